@@ -1,0 +1,55 @@
+/**
+ * C entry points of the private build, for xgb_dp. Every function returns 0, or -1 with the message
+ * in XGBGetLastError; strings live until the next call on the same thread.
+ */
+#include "xgboost/c_api.h"  // for XGB_DLL, DMatrixHandle
+
+#include <memory>  // for shared_ptr
+#include <string>  // for string
+
+#include "c_api/c_api_error.h"       // for API_BEGIN, API_END
+#include "plugin_cpp/intercept.h"    // for ReleaseIntercept
+#include "plugin_cpp/plan.h"         // for ParsePlan
+#include "plugin_cpp/split/score.h"  // for ScoreRange
+#include "xgboost/data.h"            // for DMatrix
+#include "xgboost/json.h"            // for Json
+#include "xgboost/logging.h"         // for CHECK
+
+namespace {
+std::string& ReturnText() {
+  static thread_local std::string text;
+  return text;
+}
+}  // namespace
+
+/** @brief JSON about the build. Its presence tells the private library from a stock one. */
+XGB_DLL int XGDPBuildInfo(char const** out) {
+  API_BEGIN();
+  ReturnText() = R"({"name": "xgb-dp", "plan_version": 1, "tree_methods": ["dp_hist"]})";
+  *out = ReturnText().c_str();
+  API_END();
+}
+
+/** @brief Release the private intercept, see plugin_cpp/intercept.h. */
+XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char const** out) {
+  API_BEGIN();
+  CHECK(handle && request && out);
+  auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
+  ReturnText() = xgboost::dp::ReleaseIntercept(p_fmat->Ctx(), p_fmat->Info(), request);
+  *out = ReturnText().c_str();
+  API_END();
+}
+
+/** @brief Sensitivities and ranges that a plan leads to, so that xgb_dp can compare its own. */
+XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
+  API_BEGIN();
+  CHECK(plan_text && out);
+  auto plan = xgboost::dp::ParsePlan(plan_text);
+  xgboost::Json json{xgboost::Object{}};
+  json["leaf_sensitivity2"] = xgboost::Integer{plan.row_bound.RoundSensitivity2(plan.n_groups)};
+  json["score_range"] =
+      xgboost::Integer{static_cast<std::int64_t>(xgboost::dp::ScoreRange(plan))};
+  xgboost::Json::Dump(json, &ReturnText());
+  *out = ReturnText().c_str();
+  API_END();
+}

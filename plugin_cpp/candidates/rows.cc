@@ -1,0 +1,79 @@
+#include "plugin_cpp/candidates/rows.h"
+
+#include <algorithm>  // for stable_sort
+#include <atomic>     // for atomic
+#include <memory>     // for make_unique, unique_ptr
+#include <vector>     // for vector
+
+#include "common/threading_utils.h"  // for ParallelFor
+#include "xgboost/logging.h"         // for CHECK
+
+namespace xgboost::dp {
+bool HasDistinctColumns(Context const* ctx, SparsePage const& page) {
+  auto view = page.GetView();
+  std::atomic<bool> distinct{true};
+  common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
+    auto row = view[i];
+    for (std::size_t j = 1; j < row.size(); ++j) {
+      if (row[j].index <= row[j - 1].index) {
+        distinct.store(false, std::memory_order_relaxed);
+      }
+    }
+  });
+  return distinct;
+}
+
+std::unique_ptr<SparsePage> WithDistinctColumns(SparsePage const& page) {
+  auto out = std::make_unique<SparsePage>();
+  auto& offset = out->offset.HostVector();
+  auto& data = out->data.HostVector();
+  offset.clear();
+  offset.push_back(0);
+  data.reserve(page.data.Size());
+  auto view = page.GetView();
+  std::vector<Entry> row;
+  for (std::size_t i = 0; i < view.Size(); ++i) {
+    auto inst = view[i];
+    row.assign(inst.data(), inst.data() + inst.size());
+    std::stable_sort(row.begin(), row.end(),
+                     [](Entry const& a, Entry const& b) { return a.index < b.index; });
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      if (j + 1 == row.size() || row[j + 1].index != row[j].index) {
+        data.push_back(row[j]);
+      }
+    }
+    offset.push_back(data.size());
+  }
+  out->SetBaseRowId(page.base_rowid);
+  return out;
+}
+
+bool IsDensePage(SparsePage const& page, bst_feature_t n_features) {
+  auto view = page.GetView();
+  for (std::size_t i = 0; i < view.Size(); ++i) {
+    if (view[i].size() != n_features) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void CheckCategories(Context const* ctx, Plan const& plan, SparsePage const& page) {
+  if (!plan.HasCategorical()) {
+    return;
+  }
+  auto view = page.GetView();
+  std::atomic<bool> declared{true};
+  common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
+    for (auto const& e : view[i]) {
+      auto const& feature = plan.features[e.index];
+      if (feature.kind == FeaturePlan::Kind::kCategorical &&
+          !(e.fvalue >= 0.0f && e.fvalue < static_cast<float>(feature.n_categories))) {
+        declared.store(false, std::memory_order_relaxed);
+      }
+    }
+  });
+  CHECK(declared) << "A row has a category outside the domain declared in `dp_categories`. Declare "
+                  << "every category that may occur, or map unknown ones to missing.";
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,45 @@
+/**
+ * Distributed training: workers sum exact integers, rank 0 alone draws noise and decides, and all
+ * follow its decisions. Without a cluster these are no-ops.
+ */
+#pragma once
+
+#include <cstdint>  // for int64_t
+#include <vector>   // for vector
+
+#include "collective/allreduce.h"          // for Allreduce
+#include "collective/broadcast.h"          // for Broadcast
+#include "collective/communicator-inl.h"   // for IsDistributed, GetRank
+#include "xgboost/collective/result.h"     // for SafeColl
+#include "xgboost/context.h"               // for Context
+#include "xgboost/linalg.h"                // for MakeVec
+
+namespace xgboost::dp {
+template <typename T>
+void SumOverWorkers(Context const* ctx, std::vector<T>* values) {
+  if (collective::IsDistributed()) {
+    SafeColl(collective::Allreduce(ctx, linalg::MakeVec(values->data(), values->size()),
+                                   collective::Op::kSum));
+  }
+}
+
+/** @brief The vector that `fn` returns on rank 0, on every worker. */
+template <typename Fn>
+auto FromRankZero(Context const* ctx, Fn&& fn) {
+  decltype(fn()) out;
+  if (!collective::IsDistributed()) {
+    out = fn();
+    return out;
+  }
+  if (collective::GetRank() == 0) {
+    out = fn();
+  }
+  std::int64_t size = out.size();
+  SafeColl(collective::Broadcast(ctx, linalg::MakeVec(&size, 1), 0));
+  out.resize(size);
+  if (size > 0) {
+    SafeColl(collective::Broadcast(ctx, linalg::MakeVec(out.data(), out.size()), 0));
+  }
+  return out;
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,54 @@
+#include "plugin_cpp/gradient.h"
+
+#include <algorithm>  // for clamp
+#include <cstdint>    // for int64_t
+#include <vector>     // for vector
+
+#include "common/threading_utils.h"  // for ParallelFor
+#include "xgboost/logging.h"         // for CHECK_EQ
+
+namespace xgboost::dp {
+GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+                              linalg::MatrixView<GradientPair const> gpair,
+                              std::vector<GradientPair>* out) {
+  auto n_rows = info.num_row_;
+  CHECK_EQ(gpair.Shape(0), n_rows);
+  CHECK_EQ(gpair.Shape(1), 1);
+  out->resize(n_rows);
+  auto weights = info.weights_.ConstHostSpan();
+  auto labels = info.labels.HostView();
+
+  constexpr std::size_t kBlock = 4096;
+  auto n_blocks = (n_rows + kBlock - 1) / kBlock;
+  std::vector<GradientSum> partial(n_blocks);
+  common::ParallelFor(n_blocks, ctx->Threads(), [&](auto block) {
+    GradientSum sum;
+    auto end = std::min(n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
+    for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
+      double g = gpair(i, 0).GetGrad();
+      double h = gpair(i, 0).GetHess();
+      if (bound.clamp_target) {
+        // Squared loss: the gradient is w (F - y), so this is w (F - clamp(y)). Labels beyond their
+        // declared domain are clamped, not refused: the row bound holds in any case.
+        double y = labels(i, 0);
+        g += h * (y - std::clamp(y, bound.target_lower, bound.target_upper));
+      }
+      if (bound.max_weight > 0 && !weights.empty() && weights[i] > bound.max_weight) {
+        double shrink = bound.max_weight / weights[i];
+        g *= shrink;
+        h *= shrink;
+      }
+      auto [q_g, q_h] = bound.Quantise(g / bound.scale, h);
+      (*out)[i] = GradientPair{static_cast<float>(q_g), static_cast<float>(q_h)};
+      sum += GradientSum{q_g, q_h};
+    }
+    partial[block] = sum;
+  });
+
+  GradientSum total;
+  for (auto const& s : partial) {
+    total += s;
+  }
+  return total;
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,162 @@
+#include "plugin_cpp/grower.h"
+
+#include <algorithm>  // for sort, max
+#include <cstdint>    // for int32_t
+#include <utility>    // for move
+#include <vector>     // for vector
+
+#include "collective/communicator-inl.h"  // for IsDistributed
+#include "common/categorical.h"           // for CatBitField
+#include "common/threading_utils.h"       // for ParallelFor
+#include "plugin_cpp/distributed.h"       // for SumOverWorkers
+#include "tree/hist/expand_entry.h"       // for CPUExpandEntry
+#include "xgboost/logging.h"              // for CHECK
+
+namespace xgboost::dp {
+TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,
+                       BinnedPages pages, RandomSource* rng, Ledger* ledger)
+    : ctx_{ctx},
+      plan_{plan},
+      cuts_{std::move(cuts)},
+      pages_{std::move(pages)},
+      candidates_{plan, cuts_},
+      selector_{ctx, plan, &candidates_, rng},
+      ledger_{ledger} {
+  hist_param_.UpdateAllowUnknown(Args{});
+  for (bst_feature_t f = 0; f < cuts_.NumFeatures(); ++f) {
+    max_bin_ = std::max(max_bin_, cuts_.FeatureBins(f));
+  }
+}
+
+void TreeGrower::ResetRows() {
+  partitioners_.resize(pages_.size());
+  for (std::size_t i = 0; i < pages_.size(); ++i) {
+    partitioners_[i].Reset(ctx_, pages_[i]->Size(), pages_[i]->base_rowid, false);
+  }
+  builder_.Reset(ctx_, cuts_.TotalBins(), BatchParam{}, collective::IsDistributed(), false,
+                 &hist_param_);
+}
+
+bool TreeGrower::ReadByColumn(GHistIndexMatrix const& page) const {
+  // As XGBoost does: columns of dense data when the histogram does not fit the cache.
+  auto hist_size = 2 * sizeof(double) * cuts_.TotalBins();
+  auto l3_per_thread = static_cast<double>(cache_.L3Size()) / ctx_->Threads();
+  auto usable = 0.8 * (static_cast<double>(cache_.L2Size()) + l3_per_thread);
+  return page.IsDense() && usable <= static_cast<double>(hist_size);
+}
+
+void TreeGrower::BuildHistograms(std::vector<GradientPair> const& gpair, RegTree const& tree,
+                                 std::vector<bst_node_t> to_build,
+                                 std::vector<bst_node_t> to_subtract) {
+  // The difference of two exact integer histograms is exact: no noise is shared between nodes.
+  auto view = tree.HostScView();
+  builder_.AddHistRows(view, &to_build, &to_subtract, true);
+  linalg::VectorView<GradientPair const> values{
+      common::Span<GradientPair const>{gpair.data(), gpair.size()}, {gpair.size()},
+      DeviceOrd::CPU()};
+  for (std::size_t i = 0; i < pages_.size(); ++i) {
+    auto by_column = this->ReadByColumn(*pages_[i]);
+    auto space = tree::ConstructHistSpace(partitioners_, to_build, *pages_[i], cache_.L1Size(),
+                                          max_bin_, by_column);
+    builder_.BuildHist(i, space, *pages_[i], partitioners_[i].Partitions(), to_build, values,
+                       by_column);
+  }
+  builder_.SyncHistogram(ctx_, view, to_build, to_subtract);
+}
+
+void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) const {
+  // Statistics are filled in from released sums once all leaves are known.
+  if (split.is_categorical) {
+    auto n_categories = cuts_.FeatureBins(split.feature);
+    std::vector<std::uint32_t> bits(common::CatBitField::ComputeStorageSize(n_categories), 0);
+    common::CatBitField{bits}.Set(split.bin);
+    tree->ExpandCategorical(nidx, split.feature, bits, split.default_left, 0, 0, 0, 0, 0, 0, 0);
+  } else {
+    auto threshold = cuts_.Values()[cuts_.Ptrs()[split.feature] + split.bin];
+    tree->ExpandNode(nidx, split.feature, threshold, split.default_left, 0, 0, 0, 0, 0, 0, 0);
+  }
+}
+
+void TreeGrower::MoveRows(std::vector<Node> const& expanded, RegTree const& tree) {
+  std::vector<tree::CPUExpandEntry> entries;
+  for (auto const& node : expanded) {
+    entries.emplace_back(node.nidx, tree.GetDepth(node.nidx));
+  }
+  for (std::size_t i = 0; i < pages_.size(); ++i) {
+    partitioners_[i].UpdatePosition(ctx_, *pages_[i], entries, tree.HostScView());
+  }
+}
+
+std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& gpair,
+                                               GradientSum total, bool oblivious, RegTree* tree) {
+  this->ResetRows();
+  std::vector<std::int64_t> sums{total.grad, total.hess};
+  SumOverWorkers(ctx_, &sums);
+
+  std::vector<Leaf> leaves;
+  std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}}};
+  this->BuildHistograms(gpair, *tree, {RegTree::kRoot}, {});
+  for (std::int32_t depth = 0; depth < plan_.depth && !level.empty(); ++depth) {
+    if (!plan_.noise_free) {
+      // Recorded before the choice is made. The nodes of a level are disjoint: one selection.
+      ledger_->Record(ExponentialEvent("splits", plan_.eps_num));
+    }
+    std::vector<OpenNode> open;
+    for (auto const& node : level) {
+      auto hist = builder_.Histogram()[node.nidx];
+      open.push_back({node.nidx, node.total, {hist.data(), hist.size()}});
+    }
+    auto splits = selector_.Select(open, oblivious);
+
+    std::vector<Node> expanded, next;
+    std::vector<bst_node_t> to_build, to_subtract;
+    for (std::size_t i = 0; i < level.size(); ++i) {
+      if (!splits[i]) {
+        leaves.push_back({level[i].nidx, level[i].total});
+        continue;
+      }
+      this->Expand(level[i].nidx, *splits[i], tree);
+      expanded.push_back(level[i]);
+      Node left{tree->LeftChild(level[i].nidx),
+                candidates_.LeftSum(*splits[i], open[i].hist, level[i].total)};
+      Node right{tree->RightChild(level[i].nidx), level[i].total - left.total};
+      // The lighter child is summed over its rows, its sibling is the difference.
+      bool left_is_lighter = left.total.hess <= right.total.hess;
+      to_build.push_back(left_is_lighter ? left.nidx : right.nidx);
+      to_subtract.push_back(left_is_lighter ? right.nidx : left.nidx);
+      next.push_back(left);
+      next.push_back(right);
+    }
+    if (!expanded.empty()) {
+      this->MoveRows(expanded, *tree);
+      if (depth + 1 < plan_.depth) {
+        this->BuildHistograms(gpair, *tree, to_build, to_subtract);
+      }
+    }
+    level = std::move(next);
+  }
+  for (auto const& node : level) {
+    leaves.push_back({node.nidx, node.total});
+  }
+  std::sort(leaves.begin(), leaves.end(),
+            [](Leaf const& a, Leaf const& b) { return a.nidx < b.nidx; });
+  return leaves;
+}
+
+void TreeGrower::LeafPositions(std::vector<bst_node_t>* out) const {
+  std::size_t n_rows = 0;
+  for (auto const& page : pages_) {
+    n_rows += page->Size();
+  }
+  out->resize(n_rows);
+  for (auto const& partitioner : partitioners_) {
+    for (auto const& rows : partitioner.Partitions()) {
+      if (rows.node_id < 0) {
+        continue;
+      }
+      common::ParallelFor(rows.Size(), ctx_->Threads(),
+                          [&](auto i) { (*out)[rows.begin()[i]] = rows.node_id; });
+    }
+  }
+}
+}  // namespace xgboost::dp

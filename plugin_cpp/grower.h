@@ -1,0 +1,80 @@
+/**
+ * Grow one tree: histograms level by level on XGBoost's kernels, splits from the selector.
+ *
+ * What is data here (histograms, row sets, totals) stays inside; out go the splits that the selector
+ * released, and the exact leaf totals, which the caller must noise.
+ */
+#pragma once
+
+#include <cstdint>  // for int32_t
+#include <vector>   // for vector
+
+#include "common/cache_manager.h"               // for CacheManager
+#include "common/hist_util.h"                   // for HistogramCuts
+#include "plugin_cpp/candidates/bins.h"         // for BinnedPages
+#include "plugin_cpp/gradient.h"                // for GradientSum
+#include "plugin_cpp/ledger.h"                  // for Ledger
+#include "plugin_cpp/noise/samplers.h"          // for RandomSource
+#include "plugin_cpp/plan.h"                    // for Plan
+#include "plugin_cpp/split/candidates.h"        // for SplitCandidates
+#include "plugin_cpp/split/select.h"            // for SplitSelector, OpenNode
+#include "tree/common_row_partitioner.h"        // for CommonRowPartitioner
+#include "tree/hist/hist_param.h"               // for HistMakerTrainParam
+#include "tree/hist/histogram.h"                // for HistogramBuilder
+#include "xgboost/context.h"                    // for Context
+#include "xgboost/tree_model.h"                 // for RegTree
+
+namespace xgboost::dp {
+class TreeGrower {
+ public:
+  /** @brief A leaf with its exact totals over all workers. Not private. */
+  struct Leaf {
+    bst_node_t nidx{0};
+    GradientSum total;
+  };
+
+  TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts, BinnedPages pages,
+             RandomSource* rng, Ledger* ledger);
+
+  /**
+   * @brief Grow the structure of a tree.
+   *
+   * @param gpair     Integer gradients of the local rows.
+   * @param total     Their sum.
+   * @param oblivious Whether one split serves a whole level.
+   *
+   * @return The leaves by ascending node id.
+   */
+  [[nodiscard]] std::vector<Leaf> Grow(std::vector<GradientPair> const& gpair, GradientSum total,
+                                       bool oblivious, RegTree* tree);
+
+  /** @brief Leaf of every local row in the tree that was grown last. */
+  void LeafPositions(std::vector<bst_node_t>* out) const;
+
+ private:
+  struct Node {
+    bst_node_t nidx{0};
+    GradientSum total;
+  };
+
+  void ResetRows();
+  void BuildHistograms(std::vector<GradientPair> const& gpair, RegTree const& tree,
+                       std::vector<bst_node_t> to_build, std::vector<bst_node_t> to_subtract);
+  void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
+  void MoveRows(std::vector<Node> const& expanded, RegTree const& tree);
+  [[nodiscard]] bool ReadByColumn(GHistIndexMatrix const& page) const;
+
+  Context const* ctx_;
+  Plan const& plan_;
+  common::HistogramCuts cuts_;
+  BinnedPages pages_;
+  SplitCandidates candidates_;
+  SplitSelector selector_;
+  Ledger* ledger_;
+  tree::HistMakerTrainParam hist_param_;
+  tree::HistogramBuilder builder_;
+  std::vector<tree::CommonRowPartitioner> partitioners_;
+  common::CacheManager cache_;
+  bst_bin_t max_bin_{0};
+};
+}  // namespace xgboost::dp

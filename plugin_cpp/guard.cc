@@ -1,0 +1,77 @@
+#include "plugin_cpp/guard.h"
+
+#include <algorithm>  // for any_of
+#include <string>     // for string
+
+#include "gbm/gbtree.h"       // for GBTree, TreeMethod
+#include "xgboost/logging.h"  // for CHECK, LOG
+
+namespace xgboost::dp {
+namespace {
+constexpr char kPrefix[] = "dp_";
+
+bool StartsWithDp(std::string const& s) { return s.rfind(kPrefix, 0) == 0; }
+
+std::string const* Find(Args const& args, std::string const& key) {
+  for (auto const& kv : args) {
+    if (kv.first == key) {
+      return &kv.second;
+    }
+  }
+  return nullptr;
+}
+}  // namespace
+
+bool IsPrivate(GradientBooster const& gbm) {
+  auto tree_booster = dynamic_cast<gbm::GBTree const*>(&gbm);
+  return tree_booster && tree_booster->GetTrainParam().tree_method == TreeMethod::kDpHist;
+}
+
+void CheckArgs(Args const& args, std::string const& booster, GradientBooster const* gbm,
+               Attributes const&) {
+  auto tree_method = Find(args, "tree_method");
+  bool is_private = tree_method ? StartsWithDp(*tree_method) : (gbm && IsPrivate(*gbm));
+  CHECK(is_private || !gbm || !IsPrivate(*gbm) || !gbm->ModelFitted())
+      << "`tree_method` cannot change from `dp_hist` to `" << *tree_method << "`: the model already "
+      << "holds private trees, and further ones without privacy would void their guarantee.";
+  for (auto const& kv : args) {
+    if (!StartsWithDp(kv.first)) {
+      continue;
+    }
+    CHECK(is_private) << "`" << kv.first << "` was given, but `tree_method` is not `dp_hist`: this "
+                      << "would train without privacy. Set `tree_method=dp_hist`, or remove the "
+                      << "dp_ parameters.";
+    CHECK(kv.first == kPlanKey)
+        << "`" << kv.first << "` reached the trainer uncalibrated. Private training knows its "
+        << "noise only when it knows the number of rounds: call `xgboost.train` (or the "
+        << "scikit-learn interface) instead of `Booster.update`.";
+  }
+  if (!is_private) {
+    return;
+  }
+  CHECK_EQ(booster, "gbtree") << "`tree_method=dp_hist` needs `booster=gbtree`: `" << booster
+                              << "` would ignore it or has no privacy proof.";
+  for (auto key : {"updater", "updater_seq", "process_type"}) {
+    auto value = Find(args, key);
+    CHECK(!value || *value == "default")
+        << "`" << key << "` cannot be combined with `tree_method=dp_hist`: it would replace the "
+        << "private updater.";
+  }
+}
+
+void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes, bool estimate_intercept,
+                 bool custom_gradient) {
+  if (!IsPrivate(gbm)) {
+    CHECK(attributes.find(kLedgerAttribute) == attributes.cend())
+        << "This model carries a privacy ledger. Trees from a method without privacy would make "
+        << "the ledger untrue: continue with `xgboost.train` and `tree_method=dp_hist`, or train "
+        << "a new model.";
+    return;
+  }
+  CHECK(!custom_gradient) << "`tree_method=dp_hist` refuses custom gradients: nothing bounds how "
+                          << "much one row changes the gradients of the others.";
+  CHECK(!estimate_intercept || gbm.ModelFitted())
+      << "`base_score` is missing: XGBoost would publish the exact mean of the labels. "
+      << "`xgboost.train` releases a private one; without it, set a public `base_score`.";
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,41 @@
+/**
+ * Everything that must stop training before a row is read. Called by the learner (see patches/).
+ */
+#pragma once
+
+#include <map>     // for map
+#include <string>  // for string
+
+#include "xgboost/base.h"  // for Args
+#include "xgboost/gbm.h"   // for GradientBooster
+
+namespace xgboost::dp {
+using Attributes = std::map<std::string, std::string>;
+
+/** @brief Name of the booster attribute that holds the privacy ledger of a finished training. */
+inline constexpr char kLedgerAttribute[] = "dp_ledger";
+/** @brief The one low-level parameter of private training. */
+inline constexpr char kPlanKey[] = "dp_plan";
+
+/** @brief Whether the booster grows trees with a private method. */
+[[nodiscard]] bool IsPrivate(GradientBooster const& gbm);
+
+/**
+ * @brief Refuse parameters that would switch privacy off or be ignored by a private training.
+ *
+ * @param args    Newly set parameters.
+ * @param booster Name of the booster.
+ * @param gbm     The configured booster, null at the first configuration.
+ */
+void CheckArgs(Args const& args, std::string const& booster, GradientBooster const* gbm,
+               Attributes const& attributes);
+
+/**
+ * @brief Called before every boosting iteration, before the data is looked at.
+ *
+ * @param estimate_intercept Whether the learner would estimate `base_score` from exact labels.
+ * @param custom_gradient    Whether the gradients come from the user.
+ */
+void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes, bool estimate_intercept,
+                 bool custom_gradient);
+}  // namespace xgboost::dp

@@ -1,0 +1,116 @@
+#include "plugin_cpp/intercept.h"
+
+#include <algorithm>  // for clamp
+#include <cmath>      // for nearbyint, ldexp, isfinite
+#include <cstdint>    // for int64_t, uint64_t
+#include <string>     // for string
+#include <vector>     // for vector
+
+#include "plugin_cpp/distributed.h"    // for SumOverWorkers, FromRankZero
+#include "plugin_cpp/ledger.h"         // for GaussianEvent, ToJson
+#include "plugin_cpp/json_reader.h"    // for JsonReader, ReadSigma2
+#include "plugin_cpp/random_source.h"  // for MakeRandomSource, kInterceptStream
+#include "plugin_cpp/noise/samplers.h"  // for DiscreteGaussian
+#include "xgboost/json.h"              // for Json
+#include "xgboost/logging.h"           // for CHECK
+
+namespace xgboost::dp {
+namespace {
+struct Request {
+  std::string kind;
+  std::int64_t n_classes{0};
+  std::int32_t shift{0};
+  std::uint64_t sigma2{0};
+  bool n_public{false};
+  bool noise_free{false};
+  double lower{0};
+  double upper{1};
+  std::string test_key;
+};
+
+Request ParseRequest(std::string const& text) {
+  auto json = Json::Load(StringView{text});
+  JsonReader in{json, "intercept."};
+  Request out;
+  out.kind = in.Text("kind");
+  CHECK(out.kind == "binary" || out.kind == "regression" || out.kind == "multiclass");
+  out.noise_free = in.Bool("noise_free");
+  out.shift = in.Int("shift", 0, 26);
+  out.sigma2 = ReadSigma2(in, out.noise_free);
+  out.n_public = in.Has("n_public");
+  out.test_key = in.Has("test_key") ? in.Text("test_key") : "";
+  if (out.kind == "multiclass") {
+    out.n_classes = in.Int("num_class", 2, 1 << 20);
+  } else if (out.kind == "regression") {
+    out.lower = in.Real("target_lower");
+    out.upper = in.Real("target_upper");
+    CHECK_LT(out.lower, out.upper);
+  }
+  return out;
+}
+
+/** @brief One row's label on [-1, 1], as a grid integer of at most 2^shift. */
+std::int64_t LabelOnGrid(double label, Request const& request) {
+  double half = (request.upper - request.lower) / 2;
+  double centred = (label - request.lower - half) / half;
+  // A label that is not a number is refused elsewhere; here it must only not break the bound.
+  centred = std::isfinite(centred) ? std::clamp(centred, -1.0, 1.0) : 0.0;
+  return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, request.shift)));
+}
+
+std::vector<std::int64_t> ExactSums(MetaInfo const& info, Request const& request) {
+  auto labels = info.labels.HostView();
+  auto n_rows = labels.Shape(0);
+  auto unit = std::int64_t{1} << request.shift;
+  if (request.kind == "multiclass") {
+    std::vector<std::int64_t> sums(request.n_classes, 0);
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      auto label = labels(i, 0);
+      if (label >= 0 && label < static_cast<float>(request.n_classes)) {
+        sums[static_cast<std::size_t>(label)] += unit;
+      }
+    }
+    return sums;
+  }
+  std::vector<std::int64_t> sums(request.n_public ? 1 : 2, 0);
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    sums[0] += LabelOnGrid(labels(i, 0), request);
+    if (!request.n_public) {
+      sums[1] += unit;
+    }
+  }
+  return sums;
+}
+}  // namespace
+
+std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::string const& text) {
+  auto request = ParseRequest(text);
+  auto sums = ExactSums(info, request);
+  SumOverWorkers(ctx, &sums);
+
+  Json out{Object{}};
+  if (!request.noise_free) {
+    // A row adds one unit to one class count, or at most one unit to the sum and one to the count.
+    bool pair = request.kind != "multiclass" && !request.n_public;
+    auto unit2 = std::uint64_t{1} << (2 * request.shift);
+    out["event"] = ToJson(
+        GaussianEvent("intercept", pair ? 2 * unit2 : unit2, request.sigma2, pair ? 2 : 1));
+    auto rng = MakeRandomSource(request.test_key, kInterceptStream);
+    sums = FromRankZero(ctx, [&] {
+      auto noisy = sums;
+      for (auto& s : noisy) {
+        s += DiscreteGaussian(rng.get(), request.sigma2);
+      }
+      return noisy;
+    });
+  }
+  Array released;
+  for (auto s : sums) {
+    released.GetArray().emplace_back(Integer{s});
+  }
+  out["sums"] = Json{std::move(released)};
+  std::string answer;
+  Json::Dump(out, &answer);
+  return answer;
+}
+}  // namespace xgboost::dp

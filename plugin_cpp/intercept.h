@@ -1,0 +1,25 @@
+/**
+ * Private intercept: noisy sums of the labels, released before training.
+ *
+ * XGBoost would store the exact mean of the labels as `base_score`.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
+#pragma once
+
+#include <string>  // for string
+
+#include "xgboost/context.h"  // for Context
+#include "xgboost/data.h"     // for MetaInfo
+
+namespace xgboost::dp {
+/**
+ * @brief Release the sums that the request asks for.
+ *
+ * @param request JSON: kind ("binary", "regression", "multiclass"), sigma2, shift and the domain.
+ *
+ * @return JSON: the noisy sums, in units of 2^-shift, and the ledger event (absent without noise).
+ */
+[[nodiscard]] std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info,
+                                           std::string const& request);
+}  // namespace xgboost::dp

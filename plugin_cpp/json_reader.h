@@ -1,0 +1,101 @@
+/**
+ * Typed access to the fields of the JSON that xgb_dp sends. A field that is missing or outside its
+ * range is an error: nothing here has a default, so nothing trains without a calibration.
+ */
+#pragma once
+
+#include <cmath>    // for isfinite
+#include <cstdint>  // for int64_t, uint64_t
+#include <cstdlib>  // for strtod
+#include <limits>   // for numeric_limits
+#include <string>   // for string
+#include <utility>  // for move, pair
+#include <vector>   // for vector
+
+#include "xgboost/json.h"     // for Json, get, IsA, Object, Integer, String, Boolean
+#include "xgboost/logging.h"  // for CHECK, LOG
+
+namespace xgboost::dp {
+class JsonReader {
+ public:
+  JsonReader(Json const& in, std::string path) : path_{std::move(path)} {
+    CHECK(IsA<Object>(in)) << this->Where("") << "is not an object." << kMend;
+    object_ = &get<Object const>(in);
+  }
+
+  [[nodiscard]] bool Has(std::string const& key) const {
+    return object_->find(key) != object_->cend();
+  }
+  [[nodiscard]] Json const& At(std::string const& key) const {
+    auto it = object_->find(key);
+    CHECK(it != object_->cend()) << this->Where(key) << "is missing." << kMend;
+    return it->second;
+  }
+  [[nodiscard]] std::int64_t Int(std::string const& key, std::int64_t lower,
+                                 std::int64_t upper) const {
+    auto const& v = this->At(key);
+    CHECK(IsA<Integer>(v)) << this->Where(key) << "is not an integer." << kMend;
+    auto value = static_cast<std::int64_t>(get<Integer const>(v));
+    CHECK(value >= lower && value <= upper)
+        << this->Where(key) << "is outside [" << lower << ", " << upper << "]." << kMend;
+    return value;
+  }
+  [[nodiscard]] bool Bool(std::string const& key) const {
+    auto const& v = this->At(key);
+    CHECK(IsA<Boolean>(v)) << this->Where(key) << "is not a boolean." << kMend;
+    return get<Boolean const>(v);
+  }
+  [[nodiscard]] std::string Text(std::string const& key) const {
+    auto const& v = this->At(key);
+    CHECK(IsA<String>(v)) << this->Where(key) << "is not a string." << kMend;
+    return get<String const>(v);
+  }
+  /** @brief A real number, which travels as text: JSON numbers would be cut to 32 bits. */
+  [[nodiscard]] double Real(std::string const& key,
+                            double lower = std::numeric_limits<double>::lowest(),
+                            double upper = std::numeric_limits<double>::max()) const {
+    auto text = this->Text(key);
+    char* end = nullptr;
+    double value = std::strtod(text.c_str(), &end);
+    CHECK(end != text.c_str() && *end == '\0' && std::isfinite(value) && value >= lower &&
+          value <= upper)
+        << this->Where(key) << "is not a number in [" << lower << ", " << upper << "]." << kMend;
+    return value;
+  }
+  template <typename T>
+  [[nodiscard]] T Enum(std::string const& key,
+                       std::vector<std::pair<char const*, T>> const& names) const {
+    auto text = this->Text(key);
+    for (auto const& [name, value] : names) {
+      if (text == name) {
+        return value;
+      }
+    }
+    LOG(FATAL) << this->Where(key) << "has an unknown value." << kMend;
+    return names.front().second;
+  }
+
+  static constexpr char kMend[] =
+      " The plan of a private training is made by xgb_dp when `xgboost.train` is called with "
+      "`dp_epsilon` and `dp_delta`; it is not written by hand.";
+
+ private:
+  [[nodiscard]] std::string Where(std::string const& key) const {
+    return "dp_plan: `" + path_ + key + "` ";
+  }
+
+  Object::Map const* object_;
+  std::string path_;
+};
+
+/**
+ * @brief Variance of a Gaussian release, zero exactly without noise.
+ *
+ * Below 2^10 standard deviations the accountant's slack would no longer cover the discreteness of
+ * the noise; above 2^28 the sampler's 128-bit arithmetic would overflow.
+ */
+[[nodiscard]] inline std::uint64_t ReadSigma2(JsonReader const& in, bool noise_free) {
+  return noise_free ? in.Int("sigma2", 0, 0)
+                    : in.Int("sigma2", std::int64_t{1} << 20, std::int64_t{1} << 56);
+}
+}  // namespace xgboost::dp

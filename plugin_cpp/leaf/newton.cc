@@ -1,0 +1,111 @@
+#include "plugin_cpp/leaf/newton.h"
+
+#include <algorithm>  // for max, min, clamp
+#include <cmath>      // for sqrt
+#include <cstdint>    // for int64_t
+#include <vector>     // for vector
+
+#include "plugin_cpp/distributed.h"  // for FromRankZero
+
+namespace xgboost::dp {
+std::vector<GradientSum> ReleaseLeafSums(Context const* ctx, Plan const& plan,
+                                         std::vector<GradientSum> const& exact,
+                                         RandomSource* rng) {
+  auto flat = FromRankZero(ctx, [&] {
+    std::vector<std::int64_t> out;
+    for (auto const& sum : exact) {
+      for (auto value : {sum.grad, sum.hess}) {
+        out.push_back(plan.noise_free ? value : value + DiscreteGaussian(rng, plan.leaf.sigma2));
+      }
+    }
+    return out;
+  });
+  std::vector<GradientSum> released;
+  for (std::size_t i = 0; i < flat.size(); i += 2) {
+    released.push_back({flat[i], flat[i + 1]});
+  }
+  return released;
+}
+
+double ShrinkagePrior::Update(double signal, double hessian, double prior_max) {
+  // Weight 0.8 on the past (shared estimate over trees, after Efron and Morris).
+  constexpr double kPast = 0.8;
+  if (started_) {
+    signal_ = kPast * signal_ + (1.0 - kPast) * signal;
+    hessian_ = kPast * hessian_ + (1.0 - kPast) * hessian;
+  } else {
+    signal_ = std::max(signal, 0.0);
+    hessian_ = hessian;
+    started_ = true;
+  }
+  return std::min(std::max(2.0 * std::max(signal_, 0.0) / hessian_, 1e-9), prior_max);
+}
+
+namespace {
+/** @brief Real-valued noisy sums of a node. */
+struct NodeSum {
+  double grad{0};
+  double hess{0};
+};
+
+float Additive(RegTree* tree, bst_node_t nidx) {
+  // Cover must be additive in 32-bit floats, or SHAP values would not sum to the margin.
+  auto& stat = tree->Stat(nidx);
+  auto const& node = (*tree)[nidx];
+  if (!node.IsLeaf()) {
+    stat.sum_hess = Additive(tree, node.LeftChild()) + Additive(tree, node.RightChild());
+  }
+  return stat.sum_hess;
+}
+}  // namespace
+
+void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
+                std::vector<GradientSum> const& released, ShrinkagePrior* prior, RegTree* tree) {
+  auto const& leaf = plan.leaf;
+  double grad_step = plan.row_bound.GradientStep();
+  double hess_step = plan.row_bound.HessianStep();
+  double deviation = std::sqrt(static_cast<double>(leaf.sigma2));
+  double noise_g = deviation * grad_step;
+  double floor_h = std::max({deviation * hess_step, leaf.min_child_weight, 1e-6});
+
+  std::vector<NodeSum> sums(tree->NumNodes());
+  double signal = 0, hessian = 0;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    auto& s = sums[leaves[i]];
+    s.grad = static_cast<double>(released[i].grad) * grad_step;
+    s.hess = std::max(static_cast<double>(released[i].hess) * hess_step, floor_h);
+    signal += (s.grad * s.grad - noise_g * noise_g) / s.hess;
+    hessian += s.hess;
+  }
+  double prior_variance = prior->Update(signal, hessian, leaf.prior_max);
+
+  auto clip = [&](double w) {
+    return leaf.max_delta_step > 0 ? std::clamp(w, -leaf.max_delta_step, leaf.max_delta_step) : w;
+  };
+  for (auto nidx : leaves) {
+    auto const& s = sums[nidx];
+    double shrink = leaf.shrinkage ? noise_g * noise_g / (prior_variance * s.hess) : 0.0;
+    double w = clip(-s.grad / (s.hess + leaf.lambda + shrink));
+    (*tree)[nidx].SetLeaf(static_cast<float>(leaf.eta * w * plan.row_bound.scale));
+    tree->Stat(nidx).sum_hess = static_cast<float>(s.hess);
+    tree->Stat(nidx).base_weight = static_cast<float>(w * plan.row_bound.scale);
+    tree->Stat(nidx).loss_chg = 0.0f;
+  }
+  // Children have larger ids than their parent.
+  auto gain = [&](NodeSum const& s) { return s.grad * s.grad / (s.hess + leaf.lambda); };
+  for (bst_node_t nidx = tree->NumNodes() - 1; nidx >= 0; --nidx) {
+    auto const& node = (*tree)[nidx];
+    if (node.IsLeaf()) {
+      continue;
+    }
+    auto const& l = sums[node.LeftChild()];
+    auto const& r = sums[node.RightChild()];
+    auto& s = sums[nidx];
+    s = {l.grad + r.grad, l.hess + r.hess};
+    tree->Stat(nidx).base_weight =
+        static_cast<float>(clip(-s.grad / (s.hess + leaf.lambda)) * plan.row_bound.scale);
+    tree->Stat(nidx).loss_chg = static_cast<float>(std::max(0.0, gain(l) + gain(r) - gain(s)));
+  }
+  Additive(tree, RegTree::kRoot);
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,66 @@
+#include "plugin_cpp/ledger.h"
+
+#include <algorithm>  // for find_if
+#include <string>     // for string
+#include <utility>    // for move
+
+#include "plugin_cpp/plan.h"  // for Plan
+
+namespace xgboost::dp {
+LedgerEvent GaussianEvent(std::string release, std::uint64_t sensitivity2, std::uint64_t sigma2,
+                          std::uint64_t coordinates) {
+  LedgerEvent event;
+  event.mechanism = "gaussian";
+  event.release = std::move(release);
+  event.sensitivity2 = sensitivity2;
+  event.sigma2 = sigma2;
+  event.coordinates = coordinates;
+  event.count = 1;
+  return event;
+}
+
+LedgerEvent ExponentialEvent(std::string release, std::uint64_t eps_num) {
+  LedgerEvent event;
+  event.mechanism = "exponential";
+  event.release = std::move(release);
+  event.eps_num = eps_num;
+  event.count = 1;
+  return event;
+}
+
+Json ToJson(LedgerEvent const& event) {
+  auto integer = [](std::uint64_t v) { return Integer{static_cast<Integer::Int>(v)}; };
+  Json out{Object{}};
+  out["mechanism"] = String{event.mechanism};
+  out["release"] = String{event.release};
+  out["count"] = integer(event.count);
+  if (event.mechanism == "gaussian") {
+    out["sensitivity2"] = integer(event.sensitivity2);
+    out["sigma2"] = integer(event.sigma2);
+    out["coordinates"] = integer(event.coordinates);
+  } else {
+    out["eps_num"] = integer(event.eps_num);
+    out["eps_bits"] = Integer{Plan::kEpsBits};
+  }
+  return out;
+}
+
+void Ledger::Record(LedgerEvent const& event) {
+  auto it = std::find_if(events_.begin(), events_.end(),
+                         [&](auto const& e) { return e.SameMechanism(event); });
+  if (it == events_.end()) {
+    events_.push_back(event);
+  } else {
+    it->count += event.count;
+  }
+}
+
+Json Ledger::SaveEvents() const {
+  Array out;
+  auto& list = out.GetArray();
+  for (auto const& e : events_) {
+    list.push_back(ToJson(e));
+  }
+  return Json{std::move(out)};
+}
+}  // namespace xgboost::dp

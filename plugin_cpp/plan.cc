@@ -1,0 +1,148 @@
+#include "plugin_cpp/plan.h"
+
+#include <algorithm>   // for count_if, any_of, adjacent_find
+#include <cmath>       // for isfinite
+#include <cstdint>     // for int64_t
+#include <functional>  // for greater_equal
+#include <limits>      // for numeric_limits
+#include <string>      // for string, to_string
+
+#include "plugin_cpp/json_reader.h"  // for JsonReader, ReadSigma2
+#include "xgboost/json.h"            // for Json, get, Integer, Number, Array
+#include "xgboost/logging.h"         // for CHECK, LOG
+#include "xgboost/string_view.h"     // for StringView
+
+namespace xgboost::dp {
+namespace {
+constexpr double kHuge = std::numeric_limits<double>::max();
+constexpr double kTiny = std::numeric_limits<double>::min();
+
+RowBound ReadRowBound(JsonReader const& in, std::int32_t grid_bits, bool regression) {
+  RowBound bound;
+  bound.mode = in.Enum<RowBound::Mode>("mode",
+      {{"row_weight", RowBound::Mode::kRowWeight}, {"gradient", RowBound::Mode::kGradient}});
+  bound.gradient_bound = in.Real("gradient_bound", kTiny, 1e6);
+  bound.hessian_weight = in.Real("hessian_weight", 1e-12, 1e6);
+  bound.hessian_bound = in.Real("hessian_bound", 0.0, 1e9);
+  bound.max_weight = in.Real("max_weight", 0.0, 1e9);
+  bound.scale = in.Real("scale", kTiny, kHuge);
+  bound.grid_bits = grid_bits;
+  bound.clamp_target = regression;
+  if (regression) {
+    bound.target_lower = in.Real("target_lower", -kHuge, kHuge);
+    bound.target_upper = in.Real("target_upper", bound.target_lower, kHuge);
+  }
+  CHECK_LT(bound.MaxHessian(), std::int64_t{1} << 24)
+      << "dp_plan: the Hessian bound exceeds the exact range of 32-bit floats." << JsonReader::kMend;
+  return bound;
+}
+
+FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
+  JsonReader in{json, "features[" + std::to_string(idx) + "]."};
+  FeaturePlan out;
+  out.kind = in.Enum<FeaturePlan::Kind>("kind",
+                                         {{"private", FeaturePlan::Kind::kPrivate},
+                                          {"cuts", FeaturePlan::Kind::kCuts},
+                                          {"categorical", FeaturePlan::Kind::kCategorical}});
+  if (out.kind == FeaturePlan::Kind::kCategorical) {
+    out.n_categories = in.Int("size", 1, 1 << 16);
+  } else if (out.kind == FeaturePlan::Kind::kCuts) {
+    auto const& cuts = in.At("cuts");
+    CHECK(IsA<Array>(cuts)) << "dp_plan: `cuts` is not a list." << JsonReader::kMend;
+    for (auto const& v : get<Array const>(cuts)) {
+      out.cuts.push_back(IsA<Integer>(v) ? static_cast<float>(get<Integer const>(v))
+                                         : get<Number const>(v));
+      CHECK(std::isfinite(out.cuts.back())) << "dp_plan: a cut is not finite." << JsonReader::kMend;
+    }
+    CHECK(std::adjacent_find(out.cuts.cbegin(), out.cuts.cend(), std::greater_equal<>{}) ==
+          out.cuts.cend())
+        << "dp_plan: cuts must increase strictly." << JsonReader::kMend;
+  }
+  return out;
+}
+}  // namespace
+
+std::int32_t Plan::NumPrivateFeatures() const {
+  return std::count_if(features.cbegin(), features.cend(), [](auto const& f) {
+    return f.kind == FeaturePlan::Kind::kPrivate;
+  });
+}
+
+bool Plan::HasCategorical() const {
+  return std::any_of(features.cbegin(), features.cend(), [](auto const& f) {
+    return f.kind == FeaturePlan::Kind::kCategorical;
+  });
+}
+
+Plan ParsePlan(std::string const& text) {
+  auto json = Json::Load(StringView{text});
+  JsonReader in{json, ""};
+  CHECK_EQ(in.Int("version", 1, 1), 1);
+  Plan plan;
+  plan.is_private = in.Bool("private");
+  plan.noise_free = in.Bool("noise_free");
+  plan.test_key = in.Has("test_key") ? in.Text("test_key") : "";
+  // A model without noise, or with noise that somebody knows, must not call itself private.
+  CHECK(!(plan.is_private && (plan.noise_free || !plan.test_key.empty())))
+      << "dp_plan: fixed or absent noise contradicts `private`." << JsonReader::kMend;
+  plan.objective = in.Text("objective");
+  plan.n_features = in.Int("n_features", 1, std::numeric_limits<std::int32_t>::max());
+  plan.n_groups = in.Int("num_class", 1, 1 << 20);
+  plan.rounds = in.Int("rounds", 1, 1 << 20);
+  plan.depth = in.Int("depth", 1, 15);
+  plan.shape = in.Enum<TreeShape>("shape",
+                                   {{"alternate", TreeShape::kAlternate},
+                                    {"per_node", TreeShape::kPerNode},
+                                    {"oblivious", TreeShape::kOblivious}});
+  plan.score = in.Enum<Score>("score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
+  plan.tau = in.Real("tau", 0.0, 1e6);
+  plan.no_split = in.Bool("no_split");
+  plan.gamma = in.Real("gamma", -1e12, 1e12);
+
+  auto regression = plan.objective == "reg:squarederror";
+  auto multiclass = plan.objective == "multi:softprob" || plan.objective == "multi:softmax";
+  CHECK(regression || multiclass || plan.objective == "binary:logistic")
+      << "dp_plan: objective `" << plan.objective << "` has no proved row bound." << JsonReader::kMend;
+  CHECK(multiclass || plan.n_groups == 1) << "dp_plan: `num_class` without softmax." << JsonReader::kMend;
+
+  auto grid_bits = static_cast<std::int32_t>(in.Int("grid_bits", 4, 20));
+  plan.row_bound = ReadRowBound(JsonReader{in.At("row_bound"), "row_bound."}, grid_bits, regression);
+  CHECK(!multiclass || plan.row_bound.mode == RowBound::Mode::kRowWeight)
+      << "dp_plan: softmax needs the row-weight clip." << JsonReader::kMend;
+  // The range of the published gain holds for constant Hessians, which only squared loss has.
+  CHECK(plan.score != Score::kGain || regression)
+      << "dp_plan: the published gain is unbounded under Hessians that vary." << JsonReader::kMend;
+  CHECK(plan.score != Score::kNewton || plan.tau > 0)
+      << "dp_plan: the Newton score needs a weight clip `tau`." << JsonReader::kMend;
+
+  JsonReader selection{in.At("selection"), "selection."};
+  plan.eps_num = selection.Int("eps_num", plan.noise_free ? 0 : 1, (std::int64_t{1} << 47) - 1);
+
+  JsonReader leaf{in.At("leaf"), "leaf."};
+  plan.leaf.sigma2 = ReadSigma2(leaf, plan.noise_free);
+  plan.leaf.eta = leaf.Real("eta", 0.0, 1e6);
+  plan.leaf.lambda = leaf.Real("lambda", 0.0, 1e12);
+  plan.leaf.max_delta_step = leaf.Real("max_delta_step", 0.0, 1e12);
+  plan.leaf.min_child_weight = leaf.Real("min_child_weight", 0.0, 1e12);
+  plan.leaf.shrinkage = leaf.Bool("shrinkage");
+  plan.leaf.prior_max = leaf.Real("prior_max", 1e-9, 1e12);
+
+  auto const& features = in.At("features");
+  CHECK(IsA<Array>(features)) << "dp_plan: `features` is not a list." << JsonReader::kMend;
+  auto const& list = get<Array const>(features);
+  CHECK_EQ(list.size(), static_cast<std::size_t>(plan.n_features))
+      << "dp_plan: one entry per feature expected." << JsonReader::kMend;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    plan.features.push_back(ReadFeature(list[i], i));
+  }
+
+  if (plan.NumPrivateFeatures() > 0) {
+    JsonReader candidates{in.At("candidates"), "candidates."};
+    plan.candidates.levels = candidates.Int("levels", 2, 17);
+    plan.candidates.shift = candidates.Int("shift", 0, 26);
+    plan.candidates.sigma2 = ReadSigma2(candidates, plan.noise_free);
+    plan.candidates.max_bin = candidates.Int("max_bin", 2, 1 << 16);
+  }
+  return plan;
+}
+}  // namespace xgboost::dp

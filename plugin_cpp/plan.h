@@ -1,0 +1,77 @@
+/**
+ * The plan of one private training: everything that xgb_dp has calibrated, declared or chosen.
+ *
+ * It travels as the single parameter `dp_plan` (JSON). Integers are JSON integers, real numbers
+ * are JSON strings (XGBoost's JSON numbers are 32-bit floats). A plan that lacks a field is
+ * refused: there are no permissive defaults, so nothing trains without a calibration.
+ */
+#pragma once
+
+#include <cstdint>  // for int64_t, uint64_t, int32_t
+#include <string>   // for string
+#include <vector>   // for vector
+
+#include "plugin_cpp/row_bound.h"  // for RowBound
+
+namespace xgboost::dp {
+/** @brief Which tree shape a round grows. */
+enum class TreeShape { kAlternate, kPerNode, kOblivious };
+/** @brief Utility of a split candidate. */
+enum class Score { kL1, kNewton, kGain };
+
+/** @brief Where the splits of one feature may be. All but `kPrivate` are public. */
+struct FeaturePlan {
+  enum class Kind { kPrivate, kCuts, kCategorical } kind{Kind::kPrivate};
+  std::vector<float> cuts;      // kCuts: sorted, finite
+  std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1
+};
+
+struct CandidatePlan {
+  std::int32_t levels{0};       // released levels of the quantile tree, the root included
+  std::int32_t shift{0};        // counts are multiplied by 2^shift before noise
+  std::uint64_t sigma2{0};      // variance of the noise on these integers
+  std::int32_t max_bin{0};      // target number of bins of a feature
+};
+
+struct LeafPlan {
+  std::uint64_t sigma2{0};      // variance of the noise on grid integers, for G and for H
+  double eta{0};
+  double lambda{0};
+  double max_delta_step{0};     // 0: no clip
+  double min_child_weight{0};   // floor of the noisy Hessian
+  bool shrinkage{false};
+  double prior_max{0};
+};
+
+struct Plan {
+  bool is_private{false};
+  bool noise_free{false};
+  std::string test_key;         // fixed noise, tests only: the model is marked non-private
+  std::string objective;
+  std::int32_t n_features{0};
+  std::int32_t n_groups{0};     // trees a round
+  std::int32_t rounds{0};
+  std::int32_t depth{0};
+  TreeShape shape{TreeShape::kAlternate};
+  Score score{Score::kL1};
+  double tau{0};                // weight clip of the Newton score
+  bool no_split{false};
+  double gamma{0};              // public bonus of "no split", in utility units where C = 1
+  std::uint64_t eps_num{0};     // eps0 of one selection is eps_num / 2^kEpsBits
+  RowBound row_bound;
+  CandidatePlan candidates;
+  LeafPlan leaf;
+  std::vector<FeaturePlan> features;
+
+  static constexpr std::int32_t kEpsBits = 40;
+
+  [[nodiscard]] std::int32_t NumPrivateFeatures() const;
+  [[nodiscard]] bool HasCategorical() const;
+  [[nodiscard]] bool IsOblivious(std::int32_t round) const {
+    return shape == TreeShape::kOblivious || (shape == TreeShape::kAlternate && round % 2 == 0);
+  }
+};
+
+/** @brief Parse and validate; throws dmlc::Error that names the field at fault. */
+[[nodiscard]] Plan ParsePlan(std::string const& json);
+}  // namespace xgboost::dp

@@ -1,0 +1,29 @@
+#include "plugin_cpp/random_source.h"
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for uint8_t
+#include <memory>   // for make_unique
+#include <string>   // for string, stoi
+
+#include "plugin_cpp/noise/entropy.h"  // for SystemKey
+#include "xgboost/logging.h"           // for CHECK
+
+namespace xgboost::dp {
+std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
+                                               std::uint32_t stream_id) {
+  ChaChaKey key;
+  if (test_key.empty()) {
+    key = SystemKey();
+  } else {
+    CHECK_EQ(test_key.size(), 2 * key.size()) << "A test key has 64 hexadecimal digits.";
+    CHECK_EQ(test_key.find_first_not_of("0123456789abcdef"), std::string::npos)
+        << "A test key has 64 lower-case hexadecimal digits.";
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      key[i] = static_cast<std::uint8_t>(std::stoi(test_key.substr(2 * i, 2), nullptr, 16));
+    }
+  }
+  auto source = std::make_unique<ChaCha20Source>(key, stream_id);
+  SecureWipe(key.data(), key.size());
+  return source;
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,25 @@
+/**
+ * The random source of one release. XGBoost's `seed` never reaches it.
+ */
+#pragma once
+
+#include <cstdint>  // for uint32_t
+#include <memory>   // for unique_ptr
+#include <string>   // for string
+
+#include "plugin_cpp/noise/chacha20.h"  // for RandomSource
+
+namespace xgboost::dp {
+/** @brief Stream of the intercept release. */
+inline constexpr std::uint32_t kInterceptStream = 0;
+/** @brief Stream of a training: candidates, splits and leaves. */
+inline constexpr std::uint32_t kTrainingStream = 1;
+
+/**
+ * @brief A source with a fresh key of the operating system, or with a known key for tests.
+ *
+ * @param test_key Empty, or 64 hexadecimal digits; the caller marks what it trains as non-private.
+ */
+[[nodiscard]] std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
+                                                             std::uint32_t stream_id);
+}  // namespace xgboost::dp

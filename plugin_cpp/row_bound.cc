@@ -1,0 +1,73 @@
+#include "plugin_cpp/row_bound.h"
+
+#include <algorithm>  // for clamp, min
+#include <cmath>      // for sqrt, ceil, nearbyint, isfinite
+#include <cstdint>    // for int64_t
+
+#include "plugin_cpp/noise/samplers.h"  // for IntegerSqrt
+
+namespace xgboost::dp {
+std::int64_t RowBound::MaxHessian() const {
+  if (mode == Mode::kRowWeight) {
+    return Unit();
+  }
+  return static_cast<std::int64_t>(
+      std::ceil(std::sqrt(hessian_weight) * hessian_bound / gradient_bound *
+                static_cast<double>(Unit())));
+}
+
+std::int64_t RowBound::Sensitivity2() const {
+  auto unit2 = Unit() * Unit();
+  return mode == Mode::kRowWeight ? unit2 : unit2 + MaxHessian() * MaxHessian();
+}
+
+std::int64_t RowBound::RoundSensitivity2(std::int32_t n_groups) const {
+  if (n_groups == 1) {
+    return Sensitivity2();
+  }
+  // Every class is bounded by C on its own. With unit weights the pairs of the classes other than
+  // the row's own have norms of at most p_k sqrt(1 + 4 r), the p_k sum to at most 1, and
+  // min(C, x)^2 <= C x.
+  double factor = n_groups;
+  if (max_weight > 0) {
+    factor = std::min(
+        factor, 1.0 + max_weight * std::sqrt(1.0 + 4.0 * hessian_weight) / gradient_bound);
+  }
+  return static_cast<std::int64_t>(
+      std::ceil(factor * (1.0 + 1e-12) * static_cast<double>(Sensitivity2())));
+}
+
+double RowBound::GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }
+
+double RowBound::HessianStep() const {
+  return gradient_bound / (std::sqrt(hessian_weight) * static_cast<double>(Unit()));
+}
+
+std::pair<std::int64_t, std::int64_t> RowBound::Quantise(double g, double h) const {
+  // A row that is not a number must not count differently from one that is.
+  if (!std::isfinite(g) || !std::isfinite(h)) {
+    return {0, 0};
+  }
+  auto unit = Unit();
+  double to_grid = static_cast<double>(unit) / gradient_bound;
+  double root = std::sqrt(hessian_weight);
+  double s = 1.0;
+  auto h_max = MaxHessian();
+  if (mode == Mode::kRowWeight) {
+    double norm = std::sqrt(g * g + hessian_weight * h * h);
+    s = norm > gradient_bound ? gradient_bound / norm : 1.0;
+  } else {
+    g = std::clamp(g, -gradient_bound, gradient_bound);
+    h = std::clamp(h, 0.0, hessian_bound);
+  }
+  // Clamp before the conversion: the cast of a value out of range is undefined.
+  double d_unit = static_cast<double>(unit);
+  auto q_g = static_cast<std::int64_t>(std::clamp(std::nearbyint(g * s * to_grid), -d_unit, d_unit));
+  auto q_h = static_cast<std::int64_t>(
+      std::clamp(std::nearbyint(root * h * s * to_grid), 0.0, static_cast<double>(h_max)));
+  if (mode == Mode::kRowWeight && q_g * q_g + q_h * q_h > unit * unit) {
+    q_h = static_cast<std::int64_t>(IntegerSqrt(unit * unit - q_g * q_g));
+  }
+  return {q_g, q_h};
+}
+}  // namespace xgboost::dp

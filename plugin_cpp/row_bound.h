@@ -1,0 +1,47 @@
+/**
+ * The row bound: how much one row can contribute, and the integer grid on which it does.
+ *
+ * It is the only source of sensitivities and score ranges. Every row's gradient pair becomes a
+ * pair of integers (q_g, q_h), in units of C / 2^grid_bits and C / (sqrt(r) 2^grid_bits); the bound
+ * is enforced on these integers, after all floating-point arithmetic, so it holds exactly for
+ * any objective, weight, label and platform.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
+#pragma once
+
+#include <cstdint>  // for int64_t, int32_t
+#include <utility>  // for pair
+
+namespace xgboost::dp {
+struct RowBound {
+  enum class Mode {
+    kRowWeight,  // both entries scaled so that g^2 + r h^2 <= C^2
+    kGradient,   // |g| <= C and 0 <= h <= h_max
+  } mode{Mode::kRowWeight};
+  double gradient_bound{0};   // C
+  double hessian_weight{0};   // r
+  double hessian_bound{0};    // h_max, mode kGradient
+  double max_weight{0};       // public bound of row weights, 0: unbounded
+  double scale{1};            // regression: half the width of the target domain
+  double target_lower{0};
+  double target_upper{0};
+  bool clamp_target{false};
+  std::int32_t grid_bits{0};
+
+  /** @brief B, the grid integer of C. */
+  [[nodiscard]] std::int64_t Unit() const { return std::int64_t{1} << grid_bits; }
+  /** @brief Largest q_h of a row. */
+  [[nodiscard]] std::int64_t MaxHessian() const;
+  /** @brief Squared L2 sensitivity of (sum q_g, sum q_h) when one row is added or removed. */
+  [[nodiscard]] std::int64_t Sensitivity2() const;
+  /** @brief The same for the leaf sums of all trees of one round (K classes) taken together. */
+  [[nodiscard]] std::int64_t RoundSensitivity2(std::int32_t n_groups) const;
+  /** @brief Real value of one grid step of G and of H. */
+  [[nodiscard]] double GradientStep() const;
+  [[nodiscard]] double HessianStep() const;
+
+  /** @brief The integers of one row. NaN or infinite input becomes (0, 0). */
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> Quantise(double g, double h) const;
+};
+}  // namespace xgboost::dp

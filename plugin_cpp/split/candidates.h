@@ -1,0 +1,85 @@
+/**
+ * The list of split candidates: every (feature, cut, missing direction). It depends on the public or
+ * released cuts only. Both directions are always candidates: to offer one only where values are
+ * missing would tell whether any is. No candidate is filtered on exact sums, empty children stay.
+ *
+ * Proof: docs/proofs/exponential-mechanism.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t
+#include <vector>   // for vector
+
+#include "common/hist_util.h"     // for HistogramCuts, ConstGHistRow
+#include "plugin_cpp/gradient.h"  // for GradientSum
+#include "plugin_cpp/plan.h"      // for Plan
+#include "xgboost/base.h"         // for bst_feature_t, bst_bin_t
+#include "xgboost/span.h"         // for Span
+
+namespace xgboost::dp {
+struct Split {
+  bst_feature_t feature{0};
+  bst_bin_t bin{0};  // numeric: last bin of the left child; categorical: the right child's category
+  bool default_left{false};
+  bool is_categorical{false};
+};
+
+class SplitCandidates {
+ public:
+  SplitCandidates(Plan const& plan, common::HistogramCuts const& cuts);
+
+  [[nodiscard]] std::size_t Size() const { return offsets_.back(); }
+  [[nodiscard]] bst_feature_t NumFeatures() const { return offsets_.size() - 1; }
+  [[nodiscard]] std::size_t Begin(bst_feature_t f) const { return offsets_[f]; }
+  /** @brief The candidate at an index of the list. */
+  [[nodiscard]] Split At(std::size_t idx) const;
+
+  /** @brief Sums of the left child of `split` in a node with this histogram and these totals. */
+  [[nodiscard]] GradientSum LeftSum(Split const& split, common::ConstGHistRow hist,
+                                    GradientSum const& total) const;
+
+  /** @brief Call fn(index, left) for every candidate of a feature, in the order of the list. */
+  template <typename Fn>
+  void ForEach(bst_feature_t f, common::ConstGHistRow hist, GradientSum const& total,
+               Fn&& fn) const {
+    auto begin = ptrs_[f];
+    auto n_bins = ptrs_[f + 1] - begin;
+    auto const* bins = hist.data() + begin;
+    auto missing = total - this->FeatureSum(f, hist);
+    auto idx = offsets_[f];
+    if (is_categorical_[f]) {
+      for (std::uint32_t c = 0; c < n_bins; ++c) {
+        auto right = AsSum(bins[c]);
+        fn(idx++, total - right - missing);
+        fn(idx++, total - right);
+      }
+      return;
+    }
+    GradientSum left;
+    for (std::uint32_t i = 0; i < n_bins; ++i) {
+      left += AsSum(bins[i]);
+      fn(idx++, left);
+      if (i + 1 < n_bins) {
+        fn(idx++, left + missing);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] static GradientSum AsSum(GradientPairPrecise const& p) {
+    return {static_cast<std::int64_t>(p.GetGrad()), static_cast<std::int64_t>(p.GetHess())};
+  }
+  [[nodiscard]] GradientSum FeatureSum(bst_feature_t f, common::ConstGHistRow hist) const {
+    GradientSum sum;
+    for (auto i = ptrs_[f]; i < ptrs_[f + 1]; ++i) {
+      sum += AsSum(hist[i]);
+    }
+    return sum;
+  }
+
+  std::vector<std::uint32_t> ptrs_;
+  std::vector<bool> is_categorical_;
+  std::vector<std::size_t> offsets_;
+};
+}  // namespace xgboost::dp

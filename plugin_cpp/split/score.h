@@ -1,0 +1,73 @@
+/**
+ * Utilities of split candidates, as integers, and their ranges.
+ *
+ * The range is sup(change) - inf(change) of a utility when one row is added, over all candidates
+ * and valid rows; the exponential mechanism divides by it. A utility that is computed with error at
+ * most e has its range enlarged by 4 e.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
+#pragma once
+
+#include <algorithm>  // for clamp
+#include <cmath>      // for floor
+#include <cstdint>    // for int64_t, uint64_t
+#include <cstdlib>    // for abs
+
+#include "plugin_cpp/gradient.h"   // for GradientSum
+#include "plugin_cpp/row_bound.h"  // for RowBound
+#include "plugin_cpp/plan.h"       // for Plan
+
+namespace xgboost::dp {
+/** @brief |G_L| + |G_R|, exact on grid integers. */
+class L1Score {
+ public:
+  explicit L1Score(Plan const&) {}
+  [[nodiscard]] std::int64_t operator()(GradientSum const& s) const { return std::abs(s.grad); }
+};
+
+/** @brief max over |w| <= tau of -(2 w G + (H + lambda) w^2), the gain of a clipped Newton leaf. */
+class NewtonScore {
+ public:
+  explicit NewtonScore(Plan const& plan);
+  [[nodiscard]] std::int64_t operator()(GradientSum const& s) const {
+    double g = static_cast<double>(s.grad) * to_grad_;
+    double d = static_cast<double>(s.hess) * to_hess_ + lambda_;
+    double w = d > 0 ? std::clamp(-g / d, -tau_, tau_) : (g > 0 ? -tau_ : tau_);
+    return static_cast<std::int64_t>(std::floor(-(2.0 * w * g + d * w * w) * unit_));
+  }
+
+ private:
+  double to_grad_, to_hess_, lambda_, tau_, unit_;
+};
+
+/** @brief S^2 / (n + lambda), the published gain, for constant Hessians. */
+class GainScore {
+ public:
+  explicit GainScore(Plan const& plan);
+  [[nodiscard]] std::int64_t operator()(GradientSum const& s) const {
+    double g = static_cast<double>(s.grad) * to_grad_;
+    double d = static_cast<double>(s.hess) * to_count_ + lambda_;
+    return d > 0 ? static_cast<std::int64_t>(std::floor(g * g / d * unit_)) : 0;
+  }
+
+ private:
+  double to_grad_, to_count_, lambda_, unit_;
+};
+
+/** @brief Range of the utility of `plan.score` under add/remove, in utility units. */
+[[nodiscard]] std::uint64_t ScoreRange(Plan const& plan);
+
+/** @brief Call `fn` with the score that the plan names. */
+template <typename Fn>
+auto DispatchScore(Plan const& plan, Fn&& fn) {
+  switch (plan.score) {
+    case Score::kNewton:
+      return fn(NewtonScore{plan});
+    case Score::kGain:
+      return fn(GainScore{plan});
+    default:
+      return fn(L1Score{plan});
+  }
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,57 @@
+/**
+ * The private choice of splits: one exponential mechanism for a node, or one for a whole level.
+ *
+ * Per node: the nodes of a level hold disjoint rows, so one row touches one of the selections of a
+ * level, and the level costs one selection. Oblivious: the utility is summed over the nodes of the
+ * level; a row is in one of them, so that the range is the same.
+ *
+ * Proof: docs/proofs/exponential-mechanism.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int64_t, uint64_t
+#include <optional>  // for optional
+#include <vector>   // for vector
+
+#include "plugin_cpp/gradient.h"           // for GradientSum
+#include "plugin_cpp/noise/samplers.h"     // for RandomSource
+#include "plugin_cpp/plan.h"               // for Plan
+#include "plugin_cpp/split/candidates.h"   // for SplitCandidates, Split
+#include "xgboost/base.h"                  // for bst_node_t
+#include "xgboost/context.h"               // for Context
+
+namespace xgboost::dp {
+/** @brief A node that may be split: its histogram and exact totals. */
+struct OpenNode {
+  bst_node_t nidx{0};
+  GradientSum total;
+  common::ConstGHistRow hist;
+};
+
+class SplitSelector {
+ public:
+  /** @param rng Null for the noise-free algorithm, and on all workers but rank 0. */
+  SplitSelector(Context const* ctx, Plan const& plan, SplitCandidates const* candidates,
+                RandomSource* rng);
+
+  /**
+   * @brief Choose the split of every node of a level; empty where "no split" won.
+   *
+   * @param oblivious Whether one choice serves all nodes.
+   */
+  [[nodiscard]] std::vector<std::optional<Split>> Select(std::vector<OpenNode> const& nodes,
+                                                         bool oblivious);
+
+ private:
+  void AddUtilities(OpenNode const& node);
+  [[nodiscard]] std::int64_t Choose();
+
+  Context const* ctx_;
+  Plan const& plan_;
+  SplitCandidates const* candidates_;
+  RandomSource* rng_;
+  std::uint64_t den_;
+  std::vector<std::int64_t> utilities_;
+};
+}  // namespace xgboost::dp

@@ -1,0 +1,248 @@
+/**
+ * The private tree updater, `tree_method=dp_hist`. Update() reads as the algorithm in the docs:
+ * candidates once, then per tree bounded integer gradients, private splits level by level, noisy
+ * leaves.
+ */
+#include <algorithm>  // for find
+#include <cstdint>    // for int32_t, uint32_t
+#include <memory>     // for unique_ptr, make_unique
+#include <string>     // for string
+#include <utility>    // for move
+#include <vector>     // for vector
+
+#include "collective/communicator-inl.h"       // for GetRank
+#include "common/timer.h"                      // for Monitor
+#include "plugin_cpp/candidates/bins.h"        // for MakeCuts, BinRows, BinnedPages
+#include "plugin_cpp/gradient.h"               // for QuantiseGradients, GradientSum
+#include "plugin_cpp/grower.h"                 // for TreeGrower
+#include "plugin_cpp/guard.h"                  // for kPlanKey
+#include "plugin_cpp/leaf/newton.h"            // for ReleaseLeafSums, FinishTree, ShrinkagePrior
+#include "plugin_cpp/ledger.h"                 // for Ledger
+#include "plugin_cpp/random_source.h"          // for MakeRandomSource
+#include "plugin_cpp/plan.h"                   // for Plan, ParsePlan
+#include "tree/hist/evaluate_splits.h"         // for UpdatePredictionCacheImpl
+#include "tree/param.h"                        // for TrainParam
+#include "xgboost/gradient.h"                  // for GradientContainer
+#include "xgboost/json.h"                      // for Json
+#include "xgboost/logging.h"                   // for CHECK, LOG
+#include "xgboost/task.h"                      // for ObjInfo
+#include "xgboost/tree_updater.h"              // for TreeUpdater
+
+namespace xgboost::dp {
+DMLC_REGISTRY_FILE_TAG(updater_dp);
+
+namespace {
+/** @brief Settings of stock XGBoost that would be ignored here, or would need a proof. */
+void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const& plan) {
+  CHECK_EQ(param.subsample, 1.0f) << "`subsample` is not available with `dp_hist`.";
+  CHECK_EQ(param.colsample_bytree, 1.0f) << "`colsample_bytree` is not available with `dp_hist`.";
+  CHECK_EQ(param.colsample_bylevel, 1.0f) << "`colsample_bylevel` is not available with `dp_hist`.";
+  CHECK_EQ(param.colsample_bynode, 1.0f) << "`colsample_bynode` is not available with `dp_hist`.";
+  CHECK_EQ(param.grow_policy, tree::TrainParam::kDepthWise)
+      << "`grow_policy=lossguide` orders nodes by exact gains and is not private.";
+  CHECK_EQ(param.max_leaves, 0) << "`max_leaves` is not available with `dp_hist`.";
+  CHECK_EQ(param.reg_alpha, 0.0f) << "`alpha` is not available with `dp_hist`.";
+  CHECK(param.monotone_constraints.empty()) << "Monotone constraints are not available with "
+                                            << "`dp_hist`.";
+  CHECK(param.interaction_constraints.empty()) << "Interaction constraints are not available with "
+                                               << "`dp_hist`.";
+  auto const& info = p_fmat->Info();
+  CHECK(!info.IsColumnSplit()) << "`dp_hist` trains on data split by rows only.";
+  CHECK(info.base_margin_.Empty()) << "`base_margin` is not available with `dp_hist`.";
+  CHECK(p_fmat->PageExists<SparsePage>())
+      << "`dp_hist` needs a plain DMatrix: a QuantileDMatrix was built from data quantiles.";
+  CHECK_EQ(info.num_col_, static_cast<std::uint64_t>(plan.n_features))
+      << "The plan was calibrated for another number of features.";
+  auto types = info.feature_types.ConstHostSpan();
+  for (std::size_t f = 0; f < plan.features.size(); ++f) {
+    auto is_cat = !types.empty() && types[f] == FeatureType::kCategorical;
+    CHECK_EQ(is_cat, plan.features[f].kind == FeaturePlan::Kind::kCategorical)
+        << "Feature " << f << ": the plan and the DMatrix disagree on whether it is categorical. "
+        << "Declare the domain of every categorical feature in `dp_categories`.";
+  }
+  CHECK(plan.score != Score::kGain || info.weights_.Empty())
+      << "The published gain has a bounded range for unit weights only.";
+}
+}  // namespace
+
+class DpHistMaker : public TreeUpdater {
+ public:
+  explicit DpHistMaker(Context const* ctx, ObjInfo const*) : TreeUpdater{ctx} {
+    monitor_.Init("DpHistMaker");
+  }
+
+  void Configure(Args const& args) override {
+    for (auto const& kv : args) {
+      if (kv.first == kPlanKey) {
+        this->Start(kv.second);
+      }
+    }
+    if (!training_ || training_->trees == 0) {
+      return;
+    }
+    // The plan was calibrated and recorded with the settings of its start.
+    static std::vector<std::string> const kHarmless{
+        "nthread", "n_jobs", "verbosity", "eval_metric", "disable_default_eval_metric",
+        "validate_parameters", "seed", "random_state", kPlanKey};
+    for (auto const& kv : args) {
+      CHECK(std::find(kHarmless.cbegin(), kHarmless.cend(), kv.first) != kHarmless.cend())
+          << "`" << kv.first << "` cannot change in the middle of a private training.";
+    }
+  }
+
+  void LoadConfig(Json const& in) override {
+    // A copy, a pickle or the booster at the end of `xgboost.train`: its noise is spent. It predicts
+    // and keeps its ledger, but grows no tree without a new plan.
+    training_.reset();
+    auto const& config = get<Object const>(in);
+    plan_text_ = get<String const>(get<Object const>(config.at("dp_train_param")).at(kPlanKey));
+    auto it = config.find("dp_ledger");
+    sealed_ledger_ = it == config.cend() ? std::string{} : get<String const>(it->second);
+  }
+
+  void SaveConfig(Json* p_out) const override {
+    auto& out = *p_out;
+    out["dp_train_param"] = Object{};
+    out["dp_train_param"][kPlanKey] = String{plan_text_};
+    out["dp_ledger"] = String{training_ ? this->LedgerText() : sealed_ledger_};
+  }
+
+  [[nodiscard]] char const* Name() const override { return "grow_dp_histmaker"; }
+
+  // The node positions are ours alone: the adaptive leaves of some objectives, which replace leaf
+  // values by exact quantiles of residuals, must not see them.
+  [[nodiscard]] bool HasNodePosition() const override { return false; }
+
+  void Update(tree::TrainParam const* param, GradientContainer* in_gpair, DMatrix* p_fmat,
+              common::Span<HostDeviceVector<bst_node_t>> out_position,
+              std::vector<RegTree*> const& trees) override {
+    CHECK(training_) << (sealed_ledger_.empty()
+                             ? "`dp_hist` has no calibrated plan: call `xgboost.train` with "
+                               "`dp_epsilon` and `dp_delta`."
+                             : "This training is finished and its privacy budget is spent. More "
+                               "trees need a new calibration: call `xgboost.train` with "
+                               "`xgb_model`.");
+    auto& training = *training_;
+    auto const& plan = training.plan;
+    CHECK_EQ(trees.size(), 1) << "`num_parallel_tree` is not available with `dp_hist`.";
+    CHECK(!trees.front()->IsMultiTarget() && !in_gpair->HasValueGrad())
+        << "`multi_strategy=multi_output_tree` is not available with `dp_hist`.";
+    CHECK_LT(training.trees, static_cast<std::int64_t>(plan.rounds) * plan.n_groups)
+        << "The calibrated number of trees is reached: the privacy budget is spent.";
+    CheckTrainParam(*param, p_fmat, plan);
+    CHECK(!training.data || training.data == p_fmat)
+        << "One private training reads one DMatrix; this is another one.";
+
+    if (!training.data) {
+      monitor_.Start("Candidates");
+      training.data = p_fmat;
+      auto cuts = MakeCuts(ctx_, plan, p_fmat, training.rng.get(), &training.ledger);
+      auto pages = BinRows(ctx_, cuts, p_fmat, param->sparse_threshold);
+      training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
+                                                     training.rng.get(), &training.ledger);
+      monitor_.Stop("Candidates");
+    }
+
+    // The learner calls once per class; a round is complete with its last class.
+    auto group = training.trees % plan.n_groups;
+    auto round = static_cast<std::int32_t>(training.trees / plan.n_groups);
+    ++training.trees;
+    if (group == 0 && training.rng) {
+      // Recorded before anything is drawn, for the whole round: a training that breaks off has
+      // spent at most this.
+      training.ledger.Record(GaussianEvent("leaves",
+                                           plan.row_bound.RoundSensitivity2(plan.n_groups),
+                                           plan.leaf.sigma2, 2 * plan.n_groups));
+    }
+
+    monitor_.Start("Gradients");
+    auto total = QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(),
+                                   in_gpair->Grad()->HostView(), &training.gpair);
+    monitor_.Stop("Gradients");
+
+    monitor_.Start("Grow");
+    auto leaves =
+        training.grower->Grow(training.gpair, total, plan.IsOblivious(round), trees.front());
+    monitor_.Stop("Grow");
+
+    monitor_.Start("Leaves");
+    std::vector<bst_node_t> ids;
+    std::vector<GradientSum> exact;
+    for (auto const& leaf : leaves) {
+      ids.push_back(leaf.nidx);
+      exact.push_back(leaf.total);
+    }
+    auto released = ReleaseLeafSums(ctx_, plan, exact, training.rng.get());
+    FinishTree(plan, ids, released, &training.priors.at(group), trees.front());
+    training.grower->LeafPositions(&out_position.front().HostVector());
+    training.last_tree = trees.front();
+    monitor_.Stop("Leaves");
+  }
+
+  bool UpdatePredictionCache(DMatrix const* p_fmat,
+                             common::Span<HostDeviceVector<bst_node_t>> position,
+                             linalg::MatrixView<float> out_preds) override {
+    if (!training_ || training_->data != p_fmat || !training_->last_tree ||
+        out_preds.Size() == 0) {
+      return false;
+    }
+    tree::UpdatePredictionCacheImpl(ctx_, training_->last_tree, position.front().ConstHostSpan(),
+                                    out_preds);
+    return true;
+  }
+
+ private:
+  /** @brief State of a training in progress; gone when the booster is copied, saved or finished. */
+  struct Training {
+    Plan plan;
+    std::unique_ptr<RandomSource> rng;  // null for the noise-free algorithm
+    Ledger ledger;
+    std::int64_t trees{0};
+    DMatrix const* data{nullptr};
+    std::unique_ptr<TreeGrower> grower;
+    std::vector<GradientPair> gpair;
+    std::vector<ShrinkagePrior> priors;
+    RegTree const* last_tree{nullptr};
+  };
+
+  void Start(std::string const& plan_text) {
+    if (training_ && plan_text == plan_text_) {
+      return;  // the same parameters again, not another training
+    }
+    CHECK(!training_ || training_->trees == 0)
+        << "`dp_plan` cannot change in the middle of a private training.";
+    auto training = std::make_unique<Training>();
+    training->plan = ParsePlan(plan_text);
+    training->priors.resize(training->plan.n_groups);
+    if (!training->plan.noise_free) {
+      training->rng = MakeRandomSource(training->plan.test_key, kTrainingStream);
+    }
+    training_ = std::move(training);
+    plan_text_ = plan_text;
+    sealed_ledger_.clear();
+  }
+
+  [[nodiscard]] std::string LedgerText() const {
+    Json out{Object{}};
+    out["version"] = Integer{1};
+    out["private"] = Boolean{training_->plan.is_private};
+    out["noise"] = String{training_->plan.noise_free          ? "none"
+                          : training_->plan.test_key.empty() ? "os"
+                                                             : "fixed"};
+    out["trees"] = Integer{training_->trees};
+    out["events"] = training_->ledger.SaveEvents();
+    std::string text;
+    Json::Dump(out, &text);
+    return text;
+  }
+
+  std::string plan_text_;
+  std::string sealed_ledger_;
+  std::unique_ptr<Training> training_;
+  common::Monitor monitor_;
+};
+
+XGBOOST_REGISTER_TREE_UPDATER(DpHistMaker, "grow_dp_histmaker")
+    .describe("Grow differentially private trees on histograms.")
+    .set_body([](Context const* ctx, ObjInfo const* task) { return new DpHistMaker{ctx, task}; });
+}  // namespace xgboost::dp
