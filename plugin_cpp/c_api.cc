@@ -7,13 +7,14 @@
 #include <memory>  // for shared_ptr
 #include <string>  // for string
 
-#include "c_api/c_api_error.h"       // for API_BEGIN, API_END
-#include "plugin_cpp/intercept.h"    // for ReleaseIntercept
-#include "plugin_cpp/plan.h"         // for ParsePlan
-#include "plugin_cpp/split/score.h"  // for ScoreRange
-#include "xgboost/data.h"            // for DMatrix
-#include "xgboost/json.h"            // for Json
-#include "xgboost/logging.h"         // for CHECK
+#include "c_api/c_api_error.h"           // for API_BEGIN, API_END
+#include "plugin_cpp/candidates/rows.h"  // for ForEachPage, CheckCategories
+#include "plugin_cpp/intercept.h"        // for ReleaseIntercept
+#include "plugin_cpp/plan.h"             // for ParsePlan
+#include "plugin_cpp/split/score.h"      // for ScoreRange
+#include "xgboost/data.h"                // for DMatrix, SparsePage
+#include "xgboost/json.h"                // for Json
+#include "xgboost/logging.h"             // for CHECK
 
 namespace {
 std::string& ReturnText() {
@@ -37,6 +38,18 @@ XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char
   auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
   ReturnText() = xgboost::dp::ReleaseIntercept(p_fmat->Ctx(), p_fmat->Info(), request);
   *out = ReturnText().c_str();
+  API_END();
+}
+
+/** @brief Refuse rows outside the declared domain, before anything is released. */
+XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
+  API_BEGIN();
+  CHECK(handle && plan_text);
+  auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
+  auto plan = xgboost::dp::ParsePlan(plan_text);
+  xgboost::dp::ForEachPage(p_fmat->Ctx(), p_fmat.get(), [&](xgboost::SparsePage const& page) {
+    xgboost::dp::CheckCategories(p_fmat->Ctx(), plan, page);
+  });
   API_END();
 }
 

@@ -89,7 +89,7 @@ Plan ParsePlan(std::string const& text) {
   plan.n_features = in.Int("n_features", 1, std::numeric_limits<std::int32_t>::max());
   plan.n_groups = in.Int("num_class", 1, 1 << 20);
   plan.rounds = in.Int("rounds", 1, 1 << 20);
-  plan.depth = in.Int("depth", 1, 15);
+  plan.depth = in.Int("depth", 1, 10);  // sums of 2^10 utilities stay below 2^62
   plan.shape = in.Enum<TreeShape>("shape",
                                    {{"alternate", TreeShape::kAlternate},
                                     {"per_node", TreeShape::kPerNode},
@@ -109,8 +109,10 @@ Plan ParsePlan(std::string const& text) {
   plan.row_bound = ReadRowBound(JsonReader{in.At("row_bound"), "row_bound."}, grid_bits, regression);
   CHECK(!multiclass || plan.row_bound.mode == RowBound::Mode::kRowWeight)
       << "dp_plan: softmax needs the row-weight clip." << JsonReader::kMend;
-  // The range of the published gain holds for constant Hessians, which only squared loss has.
-  CHECK(plan.score != Score::kGain || regression)
+  // The range of the published gain holds where every row has the same Hessian: squared loss, and a
+  // clip that leaves the Hessian alone. The row-weight clip shrinks it for rows with large residuals.
+  CHECK(plan.score != Score::kGain ||
+        (regression && plan.row_bound.mode == RowBound::Mode::kGradient))
       << "dp_plan: the published gain is unbounded under Hessians that vary." << JsonReader::kMend;
   CHECK(plan.score != Score::kNewton || plan.tau > 0)
       << "dp_plan: the Newton score needs a weight clip `tau`." << JsonReader::kMend;

@@ -25,16 +25,20 @@ std::int64_t RowBound::RoundSensitivity2(std::int32_t n_groups) const {
   if (n_groups == 1) {
     return Sensitivity2();
   }
-  // Every class is bounded by C on its own. With unit weights the pairs of the classes other than
-  // the row's own have norms of at most p_k sqrt(1 + 4 r), the p_k sum to at most 1, and
-  // min(C, x)^2 <= C x.
-  double factor = n_groups;
-  if (max_weight > 0) {
-    factor = std::min(
-        factor, 1.0 + max_weight * std::sqrt(1.0 + 4.0 * hessian_weight) / gradient_bound);
+  // Every class is bounded by C on its own. With weights of at most w, the pairs of the classes
+  // other than the row's own have norms of at most w p_k sqrt(1 + 4 r), the p_k sum to at most 1
+  // (up to 32-bit rounding), and min(C, x)^2 <= C x. The rest covers the rounding to the grid.
+  auto tree = Sensitivity2();
+  auto most = n_groups * tree;
+  double unit = static_cast<double>(Unit());
+  double a = ((1.0 + 1e-5) * max_weight * std::sqrt(1.0 + 4.0 * hessian_weight) +
+              1e-15 * n_groups * std::sqrt(hessian_weight)) /
+             gradient_bound;
+  if (max_weight == 0.0 || a >= n_groups) {
+    return most;
   }
-  return static_cast<std::int64_t>(
-      std::ceil(factor * (1.0 + 1e-12) * static_cast<double>(Sensitivity2())));
+  return std::min(most, tree + n_groups + static_cast<std::int64_t>(std::ceil(
+                                              a * (static_cast<double>(tree) + 1.5 * unit))));
 }
 
 double RowBound::GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }

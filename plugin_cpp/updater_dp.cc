@@ -127,7 +127,7 @@ class DpHistMaker : public TreeUpdater {
     CHECK_EQ(trees.size(), 1) << "`num_parallel_tree` is not available with `dp_hist`.";
     CHECK(!trees.front()->IsMultiTarget() && !in_gpair->HasValueGrad())
         << "`multi_strategy=multi_output_tree` is not available with `dp_hist`.";
-    CHECK_LT(training.trees, static_cast<std::int64_t>(plan.rounds) * plan.n_groups)
+    CHECK_LT(training.trees, training.MaxTrees())
         << "The calibrated number of trees is reached: the privacy budget is spent.";
     CheckTrainParam(*param, p_fmat, plan);
     CHECK(!training.data || training.data == p_fmat)
@@ -203,6 +203,10 @@ class DpHistMaker : public TreeUpdater {
     std::vector<GradientPair> gpair;
     std::vector<ShrinkagePrior> priors;
     RegTree const* last_tree{nullptr};
+
+    [[nodiscard]] std::int64_t MaxTrees() const {
+      return static_cast<std::int64_t>(plan.rounds) * plan.n_groups;
+    }
   };
 
   void Start(std::string const& plan_text) {
@@ -229,8 +233,10 @@ class DpHistMaker : public TreeUpdater {
     out["noise"] = String{training_->plan.noise_free          ? "none"
                           : training_->plan.test_key.empty() ? "os"
                                                              : "fixed"};
-    out["trees"] = Integer{training_->trees};
-    out["events"] = training_->ledger.SaveEvents();
+    Json training{Object{}};
+    training["complete"] = Boolean{training_->trees == training_->MaxTrees()};
+    training["events"] = training_->ledger.SaveEvents();
+    out["trainings"] = Array{std::vector<Json>{training}};
     std::string text;
     Json::Dump(out, &text);
     return text;

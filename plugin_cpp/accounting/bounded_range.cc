@@ -14,6 +14,13 @@
 #include <utility>    // for swap
 #include <vector>     // for vector
 
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC vectorises a maximum only if it may assume that comparisons do not trap. A function with
+// this attribute inlines nothing.
+#define XGBOOST_DP_NO_TRAPS __attribute__((optimize("no-trapping-math")))
+#else
+#define XGBOOST_DP_NO_TRAPS
+#endif
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
 // No FMA: every machine computes the same bound, so a calibration does not depend on the host.
 #define XGBOOST_DP_CLONES __attribute__((target_clones("avx2", "default")))
@@ -61,35 +68,44 @@ struct TwoPoint {
 };
 
 /**
- * \brief One step of the recursion at n points: out[i] bounds
- *        max_t q_t V(x_i - t) + (1 - q_t) V(x_i - t + eps0) over real t in [0, eps0].
+ * \brief Raise out[i] to the bound of q_t V(x_i - t) + (1 - q_t) V(x_i - t + eps0) over all real t
+ *        between t_j and t_{j+1}, at n points.
+ *
+ * v0[i] is V(x_i - t_j), w0[i] is V(x_i - t_j + eps0). It calls nothing: see XGBOOST_DP_NO_TRAPS.
+ */
+XGBOOST_DP_CLONES XGBOOST_DP_NO_TRAPS
+void RaiseToSegment(double const *XGBOOST_DP_RESTRICT v0, double const *XGBOOST_DP_RESTRICT w0,
+                    double *XGBOOST_DP_RESTRICT out, std::int64_t n, double q0, double p0,
+                    double q1, double p1, double dq, double kappa) {
+  double const *v1 = v0 - 1;
+  double const *w1 = w0 - 1;
+  for (std::int64_t i = 0; i < n; ++i) {
+    double const left = q0 * v0[i] + p0 * w0[i];
+    double const right = q1 * v1[i] + p1 * w1[i];
+    double const gap_left = v0[i] - w0[i];
+    double const gap_right = v1[i] - w1[i];
+    // In between, the value is at most a chord plus a parabola of this bend.
+    double const bend =
+        dq * (gap_right - gap_left) + kappa * (gap_left < gap_right ? gap_right : gap_left);
+    double const rise = left < right ? right - left : left - right;
+    double const high = left < right ? right : left;
+    double const bump = bend - rise;
+    double const bound = high + 0.25 * (bump > 0.0 ? bump : 0.0);
+    out[i] = out[i] < bound ? bound : out[i];
+  }
+}
+
+/**
+ * \brief One step of the recursion: out[i] bounds
+ *        max_t q_t V(x_i - t) + (1 - q_t) V(x_i - t + eps0) over all real t in [0, eps0].
  *
  * v[i] is V(x_i), readable from -m to n + m.
  */
-XGBOOST_DP_CLONES
-void BackwardStep(double const *XGBOOST_DP_RESTRICT v, double *XGBOOST_DP_RESTRICT out,
-                  std::int64_t n, TwoPoint const &law) {
+void BackwardStep(double const *v, double *out, std::int64_t n, TwoPoint const &law) {
   std::fill_n(out, n, 0.0);
   for (std::int64_t j = 0; j < law.m; ++j) {
-    double const q0 = law.q[j], q1 = law.q[j + 1], p0 = law.p[j], p1 = law.p[j + 1];
-    double const dq = law.dq[j], kappa = law.kappa[j];
-    double const *v0 = v - j;
-    double const *v1 = v0 - 1;
-    double const *w0 = v0 + law.m;
-    double const *w1 = w0 - 1;
-    for (std::int64_t i = 0; i < n; ++i) {
-      double const left = q0 * v0[i] + p0 * w0[i];
-      double const right = q1 * v1[i] + p1 * w1[i];
-      double const gap_left = v0[i] - w0[i];
-      double const gap_right = v1[i] - w1[i];
-      // Between t_j and t_{j+1} the value is at most a chord plus a parabola of this bend.
-      double const bend = dq * (gap_right - gap_left) +
-                          kappa * (gap_left < gap_right ? gap_right : gap_left);
-      double const bump = bend - std::abs(right - left);
-      double const high = left < right ? right : left;
-      double const bound = high + 0.25 * (bump > 0.0 ? bump : 0.0);
-      out[i] = out[i] < bound ? bound : out[i];
-    }
+    RaiseToSegment(v - j, v - j + law.m, out, n, law.q[j], law.p[j], law.q[j + 1], law.p[j + 1],
+                   law.dq[j], law.kappa[j]);
   }
 }
 

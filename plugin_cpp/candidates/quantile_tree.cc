@@ -136,7 +136,14 @@ std::vector<float> QuantileCuts(CandidatePlan const& plan, CellCount const& coun
     }
     auto value = KeyToFloat(key);
     auto kind = std::fpclassify(value);
-    if ((kind == FP_NORMAL || kind == FP_ZERO) && value < std::numeric_limits<float>::max()) {
+    if (kind == FP_SUBNORMAL && value > 0) {
+      // The end of the cell of zero: a cut there would be treated as zero by some processors.
+      value = std::numeric_limits<float>::min();
+      kind = FP_NORMAL;
+    }
+    bool repeated = !out.empty() && out.back() == value;
+    if ((kind == FP_NORMAL || kind == FP_ZERO) && !repeated &&
+        value < std::numeric_limits<float>::max()) {
       out.push_back(value);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>  // for stable_sort
 #include <atomic>     // for atomic
+#include <cmath>      // for floor
 #include <memory>     // for make_unique, unique_ptr
 #include <vector>     // for vector
 
@@ -59,16 +60,14 @@ bool IsDensePage(SparsePage const& page, bst_feature_t n_features) {
 }
 
 void CheckCategories(Context const* ctx, Plan const& plan, SparsePage const& page) {
-  if (!plan.HasCategorical()) {
-    return;
-  }
   auto view = page.GetView();
   std::atomic<bool> declared{true};
   common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
     for (auto const& e : view[i]) {
       auto const& feature = plan.features[e.index];
       if (feature.kind == FeaturePlan::Kind::kCategorical &&
-          !(e.fvalue >= 0.0f && e.fvalue < static_cast<float>(feature.n_categories))) {
+          !(e.fvalue >= 0.0f && e.fvalue < static_cast<float>(feature.n_categories) &&
+            e.fvalue == std::floor(e.fvalue))) {
         declared.store(false, std::memory_order_relaxed);
       }
     }

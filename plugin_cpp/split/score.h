@@ -19,6 +19,15 @@
 #include "plugin_cpp/plan.h"       // for Plan
 
 namespace xgboost::dp {
+/**
+ * @brief A real utility as an integer. Clamping to a public interval shortens changes, if anything,
+ *        and keeps the floor and the arithmetic before it within the slack of the range.
+ */
+[[nodiscard]] inline std::int64_t AsUtility(double u) {
+  constexpr double kLargest = 1125899906842624.0;  // 2^50
+  return static_cast<std::int64_t>(std::floor(std::clamp(u, -kLargest, kLargest)));
+}
+
 /** @brief |G_L| + |G_R|, exact on grid integers. */
 class L1Score {
  public:
@@ -34,7 +43,7 @@ class NewtonScore {
     double g = static_cast<double>(s.grad) * to_grad_;
     double d = static_cast<double>(s.hess) * to_hess_ + lambda_;
     double w = d > 0 ? std::clamp(-g / d, -tau_, tau_) : (g > 0 ? -tau_ : tau_);
-    return static_cast<std::int64_t>(std::floor(-(2.0 * w * g + d * w * w) * unit_));
+    return AsUtility(-(2.0 * w * g + d * w * w) * unit_);
   }
 
  private:
@@ -48,7 +57,7 @@ class GainScore {
   [[nodiscard]] std::int64_t operator()(GradientSum const& s) const {
     double g = static_cast<double>(s.grad) * to_grad_;
     double d = static_cast<double>(s.hess) * to_count_ + lambda_;
-    return d > 0 ? static_cast<std::int64_t>(std::floor(g * g / d * unit_)) : 0;
+    return d > 0 ? AsUtility(g * g / d * unit_) : 0;
   }
 
  private:

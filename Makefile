@@ -1,0 +1,69 @@
+# Every target does all of its own set-up. Needed on the machine: Python >= 3.10, a C++17
+# compiler, git and make. Everything else comes from the package index configured for pip.
+PYTHON ?= python3
+VENV := .venv
+PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
+STAMPS := $(VENV)/stamps
+STOCK_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' patches/upstream.toml)
+STOCK := build/stock-$(STOCK_VERSION)
+# Folders count too: their time changes when a file is removed.
+SOURCES := $(shell find plugin_cpp patches) cmake/fetch_upstream.py CMakeLists.txt pyproject.toml
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+.PHONY: help build test demo bench lint wheel clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make build   build the library and install it, editable, into $(VENV)"
+	@echo "make test    build, then run all tests"
+	@echo "make demo    build, then train one private model and print its report"
+	@echo "make bench   build, then measure accuracy against epsilon"
+	@echo "make lint    ruff and mypy"
+	@echo "make wheel   a wheel in dist/"
+	@echo "make clean   remove build/ and $(VENV)"
+
+build: $(STAMPS)/installed
+
+# The virtual environment and what the build itself needs (pyproject.toml: build-system.requires,
+# and cmake and ninja, which scikit-build-core asks for only in an isolated build).
+$(STAMPS)/tools: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed")'
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -q "scikit-build-core>=0.10" "unearth>=0.17" "tomli; python_version < '3.11'" \
+		"cmake>=3.21" ninja
+	mkdir -p $(STAMPS) && touch $@
+
+# The build folder is kept, so only what changed is compiled again.
+$(STAMPS)/installed: $(STAMPS)/tools $(SOURCES)
+	$(PIP) install -q --no-build-isolation -e .
+	touch $@
+
+# Optional dependencies, one stamp for each extra of pyproject.toml.
+$(STAMPS)/extra-%: $(STAMPS)/tools | $(STAMPS)/installed
+	$(PIP) install -q --no-build-isolation -e ".[$*]"
+	touch $@
+
+# The unmodified upstream wheel, outside the environment: tests load our models with it.
+$(STOCK)/done:
+	$(PIP) install -q --no-deps --only-binary :all: --target $(STOCK) xgboost==$(STOCK_VERSION)
+	touch $@
+
+test: build $(STAMPS)/extra-test $(STOCK)/done
+	OMP_WAIT_POLICY=passive XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
+
+demo: build $(STAMPS)/extra-demo
+	$(VENV)/bin/python examples/demo.py
+
+bench: build $(STAMPS)/extra-bench
+	$(VENV)/bin/python benchmarks/bench.py $(BENCH_ARGS)
+
+lint: build $(STAMPS)/extra-dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+wheel: $(STAMPS)/tools
+	$(PIP) wheel -q --no-build-isolation --no-deps -w dist .
+
+clean:
+	rm -rf build dist $(VENV)

@@ -1,0 +1,138 @@
+import math
+
+import pytest
+
+from xgb_dp.accounting import ExactAccountant, ExponentialEvent, GaussianEvent
+from xgb_dp.calibrate import DEFAULT_SHARES, MechanismSpec, calibrate
+from xgb_dp.errors import BudgetError
+from xgb_dp.sensitivity import RowBound
+
+ROW = RowBound("row_weight", 0.5, 1.0)
+SQUARED = RowBound("gradient", 0.3, 0.005625, 1.0)
+
+
+def spec(rounds=50, depth=4, **kwargs):
+    given = {"row_bound": ROW, "candidate_features": 14, "intercept": "binary"} | kwargs
+    return MechanismSpec(rounds=rounds, depth=depth, **given)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
+@pytest.mark.parametrize(("rounds", "depth"), [(1, 1), (2, 6), (20, 3)])
+def test_hits_the_target_from_below(epsilon, delta, rounds, depth):
+    plan = calibrate(spec(rounds, depth), epsilon, delta)
+    assert 0.99 * epsilon <= plan.epsilon <= epsilon
+    again = ExactAccountant(plan.events, work=2e8).get_epsilon(delta)
+    assert again <= epsilon
+    for event in plan.events:
+        if isinstance(event, GaussianEvent):
+            assert 2**20 <= event.sigma2 <= 2**56
+
+
+@pytest.mark.parametrize(("rounds", "depth"), [(50, 4), (300, 6), (10000, 1)])
+def test_long_trainings(rounds, depth):
+    plan = calibrate(spec(rounds, depth), 1.0, 1e-6)
+    assert 0.99 <= plan.epsilon <= 1.0
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"depth": 0},
+        {"candidate_features": 0},
+        {"intercept": None},
+        {"depth": 0, "candidate_features": 0, "intercept": None},
+        {"n_class": 7, "intercept": "multiclass"},
+        {"row_bound": SQUARED, "intercept": "regression", "n_public": True},
+        {"candidate_features": 1000},
+        {"rounds": 0},
+        {"shares": {"candidates": 0.1, "base_score": 0.01, "splits": 0.88, "leaves": 0.01}},
+    ],
+)
+def test_whatever_is_released(case):
+    case = {"rounds": 30, "depth": 3} | case
+    plan = calibrate(spec(**case), 1.0, 1e-6)
+    assert 0.99 <= plan.epsilon <= 1.0
+    names = {e.release for e in plan.events}
+    assert ("splits" in names) == (case["depth"] > 0 and case["rounds"] > 0)
+    assert ("candidates" in names) == (case.get("candidate_features", 14) > 0)
+    assert ("leaves" in names) == (case["rounds"] > 0)
+
+
+def test_shares_are_what_was_asked_for():
+    plan = calibrate(spec(), 1.0, 1e-6)
+    mu2 = {}
+    for event in plan.events:
+        if isinstance(event, ExponentialEvent):
+            mu2[event.release] = event.count * event.eps0**2 / 4
+        else:
+            mu2[event.release] = event.count * event.sensitivity2 / event.sigma2
+    total = sum(mu2.values())
+    for release, share in (("candidates", 0.1), ("intercept", 0.01), ("splits", 0.267)):
+        assert mu2[release] / total == pytest.approx(share / sum(DEFAULT_SHARES.values()), rel=1e-3)
+
+
+def test_events_are_the_plan():
+    plan = calibrate(spec(n_class=3, intercept="multiclass"), 1.0, 1e-6)
+    intercept, candidates, splits, leaves = plan.events
+    assert (intercept.sigma2, intercept.sensitivity2) == (
+        plan.intercept_sigma2,
+        4**plan.intercept_shift,
+    )
+    assert candidates.sensitivity2 == 14 * 17 * 4**plan.candidates_shift
+    assert splits == ExponentialEvent("splits", plan.eps_num, 40, 50 * 4 * 3)
+    assert leaves == GaussianEvent(
+        "leaves", ROW.round_sens2(plan.grid_bits, 3), plan.leaf_sigma2, 6, 50
+    )
+
+
+def test_more_budget_less_noise():
+    plans = [calibrate(spec(20, 3), e, 1e-6) for e in (0.1, 0.5, 2.0, 8.0)]
+    noise = [p.leaf_sigma2 / 4**p.grid_bits for p in plans]
+    assert noise == sorted(noise, reverse=True)
+    assert [p.eps_num for p in plans] == sorted(p.eps_num for p in plans)
+
+
+def test_large_noise_takes_a_coarser_grid():
+    plan = calibrate(spec(3000, 0), 0.01, 1e-12)
+    assert plan.grid_bits < 18
+    assert plan.leaf_sigma2 <= 2**56
+
+
+def test_without_noise():
+    plan = calibrate(spec(), math.inf, 1e-6)
+    assert plan.epsilon == math.inf
+    assert (plan.eps_num, plan.leaf_sigma2, plan.candidates_sigma2, plan.events) == (0, 0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "match"),
+    [
+        (0.0, 1e-6, "epsilon"),
+        (math.nan, 1e-6, "epsilon"),
+        (1.0, 0.0, "Gaussian"),
+        (1.0, 1.0, "delta"),
+    ],
+)
+def test_targets_out_of_range(epsilon, delta, match):
+    with pytest.raises(ValueError, match=match):
+        calibrate(spec(), epsilon, delta)
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        {"splits": 0.5, "leaves": 0.0, "candidates": 0.1, "base_score": 0.1},
+        {"splits": 0.5, "leaves": 0.5},
+        {"splits": 0.5, "leaves": 0.5, "candidates": 0.1, "base_score": 0.1, "other": 0.1},
+        {"splits": -0.5, "leaves": 0.5, "candidates": 0.1, "base_score": 0.1},
+    ],
+)
+def test_shares_that_do_not_fit(shares):
+    with pytest.raises(BudgetError, match=r"[Ss]hare"):
+        calibrate(spec(shares=shares), 1.0, 1e-6)
+
+
+def test_an_epsilon_of_no_use():
+    with pytest.raises(BudgetError, match="too small"):
+        calibrate(spec(), 1e-9, 1e-12)

@@ -1,0 +1,250 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+from xgb_dp.accounting import ExactAccountant, ExponentialEvent, GaussianEvent, PureAccountant
+from xgb_dp.accounting.gaussian import GaussianTotals, gaussian_delta
+
+SCALE = 2**40  # sigma of the grid so fine that the discreteness slack vanishes
+
+
+def selections(eps0, count):
+    return ExponentialEvent("splits", math.ceil(eps0 * 2**40), 40, count)
+
+
+def gaussian(noise_multiplier, count=1, coordinates=2, unit=SCALE):
+    return GaussianEvent("leaves", unit, round(unit * noise_multiplier**2), coordinates, count)
+
+
+def zcdp_epsilon(rho, delta):
+    """Best conversion by the Renyi orders (Canonne, Kamath and Steinke 2020)."""
+    a = 1 + np.logspace(-3, 4, 4000)
+    return float(np.min(a * rho + np.log1p(-1 / a) - np.log(delta * a) / (a - 1)))
+
+
+# Composed selections at delta = 1e-5: what an adversary reaches, and a coarser bound.
+TABLE = [
+    (0.01, 20, 0.0667, 0.0670),
+    (0.01, 300, 0.2915, 0.2931),
+    (0.05, 100, 0.9269, 0.9320),
+    (0.1, 20, 0.8182, 0.8227),
+    (0.1, 300, 3.7083, 3.7296),
+    (0.3, 20, 2.7493, 2.7648),
+    (0.3, 100, 7.0327, 7.0748),
+    (1.0, 20, 11.1199, 11.1874),
+    (1.0, 300, 72.5084, 73.0510),
+]
+
+
+@pytest.mark.parametrize(("eps0", "k", "reached", "bound"), TABLE)
+def test_published_table(eps0, k, reached, bound):
+    epsilon = ExactAccountant([selections(eps0, k)]).get_epsilon(1e-5)
+    # 5e-5 is the rounding of the table.
+    assert reached - 5e-5 <= epsilon <= bound + 5e-5
+    assert epsilon < zcdp_epsilon(k * eps0**2 / 8, 1e-5)
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-8, 1e-5, 1e-2])
+@pytest.mark.parametrize("mu", [0.003, 0.05, 0.5, 2.0, 9.0])
+def test_gaussian_closed_form(delta, mu):
+    got = ExactAccountant([gaussian(1 / mu)]).get_epsilon(delta)
+
+    def excess(epsilon):
+        a, b = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        return a + math.log(max(-math.expm1(b - a), 1e-300)) - math.log(delta)
+
+    want = brentq(excess, 0, 200) if excess(0) > 0 else 0.0
+    assert want * (1 - 1e-9) <= got <= want * (1 + 1e-4) + 1e-6
+
+
+@pytest.mark.parametrize(("noise", "count"), [(30.0, 50), (5.0, 100), (2.0, 7)])
+def test_gaussian_against_dp_accounting(noise, count):
+    dpa = pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import pld_privacy_accountant
+
+    accountant = pld_privacy_accountant.PLDAccountant(value_discretization_interval=1e-3)
+    accountant.compose(dpa.GaussianDpEvent(noise), count)
+    want = accountant.get_epsilon(1e-6)
+    got = ExactAccountant([gaussian(noise, count)]).get_epsilon(1e-6)
+    assert got == pytest.approx(want, rel=2e-3)
+    # Ours is the closed form; theirs is a pessimistic discretisation of it.
+    assert got <= want * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(("eps0", "noise"), [(0.4, 3.0), (1.5, 0.8), (0.05, 20.0)])
+def test_mixture_against_dp_accounting(eps0, noise):
+    """One selection and one Gaussian: the envelope is then the exact dominating pair."""
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+
+    h = eps0 / 400
+    grid = np.arange(-400, 401)
+    envelope = (1 - np.exp((grid * h - eps0) / 2)) ** 2 / (1 - np.exp(-eps0))
+    pmf = pld_pmf.create_pmf_pessimistic_connect_dots(h, grid, np.maximum(envelope, 0.0))
+    selection = privacy_loss_distribution.PrivacyLossDistribution(pmf)
+    noise_pld = privacy_loss_distribution.from_gaussian_mechanism(
+        noise, value_discretization_interval=h
+    )
+    want = selection.compose(noise_pld).get_epsilon_for_delta(1e-6)
+    got = ExactAccountant([selections(eps0, 1), gaussian(noise)]).get_epsilon(1e-6)
+    assert got == pytest.approx(want, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "depth", "eps0", "noise"),
+    [(20, 3, 0.05, 20.0), (50, 4, 0.02, 40.0), (50, 3, 0.2, 10.0), (20, 3, 0.3, 6.0)],
+)
+def test_mixture_is_close_to_the_limit(rounds, depth, eps0, noise):
+    events = [selections(eps0, rounds * depth), gaussian(noise, rounds)]
+    got = ExactAccountant(events).get_epsilon(1e-5)
+    rho = rounds * depth * eps0**2 / 8 + rounds / (2 * noise**2)
+    limit = brentq(lambda e: gaussian_delta(e, math.sqrt(2 * rho)) - 1e-5, 0, 100)
+    assert limit * 0.98 <= got <= limit * 1.005
+    assert got < zcdp_epsilon(rho, 1e-5) * 0.97
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
+def test_convolution_by_quadrature(delta):
+    """Brute force: the Gaussian loss on a fine grid against the exact envelope of one selection."""
+    eps0, mu = 0.7, 0.4
+    y = np.linspace(mu**2 / 2 - 12 * mu, mu**2 / 2 + 12 * mu, 400001)
+    density = np.exp(-((y - mu**2 / 2) ** 2) / (2 * mu**2)) / (mu * math.sqrt(2 * math.pi))
+
+    def exact(epsilon):
+        v = epsilon - y
+        inner = np.clip(v, -eps0, eps0)
+        value = (1 - np.exp((inner - eps0) / 2)) ** 2 / (1 - np.exp(-eps0))
+        value = np.where(v < -eps0, -np.expm1(v), value)
+        return float(np.sum(value * density) * (y[1] - y[0]))
+
+    want = brentq(lambda e: math.log(exact(e)) - math.log(delta), 0, 5) if exact(0) > delta else 0
+    got = ExactAccountant([selections(eps0, 1), gaussian(1 / mu)]).get_epsilon(delta)
+    assert want * (1 - 1e-7) <= got <= want * (1 + 1e-3) + 1e-5
+
+
+def test_more_work_is_tighter():
+    events = [selections(0.1, 200), gaussian(8.0, 50)]
+    coarse, fine = (ExactAccountant(events, work=w).get_epsilon(1e-6) for w in (1e6, 3e8))
+    assert fine < coarse < fine * 1.05
+
+
+def test_ranges_of_different_size():
+    once = ExactAccountant([selections(0.0371, 100), selections(0.0523, 60)]).get_epsilon(1e-6)
+    mu = math.sqrt(100 * 0.0371**2 + 60 * 0.0523**2) / 2
+    limit = brentq(lambda e: gaussian_delta(e, mu) - 1e-6, 0, 100)
+    assert limit * 0.995 < once < limit * 1.03
+
+
+def test_negligible_selections():
+    alone = ExactAccountant([gaussian(1.0)]).get_epsilon(1e-6)
+    both = ExactAccountant([selections(1e-9, 5), gaussian(1.0)]).get_epsilon(1e-6)
+    assert alone <= both <= alone * 1.002
+
+
+@pytest.mark.parametrize("group", [2, 3, 10])
+def test_group_scales_ranges_and_shifts(group):
+    events = [selections(0.05, 40), gaussian(20.0, 10)]
+    scaled = [selections(0.05 * group, 40), gaussian(20.0 / group, 10)]
+    got = ExactAccountant(events).get_epsilon(1e-6, group=group)
+    assert got == pytest.approx(ExactAccountant(scaled).get_epsilon(1e-6), rel=1e-3)
+    assert got > group * 0.9 * ExactAccountant(events).get_epsilon(1e-6)
+
+
+def test_edges():
+    assert ExactAccountant([]).get_epsilon(1e-6) == 0.0
+    assert ExactAccountant([]).get_delta(0.0) == 0.0
+    only = ExactAccountant([selections(0.25, 4)])
+    assert only.get_epsilon(0.0) == pytest.approx(1.0)
+    assert only.get_delta(1.0 + 1e-9) == 0.0
+    assert ExactAccountant([gaussian(3.0)]).get_epsilon(0.0) == math.inf
+    assert ExactAccountant([gaussian(3.0)]).get_epsilon(1.0) == 0.0
+    noiseless = GaussianEvent("leaves", 1, 0, 2, 1)
+    assert ExactAccountant([noiseless]).get_epsilon(1e-6) == math.inf
+    assert ExactAccountant([noiseless]).get_delta(5.0) == 1.0
+    assert ExactAccountant([selections(0.1, 3)]).get_delta(math.inf) == 0.0
+    for bad in (-0.1, 1.5, math.nan):
+        with pytest.raises(ValueError, match="delta"):
+            only.get_epsilon(bad)
+    with pytest.raises(ValueError, match="group"):
+        only.get_epsilon(0.1, group=0)
+    with pytest.raises(TypeError):
+        ExactAccountant([object()])
+
+
+def test_pure():
+    events = [selections(0.25, 4), selections(0.5, 1)]
+    assert PureAccountant(events).get_epsilon() == pytest.approx(1.5)
+    assert PureAccountant(events).get_epsilon(group=2) == pytest.approx(3.0)
+    assert PureAccountant([*events, gaussian(1.0)]).get_epsilon() == math.inf
+    assert PureAccountant(events).get_delta(1.6) == 0.0
+    assert ExactAccountant(events).get_epsilon(1e-300) == pytest.approx(1.5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    eps0=st.floats(1e-4, 3.0),
+    k=st.integers(1, 60),
+    noise=st.floats(0.3, 300.0),
+    rounds=st.integers(1, 30),
+    log_delta=st.floats(-12, -2),
+)
+def test_monotone_and_consistent(eps0, k, noise, rounds, log_delta):
+    events = [selections(eps0, k), gaussian(noise, rounds)]
+    accountant = ExactAccountant(events, work=1e6)
+    delta = 10**log_delta
+    epsilon = accountant.get_epsilon(delta)
+    assert 0.0 <= epsilon < math.inf
+    assert accountant.get_epsilon(delta * 0.99) >= epsilon
+    assert accountant_of(*events, gaussian(noise)).get_epsilon(delta) >= epsilon * 0.97
+    rho = k * eps0**2 / 8 + rounds / (2 * noise**2)
+    assert epsilon <= max(zcdp_epsilon(rho, delta), 0.0) * 1.03 + 1e-6
+    back = accountant.get_delta(epsilon)
+    assert back <= delta * 1.001 or epsilon == 0.0
+    assert accountant.get_delta(epsilon * 1.0001 + 1e-6) <= back
+    # One mechanism alone can never cost more than both.
+    assert epsilon >= accountant_of(gaussian(noise, rounds)).get_epsilon(delta) * (1 - 1e-6)
+
+
+def accountant_of(*events):
+    return ExactAccountant(events, work=1e6)
+
+
+@pytest.mark.parametrize("sigma", [1, 2, 5, 32, 1024])
+def test_discrete_noise_costs_at_most_the_slack(sigma):
+    """Exact hockey stick of one discrete Gaussian against the certified bound."""
+    shift = max(1, sigma // 2)
+    k = np.arange(-45 * sigma, 45 * sigma + 1, dtype=float)
+    log_p = -(k**2) / (2 * sigma**2)
+    log_p -= math.log(np.sum(np.exp(log_p)))
+    log_q = -((k - shift) ** 2) / (2 * sigma**2)
+    log_q -= math.log(np.sum(np.exp(log_q)))
+    event = GaussianEvent("leaves", shift**2, sigma**2, 1, 1)
+    for epsilon in (0.0, 0.3, 1.0, 2.5):
+        exact = float(np.sum(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0.0)))
+        bound = ExactAccountant([event]).get_delta(epsilon)
+        assert bound >= exact
+        if sigma >= 1024 and exact > 1e-9:
+            assert bound <= exact * 1.002
+
+
+@pytest.mark.parametrize("sigma", [1.0, 3.0, 100.0])
+def test_the_two_ratios_of_the_proof(sigma):
+    """log of (rounded continuous / discrete) lies between -1/(24 s^2) and k^2/(24 s^4)."""
+    k = np.arange(0, int(8 * sigma) + 1, dtype=float)
+    u = (np.arange(2000) + 0.5) / 2000 - 0.5
+    rounded = np.mean(np.exp(-((k[:, None] + u) ** 2) / (2 * sigma**2)), axis=1)
+    theta = 1 + 2 * math.exp(-2 * math.pi**2 * sigma**2)
+    ratio = np.log(rounded) + k**2 / (2 * sigma**2) + math.log(theta)
+    assert np.all(ratio >= -1 / (24 * sigma**2) - 1e-7)
+    assert np.all(ratio <= k**2 / (24 * sigma**4) + 1e-8 / sigma**2 + 1e-7)
+
+
+def test_slack_is_negligible_on_the_grids_in_use():
+    events = [GaussianEvent("leaves", 2**20 // 900, 2**20, 2, 50)]
+    slack = GaussianTotals.of(events, 1).slack(math.log(1e-12))
+    assert 0 < slack.eta_to + slack.eta_from < 2e-5

@@ -1,0 +1,53 @@
+"""Small real data and the shortest private parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+Params = Callable[..., dict[str, Any]]
+OBJECTIVE = {
+    "binary": {"objective": "binary:logistic"},
+    "regression": {"objective": "reg:squarederror", "dp_target_bounds": (-3.0, 3.0)},
+    "multiclass": {"objective": "multi:softprob", "num_class": 3},
+}
+
+
+@pytest.fixture
+def params() -> Params:
+    """Private parameters of one kind of labels, with changes; None removes a key."""
+
+    def make(kind: str = "binary", **changes: Any) -> dict[str, Any]:
+        made = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "max_depth": 2}
+        made |= OBJECTIVE[kind] | {"nthread": 1, "verbosity": 0} | changes
+        return {k: v for k, v in made.items() if v is not None}
+
+    return make
+
+
+def arrays(kind: str = "binary", n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """Four columns, the third with missing values, and labels that depend on the first two."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(n, 4)).astype(np.float32)
+    X[rng.random(n) < 0.3, 2] = np.nan
+    signal = X[:, 0] - 0.5 * X[:, 1]
+    if kind == "binary":
+        return X, (signal > 0).astype(np.float32)
+    if kind == "multiclass":
+        return X, np.digitize(signal, [-0.5, 0.5]).astype(np.float32)
+    return X, signal.astype(np.float32)
+
+
+@pytest.fixture
+def matrix() -> Callable[..., xgb.DMatrix]:
+    """A DMatrix of one kind of labels."""
+
+    def make(kind: str = "binary", **kwargs: Any) -> xgb.DMatrix:
+        X, y = arrays(kind)
+        return xgb.DMatrix(X, y, **kwargs)
+
+    return make

@@ -1,0 +1,161 @@
+"""The samplers inside libxgboost, through the test entry points of plugin_cpp/noise/c_api.cc."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from xgboost.core import _LIB, XGBoostError
+
+TEST_KEY = bytes(range(32))
+
+_U64 = ctypes.c_uint64
+_SIZE = ctypes.c_size_t
+
+
+def _check(status: int) -> None:
+    if status != 0:
+        _LIB.XGBGetLastError.restype = ctypes.c_char_p
+        raise XGBoostError(_LIB.XGBGetLastError().decode())
+
+
+def _key(key: bytes | None) -> ctypes.Array[ctypes.c_uint8] | None:
+    return None if key is None else (ctypes.c_uint8 * 32)(*key)
+
+
+def _pointer(array: npt.NDArray[np.generic]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def chacha20_block(state: Sequence[int]) -> bytes:
+    out = (ctypes.c_uint8 * 64)()
+    _check(_LIB.XGDPTestChaCha20Block((ctypes.c_uint32 * 16)(*state), out))
+    return bytes(out)
+
+
+def system_key() -> bytes:
+    out = (ctypes.c_uint8 * 32)()
+    _check(_LIB.XGDPTestSystemKey(out))
+    return bytes(out)
+
+
+class Source:
+    """A ChaCha20Source that lives in the library; a key of None is a fresh one."""
+
+    def __init__(self, key: bytes | None, stream_id: int) -> None:
+        self._handle = ctypes.c_void_p()
+        _check(
+            _LIB.XGDPTestSourceCreate(
+                _key(key), ctypes.c_uint32(stream_id), ctypes.byref(self._handle)
+            )
+        )
+
+    def next64(self, n: int) -> list[int]:
+        out = np.empty(n, np.uint64)
+        _check(_LIB.XGDPTestSourceNext(self._handle, _SIZE(n), _pointer(out)))
+        return out.tolist()
+
+    def __del__(self) -> None:
+        _LIB.XGDPTestSourceFree(self._handle)
+
+
+def integer_sqrt(x: int) -> int:
+    out = _U64()
+    _check(_LIB.XGDPTestIntegerSqrt(_U64(x), ctypes.byref(out)))
+    return out.value
+
+
+def uniform(key: bytes | None, stream: int, below: int, n: int) -> npt.NDArray[np.uint64]:
+    out = np.empty(n, np.uint64)
+    _check(
+        _LIB.XGDPTestUniform(
+            _key(key), ctypes.c_uint32(stream), _U64(below), _SIZE(n), _pointer(out)
+        )
+    )
+    return out
+
+
+def _halves(x: int) -> tuple[ctypes.c_uint64, ctypes.c_uint64]:
+    return _U64(x >> 64), _U64(x & (2**64 - 1))
+
+
+def uniform128(key: bytes | None, stream: int, below: int, n: int) -> list[int]:
+    out = np.empty((n, 2), np.uint64)
+    _check(
+        _LIB.XGDPTestUniform128(
+            _key(key), ctypes.c_uint32(stream), *_halves(below), _SIZE(n), _pointer(out)
+        )
+    )
+    return [high << 64 | low for high, low in out.tolist()]
+
+
+def bernoulli_exp(
+    key: bytes | None, stream: int, q: int, a: int, b: int, n: int
+) -> npt.NDArray[np.uint8]:
+    out = np.empty(n, np.uint8)
+    _check(
+        _LIB.XGDPTestBernoulliExp(
+            _key(key),
+            ctypes.c_uint32(stream),
+            _U64(q),
+            *_halves(a),
+            *_halves(b),
+            _SIZE(n),
+            _pointer(out),
+        )
+    )
+    return out
+
+
+def discrete_laplace(key: bytes | None, stream: int, scale: int, n: int) -> npt.NDArray[np.int64]:
+    out = np.empty(n, np.int64)
+    _check(
+        _LIB.XGDPTestDiscreteLaplace(
+            _key(key), ctypes.c_uint32(stream), _U64(scale), _SIZE(n), _pointer(out)
+        )
+    )
+    return out
+
+
+def discrete_gaussian(key: bytes | None, stream: int, sigma2: int, n: int) -> npt.NDArray[np.int64]:
+    out = np.empty(n, np.int64)
+    _check(
+        _LIB.XGDPTestDiscreteGaussian(
+            _key(key), ctypes.c_uint32(stream), _U64(sigma2), _SIZE(n), _pointer(out)
+        )
+    )
+    return out
+
+
+def select(
+    key: bytes | None,
+    stream: int,
+    utilities: Sequence[int] | npt.NDArray[np.int64],
+    eps_num: int,
+    den: int,
+    n: int,
+) -> npt.NDArray[np.uint64]:
+    u = np.ascontiguousarray(utilities, np.int64)
+    out = np.empty(n, np.uint64)
+    _check(
+        _LIB.XGDPTestSelect(
+            _key(key),
+            ctypes.c_uint32(stream),
+            _pointer(u),
+            _SIZE(u.size),
+            _U64(eps_num),
+            _U64(den),
+            _SIZE(n),
+            _pointer(out),
+        )
+    )
+    return out
+
+
+def argmax(utilities: Sequence[int]) -> int:
+    u = np.asarray(utilities, np.int64)
+    out = _U64()
+    _check(_LIB.XGDPTestArgmax(_pointer(u), _SIZE(u.size), ctypes.byref(out)))
+    return out.value

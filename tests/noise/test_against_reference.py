@@ -1,0 +1,130 @@
+"""C++ and exact Python integers agree draw by draw, so also in how much of the stream they use."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.noise import native
+from tests.reference import noise as reference
+
+EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
+STREAMS = st.integers(0, 2**32 - 1)
+KEYS = st.binary(min_size=32, max_size=32)
+
+
+def magnitudes(largest_exponent: int, smallest: int = 1) -> st.SearchStrategy[int]:
+    """Integers of every order of magnitude up to 2^largest_exponent, the powers of two included."""
+    edges = [2**k + d for k in range(largest_exponent) for d in (-1, 0, 1)]
+    edges.append(2**largest_exponent)
+    return st.one_of(
+        st.sampled_from([e for e in edges if smallest <= e <= 2**largest_exponent]),
+        st.integers(0, largest_exponent).flatmap(
+            lambda k: st.integers(smallest, max(smallest, 2**k))
+        ),
+    )
+
+
+@EXAMPLES
+@given(KEYS, STREAMS, magnitudes(63))
+def test_uniform(key, stream, n):
+    rng = reference.ChaCha20Source(key, stream)
+    assert native.uniform(key, stream, n, 40).tolist() == [
+        reference.uniform_below(rng, n) for _ in range(40)
+    ]
+
+
+@EXAMPLES
+@given(KEYS, STREAMS, magnitudes(126))
+def test_uniform128(key, stream, n):
+    rng = reference.ChaCha20Source(key, stream)
+    assert native.uniform128(key, stream, n, 40) == [
+        reference.uniform_below(rng, n) for _ in range(40)
+    ]
+
+
+@EXAMPLES
+@given(KEYS, STREAMS, st.one_of(st.integers(0, 3), magnitudes(63)), magnitudes(126), st.data())
+def test_bernoulli_exp(key, stream, q, b, data):
+    a = data.draw(st.one_of(st.sampled_from([0, b]), st.integers(0, b)))
+    rng = reference.ChaCha20Source(key, stream)
+    assert native.bernoulli_exp(key, stream, q, a, b, 60).tolist() == [
+        reference.bernoulli_exp(rng, q, a, b) for _ in range(60)
+    ]
+
+
+@EXAMPLES
+@given(KEYS, STREAMS, magnitudes(48))
+def test_discrete_laplace(key, stream, scale):
+    rng = reference.ChaCha20Source(key, stream)
+    assert native.discrete_laplace(key, stream, scale, 25).tolist() == [
+        reference.discrete_laplace(rng, scale) for _ in range(25)
+    ]
+
+
+@EXAMPLES
+@given(KEYS, STREAMS, magnitudes(56))
+def test_discrete_gaussian(key, stream, sigma2):
+    rng = reference.ChaCha20Source(key, stream)
+    assert native.discrete_gaussian(key, stream, sigma2, 25).tolist() == [
+        reference.discrete_gaussian(rng, sigma2) for _ in range(25)
+    ]
+
+
+@EXAMPLES
+@given(
+    KEYS,
+    STREAMS,
+    st.lists(
+        st.one_of(st.integers(-10, 10), st.integers(1 - 2**62, 2**62 - 1)), min_size=1, max_size=30
+    ),
+    st.one_of(st.just(0), magnitudes(46)),
+    magnitudes(62),
+)
+def test_select(key, stream, utilities, eps_num, den):
+    rng = reference.ChaCha20Source(key, stream)
+    assert native.select(key, stream, utilities, eps_num, den, 15).tolist() == [
+        reference.select_exponential(rng, utilities, eps_num, den) for _ in range(15)
+    ]
+
+
+@pytest.mark.parametrize("sigma2", [1, 1000, 2**36 + 12345, 2**56])
+def test_long_run_of_the_gaussian(sigma2):
+    n = 1500
+    rng = reference.ChaCha20Source(native.TEST_KEY, 1)
+    assert native.discrete_gaussian(native.TEST_KEY, 1, sigma2, n).tolist() == [
+        reference.discrete_gaussian(rng, sigma2) for _ in range(n)
+    ]
+
+
+def test_long_run_of_the_selection():
+    generator = random.Random(3)
+    utilities = [round(generator.gauss(0, 2**20)) for _ in range(2000)]
+    rng = reference.ChaCha20Source(native.TEST_KEY, 1)
+    eps_num, den = 2**38, 2**59
+    assert native.select(native.TEST_KEY, 1, utilities, eps_num, den, 300).tolist() == [
+        reference.select_exponential(rng, utilities, eps_num, den) for _ in range(300)
+    ]
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(magnitudes(32, smallest=0), st.sampled_from([-1, 0, 1]))
+def test_integer_sqrt_next_to_squares(root, offset):
+    x = min(max(root * root + offset, 0), 2**64 - 1)
+    assert native.integer_sqrt(x) == math.isqrt(x)
+
+
+def test_integer_sqrt_at_the_end_of_its_range():
+    for x in (2**64 - 1, 2**64 - 2**32, (2**32 - 1) ** 2, (2**32 - 1) ** 2 - 1, 2**53 + 1):
+        assert native.integer_sqrt(x) == math.isqrt(x)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_argmax_is_the_first_of_the_largest(utilities):
+    assert native.argmax(utilities) == utilities.index(max(utilities))
+    assert reference.select_argmax(utilities) == utilities.index(max(utilities))

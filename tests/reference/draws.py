@@ -1,0 +1,33 @@
+"""The random draws of one training, in the order in which they are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .noise import ChaCha20Source, discrete_gaussian, select_exponential
+
+TRAINING_STREAM = 1
+
+
+class Noise:
+    """Every random draw of one training, in order; `noise_free` draws nothing."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.off = bool(plan["noise_free"])
+        if not self.off:
+            self.source = ChaCha20Source(bytes.fromhex(plan["test_key"]), TRAINING_STREAM)
+
+    def gaussian(self, sigma2: int) -> int:
+        """A discrete Gaussian of variance parameter `sigma2`, in grid units."""
+        return 0 if self.off else discrete_gaussian(self.source, sigma2)
+
+    def choose(self, utilities: npt.NDArray[np.int64], eps_num: int, range_int: int) -> int:
+        """Exponential mechanism, epsilon eps_num / 2^40; noise off: arg max, lowest index."""
+        if self.off:
+            return int(np.argmax(utilities))
+        return select_exponential(
+            self.source, [int(u) for u in utilities], eps_num, range_int << 40
+        )

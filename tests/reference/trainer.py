@@ -1,0 +1,326 @@
+"""The whole private training in NumPy: the algorithm of the docs, read from top to bottom.
+
+An oracle for tests, written without looking at the C++: with the noise off, or with the noise of
+a fixed key, both must grow the same trees. Sums are exact int64, the rest is float64 in a fixed
+order of operations, and float32 only where XGBoost itself uses it (objective, cuts, leaves).
+It is slow, holds everything in memory and checks no input.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .candidates import MISSING, Feature, bin_features
+from .draws import Noise
+from .objective import gradients, initial_margin
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Plan = dict[str, Any]
+Tree = dict[str, list[Any]]
+
+
+# ---------------------------------------------------------------------------- gradients
+@dataclass
+class RowBound:
+    """What one row may add to the sums; every sensitivity and range follows from it."""
+
+    mode: str
+    C: float
+    r: float
+    h_max: float
+    scale: float
+    target: tuple[float, float]
+    B: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> RowBound:
+        b = plan["row_bound"]
+        target = (float(b.get("target_lower", "-inf")), float(b.get("target_upper", "inf")))
+        C, r, h_max = (float(b[k]) for k in ("gradient_bound", "hessian_weight", "hessian_bound"))
+        B = 1 << int(plan["grid_bits"])
+        return cls(b["mode"], C, r, h_max, float(b["scale"]), target, B)
+
+    @property
+    def g_unit(self) -> float:
+        """Gradient of one grid unit (in units of `scale`)."""
+        return self.C / self.B
+
+    @property
+    def h_unit(self) -> float:
+        """Hessian of one grid unit."""
+        return self.C / (math.sqrt(self.r) * self.B)
+
+    @property
+    def H_max(self) -> int:
+        """Largest Hessian integer of a row."""
+        return math.ceil(math.sqrt(self.r) * self.h_max * self.B / self.C)
+
+    def quantise(self, g: Doubles, h: Doubles, y: Doubles, regression: bool) -> Ints:
+        """Rows (gradient, Hessian, 1) of grid integers that keep the bound exactly."""
+        if regression:
+            g = g + h * (y - np.clip(y, *self.target))
+        g = g / self.scale
+        finite = np.isfinite(g) & np.isfinite(h)
+        g, h = np.where(finite, g, 0.0), np.where(finite, h, 0.0)
+        B, C, r = self.B, self.C, self.r
+        if self.mode == "row_weight":
+            norm = np.sqrt(g * g + r * h * h)
+            shrink = np.where(norm > C, C / np.where(norm > C, norm, 1.0), 1.0)
+            gi = np.clip(np.rint(g * shrink * (B / C)), -B, B).astype(np.int64)
+            hi = np.clip(np.rint(math.sqrt(r) * h * shrink * (B / C)), 0, B).astype(np.int64)
+            for i in np.flatnonzero(gi * gi + hi * hi > B * B):
+                hi[i] = math.isqrt(B * B - int(gi[i]) ** 2)
+        else:
+            gi = np.clip(np.rint(np.clip(g, -C, C) * (B / C)), -B, B).astype(np.int64)
+            hi = np.rint(math.sqrt(r) * np.clip(h, 0.0, self.h_max) * (B / C))
+            hi = np.minimum(hi, self.H_max).astype(np.int64)
+        return np.stack([gi, hi, np.ones_like(gi)], axis=1)
+
+
+# ---------------------------------------------------------------------------- splits
+@dataclass
+class Score:
+    """phi of a node from its exact sums, in integer utility units, and the range of a change."""
+
+    name: str
+    bound: RowBound
+    tau: float
+    lam: float
+
+    def phi(self, sums: Ints) -> Ints:
+        """Utility of each row of `sums` (gradient, Hessian, rows) standing alone as one leaf."""
+        G, H, n = sums[..., 0], sums[..., 1], sums[..., 2]
+        if self.name == "l1":
+            return np.abs(G)
+        if self.name == "gain":  # published gain S^2 / (n + lambda), S in units of C, n rows
+            S, denominator = G / self.bound.B, n + self.lam
+            value = np.where(denominator > 0, S * S / np.maximum(denominator, 1e-300), 0.0)
+            return np.floor(value * self.bound.B).astype(np.int64)
+        g, h = G * self.bound.g_unit, H * self.bound.h_unit + self.lam
+        w = np.where(np.abs(g) > self.tau * h, np.sign(g) * -self.tau, -g / np.maximum(h, 1e-300))
+        value = -(2.0 * w * g + h * w * w)
+        return np.floor(value / self.bound.g_unit).astype(np.int64)
+
+    @property
+    def range_int(self) -> int:
+        """sup - inf over rows of the change of a utility, with slack for rounding."""
+        B = self.bound.B
+        if self.name == "l1":
+            return 2 * B
+        if self.name == "gain":
+            return 4 * B + 64
+        tau, r = self.tau, self.bound.r
+        if self.bound.mode == "gradient":
+            e = self.bound.H_max / (math.sqrt(r) * B)
+            real = 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
+        else:  # the supremum over rows, on a fine sweep of the ellipse instead of its closed form
+            angle = np.linspace(0.0, math.pi / 2, 2_000_001)
+            g, h = np.cos(angle), np.sin(angle) / math.sqrt(r)
+            w = np.minimum(tau, g / np.maximum(h, 1e-300))  # where 2wg - hw^2 is largest
+            real = float(np.max(2 * tau * g + tau * tau * h + 2 * w * g - h * w * w))
+        return math.ceil(real * B * (1.0 + 1e-12)) + 64
+
+
+def left_sides(histogram: Ints, total: Ints, categorical: bool) -> Ints:
+    """Sums going left for each candidate of one feature: each bin, missing right then left."""
+    missing = total - histogram.sum(axis=0)
+    # bins 0..i go left; or category c alone goes right
+    left = histogram.sum(axis=0) - histogram if categorical else np.cumsum(histogram, axis=0)
+    both = np.stack([left, left + missing], axis=1).reshape(-1, left.shape[1])
+    return both if categorical else both[:-1]  # last cut: everything but the missing, once
+
+
+def utilities(features: list[Feature], pairs: Ints, rows: Ints, score: Score) -> Ints:
+    """Utility of every candidate at the node that holds `rows` (without "no split")."""
+    total = pairs[rows].sum(axis=0)
+    parts = []
+    for feature in features:
+        bins = feature.bins[rows]
+        histogram = np.zeros((feature.size, pairs.shape[1]), dtype=np.int64)
+        np.add.at(histogram, bins[bins != MISSING], pairs[rows][bins != MISSING])
+        left = left_sides(histogram, total, feature.cuts is None)
+        parts.append(score.phi(left) + score.phi(total - left))
+    return np.concatenate(parts)
+
+
+class Split(NamedTuple):
+    """A candidate: bins up to `bin` go left, or category `bin` goes right."""
+
+    feature: int
+    bin: int
+    missing_left: bool
+
+
+def candidates(features: list[Feature]) -> list[Split]:
+    """All candidates in the order of `utilities`."""
+    out = []
+    for f, feature in enumerate(features):
+        every = [Split(f, b, left) for b in range(feature.size) for left in (False, True)]
+        out += every if feature.cuts is None else every[:-1]
+    return out
+
+
+# ---------------------------------------------------------------------------- trees
+COLUMNS = {
+    "split_index": 0, "split_condition": float("nan"), "default_left": False, "left": -1,
+    "right": -1, "leaf": 0.0, "categories": (), "sum_hess": 0.0, "base_weight": 0.0,
+    "loss_chg": 0.0,
+}  # fmt: skip
+
+
+def add_node(tree: Tree) -> int:
+    """Append a leaf and return its id."""
+    for name, value in COLUMNS.items():
+        tree[name].append(value)
+    return len(tree["left"]) - 1
+
+
+def expand(tree: Tree, node: int, split: Split, feature: Feature) -> tuple[int, int]:
+    """Turn a leaf into a split; its children get the next two ids."""
+    left, right = add_node(tree), add_node(tree)
+    tree["left"][node], tree["right"][node] = left, right
+    tree["split_index"][node] = split.feature
+    tree["default_left"][node] = split.missing_left
+    if feature.cuts is None:
+        tree["categories"][node] = (split.bin,)
+    else:
+        tree["split_condition"][node] = np.float32(feature.cuts[split.bin])
+    return left, right
+
+
+def grow(
+    plan: Plan, t: int, features: list[Feature], pairs: Ints, noise: Noise
+) -> tuple[Tree, Ints]:
+    """The structure of tree `t` of its class, and the leaf of every row."""
+    bound = RowBound.of(plan)
+    score = Score(plan["score"], bound, float(plan["tau"]), float(plan["leaf"]["lambda"]))
+    splits = candidates(features)
+    oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
+    gamma = round(float(plan["gamma"]) * bound.B)  # given in units of C
+    tree: Tree = {name: [] for name in COLUMNS}
+    level = [add_node(tree)]
+    where = np.zeros(len(pairs), dtype=np.int64)
+    for _ in range(int(plan["depth"])):
+        # one selection for the level, or one for each of its nodes
+        chosen: dict[int, int] = {}
+        for group in [level] if oblivious else [[node] for node in level]:
+            rows = [np.flatnonzero(where == node) for node in group]
+            u = np.sum([utilities(features, pairs, at, score) for at in rows], axis=0)
+            if plan["no_split"]:
+                alone = sum(int(score.phi(pairs[at].sum(axis=0))) for at in rows)
+                u = np.append(u, alone + gamma)
+            choice = noise.choose(u, int(plan["selection"]["eps_num"]), score.range_int)
+            chosen.update(dict.fromkeys(group, choice))
+        level = []
+        for node, choice in chosen.items():
+            if choice == len(splits):  # "no split" is the last candidate
+                continue
+            split = splits[choice]
+            feature = features[split.feature]
+            left, right = expand(tree, node, split, feature)
+            bins = feature.bins
+            goes_left = bins != split.bin if feature.cuts is None else bins <= split.bin
+            goes_left = np.where(bins == MISSING, split.missing_left, goes_left)
+            where = np.where(where == node, np.where(goes_left, left, right), where)
+            level += [left, right]
+    return tree, where
+
+
+# ---------------------------------------------------------------------------- leaves
+@dataclass
+class Shrinkage:
+    """Running empirical-Bayes estimate of one class: how large leaf weights really are."""
+
+    a: float = 0.0
+    b: float = 0.0
+    started: bool = False
+
+    def prior(self, g: list[float], h: list[float], g_noise: float, largest: float) -> float:
+        """Prior variance of a leaf weight after seeing one more tree's noisy sums."""
+        A = sum((gi * gi - g_noise * g_noise) / hi for gi, hi in zip(g, h, strict=True))
+        total = sum(h)
+        if self.started:
+            self.a, self.b = 0.8 * self.a + 0.2 * A, 0.8 * self.b + 0.2 * total
+        else:
+            self.a, self.b, self.started = max(A, 0.0), total, True
+        return min(max(2.0 * max(self.a, 0.0) / self.b, 1e-9), largest)
+
+
+def fill_leaves(plan: Plan, tree: Tree, sums: Ints, shrinkage: Shrinkage, noise: Noise) -> None:
+    """Release noisy sums of every leaf; all that the tree says follows from them."""
+    bound, leaf = RowBound.of(plan), plan["leaf"]
+    sigma2 = int(leaf["sigma2"])
+    eta, lam = float(leaf["eta"]), float(leaf["lambda"])
+    step, smallest = float(leaf["max_delta_step"]), float(leaf["min_child_weight"])
+    deviation = 0.0 if noise.off else math.sqrt(sigma2)
+    g_noise, h_noise = deviation * bound.g_unit, deviation * bound.h_unit
+
+    def clipped(w: float) -> float:
+        return min(max(w, -step), step) if step > 0 else w
+
+    leaves = [node for node, left in enumerate(tree["left"]) if left == -1]
+    g, h = {}, {}
+    for node in leaves:
+        G, H = int(sums[node, 0]), int(sums[node, 1])
+        g[node] = (G + noise.gaussian(sigma2)) * bound.g_unit
+        h[node] = (H + noise.gaussian(sigma2)) * bound.h_unit
+        h[node] = max(h[node], h_noise, smallest, 1e-6)
+    prior = shrinkage.prior(list(g.values()), list(h.values()), g_noise, float(leaf["prior_max"]))
+    for node in leaves:
+        penalty = g_noise * g_noise / (prior * h[node]) if leaf["shrinkage"] else 0.0
+        w = clipped(-g[node] / (h[node] + lam + penalty))
+        tree["leaf"][node] = np.float32(eta * w * bound.scale)
+        tree["base_weight"][node] = np.float32(w * bound.scale)
+        tree["sum_hess"][node] = np.float32(h[node])
+    for node in reversed(range(len(tree["left"]))):  # children have larger ids than parents
+        left, right = tree["left"][node], tree["right"][node]
+        if left == -1:
+            continue
+        g[node], h[node] = g[left] + g[right], h[left] + h[right]
+        gain = {i: g[i] * g[i] / (h[i] + lam) for i in (left, right, node)}
+        tree["loss_chg"][node] = np.float32(max(0.0, gain[left] + gain[right] - gain[node]))
+        tree["base_weight"][node] = np.float32(clipped(-g[node] / (h[node] + lam)) * bound.scale)
+        tree["sum_hess"][node] = np.float32(tree["sum_hess"][left] + tree["sum_hess"][right])
+
+
+# ---------------------------------------------------------------------------- training
+class Model(NamedTuple):
+    """Trees (round by round, class by class), cuts per feature, final margins (rows, classes)."""
+
+    trees: list[Tree]
+    cuts: list[Floats | None]
+    margin: Floats
+
+
+def train(
+    plan: Plan, X: Floats, y: Floats, weight: Floats | None = None,
+    base_score: float | list[float] = 0.5, rounds: int | None = None,
+) -> Model:  # fmt: skip
+    """Train as the plan says (NaN in `X` is missing; `rounds` defaults to the plan's)."""
+    X, y = np.asarray(X, dtype=np.float32), np.asarray(y, dtype=np.float32)
+    weight = np.ones_like(y) if weight is None else np.asarray(weight, dtype=np.float32)
+    objective, classes, bound = plan["objective"], int(plan["num_class"]), RowBound.of(plan)
+    noise = Noise(plan)
+    features = bin_features(plan, X, noise)
+    margin = initial_margin(objective, base_score, len(y), classes)
+    shrinkage = [Shrinkage() for _ in range(classes)]
+    trees = []
+    for t in range(int(plan["rounds"]) if rounds is None else rounds):
+        g, h = (v.astype(np.float64) for v in gradients(objective, margin, y, weight))
+        for k in range(classes):
+            labels = y.astype(np.float64)
+            pairs = bound.quantise(g[:, k], h[:, k], labels, objective == "reg:squarederror")
+            tree, where = grow(plan, t, features, pairs, noise)
+            sums = np.zeros((len(tree["left"]), 3), dtype=np.int64)
+            np.add.at(sums, where, pairs)
+            fill_leaves(plan, tree, sums, shrinkage[k], noise)
+            margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
+            trees.append(tree)
+    return Model(trees, [feature.cuts for feature in features], margin)

@@ -1,0 +1,95 @@
+"""`examples/demo.py` and `benchmarks/bench.py`, as users run them, at a small size."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _run(script: str, *arguments: str, data: Path | None = None) -> str:
+    env = {k: v for k, v in os.environ.items() if k != "XGB_DP_DATA"}
+    if data is not None:
+        env["XGB_DP_DATA"] = str(data)
+    run = subprocess.run(
+        [sys.executable, str(ROOT / script), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=env,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def _demo(out: Path, *arguments: str, data: Path | None = None) -> str:
+    small = ("--rounds", "3", "--repeats", "2", "--epsilons", "4", "1")
+    return _run("examples/demo.py", *small, "--out", str(out), *arguments, data=data)
+
+
+def _assert_complete(out: Path, text: str) -> None:
+    picture = (out / "score_against_epsilon.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert json.loads((out / "model.json").read_text())["learner"]["attributes"]["dp_ledger"]
+    assert "not private" in text
+    assert "-differentially private: adding or removing any one row" in " ".join(text.split())
+    rows = [line.split() for line in text.splitlines()]
+    assert [r[0] for r in rows if len(r) == 5 and r[3] == "to"] == ["1", "4"]
+
+
+def test_demo_on_bundled_data(tmp_path: Path) -> None:
+    text = _demo(tmp_path, "--bundled")
+    assert "scikit-learn's bundled breast cancer data, because --bundled was given" in text
+    _assert_complete(tmp_path, text)
+
+
+def test_demo_reads_adult_from_folder(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    n = 400
+    rng = np.random.default_rng(0)
+    numbers = ["age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"]
+    frame = pd.DataFrame({name: rng.integers(0, 90, n) for name in numbers})
+    for name, values in {
+        "workclass": ["Private", "State-gov", None],
+        "education": ["Bachelors", "HS-grad", "a category that nobody declared"],
+        "marital_status": ["Divorced", "Widowed"],
+        "occupation": ["Sales", None],
+        "relationship": ["Wife", "Husband"],
+        "race": ["White", "Black"],
+        "sex": ["Female", "Male"],
+        "native_country": ["Cuba", "Hong"],
+    }.items():
+        frame[name] = rng.choice(np.array(values, dtype=object), n)
+    frame.insert(0, "split", "train")
+    frame["target"] = (frame["age"] > 45).astype("int8")
+    frame.to_parquet(tmp_path / "adult.parquet")
+    text = _demo(tmp_path / "out", data=tmp_path)
+    assert "Adult census income (adult.parquet in XGB_DP_DATA)" in text
+    assert "280 training rows, 120 test rows, 14 columns." in text
+    _assert_complete(tmp_path / "out", text)
+
+
+@pytest.mark.parametrize("case", ["dense", "sparse"])
+def test_bench(tmp_path: Path, case: str) -> None:
+    out = tmp_path / "bench.json"
+    small = ("--rows", "2000", "--rounds", "4", "--depth", "3", "--repeats", "1", "--threads", "1")
+    text = _run("benchmarks/bench.py", "--case", case, *small, "--out", str(out))
+    assert "| hist | " in text
+    runs = json.loads(out.read_text())[case]
+    assert set(runs) == {
+        "hist",
+        "dp_hist",
+        "dp_hist, public bounds",
+        "dp_hist, its default max_bin",
+    }
+    for (run,) in runs.values():
+        assert 0 < run["tree_s"] < run["train_s"]
+        assert run["peak_mib"] > 0

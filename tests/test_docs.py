@@ -1,0 +1,60 @@
+"""The pages that are written from code are up to date, links lead somewhere, the README runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def _maker() -> ModuleType:
+    path = ROOT / "docs" / "make_parameters.py"
+    spec = importlib.util.spec_from_file_location("make_parameters", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["parameters.md", "refused.md"])
+def test_page_is_up_to_date(name: str) -> None:
+    path = ROOT / "docs" / name
+    assert path.read_text(encoding="utf-8") == _maker().pages()[path], (
+        "run: .venv/bin/python docs/make_parameters.py"
+    )
+
+
+def test_every_parameter_is_described() -> None:
+    from xgb_dp.params import ALLOWED, DP_PARAMETERS
+
+    for p in [*DP_PARAMETERS.values(), *ALLOWED.values()]:
+        assert p.meaning
+        assert p.values
+        assert p.default
+        assert p.effect in ("public", "spends budget", "free post-processing")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target or target.startswith("#"):
+            continue
+        assert (page.parent / target.split("#")[0]).exists(), f"{page.name}: {target}"
+
+
+def test_readme_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert blocks
+    scope: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), scope)
+    assert "differentially private" in capsys.readouterr().out

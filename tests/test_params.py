@@ -1,0 +1,241 @@
+"""The parameter table, the private defaults and the plan that follows from them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from xgb_dp import features, parse, plan, settings, shares
+from xgb_dp import params as table
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
+
+
+@dataclass
+class Noise:
+    grid_bits: int = 18
+    eps_num: int = 5
+    leaf_sigma2: int = 1 << 22
+    candidates_sigma2: int = 1 << 21
+    candidates_shift: int = 7
+    intercept_sigma2: int = 1 << 24
+    intercept_shift: int = 10
+
+
+def schema(n=4, **kwargs):
+    given = {
+        "names": [f"f{i}" for i in range(n)],
+        "named": True,
+        "categorical": frozenset(),
+        "dictionaries": {},
+        "weighted": False,
+    }
+    return features.Schema(**(given | kwargs))
+
+
+def resolve(p, rounds=10, continues=False, **kwargs):
+    return settings.resolve(parse.flatten(p), schema(**kwargs), rounds, continues=continues)
+
+
+def test_table_is_complete():
+    source = "".join(inspect.getsource(m) for m in (settings, features, parse))
+    for name, p in (table.DP_PARAMETERS | table.ALLOWED).items():
+        assert p.meaning, name
+        assert p.values, name
+        assert p.default, name
+        assert p.effect in (table.PUBLIC, table.SPENDS, table.FREE)
+    for name in table.DP_PARAMETERS:
+        assert f'"{name}"' in source, f"{name} is documented but never read"
+    assert not set(table.REFUSED) & (set(table.ALLOWED) | set(table.DP_PARAMETERS))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (
+            "binary",
+            {
+                "mode": "row_weight",
+                "gradient_bound": 0.5,
+                "hessian_weight": 1.0,
+                "prior_max": 1.0,
+                "max_weight": 0.0,
+            },
+        ),
+        (
+            "multiclass",
+            {
+                "mode": "row_weight",
+                "gradient_bound": 0.5,
+                "hessian_weight": 0.25,
+                "max_weight": 1.0,
+            },
+        ),
+        (
+            "regression",
+            {
+                "mode": "gradient",
+                "gradient_bound": 0.3,
+                "hessian_weight": 0.075**2,
+                "hessian_bound": 1.0,
+                "prior_max": 0.25,
+                "scale": 3.0,
+            },
+        ),
+    ],
+)
+def test_private_defaults(params, kind, expected):
+    s = resolve(params(kind, max_depth=None))
+    assert (s.depth, s.eta, s.reg_lambda, s.max_delta_step, s.max_bin) == (4, 0.5, 1.0, 2.0, 32)
+    assert (s.min_child_weight, s.score, s.tree_shape) == (0.0, "l1", "alternate")
+    for name, value in expected.items():
+        assert getattr(s, name) == pytest.approx(value), name
+
+
+def test_aliases_and_lists_of_pairs(params):
+    p = [
+        *params().items(),
+        ("learning_rate", 0.1),
+        ("eval_metric", "auc"),
+        ("eval_metric", "error"),
+    ]
+    flat = parse.flatten(p)
+    assert flat["eta"] == 0.1
+    assert flat["eval_metric"] == ["auc", "error"]
+    with pytest.raises(PrivacyParameterError, match="given twice"):
+        parse.flatten([*p, ("eta", 0.2)])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("subsample", 1),
+        ("subsample", 1.0),
+        ("colsample_bytree", "1"),
+        ("num_parallel_tree", 1),
+        ("grow_policy", "depthwise"),
+        ("booster", "gbtree"),
+        ("device", "cpu"),
+        ("reg_alpha", 0.0),
+        ("monotone_constraints", ()),
+        ("max_leaves", 0),
+        ("subsample", None),
+    ],
+)
+def test_neutral_values_pass(params, name, value):
+    resolve(params() | {name: value})
+
+
+def test_every_refused_parameter_is_refused_by_name(params):
+    for name in table.REFUSED:
+        with pytest.raises(PrivacyRefusal, match=f"`{name}`"):
+            table.check_names(params() | {name: "other"})
+
+
+def test_feature_grids():
+    even = features.grid_cuts("`x`", (0, 8), 4)
+    assert even == (2.0, 4.0, 6.0)
+    log = features.grid_cuts("`x`", (1, 10000, "log"), 4)
+    assert log == pytest.approx((10, 100, 1000))
+    assert features.public_cuts("`x`", [3, 1, 1, -0.0, 1e-42]) == (0.0, 1.0, 3.0)
+    assert math.copysign(1, features.public_cuts("`x`", [-0.0])[0]) == 1
+    for bad in ((1, 1), (2, 1), (0, np.inf), (0,), "ab", (0, 1, "sqrt"), (0, 5, "log")):
+        with pytest.raises(PrivacyParameterError):
+            features.grid_cuts("`x`", bad, 4)
+
+
+def test_features_by_name_and_index(params):
+    s = resolve(
+        params(dp_feature_bounds={"f1": (0, 4)}, dp_feature_cuts={3: [1.5, 0.5]}, max_bin=4)
+    )
+    assert [f.kind for f in s.features] == ["private", "cuts", "private", "cuts"]
+    assert s.features[1].cuts == (1.0, 2.0, 3.0)
+    assert s.features[3].cuts == (0.5, 1.5)
+    assert s.private_features == 2
+
+
+def test_shares():
+    s = shares.resolve_shares(None, candidates=True, intercept=True, kind="binary")
+    assert s == pytest.approx(
+        {"candidates": 0.1, "base_score": 0.009, "splits": 0.2673, "leaves": 0.6237}
+    )
+    assert (
+        shares.resolve_shares(None, candidates=True, intercept=True, kind="regression")[
+            "base_score"
+        ]
+        == 0.027
+    )
+    s = shares.resolve_shares(None, candidates=False, intercept=False, kind="binary")
+    assert s == pytest.approx({"candidates": 0, "base_score": 0, "splits": 0.3, "leaves": 0.7})
+    s = shares.resolve_shares({"leaves": 0.5}, candidates=True, intercept=True, kind="binary")
+    assert s["splits"] == pytest.approx(0.391)
+    assert sum(s.values()) == pytest.approx(1)
+    for bad in (
+        {"leaf": 0.5},
+        {"splits": -0.1},
+        {"splits": 0.95},
+        0.5,
+        {"candidates": 0.5, "base_score": 0.1, "splits": 0.1, "leaves": 0.1},
+    ):
+        with pytest.raises(PrivacyParameterError, match="dp_budget_shares"):
+            shares.resolve_shares(bad, candidates=True, intercept=True, kind="binary")
+
+
+def test_plan_is_json_with_exact_numbers(params):
+    s = resolve(params("regression", dp_feature_cuts={0: [0.1, 0.3]}, dp_n_public=1000))
+    made = json.loads(plan.dump_plan(plan.build_plan(s, Noise())))
+    assert made["private"] is True
+    assert made["noise_free"] is False
+    assert "test_key" not in made
+    assert made["n_public"] == 1000
+    assert made["features"][0]["cuts"] == [0.1, 0.3]
+    assert np.float32(0.1) == np.float32(made["features"][0]["cuts"][0])
+    assert float(made["row_bound"]["hessian_weight"]) == s.hessian_weight
+    assert made["row_bound"]["target_lower"] == "-3.0"
+    assert made["num_class"] == 1
+    assert made["leaf"]["sigma2"] == 1 << 22
+
+
+def test_plan_with_known_noise_is_not_private(params):
+    key = "ab" * 32
+    made = plan.build_plan(resolve(params()), Noise(), key)
+    assert made["private"] is False
+    assert made["test_key"] == key
+    made = plan.build_plan(resolve(params(dp_epsilon=math.inf)), Noise(), None)
+    assert made["private"] is False
+    assert made["noise_free"] is True
+
+
+def test_base_score_is_post_processing(params):
+    unit = 1 << Noise.intercept_shift
+    s = resolve(params())
+    assert plan.base_score_from_sums(s, Noise(), [50 * unit, 100 * unit]) == pytest.approx(0.75)
+    # A useless count must not blow the intercept up.
+    assert plan.base_score_from_sums(s, Noise(), [50 * unit, -7 * unit]) == 0.999
+    s = resolve(params("regression"))
+    assert plan.base_score_from_sums(s, Noise(), [-50 * unit, 100 * unit]) == pytest.approx(-1.5)
+    s = resolve(params("multiclass"))
+    scores = plan.base_score_from_sums(s, Noise(), [100 * unit, 100 * unit, -unit])
+    assert isinstance(scores, list)
+    assert sum(map(math.exp, scores)) == pytest.approx(1)
+
+
+def test_row_weights_need_a_bound_where_they_scale_the_influence(params):
+    resolve(params(), weighted=True)
+    assert resolve(params("regression", dp_max_weight=2), weighted=True).hessian_bound == 2
+    assert resolve(params("multiclass", dp_max_weight=2), weighted=True).max_weight == 2
+    for kind in ("regression", "multiclass"):
+        with pytest.raises(PrivacyParameterError, match="dp_max_weight"):
+            resolve(params(kind), weighted=True)
+
+
+def test_continued_training_takes_no_second_intercept(params):
+    s = resolve(params(), continues=True)
+    assert s.intercept == "model"
+    assert s.shares["base_score"] == 0
+    with pytest.raises(PrivacyParameterError, match="base_score"):
+        resolve(params(base_score=0.5), continues=True)

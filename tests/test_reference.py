@@ -1,0 +1,336 @@
+"""The C++ trainer and the NumPy oracle grow the same trees, without noise and on a fixed tape."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.sparse
+import xgboost as xgb
+
+from tests.reference.trainer import Model, Plan, Tree, train
+from xgb_dp.testing import train_with_plan
+
+KEY = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+LOGISTIC, SQUARED, SOFTMAX = "binary:logistic", "reg:squarederror", "multi:softprob"
+OBJECTIVES = (LOGISTIC, SQUARED, SOFTMAX)
+SHAPES = ("alternate", "per_node", "oblivious")
+CLASSES = 3
+MIXED = [
+    {"kind": "private"},
+    {"kind": "cuts", "cuts": [-1.5, -0.25, 0.0, 0.125, 1.0]},
+    {"kind": "private"},
+    {"kind": "categorical", "size": 5},
+]
+
+
+def merge(plan: Plan, changes: Plan) -> Plan:
+    """`plan` with `changes` laid over it, dictionaries merged key by key."""
+    out = dict(plan)
+    for name, value in changes.items():
+        both = isinstance(value, dict) and isinstance(out.get(name), dict)
+        out[name] = merge(out[name], value) if both else value
+    return out
+
+
+def make_plan(objective: str, noise_free: bool, features: list[Plan], **changes: Any) -> Plan:
+    """A plan for three rounds of depth three; noise, where it is on, about as large as signal."""
+    regression = objective == SQUARED
+    plan = {
+        "version": 1,
+        "private": False,
+        "noise_free": noise_free,
+        "objective": objective,
+        "n_features": len(features),
+        "num_class": CLASSES if objective == SOFTMAX else 1,
+        "rounds": 3,
+        "depth": 3,
+        "shape": "alternate",
+        "score": "l1",
+        "tau": "0.5",
+        "no_split": False,
+        "gamma": "0.0",
+        "grid_bits": 18,
+        "row_bound": {
+            "mode": "row_weight",
+            "gradient_bound": "0.3" if regression else "0.5",
+            "hessian_weight": "0.25" if regression else "1.0",
+            "hessian_bound": "1.0",
+            "max_weight": "2.0",
+            "scale": "4.0" if regression else "1.0",
+            "target_lower": "-4.0" if regression else "0.0",
+            "target_upper": "4.0" if regression else "0.0",
+        },
+        "selection": {"eps_num": 0 if noise_free else 3 << 39},
+        "leaf": {
+            "sigma2": 0 if noise_free else 1 << 38,
+            "eta": "0.5",
+            "lambda": "1.0",
+            "max_delta_step": "2.0",
+            "min_child_weight": "0.0",
+            "shrinkage": True,
+            "prior_max": "1.0",
+        },
+        "features": features,
+        "candidates": {
+            "levels": 17,
+            "shift": 10,
+            "sigma2": 0 if noise_free else 1 << 22,
+            "max_bin": 32,
+        },
+        "intercept": {"kind": "public"},
+    }
+    if not noise_free:
+        plan["test_key"] = KEY
+    return merge(plan, changes)
+
+
+def make_data(objective: str, n: int = 240) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Columns for MIXED: a point mass at zero, plain, very skewed, categorical; all with holes."""
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=(n, 3))
+    X = np.empty((n, 4), dtype=np.float32)
+    X[:, 0] = np.where(z[:, 0] < 0.2, 0, z[:, 0])
+    X[:, 1] = z[:, 1]
+    X[:, 2] = np.sinh(4 * z[:, 2])
+    X[:, 3] = rng.integers(0, 4, n)  # the declared category 4 never occurs
+    signal = z[:, 0] + np.sin(2 * z[:, 1]) + z[:, 2] * (X[:, 3] == 2) + 0.4 * rng.normal(size=n)
+    X[rng.random(X.shape) < 0.12] = np.nan
+    if objective == LOGISTIC:
+        y = signal > 0
+    elif objective == SOFTMAX:
+        y = np.digitize(signal, (-0.5, 0.8))
+    else:
+        y = 2 * signal  # some beyond the declared bounds
+    return X, y.astype(np.float32)
+
+
+def types(features: list[Plan]) -> list[str]:
+    """XGBoost's feature types."""
+    return ["c" if spec["kind"] == "categorical" else "q" for spec in features]
+
+
+def trees_of(booster: xgb.Booster) -> list[Tree]:
+    """The trees of a model, in the oracle's form."""
+    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
+    out = []
+    for tree in model["trees"]:
+        categories: list[Any] = [()] * len(tree["left_children"])
+        spans = zip(tree["categories_segments"], tree["categories_sizes"], strict=True)
+        for node, (begin, size) in zip(tree["categories_nodes"], spans, strict=True):
+            categories[node] = tuple(tree["categories"][begin : begin + size])
+        out.append(
+            {
+                "split_index": tree["split_indices"],
+                "split_condition": tree["split_conditions"],
+                "default_left": [bool(d) for d in tree["default_left"]],
+                "left": tree["left_children"],
+                "right": tree["right_children"],
+                "leaf": tree["split_conditions"],
+                "categories": categories,
+                "sum_hess": tree["sum_hessian"],
+                "base_weight": tree["base_weights"],
+                "loss_chg": tree["loss_changes"],
+            }
+        )
+    return out
+
+
+def assert_same_trees(actual: list[Tree], expected: list[Tree], exact: bool) -> None:
+    """Same structure and thresholds; same leaves, bit by bit if `exact`."""
+    assert len(actual) == len(expected)
+    for a, e in zip(actual, expected, strict=True):
+        assert a["left"] == e["left"]
+        assert a["right"] == e["right"]
+        inner = [i for i, left in enumerate(e["left"]) if left != -1]
+        leaves = [i for i, left in enumerate(e["left"]) if left == -1]
+        for i in inner:
+            for name in ("split_index", "default_left", "categories"):
+                assert a[name][i] == e[name][i], (name, i)
+            if not e["categories"][i]:
+                assert np.float32(a["split_condition"][i]) == e["split_condition"][i]
+        found = np.array([a["leaf"][i] for i in leaves], dtype=np.float32)
+        wanted = np.array([e["leaf"][i] for i in leaves], dtype=np.float32)
+        if exact:
+            np.testing.assert_array_equal(found, wanted)
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
+        for name in ("sum_hess", "base_weight", "loss_chg"):
+            np.testing.assert_allclose(a[name], e[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def check(
+    plan: Plan,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: npt.NDArray[Any] | None = None,
+    dense: npt.NDArray[Any] | None = None,
+) -> Model:
+    """Train both, compare trees and margins. `dense`: what the oracle sees if `X` is sparse."""
+    base: Any = {LOGISTIC: 0.4, SQUARED: 0.5, SOFTMAX: [-1.0, -0.5, 0.25]}[plan["objective"]]
+    d = xgb.DMatrix(
+        X, y, weight=weight, feature_types=types(plan["features"]), enable_categorical=True
+    )
+    booster = train_with_plan(plan, d, plan["rounds"], base, nthread=1)
+    model = train(plan, X if dense is None else dense, y, weight, base)
+    assert_same_trees(trees_of(booster), model.trees, exact=plan["objective"] == SQUARED)
+    margin = booster.predict(d, output_margin=True).reshape(model.margin.shape)
+    np.testing.assert_allclose(margin, model.margin, rtol=1e-4, atol=1e-5)
+    return model
+
+
+@pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_objectives_and_shapes(objective: str, shape: str, noise_free: bool) -> None:
+    X, y = make_data(objective)
+    model = check(make_plan(objective, noise_free, MIXED, shape=shape), X, y)
+    assert all(len(tree["left"]) == 15 for tree in model.trees)  # complete to depth 3
+
+
+# not (0.05, no noise): with every weight clipped the utility is linear, and rounding breaks ties
+@pytest.mark.parametrize(
+    ("tau", "noise_free"), [("0.5", True), ("3.0", True), ("0.05", False), ("3.0", False)]
+)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_newton(objective: str, tau: str, noise_free: bool) -> None:
+    X, y = make_data(objective, 150)
+    check(make_plan(objective, noise_free, MIXED, score="newton", tau=tau), X, y)
+
+
+@pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_published_gain(shape: str, noise_free: bool) -> None:
+    """Only where every row counts as one whole Hessian: its range is unbounded elsewhere."""
+    X, y = make_data(SQUARED, 150)
+    changes = {"shape": shape, "score": "gain", "row_bound": {"mode": "gradient"}}
+    check(make_plan(SQUARED, noise_free, MIXED, **changes), X, y)
+
+
+@dataclass
+class Case:
+    """One departure from the plan above."""
+
+    changes: Plan
+    objectives: tuple[str, ...] = (LOGISTIC, SQUARED)
+    noise: tuple[bool, ...] = (True, False)
+    weighted: bool = False
+    n: int = 150
+    features: list[Plan] = field(default_factory=lambda: MIXED)
+
+
+PRIVATE = [{"kind": "private"}] * 4
+CASES = {
+    "private_only": Case({}, features=PRIVATE),
+    "gradient_mode": Case({"row_bound": {"mode": "gradient"}}),
+    "tight_bound": Case({"row_bound": {"gradient_bound": "0.05", "hessian_weight": "11.0"}}),
+    "loose_bound": Case({"row_bound": {"gradient_bound": "3.0"}}),
+    "row_weights": Case({}, objectives=OBJECTIVES, weighted=True),
+    "weighted_gradient_mode": Case({"row_bound": {"mode": "gradient"}}, weighted=True),
+    "coarse_grid": Case({"grid_bits": 9}, noise=(True,)),
+    "many_trees": Case({"rounds": 8, "depth": 2}, objectives=OBJECTIVES, noise=(True,)),
+    "stumps": Case({"depth": 1}),
+    "deep": Case({"depth": 5, "rounds": 2}, noise=(True,)),
+    "no_shrinkage": Case({"leaf": {"shrinkage": False, "max_delta_step": "0.0"}}),
+    "small_prior": Case({"leaf": {"prior_max": "0.001"}}, noise=(False,)),
+    "tight_clip": Case({"leaf": {"max_delta_step": "0.05", "lambda": "0.0", "eta": "1.0"}}),
+    "min_child_weight": Case({"leaf": {"min_child_weight": "30.0"}}),
+    "few_levels": Case({"candidates": {"levels": 6, "max_bin": 8}}),
+    "octave_cells": Case({"candidates": {"levels": 10, "max_bin": 64}}, noise=(True,)),
+    "noisy_counts": Case({"candidates": {"sigma2": 1 << 26}}, noise=(False,), n=12),
+    "two_levels": Case({"candidates": {"levels": 2, "max_bin": 4}}, objectives=(SQUARED,)),
+    "no_split": Case({"no_split": True, "shape": "per_node"}, objectives=OBJECTIVES),
+    "no_split_level": Case({"no_split": True, "shape": "oblivious"}),
+    "no_split_gamma": Case({"no_split": True, "gamma": "7.6"}),
+    "never_split": Case({"no_split": True, "gamma": "1e12"}, noise=(True,)),
+    "one_row": Case({}, n=1),
+    "no_cut": Case({}, features=[{"kind": "cuts", "cuts": []}] * 4),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "objective", "noise_free"),
+    [
+        (name, o, free)
+        for name, case in CASES.items()
+        for o in case.objectives
+        for free in case.noise
+    ],
+)
+def test_cases(name: str, objective: str, noise_free: bool) -> None:
+    case = CASES[name]
+    X, y = make_data(objective, case.n)
+    weight = None
+    if case.weighted:
+        weight = np.random.default_rng(6).choice([0.0, 0.25, 1.0, 1.7], case.n).astype(np.float32)
+    check(make_plan(objective, noise_free, case.features, **case.changes), X, y, weight)
+
+
+@pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
+def test_awkward_columns(noise_free: bool) -> None:
+    """Constant, all missing, huge, tiny, signed zeros, two copies, whole counts."""
+    rng = np.random.default_rng(7)
+    n = 200
+    z = rng.normal(size=n)
+    X = np.full((n, 8), np.nan, dtype=np.float32)
+    X[:, 0] = 3.25
+    X[:, 2] = z * 1e38
+    X[:, 3] = z * 1e-38
+    X[:, 4] = np.where(z < 0, -0.0, 0.0)
+    X[:, 5] = X[:, 6] = np.round(1900 + 60 * np.abs(z))
+    X[:, 7] = np.repeat(np.arange(1, 51), 4)
+    X[100:140, 2] = np.finfo(np.float32).min
+    X[:5, 2] = [np.finfo(np.float32).max, np.finfo(np.float32).min, 0.0, np.nan, 1e-45]
+    y = (z + rng.normal(size=n)).astype(np.float32)
+    features = [{"kind": "private"}] * 8
+    # 25 bins: the target count is whole, and cells can meet it exactly
+    check(make_plan(SQUARED, noise_free, features, depth=4, candidates={"max_bin": 25}), X, y)
+
+
+def test_every_candidate() -> None:
+    """Nearly uniform choices over many small trees visit the cuts, not only the best of them."""
+    X, y = make_data(SQUARED, 120)
+    changes = {"rounds": 15, "depth": 4, "shape": "per_node", "selection": {"eps_num": 1 << 20}}
+    model = check(make_plan(SQUARED, False, MIXED, **changes), X, y)
+    seen = {
+        (f, c)
+        for tree in model.trees
+        for f, c, left in zip(
+            tree["split_index"], tree["split_condition"], tree["left"], strict=True
+        )
+        if left != -1
+    }
+    assert len(seen) > 30
+
+
+def test_another_key_grows_other_trees() -> None:
+    """The tests on the tape are not vacuous: with another key the trees are others."""
+    X, y = make_data(SQUARED, 120)
+    plan = make_plan(SQUARED, False, MIXED)
+    one, other = train(plan, X, y), train(plan | {"test_key": KEY[::-1]}, X, y)
+    assert [t["leaf"] for t in one.trees] != [t["leaf"] for t in other.trees]
+
+
+def test_sparse_column_stored_twice() -> None:
+    """The last entry of a column counts, once; what is not stored is missing."""
+    X, y = make_data(SQUARED, 100)
+    X = X[:, :3]
+    features = [{"kind": "private"}] * 3
+    indptr, indices, data = [0], [], []
+    for i, row in enumerate(X):
+        for j in np.flatnonzero(~np.isnan(row)):
+            if (i + j) % 3 == 0:  # an earlier entry of the same column, to be forgotten
+                indices.append(j)
+                data.append(-7.5)
+            indices.append(j)
+            data.append(row[j])
+        indptr.append(len(indices))
+    sparse = scipy.sparse.csr_matrix((np.array(data, np.float32), indices, indptr), X.shape)
+    plan = make_plan(SQUARED, False, features)
+    d = xgb.DMatrix(sparse, y)
+    booster = train_with_plan(plan, d, plan["rounds"], 0.5)
+    assert_same_trees(trees_of(booster), train(plan, X, y, None, 0.5).trees, exact=True)

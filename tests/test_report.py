@@ -1,0 +1,213 @@
+"""The privacy report: recomputed from what was drawn, and carried by the model wherever it goes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp import ledger as ledger_module
+from xgb_dp import testing
+from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+
+KINDS = ["binary", "regression", "multiclass"]
+
+
+@pytest.fixture
+def model(params, matrix):
+    return xgb.train(params(), matrix(), 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_epsilon_lands_just_below_the_target(params, matrix, kind):
+    report = xgb_dp.privacy_report(xgb.train(params(kind), matrix(kind), 4))
+    assert report.private
+    assert report.delta == 1e-6
+    assert 0.99 <= report.epsilon <= 1.0
+    releases = {e["release"] for e in report.ledger["trainings"][0]["events"]}
+    assert releases == {"intercept", "candidates", "splits", "leaves"}
+
+
+def test_report_follows_the_model(model, tmp_path):
+    expected = xgb_dp.privacy_report(model).ledger
+    for suffix in ("json", "ubj"):
+        path = tmp_path / f"model.{suffix}"
+        model.save_model(path)
+        assert xgb_dp.privacy_report(path).ledger == expected
+        assert xgb_dp.privacy_report(str(path)).ledger == expected
+    for twin in (pickle.loads(pickle.dumps(model)), copy.copy(model), copy.deepcopy(model)):
+        assert xgb_dp.privacy_report(twin).ledger == expected
+    assert xgb_dp.privacy_report(model[:2]).ledger == expected
+
+
+def test_epsilon_is_computed_and_not_echoed(model):
+    ledger = json.loads(model.attr("dp_ledger"))
+    ledger["trainings"][0]["target"]["epsilon"] = 0.001
+    model.set_attr(dp_ledger=json.dumps(ledger))
+    assert xgb_dp.privacy_report(model).epsilon > 0.9
+    for event in ledger["trainings"][0]["events"]:
+        event["count"] *= 2
+    model.set_attr(dp_ledger=json.dumps(ledger))
+    assert xgb_dp.privacy_report(model).epsilon > 1.2
+
+
+def test_get_epsilon(model):
+    report = xgb_dp.privacy_report(model)
+    assert report.get_epsilon(1e-9) > report.epsilon > report.get_epsilon(1e-3)
+    assert report.get_epsilon(1e-6, group=1) == report.epsilon
+    assert 2 * report.epsilon < report.get_epsilon(1e-6, group=2) < 4 * report.epsilon
+    for bad in ((0.0, 1), (1.5, 1), (1e-6, 0), (1e-6, 1.5)):
+        with pytest.raises(PrivacyParameterError):
+            report.get_epsilon(*bad)
+
+
+def test_statement(model):
+    text = xgb_dp.privacy_report(model).statement()
+    for phrase in (
+        "one row",
+        "adding or removing",
+        "1e-06",
+        "row-level and not person-level",
+        "intercept",
+        "candidates",
+        "splits",
+        "leaf values",
+        "Taken as public",
+        "hyperparameters",
+        "Not covered",
+        "running time",
+    ):
+        assert phrase in text, phrase
+    assert "number of rows, as declared" not in text
+    assert str(xgb_dp.privacy_report(model)) == text
+    assert "Privacy report" in xgb_dp.privacy_report(model)._repr_html_()
+
+
+def test_statement_names_what_was_declared(params, matrix):
+    p = params("regression", dp_n_public=300, dp_feature_bounds={0: (-4, 4)})
+    text = xgb_dp.privacy_report(xgb.train(p, matrix("regression"), 2)).statement()
+    for phrase in ("number of rows, as declared", "target bounds", "feature bounds or cuts"):
+        assert phrase in text
+
+
+def test_json(model):
+    made = json.loads(xgb_dp.privacy_report(model).to_json())
+    assert made["private"] is True
+    assert 0.9 < made["epsilon"] <= 1.0
+    assert made["ledger"]["trainings"][0]["public"]["hyperparameters"]["rounds"] == 4
+
+
+def test_stock_model_has_no_report(matrix):
+    stock = xgb.train({"tree_method": "hist", "objective": "binary:logistic"}, matrix(), 2)
+    with pytest.raises(LedgerError, match="no privacy ledger"):
+        xgb_dp.privacy_report(stock)
+    with pytest.raises(PrivacyParameterError, match="model"):
+        xgb_dp.privacy_report(3)
+
+
+def test_damaged_ledger(model):
+    good = json.loads(model.attr("dp_ledger"))
+
+    def broken(change):
+        bad = copy.deepcopy(good)
+        change(bad)
+        return json.dumps(bad)
+
+    texts = [
+        "{",
+        "[]",
+        broken(lambda b: b.update(version=9)),
+        broken(lambda b: b["trainings"][0]["events"][0].update(mechanism="magic")),
+        broken(lambda b: b["trainings"][0]["events"][0].update(count=-1)),
+        broken(lambda b: b["trainings"][0].update(rounds=1)),
+        broken(lambda b: b.update(trainings=[])),
+    ]
+    for text in texts:
+        model.set_attr(dp_ledger=text)
+        with pytest.raises(LedgerError):
+            xgb_dp.privacy_report(model)
+
+
+def test_infinite_epsilon_is_not_private(params, matrix):
+    with pytest.warns(UserWarning, match="NOT private"):
+        model = xgb.train(params(dp_epsilon=math.inf), matrix(), 3)
+    report = xgb_dp.privacy_report(model)
+    assert not report.private
+    assert report.epsilon == math.inf
+    assert "NOT differentially private" in report.statement()
+    assert json.loads(report.to_json())["epsilon"] == "inf"
+
+
+def test_fixed_noise_is_not_private(params, matrix):
+    with testing.fixed_noise(3):
+        report = xgb_dp.privacy_report(xgb.train(params(), matrix(), 3))
+    assert not report.private
+    assert report.epsilon == math.inf
+    assert "fixed key" in report.statement()
+
+
+class _Stop(xgb.callback.TrainingCallback):
+    def after_iteration(self, model, epoch, evals_log):
+        return epoch == 1
+
+
+def test_training_that_ends_early_pays_for_what_was_drawn(params, matrix):
+    whole = xgb_dp.privacy_report(xgb.train(params(), matrix(), 8))
+    cut = xgb_dp.privacy_report(xgb.train(params(), matrix(), 8, callbacks=[_Stop()]))
+    assert cut.ledger["trainings"][0]["rounds"] == 2
+    assert cut.epsilon < 0.8 * whole.epsilon
+
+
+def test_public_early_stopping(params, matrix):
+    model = xgb.train(
+        params(dp_public_evals=True),
+        matrix(),
+        6,
+        evals=[(matrix(), "public")],
+        early_stopping_rounds=2,
+        verbose_eval=False,
+    )
+    report = xgb_dp.privacy_report(model)
+    assert report.epsilon <= 1.0
+    assert "evaluation set" in report.statement()
+
+
+def test_checkpoint_claims_the_whole_plan(params, matrix, tmp_path):
+    saver = xgb.callback.TrainingCheckPoint(directory=tmp_path, interval=1)
+    xgb.train(params(), matrix(), 3, callbacks=[saver])
+    first = sorted(tmp_path.iterdir())[0]
+    assert 0.99 <= xgb_dp.privacy_report(first).epsilon <= 1.0
+
+
+def test_continued_training_composes(params, matrix):
+    first = xgb.train(params(), matrix(), 3)
+    both = xgb.train(params(), matrix(), 2, xgb_model=first)
+    report = xgb_dp.privacy_report(both)
+    assert both.num_boosted_rounds() == 5
+    assert len(report.ledger["trainings"]) == 2
+    assert 1.0 < report.epsilon < 2.0
+    assert "2 steps" in report.statement()
+    assert xgb_dp.privacy_report(first).epsilon <= 1.0
+
+
+def test_continuing_a_model_that_is_not_private(params, matrix):
+    stock = xgb.train({"objective": "binary:logistic"}, matrix(), 1)
+    with testing.fixed_noise(1):
+        fixed = xgb.train(params(), matrix(), 1)
+    for start in (stock, fixed):
+        with pytest.raises(PrivacyRefusal, match="xgb_model"):
+            xgb.train(params(), matrix(), 1, xgb_model=start)
+
+
+def test_ledger_holds_no_data(model):
+    """Public inputs and integers of the mechanisms only."""
+    text = model.attr("dp_ledger")
+    assert "300" not in json.dumps(json.loads(text)["trainings"][0]["events"])
+    assert ledger_module.read_ledger(model)["noise"] == "os"
+    assert np.isfinite(xgb_dp.privacy_report(model).epsilon)

@@ -1,0 +1,239 @@
+"""Private training from end to end, as a user calls it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.testing import fixed_noise
+
+PARAMS = {
+    "tree_method": "dp_hist",
+    "objective": "binary:logistic",
+    "dp_epsilon": 1.0,
+    "dp_delta": 1e-6,
+}
+REGRESSION = {**PARAMS, "objective": "reg:squarederror", "dp_target_bounds": (-1.0, 1.0)}
+
+
+def rows(n: int = 500, m: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Features with a signal in the first two columns, and missing values in the third."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, m)).astype(np.float32)
+    y = (x[:, 0] - x[:, 1] + 0.5 * rng.normal(size=n) > 0).astype(np.float32)
+    x[rng.random(n) < 0.2, 2] = np.nan
+    return x, y
+
+
+def trees(booster: xgb.Booster) -> list[dict]:
+    model = json.loads(booster.save_raw("json"))
+    return model["learner"]["gradient_booster"]["model"]["trees"]
+
+
+def fixed(params: dict, dtrain: xgb.DMatrix, n_rounds: int = 3, key: int = 7) -> bytes:
+    """The saved model of a training with a fixed noise tape."""
+    with fixed_noise(key):
+        return bytes(xgb.train(params, dtrain, n_rounds).save_raw("json"))
+
+
+def test_train_returns_a_private_model() -> None:
+    x, y = rows(5000)
+    booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 20)
+    assert booster.num_boosted_rounds() == 20
+    report = xgb_dp.privacy_report(booster)
+    assert report.private and 0.99 <= report.epsilon <= 1.0
+    accuracy = ((booster.predict(xgb.DMatrix(x)) > 0.5) == y).mean()
+    assert accuracy > 0.75
+
+
+def test_updater_is_the_private_one() -> None:
+    x, y = rows()
+    booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 2)
+    config = json.loads(booster.save_config())["learner"]["gradient_booster"]
+    assert [u["name"] for u in config["updater"]] == ["grow_dp_histmaker"]
+    assert config["gbtree_train_param"]["tree_method"] == "dp_hist"
+
+
+@pytest.mark.parametrize("params", [PARAMS, REGRESSION])
+@pytest.mark.parametrize("shape", ["alternate", "per_node", "oblivious"])
+def test_model_does_not_depend_on_threads(params: dict, shape: str) -> None:
+    x, y = rows(20_000)
+    dtrain = xgb.DMatrix(x, y)
+    models = {fixed({**params, "dp_tree_shape": shape, "nthread": t}, dtrain) for t in (1, 2, 3)}
+    assert len(models) == 1
+
+
+def test_seed_does_not_touch_the_noise() -> None:
+    x, y = rows()
+    dtrain = xgb.DMatrix(x, y)
+    one, two = (
+        bytes(xgb.train({**PARAMS, "seed": 3}, dtrain, 2).save_raw("json")) for _ in range(2)
+    )
+    assert one != two
+    assert fixed({**PARAMS, "seed": 1}, dtrain) == fixed({**PARAMS, "seed": 2}, dtrain)
+
+
+def test_trees_are_complete() -> None:
+    x, y = rows(50)
+    booster = xgb.train({**PARAMS, "max_depth": 3}, xgb.DMatrix(x, y), 4)
+    for tree in trees(booster):
+        assert sum(c == -1 for c in tree["left_children"]) == 8
+
+
+def test_oblivious_trees_have_one_split_a_level() -> None:
+    x, y = rows()
+    params = {**PARAMS, "dp_tree_shape": "oblivious", "max_depth": 3}
+    for tree in trees(xgb.train(params, xgb.DMatrix(x, y), 2)):
+        for level in ([1, 2], [3, 4, 5, 6]):
+            splits = {
+                (tree["split_indices"][i], tree["split_conditions"][i], tree["default_left"][i])
+                for i in level
+            }
+            assert len(splits) == 1
+
+
+def test_no_split_can_win() -> None:
+    x, y = rows(200)
+    params = {**PARAMS, "dp_no_split": True, "gamma": 1e6}
+    for tree in trees(xgb.train(params, xgb.DMatrix(x, y), 2)):
+        assert tree["left_children"] == [-1]
+
+
+def test_sparse_and_dense_input_agree() -> None:
+    x, y = rows()
+    x[:, 3] = np.where(x[:, 3] > 0, x[:, 3], np.nan)
+    present = ~np.isnan(x)
+    csr = sp.csr_matrix(
+        (x[present], np.nonzero(present)[1], np.r_[0, present.sum(1).cumsum()]), shape=x.shape
+    )
+    assert fixed(PARAMS, xgb.DMatrix(x, y)) == fixed(PARAMS, xgb.DMatrix(csr, y))
+
+
+def test_column_stored_twice_counts_once() -> None:
+    x, y = rows(300, 3)
+    x = np.nan_to_num(x, nan=0.25)
+    n = len(y)
+    # Row by row: a first entry of column 0 that the second one replaces, columns out of order.
+    data = np.c_[np.full(n, 99.0, np.float32), x[:, 2], x[:, 0], x[:, 1]].ravel()
+    indices = np.tile([0, 2, 0, 1], n)
+    doubled = sp.csr_matrix((data, indices, np.arange(0, 4 * n + 1, 4)), shape=(n, 3))
+    assert fixed(PARAMS, xgb.DMatrix(doubled, y)) == fixed(PARAMS, xgb.DMatrix(x, y))
+
+
+def test_doubled_column_never_looks_dense() -> None:
+    """n * m entries with one column twice and another missing is not a dense matrix."""
+    n = 200
+    rng = np.random.default_rng(1)
+    value = rng.normal(size=n).astype(np.float32)
+    y = (value > 0).astype(np.float32)
+    data = np.c_[np.zeros(n, np.float32), value].ravel()
+    doubled = sp.csr_matrix(
+        (data, np.zeros(2 * n, int), np.arange(0, 2 * n + 1, 2)), shape=(n, 2)
+    )
+    plain = np.c_[value, np.full(n, np.nan, np.float32)]
+    assert fixed(PARAMS, xgb.DMatrix(doubled, y)) == fixed(PARAMS, xgb.DMatrix(plain, y))
+
+
+def test_missing_values_may_carry_the_signal() -> None:
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < 0.5).astype(np.float32)
+    x = rng.normal(size=(4000, 2)).astype(np.float32)
+    x[y == 1, 0] = np.nan
+    booster = xgb.train({**PARAMS, "dp_epsilon": 4.0}, xgb.DMatrix(x, y), 10)
+    assert ((booster.predict(xgb.DMatrix(x)) > 0.5) == y).mean() > 0.95
+
+
+def test_labels_beyond_the_bounds_are_clamped() -> None:
+    x, _ = rows(400)
+    y = np.where(np.arange(400) % 2, 5.0, -5.0).astype(np.float32)
+    clamped = np.clip(y, -1.0, 1.0)
+    assert fixed(REGRESSION, xgb.DMatrix(x, y)) == fixed(REGRESSION, xgb.DMatrix(x, clamped))
+
+
+def test_cover_is_positive_and_additive_and_shap_sums_to_the_margin() -> None:
+    x, y = rows(300)
+    dtrain = xgb.DMatrix(x, y)
+    booster = xgb.train({**PARAMS, "dp_epsilon": 0.05}, dtrain, 6)
+    for tree in trees(booster):
+        cover, left, right = (
+            tree[k] for k in ("sum_hessian", "left_children", "right_children")
+        )
+        for i, (a, b) in enumerate(zip(left, right)):
+            assert cover[i] > 0
+            if a != -1:
+                assert np.float32(cover[i]) == np.float32(cover[a]) + np.float32(cover[b])
+    shap = booster.predict(dtrain, pred_contribs=True)
+    margin = booster.predict(dtrain, output_margin=True)
+    assert np.isfinite(shap).all()
+    np.testing.assert_allclose(shap.sum(axis=1), margin, rtol=1e-4, atol=1e-4)
+
+
+def test_infinite_epsilon_trains_without_noise_and_says_so() -> None:
+    x, y = rows(2000)
+    params = {**PARAMS, "dp_epsilon": float("inf")}
+    one, two = (xgb.train(params, xgb.DMatrix(x, y), 5) for _ in range(2))
+    assert one.save_raw("json") == two.save_raw("json")
+    assert not xgb_dp.privacy_report(one).private
+    assert ((one.predict(xgb.DMatrix(x)) > 0.5) == y).mean() > 0.8
+
+
+@pytest.mark.parametrize("score", ["l1", "newton", "gain"])
+def test_scores_learn(score: str) -> None:
+    x, y = rows(20_000)
+    params = {**REGRESSION, "dp_score": score, "dp_epsilon": 4.0}
+    booster = xgb.train(params, xgb.DMatrix(x, 2 * y - 1), 20)
+    residual = booster.predict(xgb.DMatrix(x)) - (2 * y - 1)
+    assert np.sqrt((residual**2).mean()) < 0.8
+
+
+def test_multiclass() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(6000, 4)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(int) + (x[:, 1] > 0.5)
+    params = {**PARAMS, "objective": "multi:softprob", "num_class": 3, "dp_epsilon": 4.0}
+    booster = xgb.train(params, xgb.DMatrix(x, y), 10)
+    assert (booster.predict(xgb.DMatrix(x)).argmax(axis=1) == y).mean() > 0.75
+    report = xgb_dp.privacy_report(booster)
+    assert 0.99 * 4 <= report.epsilon <= 4.0
+
+
+def test_public_candidates_cost_nothing() -> None:
+    x, y = rows(800)
+    params = {**PARAMS, "dp_feature_bounds": {f"f{i}": (-3.0, 3.0) for i in range(5)}}
+    booster = xgb.train(params, xgb.DMatrix(x, y), 3)
+    released = {
+        event["release"]
+        for training in xgb_dp.privacy_report(booster).ledger["trainings"]
+        for event in training["events"]
+    }
+    assert released == {"intercept", "splits", "leaves"}
+    grid = {np.float32(-3.0 + 6.0 * i / 32) for i in range(33)} | {np.finfo(np.float32).max}
+    for tree in trees(booster):
+        inner = [c for c, l in zip(tree["split_conditions"], tree["left_children"]) if l != -1]
+        assert all(min(abs(c - g) for g in grid) < 1e-5 * max(1, abs(c)) for c in inner)
+
+
+@pytest.mark.parametrize(
+    "x, y",
+    [
+        (np.zeros((0, 3), np.float32), np.zeros(0)),
+        (np.zeros((1, 3), np.float32), np.zeros(1)),
+        (np.zeros((40, 3), np.float32), np.ones(40)),
+        (np.full((40, 3), np.nan, np.float32), np.arange(40) % 2),
+        (np.tile(np.arange(40, dtype=np.float32)[:, None], (1, 3)), np.arange(40) % 2),
+        (np.full((40, 3), np.finfo(np.float32).max, np.float32), np.arange(40) % 2),
+        (np.full((40, 3), 1e-42, np.float32), np.arange(40) % 2),
+    ],
+    ids=["no rows", "one row", "one class", "all missing", "duplicates", "huge", "subnormal"],
+)
+def test_nothing_aggregate_raises(x: np.ndarray, y: np.ndarray, capfd: pytest.CaptureFixture) -> None:
+    booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 3)
+    assert booster.num_boosted_rounds() == 3
+    assert np.isfinite(booster.predict(xgb.DMatrix(np.zeros((2, 3), np.float32)))).all()
+    captured = capfd.readouterr()
+    assert captured.out == "" and captured.err == ""

@@ -1,0 +1,33 @@
+"""Differentially private gradient boosting on XGBoost.
+
+``xgboost.train`` with ``tree_method="dp_hist"`` trains privately; this package calibrates it and
+reports on it.
+"""
+
+from .errors import (
+    BudgetError,
+    LedgerError,
+    NativeLibraryError,
+    PrivacyError,
+    PrivacyParameterError,
+    PrivacyRefusal,
+    RowDomainError,
+)
+from .native import is_dp_build, warn_if_stock
+from .report import PrivacyReport, privacy_report
+
+__all__ = [
+    "BudgetError",
+    "LedgerError",
+    "NativeLibraryError",
+    "PrivacyError",
+    "PrivacyParameterError",
+    "PrivacyRefusal",
+    "PrivacyReport",
+    "RowDomainError",
+    "is_dp_build",
+    "privacy_report",
+]
+__version__ = "0.1.0"
+
+warn_if_stock()

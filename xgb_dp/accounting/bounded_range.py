@@ -1,0 +1,126 @@
+"""The curve of composed selections: choice of the grid, call of the C++ kernel.
+
+Proof: docs/proofs/accounting.md, "Selections". Any grid gives a valid bound; what is chosen here
+only decides how tight and how fast it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import native
+
+__all__ = ["Grid", "choose_grid", "selection_curve"]
+
+_MOST_POINTS_PER_RANGE = 64
+_FEWEST_POINTS_PER_RANGE = 6
+_LARGEST_STEP = 0.5
+_FINE_STEP = 0.05
+_USUAL_LOG_TAIL = -40.0  # for the estimate of the work only
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Points (i - below) * step, i = 0 .. below + above."""
+
+    step: float
+    below: int
+    above: int
+
+    def points(self) -> npt.NDArray[np.float64]:
+        """The privacy losses of the grid, ascending, in nats."""
+        return np.arange(-self.below, self.above + 1, dtype=np.float64) * self.step
+
+
+def _reach(steps: Sequence[tuple[float, int]], log_tail: float) -> float:
+    """Loss beyond which the curve is below exp(log_tail), by the zCDP of bounded range."""
+    rho = math.fsum(n * e * e for e, n in steps) / 8.0
+    return min(rho + math.sqrt(4.0 * rho * -log_tail), math.fsum(n * e for e, n in steps))
+
+
+def _widths(steps: Sequence[tuple[float, int]], h: float) -> list[int]:
+    return [max(1, math.ceil(e / h)) for e, _ in steps]
+
+
+def choose_grid(
+    steps: Sequence[tuple[float, int]], mu: float, log_tail: float, work: float
+) -> Grid:
+    """A grid on which the bound is tight and costs about `work` elementary operations.
+
+    Args:
+        steps: (eps0, count), all positive.
+        mu: Gaussian part, which needs no finer grid than a fraction of the whole deviation.
+        log_tail: Log of the probability beyond which the domain may end.
+        work: Target for points * points per range * selections.
+    """
+    largest = max(e for e, _ in steps)
+    deviation = math.sqrt(mu * mu + math.fsum(n * e * e for e, n in steps) / 4.0)
+    # The step must not depend on delta, or epsilon would not be monotone in it.
+    reach = _reach(steps, _USUAL_LOG_TAIL)
+
+    def cost(h: float) -> float:
+        return (2.0 * reach / h + 1.0) * sum(
+            n * m for (_, n), m in zip(steps, _widths(steps, h), strict=True)
+        )
+
+    h = min(largest / _MOST_POINTS_PER_RANGE, _FINE_STEP)
+    coarsest = min(largest / _FEWEST_POINTS_PER_RANGE, _LARGEST_STEP)
+    while cost(h) > work and h < coarsest:
+        h = min(1.1 * h, coarsest)
+    h = max(h, deviation / 3000.0)
+
+    # Every range is rounded up to whole steps: of the steps nearby, take the one that fits best.
+    def excess(candidate: float) -> float:
+        widths = _widths(steps, candidate)
+        return math.fsum(n * (m * candidate) ** 2 for (_, n), m in zip(steps, widths, strict=True))
+
+    widths = sorted({(e, m) for e, _ in steps for m in range(1, 130) if 0.75 * h < e / m <= h})
+    nudge = 1.0 + 1e-13  # so that m steps are not a rounding error short of the range
+    candidates = [e / m * nudge for e, m in widths]
+    if largest <= h:
+        candidates.append(h)
+    step = min(candidates, key=excess, default=h)
+    # The domain is that of the ranges as the kernel rounds them.
+    rounded = [(m * step, n) for (_, n), m in zip(steps, _widths(steps, step), strict=True)]
+    points = math.ceil(_reach(rounded, log_tail) / step) + 1
+    return Grid(step, points, points)
+
+
+def selection_curve(
+    steps: Sequence[tuple[float, int]], grid: Grid, threads: int = 1
+) -> npt.NDArray[np.float64]:
+    """Upper bounds of the hockey-stick curve of selections at the points of `grid`.
+
+    Args:
+        steps: (eps0, count) in release order; both positive.
+        grid: Where.
+        threads: Threads of the kernel; the result does not depend on it.
+
+    Returns:
+        Non-increasing values in [0, 1], one for each point of the grid.
+    """
+    n = len(steps)
+    eps0 = (ctypes.c_double * n)(*(e for e, _ in steps))
+    count = (ctypes.c_int64 * n)(*(k for _, k in steps))
+    out = np.empty(grid.below + grid.above + 1)
+    lib = native.lib()
+    status = lib.XGDPBoundedRangeCurve(
+        eps0,
+        count,
+        ctypes.c_int64(n),
+        ctypes.c_double(grid.step),
+        ctypes.c_int64(grid.below),
+        ctypes.c_int64(grid.above),
+        ctypes.c_int32(threads),
+        out.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
+    )
+    if status != 0:
+        lib.XGBGetLastError.restype = ctypes.c_char_p
+        raise RuntimeError(lib.XGBGetLastError().decode(errors="replace"))
+    return out

@@ -1,0 +1,152 @@
+"""Events of a ledger: every noisy release, with the integers that the sampler was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..errors import LedgerError
+
+__all__ = ["Event", "ExponentialEvent", "GaussianEvent", "event_from_json", "events_from_ledger"]
+
+EPS_BITS = 40
+
+
+def _check_int(name: str, value: Any, low: int) -> int:
+    if type(value) is not int or value < low:
+        raise LedgerError(
+            f"A ledger event has `{name}` = {value!r}; an int of at least {low} was expected."
+        )
+    return value
+
+
+def _check_release(value: Any) -> None:
+    if type(value) is not str or not value:
+        raise LedgerError("A ledger event does not name its release.")
+
+
+@dataclass(frozen=True)
+class GaussianEvent:
+    """`count` releases of integer sums with discrete Gaussian noise.
+
+    Attributes:
+        release: What was released: "intercept", "candidates", "leaves".
+        sensitivity2: Squared L2 norm of what one row adds to the sums of one release, in grid
+            units squared, >= 0.
+        sigma2: Parameter of the noise, about its variance, in the same unit, >= 1; 0 stands for
+            no noise, which costs everything.
+        coordinates: Sums of one release that one row can touch, >= 0. Only the discreteness
+            slack depends on it.
+        count: Number of releases, >= 0.
+    """
+
+    release: str
+    sensitivity2: int
+    sigma2: int
+    coordinates: int
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_release(self.release)
+        for name in ("sensitivity2", "sigma2", "coordinates", "count"):
+            _check_int(name, getattr(self, name), 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger's form of the event."""
+        return {
+            "mechanism": "gaussian",
+            "release": self.release,
+            "sensitivity2": self.sensitivity2,
+            "sigma2": self.sigma2,
+            "coordinates": self.coordinates,
+            "count": self.count,
+        }
+
+
+@dataclass(frozen=True)
+class ExponentialEvent:
+    """`count` selections by the exponential mechanism, each of bounded range eps0.
+
+    Attributes:
+        release: What was selected: "splits".
+        eps_num: eps0 in units of 2**-eps_bits nats, >= 0. 0 is a choice that ignores the data.
+        eps_bits: 0 to 60.
+        count: Number of selections that one row takes part in, >= 0; selections in disjoint
+            nodes of one level are one.
+    """
+
+    release: str
+    eps_num: int
+    eps_bits: int
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_release(self.release)
+        for name in ("eps_num", "eps_bits", "count"):
+            _check_int(name, getattr(self, name), 0)
+        if self.eps_bits > 60:
+            raise LedgerError("A ledger event has `eps_bits` above 60.")
+
+    @property
+    def eps0(self) -> float:
+        """Range of the privacy loss of one selection, in nats."""
+        return self.eps_num / 2**self.eps_bits
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger's form of the event."""
+        return {
+            "mechanism": "exponential",
+            "release": self.release,
+            "eps_num": self.eps_num,
+            "eps_bits": self.eps_bits,
+            "count": self.count,
+        }
+
+
+Event: TypeAlias = GaussianEvent | ExponentialEvent
+_FIELDS: dict[str, tuple[type[GaussianEvent] | type[ExponentialEvent], frozenset[str]]] = {
+    "gaussian": (
+        GaussianEvent,
+        frozenset({"release", "sensitivity2", "sigma2", "coordinates", "count"}),
+    ),
+    "exponential": (
+        ExponentialEvent,
+        frozenset({"release", "eps_num", "eps_bits", "count"}),
+    ),
+}
+
+
+def event_from_json(data: Mapping[str, Any]) -> Event:
+    """Read one event; the inverse of ``to_json``.
+
+    Args:
+        data: One entry of a ledger's ``events``.
+
+    Raises:
+        LedgerError: The event is unknown or ill-formed. It is never skipped: an event that
+            is not understood would be spent for nothing.
+    """
+    if not isinstance(data, Mapping) or data.get("mechanism") not in _FIELDS:
+        raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
+    kind, fields = _FIELDS[data["mechanism"]]
+    if set(data) != fields | {"mechanism"}:
+        raise LedgerError(
+            f"A {data['mechanism']} event of the privacy ledger must have exactly the fields "
+            f"{', '.join(sorted(fields))}."
+        )
+    return kind(**{name: data[name] for name in fields})
+
+
+def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:
+    """All events of all trainings of a model, in release order.
+
+    Args:
+        ledger: A whole ledger, see ``xgb_dp.ledger``.
+
+    Raises:
+        LedgerError: An event is unknown or ill-formed.
+    """
+    return [
+        event_from_json(event) for training in ledger["trainings"] for event in training["events"]
+    ]

@@ -1,0 +1,105 @@
+"""Composed Gaussian mechanisms: exact curve, and what drawing integers instead adds.
+
+Proofs: docs/proofs/accounting.md, "Gaussians last" and "Discrete noise".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.special import log_ndtr
+
+from .events import GaussianEvent
+
+__all__ = ["GaussianTotals", "Slack", "gaussian_delta", "gaussian_mu"]
+
+_UP = 1.0 + 1e-12  # outweighs the rounding of a sum of positive doubles
+
+
+@dataclass(frozen=True)
+class Slack:
+    """Price of discrete noise: epsilon' = epsilon + eta_to + eta_from, delta' as below.
+
+    delta' = exp(eta_to) * delta + beta, where beta is the chance of noise beyond the bound.
+    """
+
+    eta_to: float
+    eta_from: float
+
+
+@dataclass(frozen=True)
+class GaussianTotals:
+    """Sums over all Gaussian releases of one composition.
+
+    Attributes:
+        mu: sqrt(sum sensitivity2 / sigma2), the mean shift in standard deviations.
+        shift: sqrt(sum sensitivity2 / sigma2**2).
+        a1: Sum of 1 / sigma2 over all touched coordinates.
+        a2: Euclidean norm of the same.
+        a_max: Largest of the same.
+    """
+
+    mu: float
+    shift: float
+    a1: float
+    a2: float
+    a_max: float
+
+    @classmethod
+    def of(cls, events: Sequence[GaussianEvent], group: int) -> GaussianTotals:
+        """Totals when `group` rows are added or removed together."""
+        used = [e for e in events if e.count and e.sensitivity2]
+        if any(e.sigma2 == 0 for e in used):
+            return cls(math.inf, math.inf, math.inf, math.inf, math.inf)
+        mu2 = math.fsum(e.count * e.sensitivity2 / e.sigma2 for e in used)
+        shift2 = math.fsum(e.count * e.sensitivity2 / e.sigma2**2 for e in used)
+        inverse = [(e.count * max(e.coordinates, 1) * group, 1.0 / e.sigma2) for e in used]
+        return cls(
+            mu=group * math.sqrt(mu2) * _UP,
+            shift=group * math.sqrt(shift2) * _UP,
+            a1=math.fsum(n * a for n, a in inverse) * _UP,
+            a2=math.sqrt(math.fsum(n * a * a for n, a in inverse)) * _UP,
+            a_max=max((a for _, a in inverse), default=0.0),
+        )
+
+    def slack(self, log_beta: float) -> Slack:
+        """Slack for a failure probability beta = exp(log_beta) of the noise bound."""
+        x = -log_beta
+        noise = self.a1 + 2.0 * self.a2 * math.sqrt(x) + 2.0 * self.a_max * x
+        return Slack(
+            eta_to=self.a1 / 24.0 * _UP,
+            eta_from=((math.sqrt(noise) + self.shift) ** 2 / 24.0 + 1e-8 * self.a1) * _UP,
+        )
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """Upper bound of Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), for any real eps.
+
+    Source: Balle and Wang (2018), theorem 8; Dong, Roth and Su (2022).
+    """
+    if mu == 0.0:
+        return max(0.0, -math.expm1(epsilon)) if epsilon < 0.0 else 0.0
+    if math.isinf(mu):
+        return 1.0
+    a = float(log_ndtr(mu / 2.0 - epsilon / mu))
+    b = epsilon + float(log_ndtr(-mu / 2.0 - epsilon / mu))
+    # The difference of two nearly equal numbers: its error relative to itself, with room.
+    gap = max(a - b, 1e-300)
+    rounding = 1e-9 + 1e-14 * (1.0 + abs(a) + abs(epsilon) + abs(epsilon) / mu) / gap
+    return min(1.0, math.exp(a) * -math.expm1(-gap) * (1.0 + rounding))
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The mu whose Gaussian mechanism is (epsilon, delta)-private; a first guess, not a bound."""
+    low, high = 0.0, 1.0
+    while gaussian_delta(epsilon, high) < delta and high < 1e6:
+        low, high = high, 2.0 * high
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if gaussian_delta(epsilon, middle) < delta:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)

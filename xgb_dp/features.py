@@ -1,0 +1,276 @@
+"""Where the splits of each feature may be: private candidates, public cuts or categories."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from . import parse
+from .errors import PrivacyParameterError
+
+__all__ = ["Feature", "Schema", "grid_cuts", "public_cuts", "read_schema", "resolve_features"]
+
+MAX_CUTS = 65534
+MAX_CATEGORIES = 65536
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Candidates of one feature.
+
+    Attributes:
+        kind: "private" (released), "cuts" (public) or "categorical" (declared).
+        cuts: Public split points, float32 values in increasing order.
+        size: Declared number of categories.
+        source: How the user declared it, for the ledger.
+    """
+
+    kind: str
+    cuts: tuple[float, ...] = ()
+    size: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Public schema of a DMatrix: what is not a secret of any row.
+
+    Attributes:
+        names: Column names, or "0", "1", ... if there are none.
+        named: Whether the columns have names of their own.
+        categorical: Indices of categorical columns.
+        dictionaries: Category names that the data frame brought along, by column index.
+        weighted: Whether rows carry weights.
+    """
+
+    names: list[str]
+    named: bool
+    categorical: frozenset[int]
+    dictionaries: dict[int, list[bytes]]
+    weighted: bool
+
+
+def _dictionaries(dtrain: Any) -> dict[int, list[bytes]]:
+    """Category names stored in a DMatrix; XGBoost would save them in the model as they are."""
+    from xgboost._data_utils import from_array_interface
+    from xgboost.core import _LIB, _check_call
+
+    handle, text = ctypes.c_void_p(), ctypes.c_char_p()
+    _check_call(
+        _LIB.XGDMatrixGetCategoriesExportToArrow(
+            dtrain.handle, None, ctypes.byref(handle), ctypes.byref(text)
+        )
+    )
+    try:
+        out: dict[int, list[bytes]] = {}
+        for index, column in enumerate(json.loads(text.value or b"[]")):
+            if column is None:
+                continue
+            if "offsets" not in column:
+                out[index] = [str(v).encode() for v in from_array_interface(column)]
+                continue
+            offsets = from_array_interface(column["offsets"])
+            raw = bytes(np.asarray(from_array_interface(column["values"]), dtype=np.int8))
+            ends = [int(v) for v in offsets]
+            out[index] = [raw[a:b] for a, b in pairwise(ends)]
+        return out
+    finally:
+        if handle.value is not None:
+            _check_call(_LIB.XGBCategoriesFree(handle))
+
+
+def read_schema(dtrain: Any) -> Schema:
+    """Public schema of the training data.
+
+    Args:
+        dtrain: The training DMatrix.
+
+    Returns:
+        Schema: Column names, types and dictionaries; no cell is looked at.
+    """
+    names = dtrain.feature_names
+    width = dtrain.num_col()
+    types = dtrain.feature_types or []
+    categorical = frozenset(i for i, t in enumerate(types) if t == "c")
+    return Schema(
+        names=list(names) if names else [str(i) for i in range(width)],
+        named=bool(names),
+        categorical=categorical,
+        dictionaries=_dictionaries(dtrain) if categorical else {},
+        weighted=dtrain.get_weight().size > 0,
+    )
+
+
+def public_cuts(name: str, values: Any) -> tuple[float, ...]:
+    """Public split points as XGBoost can hold them: increasing, finite, normal 32-bit floats.
+
+    Args:
+        name: Parameter name for messages.
+        values: Numbers in units of the feature.
+
+    Raises:
+        PrivacyParameterError: Not a list of finite numbers, or too many.
+    """
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, (Sequence, np.ndarray)):
+        raise PrivacyParameterError(f"{name} must be a list of finite numbers.")
+    if len(values) > MAX_CUTS:
+        raise PrivacyParameterError(f"{name} has more than {MAX_CUTS} cuts.")
+    numbers = np.array([parse.parse_number(name, v) for v in values], dtype=np.float64)
+    with np.errstate(over="ignore"):
+        cuts = numbers.astype(np.float32)
+    info = np.finfo(np.float32)
+    if not np.isfinite(cuts).all():
+        raise PrivacyParameterError(f"{name} exceeds the range of 32-bit floats.")
+    cuts[np.abs(cuts) < info.smallest_normal] = 0.0  # also turns -0 into 0
+    cuts = np.unique(cuts[cuts < info.max])
+    return tuple(float(c) for c in cuts)
+
+
+def grid_cuts(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
+    """Cuts of an even or geometric grid.
+
+    Args:
+        name: Parameter name for messages.
+        bounds: (low, high) for an even grid, (low, high, "log") for a geometric one.
+        bins: Number of bins; values beyond the bounds fall in the first and the last one.
+
+    Raises:
+        PrivacyParameterError: Ill-formed bounds.
+    """
+    kind = "even"
+    if isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 3:
+        kind, bounds = bounds[2], bounds[:2]
+        if kind != "log":
+            raise PrivacyParameterError(f"{name} takes (low, high) or (low, high, 'log').")
+    low, high = parse.parse_range(name, bounds)
+    if kind == "log":
+        if low <= 0:
+            raise PrivacyParameterError(f"{name}: a 'log' grid needs low > 0.")
+        grid = np.exp(np.linspace(np.log(low), np.log(high), bins + 1))
+    else:
+        grid = low + (high - low) * (np.arange(bins + 1) / bins)
+    return public_cuts(name, grid[1:-1])
+
+
+def _by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
+    """A user's mapping with column indices as keys."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise PrivacyParameterError(f"`{param}` must map feature names or indices to declarations.")
+    out: dict[int, Any] = {}
+    for key, value in given.items():
+        if isinstance(key, str) and key in schema.names:
+            index = schema.names.index(key)
+        elif isinstance(key, (int, np.integer)) and 0 <= key < len(schema.names):
+            index = int(key)
+        else:
+            raise PrivacyParameterError(
+                f"`{param}` declares the feature {key!r}, which the training data does not have. "
+                "Use a column's name or its index from 0."
+            )
+        if index in out:
+            raise PrivacyParameterError(f"`{param}` declares the feature {key!r} twice.")
+        out[index] = value
+    return out
+
+
+def _same_names(dictionary: list[bytes], declared: list[str]) -> bool:
+    """Whether a DMatrix holds exactly the declared names."""
+    if dictionary == [name.encode() for name in declared]:
+        return True
+    # XGBoost 3.2.0 cuts names from pandas at counts of characters instead of bytes.
+    text = "".join(declared).encode()[: sum(map(len, declared))]
+    ends = [0, *accumulate(map(len, declared))]
+    return dictionary == [text[a:b] for a, b in pairwise(ends)]
+
+
+def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> int:
+    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
+        declared = [str(v) for v in value]
+        size = len(declared)
+        if len(set(declared)) != size:
+            raise PrivacyParameterError(f"`dp_categories` names a category of {name} twice.")
+        if dictionary is not None and not _same_names(dictionary, declared):
+            raise PrivacyParameterError(
+                f"`dp_categories` of feature {name} differs from the dictionary of the data frame, "
+                "which the model would store. Build the column with the declared list: "
+                "pandas.Categorical(values, categories=declared)."
+            )
+    else:
+        if dictionary is not None:
+            raise PrivacyParameterError(
+                f"`dp_categories` of feature {name} must be the list of names: the data frame "
+                "brings a dictionary, which the model would store, so it must be declared."
+            )
+        size = parse.parse_int(f"dp_categories[{name}]", value, 1, MAX_CATEGORIES)
+    if not 1 <= size <= MAX_CATEGORIES:
+        raise PrivacyParameterError(
+            f"`dp_categories` of feature {name} must have 1 to 65536 entries."
+        )
+    return size
+
+
+def resolve_features(p: Mapping[str, Any], schema: Schema) -> tuple[Feature, ...]:
+    """Candidates of every feature from the declarations.
+
+    Args:
+        p: Flat parameters.
+        schema: Public schema of the training data.
+
+    Returns:
+        One :class:`Feature` per column.
+
+    Raises:
+        PrivacyParameterError: A declaration is missing, contradictory or ill-formed.
+    """
+    bins = parse.parse_int("max_bin", p.get("max_bin", 32), 2, 4096)
+    bounds = _by_index("dp_feature_bounds", p.get("dp_feature_bounds"), schema)
+    cuts = _by_index("dp_feature_cuts", p.get("dp_feature_cuts"), schema)
+    categories = _by_index("dp_categories", p.get("dp_categories"), schema)
+    if not schema.names:
+        raise PrivacyParameterError("The training data has no columns.")
+    out: list[Feature] = []
+    for index, label in enumerate(schema.names):
+        name = repr(label)
+        if index in bounds and index in cuts:
+            raise PrivacyParameterError(
+                f"Feature {name} is in both `dp_feature_bounds` and `dp_feature_cuts`: keep one."
+            )
+        if index in schema.categorical:
+            if index in bounds or index in cuts:
+                raise PrivacyParameterError(
+                    f"Feature {name} is categorical: declare it in `dp_categories` only."
+                )
+            if index not in categories:
+                raise PrivacyParameterError(
+                    f"`dp_categories` lacks the categorical feature {name}: its domain must be "
+                    "declared, because the categories that occur are data."
+                )
+            size = _category_count(name, categories[index], schema.dictionaries.get(index))
+            out.append(Feature("categorical", size=size, source="dp_categories"))
+        elif index in categories:
+            raise PrivacyParameterError(
+                f"`dp_categories` declares feature {name}, which is not categorical. Give it the "
+                "type 'c' (feature_types, or a pandas category with enable_categorical=True)."
+            )
+        elif index in cuts:
+            out.append(
+                Feature(
+                    "cuts",
+                    public_cuts(f"`dp_feature_cuts` of {name}", cuts[index]),
+                    source="dp_feature_cuts",
+                )
+            )
+        elif index in bounds:
+            grid = grid_cuts(f"`dp_feature_bounds` of {name}", bounds[index], bins)
+            out.append(Feature("cuts", grid, source="dp_feature_bounds"))
+        else:
+            out.append(Feature("private"))
+    return tuple(out)

@@ -1,0 +1,278 @@
+"""The entry points that the patched ``xgboost`` package calls for private training.
+
+``xgboost.train`` hands its arguments to :func:`before_train`, which checks them, calibrates the
+noise, releases the intercept and returns ordinary low-level parameters. Order matters: everything
+that can be wrong is found before any noise is drawn, and rows are read last.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from xgboost.callback import EarlyStopping, LearningRateScheduler, TrainingCallback
+from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
+
+from . import ledger, native, parse, plan, rows, testing
+from .calibrate import MechanismSpec, calibrate
+from .errors import BudgetError, PrivacyParameterError, PrivacyRefusal
+from .features import read_schema
+from .params import OBJECTIVES, check_names
+from .settings import Settings, resolve
+from .sklearn_support import declared_classes, default_rounds
+
+__all__ = ["LedgerCallback", "before_train", "declared_classes", "default_rounds", "refuse_cv"]
+
+_KEPT = (
+    "eval_metric",
+    "disable_default_eval_metric",
+    "nthread",
+    "verbosity",
+    "seed",
+    "seed_per_iteration",
+    "validate_parameters",
+)
+
+
+def refuse_cv(params: Any) -> None:
+    """Refuse ``xgboost.cv`` for private parameters.
+
+    Raises:
+        PrivacyRefusal: Always: every fold's metric is an exact statistic of the rows held out.
+    """
+    del params
+    raise PrivacyRefusal(
+        "`xgboost.cv` is refused with dp_* parameters: it publishes exact metrics of rows that "
+        "were held out, and trains several models on the same rows. Judge private models on "
+        "public data or on a test set set aside for good, and count every training in the budget."
+    )
+
+
+class LedgerCallback(TrainingCallback):
+    """Stores the privacy ledger in the booster.
+
+    Before the first round it claims the whole plan as spent; after training, also when another
+    callback ends it early, it writes what was really drawn.
+
+    Args:
+        before: Ledger to show while training, None for none.
+        finish: Keyword arguments of :func:`xgb_dp.ledger.complete`, except ``rounds``.
+    """
+
+    def __init__(self, before: dict[str, Any] | None, finish: dict[str, Any]) -> None:
+        super().__init__()
+        self.before = before
+        self.finish = finish
+
+    def before_training(self, model: Any) -> Any:
+        """Claim the plan as spent."""
+        if self.before is not None:
+            ledger.store(model, self.before)
+        return model
+
+    def after_training(self, model: Any) -> Any:
+        """Write what was drawn."""
+        earlier = self.finish["earlier"]
+        rounds = model.num_boosted_rounds() - (ledger.rounds_in(earlier) if earlier else 0)
+        ledger.store(
+            model, ledger.complete(ledger.native_ledger(model), rounds=rounds, **self.finish)
+        )
+        return model
+
+
+def _check_call_site(
+    dtrain: Any,
+    evals: Sequence[tuple[Any, str]],
+    obj: Any,
+    early_stopping_rounds: int | None,
+    callbacks: Sequence[Any],
+    public_evals: bool,
+) -> None:
+    """Refuse what is not a parameter but would release exact statistics or break the bound."""
+    if obj is not None:
+        raise PrivacyRefusal(
+            "`obj` is refused in private training: nothing bounds how much one row changes the "
+            f"gradients of the others. Use one of the objectives {', '.join(OBJECTIVES)}."
+        )
+    if any(data is dtrain for data, _ in evals):
+        raise PrivacyRefusal(
+            "`evals` holds the training data: its exact metrics would be published every round. "
+            "Remove it."
+        )
+    if evals and not public_evals:
+        raise PrivacyRefusal(
+            "`evals` is refused: metrics of private rows are exact statistics. Remove it, or set "
+            "dp_public_evals=True if every row in it is public."
+        )
+    stops = early_stopping_rounds or any(isinstance(c, EarlyStopping) for c in callbacks)
+    if stops and not evals:
+        raise PrivacyRefusal(
+            "`early_stopping_rounds` is refused without public `evals`: the stopping time would "
+            "follow exact metrics of private rows."
+        )
+    if any(isinstance(c, LearningRateScheduler) for c in callbacks):
+        raise PrivacyRefusal(
+            "`LearningRateScheduler` is refused: the learning rate is part of the calibrated plan. "
+            "Set `eta`."
+        )
+
+
+def _check_matrix(dtrain: Any) -> None:
+    if isinstance(dtrain, (QuantileDMatrix, ExtMemQuantileDMatrix)):
+        raise PrivacyRefusal(
+            f"`dtrain` is a {type(dtrain).__name__}, whose bins are built from exact data "
+            "quantiles. Pass an xgboost.DMatrix; private training finds its own bins."
+        )
+    if not isinstance(dtrain, DMatrix):
+        raise PrivacyParameterError(
+            f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}."
+        )
+    if dtrain.get_base_margin().size:
+        raise PrivacyRefusal(
+            "`base_margin` is refused: it starts each row at its own prediction, which no proof of "
+            "the row bound covers yet. Remove it from the DMatrix."
+        )
+
+
+def _check_rows(dtrain: Any, s: Settings) -> None:
+    """Read the rows, each by itself, after everything public has been checked."""
+    labels = dtrain.get_label()
+    n = dtrain.num_row()
+    if labels.size != n:
+        raise PrivacyParameterError(
+            "`dtrain` must have one label for each row; several targets are not supported."
+        )
+    if s.kind == "regression":
+        rows.check_target(labels)
+    else:
+        rows.check_class_labels(labels, s.classes)
+    rows.check_weights(dtrain.get_weight())
+    sizes = {i: f.size for i, f in enumerate(s.features) if f.kind == "categorical"}
+    rows.check_categories(dtrain, sizes, list(s.feature_names))
+
+
+def _check_agreement(text: str, events: Iterable[Any]) -> None:
+    """Two independent derivations of the sensitivity must agree before anything is released."""
+    described = native.describe_plan(text)
+    for event in events:
+        if event.release == "leaves" and event.sensitivity2 < described["leaf_sensitivity2"]:
+            raise BudgetError(
+                "The calibrated noise does not fit the sensitivity that the trainer derives from "
+                "the plan. Nothing was released. This is a defect of xgb_dp: please report it."
+            )
+
+
+def _low_level(user: Mapping[str, Any], s: Settings) -> dict[str, Any]:
+    """Ordinary XGBoost parameters with the private defaults."""
+    low: dict[str, Any] = {k: user[k] for k in _KEPT if k in user}
+    low |= {
+        "tree_method": "dp_hist",
+        "booster": "gbtree",
+        "objective": s.objective,
+        "eta": s.eta,
+        "max_depth": s.depth,
+        "lambda": s.reg_lambda,
+        "max_delta_step": s.max_delta_step,
+        "min_child_weight": s.min_child_weight,
+        "max_bin": s.max_bin,
+    }
+    if s.kind == "binary" and s.scale_pos_weight != 1.0:
+        low["scale_pos_weight"] = s.scale_pos_weight
+    if s.kind == "multiclass":
+        low["num_class"] = s.classes
+    return low
+
+
+def before_train(
+    params: Mapping[str, Any] | Iterable[tuple[str, Any]],
+    dtrain: Any,
+    num_boost_round: int,
+    *,
+    evals: Sequence[tuple[Any, str]] | None = None,
+    obj: Any = None,
+    early_stopping_rounds: int | None = None,
+    xgb_model: Any = None,
+    callbacks: Sequence[Any] | None = None,
+) -> tuple[dict[str, Any], list[Any]]:
+    """Turn the arguments of ``xgboost.train`` into those of a calibrated private training.
+
+    Privacy: spends the intercept's share of the budget; the trees spend the rest.
+
+    Args:
+        params: The user's parameters, ``dp_*`` among them.
+        dtrain: Training data, an ``xgboost.DMatrix``.
+        num_boost_round: Rounds of this training; the noise is calibrated for exactly that many.
+        evals: Only public sets, with ``dp_public_evals=True``.
+        obj: Refused.
+        early_stopping_rounds: Only with public sets.
+        xgb_model: A private model to continue. ``dp_epsilon`` is the budget of the new trees
+            alone; the ledger composes it with the earlier ones.
+        callbacks: The user's callbacks.
+
+    Returns:
+        Low-level parameters with exactly one ``dp_plan``, and the callbacks with the ledger's
+        in front.
+
+    Raises:
+        PrivacyParameterError: A parameter is missing, unknown or out of range.
+        PrivacyRefusal: Something that would not be private.
+        BudgetError: No noise meets the target.
+        RowDomainError: A row lies outside the declared domain.
+        NativeLibraryError: The loaded libxgboost is a stock build.
+    """
+    user = parse.flatten(params)
+    check_names(user)
+    _check_matrix(dtrain)
+    user_callbacks = list(callbacks or [])
+    settings = resolve(user, read_schema(dtrain), num_boost_round, continues=xgb_model is not None)
+    _check_call_site(
+        dtrain, list(evals or []), obj, early_stopping_rounds, user_callbacks, settings.public_evals
+    )
+    key = None if settings.noise_free else testing.noise_key()
+    private = not settings.noise_free and key is None
+    earlier = ledger.earlier_ledger(xgb_model, private=private)
+    native.lib()
+    if settings.noise_free:
+        warnings.warn(
+            "`dp_epsilon` is infinite: this trains without noise, for debugging, and the model is "
+            "NOT private.",
+            UserWarning,
+            stacklevel=4,
+        )
+    noise = calibrate(MechanismSpec.from_settings(settings), settings.epsilon, settings.delta)
+    _check_rows(dtrain, settings)
+
+    text = plan.dump_plan(plan.build_plan(settings, noise, key))
+    _check_agreement(text, noise.events)
+
+    low = _low_level(user, settings)
+    event: dict[str, Any] | None = None
+    if settings.intercept == "public":
+        low["base_score"] = settings.base_score
+    elif settings.intercept == "released":
+        request = plan.intercept_request(settings, noise, key)
+        answer = native.release_intercept(dtrain, request)
+        low["base_score"] = plan.base_score_from_sums(settings, noise, answer["sums"])
+        event = None if settings.noise_free else answer["event"]
+    low["dp_plan"] = text
+
+    target = (settings.epsilon, settings.delta)
+    public = plan.public_inputs(settings)
+    before = ledger.planned(
+        [e.to_json() for e in noise.events],
+        earlier=earlier,
+        target=target,
+        public=public,
+        rounds=settings.rounds,
+        private=private,
+        noise="none" if settings.noise_free else "os" if private else "fixed",
+    )
+    finish = {
+        "intercept": event,
+        "earlier": earlier,
+        "target": target,
+        "public": public,
+        "plan_digest": plan.digest(text),
+    }
+    return low, [LedgerCallback(before, finish), *user_callbacks]

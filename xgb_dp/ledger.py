@@ -1,0 +1,208 @@
+"""The privacy ledger of a model: what was released, by which mechanism, with how much noise.
+
+The C++ trainer writes the events from what it drew. This module adds what only Python knows (the
+intercept, earlier trainings, the target, what was public) and stores the whole as the booster
+attribute ``dp_ledger``, the one free-form field that survives ``save_model``, pickling and copying.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from .accounting.events import events_from_ledger
+from .errors import LedgerError, PrivacyRefusal
+
+__all__ = [
+    "ATTRIBUTE",
+    "complete",
+    "earlier_ledger",
+    "native_ledger",
+    "planned",
+    "read_ledger",
+    "rounds_in",
+    "store",
+]
+
+ATTRIBUTE = "dp_ledger"
+VERSION = 1
+
+
+def native_ledger(booster: Any) -> dict[str, Any]:
+    """The ledger that the C++ trainer keeps of the training under way.
+
+    Returns:
+        dict: ``private``, ``noise`` and one entry in ``trainings`` with ``complete`` and
+        ``events``.
+
+    Raises:
+        LedgerError: The booster was not trained by the private updater.
+    """
+    config = json.loads(booster.save_config())
+    for updater in config["learner"]["gradient_booster"].get("updater", []):
+        if updater.get(ATTRIBUTE):
+            return _check(json.loads(updater[ATTRIBUTE]))
+    raise LedgerError(
+        "The booster holds no record of private training: nothing was trained privately."
+    )
+
+
+def read_ledger(booster: Any) -> dict[str, Any]:
+    """The ledger stored with a booster, checked for form.
+
+    Args:
+        booster: xgboost.Booster.
+
+    Raises:
+        LedgerError: There is none, or it does not describe the trees of the booster.
+    """
+    text = booster.attr(ATTRIBUTE)
+    if text is None:
+        raise LedgerError(
+            "This model carries no privacy ledger: it was not trained with tree_method='dp_hist', "
+            "or its attributes were removed. Nothing can be said about its privacy."
+        )
+    try:
+        ledger = _check(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise LedgerError(
+            "The privacy ledger of this model is damaged and cannot be read."
+        ) from None
+    if booster.num_boosted_rounds() > rounds_in(ledger):
+        raise LedgerError(
+            "This model has more trees than its privacy ledger accounts for: it was changed after "
+            "training. Continue models with xgboost.train(..., xgb_model=...) only."
+        )
+    return ledger
+
+
+def _check(ledger: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a ledger that is not fully understood: an unknown event would cost nothing."""
+    if ledger["version"] != VERSION:
+        raise LedgerError("The privacy ledger has an unknown version; update xgb-dp to read it.")
+    if ledger["noise"] not in ("os", "fixed", "none"):
+        raise LedgerError("The privacy ledger does not say where its noise came from.")
+    events_from_ledger(ledger)
+    return ledger
+
+
+def rounds_in(ledger: dict[str, Any]) -> int:
+    """Boosting rounds that the ledger accounts for."""
+    return sum(int(t["rounds"]) for t in ledger["trainings"])
+
+
+def earlier_ledger(xgb_model: Any, *, private: bool) -> dict[str, Any] | None:
+    """Ledger of the model to be continued.
+
+    Args:
+        xgb_model: Booster, file name, raw bytes or None.
+        private: Whether the new training is private.
+
+    Returns:
+        The ledger, or None without a model.
+
+    Raises:
+        PrivacyRefusal: The model was not trained privately, so more private trees would not make
+            it private.
+    """
+    if xgb_model is None:
+        return None
+    from xgboost import Booster
+
+    booster = xgb_model if isinstance(xgb_model, Booster) else Booster(model_file=xgb_model)
+    try:
+        ledger = read_ledger(booster)
+    except LedgerError as error:
+        raise PrivacyRefusal(
+            f"`xgb_model` is refused: {error} Private trees on top of it would not make it "
+            "private. Train a new model."
+        ) from None
+    if private and not ledger["private"]:
+        raise PrivacyRefusal(
+            "`xgb_model` is refused: its trees were grown without noise or with fixed noise, so "
+            "the result could not be private. Train a new model."
+        )
+    return ledger
+
+
+def _number(value: float) -> float | str:
+    return "inf" if math.isinf(value) else value
+
+
+def _compose(
+    earlier: dict[str, Any] | None, training: dict[str, Any], *, private: bool, noise: str
+) -> dict[str, Any]:
+    before = earlier["trainings"] if earlier else []
+    is_private = private and (earlier is None or bool(earlier["private"]))
+    if earlier is not None and noise == "os":
+        noise = earlier["noise"]
+    return {
+        "version": VERSION,
+        "private": is_private,
+        "noise": noise,
+        "trainings": [*before, training],
+    }
+
+
+def complete(
+    native: dict[str, Any],
+    *,
+    intercept: dict[str, Any] | None,
+    earlier: dict[str, Any] | None,
+    target: tuple[float, float],
+    public: dict[str, Any],
+    plan_digest: str,
+    rounds: int,
+) -> dict[str, Any]:
+    """The whole ledger of a model from what C++ drew and what Python knows.
+
+    Args:
+        native: Ledger of the C++ trainer, see :func:`native_ledger`.
+        intercept: Event of the intercept's release, None if nothing was released.
+        earlier: Ledger of the continued model.
+        target: (epsilon, delta) that this training was calibrated for.
+        public: What was taken as public.
+        plan_digest: Names the plan.
+        rounds: Boosting rounds that this training added.
+    """
+    drawn = native["trainings"][-1]
+    training = {
+        "plan_digest": plan_digest,
+        "complete": drawn["complete"],
+        "events": ([intercept] if intercept else []) + drawn["events"],
+        "rounds": rounds,
+        "target": {"epsilon": _number(target[0]), "delta": target[1]},
+        "public": public,
+    }
+    return _compose(earlier, training, private=bool(native["private"]), noise=native["noise"])
+
+
+def planned(
+    events: list[dict[str, Any]],
+    *,
+    earlier: dict[str, Any] | None,
+    target: tuple[float, float],
+    public: dict[str, Any],
+    rounds: int,
+    private: bool,
+    noise: str,
+) -> dict[str, Any]:
+    """Ledger of a training under way, which claims the whole plan as spent.
+
+    A checkpoint or a training that an exception ends keeps it, so that it never shows less than
+    what may have been released.
+    """
+    training = {
+        "complete": False,
+        "events": events,
+        "rounds": rounds,
+        "target": {"epsilon": _number(target[0]), "delta": target[1]},
+        "public": public,
+    }
+    return _compose(earlier, training, private=private, noise=noise)
+
+
+def store(booster: Any, ledger: dict[str, Any]) -> None:
+    """Write the ledger into the booster's attributes."""
+    booster.set_attr(**{ATTRIBUTE: json.dumps(ledger, separators=(",", ":"), allow_nan=False)})

@@ -1,0 +1,122 @@
+"""The C functions of the private build of libxgboost (``plugin_cpp/c_api.h``), through ctypes.
+
+Nothing here draws noise in Python: every draw happens in C++ from its own generator.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import warnings
+from typing import Any
+
+from .errors import NativeLibraryError
+
+__all__ = [
+    "build_info",
+    "call",
+    "describe_plan",
+    "is_dp_build",
+    "lib",
+    "release_intercept",
+    "warn_if_stock",
+]
+
+_HINT = (
+    "The loaded libxgboost is a stock build without private training{where}. The wheel `xgb-dp` "
+    "ships its own `xgboost` package; another wheel that owns the same name (`xgboost` or "
+    "`xgboost-cpu`) has replaced it. Mend it with: pip uninstall -y xgboost xgboost-cpu && pip "
+    "install --force-reinstall --no-deps xgb-dp"
+)
+
+
+def _raw() -> ctypes.CDLL:
+    """The library that the `xgboost` package has loaded, whatever build it is."""
+    from xgboost.core import _LIB
+
+    return _LIB
+
+
+def _hint() -> str:
+    path = getattr(_raw(), "path", None)
+    return _HINT.format(where=f" (loaded from {path})" if path else "")
+
+
+def is_dp_build() -> bool:
+    """Whether the loaded libxgboost is the private build.
+
+    Returns:
+        True if it exports ``XGDPBuildInfo``. Has no privacy effect.
+    """
+    return hasattr(_raw(), "XGDPBuildInfo")
+
+
+def lib() -> ctypes.CDLL:
+    """The loaded libxgboost, checked to be the private build.
+
+    Raises:
+        NativeLibraryError: If it is a stock build; the message says how to mend it.
+    """
+    if not is_dp_build():
+        raise NativeLibraryError(_hint())
+    return _raw()
+
+
+def warn_if_stock() -> None:
+    """Warn, at import time, when private training cannot work with the loaded libxgboost."""
+    if not is_dp_build():
+        warnings.warn(_hint(), RuntimeWarning, stacklevel=3)
+
+
+def call(name: str, *args: Any) -> None:
+    """Call a C function of the private build; its message becomes an XGBoostError."""
+    from xgboost.core import _check_call
+
+    function = getattr(lib(), name)
+    function.restype = ctypes.c_int
+    _check_call(function(*args))
+
+
+def build_info() -> dict[str, Any]:
+    """What the private build says about itself (version, upstream version).
+
+    Returns:
+        The parsed answer of ``XGDPBuildInfo``. Has no privacy effect.
+    """
+    out = ctypes.c_char_p()
+    call("XGDPBuildInfo", ctypes.byref(out))
+    return json.loads(out.value or b"{}")
+
+
+def describe_plan(text: str) -> dict[str, int]:
+    """Sensitivity and range that the C++ side derives from a plan by itself.
+
+    Args:
+        text: The plan as JSON.
+
+    Returns:
+        dict: ``leaf_sensitivity2`` of one round and ``score_range``, in grid units. Reads no data.
+    """
+    out = ctypes.c_char_p()
+    call("XGDPDescribePlan", ctypes.c_char_p(text.encode()), ctypes.byref(out))
+    described: dict[str, int] = json.loads(out.value or b"{}")
+    return described
+
+
+def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """Release the noisy label sums from which the intercept follows.
+
+    Privacy: spends the share ``base_score`` of the budget. The noise is drawn in C++
+    (``plugin_cpp/intercept.cc``, proof in ``docs/proofs/intercept.md``).
+
+    Args:
+        dtrain: The training data.
+        request: Kind of the labels, noise, grid and declared domain; see :mod:`xgb_dp.plan`.
+
+    Returns:
+        ``{"sums": noisy integers in units of 2**-shift, "event": the ledger event}``.
+    """
+    out = ctypes.c_char_p()
+    text = json.dumps(request).encode()
+    call("XGDPReleaseIntercept", dtrain.handle, ctypes.c_char_p(text), ctypes.byref(out))
+    return json.loads(out.value or b"{}")

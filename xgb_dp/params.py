@@ -1,0 +1,284 @@
+"""The parameters of private training, as one declarative table.
+
+The documentation page, the error messages and the checks all read this table. The privacy effect
+of a parameter is one of
+
+- ``public``: the value is taken as known to everybody; it must not be chosen by looking at the
+  data;
+- ``spends budget``: it decides how much privacy is spent, or on what;
+- ``free post-processing``: it acts on already released values only.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import PrivacyParameterError, PrivacyRefusal
+
+__all__ = [
+    "ALIASES",
+    "ALLOWED",
+    "DP_PARAMETERS",
+    "NEUTRAL",
+    "OBJECTIVES",
+    "REFUSED",
+    "Parameter",
+    "as_markdown",
+    "check_names",
+]
+
+PUBLIC = "public"
+SPENDS = "spends budget"
+FREE = "free post-processing"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter as users see it.
+
+    Attributes:
+        name: Name in the parameter dictionary.
+        meaning: What it means.
+        unit: Its unit.
+        values: The values it takes.
+        default: What holds when it is unset.
+        effect: Privacy effect: ``public``, ``spends budget`` or ``free post-processing``.
+        source: Where it comes from: a section of ``docs/``, or XGBoost.
+        aliases: Other accepted names (XGBoost's own aliases).
+    """
+
+    name: str
+    meaning: str
+    unit: str
+    values: str
+    default: str
+    effect: str
+    source: str
+    aliases: tuple[str, ...] = ()
+
+
+# fmt: off
+_DP = (
+    Parameter("dp_epsilon", "privacy budget of this training", "nats",
+              "> 0; inf trains without noise and marks the model non-private",
+              "none, must be given", SPENDS, "guarantee"),
+    Parameter("dp_delta", "probability with which the bound e^epsilon may fail", "probability",
+              "0 < delta < 1, a constant chosen without the data", "none, must be given", SPENDS,
+              "guarantee"),
+    Parameter("dp_budget_shares", "division of mu^2, the budget in Gaussian terms",
+              "fractions that sum to 1", "mapping with keys candidates, base_score, splits, leaves",
+              "candidates 0.1; base_score 0.009 (regression 0.027); of the rest 0.3 splits and "
+              "0.7 leaves", SPENDS, "accounting"),
+    Parameter("dp_gradient_bound", "bound C of one row's gradient",
+              "gradient of the objective; regression: half widths of dp_target_bounds", "> 0",
+              "0.5; regression 0.3", PUBLIC, "sensitivity"),
+    Parameter("dp_hessian_weight",
+              "weight r of the second derivative in the norm sqrt(g^2 + r h^2)", "1", "> 0",
+              "1; multi-class 0.25; regression (0.25 C / dp_max_weight)^2", PUBLIC, "sensitivity"),
+    Parameter("dp_max_weight", "largest row weight; heavier rows count as this", "row weight",
+              "> 0", "unset: no row weights for regression and multi-class, any for binary",
+              PUBLIC, "sensitivity"),
+    Parameter("dp_n_public", "number of rows, if it is public; used for the intercept only", "rows",
+              "int >= 1", "unset: the number of rows is private", PUBLIC, "guarantee"),
+    Parameter("dp_target_bounds", "range of the regression target; labels beyond it are clamped",
+              "label", "(low, high), finite, low < high", "none, must be given for regression",
+              PUBLIC, "parameters"),
+    Parameter("dp_feature_bounds",
+              "public range of features: an even or geometric grid of max_bin bins replaces "
+              "private candidates", "feature", "{name or index: (low, high) or (low, high, 'log')}",
+              "unset: candidates are released privately", PUBLIC, "candidates"),
+    Parameter("dp_feature_cuts", "public split points of features", "feature",
+              "{name or index: list of finite numbers}", "unset", PUBLIC, "candidates"),
+    Parameter("dp_categories", "domain of categorical features", "categories",
+              "{name or index: int K, or the list of names in the order of the data frame's "
+              "dictionary}", "none, must be given for each categorical feature", PUBLIC,
+              "parameters"),
+    Parameter("dp_classes", "declared classes", "labels", "int K >= 2, or the list 0..K-1",
+              "binary: 2; XGBClassifier: must be given", PUBLIC, "parameters"),
+    Parameter("dp_score", "utility of a split", "", "'l1', 'newton' or 'gain'", "'l1'", PUBLIC,
+              "splits"),
+    Parameter("dp_score_clip", "largest leaf weight tau in the score 'newton'", "leaf weight",
+              "> 0", "0.5", PUBLIC, "splits"),
+    Parameter("dp_tree_shape", "one choice for each node, for each level, or both in turn", "",
+              "'alternate', 'per_node' or 'oblivious'", "'alternate'", PUBLIC, "splits"),
+    Parameter("dp_no_split",
+              "let the mechanism choose not to split; gamma is the bonus of that choice", "",
+              "bool", "False: trees are complete to max_depth", PUBLIC, "splits"),
+    Parameter("dp_shrinkage", "shrink leaves whose noisy signal is below the noise", "", "bool",
+              "True", FREE, "leaves"),
+    Parameter("dp_candidate_levels", "levels of the tree of counts from which candidates are read",
+              "levels", "2 to 17", "17", PUBLIC, "candidates"),
+    Parameter("dp_public_evals",
+              "assert that every set in evals is public, so exact metrics and early stopping "
+              "on it are allowed", "", "bool", "False", PUBLIC, "guarantee"),
+)
+
+_ORDINARY = (
+    Parameter("tree_method", "selects private training", "", "'dp_hist'", "none", PUBLIC,
+              "XGBoost"),
+    Parameter("objective", "loss", "", "binary:logistic, reg:squarederror or multi:softprob",
+              "none, must be given", PUBLIC, "XGBoost"),
+    Parameter("eta", "learning rate", "1", "0 < eta <= 1", "0.5", FREE, "XGBoost",
+              ("learning_rate",)),
+    Parameter("max_depth", "depth of the trees", "levels", "1 to 10", "4", PUBLIC, "XGBoost"),
+    Parameter("lambda", "L2 penalty on leaf weights", "hessian", ">= 0", "1", FREE, "XGBoost",
+              ("reg_lambda",)),
+    Parameter("max_delta_step", "largest leaf weight before eta; 0 for none",
+              "leaf weight; regression: half widths of dp_target_bounds", ">= 0", "2", FREE,
+              "XGBoost"),
+    Parameter("gamma", "bonus of not splitting; only with dp_no_split", "score", ">= 0", "0",
+              PUBLIC, "XGBoost", ("min_split_loss",)),
+    Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf", "hessian", ">= 0",
+              "0", FREE, "XGBoost"),
+    Parameter("max_bin", "bins of a feature", "bins", "2 to 4096", "32", PUBLIC, "XGBoost"),
+    Parameter("base_score", "public intercept", "prediction; multi:softprob: margins",
+              "number, or list of K for multi:softprob", "released privately", PUBLIC, "XGBoost"),
+    Parameter("num_class", "number of classes", "classes", "int >= 2", "dp_classes", PUBLIC,
+              "XGBoost"),
+    Parameter("scale_pos_weight", "weight of positive rows; a public number", "row weight", "> 0",
+              "1", PUBLIC, "XGBoost"),
+    Parameter("eval_metric", "metrics on public sets", "", "names", "XGBoost's", PUBLIC, "XGBoost"),
+    Parameter("disable_default_eval_metric", "no default metric", "", "bool", "XGBoost's", PUBLIC,
+              "XGBoost"),
+    Parameter("nthread", "threads", "threads", "int", "XGBoost's", PUBLIC, "XGBoost", ("n_jobs",)),
+    Parameter("verbosity", "messages", "", "0 to 3", "XGBoost's", PUBLIC, "XGBoost"),
+    Parameter("seed", "never used for noise; accepted for compatibility", "", "int", "XGBoost's",
+              PUBLIC, "XGBoost", ("random_state",)),
+    Parameter("seed_per_iteration", "never used for noise; accepted for compatibility", "", "bool",
+              "XGBoost's", PUBLIC, "XGBoost"),
+    Parameter("validate_parameters", "warn about unused parameters", "", "bool", "XGBoost's",
+              PUBLIC, "XGBoost"),
+)
+# fmt: on
+
+DP_PARAMETERS: dict[str, Parameter] = {p.name: p for p in _DP}
+"""All ``dp_*`` parameters by name."""
+
+ALLOWED: dict[str, Parameter] = {p.name: p for p in _ORDINARY}
+"""XGBoost's own parameters that private training accepts, by canonical name."""
+
+ALIASES: dict[str, str] = {a: p.name for p in _ORDINARY for a in p.aliases}
+
+OBJECTIVES: dict[str, str] = {
+    "binary:logistic": "binary",
+    "reg:squarederror": "regression",
+    "multi:softprob": "multiclass",
+}
+"""Supported objectives and the kind of their labels."""
+
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "booster": ("gbtree",),
+    "device": ("cpu",),
+    "subsample": (1,),
+    "sampling_method": ("uniform",),
+    "colsample_bytree": (1,),
+    "colsample_bylevel": (1,),
+    "colsample_bynode": (1,),
+    "num_parallel_tree": (1,),
+    "max_leaves": (0,),
+    "grow_policy": ("depthwise",),
+    "alpha": (0,),
+    "reg_alpha": (0,),
+    "process_type": ("default",),
+    "multi_strategy": ("one_output_per_tree",),
+    "monotone_constraints": ("()", "", (), {}),
+    "interaction_constraints": ("[]", "", [], ()),
+}
+"""Refused parameters that are accepted with the value that switches them off."""
+
+REFUSED: dict[str, str] = {
+    "booster": "only gbtree has private leaves and splits",
+    "device": "private training runs on the CPU",
+    "subsample": "XGBoost's sampling is not secret, so it gains no privacy and only loses rows",
+    "sampling_method": "gradient-based sampling depends on exact gradients of all rows",
+    "colsample_bytree": "column sampling is not part of private training yet",
+    "colsample_bylevel": "column sampling is not part of private training yet",
+    "colsample_bynode": "column sampling is not part of private training yet",
+    "num_parallel_tree": "several trees a round are not part of private training yet",
+    "max_leaves": "the order in which leaves grow would follow exact gains",
+    "grow_policy": "lossguide grows the leaf with the largest exact gain first",
+    "monotone_constraints": "they discard candidates by exact sums",
+    "interaction_constraints": "they are not part of private training yet",
+    "alpha": "the leaf's sensitivity is proved for the L2 penalty only; use lambda",
+    "reg_alpha": "the leaf's sensitivity is proved for the L2 penalty only; use lambda",
+    "updater": "it would replace the private tree updater by one that is not private",
+    "process_type": "updating trees recomputes their exact statistics",
+    "refresh_leaf": "refreshing leaves stores their exact statistics",
+    "multi_strategy": "trees with several outputs have no private updater",
+    "rate_drop": "dart is not part of private training",
+    "one_drop": "dart is not part of private training",
+    "skip_drop": "dart is not part of private training",
+    "sample_type": "dart is not part of private training",
+    "normalize_type": "dart is not part of private training",
+    "max_cat_to_onehot": "categorical splits are always one category against the rest",
+    "max_cat_threshold": "categorical splits are always one category against the rest",
+    "max_cached_hist_node": "the private updater keeps its own histograms",
+    "extmem_single_page": "the private updater keeps its own pages",
+    "dp_plan": "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
+}
+"""Why a parameter is refused, by name. What is in neither table is refused as unknown."""
+
+
+def as_markdown() -> str:
+    """The parameter table for the documentation."""
+    head = ["parameter", "meaning", "unit", "values", "default", "privacy effect"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for p in (*_DP, *_ORDINARY):
+        name = ", ".join(f"`{n}`" for n in (p.name, *p.aliases))
+        cells = [name, p.meaning, p.unit, p.values, p.default, p.effect]
+        lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
+    return "\n".join(lines)
+
+
+def check_names(params: Mapping[str, Any]) -> None:
+    """Refuse every parameter that private training does not know to be safe.
+
+    Args:
+        params: Result of :func:`flatten`.
+
+    Raises:
+        PrivacyParameterError: Unknown name, with the nearest known one.
+        PrivacyRefusal: A known parameter that would break privacy, with the reason.
+    """
+    known = [*DP_PARAMETERS, *ALLOWED, *ALIASES]
+    for name, value in params.items():
+        if name in DP_PARAMETERS or name in ALLOWED:
+            continue
+        if name in NEUTRAL and any(_neutral(value, v) for v in NEUTRAL[name]):
+            continue
+        if name in REFUSED:
+            allowed = (
+                f" Leave it out or set it to {NEUTRAL[name][0]!r}."
+                if name in NEUTRAL
+                else " Leave it out."
+            )
+            raise PrivacyRefusal(
+                f"`{name}` is refused in private training: {REFUSED[name]}.{allowed}"
+            )
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        hint = f" Did you mean `{near[0]}`?" if near else ""
+        kind = PrivacyParameterError if name.startswith("dp_") or near else PrivacyRefusal
+        raise kind(
+            f"`{name}` is not a parameter of private training, which accepts only what is known to "
+            f"be safe.{hint} See the parameter table in the documentation."
+        )
+
+
+def _neutral(value: Any, neutral: Any) -> bool:
+    if isinstance(neutral, int) and not isinstance(value, bool):
+        try:
+            return float(value) == neutral
+        except (TypeError, ValueError):
+            return False
+    return type(value) is type(neutral) and same(value, neutral)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two parameter values are equal; arrays never are."""
+    try:
+        return bool(a == b)
+    except ValueError:
+        return False

@@ -1,0 +1,245 @@
+"""The low-level plan: everything that the C++ trainer needs to know, as one JSON parameter.
+
+Integers are JSON integers; real numbers are JSON strings, because XGBoost reads JSON numbers as
+32-bit floats. Cuts are 32-bit floats and travel as numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any, Protocol
+
+import numpy as np
+
+from .settings import Settings
+
+__all__ = [
+    "NoiseLevels",
+    "base_score_from_sums",
+    "build_plan",
+    "digest",
+    "dump_plan",
+    "intercept_request",
+    "public_inputs",
+]
+
+
+class NoiseLevels(Protocol):
+    """Calibrated noise of one training, as whole numbers; 0 where nothing is released.
+
+    Attributes:
+        grid_bits: B = 2**grid_bits grid units are one gradient bound C.
+        eps_num: eps0 of one selection is eps_num / 2**40.
+        leaf_sigma2: Variance of the noise on a leaf's sums, in grid units.
+        candidates_sigma2: Variance of the noise on counts times 2**candidates_shift.
+        candidates_shift: See above.
+        intercept_sigma2: Variance of the noise on label sums times 2**intercept_shift.
+        intercept_shift: See above.
+    """
+
+    @property
+    def grid_bits(self) -> int:
+        """Bits of the integer grid."""
+
+    @property
+    def eps_num(self) -> int:
+        """Numerator of eps0."""
+
+    @property
+    def leaf_sigma2(self) -> int:
+        """Variance at a leaf."""
+
+    @property
+    def candidates_sigma2(self) -> int:
+        """Variance of the counts."""
+
+    @property
+    def candidates_shift(self) -> int:
+        """Bits of the counts' grid."""
+
+    @property
+    def intercept_sigma2(self) -> int:
+        """Variance of the label sums."""
+
+    @property
+    def intercept_shift(self) -> int:
+        """Bits of the label sums' grid."""
+
+
+def _real(value: float) -> str:
+    return repr(float(value))
+
+
+def _feature(feature: Any) -> dict[str, Any]:
+    if feature.kind == "cuts":
+        # The shortest decimal that reads back as the same 32-bit float.
+        return {"kind": "cuts", "cuts": [float(str(np.float32(c))) for c in feature.cuts]}
+    if feature.kind == "categorical":
+        return {"kind": "categorical", "size": feature.size}
+    return {"kind": "private"}
+
+
+def build_plan(s: Settings, noise: NoiseLevels, test_key: str | None = None) -> dict[str, Any]:
+    """The plan of one training.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise of every mechanism.
+        test_key: Key of a fixed noise tape (tests only); the model is then marked non-private.
+
+    Returns:
+        dict: The plan, see ``plugin_cpp/plan.h`` for its fields.
+    """
+    low, high = s.target if s.target is not None else (0.0, 0.0)
+    plan: dict[str, Any] = {
+        "version": 1,
+        "private": not s.noise_free and test_key is None,
+        "noise_free": s.noise_free,
+        "objective": s.objective,
+        "n_features": len(s.features),
+        "num_class": s.trees_per_round,
+        "rounds": s.rounds,
+        "depth": s.depth,
+        "shape": s.tree_shape,
+        "score": s.score,
+        "tau": _real(s.score_clip),
+        "no_split": s.no_split,
+        "gamma": _real(s.gamma),
+        "grid_bits": noise.grid_bits,
+        "row_bound": {
+            "mode": s.mode,
+            "gradient_bound": _real(s.gradient_bound),
+            "hessian_weight": _real(s.hessian_weight),
+            "hessian_bound": _real(s.hessian_bound),
+            "max_weight": _real(s.max_weight),
+            "scale": _real(s.scale),
+            "target_lower": _real(low),
+            "target_upper": _real(high),
+        },
+        "selection": {"eps_num": noise.eps_num},
+        "leaf": {
+            "sigma2": noise.leaf_sigma2,
+            "eta": _real(s.eta),
+            "lambda": _real(s.reg_lambda),
+            "max_delta_step": _real(s.max_delta_step),
+            "min_child_weight": _real(s.min_child_weight),
+            "shrinkage": s.shrinkage,
+            "prior_max": _real(s.prior_max),
+        },
+        "features": [_feature(f) for f in s.features],
+        "candidates": {
+            "levels": s.candidate_levels,
+            "shift": noise.candidates_shift,
+            "sigma2": noise.candidates_sigma2,
+            "max_bin": s.max_bin,
+        },
+        "intercept": {"kind": s.intercept},
+    }
+    if s.n_public is not None:
+        plan["n_public"] = s.n_public
+    if test_key is not None and not s.noise_free:
+        plan["test_key"] = test_key
+    return plan
+
+
+def dump_plan(plan: dict[str, Any]) -> str:
+    """The plan as compact JSON text."""
+    return json.dumps(plan, separators=(",", ":"), allow_nan=False)
+
+
+def digest(text: str) -> str:
+    """Short name of a plan's text, for the ledger."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def intercept_request(s: Settings, noise: NoiseLevels, test_key: str | None) -> dict[str, Any]:
+    """What ``XGDPReleaseIntercept`` is asked to release.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise.
+        test_key: Key of a fixed noise tape (tests only).
+
+    Returns:
+        dict: The request; see ``plugin_cpp/intercept.cc``.
+    """
+    low, high = s.target if s.target is not None else (0.0, 0.0)
+    request: dict[str, Any] = {
+        "objective": s.objective,
+        "kind": s.kind,
+        "num_class": s.trees_per_round,
+        "sigma2": noise.intercept_sigma2,
+        "shift": noise.intercept_shift,
+        "target_lower": _real(low),
+        "target_upper": _real(high),
+        "noise_free": s.noise_free,
+    }
+    if s.n_public is not None and s.kind != "multiclass":
+        request["n_public"] = s.n_public
+    if test_key is not None and not s.noise_free:
+        request["test_key"] = test_key
+    return request
+
+
+def base_score_from_sums(s: Settings, noise: NoiseLevels, sums: list[int]) -> float | list[float]:
+    """Intercept from the released label sums; post-processing, costs nothing.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise, which says how far the count can be trusted.
+        sums: Noisy integers in units of ``2**-shift``.
+
+    Returns:
+        float or list of float: ``base_score``: a probability for binary labels, a value of the
+        target for regression, one margin per class for multi-class.
+    """
+    unit = float(2**noise.intercept_shift)
+    floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
+    if s.kind == "multiclass":
+        counts = [max(v / unit, floor) for v in sums]
+        return [math.log(c / sum(counts)) for c in counts]
+    total = float(s.n_public) if s.n_public is not None else sums[1] / unit
+    mean = sums[0] / unit / max(total, floor)
+    if s.kind == "binary":
+        return min(max(0.5 + 0.5 * mean, 0.001), 0.999)
+    assert s.target is not None
+    return (s.target[0] + s.target[1]) / 2 + s.scale * min(max(mean, -1.0), 1.0)
+
+
+def public_inputs(s: Settings) -> dict[str, Any]:
+    """Everything that the training took as public, for the ledger and the statement."""
+    named = list(zip(s.feature_names, s.features, strict=True))
+    out: dict[str, Any] = {
+        "objective": s.objective,
+        "columns": len(s.features),
+        "private_candidates": s.private_features,
+        "public_cuts": [n for n, f in named if f.kind == "cuts"],
+        "categories": {n: f.size for n, f in named if f.kind == "categorical"},
+        "classes": s.classes or None,
+        "target_bounds": list(s.target) if s.target is not None else None,
+        "n_public": s.n_public,
+        "max_weight": s.max_weight or None,
+        "row_weights": s.weighted,
+        "base_score": s.base_score if s.intercept == "public" else s.intercept,
+        "evals": s.public_evals,
+        "hyperparameters": {
+            "rounds": s.rounds,
+            "max_depth": s.depth,
+            "eta": s.eta,
+            "lambda": s.reg_lambda,
+            "max_delta_step": s.max_delta_step,
+            "min_child_weight": s.min_child_weight,
+            "max_bin": s.max_bin,
+            "scale_pos_weight": s.scale_pos_weight,
+            "gradient_bound": s.gradient_bound,
+            "hessian_weight": s.hessian_weight,
+            "score": s.score,
+            "tree_shape": s.tree_shape,
+            "no_split": s.no_split,
+            "shrinkage": s.shrinkage,
+            "budget_shares": s.shares,
+        },
+    }
+    return {k: v for k, v in out.items() if v is not None}

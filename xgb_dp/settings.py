@@ -1,0 +1,370 @@
+"""From the user's parameters to checked settings with every private default filled in.
+
+Only the public schema of the data is looked at here: number, names and types of the columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import params, parse
+from .errors import PrivacyParameterError, PrivacyRefusal
+from .features import Feature, Schema, resolve_features
+from .shares import resolve_shares
+
+__all__ = ["Settings", "resolve"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked settings of one training; every value is public.
+
+    Attributes:
+        epsilon: Target, in nats; infinite for a training without noise.
+        delta: Target failure probability.
+        objective: XGBoost's name of the loss.
+        kind: "binary", "regression" or "multiclass".
+        classes: Number of classes K; 2 for binary, 0 for regression.
+        rounds: Boosting rounds.
+        depth: Depth of each tree, in levels.
+        features: One entry per column.
+        feature_names: Names for messages; "0", "1", ... without names.
+        shares: Division of mu^2 over candidates, base_score, splits and leaves; sums to 1.
+        mode: Row bound, "row_weight" or "gradient".
+        gradient_bound: C; regression: in half widths of the target's range.
+        hessian_weight: r.
+        hessian_bound: h_max of the mode "gradient".
+        max_weight: Public bound of row weights; 0 for none.
+        scale: Half the width of the target's range; 1 for classification.
+        target: Range of the target, or None.
+        n_public: Number of rows if public.
+        base_score: Public intercept, or None to release one.
+        continues: Whether trees are added to an earlier model, which brings its intercept.
+        weighted: Whether the data carries row weights (public schema).
+    """
+
+    epsilon: float
+    delta: float
+    objective: str
+    kind: str
+    classes: int
+    rounds: int
+    depth: int
+    eta: float
+    reg_lambda: float
+    max_delta_step: float
+    min_child_weight: float
+    max_bin: int
+    scale_pos_weight: float
+    score: str
+    score_clip: float
+    tree_shape: str
+    no_split: bool
+    gamma: float
+    shrinkage: bool
+    candidate_levels: int
+    features: tuple[Feature, ...]
+    feature_names: tuple[str, ...]
+    shares: dict[str, float]
+    mode: str
+    gradient_bound: float
+    hessian_weight: float
+    hessian_bound: float
+    max_weight: float
+    prior_max: float
+    scale: float
+    target: tuple[float, float] | None
+    n_public: int | None
+    base_score: float | list[float] | None
+    continues: bool
+    weighted: bool
+    public_evals: bool
+
+    @property
+    def trees_per_round(self) -> int:
+        """Trees of one round: K for multi-class, else 1."""
+        return self.classes if self.kind == "multiclass" else 1
+
+    @property
+    def private_features(self) -> int:
+        """Number of features whose candidates are released privately."""
+        return sum(f.kind == "private" for f in self.features)
+
+    @property
+    def intercept(self) -> str:
+        """Where the intercept comes from: "public", "released" or "model"."""
+        if self.continues:
+            return "model"
+        return "released" if self.base_score is None else "public"
+
+    @property
+    def noise_free(self) -> bool:
+        """Whether the training draws no noise (epsilon is infinite)."""
+        return math.isinf(self.epsilon)
+
+
+def _choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    if value not in choices:
+        raise PrivacyParameterError(f"`{name}` must be one of {', '.join(map(repr, choices))}.")
+    return str(value)
+
+
+def _budget(p: Mapping[str, Any]) -> tuple[float, float]:
+    if "dp_epsilon" not in p:
+        raise PrivacyParameterError(
+            "`dp_epsilon` is missing: private training has no default budget. Give the largest "
+            "privacy loss you accept, e.g. dp_epsilon=1.0 with dp_delta=1e-6."
+        )
+    epsilon = parse.parse_number("dp_epsilon", p["dp_epsilon"], low=0, open_low=True, finite=False)
+    if "dp_delta" not in p:
+        if math.isinf(epsilon):
+            return epsilon, 0.0
+        raise PrivacyParameterError(
+            "`dp_delta` is missing: give a constant well below one over the number of people, "
+            "e.g. dp_delta=1e-6. It must not be computed from the data."
+        )
+    try:
+        delta = parse.parse_number("dp_delta", p["dp_delta"], low=0, high=1)
+    except PrivacyParameterError:
+        delta = -1.0
+    if not 0 < delta < 1:
+        raise PrivacyParameterError(
+            "`dp_delta` must lie strictly between 0 and 1: the noise is Gaussian, which has no "
+            "finite epsilon at delta = 0. A usual choice is 1e-6."
+        )
+    return epsilon, delta
+
+
+def _classes(p: Mapping[str, Any], kind: str) -> int:
+    declared = parse.parse_classes(p["dp_classes"]) if "dp_classes" in p else None
+    num_class = (
+        parse.parse_int("num_class", p["num_class"], 0, 1 << 16) if "num_class" in p else None
+    )
+    if kind == "regression":
+        if declared is not None or num_class not in (None, 0, 1):
+            raise PrivacyParameterError("`dp_classes` and `num_class` are for classification only.")
+        return 0
+    if kind == "binary":
+        if declared not in (None, 2):
+            raise PrivacyParameterError(
+                "`dp_classes` declares more than two classes, but the objective is "
+                "binary:logistic. Use objective='multi:softprob'."
+            )
+        if num_class not in (None, 0, 1):
+            raise PrivacyParameterError("`num_class` does not go with objective binary:logistic.")
+        return 2
+    k = num_class or declared
+    if k is None:
+        raise PrivacyParameterError(
+            "`num_class` (or `dp_classes`) is missing: classes are declared, never read off the "
+            "labels. Give num_class=K; labels are 0..K-1."
+        )
+    if declared is not None and num_class and declared != num_class:
+        raise PrivacyParameterError(
+            "`dp_classes` and `num_class` declare different numbers of classes."
+        )
+    return parse.parse_int("num_class", k, 2, 1 << 16)
+
+
+def _target(p: Mapping[str, Any], kind: str) -> tuple[float, float] | None:
+    if kind != "regression":
+        if "dp_target_bounds" in p:
+            raise PrivacyParameterError("`dp_target_bounds` is for regression only.")
+        return None
+    if "dp_target_bounds" not in p:
+        raise PrivacyParameterError(
+            "`dp_target_bounds` is missing: regression needs a public range of the target, e.g. "
+            "dp_target_bounds=(0, 100). Choose it from knowledge of the domain, not from the "
+            "training labels; labels beyond it are clamped."
+        )
+    return parse.parse_range("dp_target_bounds", p["dp_target_bounds"])
+
+
+def _base_score(p: Mapping[str, Any], kind: str, classes: int) -> float | list[float] | None:
+    value = p.get("base_score")
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple, np.ndarray)):
+        scores = [parse.parse_number("base_score", v) for v in value]
+        if kind == "multiclass" and len(scores) == classes:
+            return scores
+        if len(scores) != 1:
+            raise PrivacyParameterError(
+                "`base_score` must be one number (multi:softprob: or one for each class)."
+            )
+        value = scores[0]
+    if kind == "binary":
+        return parse.parse_number("base_score", value, low=0, high=1, open_low=True, open_high=True)
+    return parse.parse_number("base_score", value)
+
+
+def _row_bound(p: Mapping[str, Any], kind: str, weighted: bool) -> dict[str, Any]:
+    """Row bound per kind of label; the figures are those of docs/proofs/sensitivity.md."""
+    bound: float | None = None
+    if "dp_max_weight" in p:
+        bound = parse.parse_number(
+            "dp_max_weight", p["dp_max_weight"], low=0, high=1e6, open_low=True
+        )
+    if weighted and bound is None and kind != "binary":
+        raise PrivacyParameterError(
+            f"`dp_max_weight` is missing: the data has row weights, and for {kind} labels one "
+            "row's influence grows with its weight. Give a public bound; heavier rows count as "
+            "that."
+        )
+    unit = 1.0 if bound is None else bound
+    default_c = 0.3 if kind == "regression" else 0.5
+    c = parse.parse_number(
+        "dp_gradient_bound", p.get("dp_gradient_bound", default_c), low=0, high=1e6, open_low=True
+    )
+    # Regression: the heaviest row's second derivative counts a quarter of its gradient.
+    default_r = {"binary": 1.0, "multiclass": 0.25, "regression": (0.25 * c / unit) ** 2}[kind]
+    r = parse.parse_number(
+        "dp_hessian_weight", p.get("dp_hessian_weight", default_r), low=1e-12, high=1e6
+    )
+    out = {"gradient_bound": c, "hessian_weight": r}
+    if kind == "regression":
+        if math.sqrt(r) * unit > 60 * c:
+            raise PrivacyParameterError(
+                "`dp_hessian_weight` is too large for `dp_max_weight` and `dp_gradient_bound`: "
+                "sqrt(r) * dp_max_weight must not exceed 60 C. Leave it out for the default."
+            )
+        return out | {
+            "mode": "gradient",
+            "hessian_bound": unit,
+            "max_weight": unit,
+            "prior_max": 0.25,
+        }
+    # The row-weight clip bounds every row whatever its weight; several classes share one row, and
+    # their joint bound is smaller when the weight is bounded too.
+    weight = unit if kind == "multiclass" or bound is not None else 0.0
+    return out | {
+        "mode": "row_weight",
+        "hessian_bound": 1.0,
+        "max_weight": weight,
+        "prior_max": 1.0,
+    }
+
+
+def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: bool) -> Settings:
+    """Check the user's parameters and fill in the private defaults.
+
+    Args:
+        p: Flat parameters (:func:`xgb_dp.params.flatten`).
+        schema: Public schema of the training data.
+        rounds: Number of boosting rounds of this training.
+        continues: Whether an earlier private model is continued.
+
+    Returns:
+        Settings: All of them public.
+
+    Raises:
+        PrivacyParameterError: Missing, unknown or ill-formed parameter; it is named.
+        PrivacyRefusal: A combination that would not be private.
+    """
+    params.check_names(p)
+    tree_method = p.get("tree_method")
+    if tree_method != "dp_hist":
+        got = "is missing" if tree_method is None else f"is {tree_method!r}"
+        raise PrivacyRefusal(
+            f"`tree_method` {got}, but dp_* parameters were given: only tree_method='dp_hist' "
+            "trains privately. Set it, or remove the dp_* parameters to train without privacy."
+        )
+    epsilon, delta = _budget(p)
+    if "objective" not in p:
+        raise PrivacyParameterError(
+            f"`objective` is missing. Private training supports {', '.join(params.OBJECTIVES)}."
+        )
+    kind = params.OBJECTIVES.get(p["objective"]) if isinstance(p["objective"], str) else None
+    if kind is None:
+        raise PrivacyRefusal(
+            f"`objective` {p['objective']!r} is refused: its gradients have no proved bound per "
+            f"row. Private training supports {', '.join(params.OBJECTIVES)}."
+        )
+    classes = _classes(p, kind)
+    score = _choice("dp_score", p.get("dp_score", "l1"), ("l1", "newton", "gain"))
+    if score == "gain" and kind != "regression":
+        raise PrivacyRefusal(
+            "`dp_score`='gain' is refused for this objective: one row changes the gain without "
+            "bound when second derivatives vary. Use 'l1' or 'newton'."
+        )
+    if score == "gain" and schema.weighted:
+        raise PrivacyRefusal(
+            "`dp_score`='gain' is refused with row weights: its range is proved for unit weights."
+        )
+    if "dp_score_clip" in p and score != "newton":
+        raise PrivacyParameterError("`dp_score_clip` has an effect with dp_score='newton' only.")
+    no_split = parse.parse_flag("dp_no_split", p.get("dp_no_split", False))
+    gamma = parse.parse_number("gamma", p.get("gamma", 0.0), low=0, high=1e12)
+    if gamma and not no_split:
+        raise PrivacyRefusal(
+            "`gamma` is refused without dp_no_split=True: a threshold on the exact gain is not "
+            "private. With dp_no_split it is the bonus of not splitting."
+        )
+    weight = parse.parse_number(
+        "scale_pos_weight", p.get("scale_pos_weight", 1.0), low=0, high=1e6, open_low=True
+    )
+    if weight != 1.0 and kind != "binary":
+        raise PrivacyParameterError("`scale_pos_weight` is for objective binary:logistic only.")
+    if continues and "base_score" in p:
+        raise PrivacyParameterError(
+            "`base_score` cannot be given with xgb_model, which brings its own."
+        )
+    base_score = _base_score(p, kind, classes)
+    target = _target(p, kind)
+    features = resolve_features(p, schema)
+    n_public = p.get("dp_n_public")
+    return Settings(
+        epsilon=epsilon,
+        delta=delta,
+        objective=p["objective"],
+        kind=kind,
+        classes=classes,
+        rounds=parse.parse_int("num_boost_round", rounds, 1, 1 << 20),
+        depth=parse.parse_int("max_depth", p.get("max_depth", 4), 1, 10),
+        eta=parse.parse_number("eta", p.get("eta", 0.5), low=0, high=1, open_low=True),
+        reg_lambda=parse.parse_number("lambda", p.get("lambda", 1.0), low=0, high=1e12),
+        max_delta_step=parse.parse_number(
+            "max_delta_step", p.get("max_delta_step", 2.0), low=0, high=1e12
+        ),
+        min_child_weight=parse.parse_number(
+            "min_child_weight", p.get("min_child_weight", 0.0), low=0, high=1e12
+        ),
+        max_bin=parse.parse_int("max_bin", p.get("max_bin", 32), 2, 4096),
+        scale_pos_weight=weight,
+        score=score,
+        score_clip=parse.parse_number(
+            "dp_score_clip", p.get("dp_score_clip", 0.5), low=0, high=1e6, open_low=True
+        ),
+        tree_shape=_choice(
+            "dp_tree_shape",
+            p.get("dp_tree_shape", "alternate"),
+            ("alternate", "per_node", "oblivious"),
+        ),
+        no_split=no_split,
+        gamma=gamma,
+        shrinkage=parse.parse_flag("dp_shrinkage", p.get("dp_shrinkage", True)),
+        candidate_levels=parse.parse_int(
+            "dp_candidate_levels", p.get("dp_candidate_levels", 17), 2, 17
+        ),
+        features=features,
+        feature_names=tuple(schema.names),
+        shares=resolve_shares(
+            p.get("dp_budget_shares"),
+            candidates=any(f.kind == "private" for f in features),
+            intercept=base_score is None and not continues,
+            kind=kind,
+        ),
+        scale=1.0 if target is None else (target[1] - target[0]) / 2,
+        target=target,
+        n_public=None if n_public is None else parse.parse_int("dp_n_public", n_public, 1, 1 << 40),
+        base_score=base_score,
+        continues=continues,
+        weighted=schema.weighted,
+        public_evals=parse.parse_flag("dp_public_evals", p.get("dp_public_evals", False)),
+        **_row_bound(p, kind, schema.weighted),
+    )

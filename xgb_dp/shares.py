@@ -1,0 +1,78 @@
+"""Division of the budget over what is released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import parse
+from .errors import PrivacyParameterError
+
+__all__ = ["SHARE_NAMES", "resolve_shares"]
+
+SHARE_NAMES = ("candidates", "base_score", "splits", "leaves")
+# Of what candidates and base_score leave over; the setting of the design, constant in the data.
+_SPLITS_OF_REST = 0.3
+
+
+def resolve_shares(given: Any, *, candidates: bool, intercept: bool, kind: str) -> dict[str, float]:
+    """Division of mu^2 over the releases.
+
+    Args:
+        given: None, or a mapping from some of :data:`SHARE_NAMES` to fractions of mu^2.
+        candidates: Whether any candidates are released.
+        intercept: Whether an intercept is released.
+        kind: "regression" has a larger default for the intercept.
+
+    Returns:
+        The four fractions, which sum to 1. What is not released has 0; its part goes to splits
+        and leaves.
+
+    Raises:
+        PrivacyParameterError: Unknown key, negative or impossible fractions.
+    """
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping) or not set(given) <= set(SHARE_NAMES):
+        raise PrivacyParameterError(
+            f"`dp_budget_shares` must map some of {', '.join(SHARE_NAMES)} to fractions of the "
+            "budget."
+        )
+    fixed = {
+        k: parse.parse_number(f"dp_budget_shares[{k!r}]", v, low=0, high=1)
+        for k, v in given.items()
+    }
+    shares = {"candidates": 0.1, "base_score": 0.027 if kind == "regression" else 0.009} | {
+        k: v for k, v in fixed.items() if k in ("candidates", "base_score")
+    }
+    rest = 1.0 - sum(shares.values())
+    splits, leaves = fixed.get("splits"), fixed.get("leaves")
+    if splits is None and leaves is None:
+        splits = _SPLITS_OF_REST * rest
+        leaves = rest - splits
+    elif splits is None:
+        splits = rest - (leaves or 0.0)
+    elif leaves is None:
+        leaves = rest - splits
+    assert splits is not None
+    assert leaves is not None
+    shares |= {"splits": splits, "leaves": leaves}
+    if abs(sum(shares.values()) - 1.0) > 1e-9:
+        raise PrivacyParameterError("`dp_budget_shares` must sum to 1 when all four are given.")
+    if not candidates:
+        shares["candidates"] = 0.0
+    if not intercept:
+        shares["base_score"] = 0.0
+    needed = ["splits", "leaves"]
+    needed += ["candidates"] if candidates else []
+    needed += ["base_score"] if intercept else []
+    if any(shares[k] <= 0 for k in needed):
+        raise PrivacyParameterError(
+            f"`dp_budget_shares` must leave a part above 0 for each release: {', '.join(needed)}."
+        )
+    # What is not released leaves its part to the trees.
+    tree = shares["splits"] + shares["leaves"]
+    free = 1.0 - shares["candidates"] - shares["base_score"]
+    shares["splits"] *= free / tree
+    shares["leaves"] *= free / tree
+    return shares
