@@ -3,10 +3,10 @@
     make bench
     make bench BENCH_ARGS="--case dense --repeats 5"
 
-All methods train the same number of trees of the same depth with the same threads on the same rows,
-and with the same max_bin unless the table says otherwise. Each run has a process of its own, and the methods take turns, so that a slow minute
-of the machine hits both. A ratio compares two runs of the same turn; the table shows the median of
-the ratios and their range.
+All methods train the same number of trees of the same depth, with the same threads, on the same
+rows, and with the same max_bin unless the table says otherwise. Each run has a process of its own,
+and the methods take turns, so that a slow minute of the machine hits all. A ratio compares two runs
+of the same turn; the table shows the median of the ratios and their range.
 """
 
 from __future__ import annotations

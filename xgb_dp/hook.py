@@ -148,8 +148,6 @@ def _check_rows(dtrain: Any, s: Settings) -> None:
     else:
         rows.check_class_labels(labels, s.classes)
     rows.check_weights(dtrain.get_weight())
-    sizes = {i: f.size for i, f in enumerate(s.features) if f.kind == "categorical"}
-    rows.check_categories(dtrain, sizes, list(s.feature_names))
 
 
 def _check_agreement(text: str, events: Iterable[Any]) -> None:
@@ -245,6 +243,8 @@ def before_train(
 
     text = plan.dump_plan(plan.build_plan(settings, noise, key))
     _check_agreement(text, noise.events)
+    if any(f.kind == "categorical" for f in settings.features):
+        rows.check_categories(dtrain, text)
 
     low = _low_level(user, settings)
     event: dict[str, Any] | None = None

@@ -15,6 +15,7 @@ from .errors import NativeLibraryError
 __all__ = [
     "build_info",
     "call",
+    "check_rows",
     "describe_plan",
     "is_dp_build",
     "lib",
@@ -103,11 +104,24 @@ def describe_plan(text: str) -> dict[str, int]:
     return described
 
 
+def check_rows(dtrain: Any, text: str) -> None:
+    """Look for rows outside the declared domain, before anything is released.
+
+    Args:
+        dtrain: The training data.
+        text: The plan as JSON.
+
+    Raises:
+        XGBoostError: A row has an undeclared category. Which row, and which, is not said.
+    """
+    call("XGDPCheckRows", dtrain.handle, ctypes.c_char_p(text.encode()))
+
+
 def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Release the noisy label sums from which the intercept follows.
 
     Privacy: spends the share ``base_score`` of the budget. The noise is drawn in C++
-    (``plugin_cpp/intercept.cc``, proof in ``docs/proofs/intercept.md``).
+    (``plugin_cpp/intercept.cc``, proof in ``docs/proofs/sensitivity.md``).
 
     Args:
         dtrain: The training data.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import native
 from .errors import RowDomainError
 
 __all__ = ["check_categories", "check_class_labels", "check_target", "check_weights"]
@@ -56,33 +57,22 @@ def check_weights(weights: np.ndarray) -> None:
         )
 
 
-def check_categories(dtrain: Any, sizes: dict[int, int], names: list[str]) -> None:
+def check_categories(dtrain: Any, plan_text: str) -> None:
     """Every category code is a whole number below the declared size of its feature.
 
     Args:
         dtrain: The training data.
-        sizes: Declared number of categories by feature index.
-        names: Feature names for the message (public schema).
+        plan_text: The plan, which holds the declared sizes.
 
     Raises:
-        RowDomainError: A row has an undeclared category; the feature is named, the category is not.
+        RowDomainError: A row has an undeclared category.
     """
-    if not sizes:
-        return
-    data = dtrain.get_data()  # CSR; missing values are absent
-    columns, values = np.asarray(data.indices), np.asarray(data.data, dtype=np.float64)
-    limit = np.full(len(names), np.inf)
-    limit[list(sizes)] = list(sizes.values())
-    own = limit[columns]
-    bad = (
-        np.isfinite(own)
-        & ~((values >= 0) & (values < own) & (np.floor(values) == values))
-        & ~np.isnan(values)
-    )
-    if bad.any():
-        name = names[int(columns[bad].min())]
+    from xgboost.core import XGBoostError
+
+    try:
+        native.check_rows(dtrain, plan_text)
+    except XGBoostError:
         raise RowDomainError(
-            f"A row has a category of feature {name!r} outside the domain declared in "
-            "`dp_categories`. Declare every category that may occur, with one for the unforeseen "
-            "ones."
-        )
+            "A row has a category outside the domain declared in `dp_categories`. Declare every "
+            "category that may occur, with one for the unforeseen ones."
+        ) from None
