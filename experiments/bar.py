@@ -1,4 +1,4 @@
-"""Test scores of the default setting, with only epsilon and delta given: ``python -m experiments.bar``.
+"""Test scores with only epsilon and delta given: ``python -m experiments.bar``.
 
 70/30 splits, delta = 1/n_train (which treats n as public, as the papers do), nothing tuned per data
 set. Writes one CSV row per run and prints the table of means and standard deviations.

@@ -163,7 +163,7 @@ def test_cover_is_positive_and_additive_and_shap_sums_to_the_margin() -> None:
         cover, left, right = (
             tree[k] for k in ("sum_hessian", "left_children", "right_children")
         )
-        for i, (a, b) in enumerate(zip(left, right)):
+        for i, (a, b) in enumerate(zip(left, right, strict=True)):
             assert cover[i] > 0
             if a != -1:
                 assert np.float32(cover[i]) == np.float32(cover[a]) + np.float32(cover[b])
@@ -204,7 +204,7 @@ def test_multiclass() -> None:
 
 def test_public_candidates_cost_nothing() -> None:
     x, y = rows(800)
-    params = {**PARAMS, "dp_feature_bounds": {f"f{i}": (-3.0, 3.0) for i in range(5)}}
+    params = {**PARAMS, "dp_feature_bounds": dict.fromkeys(range(5), (-3.0, 3.0))}
     booster = xgb.train(params, xgb.DMatrix(x, y), 3)
     released = {
         event["release"]
@@ -214,7 +214,8 @@ def test_public_candidates_cost_nothing() -> None:
     assert released == {"intercept", "splits", "leaves"}
     grid = {np.float32(-3.0 + 6.0 * i / 32) for i in range(33)} | {np.finfo(np.float32).max}
     for tree in trees(booster):
-        inner = [c for c, l in zip(tree["split_conditions"], tree["left_children"]) if l != -1]
+        nodes = zip(tree["split_conditions"], tree["left_children"], strict=True)
+        inner = [condition for condition, left in nodes if left != -1]
         assert all(min(abs(c - g) for g in grid) < 1e-5 * max(1, abs(c)) for c in inner)
 
 
@@ -231,9 +232,44 @@ def test_public_candidates_cost_nothing() -> None:
     ],
     ids=["no rows", "one row", "one class", "all missing", "duplicates", "huge", "subnormal"],
 )
-def test_nothing_aggregate_raises(x: np.ndarray, y: np.ndarray, capfd: pytest.CaptureFixture) -> None:
+def test_nothing_aggregate_raises(
+    x: np.ndarray, y: np.ndarray, capfd: pytest.CaptureFixture[str]
+) -> None:
     booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 3)
     assert booster.num_boosted_rounds() == 3
     assert np.isfinite(booster.predict(xgb.DMatrix(np.zeros((2, 3), np.float32)))).all()
     captured = capfd.readouterr()
     assert captured.out == "" and captured.err == ""
+
+
+def test_no_two_trainings_share_noise() -> None:
+    """Same rows, same parameters: intercept, cuts and every leaf differ."""
+    x, y = rows(3000)
+    dtrain = xgb.DMatrix(x, y)
+    models = [
+        json.loads(xgb.train(PARAMS, dtrain, 4).save_raw("json"))["learner"] for _ in range(6)
+    ]
+    assert len({m["learner_model_param"]["base_score"] for m in models}) == 6
+    leaves: list[float] = []
+    for model in models:
+        for tree in model["gradient_booster"]["model"]["trees"]:
+            values = zip(tree["split_conditions"], tree["left_children"], strict=True)
+            leaves += [value for value, left in values if left == -1 and abs(value) < 0.99]
+    # Up to 384 leaves that are not clipped: a repeat would be a repeated draw, or a coincidence of
+    # 32-bit floats with a chance of about 384^2 / 2^24 < 1%; two of them, below 1e-4.
+    assert len(leaves) > 200
+    assert len(set(leaves)) >= len(leaves) - 1
+
+
+def test_within_a_model_no_leaf_repeats() -> None:
+    """Without any signal, all leaves of all trees are noise alone, and none repeats."""
+    x = np.zeros((10, 2), np.float32)
+    params = {**PARAMS, "base_score": 0.5, "dp_shrinkage": False}
+    leaves = [
+        value
+        for tree in trees(xgb.train(params, xgb.DMatrix(x, np.arange(10) % 2), 10))
+        for value, left in zip(tree["split_conditions"], tree["left_children"], strict=True)
+        if left == -1 and abs(value) < 0.99
+    ]
+    assert len(leaves) > 20
+    assert len(set(leaves)) >= len(leaves) - 1

@@ -58,7 +58,7 @@ class RowBound:
         return self.C / (math.sqrt(self.r) * self.B)
 
     @property
-    def H_max(self) -> int:
+    def hessian_max(self) -> int:
         """Largest Hessian integer of a row."""
         return math.ceil(math.sqrt(self.r) * self.h_max * self.B / self.C)
 
@@ -80,7 +80,7 @@ class RowBound:
         else:
             gi = np.clip(np.rint(np.clip(g, -C, C) * (B / C)), -B, B).astype(np.int64)
             hi = np.rint(math.sqrt(r) * np.clip(h, 0.0, self.h_max) * (B / C))
-            hi = np.minimum(hi, self.H_max).astype(np.int64)
+            hi = np.minimum(hi, self.hessian_max).astype(np.int64)
         return np.stack([gi, hi, np.ones_like(gi)], axis=1)
 
 
@@ -118,7 +118,7 @@ class Score:
             return 4 * B + 64
         tau, r = self.tau, self.bound.r
         if self.bound.mode == "gradient":
-            e = self.bound.H_max / (math.sqrt(r) * B)
+            e = self.bound.hessian_max / (math.sqrt(r) * B)
             real = 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
         else:  # the supremum over rows, on a fine sweep of the ellipse instead of its closed form
             angle = np.linspace(0.0, math.pi / 2, 2_000_001)
