@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -195,7 +197,8 @@ def test_label_that_is_no_number(params, kind, label):
     y[123] = label
     with pytest.raises(ValueError, match=r"(?i)label") as error:
         xgb.train(params(kind), xgb.DMatrix(X, y), 2)
-    assert "123" not in str(error.value)
+    # The addresses of XGBoost's stack trace may hold any digits.
+    assert not re.search(r"\b123\b", str(error.value).split("Stack trace")[0])
 
 
 @pytest.mark.usefixtures("no_noise")

@@ -60,7 +60,7 @@ def test_ledgered_model_takes_no_stock_trees(
     with pytest.raises(XGBoostError, match="ledger"):
         loaded.update(dtrain, 3)
     with pytest.raises(XGBoostError, match="ledger"):
-        loaded.boost(dtrain, 3, np.ones(400), np.ones(400))
+        loaded.boost(dtrain, 3, grad=np.ones(400), hess=np.ones(400))
     assert loaded.num_boosted_rounds() == 3
 
 
@@ -139,7 +139,7 @@ def test_other_boosters(name: str, booster: xgb.Booster, dtrain: xgb.DMatrix) ->
 
 def test_custom_gradients(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
     with pytest.raises(XGBoostError, match="custom gradients"):
-        from_plan(plan_of(booster), dtrain).boost(dtrain, 0, np.ones(400), np.ones(400))
+        from_plan(plan_of(booster), dtrain).boost(dtrain, 0, grad=np.ones(400), hess=np.ones(400))
 
 
 def test_stock_parameters_with_dp_keys(dtrain: xgb.DMatrix) -> None:

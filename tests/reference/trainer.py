@@ -208,6 +208,8 @@ def grow(
     level = [add_node(tree)]
     where = np.zeros(len(pairs), dtype=np.int64)
     for _ in range(int(plan["depth"])):
+        if not level:  # "no split" won everywhere
+            break
         # one selection for the level, or one for each of its nodes
         chosen: dict[int, int] = {}
         for group in [level] if oblivious else [[node] for node in level]:
