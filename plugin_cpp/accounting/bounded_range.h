@@ -6,8 +6,10 @@
  *
  * A selection by the exponential mechanism has a privacy loss that lies in one interval of length
  * eps0 (its *range*). What an adaptive sequence of such selections can leak at most is given by a
- * backward recursion, which is evaluated here as a rigorous upper bound on a grid. The proof, of
- * every rounding included, is docs/proofs/accounting.md.
+ * backward recursion, which is evaluated here as a rigorous upper bound on a grid, every rounding
+ * included.
+ *
+ * Proof: docs/proofs/accounting.md
  */
 #pragma once
 
