@@ -33,8 +33,10 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
         double y = labels(i, 0);
         g += h * (y - std::clamp(y, bound.target_lower, bound.target_upper));
       }
-      if (bound.max_weight > 0 && !weights.empty() && weights[i] > bound.max_weight) {
-        double shrink = bound.max_weight / weights[i];
+      // A matrix without weights has weights of one, which may exceed the bound as well.
+      double weight = weights.empty() ? 1.0 : weights[i];
+      if (bound.max_weight > 0 && weight > bound.max_weight) {
+        double shrink = bound.max_weight / weight;
         g *= shrink;
         h *= shrink;
       }

@@ -1,7 +1,7 @@
 #include "plugin_cpp/guard.h"
 
-#include <algorithm>  // for any_of
-#include <string>     // for string
+#include <memory>  // for shared_ptr
+#include <string>  // for string
 
 #include "gbm/gbtree.h"       // for GBTree, TreeMethod
 #include "xgboost/logging.h"  // for CHECK, LOG
@@ -27,8 +27,7 @@ bool IsPrivate(GradientBooster const& gbm) {
   return tree_booster && tree_booster->GetTrainParam().tree_method == TreeMethod::kDpHist;
 }
 
-void CheckArgs(Args const& args, std::string const& booster, GradientBooster const* gbm,
-               Attributes const&) {
+void CheckArgs(Args const& args, std::string const& booster, GradientBooster const* gbm) {
   auto tree_method = Find(args, "tree_method");
   bool is_private = tree_method ? StartsWithDp(*tree_method) : (gbm && IsPrivate(*gbm));
   CHECK(is_private || !gbm || !IsPrivate(*gbm) || !gbm->ModelFitted())
@@ -59,7 +58,8 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
   }
 }
 
-void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes, bool estimate_intercept,
+void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
+                 std::shared_ptr<DMatrix> const& train, bool estimate_intercept,
                  bool custom_gradient) {
   if (!IsPrivate(gbm)) {
     CHECK(attributes.find(kLedgerAttribute) == attributes.cend())
@@ -73,5 +73,10 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes, bool 
   CHECK(!estimate_intercept || gbm.ModelFitted())
       << "`base_score` is missing: XGBoost would publish the exact mean of the labels. "
       << "`xgboost.train` releases a private one; without it, set a public `base_score`.";
+  auto const& updaters = dynamic_cast<gbm::GBTree const&>(gbm).Updaters();
+  CHECK_EQ(updaters.size(), 1) << "`dp_hist` cannot be combined with other updaters.";
+  auto updater = dynamic_cast<PrivateUpdater*>(updaters.front().get());
+  CHECK(updater) << "`tree_method=dp_hist` was set, but another updater would run.";
+  updater->BeforeIteration(attributes, train);
 }
 }  // namespace xgboost::dp

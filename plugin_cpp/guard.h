@@ -4,9 +4,11 @@
 #pragma once
 
 #include <map>     // for map
+#include <memory>  // for shared_ptr
 #include <string>  // for string
 
 #include "xgboost/base.h"  // for Args
+#include "xgboost/data.h"  // for DMatrix
 #include "xgboost/gbm.h"   // for GradientBooster
 
 namespace xgboost::dp {
@@ -16,6 +18,21 @@ using Attributes = std::map<std::string, std::string>;
 inline constexpr char kLedgerAttribute[] = "dp_ledger";
 /** @brief The one low-level parameter of private training. */
 inline constexpr char kPlanKey[] = "dp_plan";
+
+/** @brief What the guard needs of the private updater. */
+class PrivateUpdater {
+ public:
+  virtual ~PrivateUpdater() = default;
+  /**
+   * @brief Refuse an iteration that the calibrated plan does not pay for.
+   *
+   * @param attributes Of the booster; the ledger among them must claim this plan as spent.
+   * @param train      The training data. The updater keeps it, so that no other matrix can take its
+   *                   place in memory.
+   */
+  virtual void BeforeIteration(Attributes const& attributes,
+                               std::shared_ptr<DMatrix> const& train) = 0;
+};
 
 /** @brief Whether the booster grows trees with a private method. */
 [[nodiscard]] bool IsPrivate(GradientBooster const& gbm);
@@ -27,8 +44,7 @@ inline constexpr char kPlanKey[] = "dp_plan";
  * @param booster Name of the booster.
  * @param gbm     The configured booster, null at the first configuration.
  */
-void CheckArgs(Args const& args, std::string const& booster, GradientBooster const* gbm,
-               Attributes const& attributes);
+void CheckArgs(Args const& args, std::string const& booster, GradientBooster const* gbm);
 
 /**
  * @brief Called before every boosting iteration, before the data is looked at.
@@ -36,6 +52,7 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
  * @param estimate_intercept Whether the learner would estimate `base_score` from exact labels.
  * @param custom_gradient    Whether the gradients come from the user.
  */
-void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes, bool estimate_intercept,
+void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
+                 std::shared_ptr<DMatrix> const& train, bool estimate_intercept,
                  bool custom_gradient);
 }  // namespace xgboost::dp

@@ -8,6 +8,7 @@
 #include <string>      // for string, to_string
 
 #include "plugin_cpp/json_reader.h"  // for JsonReader, ReadSigma2
+#include "plugin_cpp/split/score.h"  // for ScoreRange
 #include "xgboost/json.h"            // for Json, get, Integer, Number, Array
 #include "xgboost/logging.h"         // for CHECK, LOG
 #include "xgboost/string_view.h"     // for StringView
@@ -15,25 +16,24 @@
 namespace xgboost::dp {
 namespace {
 constexpr double kHuge = std::numeric_limits<double>::max();
-constexpr double kTiny = std::numeric_limits<double>::min();
 
 RowBound ReadRowBound(JsonReader const& in, std::int32_t grid_bits, bool regression) {
   RowBound bound;
   bound.mode = in.Enum<RowBound::Mode>("mode",
       {{"row_weight", RowBound::Mode::kRowWeight}, {"gradient", RowBound::Mode::kGradient}});
-  bound.gradient_bound = in.Real("gradient_bound", kTiny, 1e6);
+  // Far from the ends of the range of doubles, so that no product below overflows or vanishes.
+  bound.gradient_bound = in.Real("gradient_bound", 1e-6, 1e6);
   bound.hessian_weight = in.Real("hessian_weight", 1e-12, 1e6);
   bound.hessian_bound = in.Real("hessian_bound", 0.0, 1e9);
   bound.max_weight = in.Real("max_weight", 0.0, 1e9);
-  bound.scale = in.Real("scale", kTiny, kHuge);
+  bound.scale = in.Real("scale", 1e-30, 1e38);
   bound.grid_bits = grid_bits;
   bound.clamp_target = regression;
   if (regression) {
     bound.target_lower = in.Real("target_lower", -kHuge, kHuge);
     bound.target_upper = in.Real("target_upper", bound.target_lower, kHuge);
   }
-  CHECK_LT(bound.MaxHessian(), std::int64_t{1} << 24)
-      << "dp_plan: the Hessian bound exceeds the exact range of 32-bit floats." << JsonReader::kMend;
+  static_cast<void>(bound.MaxHessian());  // throws if it does not fit
   return bound;
 }
 
@@ -85,6 +85,7 @@ Plan ParsePlan(std::string const& text) {
   // A model without noise, or with noise that somebody knows, must not call itself private.
   CHECK(!(plan.is_private && (plan.noise_free || !plan.test_key.empty())))
       << "dp_plan: fixed or absent noise contradicts `private`." << JsonReader::kMend;
+  plan.id = in.Text("id");
   plan.objective = in.Text("objective");
   plan.n_features = in.Int("n_features", 1, std::numeric_limits<std::int32_t>::max());
   plan.n_groups = in.Int("num_class", 1, 1 << 20);
@@ -112,7 +113,8 @@ Plan ParsePlan(std::string const& text) {
   // The range of the published gain holds where every row has the same Hessian: squared loss, and a
   // clip that leaves the Hessian alone. The row-weight clip shrinks it for rows with large residuals.
   CHECK(plan.score != Score::kGain ||
-        (regression && plan.row_bound.mode == RowBound::Mode::kGradient))
+        (regression && plan.row_bound.mode == RowBound::Mode::kGradient &&
+         (plan.row_bound.max_weight == 0.0 || plan.row_bound.max_weight >= 1.0)))
       << "dp_plan: the published gain is unbounded under Hessians that vary." << JsonReader::kMend;
   CHECK(plan.score != Score::kNewton || plan.tau > 0)
       << "dp_plan: the Newton score needs a weight clip `tau`." << JsonReader::kMend;
@@ -144,7 +146,11 @@ Plan ParsePlan(std::string const& text) {
     plan.candidates.shift = candidates.Int("shift", 0, 26);
     plan.candidates.sigma2 = ReadSigma2(candidates, plan.noise_free);
     plan.candidates.max_bin = candidates.Int("max_bin", 2, 1 << 16);
+    auto touched = static_cast<std::int64_t>(plan.NumPrivateFeatures()) * plan.candidates.levels;
+    CHECK_LT(touched, std::int64_t{1} << (62 - 2 * plan.candidates.shift))
+        << "dp_plan: the sensitivity of the candidates overflows." << JsonReader::kMend;
   }
+  static_cast<void>(ScoreRange(plan));  // throws if it does not fit
   return plan;
 }
 }  // namespace xgboost::dp

@@ -47,6 +47,7 @@ struct Plan {
   bool is_private{false};
   bool noise_free{false};
   std::string test_key;         // fixed noise, tests only: the model is marked non-private
+  std::string id;               // names this calibration in the ledger
   std::string objective;
   std::int32_t n_features{0};
   std::int32_t n_groups{0};     // trees a round

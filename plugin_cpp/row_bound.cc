@@ -1,19 +1,34 @@
 #include "plugin_cpp/row_bound.h"
 
 #include <algorithm>  // for clamp, min
-#include <cmath>      // for sqrt, ceil, nearbyint, isfinite
+#include <cmath>      // for sqrt, ceil, nearbyint, isfinite, isnan
 #include <cstdint>    // for int64_t
 
 #include "plugin_cpp/noise/samplers.h"  // for IntegerSqrt
+#include "xgboost/logging.h"            // for CHECK
 
 namespace xgboost::dp {
+namespace {
+/** @brief Nearest integer, clamped before the conversion: a cast out of range is undefined. */
+std::int64_t Round(double value, std::int64_t lower, std::int64_t upper) {
+  if (std::isnan(value)) {
+    return 0;
+  }
+  return static_cast<std::int64_t>(std::clamp(
+      std::nearbyint(value), static_cast<double>(lower), static_cast<double>(upper)));
+}
+}  // namespace
+
 std::int64_t RowBound::MaxHessian() const {
   if (mode == Mode::kRowWeight) {
     return Unit();
   }
-  return static_cast<std::int64_t>(
-      std::ceil(std::sqrt(hessian_weight) * hessian_bound / gradient_bound *
-                static_cast<double>(Unit())));
+  double largest = std::ceil(std::sqrt(hessian_weight) * hessian_bound / gradient_bound *
+                             static_cast<double>(Unit()));
+  // The integers must stay exact as 32-bit floats. Written so that NaN fails too.
+  CHECK(largest >= 0.0 && largest < 16777216.0)
+      << "dp_plan: the Hessian bound exceeds the exact range of 32-bit floats.";
+  return static_cast<std::int64_t>(largest);
 }
 
 std::int64_t RowBound::Sensitivity2() const {
@@ -64,11 +79,8 @@ std::pair<std::int64_t, std::int64_t> RowBound::Quantise(double g, double h) con
     g = std::clamp(g, -gradient_bound, gradient_bound);
     h = std::clamp(h, 0.0, hessian_bound);
   }
-  // Clamp before the conversion: the cast of a value out of range is undefined.
-  double d_unit = static_cast<double>(unit);
-  auto q_g = static_cast<std::int64_t>(std::clamp(std::nearbyint(g * s * to_grid), -d_unit, d_unit));
-  auto q_h = static_cast<std::int64_t>(
-      std::clamp(std::nearbyint(root * h * s * to_grid), 0.0, static_cast<double>(h_max)));
+  auto q_g = Round(g * s * to_grid, -unit, unit);
+  auto q_h = Round(root * h * s * to_grid, 0, h_max);
   if (mode == Mode::kRowWeight && q_g * q_g + q_h * q_h > unit * unit) {
     q_h = static_cast<std::int64_t>(IntegerSqrt(unit * unit - q_g * q_g));
   }

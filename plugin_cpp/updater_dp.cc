@@ -3,9 +3,10 @@
  * candidates once, then per tree bounded integer gradients, private splits level by level, noisy
  * leaves.
  */
-#include <algorithm>  // for find
-#include <cstdint>    // for int32_t, uint32_t
-#include <memory>     // for unique_ptr, make_unique
+#include <algorithm>  // for find, find_if
+#include <cstdint>    // for int32_t, int64_t
+#include <cstdlib>    // for strtod
+#include <memory>     // for unique_ptr, make_unique, shared_ptr
 #include <string>     // for string
 #include <utility>    // for move
 #include <vector>     // for vector
@@ -15,7 +16,7 @@
 #include "plugin_cpp/candidates/bins.h"        // for MakeCuts, BinRows, BinnedPages
 #include "plugin_cpp/gradient.h"               // for QuantiseGradients, GradientSum
 #include "plugin_cpp/grower.h"                 // for TreeGrower
-#include "plugin_cpp/guard.h"                  // for kPlanKey
+#include "plugin_cpp/guard.h"                  // for kPlanKey, PrivateUpdater, Attributes
 #include "plugin_cpp/leaf/newton.h"            // for ReleaseLeafSums, FinishTree, ShrinkagePrior
 #include "plugin_cpp/ledger.h"                 // for Ledger
 #include "plugin_cpp/random_source.h"          // for MakeRandomSource
@@ -49,6 +50,7 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
   auto const& info = p_fmat->Info();
   CHECK(!info.IsColumnSplit()) << "`dp_hist` trains on data split by rows only.";
   CHECK(info.base_margin_.Empty()) << "`base_margin` is not available with `dp_hist`.";
+  CHECK(info.group_ptr_.empty()) << "Query groups are not available with `dp_hist`: they couple rows.";
   CHECK(p_fmat->PageExists<SparsePage>())
       << "`dp_hist` needs a plain DMatrix: a QuantileDMatrix was built from data quantiles.";
   CHECK_EQ(info.num_col_, static_cast<std::uint64_t>(plan.n_features))
@@ -63,21 +65,57 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
   CHECK(plan.score != Score::kGain || info.weights_.Empty())
       << "The published gain has a bounded range for unit weights only.";
 }
+
+std::string const* Find(Args const& args, std::string const& key) {
+  auto it = std::find_if(args.cbegin(), args.cend(), [&](auto const& kv) { return kv.first == key; });
+  return it == args.cend() ? nullptr : &it->second;
+}
+
+/**
+ * @brief The booster's ledger must end in an open entry for this plan, which claims all of it as
+ *        spent. So whatever happens to the booster from here on, its report never shows less.
+ */
+void CheckClaim(Attributes const& attributes, std::string const& plan_id) {
+  bool claimed = false;
+  auto it = attributes.find(kLedgerAttribute);
+  if (it != attributes.cend()) {
+    auto ledger = Json::Load(StringView{it->second});
+    auto const& trainings = get<Array const>(ledger["trainings"]);
+    if (!trainings.empty()) {
+      auto const& last = get<Object const>(trainings.back());
+      auto id = last.find("plan_digest");
+      auto complete = last.find("complete");
+      claimed = id != last.cend() && IsA<String>(id->second) &&
+                get<String const>(id->second) == plan_id && complete != last.cend() &&
+                IsA<Boolean>(complete->second) && !get<Boolean const>(complete->second);
+    }
+  }
+  CHECK(claimed) << "The booster's privacy ledger does not account for this training: call "
+                 << "`xgboost.train` with `dp_epsilon` and `dp_delta`.";
+}
 }  // namespace
 
-class DpHistMaker : public TreeUpdater {
+class DpHistMaker : public TreeUpdater, public PrivateUpdater {
  public:
   explicit DpHistMaker(Context const* ctx, ObjInfo const*) : TreeUpdater{ctx} {
     monitor_.Init("DpHistMaker");
   }
 
   void Configure(Args const& args) override {
-    for (auto const& kv : args) {
-      if (kv.first == kPlanKey) {
-        this->Start(kv.second);
-      }
+    auto plan = Find(args, kPlanKey);
+    if (plan && this->Start(*plan)) {
+      // The row bound was proved for this objective. Others may couple rows.
+      auto objective = Find(args, "objective");
+      CHECK(objective && *objective == training_->plan.objective)
+          << "The plan was calibrated for another objective: set `" << training_->plan.objective
+          << "`.";
+      auto scale = Find(args, "scale_pos_weight");
+      CHECK(!scale || training_->plan.objective == "binary:logistic" ||
+            std::strtod(scale->c_str(), nullptr) == 1.0)
+          << "`scale_pos_weight` is for binary classification.";
+      return;
     }
-    if (!training_ || training_->trees == 0) {
+    if (!training_) {
       return;
     }
     // The plan was calibrated and recorded with the settings of its start.
@@ -116,12 +154,7 @@ class DpHistMaker : public TreeUpdater {
   void Update(tree::TrainParam const* param, GradientContainer* in_gpair, DMatrix* p_fmat,
               common::Span<HostDeviceVector<bst_node_t>> out_position,
               std::vector<RegTree*> const& trees) override {
-    CHECK(training_) << (sealed_ledger_.empty()
-                             ? "`dp_hist` has no calibrated plan: call `xgboost.train` with "
-                               "`dp_epsilon` and `dp_delta`."
-                             : "This training is finished and its privacy budget is spent. More "
-                               "trees need a new calibration: call `xgboost.train` with "
-                               "`xgb_model`.");
+    CHECK(training_ && training_->data.get() == p_fmat && !training_->busy);
     auto& training = *training_;
     auto const& plan = training.plan;
     CHECK_EQ(trees.size(), 1) << "`num_parallel_tree` is not available with `dp_hist`.";
@@ -129,13 +162,14 @@ class DpHistMaker : public TreeUpdater {
         << "`multi_strategy=multi_output_tree` is not available with `dp_hist`.";
     CHECK_LT(training.trees, training.MaxTrees())
         << "The calibrated number of trees is reached: the privacy budget is spent.";
+    CHECK_EQ(in_gpair->Grad()->Shape(0), p_fmat->Info().num_row_);
     CheckTrainParam(*param, p_fmat, plan);
-    CHECK(!training.data || training.data == p_fmat)
-        << "One private training reads one DMatrix; this is another one.";
+    // An exception from here on may leave draws made and half recorded: the flag stays set, and no
+    // further tree is grown.
+    training.busy = true;
 
-    if (!training.data) {
+    if (!training.grower) {
       monitor_.Start("Candidates");
-      training.data = p_fmat;
       auto cuts = MakeCuts(ctx_, plan, p_fmat, training.rng.get(), &training.ledger);
       auto pages = BinRows(ctx_, cuts, p_fmat, param->sparse_threshold);
       training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
@@ -176,13 +210,31 @@ class DpHistMaker : public TreeUpdater {
     FinishTree(plan, ids, released, &training.priors.at(group), trees.front());
     training.grower->LeafPositions(&out_position.front().HostVector());
     training.last_tree = trees.front();
+    training.busy = false;
     monitor_.Stop("Leaves");
+  }
+
+  void BeforeIteration(Attributes const& attributes,
+                       std::shared_ptr<DMatrix> const& train) override {
+    CHECK(training_) << (sealed_ledger_.empty()
+                             ? "`dp_hist` has no calibrated plan: call `xgboost.train` with "
+                               "`dp_epsilon` and `dp_delta`."
+                             : "This training is finished and its privacy budget is spent. More "
+                               "trees need a new calibration: call `xgboost.train` with "
+                               "`xgb_model`.");
+    CHECK(!training_->busy) << "This private training failed and cannot go on: start a new one.";
+    CHECK(!training_->data || training_->data == train)
+        << "One private training reads one DMatrix; this is another one.";
+    if (training_->plan.is_private) {
+      CheckClaim(attributes, training_->plan.id);
+    }
+    training_->data = train;
   }
 
   bool UpdatePredictionCache(DMatrix const* p_fmat,
                              common::Span<HostDeviceVector<bst_node_t>> position,
                              linalg::MatrixView<float> out_preds) override {
-    if (!training_ || training_->data != p_fmat || !training_->last_tree ||
+    if (!training_ || training_->data.get() != p_fmat || !training_->last_tree ||
         out_preds.Size() == 0) {
       return false;
     }
@@ -198,7 +250,8 @@ class DpHistMaker : public TreeUpdater {
     std::unique_ptr<RandomSource> rng;  // null for the noise-free algorithm
     Ledger ledger;
     std::int64_t trees{0};
-    DMatrix const* data{nullptr};
+    bool busy{false};
+    std::shared_ptr<DMatrix> data;
     std::unique_ptr<TreeGrower> grower;
     std::vector<GradientPair> gpair;
     std::vector<ShrinkagePrior> priors;
@@ -209,12 +262,15 @@ class DpHistMaker : public TreeUpdater {
     }
   };
 
-  void Start(std::string const& plan_text) {
+  /** @return Whether a new training was started; false for the plan that is running already. */
+  bool Start(std::string const& plan_text) {
     if (training_ && plan_text == plan_text_) {
-      return;  // the same parameters again, not another training
+      return false;
     }
-    CHECK(!training_ || training_->trees == 0)
-        << "`dp_plan` cannot change in the middle of a private training.";
+    CHECK(!training_) << "`dp_plan` cannot change in the middle of a private training.";
+    CHECK(sealed_ledger_.empty() || plan_text != plan_text_)
+        << "The noise of this `dp_plan` has been drawn and its budget is spent. More trees need a "
+        << "new calibration: call `xgboost.train` with `xgb_model`.";
     auto training = std::make_unique<Training>();
     training->plan = ParsePlan(plan_text);
     training->priors.resize(training->plan.n_groups);
@@ -224,6 +280,7 @@ class DpHistMaker : public TreeUpdater {
     training_ = std::move(training);
     plan_text_ = plan_text;
     sealed_ledger_.clear();
+    return true;
   }
 
   [[nodiscard]] std::string LedgerText() const {

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import pickle
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import xgboost as xgb
 from xgboost.core import XGBoostError
 
 import xgb_dp
-from tests.test_training import PARAMS, rows
+from tests.test_training import PARAMS, REGRESSION, rows
+from xgb_dp.native import describe_plan
 
 HIST = {"tree_method": "hist", "objective": "binary:logistic"}
 
@@ -33,6 +37,7 @@ def plan_of(booster: xgb.Booster) -> dict:
 
 
 def from_plan(plan: dict, dtrain: xgb.DMatrix, **extra: object) -> xgb.Booster:
+    """A booster as `xgboost.train` makes it: with a plan, and a ledger that claims the plan."""
     params = {
         "tree_method": "dp_hist",
         "objective": "binary:logistic",
@@ -40,7 +45,10 @@ def from_plan(plan: dict, dtrain: xgb.DMatrix, **extra: object) -> xgb.Booster:
         "dp_plan": json.dumps(plan),
         **extra,
     }
-    return xgb.Booster(params, [dtrain])
+    booster = xgb.Booster(params, [dtrain])
+    claim = {"trainings": [{"plan_digest": plan["id"], "complete": False}]}
+    booster.set_attr(dp_ledger=json.dumps(claim))
+    return booster
 
 
 def test_ledgered_model_takes_no_stock_trees(
@@ -191,3 +199,154 @@ def test_continuation_composes(booster: xgb.Booster, dtrain: xgb.DMatrix) -> Non
     report = xgb_dp.privacy_report(longer)
     assert len(report.ledger["trainings"]) == 2
     assert 1.0 < report.epsilon < 2.0
+
+
+class Meddle(xgb.callback.TrainingCallback):
+    """Calls `act(model)` after round `when`, or before training."""
+
+    def __init__(self, act: Callable[[xgb.Booster], object], when: int = -1) -> None:
+        super().__init__()
+        self.act = act
+        self.when = when
+
+    def before_training(self, model: xgb.Booster) -> xgb.Booster:
+        if self.when < 0:
+            self.act(model)
+        return model
+
+    def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: object) -> bool:
+        if epoch == self.when:
+            self.act(model)
+        return False
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"objective": "survival:cox"},
+        {"objective": "rank:pairwise"},
+        {"objective": "reg:absoluteerror"},
+        {"objective": "reg:squarederror", "scale_pos_weight": 50},
+    ],
+    ids=str,
+)
+def test_objective_cannot_change_before_training(change: dict, dtrain: xgb.DMatrix) -> None:
+    meddle = Meddle(lambda model: model.set_param(change))
+    with pytest.raises(XGBoostError, match=r"objective|scale_pos_weight"):
+        xgb.train(PARAMS, dtrain, 2, callbacks=[meddle])
+
+
+def test_plan_cannot_restart(dtrain: xgb.DMatrix) -> None:
+    """Neither in mid-training nor on a finished model: its noise has been drawn."""
+
+    def restart(model: xgb.Booster) -> None:
+        plan = json.dumps(plan_of(model), separators=(",", ":"))
+        model.reset()
+        model.set_param({"dp_plan": plan})
+
+    with pytest.raises(XGBoostError, match=r"drawn|uncalibrated"):
+        xgb.train(PARAMS, dtrain, 4, callbacks=[Meddle(restart, 1)])
+    booster = xgb.train(PARAMS, dtrain, 3)
+    restart(booster)
+    with pytest.raises(XGBoostError, match="drawn"):
+        booster.update(dtrain, 3)
+
+
+def test_plan_of_another_training_is_not_claimed(dtrain: xgb.DMatrix) -> None:
+    """A slice has room for trees in its ledger, but not for those of another plan."""
+    booster = xgb.train(PARAMS, dtrain, 4)
+    plan = plan_of(booster)
+    plan["leaf"]["sigma2"] = 1 << 20
+    part = booster[0:2]
+    part.set_param(
+        {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_plan": json.dumps(plan)}
+    )
+    with pytest.raises(XGBoostError, match="does not account"):
+        part.update(dtrain, 2)
+
+
+def test_stopping_early_counts_in_full(dtrain: xgb.DMatrix) -> None:
+    """When a training ended is an outcome of its mechanisms."""
+
+    class Stop(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: object) -> bool:
+            return epoch == 1
+
+    full = xgb_dp.privacy_report(xgb.train(PARAMS, dtrain, 20))
+    short = xgb_dp.privacy_report(xgb.train(PARAMS, dtrain, 20, callbacks=[Stop()]))
+    unsplit = xgb_dp.privacy_report(
+        xgb.train({**PARAMS, "dp_no_split": True, "gamma": 1e9}, dtrain, 20)
+    )
+    for report in (short, unsplit):
+        assert report.epsilon == pytest.approx(full.epsilon, rel=1e-6)
+        assert "drawn" in report.ledger["trainings"][0]
+        assert "counts in full" in report.statement()
+
+
+def test_matrix_is_kept(booster: xgb.Booster) -> None:
+    """Another matrix never takes the place of the first one in memory."""
+    first = xgb.DMatrix(*rows(400))
+    again = from_plan(plan_of(booster), first)
+    again.update(first, 0)
+    del first
+    for n in (400, 200):
+        with pytest.raises(XGBoostError, match="another"):
+            again.update(xgb.DMatrix(*rows(n)), 1)
+
+
+def test_failed_training_does_not_go_on(booster: xgb.Booster) -> None:
+    x, y = rows(400)
+    x[:, 4] = 7.0
+    types = ["q"] * 4 + ["c"]
+    plan = plan_of(booster)
+    plan["features"][4] = {"kind": "categorical", "size": 3}
+    matrix = xgb.DMatrix(x, y, feature_types=types, enable_categorical=True)
+    again = from_plan(plan, matrix)
+    with pytest.raises(XGBoostError, match="category"):
+        again.update(matrix, 0)
+    with pytest.raises(XGBoostError, match="failed"):
+        again.update(matrix, 0)
+
+
+def test_column_that_the_matrix_does_not_have(dtrain: xgb.DMatrix) -> None:
+    data = sp.csr_matrix(
+        (np.ones(3, np.float32), np.array([0, 1, 2]), np.array([0, 3])), shape=(1, 3)
+    )
+    data.indices[2] = 9
+    with pytest.raises(ValueError, match="column"):
+        xgb.train(PARAMS, xgb.DMatrix(data, [1.0]), 1)
+
+
+@pytest.mark.parametrize("clip", [0.01, 0.5, 2.9, 5.7, 8.0, 32.0, 32.95448535, 1000.0, 1e5])
+@pytest.mark.parametrize("params", [PARAMS, REGRESSION], ids=["binary", "regression"])
+def test_range_never_wraps(clip: float, params: dict, dtrain: xgb.DMatrix) -> None:
+    """C++ and Python agree on the range, and it fits the denominator of the mechanism."""
+    try:
+        booster = xgb.train({**params, "dp_score": "newton", "dp_score_clip": clip}, dtrain, 1)
+    except xgb_dp.BudgetError as error:
+        assert clip > 100 and "dp_score_clip" in str(error)
+        return
+    described = describe_plan(json.dumps(plan_of(booster)))
+    assert 4 * clip * 2 ** plan_of(booster)["grid_bits"] <= described["score_range"] < 2**23
+
+
+def test_implicit_weights_are_bounded_too() -> None:
+    """`dp_max_weight` below one shrinks rows of a matrix without weights, whose weight is one."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2)).astype(np.float32)
+    y = rng.integers(0, 3, 300)
+    params = {
+        **PARAMS,
+        "objective": "multi:softprob",
+        "num_class": 3,
+        "dp_max_weight": 0.25,
+        "dp_epsilon": float("inf"),
+        "base_score": [0.0, 0.0, 0.0],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = xgb.train(params, xgb.DMatrix(x, y), 2)
+        weighted = xgb.train(params, xgb.DMatrix(x, y, weight=np.full(300, 0.25)), 2)
+    np.testing.assert_allclose(
+        plain.predict(xgb.DMatrix(x)), weighted.predict(xgb.DMatrix(x)), rtol=1e-3
+    )

@@ -67,8 +67,10 @@ def test_both_sides_derive_the_same_sensitivity(params, matrix, kind):
     assert planned == drawn
 
 
-def test_a_plan_with_too_little_noise_is_not_trained(params, matrix, monkeypatch):
-    monkeypatch.setattr(native, "describe_plan", lambda text: {"leaf_sensitivity2": 1 << 60})
+@pytest.mark.parametrize("field", ["leaf_sensitivity2", "score_range"])
+def test_a_plan_with_too_little_noise_is_not_trained(params, matrix, monkeypatch, field):
+    true = native.describe_plan
+    monkeypatch.setattr(native, "describe_plan", lambda text: true(text) | {field: 1 << 60})
     monkeypatch.setattr(native, "release_intercept", lambda *a: pytest.fail("noise was drawn"))
     with pytest.raises(BudgetError, match="sensitivity"):
         xgb.train(params(), matrix(), 2)

@@ -71,12 +71,14 @@ class MechanismSpec:
     @classmethod
     def from_settings(cls, s: Settings) -> MechanismSpec:
         """What the checked settings of a training release."""
+        bound = RowBound(
+            s.mode, s.gradient_bound, s.hessian_weight, s.hessian_bound, s.max_weight
+        )
         return cls(
             rounds=s.rounds,
             depth=s.depth,
-            row_bound=RowBound(
-                s.mode, s.gradient_bound, s.hessian_weight, s.hessian_bound, s.max_weight
-            ),
+            row_bound=bound,
+            grid_bits=sensitivity.largest_grid_bits(s.score, bound, s.score_clip),
             n_class=s.trees_per_round,
             candidate_features=s.private_features,
             candidate_levels=s.candidate_levels,

@@ -19,6 +19,7 @@ from .calibrate import MechanismSpec, calibrate
 from .errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
 from .params import OBJECTIVES, check_names
+from .sensitivity import range_int
 from .settings import Settings, resolve
 from .sklearn_support import declared_classes, default_rounds
 
@@ -128,6 +129,11 @@ def _check_matrix(dtrain: Any) -> None:
         raise PrivacyParameterError(
             f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}."
         )
+    if len(dtrain.get_uint_info("group_ptr")):
+        raise PrivacyRefusal(
+            "Query groups (`group`, `qid`) are refused: they couple rows, and weights would belong "
+            "to groups. Remove them from the DMatrix."
+        )
     if dtrain.get_base_margin().size:
         raise PrivacyRefusal(
             "`base_margin` is refused: it starts each row at its own prediction, which no proof of "
@@ -150,15 +156,21 @@ def _check_rows(dtrain: Any, s: Settings) -> None:
     rows.check_weights(dtrain.get_weight())
 
 
-def _check_agreement(text: str, events: Iterable[Any]) -> None:
-    """Two independent derivations of the sensitivity must agree before anything is released."""
+def _check_agreement(text: str, events: Iterable[Any], s: Settings, grid_bits: int) -> None:
+    """Two independent derivations of sensitivity and range must agree before any release."""
     described = native.describe_plan(text)
-    for event in events:
-        if event.release == "leaves" and event.sensitivity2 < described["leaf_sensitivity2"]:
-            raise BudgetError(
-                "The calibrated noise does not fit the sensitivity that the trainer derives from "
-                "the plan. Nothing was released. This is a defect of xgb_dp: please report it."
-            )
+    bound = MechanismSpec.from_settings(s).row_bound
+    expected = range_int(s.score, bound, grid_bits, s.score_clip)
+    agree = described["score_range"] == expected and all(
+        event.sensitivity2 == described["leaf_sensitivity2"]
+        for event in events
+        if event.release == "leaves"
+    )
+    if not agree:
+        raise BudgetError(
+            "The calibrated noise does not fit the sensitivity that the trainer derives from "
+            "the plan. Nothing was released. This is a defect of xgb_dp: please report it."
+        )
 
 
 def _low_level(user: Mapping[str, Any], s: Settings) -> dict[str, Any]:
@@ -241,8 +253,11 @@ def before_train(
     noise = calibrate(MechanismSpec.from_settings(settings), settings.epsilon, settings.delta)
     _check_rows(dtrain, settings)
 
-    text = plan.dump_plan(plan.build_plan(settings, noise, key))
-    _check_agreement(text, noise.events)
+    low_plan = plan.build_plan(
+        settings, noise, key, earlier=len(earlier["trainings"]) if earlier else 0
+    )
+    text = plan.dump_plan(low_plan)
+    _check_agreement(text, noise.events, settings, noise.grid_bits)
     if any(f.kind == "categorical" for f in settings.features):
         rows.check_categories(dtrain, text)
 
@@ -259,8 +274,10 @@ def before_train(
 
     target = (settings.epsilon, settings.delta)
     public = plan.public_inputs(settings)
+    claimed = [e.to_json() for e in noise.events]
     before = ledger.planned(
-        [e.to_json() for e in noise.events],
+        claimed,
+        plan_digest=low_plan["id"],
         earlier=earlier,
         target=target,
         public=public,
@@ -273,6 +290,7 @@ def before_train(
         "earlier": earlier,
         "target": target,
         "public": public,
-        "plan_digest": plan.digest(text),
+        "plan_digest": low_plan["id"],
+        "claimed": claimed,
     }
     return low, [LedgerCallback(before, finish), *user_callbacks]

@@ -153,9 +153,14 @@ def complete(
     target: tuple[float, float],
     public: dict[str, Any],
     plan_digest: str,
+    claimed: list[dict[str, Any]] | None,
     rounds: int,
 ) -> dict[str, Any]:
     """The whole ledger of a model from what C++ drew and what Python knows.
+
+    A training that released less than planned (a callback stopped it, or "no split" won somewhere)
+    counts as the whole plan: when it ended is itself an outcome of the mechanisms, and the
+    composition is proved for releases fixed in advance. ``drawn`` then holds what was drawn.
 
     Args:
         native: Ledger of the C++ trainer, see :func:`native_ledger`.
@@ -164,13 +169,23 @@ def complete(
         target: (epsilon, delta) that this training was calibrated for.
         public: What was taken as public.
         plan_digest: Names the plan.
+        claimed: Events of the whole plan; None for plans made by hand, which are not private.
         rounds: Boosting rounds that this training added.
+
+    Raises:
+        LedgerError: The trees of the booster are not those that the trainer recorded, or more was
+            drawn than planned.
     """
-    drawn = native["trainings"][-1]
+    record = native["trainings"][-1]
+    drawn = ([intercept] if intercept else []) + record["events"]
+    if claimed is not None:
+        _check_drawn(drawn, claimed, rounds)
+    short = claimed is not None and _counts(drawn) != _counts(claimed)
     training = {
         "plan_digest": plan_digest,
-        "complete": drawn["complete"],
-        "events": ([intercept] if intercept else []) + drawn["events"],
+        "complete": True,
+        "events": claimed if short else drawn,
+        **({"drawn": drawn} if short else {}),
         "rounds": rounds,
         "target": {"epsilon": _number(target[0]), "delta": target[1]},
         "public": public,
@@ -178,9 +193,43 @@ def complete(
     return _compose(earlier, training, private=bool(native["private"]), noise=native["noise"])
 
 
+def _counts(events: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
+    return {(e["mechanism"], e["release"]): int(e["count"]) for e in events if e["count"]}
+
+
+def _check_drawn(
+    drawn: list[dict[str, Any]], claimed: list[dict[str, Any]], rounds: int
+) -> None:
+    """Everything drawn was planned, with at least as much noise, and every round was drawn."""
+    plan = {(e["mechanism"], e["release"]): e for e in claimed}
+    for event in drawn:
+        limit = plan.get((event["mechanism"], event["release"]))
+        covered = limit is not None and event["count"] <= limit["count"]
+        if covered and event["mechanism"] == "gaussian":
+            covered = (
+                event["sigma2"] == limit["sigma2"]
+                and event["sensitivity2"] <= limit["sensitivity2"]
+                and event["coordinates"] <= limit["coordinates"]
+            )
+        elif covered:
+            covered = event["eps_num"] <= limit["eps_num"]
+        if not covered:
+            raise LedgerError(
+                f"The trainer released more than was calibrated ({event['release']}). The model "
+                "must not be published. Please report this."
+            )
+    leaves = _counts(drawn).get(("gaussian", "leaves"), 0)
+    if claimed and leaves != rounds:
+        raise LedgerError(
+            f"The booster has grown {rounds} rounds, but the trainer has recorded {leaves}: "
+            "something has changed the booster during training. The model must not be published."
+        )
+
+
 def planned(
     events: list[dict[str, Any]],
     *,
+    plan_digest: str,
     earlier: dict[str, Any] | None,
     target: tuple[float, float],
     public: dict[str, Any],
@@ -194,6 +243,7 @@ def planned(
     what may have been released.
     """
     training = {
+        "plan_digest": plan_digest,
         "complete": False,
         "events": events,
         "rounds": rounds,

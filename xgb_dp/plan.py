@@ -81,16 +81,19 @@ def _feature(feature: Any) -> dict[str, Any]:
     return {"kind": "private"}
 
 
-def build_plan(s: Settings, noise: NoiseLevels, test_key: str | None = None) -> dict[str, Any]:
+def build_plan(
+    s: Settings, noise: NoiseLevels, test_key: str | None = None, earlier: int = 0
+) -> dict[str, Any]:
     """The plan of one training.
 
     Args:
         s: Checked settings.
         noise: Calibrated noise of every mechanism.
         test_key: Key of a fixed noise tape (tests only); the model is then marked non-private.
+        earlier: Trainings that the continued model has behind it.
 
     Returns:
-        dict: The plan, see ``plugin_cpp/plan.h`` for its fields.
+        dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan.h`` for its fields.
     """
     low, high = s.target if s.target is not None else (0.0, 0.0)
     plan: dict[str, Any] = {
@@ -141,6 +144,9 @@ def build_plan(s: Settings, noise: NoiseLevels, test_key: str | None = None) -> 
         plan["n_public"] = s.n_public
     if test_key is not None and not s.noise_free:
         plan["test_key"] = test_key
+    # Two trainings of one model never have the same plan, however alike their settings are.
+    plan["earlier"] = earlier
+    plan["id"] = digest(dump_plan(plan))
     return plan
 
 

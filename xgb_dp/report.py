@@ -151,10 +151,10 @@ class PrivacyReport:
             parts.append(
                 f"The model was trained in {len(trainings)} steps; the figures compose all of them."
             )
-        if not all(t.get("complete", True) for t in trainings):
+        if not all(t["complete"] and "drawn" not in t for t in trainings):
             parts.append(
-                "A training did not run to its planned end; only what the ledger counts was "
-                "released."
+                "A training released less than planned. It counts in full, because when it ended "
+                "was an outcome of training."
             )
         return " ".join(parts)
 

@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .errors import BudgetError
+
 __all__ = [
     "RowBound",
     "candidates_sens2",
     "intercept_coordinates",
     "intercept_sens2",
+    "largest_grid_bits",
     "leaf_coordinates",
     "range_int",
     "replace_one",
@@ -22,6 +25,8 @@ __all__ = [
 
 # A utility is evaluated with an error of less than 16 units; four times that enlarges the range.
 UTILITY_SLACK = 64
+# The denominator of the exponential mechanism is range * 2^40 and must stay below 2^63.
+MAX_RANGE = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,27 @@ def range_int(
             )
         return 4 * b + UTILITY_SLACK
     raise ValueError("`score` must be 'l1', 'newton' or 'gain'.")
+
+
+def largest_grid_bits(score: str, row_bound: RowBound, tau: float, most: int = 18) -> int:
+    """Bits of the finest grid on which the range of a score fits the exponential mechanism.
+
+    Args:
+        score: "l1", "newton" or "gain".
+        row_bound: Bound of one row.
+        tau: Clip of the leaf weight, "newton" only.
+        most: Finest grid to try.
+
+    Returns:
+        int: At least 4.
+
+    Raises:
+        BudgetError: No grid fits.
+    """
+    for bits in range(most, 3, -1):
+        if range_int(score, row_bound, bits, tau) < MAX_RANGE:
+            return bits
+    raise BudgetError("`dp_score_clip` is too large for this gradient bound. Lower it.")
 
 
 def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:

@@ -219,7 +219,7 @@ def _row_bound(p: Mapping[str, Any], kind: str, weighted: bool) -> dict[str, Any
     unit = 1.0 if bound is None else bound
     default_c = 0.3 if kind == "regression" else 0.5
     c = parse.parse_number(
-        "dp_gradient_bound", p.get("dp_gradient_bound", default_c), low=0, high=1e6, open_low=True
+        "dp_gradient_bound", p.get("dp_gradient_bound", default_c), low=1e-6, high=1e6
     )
     # Regression: the heaviest row's second derivative counts a quarter of its gradient.
     default_r = {"binary": 1.0, "multiclass": 0.25, "regression": (0.25 * c / unit) ** 2}[kind]
@@ -292,7 +292,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
             "`dp_score`='gain' is refused for this objective: one row changes the gain without "
             "bound when second derivatives vary. Use 'l1' or 'newton'."
         )
-    if score == "gain" and schema.weighted:
+    if score == "gain" and (schema.weighted or "dp_max_weight" in p):
         raise PrivacyRefusal(
             "`dp_score`='gain' is refused with row weights: its range is proved for unit weights."
         )

@@ -83,7 +83,7 @@ def train_with_plan(
     from xgboost import Booster
 
     from . import ledger
-    from .plan import digest, dump_plan
+    from .plan import dump_plan
 
     if plan["private"]:
         raise PrivacyParameterError("`plan` of a test must have private=False.")
@@ -92,7 +92,7 @@ def train_with_plan(
         "objective": plan["objective"],
         "base_score": base_score,
         "disable_default_eval_metric": True,
-        "dp_plan": dump_plan(plan),
+        "dp_plan": dump_plan({"id": "hand-made", **plan}),
     }
     if plan["num_class"] > 1:
         params["num_class"] = plan["num_class"]
@@ -106,7 +106,8 @@ def train_with_plan(
         earlier=None,
         target=(float("inf"), 0.0),
         public={"plan": "hand-made"},
-        plan_digest=digest(params["dp_plan"]),
+        plan_digest="hand-made",
+        claimed=None,
         rounds=rounds,
     )
     ledger.store(booster, record)

@@ -1,7 +1,7 @@
 #include "plugin_cpp/candidates/bins.h"
 
 #include <algorithm>  // for min, max, lower_bound, fill
-#include <cstdint>    // for uint32_t, int64_t
+#include <cstdint>    // for uint64_t, int64_t
 #include <limits>     // for numeric_limits
 #include <memory>     // for make_unique
 #include <vector>     // for vector
@@ -82,7 +82,7 @@ class KeyCounts {
   Context const* ctx_;
   std::vector<bst_feature_t> features_;
   std::int32_t key_bits_;
-  std::vector<std::vector<std::uint32_t>> tables_;
+  std::vector<std::vector<std::int64_t>> tables_;
 };
 
 /** @brief Private cuts of every feature of kind `kPrivate`, in ascending order of the features. */

@@ -10,17 +10,22 @@
 #include "xgboost/logging.h"         // for CHECK
 
 namespace xgboost::dp {
-bool HasDistinctColumns(Context const* ctx, SparsePage const& page) {
+bool HasDistinctColumns(Context const* ctx, SparsePage const& page, bst_feature_t n_features) {
   auto view = page.GetView();
   std::atomic<bool> distinct{true};
+  std::atomic<bool> known{true};
   common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
     auto row = view[i];
-    for (std::size_t j = 1; j < row.size(); ++j) {
-      if (row[j].index <= row[j - 1].index) {
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      if (row[j].index >= n_features) {
+        known.store(false, std::memory_order_relaxed);
+      }
+      if (j > 0 && row[j].index <= row[j - 1].index) {
         distinct.store(false, std::memory_order_relaxed);
       }
     }
   });
+  CHECK(known) << "A row has an entry in a column that the matrix does not have.";
   return distinct;
 }
 

@@ -16,8 +16,12 @@
 #include "xgboost/data.h"     // for SparsePage, DMatrix
 
 namespace xgboost::dp {
-/** @brief Whether every row has strictly increasing column indices. */
-[[nodiscard]] bool HasDistinctColumns(Context const* ctx, SparsePage const& page);
+/**
+ * @brief Whether every row has strictly increasing column indices. A column that the matrix does not
+ *        have is a defect of its row alone, and refused.
+ */
+[[nodiscard]] bool HasDistinctColumns(Context const* ctx, SparsePage const& page,
+                                      bst_feature_t n_features);
 
 /** @brief Copy of a page with sorted, distinct columns. */
 [[nodiscard]] std::unique_ptr<SparsePage> WithDistinctColumns(SparsePage const& page);
@@ -35,7 +39,7 @@ void CheckCategories(Context const* ctx, Plan const& plan, SparsePage const& pag
 template <typename Fn>
 void ForEachPage(Context const* ctx, DMatrix* p_fmat, Fn&& fn) {
   for (auto const& page : p_fmat->GetBatches<SparsePage>(ctx)) {
-    if (HasDistinctColumns(ctx, page)) {
+    if (HasDistinctColumns(ctx, page, p_fmat->Info().num_col_)) {
       fn(page);
     } else {
       auto copy = WithDistinctColumns(page);

@@ -4,11 +4,13 @@
 #include <cmath>      // for sqrt, ceil
 #include <cstdint>    // for uint64_t
 
+#include "xgboost/logging.h"  // for CHECK
+
 namespace xgboost::dp {
 namespace {
 // Utilities are floored to integers and computed in double with values of at most 2^53: the error is
 // below 16 units, four times of which the range must absorb.
-constexpr std::uint64_t kSlack = 64;
+constexpr double kSlack = 64.0;
 
 // One unit of utility is C / B, so that all scores of C = 1 have comparable scales.
 double Unit(Plan const& plan) { return static_cast<double>(plan.row_bound.Unit()); }
@@ -46,15 +48,16 @@ GainScore::GainScore(Plan const& plan)
 
 std::uint64_t ScoreRange(Plan const& plan) {
   double unit = Unit(plan);
-  switch (plan.score) {
-    case Score::kNewton:
-      return static_cast<std::uint64_t>(std::ceil(NewtonRange(plan) * unit * (1.0 + 1e-12))) +
-             kSlack;
-    case Score::kGain:
-      // The change lies in (-3, 1] for every lambda.
-      return 4 * static_cast<std::uint64_t>(plan.row_bound.Unit()) + kSlack;
-    default:
-      return 2 * static_cast<std::uint64_t>(plan.row_bound.Unit());
+  double range = 2.0 * unit;
+  if (plan.score == Score::kNewton) {
+    range = std::ceil(NewtonRange(plan) * unit * (1.0 + 1e-12)) + kSlack;
+  } else if (plan.score == Score::kGain) {
+    // The change lies in (-3, 1] for every lambda.
+    range = 4.0 * unit + kSlack;
   }
+  // Checked as a double, before any conversion; written so that NaN fails too.
+  CHECK(range >= 1.0 && range < static_cast<double>(kMaxScoreRange))
+      << "dp_plan: the range of the split score does not fit. Lower the weight clip of the score.";
+  return static_cast<std::uint64_t>(range);
 }
 }  // namespace xgboost::dp

@@ -64,6 +64,12 @@ class GainScore {
   double to_grad_, to_count_, lambda_, unit_;
 };
 
+/**
+ * @brief Largest range, exclusive: with the bits of eps0 it must fit the denominator of the
+ *        exponential mechanism. A denominator that wraps around would void the guarantee.
+ */
+inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - Plan::kEpsBits);
+
 /** @brief Range of the utility of `plan.score` under add/remove, in utility units. */
 [[nodiscard]] std::uint64_t ScoreRange(Plan const& plan);
 

@@ -1,0 +1,1 @@
+"""Tests of the audits, and trainers broken on purpose for them."""

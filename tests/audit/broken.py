@@ -1,0 +1,240 @@
+"""Trainers broken on purpose, one for each fault that audits must find.
+
+No C++ is rebuilt. A fault in the noise is put into the plan that the C++ trainer or the C++
+samplers are given; a fault in the algorithm is put into the reference trainer in tests/reference;
+a leak is put into the saved model. ``cases`` is what ``python -m xgb_dp.audit`` calls.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.reference import trainer as reference
+from tests.reference.draws import Noise
+from xgb_dp.audit import mechanisms, scenarios
+from xgb_dp.audit.result import AuditResult
+from xgb_dp.audit.scenarios import Outcome, Rows, Scenario
+from xgb_dp.audit.suite import Size, one_run_case
+from xgb_dp.audit.training import TreeView
+from xgb_dp.calibrate import NoisePlan, calibrate
+from xgb_dp.testing import train_with_plan
+
+Plan = dict[str, Any]
+Ints = npt.NDArray[np.int64]
+NEVER = -(1 << 60)  # a utility that the exponential mechanism does not choose
+
+
+def random_key() -> str:
+    return os.urandom(32).hex()
+
+
+# ---------------------------------------------------------------- the plan differs from the claim
+def trained_with(scenario: Scenario, change: Callable[[Plan], None]) -> scenarios.Trainer:
+    """The C++ trainer with a changed plan and a fresh random key."""
+
+    def train(rows: Rows) -> Outcome:
+        plan = scenario.training.plan(random_key())
+        change(plan)
+        booster = train_with_plan(plan, scenario.matrix(rows), nthread=1, verbosity=0)
+        return scenarios.outcome_of(booster, scenario.rounds)
+
+    return train
+
+
+def less_leaf_noise(plan: Plan) -> None:
+    """Leaf noise of 70% of the standard deviation that is accounted."""
+    plan["leaf"]["sigma2"] = round(0.49 * plan["leaf"]["sigma2"])
+
+
+def unclipped_pair(plan: Plan) -> None:
+    """G and H are bounded one by one, but the noise is that of a joint bound."""
+    plan["row_bound"] |= {"mode": "gradient", "hessian_bound": "0.25"}
+
+
+def less_noise(plan: NoisePlan) -> NoisePlan:
+    """All Gaussian noise at 70%."""
+    return replace(
+        plan,
+        leaf_sigma2=round(0.49 * plan.leaf_sigma2),
+        candidates_sigma2=round(0.49 * plan.candidates_sigma2),
+        intercept_sigma2=round(0.49 * plan.intercept_sigma2),
+    )
+
+
+def half_range(plan: NoisePlan) -> NoisePlan:
+    """Range B of the utilities where 2 B is right: the exponent doubles."""
+    return replace(plan, eps_num=2 * plan.eps_num)
+
+
+# ------------------------------------------------------------------- the algorithm is another one
+def reference_outcome(model: reference.Model) -> Outcome:
+    trees = [
+        TreeView(
+            left=t["left"],
+            right=t["right"],
+            feature=t["split_index"],
+            condition=t["split_condition"],
+            default_left=t["default_left"],
+            leaf=t["leaf"],
+            cover=t["sum_hess"],
+        )
+        for t in model.trees
+    ]
+    return Outcome(trees, 0.5)
+
+
+def by_reference(scenario: Scenario, **faults: Any) -> scenarios.Trainer:
+    """The reference trainer with some of its parts replaced, and a fresh random key."""
+
+    def train(rows: Rows) -> Outcome:
+        plan = scenario.training.plan(random_key())
+        with mock.patch.multiple(reference, **faults) if faults else mock.MagicMock():
+            return reference_outcome(reference.train(plan, rows.X, rows.y, base_score=0.5))
+
+    return train
+
+
+right_utilities = reference.utilities
+
+
+def _per_feature(features: list[Any], pairs: Ints, rows: Ints) -> Iterator[Ints]:
+    """Sums (G, H, rows) of the left side of every candidate, feature by feature."""
+    for feature in features:
+        bins = feature.bins[rows]
+        histogram = np.zeros((feature.size, pairs.shape[1]), dtype=np.int64)
+        np.add.at(histogram, bins[bins >= 0], pairs[rows][bins >= 0])
+        yield reference.left_sides(histogram, pairs[rows].sum(axis=0), feature.cuts is None)
+
+
+def only_heavy_children(
+    features: list[Any], pairs: Ints, rows: Ints, score: reference.Score
+) -> Ints:
+    """Candidates with a child of an exact Hessian below 1 are dropped."""
+    left = np.concatenate(list(_per_feature(features, pairs, rows)))
+    total = pairs[rows].sum(axis=0)
+    unit = score.bound.h_unit
+    heavy = np.minimum(left[:, 1], (total - left)[:, 1]) * unit >= 1.0 - 1e-3
+    return np.where(heavy, right_utilities(features, pairs, rows, score), NEVER)
+
+
+def only_winners(features: list[Any], pairs: Ints, rows: Ints, score: reference.Score) -> Ints:
+    """The best candidate of each feature is picked without noise; only these are offered."""
+    u = right_utilities(features, pairs, rows, score)
+    kept = np.full_like(u, NEVER)
+    start = 0
+    for left in _per_feature(features, pairs, rows):
+        best = start + int(np.argmax(u[start : start + len(left)]))
+        kept[best] = u[best]
+        start += len(left)
+    return kept
+
+
+class ReusedNoise(Noise):
+    """Every tree gets the leaf noise of the first one."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.tape: list[int] = []
+        self.next = 0
+
+    def choose(self, utilities: Ints, eps_num: int, range_int: int) -> int:
+        self.next = 0  # a new tree: trees of the scenario have one selection
+        return super().choose(utilities, eps_num, range_int)
+
+    def gaussian(self, sigma2: int) -> int:
+        if self.next == len(self.tape):
+            self.tape.append(super().gaussian(sigma2))
+        self.next += 1
+        return self.tape[self.next - 1]
+
+
+# -------------------------------------------------------------------------- the noise or the file
+SEEDED = scenarios.exact_sum()  # the parameters of the scenario with guessed seeds
+
+
+def with_seed(rows: Rows, seed: int) -> Outcome:
+    """The C++ trainer with a key that is a small number, e.g. a clock."""
+    plan = SEEDED.training.plan(seed.to_bytes(32, "little").hex())
+    booster = train_with_plan(plan, SEEDED.matrix(rows), nthread=1, verbosity=0)
+    return scenarios.outcome_of(booster, 1)
+
+
+def clock_seeded(seeds: int) -> scenarios.Trainer:
+    clock = np.random.default_rng()
+    return lambda rows: with_seed(rows, int(clock.integers(seeds)))
+
+
+def exact_cover(scenario: Scenario) -> scenarios.Trainer:
+    """This library, but the saved model holds the exact Hessian sum of the root."""
+
+    def train(rows: Rows) -> Outcome:
+        booster = scenario.training(scenario.matrix(rows))
+        saved = json.loads(booster.save_raw("json"))
+        tree = saved["learner"]["gradient_booster"]["model"]["trees"][0]
+        tree["sum_hessian"][0] = 0.25 * len(rows.y)
+        return scenarios.outcome_of(saved, 1)
+
+    return train
+
+
+# ---------------------------------------------------------------------------------------- the list
+def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
+    """One audit, or two, for each fault; every one of them must show a violation."""
+    spec = mechanisms.small_spec()
+    plan = calibrate(spec, 4.0, 1e-6)
+    b = spec.row_bound.unit(plan.grid_bits)
+    audit, few = mechanisms.audit, size.few
+    thin = "noise at 70%"
+    yield lambda: audit(
+        mechanisms.leaves(spec, plan, less_noise(plan)), size.draws, name=f"{thin}: leaf sums"
+    )
+    yield lambda: audit(
+        mechanisms.whole_training(spec, plan, less_noise(plan)),
+        size.draws,
+        name=f"{thin}: all releases",
+    )
+    scenario = scenarios.leaf_and_split(leaves=0.98)
+    train = trained_with(scenario, less_leaf_noise)
+    yield partial(scenario.audit, f"{thin}: leaves of trainings", train, size.broken)
+
+    small = "sensitivity too small"
+    yield lambda: audit(
+        mechanisms.leaves(spec, plan, row=(b, b)), size.draws, name=f"{small}: leaf sums"
+    )
+    yield lambda: audit(
+        mechanisms.selections(spec, plan, half_range(plan)),
+        size.draws,
+        name=f"{small}: range of the score",
+    )
+    scenario = scenarios.leaf_and_split(leaves=0.98, hessian_weight=16.0)
+    train = trained_with(scenario, unclipped_pair)
+    yield partial(scenario.audit, f"{small}: row bound of trainings", train, size.broken)
+
+    scenario = scenarios.min_child_weight()
+    train = by_reference(scenario, utilities=only_heavy_children)
+    yield partial(scenario.audit, "exact min_child_weight test", train, few)
+
+    scenario = scenarios.split_winner()
+    train = by_reference(scenario, utilities=only_winners)
+    yield partial(scenario.audit, "winners of features picked without noise", train, few)
+
+    scenario = scenarios.reused_noise()
+    train = by_reference(scenario, Noise=ReusedNoise)
+    yield partial(scenario.audit, "one noise draw reused in two trees", train, few)
+
+    scenario = scenarios.guessed_seed(with_seed)
+    yield partial(scenario.audit, "noise from a seed that can be guessed", clock_seeded(64), few)
+
+    scenario = scenarios.exact_sum()
+    yield partial(scenario.audit, "exact sum in the saved model", exact_cover(scenario), few)
+
+    yield partial(one_run_case, size, "no noise at all", epsilon=1.0, noise_free=True)

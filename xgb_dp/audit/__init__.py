@@ -1,0 +1,42 @@
+"""Empirical audits: lower bounds on epsilon, with confidence, from what a trainer really puts out.
+
+An audit cannot prove privacy; it can refute a claim. Two-neighbour audits repeat a mechanism or a
+training many times on two neighbouring data sets (:func:`audit_scores`,
+:func:`audit_neighbours`); a one-run audit looks for many canary rows in a single training
+(:func:`audit_one_run`). All take any trainer. ``python -m xgb_dp.audit`` runs those of this
+library. Method and results: ``docs/audit.md``.
+"""
+
+from .bounds import (
+    ApproximateClaim,
+    Claim,
+    GaussianClaim,
+    clopper_pearson,
+    epsilon_lower_bound,
+    one_run_lower_bound,
+    one_run_p_value,
+    violates,
+)
+from .result import AuditResult
+from .training import PreparedTraining, TreeView, audit_neighbours, audit_one_run, view_tree
+
+from .two_neighbour import audit_scores, ratio_scores
+
+__all__ = [
+    "ApproximateClaim",
+    "AuditResult",
+    "Claim",
+    "GaussianClaim",
+    "PreparedTraining",
+    "TreeView",
+    "audit_neighbours",
+    "audit_one_run",
+    "audit_scores",
+    "clopper_pearson",
+    "epsilon_lower_bound",
+    "one_run_lower_bound",
+    "one_run_p_value",
+    "ratio_scores",
+    "view_tree",
+    "violates",
+]

@@ -1,0 +1,100 @@
+"""Command ``python -m xgb_dp.audit``: run every audit and print the results as Markdown.
+
+The exit status is 0 if no audit of this library shows a violation and every trainer broken on
+purpose shows one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from .. import native
+from .result import AuditResult, table
+from .suite import FAST, FULL, cases
+
+BEGIN, END = "<!-- audit results: begin -->", "<!-- audit results: end -->"
+
+
+def _run(audits: Iterable[Callable[[], AuditResult]]) -> list[AuditResult]:
+    results = []
+    for audit in audits:
+        start = time.perf_counter()
+        result = audit()
+        print(
+            f"{time.perf_counter() - start:6.1f} s  {result.verdict:12}  {result.name}",
+            file=sys.stderr,
+        )
+        results.append(result)
+    return results
+
+
+def _found(module: str) -> bool:
+    """Whether the module can be imported; its parents may be missing too."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _write(page: Path, text: str) -> None:
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise SystemExit(f"{page} has no block between {BEGIN!r} and {END!r}.")
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the audits.
+
+    Args:
+        arguments: Of the command line.
+
+    Returns:
+        0 if everything is as it should be, else 1.
+    """
+    parser = argparse.ArgumentParser(prog="python -m xgb_dp.audit", description=__doc__)
+    parser.add_argument("--fast", action="store_true", help="fewer draws, within a minute")
+    parser.add_argument(
+        "--broken",
+        default="tests.audit.broken",
+        metavar="MODULE",
+        help="module whose cases(size) are broken trainers; skipped where it cannot be imported, "
+        "as outside of the repository. 'none' for no such module",
+    )
+    parser.add_argument(
+        "--write",
+        nargs="?",
+        const=Path("docs/audit.md"),
+        type=Path,
+        metavar="PAGE",
+        help="also replace the block of results in this page",
+    )
+    options = parser.parse_args(arguments)
+    native.lib()
+    size, start = FAST if options.fast else FULL, time.perf_counter()
+    real = _run(cases(size))
+    parts = ["### This library", table(real)]
+    good = not any(result.violated for result in real)
+    if options.broken != "none" and _found(options.broken):
+        broken = _run(importlib.import_module(options.broken).cases(size))
+        parts += ["### Trainers broken on purpose", table(broken)]
+        good &= all(result.violated for result in broken)
+    else:
+        print("The broken trainers are not at hand, and were not audited.", file=sys.stderr)
+    text = "\n\n".join(parts)
+    print(text)
+    if options.write:
+        _write(options.write, text)
+    print(f"{time.perf_counter() - start:.0f} s; {'as claimed' if good else 'NOT AS CLAIMED'}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,258 @@
+"""Statistics of audits: from counts of hits to lower bounds on epsilon that hold with confidence.
+
+Nothing here draws noise or reads data; the counts come from the caller, who must have fixed the
+rejection set before seeing the draws that are counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import betaincinv
+from scipy.stats import binom
+
+from ..accounting.gaussian import gaussian_delta
+
+__all__ = [
+    "DELTAS",
+    "ApproximateClaim",
+    "Claim",
+    "GaussianClaim",
+    "clopper_pearson",
+    "epsilon_lower_bound",
+    "one_run_lower_bound",
+    "one_run_p_value",
+    "violates",
+]
+
+Floats = npt.NDArray[np.float64]
+
+DELTAS = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.2, 0.4)
+"""Points of a claimed curve that are looked at; a violation at any one refutes the claim."""
+
+
+class Claim(Protocol):
+    """What a trainer claims: the curve of (epsilon, delta) of one added or removed row.
+
+    :class:`xgb_dp.accounting.ExactAccountant` and :class:`xgb_dp.PrivacyReport` are claims.
+    """
+
+    def get_epsilon(self, delta: float) -> float:
+        """Claimed epsilon in nats at `delta`; infinite where nothing is claimed."""
+
+
+@dataclass(frozen=True)
+class ApproximateClaim:
+    """One point of a curve: (epsilon, delta)-differential privacy, delta 0 for the pure one.
+
+    Attributes:
+        epsilon: In nats, >= 0.
+        delta: In [0, 1).
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def get_epsilon(self, delta: float) -> float:
+        """The claimed epsilon, from the claimed delta on."""
+        return self.epsilon if delta >= self.delta else math.inf
+
+
+@dataclass(frozen=True)
+class GaussianClaim:
+    """Gaussian differential privacy (Dong, Roth and Su 2022): the trade-off curve of N(0,1), N(mu,1).
+
+    Attributes:
+        mu: > 0.
+    """
+
+    mu: float
+
+    def get_epsilon(self, delta: float) -> float:
+        """Smallest epsilon >= 0 whose delta is at most `delta`."""
+        if gaussian_delta(0.0, self.mu) <= delta:
+            return 0.0
+        high = 1.0
+        while gaussian_delta(high, self.mu) > delta:
+            high *= 2.0
+        return float(brentq(lambda e: gaussian_delta(e, self.mu) - delta, 0.0, high, xtol=1e-10))
+
+
+def clopper_pearson(hits: npt.ArrayLike, n: int, alpha: float) -> tuple[Floats, Floats]:
+    """Exact confidence limits of a binomial probability (Clopper and Pearson 1934).
+
+    Args:
+        hits: Hits, 0 to n; an array is handled entry by entry.
+        n: Independent draws, >= 1.
+        alpha: Error of each of the two limits by itself, in (0, 1).
+
+    Returns:
+        Lower and upper limit; each is on the wrong side with probability at most alpha.
+    """
+    k = np.asarray(hits, dtype=np.float64)
+    if n < 1 or np.any(k < 0) or np.any(k > n):
+        raise ValueError("`hits` must lie between 0 and `n`, and `n` be at least 1.")
+    inside = np.clip(k, 1, n)
+    low = np.where(k == 0, 0.0, betaincinv(inside, n - inside + 1, alpha))
+    inside = np.clip(k, 0, n - 1)
+    high = np.where(k == n, 1.0, betaincinv(inside + 1, n - inside, 1.0 - alpha))
+    return low, high
+
+
+def _log_ratio(low: npt.ArrayLike, high: npt.ArrayLike, delta: float) -> Floats:
+    """Smallest epsilon that P >= low, Q <= high allow in P <= e^eps Q + delta; -inf for none."""
+    gap = np.maximum(np.asarray(low, dtype=np.float64) - delta, 0.0)
+    with np.errstate(divide="ignore"):
+        ratio: Floats = np.log(gap) - np.log(np.maximum(np.asarray(high), 1e-300))
+    return ratio
+
+
+def epsilon_lower_bound(
+    hits_p: npt.ArrayLike,
+    n_p: int,
+    hits_q: npt.ArrayLike,
+    n_q: int,
+    delta: float,
+    confidence: float = 0.95,
+    *,
+    both_directions: bool = False,
+) -> Floats:
+    """Lower bound on the epsilon of (epsilon, delta)-differential privacy from one rejection set S.
+
+    P(S) <= e^epsilon Q(S) + delta must hold for the two neighbours in either order and for S and
+    its complement. With Clopper-Pearson limits, epsilon >= ln((P_low - delta) / Q_high).
+
+    Args:
+        hits_p: Draws in S under the first neighbour.
+        n_p: Draws under the first neighbour.
+        hits_q: Draws in S under the second neighbour.
+        n_q: Draws under the second neighbour.
+        delta: In [0, 1).
+        confidence: The bound is too large with probability at most 1 - confidence, for all
+            deltas at once.
+        both_directions: Take the best of the four inequalities. Otherwise only the one above is
+            used, which must have been fixed in advance, and the limits are tighter.
+
+    Returns:
+        The bound in nats; -inf where the counts say nothing, negative where S shows no excess.
+    """
+    alpha = (1.0 - confidence) / (4.0 if both_directions else 2.0)
+    p_low, p_high = clopper_pearson(hits_p, n_p, alpha)
+    q_low, q_high = clopper_pearson(hits_q, n_q, alpha)
+    best = _log_ratio(p_low, q_high, delta)
+    if both_directions:
+        for low, high in (
+            (q_low, p_high),
+            (1.0 - p_high, 1.0 - q_low),
+            (1.0 - q_high, 1.0 - p_low),
+        ):
+            best = np.maximum(best, _log_ratio(low, high, delta))
+    return best
+
+
+def violates(
+    claim: Claim,
+    hits_p: int,
+    n_p: int,
+    hits_q: int,
+    n_q: int,
+    confidence: float = 0.95,
+    *,
+    deltas: Sequence[float] = DELTAS,
+    both_directions: bool = True,
+) -> bool:
+    """Whether counts refute a claimed trade-off curve.
+
+    The confidence limits hold for all points of the curve at once, so looking at many of them
+    costs nothing.
+
+    Args:
+        claim: A curve, e.g. :class:`GaussianClaim` or ``xgb_dp.accounting.ExactAccountant``.
+        hits_p: As in :func:`epsilon_lower_bound`, like all others.
+        n_p: See there.
+        hits_q: See there.
+        n_q: See there.
+        confidence: A true claim is refuted with probability at most 1 - confidence.
+        deltas: Points of the curve to look at.
+        both_directions: See there.
+    """
+    return any(
+        float(
+            epsilon_lower_bound(
+                hits_p, n_p, hits_q, n_q, delta, confidence, both_directions=both_directions
+            )
+        )
+        > claim.get_epsilon(delta)
+        for delta in deltas
+    )
+
+
+def one_run_p_value(m: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
+    """Chance of so many correct guesses of canaries if the trainer is (epsilon, delta)-private.
+
+    Theorem 5.2 of Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run" (2023),
+    in the form of its appendix: with W ~ Binomial(guesses, e^eps / (1 + e^eps)),
+    P[correct >= v] <= P[W >= v] + 2 m delta max_{1<=i<=v} P[v - i <= W < v] / i.
+
+    Args:
+        m: Canaries, each included by a fair coin of its own.
+        guesses: Canaries whose inclusion was guessed; the auditor abstains on the others, and may
+            choose which ones by the scores.
+        correct: Correct guesses v.
+        epsilon: Claim, in nats, >= 0.
+        delta: Claim, in [0, 1].
+
+    Raises:
+        ValueError: Not 0 <= correct <= guesses <= m, or a claim out of range.
+    """
+    if not 0 <= correct <= guesses <= m:
+        raise ValueError("0 <= correct <= guesses <= m must hold.")
+    if not (epsilon >= 0.0 and 0.0 <= delta <= 1.0):
+        raise ValueError("`epsilon` must be at least 0 and `delta` lie in [0, 1].")
+    accuracy = 1.0 / (1.0 + math.exp(-epsilon))
+    beta = float(binom.sf(correct - 1, guesses, accuracy))
+    alpha = 0.0
+    if delta > 0.0 and correct > 0:
+        i = np.arange(1, correct + 1)
+        below = np.cumsum(binom.pmf(correct - i, guesses, accuracy))
+        alpha = float(np.max(below / i))
+    return min(1.0, beta + 2.0 * m * delta * alpha)
+
+
+def one_run_lower_bound(
+    m: int, guesses: int, correct: int, delta: float, confidence: float = 0.95
+) -> float:
+    """Largest epsilon that one run refutes: a lower bound on the trainer's epsilon at `delta`.
+
+    Args:
+        m: As in :func:`one_run_p_value`.
+        guesses: See there.
+        correct: See there.
+        delta: See there.
+        confidence: The bound is too large with probability at most 1 - confidence.
+
+    Returns:
+        In nats; 0 if nothing is refuted.
+    """
+    level = 1.0 - confidence
+
+    def kept(epsilon: float) -> bool:
+        return one_run_p_value(m, guesses, correct, epsilon, delta) >= level
+
+    if kept(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while not kept(high):
+        low, high = high, 2.0 * high
+        if high > 700.0:
+            return low
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if kept(middle) else (middle, high)
+    return low

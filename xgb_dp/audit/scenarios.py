@@ -1,0 +1,328 @@
+"""Pairs of neighbouring data sets on which one fault of a trainer would show, with the statistic.
+
+Each scenario is a private training of few rows, a canary, and a score of the saved model that an
+attacker who knows everything but the presence of the canary would compute. The same scenario is
+run with this library, where it must find nothing, and with trainers broken on purpose.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .result import AuditResult
+from .training import PreparedTraining, TreeView, audit_neighbours, view_tree
+
+__all__ = [
+    "Outcome",
+    "Rows",
+    "Scenario",
+    "Trainer",
+    "exact_sum",
+    "guessed_seed",
+    "label_sum",
+    "leaf_and_split",
+    "min_child_weight",
+    "outcome_of",
+    "reused_noise",
+    "root_split",
+    "split_winner",
+]
+
+Floats = npt.NDArray[np.float32]
+
+
+class Rows(NamedTuple):
+    """Features and binary labels."""
+
+    X: Floats
+    y: Floats
+
+
+class Outcome(NamedTuple):
+    """What is published: trees and intercept."""
+
+    trees: Sequence[TreeView]
+    base_score: float
+
+
+Trainer = Callable[[Rows], Outcome]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A training with two neighbours and a statistic.
+
+    Attributes:
+        statistic: What the score is, for the report.
+        params: Parameters of ``xgboost.train`` beyond those that all scenarios share.
+        rounds: Boosting rounds.
+        rest: Rows of both neighbours.
+        canary: Features and label of the row that only the second one has.
+        score: The score of an outcome; given the prepared training for its public figures.
+    """
+
+    statistic: str
+    params: dict[str, Any]
+    rounds: int
+    rest: Rows
+    canary: tuple[Sequence[float], float]
+    score: Callable[[PreparedTraining, Outcome], float]
+
+    @cached_property
+    def training(self) -> PreparedTraining:
+        """This library's training."""
+        return PreparedTraining(_SHARED | self.params, self.matrix(self.rest), self.rounds)
+
+    @property
+    def with_canary(self) -> Rows:
+        """The second neighbour."""
+        features, label = self.canary
+        return Rows(
+            np.vstack([self.rest.X, np.array([features], dtype=np.float32)]),
+            np.append(self.rest.y, np.float32(label)),
+        )
+
+    @staticmethod
+    def matrix(rows: Rows) -> Any:
+        """The rows as an xgboost.DMatrix."""
+        from xgboost import DMatrix
+
+        return DMatrix(rows.X, rows.y, nthread=1)
+
+    def real(self, rows: Rows) -> Outcome:
+        """Train with this library and with noise from the operating system."""
+        return outcome_of(self.training(self.matrix(rows)), self.rounds)
+
+    def audit(
+        self,
+        name: str,
+        train: Trainer | None = None,
+        trainings: int = 1000,
+        confidence: float = 0.95,
+    ) -> AuditResult:
+        """Audit one trainer against the claim of the calibrated plan.
+
+        Args:
+            name: For the report.
+            train: By default this library.
+            trainings: On each of the two neighbours.
+            confidence: A true claim is called violated with probability at most 1 - confidence.
+        """
+        trainer = train or self.real
+        return audit_neighbours(
+            lambda rows: self.score(self.training, trainer(rows)),
+            self.rest,
+            self.with_canary,
+            self.training.claim,
+            trainings=trainings,
+            name=name,
+            statistic=self.statistic,
+            confidence=confidence,
+        )
+
+
+# No shrinkage, no clip of leaves and lambda=0: noisy leaf sums can be read from a model.
+_SHARED: dict[str, Any] = {
+    "tree_method": "dp_hist",
+    "objective": "binary:logistic",
+    "dp_delta": 1e-6,
+    "dp_epsilon": 1.0,
+    "dp_tree_shape": "per_node",
+    "dp_shrinkage": False,
+    "max_depth": 1,
+    "max_delta_step": 0,
+    "eta": 1.0,
+    "lambda": 0.0,
+    "base_score": 0.5,
+    "disable_default_eval_metric": True,
+    "nthread": 1,
+    "verbosity": 0,
+}
+
+
+def _shares(splits: float, intercept: float = 0.0) -> dict[str, float]:
+    """Division of the budget; the leaves get the rest."""
+    leaves = 1.0 - splits - intercept
+    return {"candidates": 0.0, "base_score": intercept, "splits": splits, "leaves": leaves}
+
+
+def outcome_of(model: Any, trees: int) -> Outcome:
+    """What a model with `trees` trees publishes; a booster or its parsed JSON form."""
+    saved = model if isinstance(model, dict) else json.loads(model.save_raw("json"))
+    views = [view_tree(saved, i) for i in range(trees)]
+    return Outcome([tree for tree, _ in views], views[0][1])
+
+
+def _rows(*groups: tuple[Sequence[float], float, int]) -> Rows:
+    """Groups of equal rows: (features, label, how many)."""
+    X = [features for features, _, n in groups for _ in range(n)]
+    y = [label for _, label, n in groups for _ in range(n)]
+    return Rows(np.array(X, dtype=np.float32), np.array(y, dtype=np.float32))
+
+
+# Two features that divide the rows the same way with opposite signs: the canary joins the larger side
+# of one and the smaller side of the other, which moves two utilities by +B and by -B.
+_TWO_SIDES = _rows(([0, 1], 0, 20), ([1, 0], 1, 20))
+_CORNER = ([0.0, 0.0], 0.0)
+_TWO_CUTS = {"dp_feature_cuts": {0: [0.5], 1: [0.5]}}
+
+
+def _chosen_side(tree: TreeView) -> int:
+    """+1 if the root is split by the feature that the canary strengthens, -1 for the other."""
+    if tree.left[0] == -1 or tree.condition[0] != 0.5:
+        return 0
+    return 1 if tree.feature[0] == 0 else -1
+
+
+def root_split(epsilon: float = 1.0) -> Scenario:
+    """Which feature splits the root, where one row attains the range of the utilities."""
+
+    def score(_: PreparedTraining, outcome: Outcome) -> float:
+        return float(_chosen_side(outcome.trees[0]))
+
+    params = {**_TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": _shares(splits=0.98)}
+    params["dp_hessian_weight"] = 1e-4  # so that a gradient of C is hardly shortened
+    return Scenario("chosen root split", params, 1, _TWO_SIDES, _CORNER, score)
+
+
+def leaf_and_split(
+    epsilon: float = 4.0, leaves: float = 0.7, hessian_weight: float = 1.0
+) -> Scenario:
+    """Log likelihood ratio of the root split and of the sums in the canary's leaf.
+
+    Args:
+        epsilon: Claim at delta 1e-6.
+        leaves: The leaves' share of the budget.
+        hessian_weight: r of the row bound.
+    """
+
+    def score(training: PreparedTraining, outcome: Outcome) -> float:
+        tree, noise, s = outcome.trees[0], training.noise, training.settings
+        side = _chosen_side(tree)
+        g, h = tree.sums_of(_CORNER[0], s.eta, s.reg_lambda)
+        # Known sums of the other rows there: 20 rows of one sign, or everything.
+        unit = s.gradient_bound / 2**noise.grid_bits
+        root_r = float(np.sqrt(s.hessian_weight))
+        norm = float(np.hypot(0.5, root_r * 0.25))
+        own = np.array([0.5, root_r * 0.25]) * min(1.0, s.gradient_bound / norm)
+        known = own * np.array([20.0 * side, 20.0 if side else 40.0])
+        seen = np.array([g, root_r * h])
+        ratio = float((seen - known) @ own) / (noise.leaf_sigma2 * unit * unit)
+        return ratio + 0.5 * side * noise.eps_num / 2**40
+
+    params = {
+        **_TWO_CUTS,
+        "dp_epsilon": epsilon,
+        "dp_budget_shares": _shares(splits=1.0 - leaves),
+        "dp_hessian_weight": hessian_weight,
+    }
+    return Scenario(
+        "likelihood ratio of the canary's leaf and split", params, 1, _TWO_SIDES, _CORNER, score
+    )
+
+
+def label_sum(epsilon: float = 4.0) -> Scenario:
+    """The intercept, which is released from noisy sums of labels."""
+
+    def score(_: PreparedTraining, outcome: Outcome) -> float:
+        return outcome.base_score
+
+    params = {
+        **_TWO_CUTS,
+        "dp_epsilon": epsilon,
+        "dp_budget_shares": _shares(splits=0.05, intercept=0.9),
+        "base_score": None,
+    }
+    # Unequal classes: then the canary moves the mean by its label and by its number.
+    rest = _rows(([0, 1], 0, 10), ([1, 0], 1, 30))
+    return Scenario("base_score", params, 1, rest, _CORNER, score)
+
+
+def min_child_weight() -> Scenario:
+    """Whether a split is chosen whose child reaches min_child_weight with the canary only."""
+
+    def score(_: PreparedTraining, outcome: Outcome) -> float:
+        return float(outcome.trees[0].condition[0] == 0.5)
+
+    params = {
+        "dp_feature_cuts": {0: [0.5, 1.5]},
+        "min_child_weight": 1.0,
+        "dp_hessian_weight": 1e-4,
+    }
+    rest = _rows(([0], 0, 3), ([1], 0, 20), ([2], 1, 20))  # each row has a Hessian of 1/4
+    return Scenario("chosen root split", params, 1, rest, ([0.0], 0.0), score)
+
+
+def split_winner() -> Scenario:
+    """Which cut of a feature is chosen, where the canary decides the best one."""
+
+    def score(_: PreparedTraining, outcome: Outcome) -> float:
+        tree = outcome.trees[0]
+        if tree.left[0] == -1 or tree.feature[0] != 0:
+            return 0.0
+        return {0.5: -1.0, 1.5: 1.0}.get(float(tree.condition[0]), 0.0)
+
+    params = {"dp_feature_cuts": {0: [0.5, 1.5], 1: [0.5]}}
+    rest = _rows(([0, 0], 0, 10), ([2, 0], 1, 10))
+    return Scenario("chosen root split", params, 1, rest, ([1.0, 0.0], 0.0), score)
+
+
+def reused_noise() -> Scenario:
+    """Difference of a leaf's gradient sums in two trees; the leaf holds the canary or nothing."""
+
+    def score(training: PreparedTraining, outcome: Outcome) -> float:
+        s = training.settings
+        if any(tree.left[0] == -1 or tree.condition[0] != 0.5 for tree in outcome.trees):
+            return -1e9
+        first, second = (t.sums_of([0.0], s.eta, s.reg_lambda)[0] for t in outcome.trees)
+        return -abs(first - second)
+
+    params = {"dp_feature_cuts": {0: [0.5]}}
+    rest = _rows(([1], 0, 10), ([1], 1, 10))
+    return Scenario("difference of two trees' leaves", params, 2, rest, ([0.0], 0.0), score)
+
+
+def exact_sum() -> Scenario:
+    """Cover of the root in the saved model."""
+
+    def score(_: PreparedTraining, outcome: Outcome) -> float:
+        return float(outcome.trees[0].cover[0])
+
+    return Scenario("cover of the root", dict(_TWO_CUTS), 1, _TWO_SIDES, _CORNER, score)
+
+
+def guessed_seed(train: Callable[[Rows, int], Outcome], seeds: int = 64) -> Scenario:
+    """Whether the model is one that a seed guessed by the attacker gives.
+
+    Args:
+        train: How the attacker repeats a training with a guessed seed.
+        seeds: Seeds that the attacker can try, from 0.
+    """
+    tables: dict[bool, set[tuple[float, ...]]] = {}
+
+    def print_of(outcome: Outcome) -> tuple[float, ...]:
+        return tuple(outcome.trees[0].leaf)
+
+    def score(_: PreparedTraining, outcome: Outcome) -> float:
+        if not tables:
+            for with_canary, rows in ((False, made.rest), (True, made.with_canary)):
+                tables[with_canary] = {print_of(train(rows, seed)) for seed in range(seeds)}
+        seen = print_of(outcome)
+        return float(seen in tables[True]) - float(seen in tables[False])
+
+    made = Scenario(
+        f"trainings repeated with {seeds} guessed seeds",
+        dict(_TWO_CUTS),
+        1,
+        _TWO_SIDES,
+        _CORNER,
+        score,
+    )
+    return made

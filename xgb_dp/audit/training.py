@@ -1,0 +1,257 @@
+"""Audits of whole trainings: many small ones on two neighbours, or one with many canaries.
+
+A trainer is any function of the data. :class:`PreparedTraining` is the one of this library with the
+calibration, which reads no data, done once instead of before each of thousands of trainings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import hook, parse, plan
+from ..accounting import ExactAccountant
+from ..calibrate import MechanismSpec, NoisePlan, calibrate
+from ..features import read_schema
+from ..settings import resolve
+from .bounds import DELTAS, Claim, one_run_lower_bound
+from .result import AuditResult
+from .two_neighbour import audit_scores
+
+__all__ = [
+    "PreparedTraining",
+    "TreeView",
+    "audit_neighbours",
+    "audit_one_run",
+    "view_tree",
+]
+
+Floats = npt.NDArray[np.float64]
+Data = TypeVar("Data")
+Model = TypeVar("Model")
+
+
+class PreparedTraining:
+    """``xgboost.train`` with ``tree_method="dp_hist"``, calibrated once for many trainings.
+
+    Everything else runs as always, with fresh noise from the operating system. Not to be used by
+    several threads at a time.
+
+    Args:
+        params: Parameters of ``xgboost.train``.
+        like: A matrix with the schema of the data; its rows are not read.
+        rounds: Boosting rounds.
+
+    Attributes:
+        settings: Checked settings.
+        noise: Calibrated noise.
+        claim: Certified curve of one training.
+    """
+
+    def __init__(self, params: Mapping[str, Any], like: Any, rounds: int = 1) -> None:
+        self.params = {k: v for k, v in params.items() if v is not None}
+        s = resolve(parse.flatten(self.params), read_schema(like), rounds, continues=False)
+        self.settings = s
+        self.noise = calibrate(MechanismSpec.from_settings(s), s.epsilon, s.delta)
+        self.claim: Claim = ExactAccountant(self.noise.events)
+
+    def plan(self, test_key: str) -> dict[str, Any]:
+        """The calibrated plan with a fixed key, for ``xgb_dp.testing.train_with_plan``.
+
+        Args:
+            test_key: 64 hexadecimal digits. The plan is marked non-private.
+        """
+        return plan.build_plan(self.settings, self.noise, test_key)
+
+    def __call__(self, dtrain: Any) -> Any:
+        """Train once.
+
+        Args:
+            dtrain: ``xgboost.DMatrix`` of the schema given.
+
+        Returns:
+            xgboost.Booster: With its ledger.
+        """
+        import xgboost
+
+        with _known_calibration(self.noise):
+            return xgboost.train(self.params, dtrain, self.settings.rounds)
+
+
+@contextmanager
+def _known_calibration(noise: NoisePlan) -> Iterator[None]:
+    """Answer the next calibration, a function of public settings only, from memory."""
+    original = hook.calibrate
+    hook.calibrate = lambda *_: noise
+    try:
+        yield
+    finally:
+        hook.calibrate = original
+
+
+@dataclass(frozen=True)
+class TreeView:
+    """What a saved model says about one tree, as columns over its nodes.
+
+    Attributes:
+        left: Left child; -1 at leaves.
+        right: Right child.
+        feature: Feature of a split.
+        condition: Threshold of a split; values below go left.
+        default_left: Whether missing values go left.
+        leaf: Value of a leaf.
+        cover: Hessian sum.
+    """
+
+    left: Sequence[int]
+    right: Sequence[int]
+    feature: Sequence[int]
+    condition: Sequence[float]
+    default_left: Sequence[bool]
+    leaf: Sequence[float]
+    cover: Sequence[float]
+
+    def leaf_of(self, row: Sequence[float]) -> int:
+        """Node in which a row without categories ends."""
+        node = 0
+        while self.left[node] != -1:
+            value = row[self.feature[node]]
+            goes_left = self.default_left[node] if np.isnan(value) else value < self.condition[node]
+            node = self.left[node] if goes_left else self.right[node]
+        return int(node)
+
+    def sums_of(self, row: Sequence[float], eta: float, reg_lambda: float) -> tuple[float, float]:
+        """Noisy (G, H) of the row's leaf, undone from its value and cover.
+
+        Exact where the leaf is neither shrunk nor clipped; otherwise still a function of the model.
+
+        Args:
+            row: Features of the row.
+            eta: Learning rate.
+            reg_lambda: L2 penalty.
+        """
+        node = self.leaf_of(row)
+        return -self.leaf[node] / eta * (self.cover[node] + reg_lambda), self.cover[node]
+
+
+def view_tree(model: Any, tree: int = 0) -> tuple[TreeView, float]:
+    """One tree of a model and its base_score, as a reader of the saved file sees them.
+
+    Args:
+        model: xgboost.Booster with one output, or its parsed JSON form.
+        tree: Number of the tree.
+    """
+    saved = model if isinstance(model, dict) else json.loads(model.save_raw("json"))
+    learner = saved["learner"]
+    base = float(np.atleast_1d(json.loads(learner["learner_model_param"]["base_score"]))[0])
+    t = learner["gradient_booster"]["model"]["trees"][tree]
+    view = TreeView(
+        left=t["left_children"],
+        right=t["right_children"],
+        feature=t["split_indices"],
+        condition=t["split_conditions"],
+        default_left=[bool(v) for v in t["default_left"]],
+        leaf=t["split_conditions"],
+        cover=t["sum_hessian"],
+    )
+    return view, base
+
+
+def audit_neighbours(
+    train: Callable[[Data], float],
+    d: Data,
+    d2: Data,
+    claim: Claim,
+    *,
+    trainings: int = 2000,
+    name: str = "training",
+    statistic: str = "score",
+    confidence: float = 0.95,
+    deltas: Sequence[float] = DELTAS,
+) -> AuditResult:
+    """Train many times on each of two neighbouring data sets and test the claim on a score.
+
+    Args:
+        train: Trains on the data given and answers one finite number, any function of the
+            model. It must draw fresh noise at every call.
+        d: Training data.
+        d2: The same with one row added or removed.
+        claim: Curve that the trainer claims, e.g. its ``privacy_report``.
+        trainings: On each of the two, at least 30. About 60 show an infinite epsilon against a claim
+            of 1; a factor of 1.4 in the noise needs thousands.
+        name: For the report.
+        statistic: For the report.
+        confidence: A true claim is called violated with probability at most 1 - confidence.
+        deltas: Points of the claimed curve to look at.
+
+    Returns:
+        AuditResult: See :func:`xgb_dp.audit.audit_scores`.
+    """
+    scores = np.array([(train(d), train(d2)) for _ in range(trainings)], dtype=np.float64)
+    return audit_scores(
+        scores[:, 0],
+        scores[:, 1],
+        claim,
+        name=name,
+        statistic=statistic,
+        confidence=confidence,
+        deltas=deltas,
+    )
+
+
+def audit_one_run(
+    train: Callable[[npt.NDArray[np.bool_]], Model],
+    score: Callable[[Model], npt.ArrayLike],
+    canaries: int,
+    claim: Claim,
+    *,
+    delta: float,
+    guesses: int | None = None,
+    seed: int | None = None,
+    name: str = "one training",
+    statistic: str = "loss of canaries",
+    confidence: float = 0.95,
+) -> AuditResult:
+    """Audit one full training with many canaries (Steinke, Nasr and Jagielski 2023).
+
+    Each canary is included by a fair coin of its own. The auditor calls those with the highest scores
+    included and those with the lowest left out, and abstains on the rest.
+
+    Args:
+        train: Trains on the rest of the data and on the canaries whose entry is true.
+        score: One finite number per canary, higher for those that seem included, e.g. minus the
+            loss of the canary or its margin towards its own label.
+        canaries: Number m of canaries, each one row of data.
+        claim: Curve that the trainer claims.
+        delta: Point of the curve to test. The theorem pays 2 m delta, so it should be far
+            below 1 / (20 m).
+        guesses: Canaries to guess on, half from each end; a quarter of them by default.
+            Must be fixed before the scores are seen.
+        seed: Of the coins, which must be secret to the trainer; fresh by default.
+        name: For the report.
+        statistic: For the report.
+        confidence: A true claim is called violated with probability at most 1 - confidence.
+
+    Returns:
+        AuditResult: ``draws`` is the number of canaries.
+    """
+    if guesses is None:
+        guesses = canaries // 4
+    if not 2 <= guesses <= canaries:
+        raise ValueError("`guesses` must lie between 2 and `canaries`.")
+    included = np.random.default_rng(seed).random(canaries) < 0.5
+    scores = np.asarray(score(train(included)), dtype=np.float64)
+    if scores.shape != (canaries,) or not np.isfinite(scores).all():
+        raise ValueError("`score` must answer one finite number for each canary.")
+    order = np.argsort(scores, kind="stable")
+    low, high = order[: guesses // 2], order[canaries - (guesses - guesses // 2) :]
+    correct = int(np.count_nonzero(~included[low]) + np.count_nonzero(included[high]))
+    bound = one_run_lower_bound(canaries, guesses, correct, delta, confidence)
+    shown = f"{statistic}, {correct} of {guesses} guesses right"
+    return AuditResult(name, shown, canaries, delta, claim.get_epsilon(delta), bound, confidence)

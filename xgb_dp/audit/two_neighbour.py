@@ -1,0 +1,116 @@
+"""Two-neighbour audits: one number per output, drawn many times under D and under D'.
+
+The rejection set is a half line of the score. Its end and its direction are chosen on one part of
+the draws; the hits are counted on the other part, which keeps the confidence exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .bounds import DELTAS, Claim, epsilon_lower_bound
+from .result import AuditResult
+
+__all__ = ["audit_scores", "ratio_scores"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_SELECTION = 1.0 / 3.0  # part of the draws that chooses the rejection set
+_THRESHOLDS = 400
+# Of thousands of sets some look good by chance: the choice asks for more than the count does.
+_CAUTION = 0.9998
+
+
+def _hits(scores: Floats, thresholds: Floats) -> Ints:
+    """How many scores are at least each threshold."""
+    return len(scores) - np.searchsorted(np.sort(scores), thresholds, side="left")
+
+
+def _thresholds(d: Floats, d2: Floats) -> Floats:
+    """Quantiles of both samples, close together in the tails."""
+    tails = np.geomspace(1e-6, 0.5, _THRESHOLDS // 2)
+    levels = np.concatenate([tails, 1.0 - tails])
+    return np.unique(np.concatenate([np.quantile(s, levels, method="nearest") for s in (d, d2)]))
+
+
+def ratio_scores(d: npt.NDArray[np.generic], d2: npt.NDArray[np.generic]) -> tuple[Floats, Floats]:
+    """Scores for outcomes without an order: the log ratio of frequencies, learned on the first part.
+
+    Args:
+        d: Outcomes under D, e.g. numbers of splits.
+        d2: Outcomes under D'.
+
+    Returns:
+        Scores of both, for :func:`audit_scores`, which counts on the other part only.
+    """
+    first, first2 = (x[: max(1, int(len(x) * _SELECTION))] for x in (d, d2))
+    values = np.unique(np.concatenate([d, d2]))
+
+    def frequencies(x: npt.NDArray[np.generic]) -> Floats:
+        counts = np.bincount(np.searchsorted(values, x), minlength=len(values))
+        return np.asarray((counts + 0.5) / (len(x) + 0.5 * len(values)), dtype=np.float64)
+
+    score = np.log(frequencies(first2)) - np.log(frequencies(first))
+    return score[np.searchsorted(values, d)], score[np.searchsorted(values, d2)]
+
+
+def audit_scores(
+    d: npt.ArrayLike,
+    d2: npt.ArrayLike,
+    claim: Claim,
+    *,
+    name: str = "trainer",
+    statistic: str = "score",
+    confidence: float = 0.95,
+    deltas: Sequence[float] = DELTAS,
+) -> AuditResult:
+    """Test a claim on scores of independent outputs under two neighbouring data sets.
+
+    Args:
+        d: One finite number per output under D.
+        d2: The same under D'. The order of outputs must not depend on the scores.
+        claim: Claimed curve.
+        name: For the report.
+        statistic: For the report.
+        confidence: A true claim is called violated with probability at most 1 - confidence.
+        deltas: Points of the curve to look at.
+
+    Returns:
+        AuditResult: At the smallest violated delta or, without a violation, where it is closest.
+
+    Raises:
+        ValueError: Fewer than 30 scores, or scores that are not finite.
+    """
+    x, y = np.asarray(d, dtype=np.float64), np.asarray(d2, dtype=np.float64)
+    if min(x.size, y.size) < 30 or not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("`d` and `d2` must hold at least 30 finite scores each.")
+    claimed = {delta: claim.get_epsilon(delta) for delta in deltas}
+    informative = [delta for delta in deltas if np.isfinite(claimed[delta]) and claimed[delta] > 0]
+    looked_at = informative or list(deltas)
+    cut_x, cut_y = int(len(x) * _SELECTION), int(len(y) * _SELECTION)
+    thresholds = _thresholds(x[:cut_x], y[:cut_y])
+
+    def counts(a: Floats, b: Floats, t: Floats) -> list[tuple[Ints, int, Ints, int]]:
+        hits_a, hits_b = _hits(a, t), _hits(b, t)
+        up = (hits_a, len(a), hits_b, len(b))
+        down = (len(a) - hits_a, len(a), len(b) - hits_b, len(b))
+        return [up, (up[2], up[3], up[0], up[1]), down, (down[2], down[3], down[0], down[1])]
+
+    best = (-np.inf, 0, thresholds[0])
+    for direction, count in enumerate(counts(x[:cut_x], y[:cut_y], thresholds)):
+        for delta in looked_at:
+            excess = epsilon_lower_bound(*count, delta, _CAUTION) - claimed[delta]
+            i = int(np.argmax(excess))
+            if excess[i] > best[0]:
+                best = (float(excess[i]), direction, thresholds[i])
+    final = counts(x[cut_x:], y[cut_y:], np.array([best[2]]))[best[1]]
+    bounds = {
+        delta: float(epsilon_lower_bound(*final, delta, confidence)[0]) for delta in looked_at
+    }
+    violated = [delta for delta in looked_at if bounds[delta] > claimed[delta]]
+    at = violated[0] if violated else max(looked_at, key=lambda z: bounds[z] - claimed[z])
+    return AuditResult(name, statistic, x.size + y.size, at, claimed[at], bounds[at], confidence)
