@@ -1,8 +1,8 @@
 """Test scores with only epsilon and delta given: ``python -m experiments.bar``.
 
-Plain 70/30 splits, delta = 1/n_train (which treats n as public, as the papers do), nothing tuned per
-data set. A negative epsilon stands for stock XGBoost (hist, 150 rounds, eta 0.1, depth 6). Writes one
-CSV row per run and prints the table of means and standard deviations.
+Plain 70/30 splits, delta = 1/n_train (which treats n as public, as the papers do), nothing tuned
+per data set. A negative epsilon stands for stock XGBoost (hist, 150 rounds, eta 0.1, depth 6).
+Writes one CSV row per run and prints the table of means and standard deviations.
 """
 
 from __future__ import annotations

@@ -24,7 +24,12 @@ std::string const* Find(Args const& args, std::string const& key) {
 
 bool IsPrivate(GradientBooster const& gbm) {
   auto tree_booster = dynamic_cast<gbm::GBTree const*>(&gbm);
-  return tree_booster && tree_booster->GetTrainParam().tree_method == TreeMethod::kDpHist;
+  if (!tree_booster) {
+    return false;
+  }
+  // A booster that was loaded and not configured yet has no parameters, not even default ones.
+  auto const& param = tree_booster->GetTrainParam();
+  return param.GetInitialised() && param.tree_method == TreeMethod::kDpHist;
 }
 
 void CheckArgs(Args const& args, std::string const& booster, GradientBooster const* gbm) {

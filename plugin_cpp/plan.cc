@@ -1,6 +1,6 @@
 #include "plugin_cpp/plan.h"
 
-#include <algorithm>   // for count_if, any_of, adjacent_find
+#include <algorithm>   // for count_if, adjacent_find
 #include <cmath>       // for isfinite
 #include <cstdint>     // for int64_t
 #include <functional>  // for greater_equal
@@ -65,12 +65,6 @@ FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
 std::int32_t Plan::NumPrivateFeatures() const {
   return std::count_if(features.cbegin(), features.cend(), [](auto const& f) {
     return f.kind == FeaturePlan::Kind::kPrivate;
-  });
-}
-
-bool Plan::HasCategorical() const {
-  return std::any_of(features.cbegin(), features.cend(), [](auto const& f) {
-    return f.kind == FeaturePlan::Kind::kCategorical;
   });
 }
 

@@ -67,7 +67,6 @@ struct Plan {
   static constexpr std::int32_t kEpsBits = 40;
 
   [[nodiscard]] std::int32_t NumPrivateFeatures() const;
-  [[nodiscard]] bool HasCategorical() const;
   [[nodiscard]] bool IsOblivious(std::int32_t round) const {
     return shape == TreeShape::kOblivious || (shape == TreeShape::kAlternate && round % 2 == 0);
   }

@@ -3,11 +3,11 @@
  * candidates once, then per tree bounded integer gradients, private splits level by level, noisy
  * leaves.
  */
-#include <algorithm>  // for find, find_if
+#include <algorithm>  // for find, find_if, all_of
 #include <cstdint>    // for int32_t, int64_t
 #include <cstdlib>    // for strtod
 #include <memory>     // for unique_ptr, make_unique, shared_ptr
-#include <string>     // for string
+#include <string>     // for string, to_string
 #include <utility>    // for move
 #include <vector>     // for vector
 
@@ -62,7 +62,9 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
         << "Feature " << f << ": the plan and the DMatrix disagree on whether it is categorical. "
         << "Declare the domain of every categorical feature in `dp_categories`.";
   }
-  CHECK(plan.score != Score::kGain || info.weights_.Empty())
+  auto weights = info.weights_.ConstHostSpan();
+  CHECK(plan.score != Score::kGain ||
+        std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
       << "The published gain has a bounded range for unit weights only.";
 }
 
@@ -109,6 +111,10 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       CHECK(objective && *objective == training_->plan.objective)
           << "The plan was calibrated for another objective: set `" << training_->plan.objective
           << "`.";
+      auto n_classes = Find(args, "num_class");
+      CHECK(training_->plan.n_groups == 1 ||
+            (n_classes && *n_classes == std::to_string(training_->plan.n_groups)))
+          << "The plan was calibrated for another number of classes.";
       auto scale = Find(args, "scale_pos_weight");
       CHECK(!scale || training_->plan.objective == "binary:logistic" ||
             std::strtod(scale->c_str(), nullptr) == 1.0)

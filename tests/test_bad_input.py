@@ -155,9 +155,15 @@ def test_matrix(params):
         xgb.train(params(), xgb.DMatrix(X), 2)
     with pytest.raises(PrivacyParameterError, match="label"):
         xgb.train(params(), xgb.DMatrix(X, np.stack([y, y], axis=1)), 2)
-    weighted = xgb.DMatrix(*arrays("regression"), weight=np.ones(len(y)))
-    with pytest.raises(PrivacyParameterError, match="dp_max_weight"):
+    weighted = xgb.DMatrix(*arrays("regression"), weight=np.full(len(y), 1.5))
+    with pytest.raises(RowDomainError, match="dp_max_weight"):
         xgb.train(params("regression"), weighted, 2)
+    with pytest.raises(PrivacyParameterError, match="whole number"):
+        xgb.train(params(), xgb.DMatrix(X, y), 2.0)
+    with pytest.raises(PrivacyParameterError, match="dp_foo"):
+        xgb.train({**params(), "dp_foo": None}, xgb.DMatrix(X, y), 2)
+    with pytest.raises(ValueError, match=r"eval_metric|Unknown metric"):
+        xgb.train(params(eval_metric="no_such_metric"), xgb.DMatrix(X, y), 2)
 
 
 @pytest.mark.usefixtures("no_noise")

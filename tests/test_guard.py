@@ -232,7 +232,7 @@ class Meddle(xgb.callback.TrainingCallback):
 )
 def test_objective_cannot_change_before_training(change: dict, dtrain: xgb.DMatrix) -> None:
     meddle = Meddle(lambda model: model.set_param(change))
-    with pytest.raises(XGBoostError, match=r"objective|scale_pos_weight"):
+    with pytest.raises(XGBoostError, match=r"cannot change|objective|scale_pos_weight"):
         xgb.train(PARAMS, dtrain, 2, callbacks=[meddle])
 
 
@@ -317,15 +317,16 @@ def test_column_that_the_matrix_does_not_have(dtrain: xgb.DMatrix) -> None:
         xgb.train(PARAMS, xgb.DMatrix(data, [1.0]), 1)
 
 
-@pytest.mark.parametrize("clip", [0.01, 0.5, 2.9, 5.7, 8.0, 32.0, 32.95448535, 1000.0, 1e5])
+@pytest.mark.parametrize("clip", [0.01, 0.5, 2.9, 5.7, 8.0, 32.0, 32.95448535, 100.0, 1e5])
 @pytest.mark.parametrize("params", [PARAMS, REGRESSION], ids=["binary", "regression"])
 def test_range_never_wraps(clip: float, params: dict, dtrain: xgb.DMatrix) -> None:
     """C++ and Python agree on the range, and it fits the denominator of the mechanism."""
-    try:
-        booster = xgb.train({**params, "dp_score": "newton", "dp_score_clip": clip}, dtrain, 1)
-    except xgb_dp.BudgetError as error:
-        assert clip > 100 and "dp_score_clip" in str(error)
+    params = {**params, "dp_score": "newton", "dp_score_clip": clip}
+    if clip > 1000:
+        with pytest.raises(xgb_dp.BudgetError, match="dp_score_clip"):
+            xgb.train(params, dtrain, 1)
         return
+    booster = xgb.train(params, dtrain, 1)
     described = describe_plan(json.dumps(plan_of(booster)))
     assert 4 * clip * 2 ** plan_of(booster)["grid_bits"] <= described["score_range"] < 2**23
 

@@ -539,24 +539,17 @@ def outcome(params: dict[str, Any], d: xgb.DMatrix) -> tuple[str, Any]:
     return "trained", ledger["trainings"][0]["public"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="A DMatrix without rows forgets that it was weighted: its ledger says row_weights=false,"
-    " and parameters that need dp_max_weight are refused for one row but not for none.",
+@pytest.mark.parametrize(
+    "declared", [{"dp_max_weight": 2.0}, {}, {"dp_score": "gain"}], ids=str
 )
-@pytest.mark.parametrize("declared", [{"dp_max_weight": 2.0}, {}])
-def test_no_rows_with_weights_and_one_row_with_a_weight(declared: dict[str, float]) -> None:
+def test_no_rows_with_weights_and_one_row_with_a_weight(declared: dict[str, Any]) -> None:
     params = public_params(SQUARED, ["private"], "l1", False) | declared
     matrices = [xgb.DMatrix(np.zeros((n, 1)), np.zeros(n), weight=np.ones(n)) for n in (0, 1)]
     assert outcome(params, matrices[0]) == outcome(params, matrices[1])
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Query groups are not refused: weights then belong to groups, and XGBoost raises (with "
-    "the exact number of rows in the message) unless each row is a group of its own.",
-)
 def test_query_groups_do_not_decide_whether_training_raises() -> None:
+    """Weights of a grouped matrix belong to groups: both matrices must be refused."""
     params = public_params(LOGISTIC, ["private"], "l1", True)
     X, y = np.zeros((3, 1)), np.zeros(3)
     one = xgb.DMatrix(X, y, qid=[0, 1, 1], weight=[1.0, 1.0])

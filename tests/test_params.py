@@ -32,7 +32,6 @@ def schema(n=4, **kwargs):
         "named": True,
         "categorical": frozenset(),
         "dictionaries": {},
-        "weighted": False,
     }
     return features.Schema(**(given | kwargs))
 
@@ -224,13 +223,12 @@ def test_base_score_is_post_processing(params):
     assert sum(map(math.exp, scores)) == pytest.approx(1)
 
 
-def test_row_weights_need_a_bound_where_they_scale_the_influence(params):
-    resolve(params(), weighted=True)
-    assert resolve(params("regression", dp_max_weight=2), weighted=True).hessian_bound == 2
-    assert resolve(params("multiclass", dp_max_weight=2), weighted=True).max_weight == 2
+def test_bound_of_row_weights(params):
+    assert resolve(params()).max_weight == 0  # the clip bounds every row, whatever its weight
+    assert resolve(params("regression", dp_max_weight=2)).hessian_bound == 2
+    assert resolve(params("multiclass", dp_max_weight=2)).max_weight == 2
     for kind in ("regression", "multiclass"):
-        with pytest.raises(PrivacyParameterError, match="dp_max_weight"):
-            resolve(params(kind), weighted=True)
+        assert resolve(params(kind)).max_weight == 1
 
 
 def test_continued_training_takes_no_second_intercept(params):

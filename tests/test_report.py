@@ -8,6 +8,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 
@@ -214,3 +215,55 @@ def test_ledger_holds_no_data(model):
     assert "300" not in json.dumps(json.loads(text)["trainings"][0]["events"])
     assert ledger_module.read_ledger(model)["noise"] == "os"
     assert np.isfinite(xgb_dp.privacy_report(model).epsilon)
+
+
+def test_continuing_a_slice_and_a_best_model(params, matrix):
+    model = xgb.train(params(), matrix(), 4)
+    longer = xgb.train(params(), matrix(), 2, xgb_model=model[:2])
+    assert longer.num_boosted_rounds() == 4
+    assert len(xgb_dp.privacy_report(longer).ledger["trainings"]) == 2
+    stop = xgb.callback.EarlyStopping(rounds=2, save_best=True)
+    best = xgb.train(
+        params(dp_public_evals=True),
+        matrix(),
+        6,
+        evals=[(matrix(), "public")],
+        callbacks=[stop],
+        verbose_eval=False,
+    )
+    again = xgb.train(params(), matrix(), 1, xgb_model=best)
+    assert xgb_dp.privacy_report(again).epsilon > 1.0
+
+
+def test_ledger_of_another_model(params, matrix):
+    """Copied attributes do not make a model private."""
+    private = xgb.train(params(), matrix(), 3)
+    stock = xgb.train({"tree_method": "hist", "objective": "binary:logistic"}, matrix(), 3)
+    stock.set_attr(**private.attributes())
+    with pytest.raises(LedgerError, match="does not account"):
+        xgb_dp.privacy_report(stock)
+
+
+def test_refreshed_leaves(params, matrix):
+    """Leaves recomputed on exact data behind the ledger's back no longer fit it."""
+    private = xgb.train(params(), matrix(), 3)
+    ledger = private.attr("dp_ledger")
+    private.set_attr(dp_ledger=None)
+    refresh = {"process_type": "update", "updater": "refresh", "tree_method": "hist"}
+    raw = bytearray(private.save_raw("ubj"))
+    exact = xgb.train(refresh, matrix(), 3, xgb_model=raw)
+    exact.set_attr(dp_ledger=ledger)
+    with pytest.raises(LedgerError, match="does not account"):
+        xgb_dp.privacy_report(exact)
+
+
+def test_types_and_names_do_not_hang_on_a_row(params):
+    """An integer column with one missing value is a float column for pandas, not for the model."""
+    y = np.arange(20) % 2
+    whole = pd.DataFrame({"a": np.arange(20), "b": np.linspace(0, 1, 20)})
+    holed = whole.astype({"a": float})
+    holed.loc[3, "a"] = np.nan
+    frames = (whole, holed, whole[:0])
+    models = [xgb.train(params(), xgb.DMatrix(f, y[: len(f)]), 2) for f in frames]
+    assert {tuple(m.feature_types) for m in models} == {("float", "float")}
+    assert {tuple(m.feature_names) for m in models} == {("a", "b")}

@@ -114,7 +114,7 @@ def test_refused_estimators():
     X, y = arrays()
     with pytest.raises(PrivacyRefusal, match=r"num_parallel_tree|subsample|colsample"):
         xgb.XGBRFClassifier(**PRIVATE, dp_classes=2).fit(X, y)
-    with pytest.raises(PrivacyRefusal, match="rank:ndcg"):
+    with pytest.raises(PrivacyRefusal, match="Query groups"):
         xgb.XGBRanker(**PRIVATE).fit(X, y, qid=np.zeros(len(y), dtype=int))
     with pytest.raises(PrivacyRefusal, match="obj"):
         xgb.XGBRegressor(**PRIVATE, objective=lambda a, b: (a, b), dp_target_bounds=(0, 1)).fit(

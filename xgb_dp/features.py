@@ -46,14 +46,12 @@ class Schema:
         named: Whether the columns have names of their own.
         categorical: Indices of categorical columns.
         dictionaries: Category names that the data frame brought along, by column index.
-        weighted: Whether rows carry weights.
     """
 
     names: list[str]
     named: bool
     categorical: frozenset[int]
     dictionaries: dict[int, list[bytes]]
-    weighted: bool
 
 
 def _dictionaries(dtrain: Any) -> dict[int, list[bytes]]:
@@ -103,7 +101,6 @@ def read_schema(dtrain: Any) -> Schema:
         named=bool(names),
         categorical=categorical,
         dictionaries=_dictionaries(dtrain) if categorical else {},
-        weighted=dtrain.get_weight().size > 0,
     )
 
 

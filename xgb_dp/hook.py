@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xgboost.callback import EarlyStopping, LearningRateScheduler, TrainingCallback
-from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
+from xgboost.core import Booster, DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
 from . import ledger, native, parse, plan, rows, testing
 from .calibrate import MechanismSpec, calibrate
@@ -59,26 +59,40 @@ class LedgerCallback(TrainingCallback):
     Args:
         before: Ledger to show while training, None for none.
         finish: Keyword arguments of :func:`xgb_dp.ledger.complete`, except ``rounds``.
+        names: Names of the columns, None without.
+        types: "c" for categorical columns and "float" for others, None where the data has none.
     """
 
-    def __init__(self, before: dict[str, Any] | None, finish: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        before: dict[str, Any] | None,
+        finish: dict[str, Any],
+        names: list[str] | None,
+        types: list[str] | None,
+    ) -> None:
         super().__init__()
         self.before = before
         self.finish = finish
+        self.names = names
+        self.types = types
+        self.start = 0
 
     def before_training(self, model: Any) -> Any:
-        """Claim the plan as spent."""
+        """Claim the plan as spent, and fix the public schema of the model."""
         if self.before is not None:
             ledger.store(model, self.before)
+        # Names also for a matrix without rows, and types as declared: whether pandas calls a column
+        # an integer or a float can hang on a single row.
+        model.feature_names = self.names
+        model.feature_types = self.types
+        self.start = model.num_boosted_rounds()
         return model
 
     def after_training(self, model: Any) -> Any:
         """Write what was drawn."""
-        earlier = self.finish["earlier"]
-        rounds = model.num_boosted_rounds() - (ledger.rounds_in(earlier) if earlier else 0)
-        ledger.store(
-            model, ledger.complete(ledger.native_ledger(model), rounds=rounds, **self.finish)
-        )
+        rounds = model.num_boosted_rounds() - self.start
+        record = ledger.complete(ledger.native_ledger(model), rounds=rounds, **self.finish)
+        ledger.store(model, ledger.sign(model, record, rounds))
         return model
 
 
@@ -119,6 +133,14 @@ def _check_call_site(
         )
 
 
+def _check_rounds(num_boost_round: Any) -> None:
+    if isinstance(num_boost_round, bool) or not hasattr(num_boost_round, "__index__"):
+        raise PrivacyParameterError(
+            "`num_boost_round` must be a whole number: the noise is calibrated for exactly that "
+            f"many rounds; got {type(num_boost_round).__name__}."
+        )
+
+
 def _check_matrix(dtrain: Any) -> None:
     if isinstance(dtrain, (QuantileDMatrix, ExtMemQuantileDMatrix)):
         raise PrivacyRefusal(
@@ -153,7 +175,7 @@ def _check_rows(dtrain: Any, s: Settings) -> None:
         rows.check_target(labels)
     else:
         rows.check_class_labels(labels, s.classes)
-    rows.check_weights(dtrain.get_weight())
+    rows.check_weights(dtrain.get_weight(), s.kind, s.score, declared=s.weight_declared)
 
 
 def _check_agreement(text: str, events: Iterable[Any], s: Settings, grid_bits: int) -> None:
@@ -233,6 +255,8 @@ def before_train(
     """
     user = parse.flatten(params)
     check_names(user)
+    user = {name: value for name, value in user.items() if value is not None}
+    _check_rounds(num_boost_round)
     _check_matrix(dtrain)
     user_callbacks = list(callbacks or [])
     settings = resolve(user, read_schema(dtrain), num_boost_round, continues=xgb_model is not None)
@@ -258,10 +282,12 @@ def before_train(
     )
     text = plan.dump_plan(low_plan)
     _check_agreement(text, noise.events, settings, noise.grid_bits)
-    if any(f.kind == "categorical" for f in settings.features):
-        rows.check_categories(dtrain, text)
+    rows.check_features(dtrain, text)
 
     low = _low_level(user, settings)
+    # A first configuration finds whatever XGBoost itself refuses, before anything is released.
+    trial = {"base_score": [0.5] * settings.trees_per_round, "dp_plan": text}
+    Booster({**low, **trial}, [dtrain]).save_config()
     event: dict[str, Any] | None = None
     if settings.intercept == "public":
         low["base_score"] = settings.base_score
@@ -293,4 +319,8 @@ def before_train(
         "plan_digest": low_plan["id"],
         "claimed": claimed,
     }
-    return low, [LedgerCallback(before, finish), *user_callbacks]
+    types = None
+    if dtrain.feature_types is not None:
+        types = ["c" if f.kind == "categorical" else "float" for f in settings.features]
+    callback = LedgerCallback(before, finish, dtrain.feature_names, types)
+    return low, [callback, *user_callbacks]

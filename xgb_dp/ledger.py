@@ -7,6 +7,7 @@ attribute ``dp_ledger``, the one free-form field that survives ``save_model``, p
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "planned",
     "read_ledger",
     "rounds_in",
+    "sign",
     "store",
 ]
 
@@ -69,12 +71,46 @@ def read_ledger(booster: Any) -> dict[str, Any]:
         raise LedgerError(
             "The privacy ledger of this model is damaged and cannot be read."
         ) from None
-    if booster.num_boosted_rounds() > rounds_in(ledger):
+    known = [d for t in ledger["trainings"] for d in t.get("trees", [])]
+    under_way = any("trees" not in t for t in ledger["trainings"])
+    unknown = not under_way and set(_tree_digests(booster)) - set(known)
+    if unknown or booster.num_boosted_rounds() > rounds_in(ledger):
         raise LedgerError(
-            "This model has more trees than its privacy ledger accounts for: it was changed after "
-            "training. Continue models with xgboost.train(..., xgb_model=...) only."
+            "This model holds trees that its privacy ledger does not account for: it was changed "
+            "after training. Continue models with xgboost.train(..., xgb_model=...) only."
         )
     return ledger
+
+
+def _tree_digests(booster: Any) -> list[str]:
+    """Short names of the trees with all their numbers, which saving and slicing do not change."""
+    model = json.loads(booster.save_raw("json"))["learner"]
+    score = model["learner_model_param"]["base_score"]
+    digests = []
+    for tree in model["gradient_booster"]["model"]["trees"]:
+        tree.pop("id", None)
+        text = json.dumps([score, tree], sort_keys=True)
+        digests.append(hashlib.sha256(text.encode()).hexdigest()[:16])
+    return digests
+
+
+def sign(booster: Any, ledger: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """The ledger with the names of the trees that the last training has added.
+
+    A report then speaks of these trees only: attributes that are copied to another model, or trees
+    that are refreshed on exact data, no longer fit.
+
+    Args:
+        booster: The trained booster.
+        ledger: Result of :func:`complete`.
+        rounds: Boosting rounds that the training added.
+    """
+    total = booster.num_boosted_rounds()
+    digests = _tree_digests(booster)
+    per_round = len(digests) // total if total else 0
+    trainings = [*ledger["trainings"]]
+    trainings[-1] = {**trainings[-1], "trees": digests[len(digests) - rounds * per_round :]}
+    return {**ledger, "trainings": trainings}
 
 
 def _check(ledger: dict[str, Any]) -> dict[str, Any]:
@@ -203,8 +239,8 @@ def _check_drawn(
     """Everything drawn was planned, with at least as much noise, and every round was drawn."""
     plan = {(e["mechanism"], e["release"]): e for e in claimed}
     for event in drawn:
-        limit = plan.get((event["mechanism"], event["release"]))
-        covered = limit is not None and event["count"] <= limit["count"]
+        limit = plan.get((event["mechanism"], event["release"]), {"count": -1})
+        covered = event["count"] <= limit["count"]
         if covered and event["mechanism"] == "gaussian":
             covered = (
                 event["sigma2"] == limit["sigma2"]

@@ -79,7 +79,7 @@ _DP = (
               "weight r of the second derivative in the norm sqrt(g^2 + r h^2)", "1", "> 0",
               "1; multi-class 0.25; regression (0.25 C / dp_max_weight)^2", PUBLIC, "sensitivity"),
     Parameter("dp_max_weight", "largest row weight; heavier rows count as this", "row weight",
-              "> 0", "unset: no row weights for regression and multi-class, any for binary",
+              "> 0", "binary: none needed; else 1, and a heavier row is refused",
               PUBLIC, "sensitivity"),
     Parameter("dp_n_public", "number of rows, if it is public; used for the intercept only", "rows",
               "int >= 1", "unset: the number of rows is private", PUBLIC, "guarantee"),

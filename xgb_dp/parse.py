@@ -27,7 +27,7 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
     items = list(params.items()) if isinstance(params, Mapping) else list(params)
     flat: dict[str, Any] = {}
     for name, value in items:
-        if value is None:
+        if value is None and not str(name).startswith("dp_"):
             continue
         key = ALIASES.get(name, name)
         if key == "eval_metric" and key in flat:

@@ -93,7 +93,8 @@ def build_plan(
         earlier: Trainings that the continued model has behind it.
 
     Returns:
-        dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan.h`` for its fields.
+        dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan.h``
+        for its fields.
     """
     low, high = s.target if s.target is not None else (0.0, 0.0)
     plan: dict[str, Any] = {
@@ -227,7 +228,6 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "target_bounds": list(s.target) if s.target is not None else None,
         "n_public": s.n_public,
         "max_weight": s.max_weight or None,
-        "row_weights": s.weighted,
         "base_score": s.base_score if s.intercept == "public" else s.intercept,
         "evals": s.public_evals,
         "hyperparameters": {

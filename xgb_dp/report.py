@@ -112,7 +112,7 @@ class PrivacyReport:
     def _released(self) -> str:
         counts: dict[str, int] = {}
         for training in self.ledger["trainings"]:
-            for event in training["events"]:
+            for event in training.get("drawn", training["events"]):
                 counts[event["release"]] = counts.get(event["release"], 0) + int(event["count"])
         parts = [
             f"{_RELEASES.get(name, name)}, {count} {'time' if count == 1 else 'times'}"
@@ -140,7 +140,8 @@ class PrivacyReport:
         if any(p.get("evals") for p in seen):
             lines.append("every evaluation set, and so the time of early stopping")
         lines.append(
-            "the hyperparameters, which must not have been chosen by looking at these rows"
+            "the hyperparameters, which must not have been chosen by looking at these rows (as a "
+            "grid search or cross-validation on them does)"
         )
         return ", ".join(lines[:-1]) + ", and " + lines[-1] + "."
 

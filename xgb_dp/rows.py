@@ -7,6 +7,7 @@ the guarantee is about, no check ever fails. Messages hold neither values nor ro
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from . import native
 from .errors import RowDomainError
 
-__all__ = ["check_categories", "check_class_labels", "check_target", "check_weights"]
+__all__ = ["check_class_labels", "check_features", "check_target", "check_weights"]
 
 
 def check_class_labels(labels: np.ndarray, classes: int) -> None:
@@ -49,30 +50,51 @@ def check_target(labels: np.ndarray) -> None:
         )
 
 
-def check_weights(weights: np.ndarray) -> None:
-    """Every row weight is finite and not negative."""
+def check_weights(weights: np.ndarray, kind: str, score: str, *, declared: bool) -> None:
+    """Every row weight lies in its declared domain.
+
+    Args:
+        weights: Weights of all rows, empty without.
+        kind: "binary", "regression" or "multiclass".
+        score: The split score; "gain" is proved for weights of one.
+        declared: Whether ``dp_max_weight`` was given. Heavier rows then count as that.
+
+    Raises:
+        RowDomainError: Some row has a weight that is negative or not finite, not one under the
+            score "gain", or above one where its influence grows with it and no bound was declared.
+    """
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RowDomainError(
             "A row has a negative, missing or infinite weight. Weights must be finite and >= 0."
         )
+    if score == "gain" and not (weights == 1).all():
+        raise RowDomainError(
+            "A row has a weight other than 1, and the range of `dp_score`='gain' is proved for "
+            "unit weights only. Use 'l1' or 'newton', or remove the weights."
+        )
+    if kind != "binary" and not declared and not (weights <= 1).all():
+        raise RowDomainError(
+            f"A row has a weight above 1, and for {kind} labels one row's influence grows with its "
+            "weight. Declare a public bound in `dp_max_weight`; heavier rows count as that."
+        )
 
 
-def check_categories(dtrain: Any, plan_text: str) -> None:
-    """Every category code is a whole number below the declared size of its feature.
+def check_features(dtrain: Any, plan_text: str) -> None:
+    """Every feature is finite or missing, every category code below its declared size.
 
     Args:
         dtrain: The training data.
         plan_text: The plan, which holds the declared sizes.
 
     Raises:
-        RowDomainError: A row has an undeclared category.
+        RowDomainError: A row has an infinite feature, an undeclared category or an entry in a
+            column that the matrix does not have.
     """
     from xgboost.core import XGBoostError
 
     try:
         native.check_rows(dtrain, plan_text)
-    except XGBoostError:
-        raise RowDomainError(
-            "A row has a category outside the domain declared in `dp_categories`. Declare every "
-            "category that may occur, with one for the unforeseen ones."
-        ) from None
+    except XGBoostError as error:
+        found = re.search(r"A row has [^\n]*", str(error))
+        text = found.group() if found else "A row lies outside the declared domain."
+        raise RowDomainError(text) from None

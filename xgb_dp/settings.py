@@ -45,7 +45,7 @@ class Settings:
         n_public: Number of rows if public.
         base_score: Public intercept, or None to release one.
         continues: Whether trees are added to an earlier model, which brings its intercept.
-        weighted: Whether the data carries row weights (public schema).
+        weight_declared: Whether ``dp_max_weight`` was given.
     """
 
     epsilon: float
@@ -82,7 +82,7 @@ class Settings:
     n_public: int | None
     base_score: float | list[float] | None
     continues: bool
-    weighted: bool
+    weight_declared: bool
     public_evals: bool
 
     @property
@@ -203,18 +203,12 @@ def _base_score(p: Mapping[str, Any], kind: str, classes: int) -> float | list[f
     return parse.parse_number("base_score", value)
 
 
-def _row_bound(p: Mapping[str, Any], kind: str, weighted: bool) -> dict[str, Any]:
+def _row_bound(p: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Row bound per kind of label; the figures are those of docs/proofs/sensitivity.md."""
     bound: float | None = None
     if "dp_max_weight" in p:
         bound = parse.parse_number(
             "dp_max_weight", p["dp_max_weight"], low=0, high=1e6, open_low=True
-        )
-    if weighted and bound is None and kind != "binary":
-        raise PrivacyParameterError(
-            f"`dp_max_weight` is missing: the data has row weights, and for {kind} labels one "
-            "row's influence grows with its weight. Give a public bound; heavier rows count as "
-            "that."
         )
     unit = 1.0 if bound is None else bound
     default_c = 0.3 if kind == "regression" else 0.5
@@ -292,7 +286,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
             "`dp_score`='gain' is refused for this objective: one row changes the gain without "
             "bound when second derivatives vary. Use 'l1' or 'newton'."
         )
-    if score == "gain" and (schema.weighted or "dp_max_weight" in p):
+    if score == "gain" and "dp_max_weight" in p:
         raise PrivacyRefusal(
             "`dp_score`='gain' is refused with row weights: its range is proved for unit weights."
         )
@@ -364,7 +358,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         n_public=None if n_public is None else parse.parse_int("dp_n_public", n_public, 1, 1 << 40),
         base_score=base_score,
         continues=continues,
-        weighted=schema.weighted,
+        weight_declared="dp_max_weight" in p,
         public_evals=parse.parse_flag("dp_public_evals", p.get("dp_public_evals", False)),
-        **_row_bound(p, kind, schema.weighted),
+        **_row_bound(p, kind),
     )

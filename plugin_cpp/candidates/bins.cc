@@ -119,9 +119,7 @@ std::vector<std::vector<float>> PrivateCuts(Context const* ctx, Plan const& plan
 
 common::HistogramCuts MakeCuts(Context const* ctx, Plan const& plan, DMatrix* p_fmat,
                                RandomSource* rng, Ledger* ledger) {
-  if (plan.HasCategorical()) {
-    ForEachPage(ctx, p_fmat, [&](SparsePage const& page) { CheckCategories(ctx, plan, page); });
-  }
+  ForEachPage(ctx, p_fmat, [&](SparsePage const& page) { CheckFeatures(ctx, plan, page); });
 
   auto n_private = static_cast<std::uint64_t>(plan.NumPrivateFeatures());
   if (n_private > 0 && rng) {

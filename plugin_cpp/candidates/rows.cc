@@ -2,7 +2,7 @@
 
 #include <algorithm>  // for stable_sort
 #include <atomic>     // for atomic
-#include <cmath>      // for floor
+#include <cmath>      // for floor, isinf
 #include <memory>     // for make_unique, unique_ptr
 #include <vector>     // for vector
 
@@ -64,19 +64,23 @@ bool IsDensePage(SparsePage const& page, bst_feature_t n_features) {
   return true;
 }
 
-void CheckCategories(Context const* ctx, Plan const& plan, SparsePage const& page) {
+void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page) {
   auto view = page.GetView();
+  std::atomic<bool> finite{true};
   std::atomic<bool> declared{true};
   common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
     for (auto const& e : view[i]) {
       auto const& feature = plan.features[e.index];
-      if (feature.kind == FeaturePlan::Kind::kCategorical &&
-          !(e.fvalue >= 0.0f && e.fvalue < static_cast<float>(feature.n_categories) &&
-            e.fvalue == std::floor(e.fvalue))) {
+      if (std::isinf(e.fvalue)) {
+        finite.store(false, std::memory_order_relaxed);
+      } else if (feature.kind == FeaturePlan::Kind::kCategorical &&
+                 !(e.fvalue >= 0.0f && e.fvalue < static_cast<float>(feature.n_categories) &&
+                   e.fvalue == std::floor(e.fvalue))) {
         declared.store(false, std::memory_order_relaxed);
       }
     }
   });
+  CHECK(finite) << "A row has an infinite feature. Features are finite or missing.";
   CHECK(declared) << "A row has a category outside the domain declared in `dp_categories`. Declare "
                   << "every category that may occur, or map unknown ones to missing.";
 }

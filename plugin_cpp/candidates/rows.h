@@ -30,10 +30,10 @@ namespace xgboost::dp {
 [[nodiscard]] bool IsDensePage(SparsePage const& page, bst_feature_t n_features);
 
 /**
- * @brief Refuse a category outside its declared domain. It is a defect of one row by itself, so
- *        that the error does not tell more than this row's invalidity; it names no value.
+ * @brief Refuse infinite features and categories outside their declared domain. Each is a defect of
+ *        one row by itself, so that the error tells no more than that; it names no value.
  */
-void CheckCategories(Context const* ctx, Plan const& plan, SparsePage const& page);
+void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page);
 
 /** @brief Call fn(page) for every page of `p_fmat`, with distinct columns. */
 template <typename Fn>

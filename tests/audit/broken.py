@@ -118,11 +118,11 @@ def _per_feature(features: list[Any], pairs: Ints, rows: Ints) -> Iterator[Ints]
 def only_heavy_children(
     features: list[Any], pairs: Ints, rows: Ints, score: reference.Score
 ) -> Ints:
-    """Candidates with a child of an exact Hessian below 1 are dropped."""
+    """Candidates with a child of an exact Hessian below 0.9 are dropped."""
     left = np.concatenate(list(_per_feature(features, pairs, rows)))
     total = pairs[rows].sum(axis=0)
     unit = score.bound.h_unit
-    heavy = np.minimum(left[:, 1], (total - left)[:, 1]) * unit >= 1.0 - 1e-3
+    heavy = np.minimum(left[:, 1], (total - left)[:, 1]) * unit >= 0.9
     return np.where(heavy, right_utilities(features, pairs, rows, score), NEVER)
 
 
@@ -215,7 +215,7 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
         size.draws,
         name=f"{small}: range of the score",
     )
-    scenario = scenarios.leaf_and_split(leaves=0.98, hessian_weight=16.0)
+    scenario = scenarios.leaf_and_split(leaves=0.98, hessian_weight=16.0, joint_bound=False)
     train = trained_with(scenario, unclipped_pair)
     yield partial(scenario.audit, f"{small}: row bound of trainings", train, size.broken)
 

@@ -16,13 +16,17 @@ import numpy.typing as npt
 
 from .. import native
 
-__all__ = ["Grid", "choose_grid", "selection_curve"]
+__all__ = ["Grid", "choose_grid", "selection_curve", "tail_curve"]
 
 _MOST_POINTS_PER_RANGE = 64
 _FEWEST_POINTS_PER_RANGE = 6
 _LARGEST_STEP = 0.5
 _FINE_STEP = 0.05
+_STEPS_PER_DEVIATION = 3000.0
 _USUAL_LOG_TAIL = -40.0  # for the estimate of the work only
+_TAIL_MARGIN = math.log(1e3)  # the zCDP estimate of the tail knows nothing of the grid
+_MOST_WORK = 10.0  # in units of the target; beyond, there is no curve
+_MOST_CANDIDATES = 64
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,21 @@ def _reach(steps: Sequence[tuple[float, int]], log_tail: float) -> float:
     return min(rho + math.sqrt(4.0 * rho * -log_tail), math.fsum(n * e for e, n in steps))
 
 
+def _width(eps0: float, h: float) -> int:
+    """Steps of the grid that one range takes, by the kernel's own rule."""
+    m = max(1, math.ceil(eps0 / h))
+    while m * h < eps0 * (1.0 + 2.0**-51):
+        m += 1
+    return m
+
+
 def _widths(steps: Sequence[tuple[float, int]], h: float) -> list[int]:
-    return [max(1, math.ceil(e / h)) for e, _ in steps]
+    return [_width(e, h) for e, _ in steps]
 
 
 def choose_grid(
     steps: Sequence[tuple[float, int]], mu: float, log_tail: float, work: float
-) -> Grid:
+) -> Grid | None:
     """A grid on which the bound is tight and costs about `work` elementary operations.
 
     Args:
@@ -58,9 +70,14 @@ def choose_grid(
         mu: Gaussian part, which needs no finer grid than a fraction of the whole deviation.
         log_tail: Log of the probability beyond which the domain may end.
         work: Target for points * points per range * selections.
+
+    Returns:
+        The grid, or None if even the coarsest one takes too much work.
     """
     largest = max(e for e, _ in steps)
     deviation = math.sqrt(mu * mu + math.fsum(n * e * e for e, n in steps) / 4.0)
+    if deviation > _STEPS_PER_DEVIATION * _LARGEST_STEP:
+        return None
     # The step must not depend on delta, or epsilon would not be monotone in it.
     reach = _reach(steps, _USUAL_LOG_TAIL)
 
@@ -73,23 +90,56 @@ def choose_grid(
     coarsest = min(largest / _FEWEST_POINTS_PER_RANGE, _LARGEST_STEP)
     while cost(h) > work and h < coarsest:
         h = min(1.1 * h, coarsest)
-    h = max(h, deviation / 3000.0)
+    h = max(h, deviation / _STEPS_PER_DEVIATION)
+    if cost(h) > _MOST_WORK * work:
+        return None
 
     # Every range is rounded up to whole steps: of the steps nearby, take the one that fits best.
     def excess(candidate: float) -> float:
         widths = _widths(steps, candidate)
         return math.fsum(n * (m * candidate) ** 2 for (_, n), m in zip(steps, widths, strict=True))
 
-    widths = sorted({(e, m) for e, _ in steps for m in range(1, 130) if 0.75 * h < e / m <= h})
     nudge = 1.0 + 1e-13  # so that m steps are not a rounding error short of the range
-    candidates = [e / m * nudge for e, m in widths]
-    if largest <= h:
-        candidates.append(h)
-    step = min(candidates, key=excess, default=h)
+    candidates = [h]
+    for e in {e for e, _ in steps}:
+        first = math.ceil(e / h)
+        last = min(math.floor(e / (0.75 * h)), first + _MOST_CANDIDATES)
+        candidates += [e / m * nudge for m in range(first, last + 1)]
+    candidates = [c for c in candidates if c <= _LARGEST_STEP]
+    # Of equally good ones the largest: the choice must not hang on rounding, or epsilon would not
+    # be monotone in the noise.
+    excesses = [excess(c) for c in candidates]
+    best = min(excesses) * (1.0 + 1e-9)
+    step = max(c for c, x in zip(candidates, excesses, strict=True) if x <= best)
     # The domain is that of the ranges as the kernel rounds them.
     rounded = [(m * step, n) for (_, n), m in zip(steps, _widths(steps, step), strict=True)]
     points = math.ceil(_reach(rounded, log_tail) / step) + 1
     return Grid(step, points, points)
+
+
+def tail_curve(
+    steps: Sequence[tuple[float, int]], mu: float, log_tail: float, work: float
+) -> tuple[Grid, npt.NDArray[np.float64]] | None:
+    """A grid and the curve on it, which ends below exp(log_tail); None if that is too much work.
+
+    Args:
+        steps: (eps0, count) in release order, all positive.
+        mu: Gaussian part.
+        log_tail: Log of the largest value of the curve at the end of the grid, at least -650.
+        work: Target for the elementary operations.
+    """
+    grid = choose_grid(steps, mu, log_tail - _TAIL_MARGIN, work)
+    if grid is None:
+        return None
+    threads = 2 if work > 2e9 else 1
+    # Nothing loses more than this.
+    most = 1 + sum(n * m for (_, n), m in zip(steps, _widths(steps, grid.step), strict=True))
+    while True:
+        curve = selection_curve(steps, grid, threads)
+        if grid.above >= most or curve[-1] <= math.exp(log_tail):
+            return grid, curve
+        points = min(grid.above + grid.above // 2 + 1, most)
+        grid = Grid(grid.step, points, points)
 
 
 def selection_curve(

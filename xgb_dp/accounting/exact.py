@@ -1,7 +1,8 @@
 """Exact composition of selections and Gaussian sums, as a rigorous upper bound.
 
 Proof: docs/proofs/accounting.md. Selections compose by the backward recursion for bounded-range
-mechanisms, all Gaussians together are convolved last, and a slack pays for noise on integers.
+mechanisms, many equal ones are bounded by a Gaussian, all Gaussians together are convolved last,
+and a slack pays for noise on integers. What is too large for a grid has a bound by zCDP.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from .bounded_range import choose_grid, selection_curve
+from .blocks import merge_blocks
+from .bounded_range import Grid, tail_curve
 from .events import Event, ExponentialEvent, GaussianEvent
 from .gaussian import GaussianTotals, gaussian_delta
 from .pure import check_query
+from .zcdp import ZCDP
 
 __all__ = ["ExactAccountant"]
 
 _BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
-_TAIL = 1e-7  # share of delta beyond which the domain of the recursion may end
+_TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
+_BLOCKS = 1e-7  # share of delta by which blocks of selections may exceed a Gaussian
 _ROUNDING = 1.0 + 1e-9
 _LOG_TINY = -640.0
 
@@ -33,25 +37,38 @@ class _Composition:
     def __init__(
         self, mu: float, steps: Sequence[tuple[float, int]], log_tail: float, work: float
     ) -> None:
-        self.mu = mu
         self.pure = math.fsum(n * e for e, n in steps) * (1.0 + 1e-15)
-        self.steps = steps
+        self.bounded = mu == 0.0  # no loss is above `pure`
+        self.mu, self.steps, self.extra = mu, list(steps), 0.0
+        self.grid: Grid | None = None
         if steps and math.isfinite(mu):
-            grid = choose_grid(steps, mu, log_tail, work)
-            threads = 2 if work > 2e9 else 1
-            self.h = grid.step
-            self.x = grid.points()
-            self.v = selection_curve(steps, grid, threads)
+            log_extra = log_tail + math.log(_BLOCKS / _TAIL)
+            added, self.steps, self.extra = merge_blocks(steps, log_extra, work)
+            self.mu = math.hypot(mu, added) * (1.0 + 1e-15)
+        if self.steps and math.isfinite(mu):
+            # Where there is no curve, its selections are charged purely.
+            self.left = math.fsum(n * e for e, n in self.steps) * (1.0 + 1e-15)
+            found = tail_curve(self.steps, self.mu, log_tail, work)
+            if found is not None:
+                self.grid, self.v = found
+                self.h = self.grid.step
+                self.x = self.grid.points()
 
     def delta(self, epsilon: float) -> float:
         """Upper bound of the hockey stick at any real epsilon."""
         if math.isinf(self.mu):
             return 1.0
+        if self.bounded and epsilon >= self.pure:
+            return 0.0
         if not self.steps:
-            return gaussian_delta(epsilon, self.mu)
-        if self.mu == 0.0:
-            return 0.0 if epsilon >= self.pure else self._interpolate(epsilon)
-        return self._convolve(epsilon)
+            value = gaussian_delta(epsilon, self.mu)
+        elif self.grid is None:
+            value = gaussian_delta(epsilon - self.left, self.mu)
+        elif self.mu == 0.0:
+            value = self._interpolate(epsilon)
+        else:
+            value = self._convolve(epsilon)
+        return min(1.0, value + self.extra)
 
     def _interpolate(self, epsilon: float) -> float:
         """Chord of the curve in e^x, above which a convex function does not rise."""
@@ -141,13 +158,16 @@ class ExactAccountant:
             return math.inf
         if delta < 1e-250:
             return pure if totals.mu == 0.0 else math.inf
+        coarse = ZCDP(totals.mu, steps).epsilon(delta)
         curve = _Composition(totals.mu, steps, math.log(delta * _TAIL), self._work)
         if totals.mu == 0.0:
-            return min(pure, _solve(curve, delta, 0.0))
+            return min(pure, coarse, _solve(curve, delta, 0.0))
         slack = totals.slack(math.log(delta * _BETA))
         eta = slack.eta_to + slack.eta_from
         inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
-        return max(0.0, _solve(curve, inner, -eta) + eta)
+        if inner < 0.5 * delta:  # the slack is no longer one
+            return coarse
+        return min(coarse, max(0.0, _solve(curve, inner, -eta) + eta))
 
     def get_delta(self, epsilon: float, group: int = 1) -> float:
         """Smallest certified failure probability for an epsilon.
@@ -173,13 +193,14 @@ class ExactAccountant:
         whole = math.sqrt(totals.mu**2 + math.fsum(n * e * e for e, n in steps) / 4.0)
         guess = gaussian_delta(epsilon, whole)
         log_tail = max(math.log(max(guess, 1e-270)) * 1.2 + math.log(_TAIL), _LOG_TINY)
+        coarse = ZCDP(totals.mu, steps).delta(epsilon)
         curve = _Composition(totals.mu, steps, log_tail, self._work)
         if totals.mu == 0.0:
-            return curve.delta(epsilon)
+            return min(coarse, curve.delta(epsilon))
         beta = max(_BETA * curve.delta(epsilon), 1e-270)
         slack = totals.slack(math.log(beta))
         shifted = curve.delta(epsilon - slack.eta_to - slack.eta_from)
-        return min(1.0, math.exp(slack.eta_to) * shifted + beta)
+        return min(coarse, math.exp(min(slack.eta_to, 700.0)) * shifted + beta)
 
     def _totals(self, group: int) -> tuple[GaussianTotals, list[tuple[float, int]], float]:
         steps: list[tuple[float, int]] = []

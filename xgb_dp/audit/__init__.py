@@ -19,7 +19,6 @@ from .bounds import (
 )
 from .result import AuditResult
 from .training import PreparedTraining, TreeView, audit_neighbours, audit_one_run, view_tree
-
 from .two_neighbour import audit_scores, ratio_scores
 
 __all__ = [

@@ -66,7 +66,7 @@ class ApproximateClaim:
 
 @dataclass(frozen=True)
 class GaussianClaim:
-    """Gaussian differential privacy (Dong, Roth and Su 2022): the trade-off curve of N(0,1), N(mu,1).
+    """Gaussian differential privacy (Dong, Roth and Su 2022): trade-off curve of N(0,1), N(mu,1).
 
     Attributes:
         mu: > 0.

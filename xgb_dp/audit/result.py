@@ -17,8 +17,8 @@ class AuditResult:
         draws: Independent outputs or, for one run, canaries.
         delta: Point of the claimed curve at which the bound is stated.
         claimed_epsilon: Claimed epsilon at `delta`, in nats.
-        lower_bound: The true epsilon at `delta` is at least this, with `confidence`; in nats. Negative
-            or -inf where the draws show nothing.
+        lower_bound: The true epsilon at `delta` is at least this, with `confidence`; in nats.
+            Negative or -inf where the draws show nothing.
         confidence: A true claim is called violated with probability at most 1 - confidence.
     """
 

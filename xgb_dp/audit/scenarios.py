@@ -167,8 +167,8 @@ def _rows(*groups: tuple[Sequence[float], float, int]) -> Rows:
     return Rows(np.array(X, dtype=np.float32), np.array(y, dtype=np.float32))
 
 
-# Two features that divide the rows the same way with opposite signs: the canary joins the larger side
-# of one and the smaller side of the other, which moves two utilities by +B and by -B.
+# Two features that divide the rows the same way with opposite signs: the canary joins the larger
+# side of one and the smaller side of the other, which moves two utilities by +B and by -B.
 _TWO_SIDES = _rows(([0, 1], 0, 20), ([1, 0], 1, 20))
 _CORNER = ([0.0, 0.0], 0.0)
 _TWO_CUTS = {"dp_feature_cuts": {0: [0.5], 1: [0.5]}}
@@ -193,7 +193,11 @@ def root_split(epsilon: float = 1.0) -> Scenario:
 
 
 def leaf_and_split(
-    epsilon: float = 4.0, leaves: float = 0.7, hessian_weight: float = 1.0
+    epsilon: float = 4.0,
+    leaves: float = 0.7,
+    hessian_weight: float = 1.0,
+    *,
+    joint_bound: bool = True,
 ) -> Scenario:
     """Log likelihood ratio of the root split and of the sums in the canary's leaf.
 
@@ -201,6 +205,8 @@ def leaf_and_split(
         epsilon: Claim at delta 1e-6.
         leaves: The leaves' share of the budget.
         hessian_weight: r of the row bound.
+        joint_bound: Whether the attacker expects rows within the joint bound of G and H, which
+            a broken trainer may not keep.
     """
 
     def score(training: PreparedTraining, outcome: Outcome) -> float:
@@ -210,8 +216,9 @@ def leaf_and_split(
         # Known sums of the other rows there: 20 rows of one sign, or everything.
         unit = s.gradient_bound / 2**noise.grid_bits
         root_r = float(np.sqrt(s.hessian_weight))
-        norm = float(np.hypot(0.5, root_r * 0.25))
-        own = np.array([0.5, root_r * 0.25]) * min(1.0, s.gradient_bound / norm)
+        own = np.array([0.5, root_r * 0.25])
+        if joint_bound:
+            own *= min(1.0, s.gradient_bound / float(np.hypot(*own)))
         known = own * np.array([20.0 * side, 20.0 if side else 40.0])
         seen = np.array([g, root_r * h])
         ratio = float((seen - known) @ own) / (noise.leaf_sigma2 * unit * unit)
@@ -253,10 +260,11 @@ def min_child_weight() -> Scenario:
 
     params = {
         "dp_feature_cuts": {0: [0.5, 1.5]},
-        "min_child_weight": 1.0,
+        "min_child_weight": 0.9,
         "dp_hessian_weight": 1e-4,
     }
-    rest = _rows(([0], 0, 3), ([1], 0, 20), ([2], 1, 20))  # each row has a Hessian of 1/4
+    # Each row has a Hessian of about 1/4. Both cuts are equally good.
+    rest = _rows(([0], 0, 3), ([1], 0, 20), ([1], 1, 20), ([2], 1, 4))
     return Scenario("chosen root split", params, 1, rest, ([0.0], 0.0), score)
 
 

@@ -38,7 +38,7 @@ class Size:
     canaries: int
 
 
-FULL = Size(draws=1_000_000, trainings=6_000, broken=8_000, few=1_000, canaries=2_000)
+FULL = Size(draws=1_000_000, trainings=4_000, broken=8_000, few=1_000, canaries=2_000)
 FAST = Size(draws=150_000, trainings=600, broken=2_500, few=150, canaries=500)
 
 
@@ -61,7 +61,7 @@ def one_run_case(size: Size, name: str, epsilon: float, *, noise_free: bool = Fa
         "objective": "binary:logistic",
         "dp_epsilon": epsilon,
         "dp_delta": 1e-6,
-        "dp_feature_bounds": {i: (-3.0, 3.0) for i in range(columns)},
+        "dp_feature_bounds": dict.fromkeys(range(columns), (-3.0, 3.0)),
         "dp_tree_shape": "per_node",
         "max_depth": 8,
         "lambda": 0.1,

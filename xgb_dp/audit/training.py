@@ -87,12 +87,13 @@ class PreparedTraining:
 @contextmanager
 def _known_calibration(noise: NoisePlan) -> Iterator[None]:
     """Answer the next calibration, a function of public settings only, from memory."""
-    original = hook.calibrate
-    hook.calibrate = lambda *_: noise
+    names = vars(hook)
+    original = names["calibrate"]
+    names["calibrate"] = lambda *_: noise
     try:
         yield
     finally:
-        hook.calibrate = original
+        names["calibrate"] = original
 
 
 @dataclass(frozen=True)
@@ -183,8 +184,8 @@ def audit_neighbours(
         d: Training data.
         d2: The same with one row added or removed.
         claim: Curve that the trainer claims, e.g. its ``privacy_report``.
-        trainings: On each of the two, at least 30. About 60 show an infinite epsilon against a claim
-            of 1; a factor of 1.4 in the noise needs thousands.
+        trainings: On each of the two, at least 30. About 60 show an infinite epsilon against a
+            claim of 1; a factor of 1.4 in the noise needs thousands.
         name: For the report.
         statistic: For the report.
         confidence: A true claim is called violated with probability at most 1 - confidence.
@@ -220,8 +221,8 @@ def audit_one_run(
 ) -> AuditResult:
     """Audit one full training with many canaries (Steinke, Nasr and Jagielski 2023).
 
-    Each canary is included by a fair coin of its own. The auditor calls those with the highest scores
-    included and those with the lowest left out, and abstains on the rest.
+    Each canary is included by a fair coin of its own. The auditor calls those with the highest
+    scores included and those with the lowest left out, and abstains on the rest.
 
     Args:
         train: Trains on the rest of the data and on the canaries whose entry is true.

@@ -6,6 +6,7 @@ the draws; the hits are counted on the other part, which keeps the confidence ex
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,13 +22,24 @@ Ints = npt.NDArray[np.int64]
 
 _SELECTION = 1.0 / 3.0  # part of the draws that chooses the rejection set
 _THRESHOLDS = 400
-# Of thousands of sets some look good by chance: the choice asks for more than the count does.
-_CAUTION = 0.9998
+# Of thousands of sets some look good by chance: a bound that decides asks for more confidence, and
+# an excess for so many standard deviations.
+_CAUTION = 0.99
+_CLEAR = 5.0
 
 
 def _hits(scores: Floats, thresholds: Floats) -> Ints:
     """How many scores are at least each threshold."""
     return len(scores) - np.searchsorted(np.sort(scores), thresholds, side="left")
+
+
+def _deviations(a: Ints, n_a: int, b: Ints, n_b: int, epsilon: float, delta: float) -> Floats:
+    """By how many standard deviations each set exceeds the claim; decides which one is used."""
+    p, q = a / n_a, (b + 1.0) / (n_b + 2.0)
+    p1 = (a + 1.0) / (n_a + 2.0)
+    factor = math.exp(min(epsilon, 300.0))
+    variance = p1 * (1.0 - p1) / n_a + factor**2 * q * (1.0 - q) / n_b
+    return np.asarray((p - factor * q - delta) / np.sqrt(variance), dtype=np.float64)
 
 
 def _thresholds(d: Floats, d2: Floats) -> Floats:
@@ -38,7 +50,7 @@ def _thresholds(d: Floats, d2: Floats) -> Floats:
 
 
 def ratio_scores(d: npt.NDArray[np.generic], d2: npt.NDArray[np.generic]) -> tuple[Floats, Floats]:
-    """Scores for outcomes without an order: the log ratio of frequencies, learned on the first part.
+    """Scores for outcomes without an order: log ratios of frequencies, learned on the first part.
 
     Args:
         d: Outcomes under D, e.g. numbers of splits.
@@ -80,7 +92,7 @@ def audit_scores(
         deltas: Points of the curve to look at.
 
     Returns:
-        AuditResult: At the smallest violated delta or, without a violation, where it is closest.
+        AuditResult: At the smallest clearly violated delta or, without one, where it is closest.
 
     Raises:
         ValueError: Fewer than 30 scores, or scores that are not finite.
@@ -100,17 +112,27 @@ def audit_scores(
         down = (len(a) - hits_a, len(a), len(b) - hits_b, len(b))
         return [up, (up[2], up[3], up[0], up[1]), down, (down[2], down[3], down[0], down[1])]
 
-    best = (-np.inf, 0, thresholds[0])
+    # The set that exceeds the claim most surely or, if none clearly does, that of the best bound.
+    surest, best = (-np.inf, 0, thresholds[0]), (-np.inf, 0, thresholds[0])
     for direction, count in enumerate(counts(x[:cut_x], y[:cut_y], thresholds)):
         for delta in looked_at:
+            z = _deviations(*count, claimed[delta], delta)
+            i = int(np.argmax(z))
+            if z[i] > surest[0]:
+                surest = (float(z[i]), direction, thresholds[i])
             excess = epsilon_lower_bound(*count, delta, _CAUTION) - claimed[delta]
             i = int(np.argmax(excess))
             if excess[i] > best[0]:
                 best = (float(excess[i]), direction, thresholds[i])
-    final = counts(x[cut_x:], y[cut_y:], np.array([best[2]]))[best[1]]
+    _, direction, threshold = surest if surest[0] > _CLEAR else best
+    final = counts(x[cut_x:], y[cut_y:], np.array([threshold]))[direction]
     bounds = {
         delta: float(epsilon_lower_bound(*final, delta, confidence)[0]) for delta in looked_at
     }
     violated = [delta for delta in looked_at if bounds[delta] > claimed[delta]]
-    at = violated[0] if violated else max(looked_at, key=lambda z: bounds[z] - claimed[z])
+    if violated:
+        clear = [z for z in violated if bounds[z] > 1.1 * claimed[z]]
+        at = clear[0] if clear else max(violated, key=lambda z: bounds[z] - claimed[z])
+    else:
+        at = max(looked_at, key=lambda z: max(bounds[z], 0.0) / max(claimed[z], 1e-9))
     return AuditResult(name, statistic, x.size + y.size, at, claimed[at], bounds[at], confidence)

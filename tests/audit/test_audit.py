@@ -1,0 +1,159 @@
+"""Faults are found, and the real mechanisms and trainings pass.
+
+Audits of the real ones run at confidence 1 - 1e-6, so each alarms falsely with a chance of at most
+1e-6. Those of broken ones run at 95%; each has so many draws that it misses its fault with a
+chance below 1e-6, by the size of the effect in standard deviations.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xgb_dp.audit import ApproximateClaim, audit_one_run, mechanisms, scenarios
+from xgb_dp.audit import __main__ as command
+from xgb_dp.audit.result import AuditResult, table
+from xgb_dp.audit.suite import Size
+from xgb_dp.calibrate import calibrate
+
+from . import broken
+
+SURE = 1.0 - 1e-6
+SPEC = mechanisms.small_spec()
+PLAN = calibrate(SPEC, 4.0, 1e-6)
+TINY = Size(draws=20_000, trainings=40, broken=40, few=100, canaries=300)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        mechanisms.leaves,
+        mechanisms.candidates,
+        mechanisms.intercept,
+        mechanisms.selections,
+        mechanisms.whole_training,
+    ],
+)
+def test_real_mechanisms_pass(build):
+    result = mechanisms.audit(build(SPEC, PLAN), 100_000, confidence=SURE)
+    assert not result.violated
+
+
+def test_the_bound_is_near_the_claim():
+    """An audit that finds nothing where there is much to find would be worth nothing."""
+    result = mechanisms.audit(mechanisms.leaves(SPEC, PLAN), 200_000)
+    assert result.lower_bound > 0.7 * result.claimed_epsilon
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        mechanisms.leaves(SPEC, PLAN, broken.less_noise(PLAN)),
+        mechanisms.candidates(SPEC, PLAN, broken.less_noise(PLAN)),
+        mechanisms.leaves(SPEC, PLAN, row=(1 << PLAN.grid_bits,) * 2),
+        mechanisms.selections(SPEC, PLAN, broken.half_range(PLAN)),
+    ],
+    ids=["leaf noise", "count noise", "row", "range"],
+)
+def test_broken_mechanisms_are_found(mechanism):
+    assert mechanisms.audit(mechanism, 200_000).violated
+
+
+def test_noise_of_85_percent_is_found():
+    thin = replace(PLAN, leaf_sigma2=round(0.7225 * PLAN.leaf_sigma2))
+    assert mechanisms.audit(mechanisms.leaves(SPEC, PLAN, thin), 300_000).violated
+
+
+SCENARIOS = {
+    "min_child_weight": (scenarios.min_child_weight(), {"utilities": broken.only_heavy_children}),
+    "winners": (scenarios.split_winner(), {"utilities": broken.only_winners}),
+    "reused": (scenarios.reused_noise(), {"Noise": broken.ReusedNoise}),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_broken_algorithms_are_found(name):
+    scenario, faults = SCENARIOS[name]
+    train = broken.by_reference(scenario, **faults)
+    assert scenario.audit(name, train, 200).violated
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_real_algorithm_passes_the_same_audit(name):
+    assert not SCENARIOS[name][0].audit(name, None, 150, confidence=SURE).violated
+
+
+def test_the_reference_without_a_fault_passes():
+    """What is found above is the fault, and not the reference trainer."""
+    for scenario, _ in SCENARIOS.values():
+        assert not scenario.audit("", broken.by_reference(scenario), 100, confidence=SURE).violated
+
+
+def test_a_guessable_seed_and_an_exact_sum_are_found():
+    scenario = scenarios.guessed_seed(broken.with_seed, seeds=16)
+    assert scenario.audit("seed", broken.clock_seeded(16), 150).violated
+    scenario = scenarios.exact_sum()
+    assert scenario.audit("sum", broken.exact_cover(scenario), 150).violated
+    assert not scenario.audit("sum", None, 150, confidence=SURE).violated
+
+
+def test_one_run_finds_a_trainer_that_tells_everything():
+    def told(rate):
+        return audit_one_run(
+            lambda included: included,
+            lambda included: np.where(rng.random(400) < rate, included, rng.random(400)),
+            400,
+            ApproximateClaim(1.0, 1e-9),
+            delta=1e-9,
+        )
+
+    rng = np.random.default_rng(5)
+    assert told(1.0).lower_bound > 3.0
+    assert told(1.0).violated
+    assert told(0.0).lower_bound < 1.0
+
+
+def test_one_run_checks_scores():
+    with pytest.raises(ValueError, match="each canary"):
+        audit_one_run(lambda i: i, lambda i: i[:-1], 50, ApproximateClaim(1.0), delta=0.0)
+    with pytest.raises(ValueError, match="guesses"):
+        audit_one_run(lambda i: i, lambda i: i, 50, ApproximateClaim(1.0), delta=0.0, guesses=51)
+
+
+def test_table_and_page(tmp_path, monkeypatch, capsys):
+    bad = AuditResult("a", "s", 1000, 1e-6, 1.0, 2.0, 0.95)
+    good = replace(bad, lower_bound=-np.inf)
+    assert "| a | s | 1,000 | 1e-06 | 1.000 | 2.000 | VIOLATED |" in table([bad])
+    assert "| 0.000 | no violation |" in table([good])
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{command.BEGIN}\nold\n{command.END}\nafter\n", encoding="utf-8")
+    monkeypatch.setattr(command, "cases", lambda size: [lambda: good])
+    assert command.main(["--broken", "none", "--write", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "no violation" in text
+    assert "old" not in text
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    monkeypatch.setattr(command, "cases", lambda size: [lambda: bad])
+    assert command.main(["--broken", "none"]) == 1
+    assert "NOT AS CLAIMED" in capsys.readouterr().out
+
+
+def test_command_explains_itself():
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "xgb_dp.audit", "--help"],
+        cwd=root, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "--broken" in done.stdout
+
+
+def test_every_fault_of_the_list_has_an_audit():
+    names = " ".join(str(getattr(c, "args", "")) for c in broken.cases(TINY))
+    for fault in ("70%", "too small", "min_child_weight", "winners", "reused", "guessed", "saved"):
+        assert fault in names
