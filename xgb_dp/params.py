@@ -83,7 +83,8 @@ _DP = (
               PUBLIC, "sensitivity"),
     Parameter("dp_n_public", "number of rows, if it is public; used for the intercept only", "rows",
               "int >= 1", "unset: the number of rows is private", PUBLIC, "guarantee"),
-    Parameter("dp_target_bounds", "range of the regression target; labels beyond it are clamped (those beyond a million "
+    Parameter("dp_target_bounds",
+              "range of the regression target; labels beyond it are clamped (those beyond a million "
               "widths lose precision, and count as any label)",
               "label", "(low, high), finite, low < high", "none, must be given for regression",
               PUBLIC, "parameters"),
