@@ -84,7 +84,7 @@ _DP = (
     Parameter("dp_n_public", "number of rows, if it is public; used for the intercept only", "rows",
               "int >= 1", "unset: the number of rows is private", PUBLIC, "guarantee"),
     Parameter("dp_target_bounds",
-              "range of the regression target; labels beyond it are clamped (those beyond a million "
+              "range of the regression target; labels beyond are clamped (those beyond a million "
               "widths lose precision, and count as any label)",
               "label", "(low, high), finite, low < high", "none, must be given for regression",
               PUBLIC, "parameters"),

@@ -202,7 +202,7 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
         size.draws,
         name=f"{thin}: all releases",
     )
-    scenario = scenarios.leaf_and_split(leaves=0.98)
+    scenario = scenarios.leaf_and_split(epsilon=8.0, leaves=0.98)
     train = trained_with(scenario, less_leaf_noise)
     yield partial(scenario.audit, f"{thin}: leaves of trainings", train, size.broken)
 

@@ -39,7 +39,7 @@ class Size:
 
 
 FULL = Size(draws=1_000_000, trainings=4_000, broken=8_000, few=1_000, canaries=2_000)
-FAST = Size(draws=150_000, trainings=600, broken=2_500, few=150, canaries=500)
+FAST = Size(draws=100_000, trainings=300, broken=1_500, few=120, canaries=500)
 
 
 def one_run_case(size: Size, name: str, epsilon: float, *, noise_free: bool = False) -> AuditResult:
