@@ -128,7 +128,13 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     static std::vector<std::string> const kHarmless{
         "nthread", "n_jobs", "verbosity", "eval_metric", "disable_default_eval_metric",
         "validate_parameters", "seed", "random_state", kPlanKey};
+    auto n_groups = training_->plan.n_groups;
     for (auto const& kv : args) {
+      // The learner repeats the number of classes at each configuration; one class is 0 or 1 for it.
+      if (kv.first == "num_class" && (kv.second == std::to_string(n_groups) ||
+                                      (n_groups == 1 && kv.second == "0"))) {
+        continue;
+      }
       CHECK(std::find(kHarmless.cbegin(), kHarmless.cend(), kv.first) != kHarmless.cend())
           << "`" << kv.first << "` cannot change in the middle of a private training.";
     }
@@ -228,7 +234,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                              : "This training is finished and its privacy budget is spent. More "
                                "trees need a new calibration: call `xgboost.train` with "
                                "`xgb_model`.");
-    CHECK(!training_->busy) << "This private training failed and cannot go on: start a new one.";
+    // All trees of a round belong to one iteration: their joint sensitivity is that of one gradient.
+    CHECK(!training_->busy && training_->trees % training_->plan.n_groups == 0)
+        << "This private training failed and cannot go on: start a new one.";
     CHECK(!training_->data || training_->data == train)
         << "One private training reads one DMatrix; this is another one.";
     if (training_->plan.is_private) {

@@ -351,3 +351,15 @@ def test_implicit_weights_are_bounded_too() -> None:
     np.testing.assert_allclose(
         plain.predict(xgb.DMatrix(x)), weighted.predict(xgb.DMatrix(x)), rtol=1e-3
     )
+
+
+@pytest.mark.parametrize("when", [-1, 0, 1])
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_harmless_parameters_may_change(kind: str, when: int) -> None:
+    x, y = rows(200)
+    params = PARAMS
+    if kind == "multiclass":
+        params = {**PARAMS, "objective": "multi:softprob", "num_class": 3}
+    meddle = Meddle(lambda model: model.set_param({"nthread": 1, "verbosity": 1}), when)
+    booster = xgb.train(params, xgb.DMatrix(x, y), 3, callbacks=[meddle])
+    assert booster.num_boosted_rounds() == 3

@@ -267,3 +267,38 @@ def test_types_and_names_do_not_hang_on_a_row(params):
     models = [xgb.train(params(), xgb.DMatrix(f, y[: len(f)]), 2) for f in frames]
     assert {tuple(m.feature_types) for m in models} == {("float", "float")}
     assert {tuple(m.feature_names) for m in models} == {("a", "b")}
+
+
+def test_continuing_on_other_columns(params):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=list("abc"))
+    y = np.arange(60) % 2
+    model = xgb.train(params(), xgb.DMatrix(frame, y), 2)
+    types = ["q", "q", "c"]
+    codes = frame.assign(c=np.arange(60) % 3)
+    others = [
+        (xgb.DMatrix(frame[list("cba")], y), {}),
+        (xgb.DMatrix(frame.to_numpy(), y), {}),
+        (
+            xgb.DMatrix(codes, y, feature_types=types, enable_categorical=True),
+            {"dp_categories": {"c": 3}},
+        ),
+    ]
+    for matrix, more in others:
+        with pytest.raises(PrivacyParameterError, match="columns"):
+            xgb.train(params(**more), matrix, 1, xgb_model=model)
+
+
+def test_ledger_of_a_continued_checkpoint_is_bound(params, matrix, tmp_path):
+    saver = xgb.callback.TrainingCheckPoint(directory=tmp_path, interval=1)
+    xgb.train(params(), matrix(), 4, callbacks=[saver])
+    checkpoint = sorted(tmp_path.iterdir())[1]
+    model = xgb.train(params(), matrix(), 2, xgb_model=checkpoint)
+    assert xgb_dp.privacy_report(model).epsilon > 1.0
+    stock = xgb.train(
+        {"tree_method": "hist", "objective": "binary:logistic"},
+        matrix(),
+        model.num_boosted_rounds(),
+    )
+    stock.set_attr(dp_ledger=model.attr("dp_ledger"))
+    with pytest.raises(LedgerError, match="does not account"):
+        xgb_dp.privacy_report(stock)

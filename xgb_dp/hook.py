@@ -209,7 +209,7 @@ def _low_level(user: Mapping[str, Any], s: Settings) -> dict[str, Any]:
         "min_child_weight": s.min_child_weight,
         "max_bin": s.max_bin,
     }
-    if s.kind == "binary" and s.scale_pos_weight != 1.0:
+    if s.kind == "binary":
         low["scale_pos_weight"] = s.scale_pos_weight
     if s.kind == "multiclass":
         low["num_class"] = s.classes
@@ -265,7 +265,12 @@ def before_train(
     )
     key = None if settings.noise_free else testing.noise_key()
     private = not settings.noise_free and key is None
-    earlier = ledger.earlier_ledger(xgb_model, private=private)
+    types = None
+    if dtrain.feature_types is not None:
+        types = ["c" if f.kind == "categorical" else "float" for f in settings.features]
+    earlier = ledger.earlier_ledger(
+        xgb_model, private=private, names=dtrain.feature_names, types=types
+    )
     native.lib()
     if settings.noise_free:
         warnings.warn(
@@ -319,8 +324,5 @@ def before_train(
         "plan_digest": low_plan["id"],
         "claimed": claimed,
     }
-    types = None
-    if dtrain.feature_types is not None:
-        types = ["c" if f.kind == "categorical" else "float" for f in settings.features]
     callback = LedgerCallback(before, finish, dtrain.feature_names, types)
     return low, [callback, *user_callbacks]

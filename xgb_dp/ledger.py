@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from .accounting.events import events_from_ledger
-from .errors import LedgerError, PrivacyRefusal
+from .errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 
 __all__ = [
     "ATTRIBUTE",
@@ -71,10 +71,17 @@ def read_ledger(booster: Any) -> dict[str, Any]:
         raise LedgerError(
             "The privacy ledger of this model is damaged and cannot be read."
         ) from None
-    known = [d for t in ledger["trainings"] for d in t.get("trees", [])]
-    under_way = any("trees" not in t for t in ledger["trainings"])
-    unknown = not under_way and set(_tree_digests(booster)) - set(known)
-    if unknown or booster.num_boosted_rounds() > rounds_in(ledger):
+    known = {d for t in ledger["trainings"] for d in t.get("trees", [])}
+    digests = _tree_digests(booster)
+    unknown = [d for d in digests if d not in known]
+    total = booster.num_boosted_rounds()
+    # Only the last training may be under way; its trees are the last ones.
+    empty: dict[str, Any] = {"trees": [], "rounds": 0}
+    last = ledger["trainings"][-1] if ledger["trainings"] else empty
+    allowed = 0 if "trees" in last else int(last["rounds"]) * len(digests) // max(total, 1)
+    nameless = sum("trees" not in t for t in ledger["trainings"][:-1])
+    at_end = not unknown or digests[-len(unknown) :] == unknown
+    if nameless or len(unknown) > allowed or not at_end or total > rounds_in(ledger):
         raise LedgerError(
             "This model holds trees that its privacy ledger does not account for: it was changed "
             "after training. Continue models with xgboost.train(..., xgb_model=...) only."
@@ -128,17 +135,22 @@ def rounds_in(ledger: dict[str, Any]) -> int:
     return sum(int(t["rounds"]) for t in ledger["trainings"])
 
 
-def earlier_ledger(xgb_model: Any, *, private: bool) -> dict[str, Any] | None:
+def earlier_ledger(
+    xgb_model: Any, *, private: bool, names: list[str] | None, types: list[str] | None
+) -> dict[str, Any] | None:
     """Ledger of the model to be continued.
 
     Args:
         xgb_model: Booster, file name, raw bytes or None.
         private: Whether the new training is private.
+        names: Names of the columns of the new training, None without.
+        types: Their types, "c" or "float"; None without.
 
     Returns:
-        The ledger, or None without a model.
+        The ledger, in which every training names its trees, or None without a model.
 
     Raises:
+        PrivacyParameterError: The columns are not those of the model.
         PrivacyRefusal: The model was not trained privately, so more private trees would not make
             it private.
     """
@@ -159,7 +171,16 @@ def earlier_ledger(xgb_model: Any, *, private: bool) -> dict[str, Any] | None:
             "`xgb_model` is refused: its trees were grown without noise or with fixed noise, so "
             "the result could not be private. Train a new model."
         )
-    return ledger
+    if (booster.feature_names, booster.feature_types) != (names, types):
+        raise PrivacyParameterError(
+            "`xgb_model` was trained on other columns: names, their order and which are "
+            "categorical must be those of the training data."
+        )
+    # A training that was broken off named no trees. What it has grown is fixed from here on.
+    known = {d for t in ledger["trainings"] for d in t.get("trees", [])}
+    rest = [d for d in _tree_digests(booster) if d not in known]
+    trainings = [t if "trees" in t else {**t, "trees": rest} for t in ledger["trainings"]]
+    return {**ledger, "trainings": trainings}
 
 
 def _number(value: float) -> float | str:

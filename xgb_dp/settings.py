@@ -208,7 +208,7 @@ def _row_bound(p: Mapping[str, Any], kind: str) -> dict[str, Any]:
     bound: float | None = None
     if "dp_max_weight" in p:
         bound = parse.parse_number(
-            "dp_max_weight", p["dp_max_weight"], low=0, high=1e6, open_low=True
+            "dp_max_weight", p["dp_max_weight"], low=1e-6, high=1e6
         )
     unit = 1.0 if bound is None else bound
     default_c = 0.3 if kind == "regression" else 0.5
@@ -216,7 +216,8 @@ def _row_bound(p: Mapping[str, Any], kind: str) -> dict[str, Any]:
         "dp_gradient_bound", p.get("dp_gradient_bound", default_c), low=1e-6, high=1e6
     )
     # Regression: the heaviest row's second derivative counts a quarter of its gradient.
-    default_r = {"binary": 1.0, "multiclass": 0.25, "regression": (0.25 * c / unit) ** 2}[kind]
+    default_r = {"binary": 1.0, "multiclass": 0.25}.get(kind, (0.25 * c / unit) ** 2)
+    default_r = min(max(default_r, 1e-12), 1e6)
     r = parse.parse_number(
         "dp_hessian_weight", p.get("dp_hessian_weight", default_r), low=1e-12, high=1e6
     )

@@ -42,9 +42,11 @@ def resolve_shares(given: Any, *, candidates: bool, intercept: bool, kind: str) 
         k: parse.parse_number(f"dp_budget_shares[{k!r}]", v, low=0, high=1)
         for k, v in given.items()
     }
-    shares = {"candidates": 0.1, "base_score": 0.027 if kind == "regression" else 0.009} | {
-        k: v for k, v in fixed.items() if k in ("candidates", "base_score")
+    default = {
+        "candidates": 0.1 if candidates else 0.0,
+        "base_score": (0.027 if kind == "regression" else 0.009) if intercept else 0.0,
     }
+    shares = default | {k: v for k, v in fixed.items() if k in default}
     rest = 1.0 - sum(shares.values())
     splits, leaves = fixed.get("splits"), fixed.get("leaves")
     if splits is None and leaves is None:
