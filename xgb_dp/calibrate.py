@@ -184,41 +184,64 @@ def calibrate(spec: MechanismSpec, epsilon: float, delta: float) -> NoisePlan:
 def _search(
     spec: MechanismSpec, parts: Mapping[str, float], epsilon: float, delta: float
 ) -> NoisePlan:
-    """Root search for the total mu; its certified epsilon grows with it."""
+    """Root search for the total mu; its certified epsilon grows with it.
+
+    Below some mu the noise fits on no grid; that too means that mu is too low.
+    """
     best: NoisePlan | None = None
-    low: tuple[float, float] | None = None  # (log mu, log of certified epsilon / target)
+    refusal: BudgetError | None = None
+    low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
     high: tuple[float, float] | None = None
     guess = math.log(gaussian_mu(epsilon, delta))
     aim = math.log(_AIM)
     for attempt in range(60):
-        plan = _plan(spec, parts, math.exp(2.0 * guess), delta)
-        ratio = plan.epsilon / epsilon
-        if ratio <= _HIGHEST and (best is None or plan.epsilon > best.epsilon):
-            best = plan
-        if _LOWEST <= ratio <= _HIGHEST:
-            return plan
-        here = (guess, math.log(max(ratio, 1e-9)))
-        if ratio > _HIGHEST:
-            high = here
+        try:
+            plan = _plan(spec, parts, math.exp(2.0 * guess), delta)
+        except BudgetError as error:
+            refusal, low = error, (guess, None)
         else:
-            low = here
-        if low is None or high is None:
-            # Epsilon grows about in proportion to mu.
-            guess += max(-2.0, min(2.0, aim - here[1]))
-        else:
-            slope = (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
-            secant = low[0] + (aim - low[1]) / slope if slope > 0.0 else math.nan
-            width = high[0] - low[0]
-            inside = low[0] + 0.02 * width < secant < high[0] - 0.02 * width
-            guess = secant if inside and attempt % 3 != 2 else low[0] + 0.5 * width
-            if width < 1e-10:
-                break
+            ratio = plan.epsilon / epsilon
+            if ratio <= _HIGHEST and (best is None or plan.epsilon > best.epsilon):
+                best = plan
+            if _LOWEST <= ratio <= _HIGHEST:
+                return plan
+            log_ratio = math.log(max(ratio, 1e-300))
+            if ratio > _HIGHEST:
+                high = (guess, log_ratio)
+            elif best is not None and best is not plan and best.events == plan.events:
+                break  # the least noise there is
+            else:
+                low = (guess, log_ratio)
+        guess = _next_guess(low, high, aim, bisect=attempt % 3 == 2)
+        if low is not None and high is not None and high[0] - low[0] < (1e-10 if best else 1e-3):
+            break
     if best is None:
-        raise BudgetError(
+        raise refusal or BudgetError(
             f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this training. Take fewer "
             "rounds or a larger epsilon."
         )
     return best
+
+
+def _next_guess(
+    low: tuple[float, float | None] | None,
+    high: tuple[float, float] | None,
+    aim: float,
+    *,
+    bisect: bool,
+) -> float:
+    """The next log mu to try, from the best points on either side."""
+    if low is None or high is None:
+        # Epsilon grows about in proportion to mu.
+        mu, log_ratio = low or high or (0.0, aim)
+        return mu + (2.0 if log_ratio is None else max(-2.0, min(2.0, aim - log_ratio)))
+    width = high[0] - low[0]
+    if low[1] is not None and not bisect:
+        slope = (high[1] - low[1]) / max(width, 1e-12)
+        secant = low[0] + (aim - low[1]) / slope if slope > 0.0 else math.nan
+        if low[0] + 0.02 * width < secant < high[0] - 0.02 * width:
+            return secant
+    return low[0] + 0.5 * width
 
 
 def _plan(spec: MechanismSpec, parts: Mapping[str, float], mu2: float, delta: float) -> NoisePlan:

@@ -1,9 +1,11 @@
 import math
+import time
 
+import numpy as np
 import pytest
 
 from xgb_dp.accounting import ExactAccountant, ExponentialEvent, GaussianEvent
-from xgb_dp.calibrate import DEFAULT_SHARES, MechanismSpec, calibrate
+from xgb_dp.calibrate import DEFAULT_SHARES, MechanismSpec, _plan, calibrate
 from xgb_dp.errors import BudgetError
 from xgb_dp.sensitivity import RowBound
 
@@ -136,3 +138,51 @@ def test_shares_that_do_not_fit(shares):
 def test_an_epsilon_of_no_use():
     with pytest.raises(BudgetError, match="too small"):
         calibrate(spec(), 1e-9, 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rounds", "depth", "n_class"),
+    [
+        (1.0, 50, 4, 1),
+        (40.0, 300, 6, 20),
+        (0.1, 300, 6, 20),
+        (40.0, 1000, 6, 20),
+        (10.0, 300, 6, 7),
+    ],
+)
+def test_many_selections_are_fast(epsilon, rounds, depth, n_class):
+    kind = "binary" if n_class == 1 else "multiclass"
+    start = time.perf_counter()
+    plan = calibrate(spec(rounds, depth, n_class=n_class, intercept=kind), epsilon, 1e-6)
+    assert time.perf_counter() - start < 5.0
+    assert 0.998 * epsilon <= plan.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e8])
+def test_little_noise(epsilon):
+    plan = calibrate(spec(), epsilon, 1e-6)
+    assert 0.99 * epsilon <= plan.epsilon <= epsilon
+
+
+def test_the_least_noise_there_is():
+    plan = calibrate(spec(), 1e20, 1e-6)
+    assert plan.epsilon < 1e20
+    assert plan.leaf_sigma2 == 2**20
+
+
+@pytest.mark.parametrize("share", [1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 0.01), (1e-3, 0.01), (0.01, 1e-12)])
+def test_shares_of_next_to_nothing(share, epsilon, delta):
+    shares = {"splits": 1 - share, "leaves": share}
+    one = spec(1, 1, candidate_features=0, intercept=None, shares=shares)
+    plan = calibrate(one, epsilon, delta)
+    assert 0.998 * epsilon <= plan.epsilon <= epsilon
+
+
+def test_certified_epsilon_grows_with_the_scale():
+    shares = {"splits": 1 - 1e-9, "leaves": 1e-9}
+    one = spec(1, 1, candidate_features=0, intercept=None, shares=shares)
+    scales = [*np.linspace(0.0285, 0.0295, 41), *(0.0295 + np.arange(1, 9) * 1e-12)]
+    got = np.array([_plan(one, one.parts(), s * s, 0.01).epsilon for s in scales])
+    assert np.all(got[1:] >= got[:-1] * (1 - 1e-9))
+    assert np.all(got[1:] <= got[:-1] * 1.03)

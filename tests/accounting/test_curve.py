@@ -3,7 +3,15 @@ import math
 import numpy as np
 import pytest
 
-from xgb_dp.accounting.bounded_range import Grid, choose_grid, selection_curve
+from xgb_dp.accounting.blocks import block_mu, merge_blocks
+from xgb_dp.accounting.bounded_range import (
+    Grid,
+    _width,
+    choose_grid,
+    selection_curve,
+    tail_curve,
+)
+from xgb_dp.accounting.gaussian import gaussian_delta
 
 from .oracle import recursion
 
@@ -85,3 +93,56 @@ def test_a_bad_grid_is_refused():
         selection_curve([(0.1, 1)], Grid(0.7, 4, 4))
     with pytest.raises(RuntimeError, match="positive"):
         selection_curve([(-0.1, 1)], Grid(0.1, 4, 4))
+
+
+@pytest.mark.parametrize("eps0", [7.0, 10.0, 60.0, 0.3])
+@pytest.mark.parametrize("step", [0.05, 0.1])
+def test_widths_are_those_of_the_kernel(eps0, step):
+    """One selection loses at most m * h: the curve is 0 from there on, and not before."""
+    m = _width(eps0, step)
+    curve = selection_curve([(eps0, 1)], Grid(step, m + 3, m + 3))
+    assert np.all(curve[2 * m + 3 :] <= 1e-299)
+    assert curve[2 * m + 2] > 1e-299 or math.exp(-eps0) < 1e-20
+
+
+@pytest.mark.parametrize("steps", [[(10.0, 3)], [(60.0, 2)], [(1e-4, 900)], [(0.3, 40), (12.0, 1)]])
+@pytest.mark.parametrize("mu", [0.0, 0.5, 60.0])
+def test_the_curve_ends_in_a_tail(steps, mu):
+    grid, curve = tail_curve(steps, mu, math.log(1e-18), 1e7)
+    assert curve[-1] <= 1.001e-18
+    assert len(curve) == grid.below + grid.above + 1
+
+
+def test_no_grid_where_it_would_be_too_large():
+    assert tail_curve([(36.0, 1800)], 0.0, math.log(1e-13), 1e8) is None
+    assert tail_curve([(0.1, 10)], 1e5, math.log(1e-13), 1e8) is None
+
+
+@pytest.mark.parametrize("eps0", [0.003, 0.1, 1.0, 4.0])
+@pytest.mark.parametrize("count", [5, 60])
+def test_a_block_is_below_its_gaussian(eps0, count):
+    extra = 1e-9
+    mu = block_mu(eps0, count, math.log(extra), 1e8)
+    h = eps0 / 24 * (1 + 1e-13)
+    n = 24 * count
+    # What an adversary reaches, and the kernel's bound between its grid points.
+    x, low = recursion([(eps0, count)], h, upper=False)
+    gauss = np.array([gaussian_delta(e, mu) for e in x])
+    assert np.all(low <= gauss + extra + 1e-12)
+    assert n == len(x) // 2
+    limit = eps0 * math.sqrt(count) / 2
+    assert mu <= limit * (1 + 1.2 / count + 0.01)
+    assert eps0 > 1 or mu >= limit
+
+
+def test_blocks_are_tight():
+    mu = block_mu(0.02, 1000, math.log(1e-13), 1e8)
+    assert 1.0 <= mu / (0.02 * math.sqrt(1000) / 2) < 1.003
+
+
+def test_blocks_cover_every_selection():
+    mu, left, extra = merge_blocks([(0.01, 1500), (0.3, 7), (0.01, 1500)], math.log(1e-13), 1e8)
+    assert left == [(0.3, 7)]
+    assert mu >= 0.01 * math.sqrt(3000) / 2
+    assert extra == pytest.approx(1e-13)
+    assert merge_blocks([(0.01, 900)], math.log(1e-13), 1e8) == (0.0, [(0.01, 900)], 0.0)

@@ -18,8 +18,8 @@ from .bounded_range import tail_curve
 __all__ = ["block_mu", "merge_blocks"]
 
 _FEW = 1000  # selections that are composed one by one
-_LARGEST_BLOCK = 1000
-_SMALLEST_BLOCK = 100
+_FEWEST = 100  # shorter runs are not worth it
+_BLOCK_SIZES = (1000, 250, 60)  # the curve of a smaller one has fewer values that round to 1
 _LOWEST_LOG = -640.0
 
 
@@ -38,29 +38,31 @@ def merge_blocks(
     """
     if sum(n for _, n in steps) <= _FEW:
         return 0.0, list(steps), 0.0
-    blocks = {step: _blocks(step[1]) for step in steps if step[1] >= _SMALLEST_BLOCK}
-    if not blocks:
-        return 0.0, list(steps), 0.0
-    number = sum(blocks[step] for step in steps if step in blocks)
-    log_each = max(log_extra - math.log(number), _LOWEST_LOG)
+    long = {step for step in steps if step[1] >= _FEWEST}
+    mu2, left, extra = [], [], 0.0
     found = {
-        (e, n): block_mu(e, -(-n // b), log_each, work / len(blocks))
-        for (e, n), b in blocks.items()
+        step: _fit(*step, log_extra - math.log(steps.count(step) * len(long)), work / len(long))
+        for step in long
     }
-    mu2, used, left = [], 0, []
     for step in steps:
-        mu = found.get(step)
-        if mu is None:
+        fit = found.get(step)
+        if fit is None:
             left.append(step)
         else:
-            mu2.append(blocks[step] * mu * mu)
-            used += blocks[step]
-    mu = math.sqrt(math.fsum(mu2)) * (1.0 + 1e-14)
-    return mu, left, used * math.exp(log_each) * (1.0 + 1e-9)
+            mu2.append(fit[0])
+            extra += fit[1]
+    return math.sqrt(math.fsum(mu2)) * (1.0 + 1e-14), left, extra * (1.0 + 1e-9)
 
 
-def _blocks(count: int) -> int:
-    return -(-count // _LARGEST_BLOCK)
+def _fit(eps0: float, count: int, log_extra: float, work: float) -> tuple[float, float] | None:
+    """mu^2 of all blocks of a run, and what they exceed it by; None if no Gaussian is found."""
+    for size in _BLOCK_SIZES:
+        number = -(-count // size)
+        log_each = max(log_extra - math.log(number), _LOWEST_LOG)
+        mu = block_mu(eps0, -(-count // number), log_each, work)
+        if mu is not None:
+            return number * mu * mu, number * math.exp(log_each)
+    return None
 
 
 def block_mu(eps0: float, count: int, log_extra: float, work: float) -> float | None:
@@ -83,9 +85,9 @@ def block_mu(eps0: float, count: int, log_extra: float, work: float) -> float | 
     above = curve[grid.below :]  # the other half follows by symmetry
     if above[-1] > extra:
         return None
-    middles = (np.arange(len(above) - 1) + 0.5) * grid.step
+    middles = (np.arange(len(above) - 1, dtype=np.float64) + 0.5) * grid.step
     limit = 0.5 * eps0 * math.sqrt(count)
-    low, high = 0.5, 4.0
+    low, high = 0.5, 1.5
     if not _is_above(high * limit, middles, grid.step, above, extra):
         return None
     for _ in range(36):

@@ -26,7 +26,7 @@ __all__ = ["ExactAccountant"]
 
 _BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
 _TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
-_BLOCKS = 1e-7  # share of delta by which blocks of selections may exceed a Gaussian
+_BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed a Gaussian
 _ROUNDING = 1.0 + 1e-9
 _LOG_TINY = -640.0
 
@@ -106,9 +106,33 @@ class _Composition:
         weight = (1.0 - _ramp(inside + h) / _ramp(inside)) / -math.expm1(-h)
         weight = np.clip(weight + 1e-14 * (1.0 + 1.0 / h), 0.0, 1.0)
         weight[t < -50.0] = 1.0
+        if h > 0.125 * mu:
+            weight = np.minimum(weight, self._mean_weight(epsilon, x, z, p))
         inner = np.sum(p * (weight * v[:-1] + (1.0 - weight) * v[1:]))
         total = float(inner) + float(up[-1]) * float(v[-1]) + float(down[0])
         return min(1.0, total * _ROUNDING)
+
+    def _mean_weight(
+        self,
+        epsilon: float,
+        x: npt.NDArray[np.float64],
+        z: npt.NDArray[np.float64],
+        p: npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.float64]:
+        """The same mean, in closed form plus its rounding, for steps that are not small."""
+        tilted = z + self.mu  # E[e^-Y; Y in I] is the chance of I under N(-mu^2/2, mu^2)
+        up, down = ndtr(tilted), ndtr(-tilted)
+        q = np.where(tilted[1:] > 0.0, down[1:] - down[:-1], up[:-1] - up[1:])
+        usable = (p > 1e-280) & (q > 1e-280)
+        q_over_p = np.divide(q, p, out=np.zeros_like(p), where=usable)
+        decay = np.exp(np.minimum(epsilon - x[1:], 700.0)) * q_over_p
+        # A difference of tails is about as exact as the larger one, if it is not much smaller;
+        # beyond 40 tails are 0 and such a cell counts only if it holds all the mass.
+        far = np.minimum(np.maximum(np.abs(z), np.abs(tilted)), 40.0)
+        error = 1e-15 * (64.0 + 8.0 * np.minimum(far[1:], far[:-1]) ** 2 + abs(epsilon))
+        error += 1e-15 * np.abs(x[1:])
+        weight = (1.0 - decay + error) / -math.expm1(-self.h)
+        return np.where(usable, np.clip(weight, 0.0, 1.0), 1.0)
 
 
 def _ramp(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -165,7 +189,7 @@ class ExactAccountant:
         slack = totals.slack(math.log(delta * _BETA))
         eta = slack.eta_to + slack.eta_from
         inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
-        if inner < 0.5 * delta:  # the slack is no longer one
+        if inner < 1e-250:  # the slack is no longer small
             return coarse
         return min(coarse, max(0.0, _solve(curve, inner, -eta) + eta))
 

@@ -84,6 +84,8 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     if math.isinf(mu):
         return 1.0
     a = float(log_ndtr(mu / 2.0 - epsilon / mu))
+    if a < -700.0:
+        return 1e-300
     b = epsilon + float(log_ndtr(-mu / 2.0 - epsilon / mu))
     # The difference of two nearly equal numbers: its error relative to itself, with room.
     gap = max(a - b, 1e-300)
