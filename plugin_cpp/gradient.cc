@@ -17,6 +17,7 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
   out->resize(n_rows);
   auto weights = info.weights_.ConstHostSpan();
   auto labels = info.labels.HostView();
+  RowQuantiser quantise{bound};
 
   constexpr std::size_t kBlock = 4096;
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;
@@ -40,7 +41,7 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
         g *= shrink;
         h *= shrink;
       }
-      auto [q_g, q_h] = bound.Quantise(g / bound.scale, h);
+      auto [q_g, q_h] = quantise(g / bound.scale, h);
       (*out)[i] = GradientPair{static_cast<float>(q_g), static_cast<float>(q_h)};
       sum += GradientSum{q_g, q_h};
     }

@@ -1,24 +1,12 @@
 #include "plugin_cpp/row_bound.h"
 
-#include <algorithm>  // for clamp, min
-#include <cmath>      // for sqrt, ceil, nearbyint, isfinite, isnan
+#include <algorithm>  // for min
+#include <cmath>      // for sqrt, ceil
 #include <cstdint>    // for int64_t
 
-#include "plugin_cpp/noise/samplers.h"  // for IntegerSqrt
-#include "xgboost/logging.h"            // for CHECK
+#include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
-namespace {
-/** @brief Nearest integer, clamped before the conversion: a cast out of range is undefined. */
-std::int64_t Round(double value, std::int64_t lower, std::int64_t upper) {
-  if (std::isnan(value)) {
-    return 0;
-  }
-  return static_cast<std::int64_t>(std::clamp(
-      std::nearbyint(value), static_cast<double>(lower), static_cast<double>(upper)));
-}
-}  // namespace
-
 std::int64_t RowBound::MaxHessian() const {
   if (mode == Mode::kRowWeight) {
     return Unit();
@@ -62,28 +50,13 @@ double RowBound::HessianStep() const {
   return gradient_bound / (std::sqrt(hessian_weight) * static_cast<double>(Unit()));
 }
 
-std::pair<std::int64_t, std::int64_t> RowBound::Quantise(double g, double h) const {
-  // A row that is not a number must not count differently from one that is.
-  if (!std::isfinite(g) || !std::isfinite(h)) {
-    return {0, 0};
-  }
-  auto unit = Unit();
-  double to_grid = static_cast<double>(unit) / gradient_bound;
-  double root = std::sqrt(hessian_weight);
-  double s = 1.0;
-  auto h_max = MaxHessian();
-  if (mode == Mode::kRowWeight) {
-    double norm = std::sqrt(g * g + hessian_weight * h * h);
-    s = norm > gradient_bound ? gradient_bound / norm : 1.0;
-  } else {
-    g = std::clamp(g, -gradient_bound, gradient_bound);
-    h = std::clamp(h, 0.0, hessian_bound);
-  }
-  auto q_g = Round(g * s * to_grid, -unit, unit);
-  auto q_h = Round(root * h * s * to_grid, 0, h_max);
-  if (mode == Mode::kRowWeight && q_g * q_g + q_h * q_h > unit * unit) {
-    q_h = static_cast<std::int64_t>(IntegerSqrt(unit * unit - q_g * q_g));
-  }
-  return {q_g, q_h};
-}
+RowQuantiser::RowQuantiser(RowBound const& bound)
+    : scale_row_{bound.mode == RowBound::Mode::kRowWeight},
+      c_{bound.gradient_bound},
+      r_{bound.hessian_weight},
+      root_{std::sqrt(bound.hessian_weight)},
+      h_bound_{bound.hessian_bound},
+      to_grid_{static_cast<double>(bound.Unit()) / bound.gradient_bound},
+      unit_{static_cast<double>(bound.Unit())},
+      h_max_{static_cast<double>(bound.MaxHessian())} {}
 }  // namespace xgboost::dp

@@ -10,8 +10,12 @@
  */
 #pragma once
 
-#include <cstdint>  // for int64_t, int32_t
-#include <utility>  // for pair
+#include <algorithm>  // for clamp
+#include <cmath>      // for isfinite, sqrt
+#include <cstdint>    // for int64_t, int32_t
+#include <utility>    // for pair
+
+#include "plugin_cpp/noise/samplers.h"  // for IntegerSqrt
 
 namespace xgboost::dp {
 struct RowBound {
@@ -40,8 +44,47 @@ struct RowBound {
   /** @brief Real value of one grid step of G and of H. */
   [[nodiscard]] double GradientStep() const;
   [[nodiscard]] double HessianStep() const;
+};
+
+/** @brief Applies a row bound to rows: the constants of the bound, computed once. */
+class RowQuantiser {
+ public:
+  explicit RowQuantiser(RowBound const& bound);
 
   /** @brief The integers of one row. NaN or infinite input becomes (0, 0). */
-  [[nodiscard]] std::pair<std::int64_t, std::int64_t> Quantise(double g, double h) const;
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> operator()(double g, double h) const {
+    // A row that is not a number must not count differently from one that is.
+    if (!std::isfinite(g) || !std::isfinite(h)) {
+      return {0, 0};
+    }
+    double s = 1.0;
+    if (scale_row_) {
+      double norm = std::sqrt(g * g + r_ * h * h);
+      s = norm > c_ ? c_ / norm : 1.0;
+    } else {
+      g = std::clamp(g, -c_, c_);
+      h = std::clamp(h, 0.0, h_bound_);
+    }
+    auto q_g = Round(g * s * to_grid_, -unit_, unit_);
+    auto q_h = Round(root_ * h * s * to_grid_, 0.0, h_max_);
+    auto unit2 = static_cast<std::int64_t>(unit_) * static_cast<std::int64_t>(unit_);
+    if (scale_row_ && q_g * q_g + q_h * q_h > unit2) {
+      q_h = static_cast<std::int64_t>(IntegerSqrt(unit2 - q_g * q_g));
+    }
+    return {q_g, q_h};
+  }
+
+ private:
+  /** @brief Nearest integer, ties to even, clamped first: a cast out of range is undefined. */
+  static std::int64_t Round(double value, double lower, double upper) {
+    constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
+    // The order makes NaN fall to the lower end.
+    value = value > lower ? value : lower;
+    value = value < upper ? value : upper;
+    return static_cast<std::int64_t>((value + kShift) - kShift);
+  }
+
+  bool scale_row_;
+  double c_, r_, root_, h_bound_, to_grid_, unit_, h_max_;
 };
 }  // namespace xgboost::dp

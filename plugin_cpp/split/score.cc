@@ -42,7 +42,7 @@ NewtonScore::NewtonScore(Plan const& plan)
 
 GainScore::GainScore(Plan const& plan)
     : to_grad_{1.0 / Unit(plan)},
-      to_count_{1.0 / static_cast<double>(plan.row_bound.Quantise(0.0, 1.0).second)},
+      to_count_{1.0 / static_cast<double>(RowQuantiser{plan.row_bound}(0.0, 1.0).second)},
       lambda_{plan.leaf.lambda},
       unit_{Unit(plan)} {}
 
