@@ -1,6 +1,8 @@
 /**
  * Distributed training: workers sum exact integers, rank 0 alone draws noise and decides, and all
  * follow its decisions. Without a cluster these are no-ops.
+ *
+ * Proof: docs/proofs/distributed.md
  */
 #pragma once
 

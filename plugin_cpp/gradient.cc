@@ -1,7 +1,7 @@
 #include "plugin_cpp/gradient.h"
 
 #include <algorithm>  // for clamp
-#include <cstdint>    // for int64_t
+#include <cstdint>    // for int64_t, uint8_t
 #include <vector>     // for vector
 
 #include "common/threading_utils.h"  // for ParallelFor
@@ -10,10 +10,12 @@
 namespace xgboost::dp {
 GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                               linalg::MatrixView<GradientPair const> gpair,
+                              std::vector<std::uint8_t> const& sample,
                               std::vector<GradientPair>* out) {
   auto n_rows = info.num_row_;
   CHECK_EQ(gpair.Shape(0), n_rows);
   CHECK_EQ(gpair.Shape(1), 1);
+  CHECK(sample.empty() || sample.size() == n_rows);
   out->resize(n_rows);
   auto weights = info.weights_.ConstHostSpan();
   auto labels = info.labels.HostView();
@@ -26,6 +28,10 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
     GradientSum sum;
     auto end = std::min(n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
     for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
+      if (!sample.empty() && !sample[i]) {
+        (*out)[i] = GradientPair{};
+        continue;
+      }
       double g = gpair(i, 0).GetGrad();
       double h = gpair(i, 0).GetHess();
       if (bound.clamp_target) {

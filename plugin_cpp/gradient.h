@@ -4,11 +4,12 @@
  * The integers are stored as 32-bit floats (|q| < 2^24) so that XGBoost's histograms sum them.
  * All sums are exact in double up to 2^53, hence independent of threads, pages and workers.
  *
+ * Proof: docs/proofs/integer-grid.md
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 
-#include <cstdint>  // for int64_t
+#include <cstdint>  // for int64_t, uint8_t
 #include <vector>   // for vector
 
 #include "plugin_cpp/row_bound.h"  // for RowBound
@@ -40,11 +41,13 @@ struct GradientSum {
  * @brief Quantise the gradients of one tree.
  *
  * @param gpair  Gradients of one class or target, one per row.
+ * @param sample Which rows take part; empty for all. The others count nothing.
  * @param out    Integers, as floats.
  *
  * @return The exact sum over the rows of this worker.
  */
 GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                               linalg::MatrixView<GradientPair const> gpair,
+                              std::vector<std::uint8_t> const& sample,
                               std::vector<GradientPair>* out);
 }  // namespace xgboost::dp

@@ -20,6 +20,7 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       cuts_{std::move(cuts)},
       pages_{std::move(pages)},
       candidates_{plan, cuts_},
+      interactions_{plan},
       selector_{ctx, plan, &candidates_, rng},
       ledger_{ledger} {
   hist_param_.UpdateAllowUnknown(Args{});
@@ -94,17 +95,18 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
   SumOverWorkers(ctx_, &sums);
 
   std::vector<Leaf> leaves;
-  std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}}};
+  std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}, {}}};
   this->BuildHistograms(gpair, *tree, {RegTree::kRoot}, {});
   for (std::int32_t depth = 0; depth < plan_.depth && !level.empty(); ++depth) {
-    if (!plan_.noise_free) {
+    if (!plan_.noise_free && !plan_.IsSampled()) {
       // Recorded before the choice is made. The nodes of a level are disjoint: one selection.
       ledger_->Record(ExponentialEvent("splits", plan_.eps_num));
     }
     std::vector<OpenNode> open;
     for (auto const& node : level) {
       auto hist = builder_.Histogram()[node.nidx];
-      open.push_back({node.nidx, node.total, {hist.data(), hist.size()}});
+      open.push_back({node.nidx, node.total, {hist.data(), hist.size()},
+                      interactions_.Allowed(node.features_above)});
     }
     auto splits = selector_.Select(open, oblivious);
 
@@ -117,9 +119,11 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
       }
       this->Expand(level[i].nidx, *splits[i], tree);
       expanded.push_back(level[i]);
+      auto above = level[i].features_above;
+      above.push_back(splits[i]->feature);
       Node left{tree->LeftChild(level[i].nidx),
-                candidates_.LeftSum(*splits[i], open[i].hist, level[i].total)};
-      Node right{tree->RightChild(level[i].nidx), level[i].total - left.total};
+                candidates_.LeftSum(*splits[i], open[i].hist, level[i].total), above};
+      Node right{tree->RightChild(level[i].nidx), level[i].total - left.total, above};
       // The lighter child is summed over its rows, its sibling is the difference.
       bool left_is_lighter = left.total.hess <= right.total.hess;
       to_build.push_back(left_is_lighter ? left.nidx : right.nidx);

@@ -1,8 +1,9 @@
 #include "plugin_cpp/ledger.h"
 
-#include <algorithm>  // for find_if
+#include <algorithm>  // for find_if, equal
 #include <string>     // for string
 #include <utility>    // for move
+#include <vector>     // for vector
 
 #include "plugin_cpp/plan.h"  // for Plan
 
@@ -28,12 +29,48 @@ LedgerEvent ExponentialEvent(std::string release, std::uint64_t eps_num) {
   return event;
 }
 
+LedgerEvent SampledEvent(std::uint64_t rate_num, std::vector<LedgerEvent> events) {
+  LedgerEvent event;
+  event.mechanism = "poisson";
+  event.rate_num = rate_num;
+  event.count = 1;
+  event.events = std::move(events);
+  return event;
+}
+
+bool LedgerEvent::SameMechanism(LedgerEvent const& that) const {
+  return mechanism == that.mechanism && release == that.release &&
+         sensitivity2 == that.sensitivity2 && sigma2 == that.sigma2 &&
+         coordinates == that.coordinates && eps_num == that.eps_num &&
+         rate_num == that.rate_num &&
+         std::equal(events.cbegin(), events.cend(), that.events.cbegin(), that.events.cend(),
+                    [](auto const& a, auto const& b) {
+                      return a.count == b.count && a.SameMechanism(b);
+                    });
+}
+
+namespace {
+Json ToJson(std::vector<LedgerEvent> const& events) {
+  Array out;
+  for (auto const& e : events) {
+    out.GetArray().push_back(ToJson(e));
+  }
+  return Json{std::move(out)};
+}
+}  // namespace
+
 Json ToJson(LedgerEvent const& event) {
   auto integer = [](std::uint64_t v) { return Integer{static_cast<Integer::Int>(v)}; };
   Json out{Object{}};
   out["mechanism"] = String{event.mechanism};
-  out["release"] = String{event.release};
   out["count"] = integer(event.count);
+  if (event.mechanism == "poisson") {
+    out["rate_num"] = integer(event.rate_num);
+    out["rate_bits"] = Integer{Plan::kSampleBits};
+    out["events"] = ToJson(event.events);
+    return out;
+  }
+  out["release"] = String{event.release};
   if (event.mechanism == "gaussian") {
     out["sensitivity2"] = integer(event.sensitivity2);
     out["sigma2"] = integer(event.sigma2);
@@ -55,12 +92,5 @@ void Ledger::Record(LedgerEvent const& event) {
   }
 }
 
-Json Ledger::SaveEvents() const {
-  Array out;
-  auto& list = out.GetArray();
-  for (auto const& e : events_) {
-    list.push_back(ToJson(e));
-  }
-  return Json{std::move(out)};
-}
+Json Ledger::SaveEvents() const { return ToJson(events_); }
 }  // namespace xgboost::dp

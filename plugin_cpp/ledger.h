@@ -15,24 +15,24 @@
 namespace xgboost::dp {
 /** @brief Releases of one mechanism with the same parameters, in the order of release. */
 struct LedgerEvent {
-  std::string mechanism;  // "gaussian" or "exponential"
+  std::string mechanism;  // "gaussian", "exponential" or "poisson"
   std::string release;    // "intercept", "candidates", "splits" or "leaves"
   std::uint64_t sensitivity2{0};
   std::uint64_t sigma2{0};
   std::uint64_t coordinates{0};  // numbers of one release that one row can touch
   std::uint64_t eps_num{0};
+  std::uint64_t rate_num{0};
   std::uint64_t count{0};
+  std::vector<LedgerEvent> events;  // "poisson": the releases from each sample
 
-  [[nodiscard]] bool SameMechanism(LedgerEvent const& that) const {
-    return mechanism == that.mechanism && release == that.release &&
-           sensitivity2 == that.sensitivity2 && sigma2 == that.sigma2 &&
-           coordinates == that.coordinates && eps_num == that.eps_num;
-  }
+  [[nodiscard]] bool SameMechanism(LedgerEvent const& that) const;
 };
 
 LedgerEvent GaussianEvent(std::string release, std::uint64_t sensitivity2, std::uint64_t sigma2,
                           std::uint64_t coordinates);
 LedgerEvent ExponentialEvent(std::string release, std::uint64_t eps_num);
+/** @brief Releases that read only a Poisson sample of the rows, drawn with rate_num / 2^32. */
+LedgerEvent SampledEvent(std::uint64_t rate_num, std::vector<LedgerEvent> events);
 
 [[nodiscard]] Json ToJson(LedgerEvent const& event);
 
@@ -44,7 +44,6 @@ LedgerEvent ExponentialEvent(std::string release, std::uint64_t eps_num);
 class Ledger {
  public:
   void Record(LedgerEvent const& event);
-  void Clear() { events_.clear(); }
   [[nodiscard]] Json SaveEvents() const;
 
  private:

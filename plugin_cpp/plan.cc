@@ -6,6 +6,7 @@
 #include <functional>  // for greater_equal
 #include <limits>      // for numeric_limits
 #include <string>      // for string, to_string
+#include <vector>      // for vector
 
 #include "plugin_cpp/json_reader.h"  // for JsonReader, ReadSigma2
 #include "plugin_cpp/split/score.h"  // for ScoreRange
@@ -37,6 +38,12 @@ RowBound ReadRowBound(JsonReader const& in, std::int32_t grid_bits, bool regress
   return bound;
 }
 
+std::vector<Json> const& List(JsonReader const& in, std::string const& key) {
+  auto const& json = in.At(key);
+  CHECK(IsA<Array>(json)) << "dp_plan: `" << key << "` is not a list." << JsonReader::kMend;
+  return get<Array const>(json);
+}
+
 FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
   JsonReader in{json, "features[" + std::to_string(idx) + "]."};
   FeaturePlan out;
@@ -47,9 +54,7 @@ FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
   if (out.kind == FeaturePlan::Kind::kCategorical) {
     out.n_categories = in.Int("size", 1, 1 << 16);
   } else if (out.kind == FeaturePlan::Kind::kCuts) {
-    auto const& cuts = in.At("cuts");
-    CHECK(IsA<Array>(cuts)) << "dp_plan: `cuts` is not a list." << JsonReader::kMend;
-    for (auto const& v : get<Array const>(cuts)) {
+    for (auto const& v : List(in, "cuts")) {
       out.cuts.push_back(IsA<Integer>(v) ? static_cast<float>(get<Integer const>(v))
                                          : get<Number const>(v));
       CHECK(std::isfinite(out.cuts.back())) << "dp_plan: a cut is not finite." << JsonReader::kMend;
@@ -59,6 +64,35 @@ FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
         << "dp_plan: cuts must increase strictly." << JsonReader::kMend;
   }
   return out;
+}
+
+std::int64_t ListedInt(Json const& json, std::string const& key, std::int64_t lower,
+                       std::int64_t upper) {
+  CHECK(IsA<Integer>(json) && get<Integer const>(json) >= lower &&
+        get<Integer const>(json) <= upper)
+      << "dp_plan: an entry of `" << key << "` is not an integer in [" << lower << ", " << upper
+      << "]." << JsonReader::kMend;
+  return get<Integer const>(json);
+}
+
+void ReadConstraints(JsonReader const& in, Plan* plan) {
+  for (auto const& json : List(in, "monotone")) {
+    plan->monotone.push_back(static_cast<std::int32_t>(ListedInt(json, "monotone", -1, 1)));
+  }
+  CHECK_EQ(plan->monotone.size(), plan->features.size())
+      << "dp_plan: `monotone` needs one entry for each feature." << JsonReader::kMend;
+  for (std::size_t f = 0; f < plan->features.size(); ++f) {
+    CHECK(plan->monotone[f] == 0 || plan->features[f].kind != FeaturePlan::Kind::kCategorical)
+        << "dp_plan: categories have no order to be monotone in." << JsonReader::kMend;
+  }
+  for (auto const& set : List(in, "interactions")) {
+    CHECK(IsA<Array>(set)) << "dp_plan: an interaction is not a list." << JsonReader::kMend;
+    plan->interactions.emplace_back();
+    for (auto const& json : get<Array const>(set)) {
+      plan->interactions.back().push_back(static_cast<bst_feature_t>(
+          ListedInt(json, "interactions", 0, plan->n_features - 1)));
+    }
+  }
 }
 }  // namespace
 
@@ -93,6 +127,8 @@ Plan ParsePlan(std::string const& text) {
   plan.tau = in.Real("tau", 0.0, 1e6);
   plan.no_split = in.Bool("no_split");
   plan.gamma = in.Real("gamma", -1e12, 1e12);
+  plan.sampling_num = in.Int("sampling_num", 1, Plan::kSampleAll);
+  plan.base_margin = in.Bool("base_margin");
 
   auto regression = plan.objective == "reg:squarederror";
   auto multiclass = plan.objective == "multi:softprob" || plan.objective == "multi:softmax";
@@ -120,19 +156,19 @@ Plan ParsePlan(std::string const& text) {
   plan.leaf.sigma2 = ReadSigma2(leaf, plan.noise_free);
   plan.leaf.eta = leaf.Real("eta", 0.0, 1e6);
   plan.leaf.lambda = leaf.Real("lambda", 0.0, 1e12);
+  plan.leaf.alpha = leaf.Real("alpha", 0.0, 1e12);
   plan.leaf.max_delta_step = leaf.Real("max_delta_step", 0.0, 1e12);
   plan.leaf.min_child_weight = leaf.Real("min_child_weight", 0.0, 1e12);
   plan.leaf.shrinkage = leaf.Bool("shrinkage");
   plan.leaf.prior_max = leaf.Real("prior_max", 1e-9, 1e12);
 
-  auto const& features = in.At("features");
-  CHECK(IsA<Array>(features)) << "dp_plan: `features` is not a list." << JsonReader::kMend;
-  auto const& list = get<Array const>(features);
+  auto const& list = List(in, "features");
   CHECK_EQ(list.size(), static_cast<std::size_t>(plan.n_features))
       << "dp_plan: one entry per feature expected." << JsonReader::kMend;
   for (std::size_t i = 0; i < list.size(); ++i) {
     plan.features.push_back(ReadFeature(list[i], i));
   }
+  ReadConstraints(in, &plan);
 
   if (plan.NumPrivateFeatures() > 0) {
     JsonReader candidates{in.At("candidates"), "candidates."};

@@ -12,6 +12,7 @@
 #include <vector>   // for vector
 
 #include "plugin_cpp/row_bound.h"  // for RowBound
+#include "xgboost/base.h"          // for bst_feature_t
 
 namespace xgboost::dp {
 /** @brief Which tree shape a round grows. */
@@ -37,6 +38,7 @@ struct LeafPlan {
   std::uint64_t sigma2{0};      // variance of the noise on grid integers, for G and for H
   double eta{0};
   double lambda{0};
+  double alpha{0};
   double max_delta_step{0};     // 0: no clip
   double min_child_weight{0};   // floor of the noisy Hessian
   bool shrinkage{false};
@@ -59,12 +61,20 @@ struct Plan {
   bool no_split{false};
   double gamma{0};              // public bonus of "no split", in utility units where C = 1
   std::uint64_t eps_num{0};     // eps0 of one selection is eps_num / 2^kEpsBits
+  std::int64_t sampling_num{0};  // a round reads each row with probability sampling_num / 2^32
+  bool base_margin{false};      // whether rows bring their own margins
   RowBound row_bound;
   CandidatePlan candidates;
   LeafPlan leaf;
   std::vector<FeaturePlan> features;
+  std::vector<std::int32_t> monotone;  // -1, 0 or 1 for each feature
+  std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all
 
   static constexpr std::int32_t kEpsBits = 40;
+  static constexpr std::int32_t kSampleBits = 32;
+  static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;
+
+  [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
 
   [[nodiscard]] std::int32_t NumPrivateFeatures() const;
   [[nodiscard]] bool IsOblivious(std::int32_t round) const {

@@ -6,6 +6,8 @@
  * is enforced on these integers, after all floating-point arithmetic, so it holds exactly for
  * any objective, weight, label and platform.
  *
+ * Proof: docs/proofs/integer-grid.md
+ * Proof: docs/proofs/neighbours.md
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once

@@ -3,8 +3,9 @@
  * candidates once, then per tree bounded integer gradients, private splits level by level, noisy
  * leaves.
  */
-#include <algorithm>  // for find, find_if, all_of
-#include <cstdint>    // for int32_t, int64_t
+#include <algorithm>  // for find, find_if, all_of, max
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int32_t, int64_t, uint8_t, uint64_t
 #include <cstdlib>    // for strtod
 #include <memory>     // for unique_ptr, make_unique, shared_ptr
 #include <string>     // for string, to_string
@@ -14,13 +15,15 @@
 #include "collective/communicator-inl.h"       // for GetRank
 #include "common/timer.h"                      // for Monitor
 #include "plugin_cpp/candidates/bins.h"        // for MakeCuts, BinRows, BinnedPages
+#include "plugin_cpp/distributed.h"            // for SumOverWorkers
 #include "plugin_cpp/gradient.h"               // for QuantiseGradients, GradientSum
 #include "plugin_cpp/grower.h"                 // for TreeGrower
 #include "plugin_cpp/guard.h"                  // for kPlanKey, PrivateUpdater, Attributes
 #include "plugin_cpp/leaf/newton.h"            // for ReleaseLeafSums, FinishTree, ShrinkagePrior
 #include "plugin_cpp/ledger.h"                 // for Ledger
-#include "plugin_cpp/random_source.h"          // for MakeRandomSource
 #include "plugin_cpp/plan.h"                   // for Plan, ParsePlan
+#include "plugin_cpp/random_source.h"          // for MakeRandomSource
+#include "plugin_cpp/sampling.h"               // for DrawSample
 #include "tree/hist/evaluate_splits.h"         // for UpdatePredictionCacheImpl
 #include "tree/param.h"                        // for TrainParam
 #include "xgboost/gradient.h"                  // for GradientContainer
@@ -35,21 +38,20 @@ DMLC_REGISTRY_FILE_TAG(updater_dp);
 namespace {
 /** @brief Settings of stock XGBoost that would be ignored here, or would need a proof. */
 void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const& plan) {
-  CHECK_EQ(param.subsample, 1.0f) << "`subsample` is not available with `dp_hist`.";
+  CHECK_EQ(param.subsample, 1.0f) << "XGBoost's own `subsample` is not secret: the plan's is.";
   CHECK_EQ(param.colsample_bytree, 1.0f) << "`colsample_bytree` is not available with `dp_hist`.";
   CHECK_EQ(param.colsample_bylevel, 1.0f) << "`colsample_bylevel` is not available with `dp_hist`.";
   CHECK_EQ(param.colsample_bynode, 1.0f) << "`colsample_bynode` is not available with `dp_hist`.";
   CHECK_EQ(param.grow_policy, tree::TrainParam::kDepthWise)
       << "`grow_policy=lossguide` orders nodes by exact gains and is not private.";
   CHECK_EQ(param.max_leaves, 0) << "`max_leaves` is not available with `dp_hist`.";
-  CHECK_EQ(param.reg_alpha, 0.0f) << "`alpha` is not available with `dp_hist`.";
-  CHECK(param.monotone_constraints.empty()) << "Monotone constraints are not available with "
-                                            << "`dp_hist`.";
-  CHECK(param.interaction_constraints.empty()) << "Interaction constraints are not available with "
-                                               << "`dp_hist`.";
+  CHECK(param.reg_alpha == 0.0f && param.monotone_constraints.empty() &&
+        param.interaction_constraints.empty())
+      << "`alpha` and constraints travel in the plan.";
   auto const& info = p_fmat->Info();
   CHECK(!info.IsColumnSplit()) << "`dp_hist` trains on data split by rows only.";
-  CHECK(info.base_margin_.Empty()) << "`base_margin` is not available with `dp_hist`.";
+  CHECK_EQ(!info.base_margin_.Empty(), plan.base_margin)
+      << "The plan and the DMatrix disagree on whether there is a `base_margin`.";
   CHECK(info.group_ptr_.empty()) << "Query groups are not available with `dp_hist`: they couple rows.";
   CHECK(p_fmat->PageExists<SparsePage>())
       << "`dp_hist` needs a plain DMatrix: a QuantileDMatrix was built from data quantiles.";
@@ -66,6 +68,20 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
   CHECK(plan.score != Score::kGain ||
         std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
       << "The published gain has a bounded range for unit weights only.";
+}
+
+/**
+ * @brief Sums of integers are exact in double up to 2^53 only; a rounded one has no sensitivity.
+ *
+ * The limit is public and part of what a valid data set is: 2^35 rows on the finest grid of the
+ * row-weight clip.
+ */
+void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;
+  std::vector<std::int64_t> total{static_cast<std::int64_t>(n_rows)};
+  SumOverWorkers(ctx, &total);
+  CHECK_LE(total.front(), kExact / std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian()))
+      << "Private training takes at most 2^53 / 2^grid_bits rows: exact sums of more would overflow.";
 }
 
 std::string const* Find(Args const& args, std::string const& key) {
@@ -181,6 +197,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     training.busy = true;
 
     if (!training.grower) {
+      CheckSums(ctx_, plan, p_fmat->Info().num_row_);
       monitor_.Start("Candidates");
       auto cuts = MakeCuts(ctx_, plan, p_fmat, training.rng.get(), &training.ledger);
       auto pages = BinRows(ctx_, cuts, p_fmat, param->sparse_threshold);
@@ -193,17 +210,13 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     auto group = training.trees % plan.n_groups;
     auto round = static_cast<std::int32_t>(training.trees / plan.n_groups);
     ++training.trees;
-    if (group == 0 && training.rng) {
-      // Recorded before anything is drawn, for the whole round: a training that breaks off has
-      // spent at most this.
-      training.ledger.Record(GaussianEvent("leaves",
-                                           plan.row_bound.RoundSensitivity2(plan.n_groups),
-                                           plan.leaf.sigma2, 2 * plan.n_groups));
+    if (group == 0) {
+      this->StartRound(p_fmat->Info().num_row_);
     }
 
     monitor_.Start("Gradients");
     auto total = QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(),
-                                   in_gpair->Grad()->HostView(), &training.gpair);
+                                   in_gpair->Grad()->HostView(), training.sample, &training.gpair);
     monitor_.Stop("Gradients");
 
     monitor_.Start("Grow");
@@ -261,7 +274,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
   /** @brief State of a training in progress; gone when the booster is copied, saved or finished. */
   struct Training {
     Plan plan;
-    std::unique_ptr<RandomSource> rng;  // null for the noise-free algorithm
+    std::unique_ptr<RandomSource> rng;    // null for the noise-free algorithm
+    std::unique_ptr<RandomSource> coins;  // null without subsampling
+    std::vector<std::uint8_t> sample;     // rows of this round, empty for all
     Ledger ledger;
     std::int64_t trees{0};
     bool busy{false};
@@ -288,13 +303,41 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     auto training = std::make_unique<Training>();
     training->plan = ParsePlan(plan_text);
     training->priors.resize(training->plan.n_groups);
+    auto const& key = training->plan.test_key;
     if (!training->plan.noise_free) {
-      training->rng = MakeRandomSource(training->plan.test_key, kTrainingStream);
+      training->rng = MakeRandomSource(key, kTrainingStream);
+    }
+    if (training->plan.IsSampled()) {
+      // Every worker draws for its own rows.
+      training->coins = MakeRandomSource(key, kSamplingStream + collective::GetRank());
     }
     training_ = std::move(training);
     plan_text_ = plan_text;
     sealed_ledger_.clear();
     return true;
+  }
+
+  /**
+   * @brief Record what the round will release, then draw its sample.
+   *
+   * Recorded before anything is drawn, for all trees of the round: a training that breaks off has
+   * spent at most this.
+   */
+  void StartRound(std::size_t n_rows) {
+    auto& training = *training_;
+    auto const& plan = training.plan;
+    auto leaves = GaussianEvent("leaves", plan.row_bound.RoundSensitivity2(plan.n_groups),
+                                plan.leaf.sigma2, 2 * plan.n_groups);
+    if (training.rng && !plan.IsSampled()) {
+      training.ledger.Record(leaves);
+    } else if (training.rng) {
+      auto splits = ExponentialEvent("splits", plan.eps_num);
+      splits.count = static_cast<std::uint64_t>(plan.depth) * plan.n_groups;
+      training.ledger.Record(SampledEvent(plan.sampling_num, {splits, leaves}));
+    }
+    if (plan.IsSampled()) {
+      DrawSample(training.coins.get(), plan.sampling_num, n_rows, &training.sample);
+    }
   }
 
   [[nodiscard]] std::string LedgerText() const {

@@ -61,15 +61,21 @@ PARAMETERS = [
     ({"booster": "dart"}, PrivacyRefusal, "booster"),
     ({"updater": "grow_quantile_histmaker"}, PrivacyRefusal, "updater"),
     ({"process_type": "update"}, PrivacyRefusal, "process_type"),
-    ({"subsample": 0.5}, PrivacyRefusal, "subsample"),
+    ({"subsample": 0}, PrivacyParameterError, "subsample"),
+    ({"subsample": 1.5}, PrivacyParameterError, "subsample"),
+    ({"dp_accountant": "hope"}, PrivacyParameterError, "dp_accountant"),
     ({"sampling_method": "gradient_based"}, PrivacyRefusal, "sampling_method"),
     ({"colsample_bynode": 0.5}, PrivacyRefusal, "colsample_bynode"),
     ({"num_parallel_tree": 4}, PrivacyRefusal, "num_parallel_tree"),
     ({"grow_policy": "lossguide"}, PrivacyRefusal, "grow_policy"),
     ({"max_leaves": 8}, PrivacyRefusal, "max_leaves"),
-    ({"monotone_constraints": "(1,0,0,0)"}, PrivacyRefusal, "monotone_constraints"),
-    ({"interaction_constraints": [[0, 1]]}, PrivacyRefusal, "interaction_constraints"),
-    ({"alpha": 1.0}, PrivacyRefusal, "alpha"),
+    ({"monotone_constraints": "(1,0,0,0,1)"}, PrivacyParameterError, "monotone_constraints"),
+    ({"monotone_constraints": "1;0"}, PrivacyParameterError, "monotone_constraints"),
+    ({"monotone_constraints": [2]}, PrivacyParameterError, "monotone_constraints"),
+    ({"monotone_constraints": {"income": 1}}, PrivacyParameterError, "monotone_constraints"),
+    ({"interaction_constraints": [[0, 4]]}, PrivacyParameterError, "interaction_constraints"),
+    ({"interaction_constraints": [0, 1]}, PrivacyParameterError, "interaction_constraints"),
+    ({"alpha": -1.0}, PrivacyParameterError, "alpha"),
     ({"gamma": 1.0}, PrivacyRefusal, "dp_no_split"),
     ({"device": "cuda"}, PrivacyRefusal, "device"),
     ({"multi_strategy": "multi_output_tree"}, PrivacyRefusal, "multi_strategy"),
@@ -149,8 +155,8 @@ def test_matrix(params):
     X, y = arrays()
     with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
         xgb.train(params(), xgb.QuantileDMatrix(X, y), 2)
-    with pytest.raises(PrivacyRefusal, match="base_margin"):
-        xgb.train(params(), xgb.DMatrix(X, y, base_margin=np.zeros(len(y))), 2)
+    with pytest.raises(RowDomainError, match="base_margin"):
+        xgb.train(params(), xgb.DMatrix(X, y, base_margin=np.where(y == 1, np.nan, 0)), 2)
     with pytest.raises(PrivacyParameterError, match="label"):
         xgb.train(params(), xgb.DMatrix(X), 2)
     with pytest.raises(PrivacyParameterError, match="label"):

@@ -258,6 +258,7 @@ SPECS = [
 
 
 def changes(
+    plan: dict[str, Any],
     features: list[Any],
     pairs: npt.NDArray[np.int64],
     nodes: npt.NDArray[np.int64],
@@ -269,7 +270,10 @@ def changes(
         inside = np.flatnonzero(nodes == node)
         before = inside[inside < len(pairs) - 1]
         u = [
-            np.append(utilities(features, pairs, at, score), score.phi(pairs[at].sum(axis=0)))
+            np.append(
+                utilities(plan, features, list(range(len(features))), pairs, at, score),
+                score.phi(pairs[at].sum(axis=0)),
+            )
             for at in (inside, before)
         ]
         out.append(u[0] - u[1])
@@ -311,11 +315,14 @@ def test_score_range(objective: str, score: str, data: st.DataObject) -> None:
         plan["row_bound"] |= {"hessian_bound": "1.0", "max_weight": "1.0"}
     limit = range_of(plan)
     features = bin_features({"features": SPECS[: len(kinds)]}, drawn.X, FREE)
+    plan["monotone"] = [
+        0 if kind == "categorical" else data.draw(st.sampled_from((-1, 0, 1))) for kind in kinds
+    ]
     phi = Score(score, Bound.of(plan), float(plan["tau"]), float(plan["leaf"]["lambda"]))
     for pairs in pairs_of(plan, drawn):
         if score == "gain":
             pairs[:, 2] = pairs[:, 1] > 0  # the C++ counts rows by their Hessians
-        moved = changes(features, pairs, drawn.nodes, phi)
+        moved = changes(plan, features, pairs, drawn.nodes, phi)
         for node, change in enumerate(moved):  # one selection per node
             if node == drawn.nodes[-1]:
                 assert int(change.max()) - int(change.min()) <= limit

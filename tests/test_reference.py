@@ -54,6 +54,10 @@ def make_plan(objective: str, noise_free: bool, features: list[Plan], **changes:
         "tau": "0.5",
         "no_split": False,
         "gamma": "0.0",
+        "sampling_num": 1 << 32,
+        "base_margin": False,
+        "monotone": [0] * len(features),
+        "interactions": [],
         "grid_bits": 18,
         "row_bound": {
             "mode": "row_weight",
@@ -70,6 +74,7 @@ def make_plan(objective: str, noise_free: bool, features: list[Plan], **changes:
             "sigma2": 0 if noise_free else 1 << 38,
             "eta": "0.5",
             "lambda": "1.0",
+            "alpha": "0.0",
             "max_delta_step": "2.0",
             "min_child_weight": "0.0",
             "shrinkage": True,
@@ -169,14 +174,21 @@ def check(
     y: npt.NDArray[Any],
     weight: npt.NDArray[Any] | None = None,
     dense: npt.NDArray[Any] | None = None,
+    base_margin: npt.NDArray[Any] | None = None,
 ) -> Model:
     """Train both, compare trees and margins. `dense`: what the oracle sees if `X` is sparse."""
     base: Any = {LOGISTIC: 0.4, SQUARED: 0.5, SOFTMAX: [-1.0, -0.5, 0.25]}[plan["objective"]]
     d = xgb.DMatrix(
-        X, y, weight=weight, feature_types=types(plan["features"]), enable_categorical=True
+        X,
+        y,
+        weight=weight,
+        base_margin=base_margin,
+        feature_types=types(plan["features"]),
+        enable_categorical=True,
     )
     booster = train_with_plan(plan, d, plan["rounds"], base, nthread=1)
-    model = train(plan, X if dense is None else dense, y, weight, base)
+    seen = X if dense is None else dense
+    model = train(plan, seen, y, weight, base, base_margin=base_margin)
     assert_same_trees(trees_of(booster), model.trees, exact=plan["objective"] == SQUARED)
     margin = booster.predict(d, output_margin=True).reshape(model.margin.shape)
     np.testing.assert_allclose(margin, model.margin, rtol=1e-4, atol=1e-5)
@@ -248,6 +260,16 @@ CASES = {
     "no_split_gamma": Case({"no_split": True, "gamma": "7.6"}),
     "never_split": Case({"no_split": True, "gamma": "1e12"}, noise=(True,)),
     "one_row": Case({}, n=1),
+    "alpha": Case({"leaf": {"alpha": "4.0"}}, objectives=OBJECTIVES),
+    "monotone": Case({"monotone": [1, -1, 1, 0], "depth": 4}, objectives=OBJECTIVES),
+    "monotone_newton": Case({"monotone": [-1, -1, 1, 0], "score": "newton"}),
+    "monotone_gain": Case(
+        {"monotone": [-1, 1, 1, 0], "score": "gain", "row_bound": {"mode": "gradient"}},
+        objectives=(SQUARED,),
+    ),
+    "interactions": Case({"interactions": [[0, 1], [1, 3]], "depth": 4}, objectives=OBJECTIVES),
+    "interactions_per_node": Case({"interactions": [[2, 3], []], "shape": "per_node"}),
+    "subsample": Case({"sampling_num": 1 << 31}, objectives=OBJECTIVES, noise=(False,), n=151),
     "no_cut": Case({}, features=[{"kind": "cuts", "cuts": []}] * 4),
 }
 
@@ -268,6 +290,14 @@ def test_cases(name: str, objective: str, noise_free: bool) -> None:
     if case.weighted:
         weight = np.random.default_rng(6).choice([0.0, 0.25, 1.0, 1.7], case.n).astype(np.float32)
     check(make_plan(objective, noise_free, case.features, **case.changes), X, y, weight)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_base_margin(objective: str) -> None:
+    X, y = make_data(objective, 150)
+    classes = CLASSES if objective == SOFTMAX else 1
+    margin = np.random.default_rng(8).normal(size=(150, classes)).astype(np.float32)
+    check(make_plan(objective, False, MIXED, base_margin=True), X, y, base_margin=margin)
 
 
 @pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])

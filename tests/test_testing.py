@@ -92,6 +92,10 @@ def _plan(private=False):
         "no_split": False,
         "gamma": "0",
         "grid_bits": 18,
+        "sampling_num": 1 << 32,
+        "base_margin": False,
+        "monotone": [0] * 4,
+        "interactions": [],
         "row_bound": {
             "mode": "row_weight",
             "gradient_bound": "0.5",
@@ -107,6 +111,7 @@ def _plan(private=False):
             "sigma2": 0,
             "eta": "0.5",
             "lambda": "1",
+            "alpha": "0",
             "max_delta_step": "2",
             "min_child_weight": "0",
             "shrinkage": False,

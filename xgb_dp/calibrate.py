@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from . import sensitivity
-from .accounting import Event, ExactAccountant, ExponentialEvent, GaussianEvent
+from .accounting import (
+    ACCOUNTANTS,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    SampledEvent,
+    make_accountant,
+)
 from .accounting.gaussian import gaussian_mu
 from .errors import BudgetError
 from .sensitivity import RowBound
@@ -31,6 +38,7 @@ DEFAULT_SHARES: Mapping[str, float] = {
 }
 
 _EPS_BITS = 40
+_SAMPLE_BITS = 32
 _MAX_EPS_NUM = 2**47 - 1
 _MIN_SIGMA2 = 2**20  # below, the discreteness slack would start to show
 _MAX_SIGMA2 = 2**56
@@ -55,6 +63,7 @@ class MechanismSpec:
         shares: Fractions of mu^2 for "candidates", "base_score", "splits" and "leaves", >= 0. What
             releases nothing gives its share to the others in proportion.
         grid_bits: Grid of the gradients, 4 to 20; reduced where the noise would not fit.
+        sampling_num: A round reads each row with probability sampling_num / 2**32; 2**32 for all.
     """
 
     rounds: int
@@ -67,6 +76,7 @@ class MechanismSpec:
     n_public: bool = False
     shares: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_SHARES))
     grid_bits: int = 18
+    sampling_num: int = 1 << _SAMPLE_BITS
 
     @classmethod
     def from_settings(cls, s: Settings) -> MechanismSpec:
@@ -85,6 +95,7 @@ class MechanismSpec:
             intercept=s.kind if s.intercept == "released" else None,
             n_public=s.n_public is not None,
             shares=s.shares,
+            sampling_num=s.sampling_num,
         )
 
     @property
@@ -149,19 +160,24 @@ class NoisePlan:
     events: tuple[Event, ...]
 
 
-def calibrate(spec: MechanismSpec, epsilon: float, delta: float) -> NoisePlan:
+def calibrate(
+    spec: MechanismSpec, epsilon: float, delta: float, accountant: str = "exact"
+) -> NoisePlan:
     """Smallest noise whose certified epsilon at `delta` is at most `epsilon`.
 
     Args:
         spec: What is released.
         epsilon: Target in nats, > 0; infinite for a plan without noise.
         delta: In (0, 1).
+        accountant: Name of the accountant that certifies it, see
+            :data:`xgb_dp.accounting.ACCOUNTANTS`.
 
     Returns:
         NoisePlan: Its certified epsilon is within [0.99, 1] of the target, as a rule above 0.998.
 
     Raises:
-        BudgetError: No noise on the supported grids meets the target, or shares do not fit.
+        BudgetError: No noise on the supported grids meets the target, shares do not fit, or the
+            accountant has no bound for these mechanisms.
         ValueError: ``epsilon`` or ``delta`` is out of range.
     """
     if not epsilon > 0.0:
@@ -178,11 +194,31 @@ def calibrate(spec: MechanismSpec, epsilon: float, delta: float) -> NoisePlan:
     parts = spec.parts()
     if not parts:
         return NoisePlan(0.0, delta, 0, spec.grid_bits, 0, 0, 0, 0, 0, ())
-    return _search(spec, parts, epsilon, delta)
+    _check_accountant(spec, parts, accountant)
+    return _search(spec, parts, epsilon, delta, accountant)
+
+
+def _check_accountant(spec: MechanismSpec, parts: Mapping[str, float], accountant: str) -> None:
+    """Refuse an accountant that would answer infinity whatever the noise."""
+    if accountant not in ACCOUNTANTS:
+        raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}.")
+    if accountant == "pure" and set(parts) != {"splits"}:
+        raise BudgetError(
+            "`dp_accountant`='pure' has no bound for Gaussian noise, which this training draws. "
+            "Use 'exact'."
+        )
+    if accountant not in ("exact", "pure") and spec.sampling_num < 1 << _SAMPLE_BITS:
+        raise BudgetError(
+            f"`dp_accountant`={accountant!r} has no bound for `subsample` below 1. Use 'exact'."
+        )
 
 
 def _search(
-    spec: MechanismSpec, parts: Mapping[str, float], epsilon: float, delta: float
+    spec: MechanismSpec,
+    parts: Mapping[str, float],
+    epsilon: float,
+    delta: float,
+    accountant: str,
 ) -> NoisePlan:
     """Root search for the total mu; its certified epsilon grows with it.
 
@@ -196,7 +232,7 @@ def _search(
     aim = math.log(_AIM)
     for attempt in range(60):
         try:
-            plan = _plan(spec, parts, math.exp(2.0 * guess), delta)
+            plan = _plan(spec, parts, math.exp(2.0 * guess), delta, accountant)
         except BudgetError as error:
             refusal, low = error, (guess, None)
         else:
@@ -244,9 +280,14 @@ def _next_guess(
     return low[0] + 0.5 * width
 
 
-def _plan(spec: MechanismSpec, parts: Mapping[str, float], mu2: float, delta: float) -> NoisePlan:
+def _plan(
+    spec: MechanismSpec, parts: Mapping[str, float], mu2: float, delta: float, accountant: str
+) -> NoisePlan:
     """The integers for a total of mu^2, rounded to more noise, and what they cost."""
     events: list[Event] = []
+    rounds: list[ExponentialEvent | GaussianEvent] = []
+    # A round that reads a part q of the rows moves about q times as far as one that reads all.
+    amplified = (spec.sampling_num / 2**_SAMPLE_BITS) ** 2
     intercept_shift = intercept_sigma2 = candidates_shift = candidates_sigma2 = 0
     eps_num, grid_bits, leaf_sigma2 = 1, spec.grid_bits, 0  # no selection: any range will do
     if spec.intercept is not None:
@@ -271,21 +312,24 @@ def _plan(spec: MechanismSpec, parts: Mapping[str, float], mu2: float, delta: fl
             )
         )
     if spec.selections > 0:
-        eps0 = math.sqrt(4.0 * parts["splits"] * mu2 / spec.selections)
+        eps0 = math.sqrt(4.0 * parts["splits"] * mu2 / amplified / spec.selections)
         eps_num = min(max(1, math.floor(eps0 * 2**_EPS_BITS)), _MAX_EPS_NUM)
-        events.append(ExponentialEvent("splits", eps_num, _EPS_BITS, spec.selections))
-    if spec.rounds > 0:
-        grid_bits, sens2, leaf_sigma2 = _leaf_grid(spec, spec.rounds / (parts["leaves"] * mu2))
-        events.append(
-            GaussianEvent(
-                "leaves",
-                sens2,
-                leaf_sigma2,
-                sensitivity.leaf_coordinates(spec.n_class),
-                spec.rounds,
-            )
+        rounds.append(
+            ExponentialEvent("splits", eps_num, _EPS_BITS, spec.selections // spec.rounds)
         )
-    certified = ExactAccountant(events).get_epsilon(delta)
+    if spec.rounds > 0:
+        grid_bits, sens2, leaf_sigma2 = _leaf_grid(
+            spec, spec.rounds * amplified / (parts["leaves"] * mu2)
+        )
+        coordinates = sensitivity.leaf_coordinates(spec.n_class)
+        rounds.append(GaussianEvent("leaves", sens2, leaf_sigma2, coordinates, 1))
+    if spec.sampling_num < 1 << _SAMPLE_BITS:
+        events.append(
+            SampledEvent(spec.sampling_num, _SAMPLE_BITS, tuple(rounds), spec.rounds)
+        )
+    else:
+        events += [replace(event, count=event.count * spec.rounds) for event in rounds]
+    certified = make_accountant(accountant, events).get_epsilon(delta)
     return NoisePlan(
         epsilon=certified,
         delta=delta,

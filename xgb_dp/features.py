@@ -14,7 +14,15 @@ import numpy as np
 from . import parse
 from .errors import PrivacyParameterError
 
-__all__ = ["Feature", "Schema", "grid_cuts", "public_cuts", "read_schema", "resolve_features"]
+__all__ = [
+    "Feature",
+    "Schema",
+    "by_index",
+    "grid_cuts",
+    "public_cuts",
+    "read_schema",
+    "resolve_features",
+]
 
 MAX_CUTS = 65534
 MAX_CATEGORIES = 65536
@@ -46,12 +54,14 @@ class Schema:
         named: Whether the columns have names of their own.
         categorical: Indices of categorical columns.
         dictionaries: Category names that the data frame brought along, by column index.
+        base_margin: Whether rows bring margins of their own.
     """
 
     names: list[str]
     named: bool
     categorical: frozenset[int]
     dictionaries: dict[int, list[bytes]]
+    base_margin: bool = False
 
 
 def _dictionaries(dtrain: Any) -> dict[int, list[bytes]]:
@@ -101,6 +111,7 @@ def read_schema(dtrain: Any) -> Schema:
         named=bool(names),
         categorical=categorical,
         dictionaries=_dictionaries(dtrain) if categorical else {},
+        base_margin=bool(dtrain.get_base_margin().size),
     )
 
 
@@ -155,8 +166,17 @@ def grid_cuts(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
     return public_cuts(name, grid[1:-1])
 
 
-def _by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
-    """A user's mapping with column indices as keys."""
+def by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
+    """A user's mapping with column indices as keys.
+
+    Args:
+        param: Parameter name for messages.
+        given: Mapping from names or indices to declarations, or None.
+        schema: Public schema of the training data.
+
+    Raises:
+        PrivacyParameterError: Not a mapping, or a column is unknown or named twice.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -228,9 +248,9 @@ def resolve_features(p: Mapping[str, Any], schema: Schema) -> tuple[Feature, ...
         PrivacyParameterError: A declaration is missing, contradictory or ill-formed.
     """
     bins = parse.parse_int("max_bin", p.get("max_bin", 32), 2, 4096)
-    bounds = _by_index("dp_feature_bounds", p.get("dp_feature_bounds"), schema)
-    cuts = _by_index("dp_feature_cuts", p.get("dp_feature_cuts"), schema)
-    categories = _by_index("dp_categories", p.get("dp_categories"), schema)
+    bounds = by_index("dp_feature_bounds", p.get("dp_feature_bounds"), schema)
+    cuts = by_index("dp_feature_cuts", p.get("dp_feature_cuts"), schema)
+    categories = by_index("dp_categories", p.get("dp_categories"), schema)
     if not schema.names:
         raise PrivacyParameterError("The training data has no columns.")
     out: list[Feature] = []

@@ -156,11 +156,6 @@ def _check_matrix(dtrain: Any) -> None:
             "Query groups (`group`, `qid`) are refused: they couple rows, and weights would belong "
             "to groups. Remove them from the DMatrix."
         )
-    if dtrain.get_base_margin().size:
-        raise PrivacyRefusal(
-            "`base_margin` is refused: it starts each row at its own prediction, which no proof of "
-            "the row bound covers yet. Remove it from the DMatrix."
-        )
 
 
 def _check_rows(dtrain: Any, s: Settings) -> None:
@@ -175,6 +170,7 @@ def _check_rows(dtrain: Any, s: Settings) -> None:
         rows.check_target(labels)
     else:
         rows.check_class_labels(labels, s.classes)
+    rows.check_base_margin(dtrain.get_base_margin())
     rows.check_weights(dtrain.get_weight(), s.kind, s.score, declared=s.weight_declared)
 
 
@@ -183,9 +179,10 @@ def _check_agreement(text: str, events: Iterable[Any], s: Settings, grid_bits: i
     described = native.describe_plan(text)
     bound = MechanismSpec.from_settings(s).row_bound
     expected = range_int(s.score, bound, grid_bits, s.score_clip)
+    flat = [e for event in events for e in getattr(event, "events", (event,))]
     agree = described["score_range"] == expected and all(
         event.sensitivity2 == described["leaf_sensitivity2"]
-        for event in events
+        for event in flat
         if event.release == "leaves"
     )
     if not agree:
@@ -279,7 +276,12 @@ def before_train(
             UserWarning,
             stacklevel=4,
         )
-    noise = calibrate(MechanismSpec.from_settings(settings), settings.epsilon, settings.delta)
+    noise = calibrate(
+        MechanismSpec.from_settings(settings),
+        settings.epsilon,
+        settings.delta,
+        settings.accountant,
+    )
     _check_rows(dtrain, settings)
 
     low_plan = plan.build_plan(
@@ -296,6 +298,8 @@ def before_train(
     event: dict[str, Any] | None = None
     if settings.intercept == "public":
         low["base_score"] = settings.base_score
+    elif settings.intercept == "base_margin":
+        low["base_score"] = plan.neutral_base_score(settings)
     elif settings.intercept == "released":
         request = plan.intercept_request(settings, noise, key)
         answer = native.release_intercept(dtrain, request)

@@ -250,32 +250,58 @@ def complete(
     return _compose(earlier, training, private=bool(native["private"]), noise=native["noise"])
 
 
+def _key(event: dict[str, Any]) -> tuple[str, str]:
+    return event["mechanism"], event.get("release", "rounds")
+
+
 def _counts(events: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
-    return {(e["mechanism"], e["release"]): int(e["count"]) for e in events if e["count"]}
+    return {_key(e): int(e["count"]) for e in events if e["count"]}
+
+
+def flat_counts(events: list[dict[str, Any]]) -> dict[str, int]:
+    """How often each release was made, by name; those of sampled rounds included."""
+    out: dict[str, int] = {}
+    for event in events:
+        count = int(event["count"])
+        inner = flat_counts(event["events"]) if "events" in event else {event["release"]: 1}
+        for name, n in inner.items():
+            out[name] = out.get(name, 0) + count * n
+    return out
+
+
+def _covered(event: dict[str, Any], limit: dict[str, Any]) -> bool:
+    """Whether a drawn event costs no more than a planned one."""
+    if event["count"] > limit["count"]:
+        return False
+    if event["mechanism"] == "gaussian":
+        return bool(
+            event["sigma2"] == limit["sigma2"]
+            and event["sensitivity2"] <= limit["sensitivity2"]
+            and event["coordinates"] <= limit["coordinates"]
+        )
+    if event["mechanism"] == "exponential":
+        return bool(event["eps_num"] <= limit["eps_num"])
+    pairs = zip(event["events"], limit["events"], strict=False)
+    return bool(
+        event["rate_num"] <= limit["rate_num"]
+        and [_key(e) for e in event["events"]] == [_key(e) for e in limit["events"]]
+        and all(_covered(e, most) for e, most in pairs)
+    )
 
 
 def _check_drawn(
     drawn: list[dict[str, Any]], claimed: list[dict[str, Any]], rounds: int
 ) -> None:
     """Everything drawn was planned, with at least as much noise, and every round was drawn."""
-    plan = {(e["mechanism"], e["release"]): e for e in claimed}
+    plan = {_key(e): e for e in claimed}
     for event in drawn:
-        limit = plan.get((event["mechanism"], event["release"]), {"count": -1})
-        covered = event["count"] <= limit["count"]
-        if covered and event["mechanism"] == "gaussian":
-            covered = (
-                event["sigma2"] == limit["sigma2"]
-                and event["sensitivity2"] <= limit["sensitivity2"]
-                and event["coordinates"] <= limit["coordinates"]
-            )
-        elif covered:
-            covered = event["eps_num"] <= limit["eps_num"]
-        if not covered:
+        limit = plan.get(_key(event))
+        if limit is None or not _covered(event, limit):
             raise LedgerError(
-                f"The trainer released more than was calibrated ({event['release']}). The model "
+                f"The trainer released more than was calibrated ({_key(event)[1]}). The model "
                 "must not be published. Please report this."
             )
-    leaves = _counts(drawn).get(("gaussian", "leaves"), 0)
+    leaves = flat_counts(drawn).get("leaves", 0)
     if claimed and leaves != rounds:
         raise LedgerError(
             f"The booster has grown {rounds} rounds, but the trainer has recorded {leaves}: "

@@ -22,6 +22,7 @@ __all__ = [
     "digest",
     "dump_plan",
     "intercept_request",
+    "neutral_base_score",
     "public_inputs",
 ]
 
@@ -111,6 +112,10 @@ def build_plan(
         "tau": _real(s.score_clip),
         "no_split": s.no_split,
         "gamma": _real(s.gamma),
+        "sampling_num": s.sampling_num,
+        "base_margin": s.base_margin,
+        "monotone": list(s.monotone),
+        "interactions": [list(group) for group in s.interactions],
         "grid_bits": noise.grid_bits,
         "row_bound": {
             "mode": s.mode,
@@ -127,6 +132,7 @@ def build_plan(
             "sigma2": noise.leaf_sigma2,
             "eta": _real(s.eta),
             "lambda": _real(s.reg_lambda),
+            "alpha": _real(s.reg_alpha / s.scale),
             "max_delta_step": _real(s.max_delta_step),
             "min_child_weight": _real(s.min_child_weight),
             "shrinkage": s.shrinkage,
@@ -215,6 +221,21 @@ def base_score_from_sums(s: Settings, noise: NoiseLevels, sums: list[int]) -> fl
     return (s.target[0] + s.target[1]) / 2 + s.scale * min(max(mean, -1.0), 1.0)
 
 
+def neutral_base_score(s: Settings) -> float | list[float]:
+    """Public intercept of a model whose training rows bring their own margins.
+
+    Args:
+        s: Checked settings.
+
+    Returns:
+        float or list of float: What a row without a margin starts from: even odds, the middle of
+        the target's range, or equal margins.
+    """
+    if s.kind == "multiclass":
+        return [0.0] * s.classes
+    return 0.5 if s.target is None else (s.target[0] + s.target[1]) / 2
+
+
 def public_inputs(s: Settings) -> dict[str, Any]:
     """Everything that the training took as public, for the ledger and the statement."""
     named = list(zip(s.feature_names, s.features, strict=True))
@@ -235,6 +256,10 @@ def public_inputs(s: Settings) -> dict[str, Any]:
             "max_depth": s.depth,
             "eta": s.eta,
             "lambda": s.reg_lambda,
+            "alpha": s.reg_alpha,
+            "subsample": s.sampling_num / 2**32,
+            "monotone_constraints": list(s.monotone) if any(s.monotone) else None,
+            "interaction_constraints": [list(g) for g in s.interactions] or None,
             "max_delta_step": s.max_delta_step,
             "min_child_weight": s.min_child_weight,
             "max_bin": s.max_bin,

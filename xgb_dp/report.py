@@ -9,9 +9,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from .accounting import ExactAccountant, events_from_ledger
+from .accounting import ACCOUNTANTS, events_from_ledger, make_accountant
 from .errors import LedgerError, PrivacyParameterError
-from .ledger import read_ledger
+from .ledger import flat_counts, read_ledger
 
 __all__ = ["PrivacyReport", "privacy_report"]
 
@@ -40,7 +40,9 @@ class PrivacyReport:
     """
 
     ledger: dict[str, Any]
-    _cache: dict[tuple[float, int], float] = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[tuple[str, float, int], float] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def private(self) -> bool:
@@ -57,18 +59,29 @@ class PrivacyReport:
         """Certified epsilon of the whole model at :attr:`delta`; infinite if not private."""
         return self.get_epsilon(self.delta)
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
+    def get_epsilon(
+        self,
+        delta: float,
+        group: int = 1,
+        *,
+        accountant: str = "exact",
+        adjacency: str = "add_remove",
+    ) -> float:
         """Certified epsilon at a chosen delta.
 
         Args:
             delta: Failure probability, 0 < delta < 1.
             group: Rows added or removed together, e.g. the largest number of rows of one person.
+            accountant: "exact" (the tightest), "rdp", "gdp", "zcdp" or "pure".
+            adjacency: "add_remove", or "replace_one" where neighbours have `group` rows exchanged;
+                an exchange is a removal and an addition, twice the group.
 
         Returns:
-            float: Upper bound, in nats; infinite if the model is not private.
+            float: Upper bound, in nats; infinite if the model is not private, or the accountant
+            has no bound for one of its mechanisms.
 
         Raises:
-            PrivacyParameterError: ``delta`` or ``group`` is out of range.
+            PrivacyParameterError: An argument is out of range.
         """
         try:
             ok = 0 < delta < 1 and int(group) == group and group >= 1
@@ -80,9 +93,16 @@ class PrivacyReport:
             raise PrivacyParameterError(
                 "`delta` must lie strictly between 0 and 1, `group` be an int >= 1."
             )
-        key = (float(delta), int(group))
+        if accountant not in ACCOUNTANTS or adjacency not in ("add_remove", "replace_one"):
+            raise PrivacyParameterError(
+                f"`accountant` must be one of {', '.join(ACCOUNTANTS)}, `adjacency` add_remove or "
+                "replace_one."
+            )
+        rows = int(group) * (2 if adjacency == "replace_one" else 1)
+        key = (accountant, float(delta), rows)
         if key not in self._cache:
-            self._cache[key] = ExactAccountant(events_from_ledger(self.ledger)).get_epsilon(*key)
+            books = make_accountant(accountant, events_from_ledger(self.ledger))
+            self._cache[key] = books.get_epsilon(float(delta), rows)
         return self._cache[key]
 
     def statement(self) -> str:
@@ -110,10 +130,8 @@ class PrivacyReport:
         )
 
     def _released(self) -> str:
-        counts: dict[str, int] = {}
-        for training in self.ledger["trainings"]:
-            for event in training.get("drawn", training["events"]):
-                counts[event["release"]] = counts.get(event["release"], 0) + int(event["count"])
+        drawn = [e for t in self.ledger["trainings"] for e in t.get("drawn", t["events"])]
+        counts = flat_counts(drawn)
         parts = [
             f"{_RELEASES.get(name, name)}, {count} {'time' if count == 1 else 'times'}"
             for name, count in counts.items()

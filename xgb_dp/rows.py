@@ -15,7 +15,13 @@ import numpy as np
 from . import native
 from .errors import RowDomainError
 
-__all__ = ["check_class_labels", "check_features", "check_target", "check_weights"]
+__all__ = [
+    "check_base_margin",
+    "check_class_labels",
+    "check_features",
+    "check_target",
+    "check_weights",
+]
 
 
 def check_class_labels(labels: np.ndarray, classes: int) -> None:
@@ -48,6 +54,19 @@ def check_target(labels: np.ndarray) -> None:
         raise RowDomainError(
             "A row has a missing or infinite label. Drop or replace such labels row by row."
         )
+
+
+def check_base_margin(margin: np.ndarray) -> None:
+    """Every row's own margins are finite.
+
+    Args:
+        margin: Margins of all rows, empty without.
+
+    Raises:
+        RowDomainError: Some row has a margin that is missing or infinite.
+    """
+    if not np.isfinite(margin).all():
+        raise RowDomainError("A row has a `base_margin` that is missing or infinite.")
 
 
 def check_weights(weights: np.ndarray, kind: str, score: str, *, declared: bool) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from . import params, parse
+from .accounting import ACCOUNTANTS
+from .constraints import interaction_sets, monotone_directions
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import Feature, Schema, resolve_features
 from .shares import resolve_shares
@@ -45,6 +47,11 @@ class Settings:
         n_public: Number of rows if public.
         base_score: Public intercept, or None to release one.
         continues: Whether trees are added to an earlier model, which brings its intercept.
+        base_margin: Whether rows bring margins of their own, which stand in for the intercept.
+        sampling_num: A round reads each row with probability ``sampling_num / 2**32``.
+        monotone: -1, 0 or 1 for each column.
+        interactions: Sets of columns that may share a path; empty for no constraint.
+        accountant: Name of the accountant that certifies the noise.
         weight_declared: Whether ``dp_max_weight`` was given.
     """
 
@@ -57,6 +64,7 @@ class Settings:
     depth: int
     eta: float
     reg_lambda: float
+    reg_alpha: float
     max_delta_step: float
     min_child_weight: float
     max_bin: int
@@ -82,6 +90,11 @@ class Settings:
     n_public: int | None
     base_score: float | list[float] | None
     continues: bool
+    base_margin: bool
+    sampling_num: int
+    monotone: tuple[int, ...]
+    interactions: tuple[tuple[int, ...], ...]
+    accountant: str
     weight_declared: bool
     public_evals: bool
 
@@ -97,9 +110,11 @@ class Settings:
 
     @property
     def intercept(self) -> str:
-        """Where the intercept comes from: "public", "released" or "model"."""
+        """Where the intercept comes from: "public", "released", "model" or "base_margin"."""
         if self.continues:
             return "model"
+        if self.base_margin and self.base_score is None:
+            return "base_margin"
         return "released" if self.base_score is None else "public"
 
     @property
@@ -201,6 +216,12 @@ def _base_score(p: Mapping[str, Any], kind: str, classes: int) -> float | list[f
     if kind == "binary":
         return parse.parse_number("base_score", value, low=0, high=1, open_low=True, open_high=True)
     return parse.parse_number("base_score", value)
+
+
+def _sampling(p: Mapping[str, Any]) -> int:
+    """`subsample` as a whole number out of 2^32, which is what is drawn and accounted."""
+    rate = parse.parse_number("subsample", p.get("subsample", 1.0), low=0, high=1, open_low=True)
+    return max(1, round(rate * 2**32))
 
 
 def _row_bound(p: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -310,6 +331,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
             "`base_score` cannot be given with xgb_model, which brings its own."
         )
     base_score = _base_score(p, kind, classes)
+    released = base_score is None and not continues and not schema.base_margin
     target = _target(p, kind)
     features = resolve_features(p, schema)
     n_public = p.get("dp_n_public")
@@ -323,6 +345,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         depth=parse.parse_int("max_depth", p.get("max_depth", 4), 1, 10),
         eta=parse.parse_number("eta", p.get("eta", 0.5), low=0, high=1, open_low=True),
         reg_lambda=parse.parse_number("lambda", p.get("lambda", 1.0), low=0, high=1e12),
+        reg_alpha=parse.parse_number("alpha", p.get("alpha", 0.0), low=0, high=1e12),
         max_delta_step=parse.parse_number(
             "max_delta_step", p.get("max_delta_step", 2.0), low=0, high=1e12
         ),
@@ -351,7 +374,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         shares=resolve_shares(
             p.get("dp_budget_shares"),
             candidates=any(f.kind == "private" for f in features),
-            intercept=base_score is None and not continues,
+            intercept=released,
             kind=kind,
         ),
         scale=1.0 if target is None else (target[1] - target[0]) / 2,
@@ -359,6 +382,11 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         n_public=None if n_public is None else parse.parse_int("dp_n_public", n_public, 1, 1 << 40),
         base_score=base_score,
         continues=continues,
+        base_margin=schema.base_margin,
+        sampling_num=_sampling(p),
+        monotone=monotone_directions(p.get("monotone_constraints"), schema, features),
+        interactions=interaction_sets(p.get("interaction_constraints"), schema),
+        accountant=_choice("dp_accountant", p.get("dp_accountant", "exact"), [*ACCOUNTANTS]),
         weight_declared="dp_max_weight" in p,
         public_evals=parse.parse_flag("dp_public_evals", p.get("dp_public_evals", False)),
         **_row_bound(p, kind),

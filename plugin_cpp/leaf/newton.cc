@@ -1,10 +1,11 @@
 #include "plugin_cpp/leaf/newton.h"
 
-#include <algorithm>  // for max, min, clamp
-#include <cmath>      // for sqrt
+#include <algorithm>  // for max, min, clamp, transform
+#include <cmath>      // for sqrt, abs, copysign
 #include <cstdint>    // for int64_t
 #include <vector>     // for vector
 
+#include "plugin_cpp/constraints.h"  // for OrderLeaves
 #include "plugin_cpp/distributed.h"  // for FromRankZero
 
 namespace xgboost::dp {
@@ -82,17 +83,20 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
   auto clip = [&](double w) {
     return leaf.max_delta_step > 0 ? std::clamp(w, -leaf.max_delta_step, leaf.max_delta_step) : w;
   };
+  auto soft = [&](double g) {
+    return std::copysign(std::max(std::abs(g) - leaf.alpha, 0.0), g);
+  };
+  std::vector<double> weight(sums.size());
   for (auto nidx : leaves) {
     auto const& s = sums[nidx];
     double shrink = leaf.shrinkage ? noise_g * noise_g / (prior_variance * s.hess) : 0.0;
-    double w = clip(-s.grad / (s.hess + leaf.lambda + shrink));
-    (*tree)[nidx].SetLeaf(static_cast<float>(leaf.eta * w * plan.row_bound.scale));
-    tree->Stat(nidx).sum_hess = static_cast<float>(s.hess);
-    tree->Stat(nidx).base_weight = static_cast<float>(w * plan.row_bound.scale);
-    tree->Stat(nidx).loss_chg = 0.0f;
+    weight[nidx] = clip(-soft(s.grad) / (s.hess + leaf.lambda + shrink));
   }
   // Children have larger ids than their parent.
-  auto gain = [&](NodeSum const& s) { return s.grad * s.grad / (s.hess + leaf.lambda); };
+  auto gain = [&](NodeSum const& s) {
+    double g = soft(s.grad);
+    return g * g / (s.hess + leaf.lambda);
+  };
   for (bst_node_t nidx = tree->NumNodes() - 1; nidx >= 0; --nidx) {
     auto const& node = (*tree)[nidx];
     if (node.IsLeaf()) {
@@ -102,9 +106,20 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
     auto const& r = sums[node.RightChild()];
     auto& s = sums[nidx];
     s = {l.grad + r.grad, l.hess + r.hess};
-    tree->Stat(nidx).base_weight =
-        static_cast<float>(clip(-s.grad / (s.hess + leaf.lambda)) * plan.row_bound.scale);
+    weight[nidx] = clip(-soft(s.grad) / (s.hess + leaf.lambda));
     tree->Stat(nidx).loss_chg = static_cast<float>(std::max(0.0, gain(l) + gain(r) - gain(s)));
+  }
+  std::vector<double> hess(sums.size());
+  std::transform(sums.cbegin(), sums.cend(), hess.begin(), [](auto const& s) { return s.hess; });
+  OrderLeaves(plan, *tree, hess, &weight);
+  for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
+    auto& stat = tree->Stat(nidx);
+    stat.base_weight = static_cast<float>(weight[nidx] * plan.row_bound.scale);
+    if ((*tree)[nidx].IsLeaf()) {
+      (*tree)[nidx].SetLeaf(static_cast<float>(leaf.eta * weight[nidx] * plan.row_bound.scale));
+      stat.sum_hess = static_cast<float>(hess[nidx]);
+      stat.loss_chg = 0.0f;
+    }
   }
   Additive(tree, RegTree::kRoot);
 }

@@ -29,17 +29,20 @@ class SplitCandidates {
  public:
   SplitCandidates(Plan const& plan, common::HistogramCuts const& cuts);
 
-  [[nodiscard]] std::size_t Size() const { return offsets_.back(); }
-  [[nodiscard]] bst_feature_t NumFeatures() const { return offsets_.size() - 1; }
-  [[nodiscard]] std::size_t Begin(bst_feature_t f) const { return offsets_[f]; }
-  /** @brief The candidate at an index of the list. */
-  [[nodiscard]] Split At(std::size_t idx) const;
+  /** @brief Number of candidates of a feature. */
+  [[nodiscard]] std::size_t Size(bst_feature_t f) const {
+    auto n_bins = ptrs_[f + 1] - ptrs_[f];
+    // A numeric feature's last cut parts missing values from all others: one direction is enough.
+    return is_categorical_[f] ? 2 * n_bins : 2 * n_bins - 1;
+  }
+  /** @brief The candidate of a feature at an index of its list. */
+  [[nodiscard]] Split At(bst_feature_t f, std::size_t idx) const;
 
   /** @brief Sums of the left child of `split` in a node with this histogram and these totals. */
   [[nodiscard]] GradientSum LeftSum(Split const& split, common::ConstGHistRow hist,
                                     GradientSum const& total) const;
 
-  /** @brief Call fn(index, left) for every candidate of a feature, in the order of the list. */
+  /** @brief Call fn(index, left) for every candidate of a feature, in the order of its list. */
   template <typename Fn>
   void ForEach(bst_feature_t f, common::ConstGHistRow hist, GradientSum const& total,
                Fn&& fn) const {
@@ -47,7 +50,7 @@ class SplitCandidates {
     auto n_bins = ptrs_[f + 1] - begin;
     auto const* bins = hist.data() + begin;
     auto missing = total - this->FeatureSum(f, hist);
-    auto idx = offsets_[f];
+    std::size_t idx = 0;
     if (is_categorical_[f]) {
       for (std::uint32_t c = 0; c < n_bins; ++c) {
         auto right = AsSum(bins[c]);
@@ -80,6 +83,5 @@ class SplitCandidates {
 
   std::vector<std::uint32_t> ptrs_;
   std::vector<bool> is_categorical_;
-  std::vector<std::size_t> offsets_;
 };
 }  // namespace xgboost::dp

@@ -5,14 +5,16 @@
  * and valid rows; the exponential mechanism divides by it. A utility that is computed with error at
  * most e has its range enlarged by 4 e.
  *
+ * Proof: docs/proofs/constraints.md
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 
-#include <algorithm>  // for clamp
+#include <algorithm>  // for clamp, max
 #include <cmath>      // for floor
 #include <cstdint>    // for int64_t, uint64_t
 #include <cstdlib>    // for abs
+#include <utility>    // for pair
 
 #include "plugin_cpp/gradient.h"   // for GradientSum
 #include "plugin_cpp/row_bound.h"  // for RowBound
@@ -28,11 +30,18 @@ namespace xgboost::dp {
   return static_cast<std::int64_t>(std::floor(std::clamp(u, -kLargest, kLargest)));
 }
 
+// Every score is a supremum over the weights of the two children. `operator()` is the part of one
+// child; `Ordered` is the supremum over pairs with the weight of the first child at most that of the
+// second, for monotone constraints. A supremum over fewer weights has no larger range.
+
 /** @brief |G_L| + |G_R|, exact on grid integers. */
 class L1Score {
  public:
   explicit L1Score(Plan const&) {}
   [[nodiscard]] std::int64_t operator()(GradientSum const& s) const { return std::abs(s.grad); }
+  [[nodiscard]] std::int64_t Ordered(GradientSum const& below, GradientSum const& above) const {
+    return std::max(std::abs(below.grad + above.grad), below.grad - above.grad);
+  }
 };
 
 /** @brief max over |w| <= tau of -(2 w G + (H + lambda) w^2), the gain of a clipped Newton leaf. */
@@ -40,13 +49,31 @@ class NewtonScore {
  public:
   explicit NewtonScore(Plan const& plan);
   [[nodiscard]] std::int64_t operator()(GradientSum const& s) const {
-    double g = static_cast<double>(s.grad) * to_grad_;
-    double d = static_cast<double>(s.hess) * to_hess_ + lambda_;
-    double w = d > 0 ? std::clamp(-g / d, -tau_, tau_) : (g > 0 ? -tau_ : tau_);
-    return AsUtility(-(2.0 * w * g + d * w * w) * unit_);
+    auto [g, d] = this->Real(s);
+    return AsUtility(this->Value(g, d, this->Weight(g, d)) * unit_);
+  }
+  [[nodiscard]] std::int64_t Ordered(GradientSum const& below, GradientSum const& above) const {
+    auto [g_b, d_b] = this->Real(below);
+    auto [g_a, d_a] = this->Real(above);
+    double w_b = this->Weight(g_b, d_b), w_a = this->Weight(g_a, d_a);
+    if (w_b > w_a) {
+      w_b = w_a = this->Weight(g_b + g_a, d_b + d_a);
+    }
+    return AsUtility((this->Value(g_b, d_b, w_b) + this->Value(g_a, d_a, w_a)) * unit_);
   }
 
  private:
+  [[nodiscard]] std::pair<double, double> Real(GradientSum const& s) const {
+    return {static_cast<double>(s.grad) * to_grad_,
+            static_cast<double>(s.hess) * to_hess_ + lambda_};
+  }
+  [[nodiscard]] double Weight(double g, double d) const {
+    return d > 0 ? std::clamp(-g / d, -tau_, tau_) : (g > 0 ? -tau_ : tau_);
+  }
+  [[nodiscard]] static double Value(double g, double d, double w) {
+    return -(2.0 * w * g + d * w * w);
+  }
+
   double to_grad_, to_hess_, lambda_, tau_, unit_;
 };
 
@@ -55,12 +82,25 @@ class GainScore {
  public:
   explicit GainScore(Plan const& plan);
   [[nodiscard]] std::int64_t operator()(GradientSum const& s) const {
-    double g = static_cast<double>(s.grad) * to_grad_;
-    double d = static_cast<double>(s.hess) * to_count_ + lambda_;
-    return d > 0 ? AsUtility(g * g / d * unit_) : 0;
+    auto [g, d] = this->Real(s);
+    return AsUtility(Value(g, d) * unit_);
+  }
+  [[nodiscard]] std::int64_t Ordered(GradientSum const& below, GradientSum const& above) const {
+    auto [g_b, d_b] = this->Real(below);
+    auto [g_a, d_a] = this->Real(above);
+    // The weights are -g / d: in order, or else both children share one.
+    bool ordered = g_b * d_a >= g_a * d_b;
+    return AsUtility((ordered ? Value(g_b, d_b) + Value(g_a, d_a) : Value(g_b + g_a, d_b + d_a)) *
+                     unit_);
   }
 
  private:
+  [[nodiscard]] std::pair<double, double> Real(GradientSum const& s) const {
+    return {static_cast<double>(s.grad) * to_grad_,
+            static_cast<double>(s.hess) * to_count_ + lambda_};
+  }
+  [[nodiscard]] static double Value(double g, double d) { return d > 0 ? g * g / d : 0.0; }
+
   double to_grad_, to_count_, lambda_, unit_;
 };
 

@@ -1,8 +1,9 @@
 #include "plugin_cpp/split/select.h"
 
-#include <algorithm>  // for fill
+#include <algorithm>  // for upper_bound
 #include <cmath>      // for floor
 #include <cstdint>    // for int64_t
+#include <iterator>   // for distance
 #include <optional>   // for optional, nullopt
 #include <vector>     // for vector
 
@@ -18,14 +19,28 @@ SplitSelector::SplitSelector(Context const* ctx, Plan const& plan,
       plan_{plan},
       candidates_{candidates},
       rng_{rng},
-      den_{ScoreRange(plan) << Plan::kEpsBits},
-      utilities_(candidates->Size() + (plan.no_split ? 1 : 0)) {}
+      den_{ScoreRange(plan) << Plan::kEpsBits} {}
+
+void SplitSelector::ListCandidates(FeatureList const& features) {
+  offsets_.assign(1, 0);
+  for (auto f : features) {
+    offsets_.push_back(offsets_.back() + candidates_->Size(f));
+  }
+}
 
 void SplitSelector::AddUtilities(OpenNode const& node) {
   DispatchScore(plan_, [&](auto const& score) {
-    common::ParallelFor(candidates_->NumFeatures(), ctx_->Threads(), [&](auto f) {
+    common::ParallelFor(node.features.size(), ctx_->Threads(), [&](auto i) {
+      auto f = node.features[i];
+      auto* out = utilities_.data() + offsets_[i];
+      auto order = plan_.monotone[f];
       candidates_->ForEach(f, node.hist, node.total, [&](std::size_t idx, GradientSum const& left) {
-        utilities_[idx] += score(left) + score(node.total - left);
+        auto right = node.total - left;
+        if (order == 0) {
+          out[idx] += score(left) + score(right);
+        } else {
+          out[idx] += order > 0 ? score.Ordered(left, right) : score.Ordered(right, left);
+        }
       });
     });
     if (plan_.no_split) {
@@ -45,19 +60,33 @@ std::int64_t SplitSelector::Choose() {
                           : SelectExponential(rng_, utilities, plan_.eps_num, den_);
 }
 
+std::optional<Split> SplitSelector::At(FeatureList const& features, std::int64_t winner) {
+  auto idx = static_cast<std::size_t>(winner);
+  if (idx >= offsets_.back()) {
+    return std::nullopt;
+  }
+  auto i = std::distance(offsets_.cbegin(),
+                         std::upper_bound(offsets_.cbegin(), offsets_.cend(), idx)) - 1;
+  return candidates_->At(features[i], idx - offsets_[i]);
+}
+
 std::vector<std::optional<Split>> SplitSelector::Select(std::vector<OpenNode> const& nodes,
                                                         bool oblivious) {
   auto winners = FromRankZero(ctx_, [&] {
     std::vector<std::int64_t> out;
+    auto clear = [&](OpenNode const& node) {
+      this->ListCandidates(node.features);
+      utilities_.assign(offsets_.back() + (plan_.no_split ? 1 : 0), 0);
+    };
     if (oblivious) {
-      std::fill(utilities_.begin(), utilities_.end(), 0);
+      clear(nodes.front());
       for (auto const& node : nodes) {
         this->AddUtilities(node);
       }
       out.assign(nodes.size(), this->Choose());
     } else {
       for (auto const& node : nodes) {
-        std::fill(utilities_.begin(), utilities_.end(), 0);
+        clear(node);
         this->AddUtilities(node);
         out.push_back(this->Choose());
       }
@@ -65,12 +94,9 @@ std::vector<std::optional<Split>> SplitSelector::Select(std::vector<OpenNode> co
     return out;
   });
   std::vector<std::optional<Split>> splits;
-  for (auto idx : winners) {
-    if (static_cast<std::size_t>(idx) < candidates_->Size()) {
-      splits.emplace_back(candidates_->At(idx));
-    } else {
-      splits.emplace_back(std::nullopt);
-    }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    this->ListCandidates(nodes[i].features);
+    splits.push_back(this->At(nodes[i].features, winners[i]));
   }
   return splits;
 }

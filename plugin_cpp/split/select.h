@@ -14,6 +14,7 @@
 #include <optional>  // for optional
 #include <vector>   // for vector
 
+#include "plugin_cpp/constraints.h"        // for FeatureList
 #include "plugin_cpp/gradient.h"           // for GradientSum
 #include "plugin_cpp/noise/samplers.h"     // for RandomSource
 #include "plugin_cpp/plan.h"               // for Plan
@@ -22,11 +23,12 @@
 #include "xgboost/context.h"               // for Context
 
 namespace xgboost::dp {
-/** @brief A node that may be split: its histogram and exact totals. */
+/** @brief A node that may be split: its histogram, exact totals, and the features allowed. */
 struct OpenNode {
   bst_node_t nidx{0};
   GradientSum total;
   common::ConstGHistRow hist;
+  FeatureList features;
 };
 
 class SplitSelector {
@@ -38,20 +40,23 @@ class SplitSelector {
   /**
    * @brief Choose the split of every node of a level; empty where "no split" won.
    *
-   * @param oblivious Whether one choice serves all nodes.
+   * @param oblivious Whether one choice serves all nodes; the same features are allowed then.
    */
   [[nodiscard]] std::vector<std::optional<Split>> Select(std::vector<OpenNode> const& nodes,
                                                          bool oblivious);
 
  private:
+  void ListCandidates(FeatureList const& features);
   void AddUtilities(OpenNode const& node);
   [[nodiscard]] std::int64_t Choose();
+  [[nodiscard]] std::optional<Split> At(FeatureList const& features, std::int64_t winner);
 
   Context const* ctx_;
   Plan const& plan_;
   SplitCandidates const* candidates_;
   RandomSource* rng_;
   std::uint64_t den_;
+  std::vector<std::size_t> offsets_;  // first candidate of each allowed feature
   std::vector<std::int64_t> utilities_;
 };
 }  // namespace xgboost::dp

@@ -295,7 +295,8 @@ def test_any_group_has_a_bound():
             assert accountant.get_delta(epsilon, group=k) <= 1.01e-6
     assert accountant.get_delta(1e6, group=10**6) == 1.0
     pure = ExactAccountant([selections(36.0, 1800)])
-    assert pure.get_epsilon(1e-6) == pytest.approx(36.0 * 1800)
+    # Losses of 36 are too rare to have 1800 of them; those of 31 are common.
+    assert 31.0 * 1800 < pure.get_epsilon(1e-6) <= 36.0 * 1800
     assert pure.get_delta(6e5) == 0.0
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .noise import ChaCha20Source, discrete_gaussian, select_exponential
 
-TRAINING_STREAM = 1
+TRAINING_STREAM, SAMPLING_STREAM = 1, 2
 
 
 class Noise:
@@ -18,7 +18,15 @@ class Noise:
     def __init__(self, plan: dict[str, Any]) -> None:
         self.off = bool(plan["noise_free"])
         if not self.off:
-            self.source = ChaCha20Source(bytes.fromhex(plan["test_key"]), TRAINING_STREAM)
+            key = bytes.fromhex(plan["test_key"])
+            self.source = ChaCha20Source(key, TRAINING_STREAM)
+            self.coins = ChaCha20Source(key, SAMPLING_STREAM)
+
+    def sample(self, num: int, rows: int) -> npt.NDArray[np.bool_]:
+        """Which rows take part in a round, each with probability num / 2^32."""
+        words = [self.coins.next64() for _ in range((rows + 1) // 2)]
+        coins = [w >> shift & 0xFFFFFFFF for w in words for shift in (0, 32)]
+        return np.array(coins[:rows]) < num
 
     def gaussian(self, sigma2: int) -> int:
         """A discrete Gaussian of variance parameter `sigma2`, in grid units."""

@@ -96,17 +96,39 @@ class Score:
 
     def phi(self, sums: Ints) -> Ints:
         """Utility of each row of `sums` (gradient, Hessian, rows) standing alone as one leaf."""
-        G, H, n = sums[..., 0], sums[..., 1], sums[..., 2]
         if self.name == "l1":
-            return np.abs(G)
-        if self.name == "gain":  # published gain S^2 / (n + lambda), S in units of C, n rows
-            S, denominator = G / self.bound.B, n + self.lam
-            value = np.where(denominator > 0, S * S / np.maximum(denominator, 1e-300), 0.0)
-            return np.floor(value * self.bound.B).astype(np.int64)
-        g, h = G * self.bound.g_unit, H * self.bound.h_unit + self.lam
+            return np.abs(sums[..., 0])
+        return np.floor(self.value(sums)).astype(np.int64)
+
+    def ordered(self, below: Ints, above: Ints) -> Ints:
+        """Utility of children whose weights must not decrease from `below` to `above`.
+
+        Where the best weights are out of order the children share the best common one: a leaf
+        with the sums of both and the penalty twice.
+        """
+        if self.name == "l1":  # weights of -1 and 1 only
+            return np.maximum(np.abs(below[..., 0] + above[..., 0]), below[..., 0] - above[..., 0])
+        pooled = Score(self.name, self.bound, self.tau, 2 * self.lam).phi(below + above)
+        free = np.floor(self.value(below) + self.value(above)).astype(np.int64)
+        return np.where(self.weight(below) <= self.weight(above), free, pooled)
+
+    def weight(self, sums: Ints) -> Doubles:
+        """The best weight of a leaf with these sums."""
+        if self.name == "gain":
+            return -sums[..., 0] / self.bound.B / np.maximum(sums[..., 2] + self.lam, 1e-300)
+        g, h = sums[..., 0] * self.bound.g_unit, sums[..., 1] * self.bound.h_unit + self.lam
         w = np.where(np.abs(g) > self.tau * h, np.sign(g) * -self.tau, -g / np.maximum(h, 1e-300))
-        value = -(2.0 * w * g + h * w * w)
-        return np.floor(value / self.bound.g_unit).astype(np.int64)
+        return np.asarray(w)
+
+    def value(self, sums: Ints) -> Doubles:
+        """`phi` before it is rounded down."""
+        if self.name == "gain":  # published gain S^2 / (n + lambda), S in units of C, n rows
+            S, denominator = sums[..., 0] / self.bound.B, sums[..., 2] + self.lam
+            value = np.where(denominator > 0, S * S / np.maximum(denominator, 1e-300), 0.0)
+            return np.asarray(value * self.bound.B)
+        g, h = sums[..., 0] * self.bound.g_unit, sums[..., 1] * self.bound.h_unit + self.lam
+        w = self.weight(sums)
+        return np.asarray(-(2.0 * w * g + h * w * w) / self.bound.g_unit)
 
     @property
     def range_int(self) -> int:
@@ -137,16 +159,23 @@ def left_sides(histogram: Ints, total: Ints, categorical: bool) -> Ints:
     return both if categorical else both[:-1]  # last cut: everything but the missing, once
 
 
-def utilities(features: list[Feature], pairs: Ints, rows: Ints, score: Score) -> Ints:
+def utilities(
+    plan: Plan, features: list[Feature], allowed: list[int], pairs: Ints, rows: Ints, score: Score
+) -> Ints:
     """Utility of every candidate at the node that holds `rows` (without "no split")."""
     total = pairs[rows].sum(axis=0)
     parts = []
-    for feature in features:
+    for f in allowed:
+        feature, direction = features[f], plan["monotone"][f]
         bins = feature.bins[rows]
         histogram = np.zeros((feature.size, pairs.shape[1]), dtype=np.int64)
         np.add.at(histogram, bins[bins != MISSING], pairs[rows][bins != MISSING])
         left = left_sides(histogram, total, feature.cuts is None)
-        parts.append(score.phi(left) + score.phi(total - left))
+        right = total - left
+        if direction == 0:
+            parts.append(score.phi(left) + score.phi(right))
+        else:
+            parts.append(score.ordered(*((left, right) if direction > 0 else (right, left))))
     return np.concatenate(parts)
 
 
@@ -158,13 +187,25 @@ class Split(NamedTuple):
     missing_left: bool
 
 
-def candidates(features: list[Feature]) -> list[Split]:
+def candidates(features: list[Feature], allowed: list[int]) -> list[Split]:
     """All candidates in the order of `utilities`."""
     out = []
-    for f, feature in enumerate(features):
+    for f in allowed:
+        feature = features[f]
         every = [Split(f, b, left) for b in range(feature.size) for left in (False, True)]
         out += every if feature.cuts is None else every[:-1]
     return out
+
+
+def allowed_features(plan: Plan, above: frozenset[int]) -> list[int]:
+    """Features that may follow splits on those `above`."""
+    every = range(plan["n_features"])
+    if not plan["interactions"] or not above:
+        return list(every)
+    return [
+        f for f in every
+        if f in above or any(above | {f} <= set(group) for group in plan["interactions"])
+    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------------------- trees
@@ -201,32 +242,35 @@ def grow(
     """The structure of tree `t` of its class, and the leaf of every row."""
     bound = RowBound.of(plan)
     score = Score(plan["score"], bound, float(plan["tau"]), float(plan["leaf"]["lambda"]))
-    splits = candidates(features)
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     gamma = round(float(plan["gamma"]) * bound.B)  # given in units of C
     tree: Tree = {name: [] for name in COLUMNS}
     level = [add_node(tree)]
+    above: dict[int, frozenset[int]] = {level[0]: frozenset()}
     where = np.zeros(len(pairs), dtype=np.int64)
     for _ in range(int(plan["depth"])):
         if not level:  # "no split" won everywhere
             break
         # one selection for the level, or one for each of its nodes
-        chosen: dict[int, int] = {}
+        chosen: dict[int, Split] = {}
         for group in [level] if oblivious else [[node] for node in level]:
             rows = [np.flatnonzero(where == node) for node in group]
-            u = np.sum([utilities(features, pairs, at, score) for at in rows], axis=0)
+            allowed = allowed_features(plan, above[group[0]])
+            splits = candidates(features, allowed)
+            u = np.sum(
+                [utilities(plan, features, allowed, pairs, at, score) for at in rows], axis=0
+            )
             if plan["no_split"]:
                 alone = sum(int(score.phi(pairs[at].sum(axis=0))) for at in rows)
                 u = np.append(u, alone + gamma)
             choice = noise.choose(u, int(plan["selection"]["eps_num"]), score.range_int)
-            chosen.update(dict.fromkeys(group, choice))
+            if choice < len(splits):  # "no split" is the last candidate
+                chosen.update(dict.fromkeys(group, splits[choice]))
         level = []
-        for node, choice in chosen.items():
-            if choice == len(splits):  # "no split" is the last candidate
-                continue
-            split = splits[choice]
+        for node, split in chosen.items():
             feature = features[split.feature]
             left, right = expand(tree, node, split, feature)
+            above[left] = above[right] = above[node] | {split.feature}
             bins = feature.bins
             goes_left = bins != split.bin if feature.cuts is None else bins <= split.bin
             goes_left = np.where(bins == MISSING, split.missing_left, goes_left)
@@ -236,6 +280,34 @@ def grow(
 
 
 # ---------------------------------------------------------------------------- leaves
+def order_leaves(plan: Plan, tree: Tree, h: dict[int, float], w: dict[int, float]) -> None:
+    """Clip leaf weights so that they follow the monotone constraints."""
+    if not any(plan["monotone"]):
+        return
+
+    def mean(a: int, b: int) -> float:
+        return (h[a] * w[a] + h[b] * w[b]) / (h[a] + h[b])
+
+    nodes = range(len(tree["left"]))
+    for node in reversed(nodes):
+        if tree["left"][node] != -1:
+            w[node] = mean(tree["left"][node], tree["right"][node])
+    bounds = {0: (-math.inf, math.inf)}
+    for node in nodes:
+        low, high = bounds[node]
+        w[node] = min(max(w[node], low), high)
+        left, right = tree["left"][node], tree["right"][node]
+        if left == -1:
+            continue
+        bounds[left] = bounds[right] = (low, high)
+        direction = plan["monotone"][tree["split_index"][node]]
+        if direction:
+            a, b = (left, right) if direction > 0 else (right, left)
+            middle = 0.5 * (w[a] + w[b]) if w[a] <= w[b] else mean(left, right)
+            middle = min(max(middle, low), high)
+            bounds[a], bounds[b] = (low, middle), (middle, high)
+
+
 @dataclass
 class Shrinkage:
     """Running empirical-Bayes estimate of one class: how large leaf weights really are."""
@@ -259,7 +331,7 @@ def fill_leaves(plan: Plan, tree: Tree, sums: Ints, shrinkage: Shrinkage, noise:
     """Release noisy sums of every leaf; all that the tree says follows from them."""
     bound, leaf = RowBound.of(plan), plan["leaf"]
     sigma2 = int(leaf["sigma2"])
-    eta, lam = float(leaf["eta"]), float(leaf["lambda"])
+    eta, lam, alpha = float(leaf["eta"]), float(leaf["lambda"]), float(leaf["alpha"])
     step, smallest = float(leaf["max_delta_step"]), float(leaf["min_child_weight"])
     deviation = 0.0 if noise.off else math.sqrt(sigma2)
     g_noise, h_noise = deviation * bound.g_unit, deviation * bound.h_unit
@@ -267,8 +339,13 @@ def fill_leaves(plan: Plan, tree: Tree, sums: Ints, shrinkage: Shrinkage, noise:
     def clipped(w: float) -> float:
         return min(max(w, -step), step) if step > 0 else w
 
+    def soft(G: float) -> float:
+        return math.copysign(max(abs(G) - alpha, 0.0), G)
+
     leaves = [node for node, left in enumerate(tree["left"]) if left == -1]
-    g, h = {}, {}
+    g: dict[int, float] = {}
+    h: dict[int, float] = {}
+    w: dict[int, float] = {}
     for node in leaves:
         G, H = int(sums[node, 0]), int(sums[node, 1])
         g[node] = (G + noise.gaussian(sigma2)) * bound.g_unit
@@ -277,19 +354,22 @@ def fill_leaves(plan: Plan, tree: Tree, sums: Ints, shrinkage: Shrinkage, noise:
     prior = shrinkage.prior(list(g.values()), list(h.values()), g_noise, float(leaf["prior_max"]))
     for node in leaves:
         penalty = g_noise * g_noise / (prior * h[node]) if leaf["shrinkage"] else 0.0
-        w = clipped(-g[node] / (h[node] + lam + penalty))
-        tree["leaf"][node] = np.float32(eta * w * bound.scale)
-        tree["base_weight"][node] = np.float32(w * bound.scale)
+        w[node] = clipped(-soft(g[node]) / (h[node] + lam + penalty))
         tree["sum_hess"][node] = np.float32(h[node])
     for node in reversed(range(len(tree["left"]))):  # children have larger ids than parents
         left, right = tree["left"][node], tree["right"][node]
         if left == -1:
             continue
         g[node], h[node] = g[left] + g[right], h[left] + h[right]
-        gain = {i: g[i] * g[i] / (h[i] + lam) for i in (left, right, node)}
+        gain = {i: soft(g[i]) * soft(g[i]) / (h[i] + lam) for i in (left, right, node)}
         tree["loss_chg"][node] = np.float32(max(0.0, gain[left] + gain[right] - gain[node]))
-        tree["base_weight"][node] = np.float32(clipped(-g[node] / (h[node] + lam)) * bound.scale)
+        w[node] = clipped(-soft(g[node]) / (h[node] + lam))
         tree["sum_hess"][node] = np.float32(tree["sum_hess"][left] + tree["sum_hess"][right])
+    order_leaves(plan, tree, h, w)
+    for node, left in enumerate(tree["left"]):
+        tree["base_weight"][node] = np.float32(w[node] * bound.scale)
+        if left == -1:
+            tree["leaf"][node] = np.float32(eta * w[node] * bound.scale)
 
 
 # ---------------------------------------------------------------------------- training
@@ -304,6 +384,7 @@ class Model(NamedTuple):
 def train(
     plan: Plan, X: Floats, y: Floats, weight: Floats | None = None,
     base_score: float | list[float] = 0.5, rounds: int | None = None,
+    base_margin: Floats | None = None,
 ) -> Model:  # fmt: skip
     """Train as the plan says (NaN in `X` is missing; `rounds` defaults to the plan's)."""
     X, y = np.asarray(X, dtype=np.float32), np.asarray(y, dtype=np.float32)
@@ -312,13 +393,19 @@ def train(
     noise = Noise(plan)
     features = bin_features(plan, X, noise)
     margin = initial_margin(objective, base_score, len(y), classes)
+    if base_margin is not None:
+        margin = np.array(base_margin, dtype=np.float32).reshape(len(y), classes)
     shrinkage = [Shrinkage() for _ in range(classes)]
     trees = []
     for t in range(int(plan["rounds"]) if rounds is None else rounds):
         g, h = (v.astype(np.float64) for v in gradients(objective, margin, y, weight))
+        sampled = int(plan["sampling_num"]) < 1 << 32
+        kept = noise.sample(int(plan["sampling_num"]), len(y)) if sampled else slice(None)
         for k in range(classes):
             labels = y.astype(np.float64)
             pairs = bound.quantise(g[:, k], h[:, k], labels, objective == "reg:squarederror")
+            if sampled:
+                pairs[~kept] = 0
             tree, where = grow(plan, t, features, pairs, noise)
             sums = np.zeros((len(tree["left"]), 3), dtype=np.int64)
             np.add.at(sums, where, pairs)

@@ -8,7 +8,14 @@ from typing import Any, TypeAlias
 
 from ..errors import LedgerError
 
-__all__ = ["Event", "ExponentialEvent", "GaussianEvent", "event_from_json", "events_from_ledger"]
+__all__ = [
+    "Event",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "SampledEvent",
+    "event_from_json",
+    "events_from_ledger",
+]
 
 EPS_BITS = 40
 
@@ -104,8 +111,52 @@ class ExponentialEvent:
         }
 
 
-Event: TypeAlias = GaussianEvent | ExponentialEvent
-_FIELDS: dict[str, tuple[type[GaussianEvent] | type[ExponentialEvent], frozenset[str]]] = {
+@dataclass(frozen=True)
+class SampledEvent:
+    """`count` rounds, each of which reads its own Poisson sample of the rows.
+
+    Attributes:
+        rate_num: A row is in the sample of a round with probability rate_num / 2**rate_bits,
+            independently of everything else; 1 to 2**rate_bits.
+        rate_bits: 1 to 60.
+        events: What one round releases from its sample, in release order.
+        count: Number of rounds, >= 0.
+    """
+
+    rate_num: int
+    rate_bits: int
+    events: tuple[GaussianEvent | ExponentialEvent, ...]
+    count: int
+
+    def __post_init__(self) -> None:
+        for name in ("rate_num", "rate_bits", "count"):
+            _check_int(name, getattr(self, name), 0)
+        if not 1 <= self.rate_bits <= 60 or not 1 <= self.rate_num <= 1 << self.rate_bits:
+            raise LedgerError("A ledger event has a sampling rate that is not in (0, 1].")
+        if not all(isinstance(e, GaussianEvent | ExponentialEvent) for e in self.events):
+            raise LedgerError("A sampled round of the privacy ledger holds an unknown event.")
+
+    @property
+    def rate(self) -> float:
+        """Probability with which a round reads a row."""
+        return self.rate_num / 2**self.rate_bits
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger's form of the event."""
+        return {
+            "mechanism": "poisson",
+            "rate_num": self.rate_num,
+            "rate_bits": self.rate_bits,
+            "events": [e.to_json() for e in self.events],
+            "count": self.count,
+        }
+
+
+Event: TypeAlias = GaussianEvent | ExponentialEvent | SampledEvent
+_FIELDS: dict[
+    str,
+    tuple[type[GaussianEvent] | type[ExponentialEvent] | type[SampledEvent], frozenset[str]],
+] = {
     "gaussian": (
         GaussianEvent,
         frozenset({"release", "sensitivity2", "sigma2", "coordinates", "count"}),
@@ -114,6 +165,7 @@ _FIELDS: dict[str, tuple[type[GaussianEvent] | type[ExponentialEvent], frozenset
         ExponentialEvent,
         frozenset({"release", "eps_num", "eps_bits", "count"}),
     ),
+    "poisson": (SampledEvent, frozenset({"rate_num", "rate_bits", "events", "count"})),
 }
 
 
@@ -135,7 +187,12 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
             f"A {data['mechanism']} event of the privacy ledger must have exactly the fields "
             f"{', '.join(sorted(fields))}."
         )
-    return kind(**{name: data[name] for name in fields})
+    values = {name: data[name] for name in fields}
+    if kind is SampledEvent:
+        if not isinstance(values["events"], list):
+            raise LedgerError("A sampled round of the privacy ledger does not list its events.")
+        values["events"] = tuple(event_from_json(e) for e in values["events"])
+    return kind(**values)
 
 
 def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:

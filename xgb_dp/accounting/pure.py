@@ -13,7 +13,8 @@ __all__ = ["PureAccountant"]
 class PureAccountant:
     """(epsilon, 0) of a list of events by basic composition.
 
-    Source: Dwork and Roth (2014), theorem 3.16. A selection of range eps0 is eps0-private.
+    Source: Dwork and Roth (2014), theorem 3.16. A selection of range eps0 is eps0-private; a round
+    that reads a Poisson sample of rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
 
     Args:
         events: In any order.
@@ -33,15 +34,25 @@ class PureAccountant:
             ValueError: ``delta`` or ``group`` is out of range.
         """
         check_query(group, delta=delta)
-        if any(isinstance(e, GaussianEvent) and e.count and e.sensitivity2 for e in self._events):
-            return math.inf
-        terms = (e.count * e.eps0 for e in self._events if isinstance(e, ExponentialEvent))
-        return group * math.fsum(terms) * (1.0 + 1e-15)
+        return math.fsum(_cost(e, group) for e in self._events) * (1.0 + 1e-14)
 
     def get_delta(self, epsilon: float, group: int = 1) -> float:
         """0 if epsilon is at least the pure epsilon, else 1."""
         check_query(group, epsilon=epsilon)
         return 0.0 if epsilon >= self.get_epsilon(group=group) else 1.0
+
+
+def _cost(event: Event, group: int) -> float:
+    if isinstance(event, GaussianEvent):
+        return math.inf if event.count and event.sensitivity2 else 0.0
+    if isinstance(event, ExponentialEvent):
+        return event.count * event.eps0 * group
+    inner = math.fsum(_cost(e, group) for e in event.events)
+    if not event.count or inner > 700.0:
+        return event.count and inner
+    # Some row of the group is in the sample with this probability.
+    rate = -math.expm1(group * math.log1p(-event.rate)) if event.rate < 1.0 else 1.0
+    return event.count * math.log1p(rate * math.expm1(inner)) * (1.0 + 1e-13)
 
 
 def check_query(group: int, *, delta: float | None = None, epsilon: float | None = None) -> None:

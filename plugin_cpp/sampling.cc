@@ -1,0 +1,18 @@
+#include "plugin_cpp/sampling.h"
+
+#include "plugin_cpp/plan.h"      // for Plan
+#include "xgboost/logging.h"      // for CHECK
+
+namespace xgboost::dp {
+void DrawSample(RandomSource* rng, std::int64_t num, std::size_t n_rows,
+                std::vector<std::uint8_t>* out) {
+  CHECK(num >= 1 && num <= Plan::kSampleAll);
+  out->resize(n_rows);
+  std::uint64_t coins{0};
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    // Two coins of 32 bits from each word.
+    coins = i % 2 == 0 ? rng->Next64() : coins >> 32;
+    (*out)[i] = static_cast<std::int64_t>(coins & 0xffffffffU) < num;
+  }
+}
+}  // namespace xgboost::dp

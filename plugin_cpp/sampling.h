@@ -1,0 +1,24 @@
+/**
+ * Poisson subsampling: in every round each row takes part with the same public probability, by
+ * coins that nobody sees. A row that does not take part contributes nothing to the round, which is
+ * what amplifies its privacy; the coins must stay as secret as the noise.
+ *
+ * Proof: docs/proofs/sampling.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int64_t, uint8_t
+#include <vector>   // for vector
+
+#include "plugin_cpp/noise/samplers.h"  // for RandomSource
+
+namespace xgboost::dp {
+/**
+ * @brief Draw which rows take part: row i with probability num / 2^32, independently.
+ *
+ * @param out One entry per row, 1 for rows that take part. Never shown to anybody.
+ */
+void DrawSample(RandomSource* rng, std::int64_t num, std::size_t n_rows,
+                std::vector<std::uint8_t>* out);
+}  // namespace xgboost::dp

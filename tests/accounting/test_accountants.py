@@ -1,0 +1,339 @@
+"""Every accountant against closed forms, against dp-accounting and against the others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
+
+from xgb_dp.accounting import (
+    ACCOUNTANTS,
+    Event,
+    ExactAccountant,
+    ExponentialEvent,
+    GaussianEvent,
+    PureAccountant,
+    RDPAccountant,
+    SampledEvent,
+    ZCDPAccountant,
+    make_accountant,
+)
+from xgb_dp.accounting.gdp import bounded_range_mu
+from xgb_dp.accounting.rdp import bounded_range_rdp
+
+UNIT = 2**40  # sigma of the grid so fine that the discreteness slack vanishes
+SLOW = settings(max_examples=25, deadline=None)
+MORE = settings(max_examples=60, deadline=None)
+
+
+def selections(eps0: float, count: int = 1) -> ExponentialEvent:
+    return ExponentialEvent("splits", math.ceil(eps0 * 2**40), 40, count)
+
+
+def gaussian(noise: float, count: int = 1) -> GaussianEvent:
+    return GaussianEvent("leaves", UNIT, math.ceil(UNIT * noise**2), 2, count)
+
+
+def sampled(rate: float, count: int, *inner: Any) -> SampledEvent:
+    return SampledEvent(max(1, round(rate * 2**32)), 32, tuple(inner), count)
+
+
+@st.composite
+def flat_events(draw: st.DrawFn) -> list[Event]:
+    """A few releases of small to large cost."""
+    out: list[Event] = []
+    for _ in range(draw(st.integers(1, 4))):
+        size = draw(st.sampled_from((0.003, 0.05, 0.4, 2.0)))
+        count = draw(st.integers(1, 30))
+        out.append(gaussian(1 / size, count) if draw(st.booleans()) else selections(size, count))
+    return out
+
+
+# ------------------------------------------------------------------------- one mechanism
+@pytest.mark.parametrize("eps0", [1e-3, 0.1, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("order", [1.001, 1.5, 2.0, 10.0, 300.0])
+def test_bounded_range_rdp_is_the_largest_of_two_point_laws(eps0: float, order: float) -> None:
+    t = np.linspace(0.0, eps0, 200_001)[1:-1]
+    upper = -np.expm1(t - eps0) / -np.expm1(-eps0)  # chance of the loss t; else t - eps0
+    lower = np.exp(-eps0) * np.expm1(t) / -np.expm1(-eps0)
+    moments = np.logaddexp(
+        np.log(upper) + (order - 1) * t, np.log(lower) + (order - 1) * (t - eps0)
+    )
+    want = float(moments.max()) / (order - 1)
+    got = float(bounded_range_rdp(eps0, np.array([order]))[0])
+    rounding = 1e-13 * (1 + eps0) / (order - 1) + 1e-14
+    assert want - rounding <= got <= want * (1 + 1e-6) + 20 * rounding
+
+
+@pytest.mark.parametrize("eps0", [1e-4, 0.01, 0.3, 2.0, 10.0, 60.0])
+def test_bounded_range_mu_covers_every_two_point_law(eps0: float) -> None:
+    """The corner (1 - p, q) of a law's trade-off curve lies above the Gaussian one."""
+    mu = bounded_range_mu(eps0)
+    for shift in np.linspace(-30, 30, 4001):
+        p, q = expit(shift + eps0 / 2), expit(shift - eps0 / 2)
+        # type II error of the Gaussian test at type I error q: Phi(Phi^-1(1 - q) - mu)
+        if q > 1e-300 and p < 1 - 1e-12:
+            assert ndtr(-ndtri(q) - mu) <= (1 - p) * (1 + 1e-9)
+    centre = ndtri(expit(eps0 / 2)) - ndtri(expit(-eps0 / 2))
+    assert mu == pytest.approx(centre, rel=1e-6) or eps0 > 50
+    assert logit(expit(eps0 / 2)) - logit(expit(-eps0 / 2)) == pytest.approx(eps0, rel=1e-3)
+
+
+def test_bounded_range_mu_has_no_gap_where_its_formula_changes() -> None:
+    eps0 = np.logspace(-7, -5, 41)
+    ratio = np.array([bounded_range_mu(e) for e in eps0]) / eps0
+    assert np.all(ratio >= math.sqrt(math.pi / 8))
+    assert np.all(ratio <= math.sqrt(math.pi / 8) * (1 + 2e-8))
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.5, 3.0])
+@pytest.mark.parametrize("name", ["exact", "gdp"])
+def test_gaussians_have_their_closed_form(name: str, mu: float) -> None:
+    accountant = make_accountant(name, [gaussian(math.sqrt(8) / mu, 8)])
+    for epsilon in (0.1 * mu, mu, 2 * mu):
+        a, b = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        want = math.exp(a) - math.exp(b)
+        assert accountant.get_delta(epsilon) == pytest.approx(want, rel=2e-3)
+        assert accountant.get_delta(epsilon) >= want * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("noise", "count"), [(30.0, 50), (2.0, 7), (0.8, 3)])
+def test_rdp_against_dp_accounting(noise: float, count: int) -> None:
+    dpa = pytest.importorskip("dp_accounting")
+    from dp_accounting.rdp import rdp_privacy_accountant
+
+    theirs = rdp_privacy_accountant.RdpAccountant(1 + np.logspace(-2, 4, 3000))
+    theirs.compose(dpa.GaussianDpEvent(noise), count)
+    got = RDPAccountant([gaussian(noise, count)])
+    assert got.get_epsilon(1e-6) == pytest.approx(theirs.get_epsilon(1e-6), rel=1e-4)
+    assert got.get_delta(1.0) == pytest.approx(theirs.get_delta(1.0), rel=1e-3, abs=1e-300)
+
+
+def test_zcdp_and_pure_closed_forms() -> None:
+    events = [gaussian(4.0, 3), selections(0.5, 10)]
+    rho = 3 / 32 + 10 * 0.25 / 8
+    want = rho + 2 * math.sqrt(rho * math.log(1e6))
+    assert ZCDPAccountant(events).get_epsilon(1e-6) == pytest.approx(want, rel=1e-9)
+    assert PureAccountant(events).get_epsilon(0.1) == math.inf
+    assert PureAccountant(events[1:]).get_epsilon(0.0) == pytest.approx(5.0, rel=1e-9)
+    one = PureAccountant([sampled(0.1, 7, selections(0.5, 2))])
+    assert one.get_epsilon() == pytest.approx(7 * math.log1p(0.1 * math.expm1(1.0)), rel=1e-9)
+
+
+# --------------------------------------------------------------------- against each other
+@SLOW
+@given(flat_events(), st.sampled_from((1e-9, 1e-6, 1e-2)), st.integers(1, 3))
+def test_exact_is_the_smallest_and_zcdp_above_rdp(
+    events: list[Event], delta: float, group: int
+) -> None:
+    got = {name: make_accountant(name, events).get_epsilon(delta, group) for name in ACCOUNTANTS}
+    for name in ("gdp", "rdp", "zcdp", "pure"):
+        assert got["exact"] <= got[name] * (1 + 1e-3) + 1e-6, name
+    assert got["rdp"] <= got["zcdp"] * (1 + 1e-6)
+    assert all(value >= 0.0 for value in got.values())
+
+
+@SLOW
+@given(flat_events(), st.sampled_from((0.01, 0.5, 3.0)))
+def test_deltas_come_in_the_same_order(events: list[Event], epsilon: float) -> None:
+    got = {name: make_accountant(name, events).get_delta(epsilon) for name in ACCOUNTANTS}
+    for name in ("gdp", "rdp", "zcdp", "pure"):
+        assert got["exact"] <= got[name] * (1 + 2e-2) + 1e-12, name
+    assert all(0.0 <= value <= 1.0 for value in got.values())
+
+
+@MORE
+@given(
+    flat_events(),
+    st.randoms(use_true_random=False),
+    st.sampled_from(("rdp", "gdp", "zcdp", "pure")),
+)
+def test_order_of_composition_is_irrelevant(events: list[Event], rng: Any, name: str) -> None:
+    shuffled = list(events)
+    rng.shuffle(shuffled)
+    one, other = (make_accountant(name, e).get_epsilon(1e-6) for e in (events, shuffled))
+    assert one == pytest.approx(other, rel=1e-12)
+
+
+@SLOW
+@given(flat_events(), st.sampled_from(list(ACCOUNTANTS)), st.data())
+def test_monotone_in_every_argument(events: list[Event], name: str, data: Any) -> None:
+    """More of anything never costs less (up to the grid of the exact curve)."""
+    room = 1 + (2e-3 if name == "exact" else 1e-9)
+    cost = make_accountant(name, events).get_epsilon(1e-6)
+    at = data.draw(st.integers(0, len(events) - 1))
+    event = events[at]
+    if isinstance(event, GaussianEvent):
+        grown = data.draw(
+            st.sampled_from(
+                (
+                    gaussian(math.sqrt(event.sigma2 / UNIT) / 1.5, event.count),
+                    gaussian(math.sqrt(event.sigma2 / UNIT), event.count + 2),
+                    GaussianEvent("leaves", 2 * UNIT, event.sigma2, 2, event.count),
+                )
+            )
+        )
+    else:
+        assert isinstance(event, ExponentialEvent)
+        grown = data.draw(
+            st.sampled_from(
+                (selections(event.eps0 * 1.5, event.count), selections(event.eps0, event.count + 2))
+            )
+        )
+    more = make_accountant(name, [*events[:at], grown, *events[at + 1 :]])
+    assert cost <= more.get_epsilon(1e-6) * room
+    accountant = make_accountant(name, events)
+    assert cost <= accountant.get_epsilon(1e-8) * room
+    assert cost <= accountant.get_epsilon(1e-6, group=2) * room
+    if math.isfinite(cost):
+        assert accountant.get_delta(cost * room + 1e-9) <= 1e-6 * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("name", list(ACCOUNTANTS))
+def test_nothing_costs_nothing(name: str) -> None:
+    for events in ([], [gaussian(1.0, 0)], [selections(0.0, 5)]):
+        assert make_accountant(name, events).get_epsilon(1e-6) == 0.0
+        assert make_accountant(name, events).get_delta(0.0) == 0.0
+
+
+@pytest.mark.parametrize("name", list(ACCOUNTANTS))
+def test_bad_queries(name: str) -> None:
+    accountant = make_accountant(name, [gaussian(1.0)])
+    for bad in ({"delta": -1.0}, {"delta": 2.0}, {"delta": 0.1, "group": 0}):
+        with pytest.raises(ValueError, match=r"delta|group"):
+            accountant.get_epsilon(**bad)
+    with pytest.raises(ValueError, match="epsilon"):
+        accountant.get_delta(-1.0)
+    with pytest.raises(ValueError, match="accountant"):
+        make_accountant("hope", [])
+
+
+# ------------------------------------------------------------------------ sampled rounds
+SAMPLED = [
+    (0.5, 30.0, 50, 1e-6),
+    (0.1, 5.0, 50, 1e-6),
+    (0.01, 1.0, 1000, 1e-6),
+    (0.1, 2.0, 100, 1e-9),
+    (0.9, 20.0, 300, 1e-5),
+    (0.001, 0.7, 2000, 1e-8),
+    (0.3, 0.5, 3, 1e-4),
+]
+
+
+@pytest.mark.parametrize(("rate", "noise", "count", "delta"), SAMPLED)
+def test_sampled_gaussians_against_dp_accounting(
+    rate: float, noise: float, count: int, delta: float
+) -> None:
+    """Theirs is the larger of a row added and a row removed, too."""
+    dpa = pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import pld_privacy_accountant
+
+    theirs = pld_privacy_accountant.PLDAccountant(value_discretization_interval=1e-4)
+    theirs.compose(dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), count)
+    want = theirs.get_epsilon(delta)
+    accountant = ExactAccountant([sampled(rate, count, gaussian(noise))])
+    got = accountant.get_epsilon(delta)
+    assert want * (1 - 3e-4) <= got <= want * (1 + 2e-3)  # their grid rounds up as well
+    assert accountant.get_delta(got) == pytest.approx(delta, rel=1e-3)
+
+
+def test_one_sampled_round_has_its_closed_form() -> None:
+    """One round of one selection: two-point laws mixed by hand, in both orders."""
+    eps0, rate = 1.2, 0.3
+    accountant = ExactAccountant([sampled(rate, 1, selections(eps0))])
+
+    def sticks(x: float) -> tuple[float, float]:
+        t = np.linspace(0.0, eps0, 20_001)
+        p = -np.expm1(t - eps0) / -np.expm1(-eps0)
+        P, Q = np.stack([p, 1 - p]), np.stack([p * np.exp(-t), 1 - p * np.exp(-t)])
+        mixed = (1 - rate) * Q + rate * P
+        removed = np.maximum(mixed - math.exp(x) * Q, 0).sum(axis=0).max()
+        added = np.maximum(Q - math.exp(x) * mixed, 0).sum(axis=0).max()
+        return float(removed), float(added)
+
+    for x in (0.0, 0.05, 0.2, 0.4):
+        want = max(sticks(x))
+        assert want * (1 - 1e-6) <= accountant.get_delta(x) <= want * 1.02 + 1e-9
+    top = math.log1p(rate * math.expm1(eps0))
+    assert accountant.get_delta(top + 0.05) < 1e-9
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.3, 0.97])
+def test_sampling_amplifies_and_all_rows_cost_as_much_as_no_sampling(rate: float) -> None:
+    inner = [selections(0.2, 4), gaussian(6.0)]
+    flat = [selections(0.2, 80), gaussian(6.0, 20)]
+    first = gaussian(8.0)
+    whole = ExactAccountant([first, *flat]).get_epsilon(1e-6)
+    got = ExactAccountant([first, sampled(rate, 20, *inner)]).get_epsilon(1e-6)
+    assert ExactAccountant([first]).get_epsilon(1e-6) < got <= whole
+    assert got < 0.7 * whole or rate > 0.5
+    every = ExactAccountant([first, sampled(1.0, 20, *inner)]).get_epsilon(1e-6)
+    assert whole * (1 - 1e-3) <= every <= whole * (1 + 1e-2)
+
+
+def test_sampled_rounds_are_monotone() -> None:
+    def cost(rate: float = 0.2, count: int = 30, noise: float = 4.0, eps0: float = 0.1, **kw: Any):
+        inner = (selections(eps0, 4), gaussian(noise))
+        return ExactAccountant([gaussian(9.0), sampled(rate, count, *inner)]).get_epsilon(
+            kw.get("delta", 1e-6), kw.get("group", 1)
+        )
+
+    base = cost()
+    for change in (
+        {"rate": 0.21}, {"count": 32}, {"noise": 3.9}, {"eps0": 0.11}, {"delta": 9e-7},
+        {"group": 2},
+    ):  # fmt: skip
+        assert cost(**change) > base, change
+
+
+def test_groups_of_sampled_rows() -> None:
+    """Two rows: at most as if both were in the sample whenever one is."""
+    one = ExactAccountant([sampled(0.2, 30, gaussian(4.0))])
+    both = ExactAccountant([sampled(1 - 0.8**2, 30, gaussian(2.0))])
+    # And a little more: one may be added while the other is removed.
+    least = both.get_epsilon(1e-6)
+    assert least <= one.get_epsilon(1e-6, group=2) <= 1.2 * least
+
+
+def test_replaced_row_of_a_sampled_round() -> None:
+    """(1-q) Q + q N(-1) against (1-q) Q + q N(1), by hand."""
+    noise, rate = 3.0, 0.4
+    got = ExactAccountant([sampled(rate, 1, gaussian(noise))])
+    z = np.linspace(-60, 60, 400_001)
+
+    def density(shift: float) -> Any:
+        return np.exp(-((z - shift) ** 2) / (2 * noise**2)) / (noise * math.sqrt(2 * math.pi))
+
+    for x in (0.0, 0.05, 0.2, 0.5):
+        low, high = ((1 - rate) * density(0) + rate * density(s) for s in (-1.0, 1.0))
+        want = float(np.sum(np.maximum(high - math.exp(x) * low, 0.0)) * (z[1] - z[0]))
+        assert want <= got.get_delta(x, group=2) * (1 + 1e-6)
+
+
+def test_several_sampled_trainings_compose() -> None:
+    a, b = sampled(0.2, 30, gaussian(4.0)), sampled(0.05, 10, selections(0.5, 3), gaussian(1.5))
+    first, second = (ExactAccountant([e]).get_epsilon(1e-6) for e in (a, b))
+    both = ExactAccountant([a, gaussian(20.0), b]).get_epsilon(1e-6)
+    assert max(first, second) < both < first + second + 1.0
+    split = ExactAccountant([sampled(0.2, 10, gaussian(4.0)), sampled(0.2, 20, gaussian(4.0))])
+    assert split.get_epsilon(1e-6) == pytest.approx(first, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["rdp", "gdp", "zcdp"])
+def test_without_a_bound_the_answer_is_infinite(name: str) -> None:
+    accountant = make_accountant(name, [sampled(0.1, 5, gaussian(4.0))])
+    assert accountant.get_epsilon(1e-6) == math.inf
+    assert accountant.get_delta(1.0) == 1.0
+
+
+def test_extremes_of_sampling_fall_back_to_all_rows() -> None:
+    """What fits no grid is charged as if every row took part, never less."""
+    events = [sampled(0.5, 3, gaussian(0.01))]
+    flat = ExactAccountant([gaussian(0.01, 3)]).get_epsilon(1e-6)
+    assert ExactAccountant(events).get_epsilon(1e-6) == pytest.approx(flat)
+    assert ExactAccountant([sampled(0.1, 2, gaussian(4.0))]).get_epsilon(0.0) == math.inf

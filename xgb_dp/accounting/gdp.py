@@ -1,0 +1,113 @@
+"""Gaussian differential privacy: one number mu per mechanism, squares add up.
+
+Proof: docs/proofs/accounting.md, "Gaussian". Source: Dong, Roth and Su (2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent
+from .gaussian import GaussianTotals, gaussian_delta
+from .pure import check_query
+
+__all__ = ["GDPAccountant", "bounded_range_mu"]
+
+_BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
+_UP = 1.0 + 1e-12
+
+
+def bounded_range_mu(eps0: float) -> float:
+    """The mu for which every selection of bounded range eps0 is mu-GDP; infinite far out.
+
+    mu = 2 Phi^-1(1 / (1 + e^(-eps0 / 2))), about 0.627 eps0 for small ranges, against eps0 / 2 in
+    the limit of many selections.
+    """
+    low = math.exp(-eps0 / 2.0) / (1.0 + math.exp(-eps0 / 2.0))
+    if low < 1e-280:
+        return math.inf
+    if eps0 < 1e-6:  # the limit, from above
+        return eps0 * math.sqrt(math.pi / 8.0) * _UP
+    return -2.0 * float(ndtri(low)) * _UP + 1e-15
+
+
+class GDPAccountant:
+    """(epsilon, delta) by Gaussian differential privacy, with the slack of discrete noise.
+
+    Args:
+        events: In any order. Sampled rounds are not Gaussian private: the answer is infinite.
+    """
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = tuple(events)
+
+    def get_epsilon(self, delta: float, group: int = 1) -> float:
+        """Epsilon in nats, >= 0; infinite at delta = 0.
+
+        Args:
+            delta: In [0, 1].
+            group: Rows added or removed together, >= 1.
+
+        Raises:
+            ValueError: ``delta`` or ``group`` is out of range.
+        """
+        check_query(group, delta=delta)
+        totals, mu = self._totals(group)
+        if delta >= 1.0 or mu == 0.0:
+            return 0.0
+        if delta < 1e-250 or math.isinf(mu):
+            return math.inf
+        slack = totals.slack(math.log(delta * _BETA))
+        eta = slack.eta_to + slack.eta_from
+        inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
+        if inner < 1e-250:
+            return math.inf
+        if gaussian_delta(0.0, mu) <= inner:
+            return eta
+        high = mu
+        while gaussian_delta(high, mu) > inner:
+            high *= 2.0
+
+        def excess(epsilon: float) -> float:
+            return math.log(gaussian_delta(epsilon, mu)) - math.log(inner)
+
+        root = float(brentq(excess, 0.0, high, xtol=1e-13))
+        while gaussian_delta(root, mu) > inner:
+            root += 1e-9 * max(root, 1e-3)
+        return root + eta
+
+    def get_delta(self, epsilon: float, group: int = 1) -> float:
+        """Delta in [0, 1].
+
+        Args:
+            epsilon: In nats, >= 0.
+            group: Rows added or removed together, >= 1.
+
+        Raises:
+            ValueError: ``epsilon`` or ``group`` is out of range.
+        """
+        check_query(group, epsilon=epsilon)
+        totals, mu = self._totals(group)
+        if mu == 0.0 or (math.isinf(epsilon) and math.isfinite(mu)):
+            return 0.0
+        if math.isinf(mu):
+            return 1.0
+        beta = max(_BETA * gaussian_delta(epsilon, mu), 1e-270)
+        slack = totals.slack(math.log(beta))
+        shifted = gaussian_delta(epsilon - slack.eta_to - slack.eta_from, mu)
+        return min(1.0, math.exp(min(slack.eta_to, 700.0)) * shifted + beta)
+
+    def _totals(self, group: int) -> tuple[GaussianTotals, float]:
+        totals = GaussianTotals.of([e for e in self._events if isinstance(e, GaussianEvent)], group)
+        if any(isinstance(e, SampledEvent) and e.count for e in self._events):
+            return totals, math.inf
+        selections = (
+            e.count * bounded_range_mu(group * e.eps0) ** 2
+            for e in self._events
+            if isinstance(e, ExponentialEvent) and e.count and e.eps_num
+        )
+        return totals, math.sqrt(totals.mu**2 + math.fsum(selections)) * _UP

@@ -1,0 +1,152 @@
+"""Sampled rounds together with releases that read all rows: (epsilon, delta) of both.
+
+Proof: docs/proofs/sampling.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from . import sampled
+from .events import SampledEvent
+from .flat import FlatAccountant, solve
+
+__all__ = ["SampledComposition"]
+
+_ROUNDING = 1.0 + 1e-9
+
+
+class SampledComposition:
+    """Rounds that each read a Poisson sample, after and between releases that read all rows.
+
+    Args:
+        sampled: The rounds.
+        rest: Everything else.
+        group: Rows added or removed together.
+        work: See :class:`~xgb_dp.accounting.flat.FlatAccountant`.
+    """
+
+    def __init__(
+        self, sampled: Sequence[SampledEvent], rest: FlatAccountant, group: int, work: float
+    ) -> None:
+        self.sampled, self.rest, self.group, self.work = list(sampled), rest, group, work
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest certified epsilon."""
+        if delta < 1e-200:
+            return math.inf
+        whole = self._unsampled().get_epsilon(delta, self.group)
+        found = self._composed(delta, None)
+        if found is None:
+            return whole
+        laws, curve = found
+        return min(whole, solve(_Worst(laws, curve), delta, 0.0))
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest certified delta."""
+        whole = self._unsampled().get_delta(epsilon, self.group)
+        found = self._composed(1e-12, epsilon)
+        if found is None:
+            return whole
+        laws, curve = found
+        return min(whole, _Worst(laws, curve).delta(epsilon))
+
+    def _unsampled(self) -> FlatAccountant:
+        """The same releases from all rows, which cost at least as much.
+
+        Close to a rate of 1 it is the better bound: the curve of a round's selections is
+        that of the worst round at every loss, those of many rounds together is smaller.
+        """
+        flat = [
+            replace(e, count=e.count * event.count) for event in self.sampled for e in event.events
+        ]
+        return FlatAccountant([*self.rest.events, *flat], self.work)
+
+    def _composed(
+        self, delta: float, epsilon: float | None
+    ) -> tuple[list[sampled.Composed], _Table] | None:
+        """Losses of all rounds, in every order that counts; None if they fit no grid."""
+        rounds = []
+        for event in self.sampled:
+            inner = FlatAccountant(event.events, self.work)
+            mu = inner.scale(self.group)
+            if not 0.0 < mu < 30.0:
+                if mu == 0.0:
+                    continue
+                return None
+            rate = -math.expm1(self.group * math.log1p(-event.rate)) if event.rate < 1.0 else 1.0
+            lowest = delta * 1e-6 / event.count / min(1.0, rate * (1.0 + 1e-15))
+            top = mu * mu / 2.0 + mu * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
+            table = _Table.of(inner, top, mu / 32.0, lowest, self.group)
+            rounds.append(
+                sampled.Rounds(
+                    min(1.0, rate * (1.0 + 1e-15)), mu, table, event.count, self.group > 1
+                )
+            )
+        if not rounds:
+            return None
+        step = min(min(r.mu, r.rate * math.sqrt(math.expm1(min(r.mu**2, 50.0)))) for r in rounds)
+        step = min(step / 16.0, 0.25)
+        try:
+            pairs = [sampled.sampled_pairs(r, step, delta * 1e-5 / r.count) for r in rounds]
+            order = [
+                [(pair[i], r.count) for pair, r in zip(pairs, rounds, strict=True)]
+                for i in range(len(pairs[0]))
+            ]
+            flat = self.rest.scale(self.group)
+            tilts = [
+                sampled.best_tilt(parts, flat, delta=delta, epsilon=epsilon) for parts in order
+            ]
+            laws = [
+                sampled.Composed(parts, tilt, delta * 1e-6)
+                for parts, tilt in zip(order, tilts, strict=True)
+            ]
+        except ArithmeticError:
+            return None
+        if flat == 0.0:
+            return laws, _Table(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+        top = flat * flat / 2.0 + flat * 40.0
+        return laws, _Table.of(self.rest, top, flat / 64.0, 1e-250, self.group)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A curve by its upper bounds at ascending points from 0 on, chords in e^x between them."""
+
+    x: npt.NDArray[np.float64]
+    v: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, accountant: FlatAccountant, top: float, step: float, lowest: float, group: int
+    ) -> _Table:
+        x = np.arange(math.ceil(top / step) + 1, dtype=np.float64) * step
+        return cls(x, np.array(accountant.curve(list(x), lowest, group)))
+
+    def __call__(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        i = np.clip(np.searchsorted(self.x, points, side="right") - 1, 0, len(self.x) - 2)
+        low, high = self.x[i], self.x[i + 1]
+        weight = np.expm1(np.minimum(points, high) - high) / np.expm1(low - high)
+        weight = np.clip(weight + 1e-12, 0.0, 1.0)
+        # Bounds need not fall; the larger end is safe where they rise.
+        end = np.maximum(self.v[i + 1], 0.0)
+        return np.maximum(weight * self.v[i] + (1.0 - weight) * end, end) * _ROUNDING
+
+
+class _Worst:
+    """The largest curve of all orders."""
+
+    def __init__(self, laws: Sequence[sampled.Composed], rest: _Table) -> None:
+        self.laws, self.rest, self.mu = laws, rest, 1.0
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound at an epsilon >= 0."""
+        return max(
+            law.expect(np.clip(sampled.both_signs(self.rest, epsilon - law.losses), 0.0, 1.0))
+            for law in self.laws
+        )

@@ -1,0 +1,268 @@
+"""Composition of rounds that each read a Poisson sample of the rows, as a rigorous upper bound.
+
+Proof: docs/proofs/sampling.md. The curve of one round is bounded at a grid of points; sampling maps
+it to one curve for a row added and one for a row removed; each is met by a pair of laws on a grid
+(the lower convex hull of its points); rounds are convolved by a tilted Fourier transform, and what
+was released without sampling is integrated over the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+__all__ = ["Composed", "Pair", "Rounds", "best_tilt", "both_signs", "sampled_pairs", "variance"]
+
+Array = npt.NDArray[np.float64]
+Curve = Callable[[Array], Array]
+
+_UP = 1.0 + 1e-12
+_MOST_POINTS = 1 << 21
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two laws whose privacy loss lies on a grid.
+
+    Attributes:
+        step: Step of the grid, in nats.
+        first: Index of the first loss; losses are ``step * (first + i)``.
+        p: Probability of each loss under the first law.
+        infinite: Probability of an infinite loss.
+    """
+
+    step: float
+    first: int
+    p: Array
+    infinite: float
+
+    @property
+    def losses(self) -> Array:
+        """All finite losses."""
+        return np.asarray(self.step * (self.first + np.arange(len(self.p))), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """`count` rounds of one kind.
+
+    Attributes:
+        rate: Probability with which a round reads the row (or one of the rows of a group).
+        mu: About how far a round that reads it moves, in standard deviations.
+        curve: Upper bound of the hockey stick of such a round at losses >= 0, in both orders.
+        count: Number of rounds.
+        mixed: Whether some rows may be added while others are removed, as in a replacement.
+    """
+
+    rate: float
+    mu: float
+    curve: Curve
+    count: int
+    mixed: bool
+
+
+def both_signs(curve: Curve, x: Array) -> Array:
+    """A curve that holds in both orders, continued to x < 0: D(-x) = 1 - e^-x + e^-x D(x)."""
+    size = np.abs(x)
+    value = curve(size)
+    negative = -np.expm1(-size) + np.exp(-size) * value
+    return np.asarray(np.minimum(1.0, np.where(x < 0.0, negative, value) * _UP))
+
+
+def removed_curve(rounds: Rounds, x: Array) -> Array:
+    """Hockey stick of (1-q) Q + q P against Q: q D(log((e^x - 1 + q) / q))."""
+    q = rounds.rate
+    odds = 1.0 + np.expm1(x) / q
+    inside = odds > 0.0
+    value = q * both_signs(rounds.curve, np.log(np.where(inside, odds, 1.0)))
+    return np.asarray(np.where(inside, value, -np.expm1(x)))
+
+
+def mixed_curve(rounds: Rounds, x: Array) -> Array:
+    """Hockey stick of (1-q) Q + q A against (1-q) Q + q B, all of them neighbours."""
+    return both_signs(lambda y: removed_curve(rounds, y), x)
+
+
+def added_curve(rounds: Rounds, x: Array) -> Array:
+    """Hockey stick of P against (1-q) P + q Q: (1 - (1-q) e^x) D(log(q e^x / (1 - (1-q) e^x)))."""
+    q = rounds.rate
+    rest = q - (1.0 - q) * np.expm1(x)
+    inside = rest > 0.0
+    safe = np.where(inside, rest, 1.0)
+    value = safe * both_signs(rounds.curve, x + math.log(q) - np.log(safe))
+    return np.asarray(np.where(inside, value, 0.0))
+
+
+def _hull(s: Array, v: Array) -> npt.NDArray[np.intp]:
+    """Indices of the lower convex hull of points with ascending s."""
+    kept: list[int] = []
+    for i in range(len(s)):
+        while len(kept) > 1:
+            a, b = kept[-2], kept[-1]
+            if (v[b] - v[a]) * (s[i] - s[a]) < (v[i] - v[a]) * (s[b] - s[a]):
+                break
+            kept.pop()
+        kept.append(i)
+    return np.array(kept)
+
+
+def _pair(step: float, first: int, v: Array) -> Pair:
+    """The pair whose hockey stick is the lower convex hull of points, constant from the last on.
+
+    Every curve is convex in s = e^x and 1 at s = 0, so the hull of upper bounds bounds it.
+    """
+    x = step * (first + np.arange(len(v)))
+    v = np.minimum.accumulate(np.minimum(v, 1.0))  # the curve does not rise
+    s = np.concatenate([[0.0], np.exp(x)])
+    v = np.concatenate([[1.0], v])
+    at = _hull(s, v)
+    slopes = np.append(np.diff(v[at]) / np.diff(s[at]), 0.0)
+    p = np.zeros(len(x))
+    # At each corner the slope grows by the second law's mass, which is e^-x of the first one's. The
+    # rounding of the difference counts upwards: more mass at any loss is safe.
+    size = np.abs(slopes[1:]) + np.abs(slopes[:-1])
+    p[at[1:] - 1] = (np.maximum(np.diff(slopes), 0.0) + 2.0**-51 * size) * s[at[1:]]
+    return Pair(step, first, p * _UP, float(v[-1]) + 1e-15)
+
+
+def sampled_pairs(rounds: Rounds, step: float, tail: float) -> list[Pair]:
+    """Laws that dominate one sampled round: for a row removed and a row added, or one for both.
+
+    Args:
+        rounds: The round.
+        step: Step of the losses.
+        tail: Chance of losses beyond the grid that may be called infinite.
+    """
+    pairs = []
+    for curve in (mixed_curve,) if rounds.mixed else (removed_curve, added_curve):
+        high = low = 1
+        while high * step < 700.0 and float(curve(rounds, np.array([high * step]))[0]) > tail:
+            high *= 2
+        # Below the grid the hull is straight down from 1 at s = 0: any beginning is valid.
+        while low * step < 50.0 and (
+            float(curve(rounds, np.array([-low * step]))[0]) + math.expm1(-low * step) > 1e-9
+        ):
+            low *= 2
+        if high + low > _MOST_POINTS:
+            raise ArithmeticError("too many points")
+        x = np.arange(-low, high + 1, dtype=np.float64) * step
+        pairs.append(_pair(step, -low, curve(rounds, x)))
+    return pairs
+
+
+class Composed:
+    """The losses of many rounds together: their law, with all errors on the safe side.
+
+    Args:
+        parts: (pair, count), all with one step.
+        tilt: The law is accurate where e^(tilt * loss) carries the weight.
+        lost: Chance of losses that may be dropped and counted as infinite.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> None:
+        self.step = parts[0][0].step
+        self.tilt = tilt
+        self.log_m = _log_moment(parts, tilt)
+        low, high, dropped = _window(parts, tilt, lost)
+        size = 1 << max(4, (high - low).bit_length())
+        if size > _MOST_POINTS:
+            raise ArithmeticError("too many points")
+        log_spectrum = np.zeros(size // 2 + 1, dtype=np.complex128)
+        others = np.ones(size // 2 + 1)
+        first, rounding = 0, 0.0
+        for pair, n in parts:
+            with np.errstate(divide="ignore"):
+                weights = np.exp(
+                    np.log(pair.p) + tilt * pair.losses - _log_moment([(pair, 1)], tilt)
+                )
+            folded = np.zeros(size)
+            np.add.at(folded, np.arange(len(weights)) % size, weights)
+            spectrum = np.fft.rfft(folded)
+            with np.errstate(divide="ignore"):
+                log_spectrum += n * np.log(spectrum)
+            others *= np.minimum(np.abs(spectrum) + 1e-13, 1.0) ** (n - 1)
+            rounding += n * 8.0 * math.log2(size) * 2.0**-52
+            first += n * pair.first
+        spectrum = np.exp(log_spectrum)
+        law = np.fft.irfft(spectrum, size)
+        # A part's transform errs by `rounding` at most, which its power multiplies by the other
+        # factors; the transform back errs in proportion to the spectrum.
+        errors = rounding * float(np.sum(others)) + 2.0**-46 * float(np.sum(np.abs(spectrum)))
+        error = errors * 2.0 / size
+        used = high - low + 1
+        self.losses = np.arange(low, high + 1, dtype=np.float64) * self.step
+        self.p = np.maximum(np.roll(law, -((low - first) % size))[:used] + error, 0.0)
+        self.infinite = dropped + math.fsum(n * pair.infinite for pair, n in parts)
+
+    def expect(self, values: Array) -> float:
+        """Upper bound of the mean of `values`, in [0, 1] at each loss; 1 at infinite ones."""
+        with np.errstate(divide="ignore"):
+            terms = np.log(self.p) + self.log_m - self.tilt * self.losses
+            terms = np.minimum(terms, 0.0) + np.log(values)
+        return min(1.0, math.exp(min(0.0, float(logsumexp(terms)))) * (1.0 + 1e-9) + self.infinite)
+
+
+def _log_moment(parts: Sequence[tuple[Pair, int]], power: float) -> float:
+    """log E e^(power * loss) over the finite losses of all rounds."""
+    with np.errstate(divide="ignore"):
+        return math.fsum(n * float(logsumexp(np.log(c.p) + power * c.losses)) for c, n in parts)
+
+
+def best_tilt(
+    parts: Sequence[tuple[Pair, int]], mu: float, *, delta: float, epsilon: float | None
+) -> float:
+    """The power at which Chernoff's bound is best; steers the search, bounds nothing.
+
+    Args:
+        parts: The rounds.
+        mu: Of everything that reads all rows, as a Gaussian.
+        delta: Where the curve is wanted, if not at
+        epsilon: this.
+    """
+    scale = math.sqrt(variance(parts) + mu * mu)
+
+    def bound(log_power: float) -> float:
+        power = math.exp(log_power)
+        log_m = _log_moment(parts, power) + power * (power + 1.0) * mu * mu / 2.0
+        return (log_m - math.log(delta)) / power if epsilon is None else log_m - power * epsilon
+
+    found = minimize_scalar(
+        bound, bounds=(math.log(1e-3 / scale), math.log(100.0 / scale)), method="bounded"
+    )
+    return float(math.exp(found.x))
+
+
+def variance(parts: Sequence[tuple[Pair, int]]) -> float:
+    """Variance of the finite losses of all rounds; steers the search, bounds nothing."""
+    total = 0.0
+    for pair, n in parts:
+        mean = float(np.sum(pair.p * pair.losses))
+        total += n * float(np.sum(pair.p * (pair.losses - mean) ** 2))
+    return total
+
+
+def _window(parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> tuple[int, int, float]:
+    """Indices between which the sum of losses counts, and the chance that it is elsewhere.
+
+    By Chernoff's bound. What lies outside comes back inside at another place, where it can only
+    raise the result; it is dropped where it belongs and counted as infinite.
+    """
+    step = parts[0][0].step
+    low = sum(n * pair.first for pair, n in parts)
+    high = sum(n * (pair.first + len(pair.p) - 1) for pair, n in parts)
+    scale = math.sqrt(max(variance(parts), step * step))
+    log_m = _log_moment(parts, tilt)
+    for power in np.array([0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0]) / scale:
+        # P(loss > x) <= E e^(a loss) e^(-a x), and under the tilted law so that little comes back.
+        above = (_log_moment(parts, power) - math.log(lost)) / power
+        beyond = (_log_moment(parts, tilt + power) - log_m + 30.0) / power
+        high = min(high, math.ceil(max(above, beyond) / step))
+        below = (math.log(lost) - _log_moment(parts, -power)) / power
+        low = max(low, math.floor(below / step))
+    return low, max(high, low + 1), 2.0 * lost * _UP
