@@ -8,6 +8,7 @@
 #include "collective/communicator-inl.h"  // for IsDistributed
 #include "common/categorical.h"           // for CatBitField
 #include "common/threading_utils.h"       // for ParallelFor
+#include "plugin_cpp/constraints.h"       // for FeatureList
 #include "plugin_cpp/distributed.h"       // for SumOverWorkers
 #include "tree/hist/expand_entry.h"       // for CPUExpandEntry
 #include "xgboost/logging.h"              // for CHECK
@@ -95,7 +96,8 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
   SumOverWorkers(ctx_, &sums);
 
   std::vector<Leaf> leaves;
-  std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}, {}}};
+  std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}}};
+  std::vector<FeatureList> above(1);  // features of the splits above each node
   this->BuildHistograms(gpair, *tree, {RegTree::kRoot}, {});
   for (std::int32_t depth = 0; depth < plan_.depth && !level.empty(); ++depth) {
     if (!plan_.noise_free && !plan_.IsSampled()) {
@@ -106,7 +108,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
     for (auto const& node : level) {
       auto hist = builder_.Histogram()[node.nidx];
       open.push_back({node.nidx, node.total, {hist.data(), hist.size()},
-                      interactions_.Allowed(node.features_above)});
+                      interactions_.Allowed(above[node.nidx])});
     }
     auto splits = selector_.Select(open, oblivious);
 
@@ -119,11 +121,13 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
       }
       this->Expand(level[i].nidx, *splits[i], tree);
       expanded.push_back(level[i]);
-      auto above = level[i].features_above;
-      above.push_back(splits[i]->feature);
       Node left{tree->LeftChild(level[i].nidx),
-                candidates_.LeftSum(*splits[i], open[i].hist, level[i].total), above};
-      Node right{tree->RightChild(level[i].nidx), level[i].total - left.total, above};
+                candidates_.LeftSum(*splits[i], open[i].hist, level[i].total)};
+      Node right{tree->RightChild(level[i].nidx), level[i].total - left.total};
+      above.resize(tree->NumNodes());
+      above[left.nidx] = above[level[i].nidx];
+      above[left.nidx].push_back(splits[i]->feature);
+      above[right.nidx] = above[left.nidx];
       // The lighter child is summed over its rows, its sibling is the difference.
       bool left_is_lighter = left.total.hess <= right.total.hess;
       to_build.push_back(left_is_lighter ? left.nidx : right.nidx);

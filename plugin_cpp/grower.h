@@ -12,7 +12,7 @@
 #include "common/cache_manager.h"               // for CacheManager
 #include "common/hist_util.h"                   // for HistogramCuts
 #include "plugin_cpp/candidates/bins.h"         // for BinnedPages
-#include "plugin_cpp/constraints.h"             // for FeatureList, InteractionSets
+#include "plugin_cpp/constraints.h"             // for InteractionSets
 #include "plugin_cpp/gradient.h"                // for GradientSum
 #include "plugin_cpp/ledger.h"                  // for Ledger
 #include "plugin_cpp/noise/samplers.h"          // for RandomSource
@@ -56,7 +56,6 @@ class TreeGrower {
   struct Node {
     bst_node_t nidx{0};
     GradientSum total;
-    FeatureList features_above;  // of the splits on the way from the root
   };
 
   void ResetRows();

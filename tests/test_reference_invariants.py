@@ -147,8 +147,8 @@ def test_range_covers_one_more_row(score: str) -> None:
         g = rng.uniform(-1, 1, 61) * 0.2 + 0.4 * sign
         g[-1] = -sign
         pairs = s.bound.quantise(g, np.abs(g) * 0.1, np.zeros(61), False)
-        with_row = utilities(features, pairs, np.arange(61), s)
-        without = utilities(features, pairs, np.arange(60), s)
+        with_row = utilities(plan(), features, [0, 1], pairs, np.arange(61), s)
+        without = utilities(plan(), features, [0, 1], pairs, np.arange(60), s)
         change = with_row - without
         assert change.max() - change.min() <= s.range_int
         widest = max(widest, int(change.max() - change.min()), int(np.abs(change).max()))
@@ -163,8 +163,8 @@ def test_utilities_follow_the_candidates() -> None:
     specs = [{"kind": "cuts", "cuts": [-1.0, 0.0, 1.0]}, {"kind": "categorical", "size": 4}]
     features: list[Feature] = bin_features({"features": specs}, X, FREE)
     pairs = bound().quantise(rng.normal(size=80), np.ones(80), np.zeros(80), False)
-    got = utilities(features, pairs, np.arange(80), Score("l1", bound(), 0.5, 1.0))
-    splits = candidates(features)
+    got = utilities(plan(), features, [0, 1], pairs, np.arange(80), Score("l1", bound(), 0.5, 1.0))
+    splits = candidates(features, [0, 1])
     assert len(splits) == len(got) == 7 + 8
     for split, u in zip(splits, got, strict=True):
         x = X[:, split.feature]

@@ -22,13 +22,20 @@
 #include "xgboost/logging.h"  // for LOG
 
 namespace xgboost::dp {
+namespace {
+constexpr char kMend[] =
+    " Noise from any other source could be guessed. Let the process ask the operating system for "
+    "random bytes: a sandbox or a container's filter of system calls usually forbids it.";
+}  // namespace
+
 ChaChaKey SystemKey() {
   ChaChaKey key{};
 #if defined(_WIN32)
   auto const status = BCryptGenRandom(nullptr, key.data(), static_cast<ULONG>(key.size()),
                                       BCRYPT_USE_SYSTEM_PREFERRED_RNG);
   if (status < 0) {
-    LOG(FATAL) << "No random key for private noise: BCryptGenRandom failed with " << status << ".";
+    LOG(FATAL) << "No random key for private noise: BCryptGenRandom failed with " << status
+               << ". Nothing was trained." << kMend;
   }
 #elif defined(__linux__)
   std::size_t filled = 0;
@@ -38,12 +45,14 @@ ChaChaKey SystemKey() {
     if (n > 0) {
       filled += static_cast<std::size_t>(n);
     } else if (n == 0 || errno != EINTR) {
-      LOG(FATAL) << "No random key for private noise: getrandom failed: " << std::strerror(errno);
+      LOG(FATAL) << "No random key for private noise: getrandom failed: " << std::strerror(errno)
+                 << ". Nothing was trained." << kMend;
     }
   }
 #else
   if (getentropy(key.data(), key.size()) != 0) {
-    LOG(FATAL) << "No random key for private noise: getentropy failed: " << std::strerror(errno);
+    LOG(FATAL) << "No random key for private noise: getentropy failed: " << std::strerror(errno)
+               << ". Nothing was trained." << kMend;
   }
 #endif  // defined(_WIN32)
   return key;
