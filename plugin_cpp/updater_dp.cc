@@ -21,6 +21,7 @@
 #include "plugin_cpp/guard.h"                  // for kPlanKey, PrivateUpdater, Attributes
 #include "plugin_cpp/leaf/newton.h"            // for ReleaseLeafSums, FinishTree, ShrinkagePrior
 #include "plugin_cpp/ledger.h"                 // for Ledger
+#include "plugin_cpp/noise/chacha20.h"         // for WipeStack
 #include "plugin_cpp/plan.h"                   // for Plan, ParsePlan
 #include "plugin_cpp/random_source.h"          // for MakeRandomSource
 #include "plugin_cpp/sampling.h"               // for DrawSample
@@ -237,6 +238,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     training.last_tree = trees.front();
     training.busy = false;
     monitor_.Stop("Leaves");
+    WipeStack();
   }
 
   void BeforeIteration(Attributes const& attributes,

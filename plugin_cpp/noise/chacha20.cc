@@ -53,8 +53,9 @@ void TwentyRounds(Word x[16]) {
   }
 }
 
-// The words of the blocks with counters state[12], ..., state[12] + 3, in stream order.
-void FourBlocks(std::array<std::uint32_t, 16> const& state, std::uint32_t* out) {
+// The words of the blocks with counters state[12], ..., state[12] + 3, in stream order. Not inlined,
+// so that all it leaves on the stack lies below the frame of its caller.
+__attribute__((noinline)) void FourBlocks(std::array<std::uint32_t, 16> const& state, std::uint32_t* out) {
   Lanes first[16];
   Lanes x[16];
   for (std::size_t i = 0; i < 16; ++i) {
@@ -113,6 +114,11 @@ void SecureWipe(void* data, std::size_t n_bytes) {
   __asm__ __volatile__("" : : "r"(data) : "memory");
 }
 
+__attribute__((noinline)) void WipeStack() {
+  std::uint8_t region[32768];
+  SecureWipe(region, sizeof(region));
+}
+
 void ChaCha20Block(std::array<std::uint32_t, 16> const& state, std::uint8_t out[64]) {
   auto x = state;
   TwentyRounds(x.data());
@@ -154,6 +160,7 @@ void ChaCha20Source::Refill() {
     FourBlocks(state_, buffer_.data() + 16 * i);
     n_blocks_ += kLanes;
   }
+  WipeStack();
   pos_ = 0;
 }
 

@@ -30,6 +30,13 @@ using ChaChaKey = std::array<std::uint8_t, 32>;
 void SecureWipe(void* data, std::size_t n_bytes);
 
 /**
+ * @brief Overwrite the part of the stack that the functions which the caller has called have used.
+ *
+ * What the compiler parked there, registers with key or stream, is named by no variable.
+ */
+void WipeStack();
+
+/**
  * @brief The ChaCha20 block function (RFC 8439, section 2.3).
  *
  * @param state Constants, key, block counter and nonce as 16 words.
