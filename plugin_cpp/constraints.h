@@ -6,11 +6,13 @@
  */
 #pragma once
 
-#include <vector>  // for vector
+#include <cstdint>  // for int64_t
+#include <vector>   // for vector
 
-#include "plugin_cpp/plan.h"     // for Plan
-#include "xgboost/base.h"        // for bst_feature_t
-#include "xgboost/tree_model.h"  // for RegTree
+#include "plugin_cpp/noise/samplers.h"  // for RandomSource
+#include "plugin_cpp/plan.h"            // for Plan
+#include "xgboost/base.h"               // for bst_feature_t
+#include "xgboost/tree_model.h"         // for RegTree
 
 namespace xgboost::dp {
 /** @brief Features in ascending order. */
@@ -25,12 +27,21 @@ using FeatureList = std::vector<bst_feature_t>;
 class InteractionSets {
  public:
   explicit InteractionSets(Plan const& plan);
-  [[nodiscard]] FeatureList Allowed(FeatureList const& above) const;
+  /** @param of_tree Features of the tree, ascending; those above are among them. */
+  [[nodiscard]] FeatureList Allowed(FeatureList const& of_tree, FeatureList const& above) const;
 
  private:
   std::vector<FeatureList> sets_;
-  FeatureList all_;
 };
+
+/**
+ * @brief The features that a tree may use, ascending: all, the next ones in turn, or random ones.
+ *
+ * @param tree_idx How many trees of the class came before.
+ * @param rng      Decides what may be public; unused where nothing is random.
+ */
+[[nodiscard]] FeatureList FeaturesOfTree(Plan const& plan, std::int64_t tree_idx,
+                                         RandomSource* rng);
 
 /**
  * @brief Make the leaf weights of a tree follow the monotone constraints of the plan.

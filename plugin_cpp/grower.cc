@@ -1,7 +1,8 @@
 #include "plugin_cpp/grower.h"
 
-#include <algorithm>  // for sort, max
-#include <cstdint>    // for int32_t
+#include <algorithm>  // for sort, max, transform
+#include <cstdint>    // for int32_t, int64_t
+#include <iterator>   // for back_inserter
 #include <utility>    // for move
 #include <vector>     // for vector
 
@@ -15,14 +16,15 @@
 
 namespace xgboost::dp {
 TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,
-                       BinnedPages pages, RandomSource* rng, Ledger* ledger)
+                       BinnedPages pages, RandomSource* rng, RandomSource* structure,
+                       Ledger* ledger)
     : ctx_{ctx},
       plan_{plan},
       cuts_{std::move(cuts)},
       pages_{std::move(pages)},
       candidates_{plan, cuts_},
       interactions_{plan},
-      selector_{ctx, plan, &candidates_, rng},
+      selector_{ctx, plan, &candidates_, rng, structure},
       ledger_{ledger} {
   hist_param_.UpdateAllowUnknown(Args{});
   for (bst_feature_t f = 0; f < cuts_.NumFeatures(); ++f) {
@@ -90,7 +92,8 @@ void TreeGrower::MoveRows(std::vector<Node> const& expanded, RegTree const& tree
 }
 
 std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& gpair,
-                                               GradientSum total, bool oblivious, RegTree* tree) {
+                                               GradientSum total, FeatureList const& features,
+                                               bool oblivious, RegTree* tree) {
   this->ResetRows();
   std::vector<std::int64_t> sums{total.grad, total.hess};
   SumOverWorkers(ctx_, &sums);
@@ -98,17 +101,23 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
   std::vector<Leaf> leaves;
   std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}}};
   std::vector<FeatureList> above(1);  // features of the splits above each node
-  this->BuildHistograms(gpair, *tree, {RegTree::kRoot}, {});
+  // Random splits read no histogram, so none is built; the sums of the leaves are taken at the end.
+  bool greedy = plan_.split != SplitChoice::kRandom;
+  if (greedy) {
+    this->BuildHistograms(gpair, *tree, {RegTree::kRoot}, {});
+  }
   for (std::int32_t depth = 0; depth < plan_.depth && !level.empty(); ++depth) {
-    if (!plan_.noise_free && !plan_.IsSampled()) {
+    if (greedy && !plan_.noise_free && !plan_.IsSampled()) {
       // Recorded before the choice is made. The nodes of a level are disjoint: one selection.
       ledger_->Record(ExponentialEvent("splits", plan_.eps_num));
     }
     std::vector<OpenNode> open;
     for (auto const& node : level) {
-      auto hist = builder_.Histogram()[node.nidx];
-      open.push_back({node.nidx, node.total, {hist.data(), hist.size()},
-                      interactions_.Allowed(above[node.nidx])});
+      open.push_back({node.nidx, node.total, {}, interactions_.Allowed(features, above[node.nidx])});
+      if (greedy) {
+        auto hist = builder_.Histogram()[node.nidx];
+        open.back().hist = {hist.data(), hist.size()};
+      }
     }
     auto splits = selector_.Select(open, oblivious);
 
@@ -121,9 +130,11 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
       }
       this->Expand(level[i].nidx, *splits[i], tree);
       expanded.push_back(level[i]);
-      Node left{tree->LeftChild(level[i].nidx),
-                candidates_.LeftSum(*splits[i], open[i].hist, level[i].total)};
-      Node right{tree->RightChild(level[i].nidx), level[i].total - left.total};
+      Node left{tree->LeftChild(level[i].nidx), {}}, right{tree->RightChild(level[i].nidx), {}};
+      if (greedy) {
+        left.total = candidates_.LeftSum(*splits[i], open[i].hist, level[i].total);
+        right.total = level[i].total - left.total;
+      }
       above.resize(tree->NumNodes());
       above[left.nidx] = above[level[i].nidx];
       above[left.nidx].push_back(splits[i]->feature);
@@ -137,7 +148,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
     }
     if (!expanded.empty()) {
       this->MoveRows(expanded, *tree);
-      if (depth + 1 < plan_.depth) {
+      if (greedy && depth + 1 < plan_.depth) {
         this->BuildHistograms(gpair, *tree, to_build, to_subtract);
       }
     }
@@ -148,7 +159,39 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
   }
   std::sort(leaves.begin(), leaves.end(),
             [](Leaf const& a, Leaf const& b) { return a.nidx < b.nidx; });
+  if (!greedy) {
+    std::vector<bst_node_t> ids;
+    std::transform(leaves.cbegin(), leaves.cend(), std::back_inserter(ids),
+                   [](Leaf const& leaf) { return leaf.nidx; });
+    auto exact = this->LeafSums(gpair, ids);
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      leaves[i].total = exact[i];
+    }
+  }
   return leaves;
+}
+
+std::vector<GradientSum> TreeGrower::LeafSums(std::vector<GradientPair> const& gpair,
+                                              std::vector<bst_node_t> const& leaves) const {
+  std::vector<GradientSum> out(leaves.size());
+  common::ParallelFor(leaves.size(), ctx_->Threads(), [&](auto i) {
+    for (auto const& partitioner : partitioners_) {
+      auto const& rows = partitioner.Partitions()[leaves[i]];
+      for (auto it = rows.begin(); it != rows.end(); ++it) {
+        out[i] += {static_cast<std::int64_t>(gpair[*it].GetGrad()),
+                   static_cast<std::int64_t>(gpair[*it].GetHess())};
+      }
+    }
+  });
+  std::vector<std::int64_t> flat;
+  for (auto const& sum : out) {
+    flat.insert(flat.end(), {sum.grad, sum.hess});
+  }
+  SumOverWorkers(ctx_, &flat);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = {flat[2 * i], flat[2 * i + 1]};
+  }
+  return out;
 }
 
 void TreeGrower::LeafPositions(std::vector<bst_node_t>* out) const {

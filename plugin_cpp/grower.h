@@ -12,7 +12,7 @@
 #include "common/cache_manager.h"               // for CacheManager
 #include "common/hist_util.h"                   // for HistogramCuts
 #include "plugin_cpp/candidates/bins.h"         // for BinnedPages
-#include "plugin_cpp/constraints.h"             // for InteractionSets
+#include "plugin_cpp/constraints.h"             // for FeatureList, InteractionSets
 #include "plugin_cpp/gradient.h"                // for GradientSum
 #include "plugin_cpp/ledger.h"                  // for Ledger
 #include "plugin_cpp/noise/samplers.h"          // for RandomSource
@@ -35,19 +35,20 @@ class TreeGrower {
   };
 
   TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts, BinnedPages pages,
-             RandomSource* rng, Ledger* ledger);
+             RandomSource* rng, RandomSource* structure, Ledger* ledger);
 
   /**
    * @brief Grow the structure of a tree.
    *
    * @param gpair     Integer gradients of the local rows.
    * @param total     Their sum.
+   * @param features  What the tree may split on.
    * @param oblivious Whether one split serves a whole level.
    *
    * @return The leaves by ascending node id.
    */
   [[nodiscard]] std::vector<Leaf> Grow(std::vector<GradientPair> const& gpair, GradientSum total,
-                                       bool oblivious, RegTree* tree);
+                                       FeatureList const& features, bool oblivious, RegTree* tree);
 
   /** @brief Leaf of every local row in the tree that was grown last. */
   void LeafPositions(std::vector<bst_node_t>* out) const;
@@ -61,6 +62,8 @@ class TreeGrower {
   void ResetRows();
   void BuildHistograms(std::vector<GradientPair> const& gpair, RegTree const& tree,
                        std::vector<bst_node_t> to_build, std::vector<bst_node_t> to_subtract);
+  [[nodiscard]] std::vector<GradientSum> LeafSums(std::vector<GradientPair> const& gpair,
+                                                  std::vector<bst_node_t> const& leaves) const;
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
   void MoveRows(std::vector<Node> const& expanded, RegTree const& tree);
   [[nodiscard]] bool ReadByColumn(GHistIndexMatrix const& page) const;

@@ -10,6 +10,7 @@
 #include "plugin_cpp/ledger.h"         // for GaussianEvent, ToJson
 #include "plugin_cpp/json_reader.h"    // for JsonReader, ReadSigma2
 #include "plugin_cpp/random_source.h"  // for MakeRandomSource, kInterceptStream
+#include "plugin_cpp/noise/chacha20.h"  // for WipeStack
 #include "plugin_cpp/noise/samplers.h"  // for DiscreteGaussian
 #include "xgboost/json.h"              // for Json
 #include "xgboost/logging.h"           // for CHECK
@@ -103,6 +104,7 @@ std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::stri
       }
       return noisy;
     });
+    WipeStack();
   }
   Array released;
   for (auto s : sums) {

@@ -123,6 +123,11 @@ Plan ParsePlan(std::string const& text) {
                                    {{"alternate", TreeShape::kAlternate},
                                     {"per_node", TreeShape::kPerNode},
                                     {"oblivious", TreeShape::kOblivious}});
+  plan.parallel_trees = in.Int("parallel_trees", 1, 1 << 20);
+  plan.features_per_tree = in.Int("features_per_tree", 1, plan.n_features);
+  plan.cyclic_features = in.Bool("cyclic_features");
+  plan.split = in.Enum<SplitChoice>("split", {{"exponential", SplitChoice::kExponential},
+                                              {"random", SplitChoice::kRandom}});
   plan.score = in.Enum<Score>("score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
   plan.tau = in.Real("tau", 0.0, 1e6);
   plan.no_split = in.Bool("no_split");
@@ -151,6 +156,8 @@ Plan ParsePlan(std::string const& text) {
 
   JsonReader selection{in.At("selection"), "selection."};
   plan.eps_num = selection.Int("eps_num", plan.noise_free ? 0 : 1, (std::int64_t{1} << 47) - 1);
+  CHECK(plan.split == SplitChoice::kExponential || !plan.no_split)
+      << "dp_plan: random splits have no utility to compare with `no_split`." << JsonReader::kMend;
 
   JsonReader leaf{in.At("leaf"), "leaf."};
   plan.leaf.sigma2 = ReadSigma2(leaf, plan.noise_free);

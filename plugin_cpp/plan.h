@@ -17,6 +17,8 @@
 namespace xgboost::dp {
 /** @brief Which tree shape a round grows. */
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
+/** @brief How splits are chosen. */
+enum class SplitChoice { kExponential, kRandom };
 /** @brief Utility of a split candidate. */
 enum class Score { kL1, kNewton, kGain };
 
@@ -55,7 +57,11 @@ struct Plan {
   std::int32_t n_groups{0};     // trees a round
   std::int32_t rounds{0};
   std::int32_t depth{0};
+  std::int32_t parallel_trees{0};  // trees of one class in one round, on the same gradients
+  std::int32_t features_per_tree{0};
+  bool cyclic_features{false};  // take them in turn; else at random
   TreeShape shape{TreeShape::kAlternate};
+  SplitChoice split{SplitChoice::kExponential};
   Score score{Score::kL1};
   double tau{0};                // weight clip of the Newton score
   bool no_split{false};
@@ -77,8 +83,8 @@ struct Plan {
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
 
   [[nodiscard]] std::int32_t NumPrivateFeatures() const;
-  [[nodiscard]] bool IsOblivious(std::int32_t round) const {
-    return shape == TreeShape::kOblivious || (shape == TreeShape::kAlternate && round % 2 == 0);
+  [[nodiscard]] bool IsOblivious(std::int64_t tree_idx) const {
+    return shape == TreeShape::kOblivious || (shape == TreeShape::kAlternate && tree_idx % 2 == 0);
   }
 };
 

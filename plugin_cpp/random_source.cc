@@ -24,6 +24,7 @@ std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
   }
   auto source = std::make_unique<ChaCha20Source>(key, stream_id);
   SecureWipe(key.data(), key.size());
+  WipeStack();
   return source;
 }
 }  // namespace xgboost::dp

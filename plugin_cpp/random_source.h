@@ -14,8 +14,10 @@ namespace xgboost::dp {
 inline constexpr std::uint32_t kInterceptStream = 0;
 /** @brief Stream of a training: candidates, splits and leaves. */
 inline constexpr std::uint32_t kTrainingStream = 1;
+/** @brief Stream of the random features and splits of trees, which read no data. */
+inline constexpr std::uint32_t kStructureStream = 2;
 /** @brief Stream of the subsampling coins of the worker of rank 0; others count up from it. */
-inline constexpr std::uint32_t kSamplingStream = 2;
+inline constexpr std::uint32_t kSamplingStream = 3;
 
 /**
  * @brief A source with a fresh key of the operating system, or with a known key for tests.

@@ -15,12 +15,13 @@
 #include "collective/communicator-inl.h"       // for GetRank
 #include "common/timer.h"                      // for Monitor
 #include "plugin_cpp/candidates/bins.h"        // for MakeCuts, BinRows, BinnedPages
-#include "plugin_cpp/distributed.h"            // for SumOverWorkers
+#include "plugin_cpp/constraints.h"            // for FeaturesOfTree
+#include "plugin_cpp/distributed.h"            // for SumOverWorkers, FromRankZero
 #include "plugin_cpp/gradient.h"               // for QuantiseGradients, GradientSum
 #include "plugin_cpp/grower.h"                 // for TreeGrower
 #include "plugin_cpp/guard.h"                  // for kPlanKey, PrivateUpdater, Attributes
 #include "plugin_cpp/leaf/newton.h"            // for ReleaseLeafSums, FinishTree, ShrinkagePrior
-#include "plugin_cpp/ledger.h"                 // for Ledger
+#include "plugin_cpp/ledger.h"                 // for Ledger, LedgerEvent
 #include "plugin_cpp/noise/chacha20.h"         // for WipeStack
 #include "plugin_cpp/plan.h"                   // for Plan, ParsePlan
 #include "plugin_cpp/random_source.h"          // for MakeRandomSource
@@ -186,10 +187,11 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     CHECK(training_ && training_->data.get() == p_fmat && !training_->busy);
     auto& training = *training_;
     auto const& plan = training.plan;
-    CHECK_EQ(trees.size(), 1) << "`num_parallel_tree` is not available with `dp_hist`.";
+    CHECK_EQ(trees.size(), static_cast<std::size_t>(plan.parallel_trees))
+        << "The plan was calibrated for another `num_parallel_tree`.";
     CHECK(!trees.front()->IsMultiTarget() && !in_gpair->HasValueGrad())
         << "`multi_strategy=multi_output_tree` is not available with `dp_hist`.";
-    CHECK_LT(training.trees, training.MaxTrees())
+    CHECK_LT(training.updates, training.MaxUpdates())
         << "The calibrated number of trees is reached: the privacy budget is spent.";
     CHECK_EQ(in_gpair->Grad()->Shape(0), p_fmat->Info().num_row_);
     CheckTrainParam(*param, p_fmat, plan);
@@ -203,14 +205,15 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       auto cuts = MakeCuts(ctx_, plan, p_fmat, training.rng.get(), &training.ledger);
       auto pages = BinRows(ctx_, cuts, p_fmat, param->sparse_threshold);
       training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
-                                                     training.rng.get(), &training.ledger);
+                                                     training.rng.get(), training.structure.get(),
+                                                     &training.ledger);
       monitor_.Stop("Candidates");
     }
 
     // The learner calls once per class; a round is complete with its last class.
-    auto group = training.trees % plan.n_groups;
-    auto round = static_cast<std::int32_t>(training.trees / plan.n_groups);
-    ++training.trees;
+    auto group = training.updates % plan.n_groups;
+    auto round = training.updates / plan.n_groups;
+    ++training.updates;
     if (group == 0) {
       this->StartRound(p_fmat->Info().num_row_);
     }
@@ -220,24 +223,14 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                                    in_gpair->Grad()->HostView(), training.sample, &training.gpair);
     monitor_.Stop("Gradients");
 
-    monitor_.Start("Grow");
-    auto leaves =
-        training.grower->Grow(training.gpair, total, plan.IsOblivious(round), trees.front());
-    monitor_.Stop("Grow");
-
-    monitor_.Start("Leaves");
-    std::vector<bst_node_t> ids;
-    std::vector<GradientSum> exact;
-    for (auto const& leaf : leaves) {
-      ids.push_back(leaf.nidx);
-      exact.push_back(leaf.total);
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      // Trees of one class, counted over all rounds.
+      auto tree_idx = static_cast<std::int64_t>(round) * plan.parallel_trees +
+                      static_cast<std::int64_t>(i);
+      this->GrowTree(group, tree_idx, total, trees[i], &out_position[i].HostVector());
     }
-    auto released = ReleaseLeafSums(ctx_, plan, exact, training.rng.get());
-    FinishTree(plan, ids, released, &training.priors.at(group), trees.front());
-    training.grower->LeafPositions(&out_position.front().HostVector());
-    training.last_tree = trees.front();
+    training.last_tree = trees.back();
     training.busy = false;
-    monitor_.Stop("Leaves");
     WipeStack();
   }
 
@@ -250,7 +243,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                                "trees need a new calibration: call `xgboost.train` with "
                                "`xgb_model`.");
     // All trees of a round belong to one iteration: their joint sensitivity is that of one gradient.
-    CHECK(!training_->busy && training_->trees % training_->plan.n_groups == 0)
+    CHECK(!training_->busy && training_->updates % training_->plan.n_groups == 0)
         << "This private training failed and cannot go on: start a new one.";
     CHECK(!training_->data || training_->data == train)
         << "One private training reads one DMatrix; this is another one.";
@@ -277,10 +270,11 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
   struct Training {
     Plan plan;
     std::unique_ptr<RandomSource> rng;    // null for the noise-free algorithm
+    std::unique_ptr<RandomSource> structure;  // of random features and splits
     std::unique_ptr<RandomSource> coins;  // null without subsampling
     std::vector<std::uint8_t> sample;     // rows of this round, empty for all
     Ledger ledger;
-    std::int64_t trees{0};
+    std::int64_t updates{0};  // one for each class of each round
     bool busy{false};
     std::shared_ptr<DMatrix> data;
     std::unique_ptr<TreeGrower> grower;
@@ -288,7 +282,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     std::vector<ShrinkagePrior> priors;
     RegTree const* last_tree{nullptr};
 
-    [[nodiscard]] std::int64_t MaxTrees() const {
+    [[nodiscard]] std::int64_t MaxUpdates() const {
       return static_cast<std::int64_t>(plan.rounds) * plan.n_groups;
     }
   };
@@ -309,6 +303,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (!training->plan.noise_free) {
       training->rng = MakeRandomSource(key, kTrainingStream);
     }
+    training->structure = MakeRandomSource(key, kStructureStream);
     if (training->plan.IsSampled()) {
       // Every worker draws for its own rows.
       training->coins = MakeRandomSource(key, kSamplingStream + collective::GetRank());
@@ -317,6 +312,32 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     plan_text_ = plan_text;
     sealed_ledger_.clear();
     return true;
+  }
+
+  void GrowTree(std::int64_t group, std::int64_t tree_idx, GradientSum const& total, RegTree* tree,
+                std::vector<bst_node_t>* positions) {
+    auto& training = *training_;
+    auto const& plan = training.plan;
+    monitor_.Start("Grow");
+    auto features = FromRankZero(ctx_, [&] {
+      auto list = FeaturesOfTree(plan, tree_idx, training.structure.get());
+      return std::vector<std::int64_t>(list.cbegin(), list.cend());
+    });
+    auto leaves = training.grower->Grow(training.gpair, total, {features.cbegin(), features.cend()},
+                                        plan.IsOblivious(tree_idx), tree);
+    monitor_.Stop("Grow");
+
+    monitor_.Start("Leaves");
+    std::vector<bst_node_t> ids;
+    std::vector<GradientSum> exact;
+    for (auto const& leaf : leaves) {
+      ids.push_back(leaf.nidx);
+      exact.push_back(leaf.total);
+    }
+    auto released = ReleaseLeafSums(ctx_, plan, exact, training.rng.get());
+    FinishTree(plan, ids, released, &training.priors.at(group), tree);
+    training.grower->LeafPositions(positions);
+    monitor_.Stop("Leaves");
   }
 
   /**
@@ -330,12 +351,18 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     auto const& plan = training.plan;
     auto leaves = GaussianEvent("leaves", plan.row_bound.RoundSensitivity2(plan.n_groups),
                                 plan.leaf.sigma2, 2 * plan.n_groups);
+    leaves.count = plan.parallel_trees;
     if (training.rng && !plan.IsSampled()) {
       training.ledger.Record(leaves);
     } else if (training.rng) {
-      auto splits = ExponentialEvent("splits", plan.eps_num);
-      splits.count = static_cast<std::uint64_t>(plan.depth) * plan.n_groups;
-      training.ledger.Record(SampledEvent(plan.sampling_num, {splits, leaves}));
+      std::vector<LedgerEvent> events;
+      if (plan.split == SplitChoice::kExponential) {
+        events.push_back(ExponentialEvent("splits", plan.eps_num));
+        events.back().count =
+            static_cast<std::uint64_t>(plan.depth) * plan.n_groups * plan.parallel_trees;
+      }
+      events.push_back(leaves);
+      training.ledger.Record(SampledEvent(plan.sampling_num, events));
     }
     if (plan.IsSampled()) {
       DrawSample(training.coins.get(), plan.sampling_num, n_rows, &training.sample);
@@ -350,7 +377,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                           : training_->plan.test_key.empty() ? "os"
                                                              : "fixed"};
     Json training{Object{}};
-    training["complete"] = Boolean{training_->trees == training_->MaxTrees()};
+    training["complete"] = Boolean{training_->updates == training_->MaxUpdates()};
     training["events"] = training_->ledger.SaveEvents();
     out["trainings"] = Array{std::vector<Json>{training}};
     std::string text;

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from .test_peers import names_in
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -48,6 +50,20 @@ def test_links_lead_to_files(page: Path) -> None:
         if "://" in target or target.startswith("#"):
             continue
         assert (page.parent / target.split("#")[0]).exists(), f"{page.name}: {target}"
+
+
+def test_leaks_name_tests_that_exist() -> None:
+    """`module::test`, and further tests of the same module without its name."""
+    module = ""
+    missing = []
+    for row in (ROOT / "docs" / "leaks.md").read_text(encoding="utf-8").splitlines():
+        cell = row.strip("|").rsplit("|", 1)[-1] if row.startswith("|") else row
+        for found, test in re.findall(r"`(?:((?:\w+/)?\w+)::)?(test_\w+)`", cell):
+            module = found or module
+            if test not in names_in(module):
+                missing.append(f"{module}::{test}")
+    assert module
+    assert not missing
 
 
 def test_readme_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,8 +100,8 @@ def test_ordered_gain_moves_by_minus_three_to_one(
 # ---------------------------------------------------------------------- integer-grid.md
 @EXAMPLES
 @given(
-    st.floats(allow_nan=True, allow_infinity=True),
-    st.floats(allow_nan=True, allow_infinity=True),
+    st.floats(width=32, allow_nan=True, allow_infinity=True),
+    st.floats(width=32, allow_nan=True, allow_infinity=True),
     st.sampled_from((0.001, 1.0, 4.0)),
     st.sampled_from((4, 9, 20)),
 )

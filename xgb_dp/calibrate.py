@@ -55,7 +55,9 @@ class MechanismSpec:
         rounds: Boosting rounds T >= 0.
         depth: Levels of selection of each tree, >= 0.
         row_bound: Bound of one row.
-        n_class: Trees of one round, K >= 1.
+        n_class: Classes with a tree of their own, K >= 1.
+        parallel_trees: Trees of each class in one round, on the same gradients.
+        random_splits: Whether splits are random and read no data.
         candidate_features: Features with private candidates, F >= 0.
         candidate_levels: Released levels of each candidate tree, L >= 1.
         intercept: "binary", "regression", "multiclass", or None if it is public.
@@ -77,6 +79,8 @@ class MechanismSpec:
     shares: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_SHARES))
     grid_bits: int = 18
     sampling_num: int = 1 << _SAMPLE_BITS
+    parallel_trees: int = 1
+    random_splits: bool = False
 
     @classmethod
     def from_settings(cls, s: Settings) -> MechanismSpec:
@@ -96,12 +100,15 @@ class MechanismSpec:
             n_public=s.n_public is not None,
             shares=s.shares,
             sampling_num=s.sampling_num,
+            parallel_trees=s.parallel_trees,
+            random_splits=s.split == "random",
         )
 
     @property
     def selections(self) -> int:
-        """Selections that one row takes part in: one per level, tree and class."""
-        return self.rounds * self.depth * self.n_class
+        """Selections that one row takes part in: one per level and tree."""
+        per_tree = 0 if self.random_splits else self.depth
+        return self.rounds * self.parallel_trees * per_tree * self.n_class
 
     def parts(self) -> dict[str, float]:
         """Shares of what is released, which sum to 1.
@@ -319,10 +326,12 @@ def _plan(
         )
     if spec.rounds > 0:
         grid_bits, sens2, leaf_sigma2 = _leaf_grid(
-            spec, spec.rounds * amplified / (parts["leaves"] * mu2)
+            spec, spec.rounds * spec.parallel_trees * amplified / (parts["leaves"] * mu2)
         )
         coordinates = sensitivity.leaf_coordinates(spec.n_class)
-        rounds.append(GaussianEvent("leaves", sens2, leaf_sigma2, coordinates, 1))
+        rounds.append(
+            GaussianEvent("leaves", sens2, leaf_sigma2, coordinates, spec.parallel_trees)
+        )
     if spec.sampling_num < 1 << _SAMPLE_BITS:
         events.append(
             SampledEvent(spec.sampling_num, _SAMPLE_BITS, tuple(rounds), spec.rounds)

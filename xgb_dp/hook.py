@@ -205,6 +205,7 @@ def _low_level(user: Mapping[str, Any], s: Settings) -> dict[str, Any]:
         "max_delta_step": s.max_delta_step,
         "min_child_weight": s.min_child_weight,
         "max_bin": s.max_bin,
+        "num_parallel_tree": s.parallel_trees,
     }
     if s.kind == "binary":
         low["scale_pos_weight"] = s.scale_pos_weight
@@ -327,6 +328,7 @@ def before_train(
         "public": public,
         "plan_digest": low_plan["id"],
         "claimed": claimed,
+        "planned": settings.rounds,
     }
     callback = LedgerCallback(before, finish, dtrain.feature_names, types)
     return low, [callback, *user_callbacks]

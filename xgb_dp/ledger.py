@@ -212,6 +212,7 @@ def complete(
     plan_digest: str,
     claimed: list[dict[str, Any]] | None,
     rounds: int,
+    planned: int = 0,
 ) -> dict[str, Any]:
     """The whole ledger of a model from what C++ drew and what Python knows.
 
@@ -228,6 +229,7 @@ def complete(
         plan_digest: Names the plan.
         claimed: Events of the whole plan; None for plans made by hand, which are not private.
         rounds: Boosting rounds that this training added.
+        planned: Rounds that it was calibrated for.
 
     Raises:
         LedgerError: The trees of the booster are not those that the trainer recorded, or more was
@@ -236,7 +238,7 @@ def complete(
     record = native["trainings"][-1]
     drawn = ([intercept] if intercept else []) + record["events"]
     if claimed is not None:
-        _check_drawn(drawn, claimed, rounds)
+        _check_drawn(drawn, claimed, rounds, planned)
     short = claimed is not None and _counts(drawn) != _counts(claimed)
     training = {
         "plan_digest": plan_digest,
@@ -290,7 +292,7 @@ def _covered(event: dict[str, Any], limit: dict[str, Any]) -> bool:
 
 
 def _check_drawn(
-    drawn: list[dict[str, Any]], claimed: list[dict[str, Any]], rounds: int
+    drawn: list[dict[str, Any]], claimed: list[dict[str, Any]], rounds: int, planned: int
 ) -> None:
     """Everything drawn was planned, with at least as much noise, and every round was drawn."""
     plan = {_key(e): e for e in claimed}
@@ -302,7 +304,8 @@ def _check_drawn(
                 "must not be published. Please report this."
             )
     leaves = flat_counts(drawn).get("leaves", 0)
-    if claimed and leaves != rounds:
+    each = flat_counts(claimed).get("leaves", 0) // max(planned, 1)
+    if claimed and leaves != rounds * each:
         raise LedgerError(
             f"The booster has grown {rounds} rounds, but the trainer has recorded {leaves}: "
             "something has changed the booster during training. The model must not be published."

@@ -48,6 +48,10 @@ class Settings:
         base_score: Public intercept, or None to release one.
         continues: Whether trees are added to an earlier model, which brings its intercept.
         base_margin: Whether rows bring margins of their own, which stand in for the intercept.
+        parallel_trees: Trees of each class in one round, on the same gradients.
+        split: How splits are chosen, "exponential" or "random".
+        features_per_tree: Features that a tree may use.
+        cyclic_features: Whether trees take features in turn instead of at random.
         sampling_num: A round reads each row with probability ``sampling_num / 2**32``.
         monotone: -1, 0 or 1 for each column.
         interactions: Sets of columns that may share a path; empty for no constraint.
@@ -91,6 +95,10 @@ class Settings:
     base_score: float | list[float] | None
     continues: bool
     base_margin: bool
+    parallel_trees: int
+    split: str
+    features_per_tree: int
+    cyclic_features: bool
     sampling_num: int
     monotone: tuple[int, ...]
     interactions: tuple[tuple[int, ...], ...]
@@ -218,6 +226,21 @@ def _base_score(p: Mapping[str, Any], kind: str, classes: int) -> float | list[f
     return parse.parse_number("base_score", value)
 
 
+def _features_per_tree(p: Mapping[str, Any], n_features: int) -> int:
+    """Features of one tree, from a number or from XGBoost's fraction."""
+    rate = parse.parse_number(
+        "colsample_bytree", p.get("colsample_bytree", 1.0), low=0, high=1, open_low=True
+    )
+    if "dp_features_per_tree" not in p:
+        return max(1, int(rate * n_features))
+    if rate != 1.0:
+        raise PrivacyParameterError(
+            "Give `colsample_bytree` or `dp_features_per_tree`, not both: either is the number of "
+            "features of a tree."
+        )
+    return parse.parse_int("dp_features_per_tree", p["dp_features_per_tree"], 1, n_features)
+
+
 def _sampling(p: Mapping[str, Any]) -> int:
     """`subsample` as a whole number out of 2^32, which is what is drawn and accounted."""
     rate = parse.parse_number("subsample", p.get("subsample", 1.0), low=0, high=1, open_low=True)
@@ -314,6 +337,12 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         )
     if "dp_score_clip" in p and score != "newton":
         raise PrivacyParameterError("`dp_score_clip` has an effect with dp_score='newton' only.")
+    split = _choice("dp_split", p.get("dp_split", "exponential"), ("exponential", "random"))
+    for name in ("dp_score", "dp_score_clip", "dp_no_split"):
+        if split == "random" and name in p:
+            raise PrivacyParameterError(
+                f"`{name}` has no effect with dp_split='random', which scores no split."
+            )
     no_split = parse.parse_flag("dp_no_split", p.get("dp_no_split", False))
     gamma = parse.parse_number("gamma", p.get("gamma", 0.0), low=0, high=1e12)
     if gamma and not no_split:
@@ -375,6 +404,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
             p.get("dp_budget_shares"),
             candidates=any(f.kind == "private" for f in features),
             intercept=released,
+            splits=split == "exponential",
             kind=kind,
         ),
         scale=1.0 if target is None else (target[1] - target[0]) / 2,
@@ -384,6 +414,15 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         continues=continues,
         base_margin=schema.base_margin,
         sampling_num=_sampling(p),
+        parallel_trees=parse.parse_int(
+            "num_parallel_tree", p.get("num_parallel_tree", 1), 1, 1 << 20
+        ),
+        split=split,
+        features_per_tree=_features_per_tree(p, len(features)),
+        cyclic_features=_choice(
+            "dp_feature_order", p.get("dp_feature_order", "random"), ("random", "cyclic")
+        )
+        == "cyclic",
         monotone=monotone_directions(p.get("monotone_constraints"), schema, features),
         interactions=interaction_sets(p.get("interaction_constraints"), schema),
         accountant=_choice("dp_accountant", p.get("dp_accountant", "exact"), [*ACCOUNTANTS]),

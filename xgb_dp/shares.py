@@ -15,7 +15,9 @@ SHARE_NAMES = ("candidates", "base_score", "splits", "leaves")
 _SPLITS_OF_REST = 0.3
 
 
-def resolve_shares(given: Any, *, candidates: bool, intercept: bool, kind: str) -> dict[str, float]:
+def resolve_shares(
+    given: Any, *, candidates: bool, intercept: bool, kind: str, splits: bool = True
+) -> dict[str, float]:
     """Division of mu^2 over the releases.
 
     Args:
@@ -23,6 +25,7 @@ def resolve_shares(given: Any, *, candidates: bool, intercept: bool, kind: str) 
         candidates: Whether any candidates are released.
         intercept: Whether an intercept is released.
         kind: "regression" has a larger default for the intercept.
+        splits: Whether splits are chosen by looking at the data.
 
     Returns:
         The four fractions, which sum to 1. What is not released has 0; its part goes to splits
@@ -48,24 +51,26 @@ def resolve_shares(given: Any, *, candidates: bool, intercept: bool, kind: str) 
     }
     shares = default | {k: v for k, v in fixed.items() if k in default}
     rest = 1.0 - sum(shares.values())
-    splits, leaves = fixed.get("splits"), fixed.get("leaves")
-    if splits is None and leaves is None:
-        splits = _SPLITS_OF_REST * rest
-        leaves = rest - splits
-    elif splits is None:
-        splits = rest - (leaves or 0.0)
-    elif leaves is None:
-        leaves = rest - splits
-    assert splits is not None
-    assert leaves is not None
-    shares |= {"splits": splits, "leaves": leaves}
+    split, leaf = fixed.get("splits"), fixed.get("leaves")
+    if split is None and leaf is None:
+        split = _SPLITS_OF_REST * rest if splits else 0.0
+        leaf = rest - split
+    elif split is None:
+        split = rest - (leaf or 0.0)
+    elif leaf is None:
+        leaf = rest - split
+    assert split is not None
+    assert leaf is not None
+    shares |= {"splits": split, "leaves": leaf}
     if abs(sum(shares.values()) - 1.0) > 1e-9:
         raise PrivacyParameterError("`dp_budget_shares` must sum to 1 when all four are given.")
     if not candidates:
         shares["candidates"] = 0.0
     if not intercept:
         shares["base_score"] = 0.0
-    needed = ["splits", "leaves"]
+    if not splits:
+        shares["splits"] = 0.0
+    needed = ["splits", "leaves"] if splits else ["leaves"]
     needed += ["candidates"] if candidates else []
     needed += ["base_score"] if intercept else []
     if any(shares[k] <= 0 for k in needed):

@@ -92,6 +92,7 @@ def train_with_plan(
         "objective": plan["objective"],
         "base_score": base_score,
         "disable_default_eval_metric": True,
+        "num_parallel_tree": plan["parallel_trees"],
         "dp_plan": dump_plan({"id": "hand-made", **plan}),
     }
     if plan["num_class"] > 1:

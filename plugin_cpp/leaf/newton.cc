@@ -63,6 +63,8 @@ float Additive(RegTree* tree, bst_node_t nidx) {
 void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
                 std::vector<GradientSum> const& released, ShrinkagePrior* prior, RegTree* tree) {
   auto const& leaf = plan.leaf;
+  // As in XGBoost, the trees of one round on the same gradients share the learning rate.
+  double eta = leaf.eta / plan.parallel_trees;
   double grad_step = plan.row_bound.GradientStep();
   double hess_step = plan.row_bound.HessianStep();
   double deviation = std::sqrt(static_cast<double>(leaf.sigma2));
@@ -116,7 +118,7 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
     auto& stat = tree->Stat(nidx);
     stat.base_weight = static_cast<float>(weight[nidx] * plan.row_bound.scale);
     if ((*tree)[nidx].IsLeaf()) {
-      (*tree)[nidx].SetLeaf(static_cast<float>(leaf.eta * weight[nidx] * plan.row_bound.scale));
+      (*tree)[nidx].SetLeaf(static_cast<float>(eta * weight[nidx] * plan.row_bound.scale));
       stat.sum_hess = static_cast<float>(hess[nidx]);
       stat.loss_chg = 0.0f;
     }

@@ -14,11 +14,13 @@
 
 namespace xgboost::dp {
 SplitSelector::SplitSelector(Context const* ctx, Plan const& plan,
-                             SplitCandidates const* candidates, RandomSource* rng)
+                             SplitCandidates const* candidates, RandomSource* rng,
+                             RandomSource* structure)
     : ctx_{ctx},
       plan_{plan},
       candidates_{candidates},
       rng_{rng},
+      structure_{structure},
       den_{ScoreRange(plan) << Plan::kEpsBits} {}
 
 void SplitSelector::ListCandidates(FeatureList const& features) {
@@ -60,6 +62,12 @@ std::int64_t SplitSelector::Choose() {
                           : SelectExponential(rng_, utilities, plan_.eps_num, den_);
 }
 
+std::int64_t SplitSelector::ChooseAtRandom() {
+  auto i = UniformBelow(structure_, offsets_.size() - 1);
+  return static_cast<std::int64_t>(offsets_[i] +
+                                   UniformBelow(structure_, offsets_[i + 1] - offsets_[i]));
+}
+
 std::optional<Split> SplitSelector::At(FeatureList const& features, std::int64_t winner) {
   auto idx = static_cast<std::size_t>(winner);
   if (idx >= offsets_.back()) {
@@ -74,6 +82,13 @@ std::vector<std::optional<Split>> SplitSelector::Select(std::vector<OpenNode> co
                                                         bool oblivious) {
   auto winners = FromRankZero(ctx_, [&] {
     std::vector<std::int64_t> out;
+    if (plan_.split == SplitChoice::kRandom) {
+      for (auto const& node : nodes) {
+        this->ListCandidates(node.features);
+        out.push_back(oblivious && !out.empty() ? out.front() : this->ChooseAtRandom());
+      }
+      return out;
+    }
     auto clear = [&](OpenNode const& node) {
       this->ListCandidates(node.features);
       utilities_.assign(offsets_.back() + (plan_.no_split ? 1 : 0), 0);

@@ -33,12 +33,18 @@ struct OpenNode {
 
 class SplitSelector {
  public:
-  /** @param rng Null for the noise-free algorithm, and on all workers but rank 0. */
+  /**
+   * @param rng       Null for the noise-free algorithm.
+   * @param structure Source of random splits.
+   */
   SplitSelector(Context const* ctx, Plan const& plan, SplitCandidates const* candidates,
-                RandomSource* rng);
+                RandomSource* rng, RandomSource* structure);
 
   /**
    * @brief Choose the split of every node of a level; empty where "no split" won.
+   *
+   * Random splits take a feature and then one of its candidates, each with equal probability: they
+   * read neither histograms nor totals, and cost nothing.
    *
    * @param oblivious Whether one choice serves all nodes; the same features are allowed then.
    */
@@ -49,12 +55,14 @@ class SplitSelector {
   void ListCandidates(FeatureList const& features);
   void AddUtilities(OpenNode const& node);
   [[nodiscard]] std::int64_t Choose();
+  [[nodiscard]] std::int64_t ChooseAtRandom();
   [[nodiscard]] std::optional<Split> At(FeatureList const& features, std::int64_t winner);
 
   Context const* ctx_;
   Plan const& plan_;
   SplitCandidates const* candidates_;
   RandomSource* rng_;
+  RandomSource* structure_;
   std::uint64_t den_;
   std::vector<std::size_t> offsets_;  // first candidate of each allowed feature
   std::vector<std::int64_t> utilities_;

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .noise import ChaCha20Source, discrete_gaussian, select_exponential
+from .noise import ChaCha20Source, discrete_gaussian, select_exponential, uniform_below
 
-TRAINING_STREAM, SAMPLING_STREAM = 1, 2
+TRAINING_STREAM, STRUCTURE_STREAM, SAMPLING_STREAM = 1, 2, 3
 
 
 class Noise:
@@ -20,7 +20,12 @@ class Noise:
         if not self.off:
             key = bytes.fromhex(plan["test_key"])
             self.source = ChaCha20Source(key, TRAINING_STREAM)
+            self.structure = ChaCha20Source(key, STRUCTURE_STREAM)
             self.coins = ChaCha20Source(key, SAMPLING_STREAM)
+
+    def below(self, n: int) -> int:
+        """A uniform number below n, for what reads no data."""
+        return uniform_below(self.structure, n)
 
     def sample(self, num: int, rows: int) -> npt.NDArray[np.bool_]:
         """Which rows take part in a round, each with probability num / 2^32."""

@@ -197,11 +197,24 @@ def candidates(features: list[Feature], allowed: list[int]) -> list[Split]:
     return out
 
 
-def allowed_features(plan: Plan, above: frozenset[int]) -> list[int]:
-    """Features that may follow splits on those `above`."""
-    every = range(plan["n_features"])
+def tree_features(plan: Plan, t: int, noise: Noise) -> list[int]:
+    """Features of tree `t` of its class: all, the next ones in turn, or random ones."""
+    n, k = plan["n_features"], plan["features_per_tree"]
+    order = list(range(n))
+    if k == n:
+        return order
+    if plan["cyclic_features"]:
+        return sorted((t * k + i) % n for i in range(k))
+    for i in range(k):
+        j = i + noise.below(n - i)
+        order[i], order[j] = order[j], order[i]
+    return sorted(order[:k])
+
+
+def allowed_features(plan: Plan, every: list[int], above: frozenset[int]) -> list[int]:
+    """Features of the tree that may follow splits on those `above`."""
     if not plan["interactions"] or not above:
-        return list(every)
+        return every
     return [
         f for f in every
         if f in above or any(above | {f} <= set(group) for group in plan["interactions"])
@@ -242,6 +255,7 @@ def grow(
     """The structure of tree `t` of its class, and the leaf of every row."""
     bound = RowBound.of(plan)
     score = Score(plan["score"], bound, float(plan["tau"]), float(plan["leaf"]["lambda"]))
+    of_tree = tree_features(plan, t, noise)
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     gamma = round(float(plan["gamma"]) * bound.B)  # given in units of C
     tree: Tree = {name: [] for name in COLUMNS}
@@ -255,8 +269,13 @@ def grow(
         chosen: dict[int, Split] = {}
         for group in [level] if oblivious else [[node] for node in level]:
             rows = [np.flatnonzero(where == node) for node in group]
-            allowed = allowed_features(plan, above[group[0]])
+            allowed = allowed_features(plan, of_tree, above[group[0]])
             splits = candidates(features, allowed)
+            if plan["split"] == "random":  # a feature, then one of its candidates
+                f = allowed[noise.below(len(allowed))]
+                own = candidates(features, [f])
+                chosen.update(dict.fromkeys(group, own[noise.below(len(own))]))
+                continue
             u = np.sum(
                 [utilities(plan, features, allowed, pairs, at, score) for at in rows], axis=0
             )
@@ -331,7 +350,8 @@ def fill_leaves(plan: Plan, tree: Tree, sums: Ints, shrinkage: Shrinkage, noise:
     """Release noisy sums of every leaf; all that the tree says follows from them."""
     bound, leaf = RowBound.of(plan), plan["leaf"]
     sigma2 = int(leaf["sigma2"])
-    eta, lam, alpha = float(leaf["eta"]), float(leaf["lambda"]), float(leaf["alpha"])
+    eta = float(leaf["eta"]) / plan["parallel_trees"]
+    lam, alpha = float(leaf["lambda"]), float(leaf["alpha"])
     step, smallest = float(leaf["max_delta_step"]), float(leaf["min_child_weight"])
     deviation = 0.0 if noise.off else math.sqrt(sigma2)
     g_noise, h_noise = deviation * bound.g_unit, deviation * bound.h_unit
@@ -399,6 +419,7 @@ def train(
     trees = []
     for t in range(int(plan["rounds"]) if rounds is None else rounds):
         g, h = (v.astype(np.float64) for v in gradients(objective, margin, y, weight))
+        parallel = int(plan["parallel_trees"])
         sampled = int(plan["sampling_num"]) < 1 << 32
         kept = noise.sample(int(plan["sampling_num"]), len(y)) if sampled else slice(None)
         for k in range(classes):
@@ -406,10 +427,11 @@ def train(
             pairs = bound.quantise(g[:, k], h[:, k], labels, objective == "reg:squarederror")
             if sampled:
                 pairs[~kept] = 0
-            tree, where = grow(plan, t, features, pairs, noise)
-            sums = np.zeros((len(tree["left"]), 3), dtype=np.int64)
-            np.add.at(sums, where, pairs)
-            fill_leaves(plan, tree, sums, shrinkage[k], noise)
-            margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
-            trees.append(tree)
+            for i in range(parallel):
+                tree, where = grow(plan, t * parallel + i, features, pairs, noise)
+                sums = np.zeros((len(tree["left"]), 3), dtype=np.int64)
+                np.add.at(sums, where, pairs)
+                fill_leaves(plan, tree, sums, shrinkage[k], noise)
+                margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
+                trees.append(tree)
     return Model(trees, [feature.cuts for feature in features], margin)

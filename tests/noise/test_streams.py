@@ -1,0 +1,237 @@
+"""Two trainings never share noise: not in one second, thread, process, fork or model.
+
+The matrices have no rows, so what a model shows is noise alone: 49 numbers of 32 bits. Two of
+independent trainings are equal with a probability of about 2^-22, so two trainings have three
+coincidences with a probability below 10^-9. Up to two are allowed for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+from xgb_dp.testing import fixed_noise
+
+ROOT = Path(__file__).resolve().parents[2]
+PARAMS = {
+    "tree_method": "dp_hist",
+    "objective": "binary:logistic",
+    "dp_epsilon": 1.0,
+    "dp_delta": 1e-6,
+    "dp_shrinkage": False,
+    "max_delta_step": 0,
+    "dp_n_public": 100,  # wide enough that the intercept is not clipped
+    "max_depth": 4,
+    "nthread": 1,
+    "verbosity": 0,
+    "seed": 5,
+}
+
+CHILD = r"""
+import json, os, sys
+import numpy as np
+import xgboost as xgb
+from tests.noise.test_streams import PARAMS, empty, noise_of
+
+def send(action):
+    # What a forked process answers, over a pipe.
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, json.dumps(action()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    return read, child
+
+def receive(read, child):
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
+
+answer = None
+exec(sys.stdin.read())
+print(json.dumps(answer))
+"""
+
+
+def empty() -> xgb.DMatrix:
+    return xgb.DMatrix(np.zeros((0, 3), np.float32), np.zeros(0), nthread=1)
+
+
+def noise_of(model: xgb.Booster) -> list[float]:
+    """The intercept and the values of all leaves: noise alone, for a matrix without rows."""
+    learner = json.loads(model.save_raw("json"))["learner"]
+    out = [float(json.loads(learner["learner_model_param"]["base_score"])[0])]
+    for tree in learner["gradient_booster"]["model"]["trees"]:
+        values = zip(tree["split_conditions"], tree["left_children"], strict=True)
+        out += [value for value, left in values if left == -1]
+    return out
+
+
+def train(**changes: Any) -> list[float]:
+    return noise_of(xgb.train(PARAMS | changes, empty(), 3))
+
+
+def process(code: str) -> Any:
+    """What `code` stores as `answer` in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CHILD],
+        input=code,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def assert_unrelated(noises: list[list[float]]) -> None:
+    """Neither intercepts nor leaves repeat."""
+    for one, other in combinations(noises, 2):
+        assert len(one) == len(other) == 1 + 3 * 16
+        assert (one[0] == other[0]) + len(set(one[1:]) & set(other[1:])) <= 2
+
+
+def test_the_check_notices_shared_noise() -> None:
+    """Teeth: trainings with one known key have all noise in common."""
+    with fixed_noise(8):
+        noises = [train(), train()]
+    assert noises[0] == noises[1]
+    with pytest.raises(AssertionError):
+        assert_unrelated(noises)
+
+
+def test_one_second_one_seed() -> None:
+    """The clock, the parameter `seed` and the generators of Python and NumPy are no source."""
+    noises, seconds = [], []
+    while len(noises) < 12 or len(seconds) == len(set(seconds)):
+        random.seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        seconds.append(int(time.time()))
+        noises.append(train())
+    assert_unrelated(noises)
+
+
+def test_another_second_same_key() -> None:
+    """And with a known key nothing else decides, neither time nor seed nor state of a generator."""
+    with fixed_noise(8):
+        one = train(seed=1)
+        random.random()
+        np.random.normal()  # noqa: NPY002
+        time.sleep(1.01)
+        assert train(seed=2) == one
+
+
+def test_two_processes() -> None:
+    """A constant seed would give every process the same noise."""
+    code = "answer = noise_of(xgb.train(PARAMS, empty(), 3))"
+    with ThreadPoolExecutor(2) as pool:
+        assert_unrelated(list(pool.map(process, [code] * 2)))
+
+
+def test_threads() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert_unrelated(list(pool.map(lambda _: train(), range(8))))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_forks() -> None:
+    """Children that train at the same time, from the same memory, and their parent."""
+    code = """
+d = empty()
+first = noise_of(xgb.train(PARAMS, d, 3))
+children = [send(lambda: noise_of(xgb.train(PARAMS, d, 3))) for _ in range(3)]
+answer = [first, noise_of(xgb.train(PARAMS, d, 3)), *(receive(*c) for c in children)]
+"""
+    assert_unrelated(process(code))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.parametrize("changes", [{}, {"subsample": 0.5}], ids=["all rows", "subsample"])
+def test_a_fork_in_the_middle_of_a_training(changes: dict[str, Any]) -> None:
+    """The child can neither grow the parent's next tree nor any other; the parent goes on."""
+    code = f"""
+said = []
+def child_of(model):
+    def grow():
+        out = []
+        for _ in range(2):
+            try:
+                model.update(d, model.num_boosted_rounds())
+                out.append("grown")
+            except xgb.core.XGBoostError as error:
+                out.append(str(error).split("Stack trace")[0])
+        return out, model.num_boosted_rounds()
+    return grow
+
+class Fork(xgb.callback.TrainingCallback):
+    def after_iteration(self, model, epoch, evals_log):
+        said.append((epoch, *receive(*send(child_of(model)))))
+
+d = xgb.DMatrix(np.ones((9, 3), np.float32), np.ones(9), nthread=1)
+model = xgb.train(PARAMS | {changes!r}, d, 3, callbacks=[Fork()])
+answer = [said, model.num_boosted_rounds()]
+"""
+    said, rounds = process(code)
+    assert rounds == 3 and len(said) == 3
+    for epoch, errors, grown in said:
+        if epoch < 2:  # after the last round there is no tree left to grow
+            assert "forked process" in errors[0]
+        assert "grown" not in errors
+        assert grown == epoch + 1
+
+
+def test_continued_trainings() -> None:
+    """Continuing a model draws anew, also twice from the same model."""
+    model = xgb.train(PARAMS, empty(), 3)
+    longer = [noise_of(xgb.train(PARAMS, empty(), 3, xgb_model=model)) for _ in range(3)]
+    start = noise_of(model)
+    for noise in longer:
+        assert noise[: len(start)] == start
+    # An intercept of its own for each, because continued models have the first one's.
+    assert_unrelated([start, *([k, *noise[len(start) :]] for k, noise in enumerate(longer))])
+
+
+def test_copies_and_pickles_have_no_noise_to_draw() -> None:
+    model = xgb.train(PARAMS, empty(), 3)
+    loaded = xgb.Booster(model_file=bytearray(model.save_raw("ubj")))
+    for other in (model, model.copy(), model[:2], loaded):
+        with pytest.raises(xgb.core.XGBoostError, match=r"finished|ledger|plan"):
+            other.update(empty(), 3)
+
+
+def test_copies_in_the_middle_of_a_training_have_none_either() -> None:
+    """Nothing that a callback can keep of a training draws the noise of its next tree."""
+    d = empty()
+    tried = []
+
+    class Copy(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: Any) -> bool:
+            loaded = xgb.Booster(model_file=bytearray(model.save_raw("ubj")))
+            loaded.load_config(model.save_config())
+            for other in (model.copy(), pickle.loads(pickle.dumps(model)), model[:1], loaded):
+                with pytest.raises(xgb.core.XGBoostError, match=r"finished|ledger|plan"):
+                    other.update(d, epoch + 1)
+                tried.append(epoch)
+            return False
+
+    assert xgb.train(PARAMS, d, 3, callbacks=[Copy()]).num_boosted_rounds() == 3
+    assert len(tried) == 12

@@ -1,0 +1,107 @@
+"""What a model's statistics say about the noise in it, for somebody who has the training rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xgboost as xgb
+
+import xgb_dp
+from tests.reference import objective as objectives
+from tests.reference.trainer import RowBound
+from tests.test_guard import plan_of
+
+Floats = npt.NDArray[np.float64]
+# Leaves say their sums plainly: no shrinkage and no clip; nothing but trees is released.
+PLAIN: dict[str, Any] = {
+    "tree_method": "dp_hist",
+    "dp_epsilon": 20.0,
+    "dp_delta": 1e-6,
+    "dp_shrinkage": False,
+    "max_delta_step": 0,
+    "lambda": 1.0,
+    "max_depth": 2,
+    "nthread": 1,
+    "verbosity": 0,
+    "dp_feature_bounds": dict.fromkeys(range(3), (-2.0, 2.0)),
+}
+KINDS: dict[str, dict[str, Any]] = {
+    "binary": PLAIN | {"objective": "binary:logistic", "base_score": 0.5},
+    "regression": PLAIN
+    | {"objective": "reg:squarederror", "dp_target_bounds": (-1.0, 1.0), "base_score": 0.0},
+}
+
+
+def make_rows(kind: str, n: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Three columns, and labels that follow the first two."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 3)).astype(np.float32)
+    signal = X[:, 0] - X[:, 1] + rng.normal(size=n)
+    return X, ((signal > 0) if kind == "binary" else np.tanh(signal)).astype(np.float32)
+
+
+def trees(model: xgb.Booster) -> list[dict[str, Any]]:
+    return json.loads(model.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]
+
+
+def structure(model: xgb.Booster) -> list[tuple[Any, ...]]:
+    """Features, thresholds, directions and shape of all trees, without any leaf value."""
+    out: list[tuple[Any, ...]] = []
+    for tree in trees(model):
+        fields = ("split_indices", "split_conditions", "default_left")
+        nodes = zip(*(tree[f] for f in fields), strict=True)
+        out += [
+            node if left != -1 else ("leaf",)
+            for node, left in zip(nodes, tree["left_children"], strict=True)
+        ]
+    return out
+
+
+def events(model: xgb.Booster) -> dict[str, dict[str, Any]]:
+    """The ledger's events by what they release."""
+    (training,) = xgb_dp.privacy_report(model).ledger["trainings"]
+    return {event["release"]: event for event in training["events"]}
+
+
+class Leaf(NamedTuple):
+    """One leaf in grid units: exact and released sums of gradients and Hessians."""
+
+    tree: int
+    exact: Floats
+    released: Floats
+    rows: int
+
+    @property
+    def noise(self) -> Floats:
+        return self.released - self.exact
+
+
+def leaves(model: xgb.Booster, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list[Leaf]:
+    """All leaves of a model of PLAIN parameters; the exact sums are those of the oracle."""
+    plan = plan_of(model)
+    bound = RowBound.of(plan)
+    regression = plan["objective"] == "reg:squarederror"
+    at = model.predict(xgb.DMatrix(X), pred_leaf=True).reshape(len(X), -1).astype(int)
+    saved = json.loads(model.save_raw("json"))["learner"]["learner_model_param"]
+    base = float(json.loads(saved["base_score"])[0])
+    margin = objectives.initial_margin(plan["objective"], base, len(X), 1)
+    units = np.array([bound.g_unit, bound.h_unit])
+    out = []
+    for t, tree in enumerate(trees(model)):
+        g, h = objectives.gradients(plan["objective"], margin, y, np.ones_like(y))
+        pairs = bound.quantise(g[:, 0].astype(float), h[:, 0].astype(float), y.astype(float),
+                               regression)[:, :2]  # fmt: skip
+        for node, left in enumerate(tree["left_children"]):
+            if left != -1:
+                continue
+            inside = at[:, t] == node
+            H = tree["sum_hessian"][node]
+            G = -tree["base_weights"][node] / bound.scale * (H + 1.0)
+            exact = pairs[inside].sum(axis=0).astype(float)
+            out.append(Leaf(t, exact, np.array([G, H]) / units, int(inside.sum())))
+        value = np.array(tree["split_conditions"], np.float32)
+        margin[:, 0] += value[at[:, t]]
+    return out
