@@ -165,32 +165,72 @@ def test_plan_without_a_field(booster: xgb.Booster, dtrain: xgb.DMatrix, field: 
 
 
 @pytest.mark.parametrize(
-    "path, value",
+    "path, value, named",
     [
-        (("leaf", "sigma2"), 0),
-        (("leaf", "sigma2"), -1),
-        (("leaf", "sigma2"), 2.5),
-        (("selection", "eps_num"), 0),
-        (("row_bound", "gradient_bound"), "nan"),
-        (("row_bound", "gradient_bound"), "-1"),
-        (("candidates", "levels"), 40),
-        (("noise_free",), True),
-        (("test_key",), "00" * 32),
-        (("objective",), "count:poisson"),
-        (("score",), "gain"),
+        (("version",), 2, "version"),
+        (("leaf", "sigma2"), 0, "sigma2"),
+        (("leaf", "sigma2"), -1, "sigma2"),
+        (("leaf", "sigma2"), 2.5, "sigma2"),
+        (("leaf", "eta"), 0.5, "eta"),
+        (("leaf", "shrinkage"), "yes", "shrinkage"),
+        (("leaf",), [], "object"),
+        (("selection", "eps_num"), 0, "eps_num"),
+        (("row_bound", "gradient_bound"), "nan", "gradient_bound"),
+        (("row_bound", "gradient_bound"), "-1", "gradient_bound"),
+        (("row_bound", "mode"), "none", "mode"),
+        (("candidates", "levels"), 40, "levels"),
+        (("noise_free",), True, "contradicts"),
+        (("test_key",), "00" * 32, "contradicts"),
+        (("objective",), "count:poisson", "objective"),
+        (("num_class",), 3, "softmax"),
+        (("score",), "gain", "gain"),
+        (("split",), "random", None),
+        (("sampling_num",), 0, "sampling_num"),
+        (("sampling_num",), 2**32 + 1, "sampling_num"),
+        (("parallel_trees",), 0, "parallel_trees"),
+        (("features_per_tree",), 10**6, "features_per_tree"),
+        (("monotone",), [0], "monotone"),
+        (("monotone",), "up", "monotone"),
+        (("monotone", 0), 2, "monotone"),
+        (("interactions",), [0], "interaction"),
+        (("interactions",), [[10**6]], "interactions"),
+        (("interactions",), {}, "interactions"),
+        (("features",), {}, "features"),
+        (("features", 0), {"kind": "cuts", "cuts": [1.0, 0.0]}, "increase"),
+        (("features", 0), {"kind": "cuts", "cuts": [0.0, 1e39]}, "finite"),
+        (("features", 0), {"kind": "cuts", "cuts": 0.0}, "cuts"),
+        (("features", 0), {"kind": "other"}, "kind"),
     ],
     ids=str,
 )
 def test_plan_that_contradicts_itself(
-    booster: xgb.Booster, dtrain: xgb.DMatrix, path: tuple, value: object
+    booster: xgb.Booster, dtrain: xgb.DMatrix, path: tuple, value: object, named: str | None
 ) -> None:
+    """Refused where it is read, before the ledger is looked at."""
     plan = plan_of(booster)
     inner = plan
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = value
-    with pytest.raises(XGBoostError):
-        from_plan(plan, dtrain).update(dtrain, 0)
+    if path == ("split",):
+        plan["no_split"], named = True, "random splits"
+    with pytest.raises(XGBoostError, match=named):
+        from_plan(plan, dtrain).save_config()
+
+
+def test_softmax_plans_need_the_row_weight_clip(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
+    plan = plan_of(booster) | {"objective": "multi:softprob", "num_class": 3}
+    plan["row_bound"] = plan["row_bound"] | {"mode": "gradient"}
+    with pytest.raises(XGBoostError, match="row-weight clip"):
+        from_plan(plan, dtrain, objective="multi:softprob", num_class=3).save_config()
+
+
+def test_categories_are_not_monotone(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
+    plan = plan_of(booster)
+    plan["features"][0] = {"kind": "categorical", "size": 3}
+    plan["monotone"][0] = 1
+    with pytest.raises(XGBoostError, match="no order"):
+        from_plan(plan, dtrain).save_config()
 
 
 def test_continuation_composes(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
