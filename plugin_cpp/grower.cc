@@ -3,6 +3,7 @@
 #include <algorithm>  // for sort, max, transform
 #include <cstdint>    // for int32_t, int64_t
 #include <iterator>   // for back_inserter
+#include <optional>   // for optional
 #include <utility>    // for move
 #include <vector>     // for vector
 
@@ -25,6 +26,7 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       candidates_{plan, cuts_},
       interactions_{plan},
       selector_{ctx, plan, &candidates_, rng, structure},
+      histogram_selector_{ctx, plan, &candidates_, rng},
       ledger_{ledger} {
   hist_param_.UpdateAllowUnknown(Args{});
   for (bst_feature_t f = 0; f < cuts_.NumFeatures(); ++f) {
@@ -91,6 +93,20 @@ void TreeGrower::MoveRows(std::vector<Node> const& expanded, RegTree const& tree
   }
 }
 
+std::vector<std::optional<Split>> TreeGrower::Choose(std::vector<OpenNode> const& open,
+                                                     bool oblivious,
+                                                     std::vector<ReleasedSplit>* released) {
+  if (plan_.split != SplitChoice::kHistogram) {
+    return selector_.Select(open, oblivious);
+  }
+  *released = histogram_selector_.Select(open, oblivious);
+  std::vector<std::optional<Split>> splits;
+  for (auto const& r : *released) {
+    splits.emplace_back(r.split);
+  }
+  return splits;
+}
+
 std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& gpair,
                                                GradientSum total, FeatureList const& features,
                                                bool oblivious, RegTree* tree) {
@@ -99,7 +115,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
   SumOverWorkers(ctx_, &sums);
 
   std::vector<Leaf> leaves;
-  std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}}};
+  std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}, {}}};
   std::vector<FeatureList> above(1);  // features of the splits above each node
   // Random splits read no histogram, so none is built; the sums of the leaves are taken at the end.
   bool greedy = plan_.split != SplitChoice::kRandom;
@@ -107,7 +123,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
     this->BuildHistograms(gpair, *tree, {RegTree::kRoot}, {});
   }
   for (std::int32_t depth = 0; depth < plan_.depth && !level.empty(); ++depth) {
-    if (greedy && !plan_.noise_free && !plan_.IsSampled()) {
+    if (plan_.split == SplitChoice::kExponential && !plan_.noise_free && !plan_.IsSampled()) {
       // Recorded before the choice is made. The nodes of a level are disjoint: one selection.
       ledger_->Record(ExponentialEvent("splits", plan_.eps_num));
     }
@@ -119,7 +135,8 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
         open.back().hist = {hist.data(), hist.size()};
       }
     }
-    auto splits = selector_.Select(open, oblivious);
+    std::vector<ReleasedSplit> released;
+    auto splits = this->Choose(open, oblivious, &released);
 
     std::vector<Node> expanded, next;
     std::vector<bst_node_t> to_build, to_subtract;
@@ -130,10 +147,15 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
       }
       this->Expand(level[i].nidx, *splits[i], tree);
       expanded.push_back(level[i]);
-      Node left{tree->LeftChild(level[i].nidx), {}}, right{tree->RightChild(level[i].nidx), {}};
+      Node left{tree->LeftChild(level[i].nidx), {}, {}};
+      Node right{tree->RightChild(level[i].nidx), {}, {}};
       if (greedy) {
         left.total = candidates_.LeftSum(*splits[i], open[i].hist, level[i].total);
         right.total = level[i].total - left.total;
+      }
+      if (!released.empty()) {
+        left.released = released[i].left;
+        right.released = released[i].right;
       }
       above.resize(tree->NumNodes());
       above[left.nidx] = above[level[i].nidx];
@@ -155,7 +177,11 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
     level = std::move(next);
   }
   for (auto const& node : level) {
-    leaves.push_back({node.nidx, node.total});
+    if (plan_.split == SplitChoice::kHistogram) {
+      leaves.push_back({node.nidx, node.released.sum, node.released.cells});
+    } else {
+      leaves.push_back({node.nidx, node.total});
+    }
   }
   std::sort(leaves.begin(), leaves.end(),
             [](Leaf const& a, Leaf const& b) { return a.nidx < b.nidx; });

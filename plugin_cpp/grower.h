@@ -6,8 +6,9 @@
  */
 #pragma once
 
-#include <cstdint>  // for int32_t
-#include <vector>   // for vector
+#include <cstdint>   // for int32_t, int64_t
+#include <optional>  // for optional
+#include <vector>    // for vector
 
 #include "common/cache_manager.h"               // for CacheManager
 #include "common/hist_util.h"                   // for HistogramCuts
@@ -17,7 +18,8 @@
 #include "plugin_cpp/ledger.h"                  // for Ledger
 #include "plugin_cpp/noise/samplers.h"          // for RandomSource
 #include "plugin_cpp/plan.h"                    // for Plan
-#include "plugin_cpp/split/candidates.h"        // for SplitCandidates
+#include "plugin_cpp/split/candidates.h"        // for SplitCandidates, CellSum
+#include "plugin_cpp/split/histogram.h"         // for HistogramSelector, ReleasedSplit
 #include "plugin_cpp/split/select.h"            // for SplitSelector, OpenNode
 #include "tree/common_row_partitioner.h"        // for CommonRowPartitioner
 #include "tree/hist/hist_param.h"               // for HistMakerTrainParam
@@ -28,10 +30,14 @@
 namespace xgboost::dp {
 class TreeGrower {
  public:
-  /** @brief A leaf with its exact totals over all workers. Not private. */
+  /**
+   * @brief A leaf with its totals over all workers: exact and not private, or read from noisy
+   *        histograms, then with the number of cells.
+   */
   struct Leaf {
     bst_node_t nidx{0};
     GradientSum total;
+    std::int64_t noisy_cells{0};
   };
 
   TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts, BinnedPages pages,
@@ -57,8 +63,12 @@ class TreeGrower {
   struct Node {
     bst_node_t nidx{0};
     GradientSum total;
+    CellSum released;  // with noisy histograms
   };
 
+  [[nodiscard]] std::vector<std::optional<Split>> Choose(std::vector<OpenNode> const& open,
+                                                         bool oblivious,
+                                                         std::vector<ReleasedSplit>* released);
   void ResetRows();
   void BuildHistograms(std::vector<GradientPair> const& gpair, RegTree const& tree,
                        std::vector<bst_node_t> to_build, std::vector<bst_node_t> to_subtract);
@@ -75,6 +85,7 @@ class TreeGrower {
   SplitCandidates candidates_;
   InteractionSets interactions_;
   SplitSelector selector_;
+  HistogramSelector histogram_selector_;
   Ledger* ledger_;
   tree::HistMakerTrainParam hist_param_;
   tree::HistogramBuilder builder_;

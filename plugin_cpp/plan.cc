@@ -127,7 +127,8 @@ Plan ParsePlan(std::string const& text) {
   plan.features_per_tree = in.Int("features_per_tree", 1, plan.n_features);
   plan.cyclic_features = in.Bool("cyclic_features");
   plan.split = in.Enum<SplitChoice>("split", {{"exponential", SplitChoice::kExponential},
-                                              {"random", SplitChoice::kRandom}});
+                                              {"random", SplitChoice::kRandom},
+                                              {"histogram", SplitChoice::kHistogram}});
   plan.score = in.Enum<Score>("score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
   plan.tau = in.Real("tau", 0.0, 1e6);
   plan.no_split = in.Bool("no_split");
@@ -157,10 +158,15 @@ Plan ParsePlan(std::string const& text) {
   JsonReader selection{in.At("selection"), "selection."};
   plan.eps_num = selection.Int("eps_num", plan.noise_free ? 0 : 1, (std::int64_t{1} << 47) - 1);
   CHECK(plan.split == SplitChoice::kExponential || !plan.no_split)
-      << "dp_plan: random splits have no utility to compare with `no_split`." << JsonReader::kMend;
+      << "dp_plan: random splits and noisy histograms have no utility to compare with `no_split`."
+      << JsonReader::kMend;
+  // Leaves are read from the last noisy histogram, and have no noise of their own then.
+  bool histogram = plan.split == SplitChoice::kHistogram;
+  plan.histogram_sigma2 =
+      ReadSigma2(JsonReader{in.At("histogram"), "histogram."}, plan.noise_free || !histogram);
 
   JsonReader leaf{in.At("leaf"), "leaf."};
-  plan.leaf.sigma2 = ReadSigma2(leaf, plan.noise_free);
+  plan.leaf.sigma2 = ReadSigma2(leaf, plan.noise_free || histogram);
   plan.leaf.eta = leaf.Real("eta", 0.0, 1e6);
   plan.leaf.lambda = leaf.Real("lambda", 0.0, 1e12);
   plan.leaf.alpha = leaf.Real("alpha", 0.0, 1e12);
@@ -176,6 +182,10 @@ Plan ParsePlan(std::string const& text) {
     plan.features.push_back(ReadFeature(list[i], i));
   }
   ReadConstraints(in, &plan);
+  CHECK_LT(static_cast<double>(plan.features_per_tree) *
+               static_cast<double>(plan.row_bound.RoundSensitivity2(plan.n_groups)),
+           9e18)
+      << "dp_plan: the sensitivity of noisy histograms overflows." << JsonReader::kMend;
 
   if (plan.NumPrivateFeatures() > 0) {
     JsonReader candidates{in.At("candidates"), "candidates."};

@@ -18,7 +18,7 @@ namespace xgboost::dp {
 /** @brief Which tree shape a round grows. */
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
 /** @brief How splits are chosen. */
-enum class SplitChoice { kExponential, kRandom };
+enum class SplitChoice { kExponential, kRandom, kHistogram };
 /** @brief Utility of a split candidate. */
 enum class Score { kL1, kNewton, kGain };
 
@@ -66,6 +66,7 @@ struct Plan {
   double tau{0};                // weight clip of the Newton score
   bool no_split{false};
   double gamma{0};              // public bonus of "no split", in utility units where C = 1
+  std::uint64_t histogram_sigma2{0};  // variance of the noise on each sum of a noisy histogram
   std::uint64_t eps_num{0};     // eps0 of one selection is eps_num / 2^kEpsBits
   std::int64_t sampling_num{0};  // a round reads each row with probability sampling_num / 2^32
   bool base_margin{false};      // whether rows bring their own margins

@@ -15,12 +15,13 @@
 #include "collective/communicator-inl.h"       // for GetRank
 #include "common/timer.h"                      // for Monitor
 #include "plugin_cpp/candidates/bins.h"        // for MakeCuts, BinRows, BinnedPages
+#include "plugin_cpp/checks.h"                 // for CheckTrainParam, CheckSums, CheckClaim
 #include "plugin_cpp/constraints.h"            // for FeaturesOfTree
-#include "plugin_cpp/distributed.h"            // for SumOverWorkers, FromRankZero
+#include "plugin_cpp/distributed.h"            // for FromRankZero
 #include "plugin_cpp/gradient.h"               // for QuantiseGradients, GradientSum
 #include "plugin_cpp/grower.h"                 // for TreeGrower
 #include "plugin_cpp/guard.h"                  // for kPlanKey, PrivateUpdater, Attributes
-#include "plugin_cpp/leaf/newton.h"            // for ReleaseLeafSums, FinishTree, ShrinkagePrior
+#include "plugin_cpp/leaf/newton.h"            // for ReleaseLeafSums, FinishTree, ReleasedLeaf
 #include "plugin_cpp/ledger.h"                 // for Ledger, LedgerEvent
 #include "plugin_cpp/noise/chacha20.h"         // for WipeStack
 #include "plugin_cpp/plan.h"                   // for Plan, ParsePlan
@@ -38,80 +39,9 @@ namespace xgboost::dp {
 DMLC_REGISTRY_FILE_TAG(updater_dp);
 
 namespace {
-/** @brief Settings of stock XGBoost that would be ignored here, or would need a proof. */
-void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const& plan) {
-  CHECK_EQ(param.subsample, 1.0f) << "XGBoost's own `subsample` is not secret: the plan's is.";
-  CHECK_EQ(param.colsample_bytree, 1.0f) << "`colsample_bytree` is not available with `dp_hist`.";
-  CHECK_EQ(param.colsample_bylevel, 1.0f) << "`colsample_bylevel` is not available with `dp_hist`.";
-  CHECK_EQ(param.colsample_bynode, 1.0f) << "`colsample_bynode` is not available with `dp_hist`.";
-  CHECK_EQ(param.grow_policy, tree::TrainParam::kDepthWise)
-      << "`grow_policy=lossguide` orders nodes by exact gains and is not private.";
-  CHECK_EQ(param.max_leaves, 0) << "`max_leaves` is not available with `dp_hist`.";
-  CHECK(param.reg_alpha == 0.0f && param.monotone_constraints.empty() &&
-        param.interaction_constraints.empty())
-      << "`alpha` and constraints travel in the plan.";
-  auto const& info = p_fmat->Info();
-  CHECK(!info.IsColumnSplit()) << "`dp_hist` trains on data split by rows only.";
-  CHECK_EQ(!info.base_margin_.Empty(), plan.base_margin)
-      << "The plan and the DMatrix disagree on whether there is a `base_margin`.";
-  CHECK(info.group_ptr_.empty()) << "Query groups are not available with `dp_hist`: they couple rows.";
-  CHECK(p_fmat->PageExists<SparsePage>())
-      << "`dp_hist` needs a plain DMatrix: a QuantileDMatrix was built from data quantiles.";
-  CHECK_EQ(info.num_col_, static_cast<std::uint64_t>(plan.n_features))
-      << "The plan was calibrated for another number of features.";
-  auto types = info.feature_types.ConstHostSpan();
-  for (std::size_t f = 0; f < plan.features.size(); ++f) {
-    auto is_cat = !types.empty() && types[f] == FeatureType::kCategorical;
-    CHECK_EQ(is_cat, plan.features[f].kind == FeaturePlan::Kind::kCategorical)
-        << "Feature " << f << ": the plan and the DMatrix disagree on whether it is categorical. "
-        << "Declare the domain of every categorical feature in `dp_categories`.";
-  }
-  auto weights = info.weights_.ConstHostSpan();
-  CHECK(plan.score != Score::kGain ||
-        std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
-      << "The published gain has a bounded range for unit weights only.";
-}
-
-/**
- * @brief Sums of integers are exact in double up to 2^53 only; a rounded one has no sensitivity.
- *
- * The limit is public and part of what a valid data set is: 2^35 rows on the finest grid of the
- * row-weight clip.
- */
-void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
-  constexpr std::int64_t kExact = std::int64_t{1} << 53;
-  std::vector<std::int64_t> total{static_cast<std::int64_t>(n_rows)};
-  SumOverWorkers(ctx, &total);
-  CHECK_LE(total.front(), kExact / std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian()))
-      << "Private training takes at most 2^53 / 2^grid_bits rows: exact sums of more would overflow.";
-}
-
 std::string const* Find(Args const& args, std::string const& key) {
   auto it = std::find_if(args.cbegin(), args.cend(), [&](auto const& kv) { return kv.first == key; });
   return it == args.cend() ? nullptr : &it->second;
-}
-
-/**
- * @brief The booster's ledger must end in an open entry for this plan, which claims all of it as
- *        spent. So whatever happens to the booster from here on, its report never shows less.
- */
-void CheckClaim(Attributes const& attributes, std::string const& plan_id) {
-  bool claimed = false;
-  auto it = attributes.find(kLedgerAttribute);
-  if (it != attributes.cend()) {
-    auto ledger = Json::Load(StringView{it->second});
-    auto const& trainings = get<Array const>(ledger["trainings"]);
-    if (!trainings.empty()) {
-      auto const& last = get<Object const>(trainings.back());
-      auto id = last.find("plan_digest");
-      auto complete = last.find("complete");
-      claimed = id != last.cend() && IsA<String>(id->second) &&
-                get<String const>(id->second) == plan_id && complete != last.cend() &&
-                IsA<Boolean>(complete->second) && !get<Boolean const>(complete->second);
-    }
-  }
-  CHECK(claimed) << "The booster's privacy ledger does not account for this training: call "
-                 << "`xgboost.train` with `dp_epsilon` and `dp_delta`.";
 }
 }  // namespace
 
@@ -330,11 +260,16 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     monitor_.Start("Leaves");
     std::vector<bst_node_t> ids;
     std::vector<GradientSum> exact;
+    std::vector<ReleasedLeaf> released;
     for (auto const& leaf : leaves) {
       ids.push_back(leaf.nidx);
       exact.push_back(leaf.total);
+      released.push_back({leaf.total, static_cast<double>(plan.histogram_sigma2) *
+                                          static_cast<double>(leaf.noisy_cells)});
     }
-    auto released = ReleaseLeafSums(ctx_, plan, exact, training.rng.get());
+    if (plan.split != SplitChoice::kHistogram) {
+      released = ReleaseLeafSums(ctx_, plan, exact, training.rng.get());
+    }
     FinishTree(plan, ids, released, &training.priors.at(group), tree);
     training.grower->LeafPositions(positions);
     monitor_.Stop("Leaves");
@@ -349,9 +284,14 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
   void StartRound(std::size_t n_rows) {
     auto& training = *training_;
     auto const& plan = training.plan;
-    auto leaves = GaussianEvent("leaves", plan.row_bound.RoundSensitivity2(plan.n_groups),
-                                plan.leaf.sigma2, 2 * plan.n_groups);
-    leaves.count = plan.parallel_trees;
+    // Noisy histograms: in each level a row is in one cell of each feature.
+    bool histogram = plan.split == SplitChoice::kHistogram;
+    auto cells = static_cast<std::uint64_t>(histogram ? plan.features_per_tree : 1);
+    auto leaves = GaussianEvent(histogram ? "histograms" : "leaves",
+                                cells * plan.row_bound.RoundSensitivity2(plan.n_groups),
+                                histogram ? plan.histogram_sigma2 : plan.leaf.sigma2,
+                                cells * 2 * plan.n_groups);
+    leaves.count = static_cast<std::uint64_t>(plan.parallel_trees) * (histogram ? plan.depth : 1);
     if (training.rng && !plan.IsSampled()) {
       training.ledger.Record(leaves);
     } else if (training.rng) {

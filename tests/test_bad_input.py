@@ -71,7 +71,7 @@ PARAMETERS = [
     ({"colsample_bytree": 0.5, "dp_features_per_tree": 2}, PrivacyParameterError, "not both"),
     ({"dp_features_per_tree": 5}, PrivacyParameterError, "dp_features_per_tree"),
     ({"dp_split": "best"}, PrivacyParameterError, "dp_split"),
-    ({"dp_split": "random", "dp_score": "l1"}, PrivacyParameterError, "no effect"),
+    ({"dp_split": "random", "dp_score": "l1"}, PrivacyParameterError, "dp_split"),
     ({"dp_feature_order": "sorted"}, PrivacyParameterError, "dp_feature_order"),
     ({"grow_policy": "lossguide"}, PrivacyRefusal, "grow_policy"),
     ({"max_leaves": 8}, PrivacyRefusal, "max_leaves"),

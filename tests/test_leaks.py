@@ -599,6 +599,19 @@ def test_the_cpp_refuses_by_itself(change: dict[str, Any], named: str) -> None:
         from_plan(plan, d, **change).update(d, 0)
 
 
+def test_the_cpp_refuses_other_labels_by_itself() -> None:
+    """The number of classes and weights of positives that the plan does not know."""
+    d = small()
+    plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], d, 1))
+    softmax = plan | {"objective": "multi:softprob", "num_class": 3}
+    with pytest.raises(XGBoostError, match="number of classes"):
+        from_plan(softmax, d, objective="multi:softprob", num_class=4).update(d, 0)
+    with pytest.raises(XGBoostError, match="scale_pos_weight"):
+        from_plan(softmax, d, objective="multi:softprob", num_class=3, scale_pos_weight=2).update(
+            d, 0
+        )
+
+
 def test_the_cpp_refuses_matrices_by_itself() -> None:
     X, y = (v[:400] for v in DATA["binary"])
     plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], small(), 1))
@@ -606,6 +619,8 @@ def test_the_cpp_refuses_matrices_by_itself() -> None:
         (xgb.QuantileDMatrix(X, y), "QuantileDMatrix"),
         (xgb.DMatrix(X, y, base_margin=np.ones(400)), "base_margin"),
         (xgb.DMatrix(X[:, :2], y), "features"),
+        (xgb.DMatrix(X, y, qid=np.arange(400) // 2), "Query groups"),
+        (xgb.DMatrix(np.abs(X // 1), y, feature_types=["c", "q", "q"]), "categorical"),
         (xgb.DMatrix(X, y, feature_types=["q", "q", "int"]), None),
     ):
         booster = from_plan(plan, d)

@@ -20,6 +20,7 @@ class Noise:
     grid_bits: int = 18
     eps_num: int = 5
     leaf_sigma2: int = 1 << 22
+    histogram_sigma2: int = 0
     candidates_sigma2: int = 1 << 21
     candidates_shift: int = 7
     intercept_sigma2: int = 1 << 24

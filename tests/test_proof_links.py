@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 PROOFS = ROOT / "docs" / "proofs"
 # Plumbing: neither draws noise, nor bounds, nor accounts for what a row can change.
 PLUMBING = {
+    "checks.h",
     "grower.h",
     "guard.h",
     "json_reader.h",

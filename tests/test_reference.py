@@ -73,6 +73,7 @@ def make_plan(objective: str, noise_free: bool, features: list[Plan], **changes:
             "target_lower": "-4.0" if regression else "0.0",
             "target_upper": "4.0" if regression else "0.0",
         },
+        "histogram": {"sigma2": 0},
         "selection": {"eps_num": 0 if noise_free else 3 << 39},
         "leaf": {
             "sigma2": 0 if noise_free else 1 << 38,
@@ -240,6 +241,7 @@ class Case:
 
 
 PRIVATE = [{"kind": "private"}] * 4
+HISTOGRAM: Plan = {"split": "histogram", "leaf": {"sigma2": 0}, "histogram": {"sigma2": 1 << 36}}
 CASES = {
     "private_only": Case({}, features=PRIVATE),
     "gradient_mode": Case({"row_bound": {"mode": "gradient"}}),
@@ -267,6 +269,14 @@ CASES = {
     "parallel": Case({"parallel_trees": 3, "rounds": 2}, objectives=OBJECTIVES, noise=(False,)),
     "random_splits": Case({"split": "random"}, objectives=OBJECTIVES, noise=(False,)),
     "random_splits_oblivious": Case({"split": "random", "shape": "oblivious"}, noise=(False,)),
+    "histogram": Case(HISTOGRAM, objectives=OBJECTIVES, noise=(False,)),
+    "histogram_exact": Case(
+        {"split": "histogram", "leaf": {"shrinkage": False}}, objectives=OBJECTIVES, noise=(True,)
+    ),
+    "histogram_oblivious": Case(HISTOGRAM | {"shape": "oblivious", "depth": 4}, noise=(False,)),
+    "histogram_few_features": Case(
+        HISTOGRAM | {"features_per_tree": 2, "interactions": [[0, 1], [1, 3]]}, noise=(False,)
+    ),
     "cyclic_features": Case({"features_per_tree": 3, "cyclic_features": True, "rounds": 5}),
     "random_features": Case({"features_per_tree": 2, "rounds": 5}, noise=(False,)),
     "forest": Case(

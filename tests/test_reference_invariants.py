@@ -58,6 +58,7 @@ def plan(**changes: object) -> dict[str, object]:
             "hessian_bound": "1",
             "scale": "3",
         },
+        "histogram": {"sigma2": 0},
         "selection": {"eps_num": 0},
         "leaf": {
             "sigma2": 0,

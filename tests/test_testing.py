@@ -110,6 +110,7 @@ def _plan(private=False):
             "target_lower": "0",
             "target_upper": "0",
         },
+        "histogram": {"sigma2": 0},
         "selection": {"eps_num": 0},
         "leaf": {
             "sigma2": 0,

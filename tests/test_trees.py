@@ -123,3 +123,39 @@ def test_features_at_random(params: Any, matrix: Any) -> None:
     seen = [features_of(tree) for tree in trees]
     assert all(len(features) <= 2 for features in seen)
     assert len({frozenset(f) for f in seen}) > 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_noisy_histograms_are_all_that_is_released(kind: str, params: Any, matrix: Any) -> None:
+    made = params(kind, dp_split="histogram", max_depth=3, dp_features_per_tree=2)
+    booster = xgb.train(made, matrix(kind), 4)
+    assert set(counts(booster)) == {"intercept", "candidates", "histograms"}
+    assert counts(booster)["histograms"] == 12
+    report = xgb_dp.privacy_report(booster)
+    assert 0.99 < report.epsilon <= 1.0
+    assert "noisy histograms" in report.statement()
+    (training,) = report.ledger["trainings"]
+    (event,) = (e for e in training["events"] if e["release"] == "histograms")
+    classes = 3 if kind == "multiclass" else 1
+    assert event["coordinates"] == 2 * 2 * classes
+
+
+def test_noisy_histograms_learn(params: Any) -> None:
+    X, y = big()
+    d = xgb.DMatrix(X, y)
+    made = params(dp_split="histogram", dp_epsilon=8.0, max_depth=3, max_bin=8)
+    assert roc_auc_score(y, xgb.train(made, d, 10).predict(d)) > 0.8
+
+
+def test_noisy_histograms_with_subsampling_and_parallel_trees(params: Any, matrix: Any) -> None:
+    made = params(dp_split="histogram", subsample=0.5, num_parallel_tree=2)
+    booster = xgb.train(made, matrix(), 3)
+    assert counts(booster)["histograms"] == 12
+    assert 0.95 < xgb_dp.privacy_report(booster).epsilon <= 1.0
+
+
+def test_every_level_of_noisy_histograms_is_drawn_anew(params: Any, matrix: Any) -> None:
+    """A leaf's cover is the sum of cells of its own level, not of exact counts."""
+    made = params(dp_split="histogram", max_depth=1, dp_epsilon=50.0, base_score=0.5)
+    covers = {tree["sum_hess"][0] for tree in trees_of(xgb.train(made, matrix(), 12))}
+    assert len(covers) == 12

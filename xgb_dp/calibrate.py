@@ -57,7 +57,9 @@ class MechanismSpec:
         row_bound: Bound of one row.
         n_class: Classes with a tree of their own, K >= 1.
         parallel_trees: Trees of each class in one round, on the same gradients.
-        random_splits: Whether splits are random and read no data.
+        split: How splits are chosen: "exponential", "random" (reads no data) or "histogram"
+            (from noisy histograms, which give the leaves too).
+        tree_features: Features of one tree, of which noisy histograms hold one cell each for a row.
         candidate_features: Features with private candidates, F >= 0.
         candidate_levels: Released levels of each candidate tree, L >= 1.
         intercept: "binary", "regression", "multiclass", or None if it is public.
@@ -80,14 +82,13 @@ class MechanismSpec:
     grid_bits: int = 18
     sampling_num: int = 1 << _SAMPLE_BITS
     parallel_trees: int = 1
-    random_splits: bool = False
+    split: str = "exponential"
+    tree_features: int = 1
 
     @classmethod
     def from_settings(cls, s: Settings) -> MechanismSpec:
         """What the checked settings of a training release."""
-        bound = RowBound(
-            s.mode, s.gradient_bound, s.hessian_weight, s.hessian_bound, s.max_weight
-        )
+        bound = RowBound(s.mode, s.gradient_bound, s.hessian_weight, s.hessian_bound, s.max_weight)
         return cls(
             rounds=s.rounds,
             depth=s.depth,
@@ -101,13 +102,14 @@ class MechanismSpec:
             shares=s.shares,
             sampling_num=s.sampling_num,
             parallel_trees=s.parallel_trees,
-            random_splits=s.split == "random",
+            split=s.split,
+            tree_features=s.features_per_tree,
         )
 
     @property
     def selections(self) -> int:
         """Selections that one row takes part in: one per level and tree."""
-        per_tree = 0 if self.random_splits else self.depth
+        per_tree = self.depth if self.split == "exponential" else 0
         return self.rounds * self.parallel_trees * per_tree * self.n_class
 
     def parts(self) -> dict[str, float]:
@@ -120,12 +122,16 @@ class MechanismSpec:
             "candidates": self.candidate_features > 0,
             "base_score": self.intercept is not None,
             "splits": self.selections > 0,
-            "leaves": self.rounds > 0,
+            "histograms": self.rounds > 0 and self.split == "histogram",
+            "leaves": self.rounds > 0 and self.split != "histogram",
         }
         if not set(self.shares) <= set(released):
             raise BudgetError(f"Shares of the budget are {', '.join(released)}; no others.")
         parts = {
-            name: float(self.shares.get(name, 0.0)) for name, is_on in released.items() if is_on
+            # Noisy histograms stand in for splits and leaves.
+            name: float(self.shares.get("leaves" if name == "histograms" else name, 0.0))
+            for name, is_on in released.items()
+            if is_on
         }
         for name, share in parts.items():
             if not (math.isfinite(share) and share > 0.0):
@@ -146,6 +152,7 @@ class NoisePlan:
         eps_num: Range eps0 of one selection in units of 2**-40 nats.
         grid_bits: Gradients are integers in units of C / 2**grid_bits.
         leaf_sigma2: Noise of G and of H, in grid units squared.
+        histogram_sigma2: The same for each cell of noisy histograms.
         candidates_shift: Counts are multiplied by 2**shift.
         candidates_sigma2: Noise of the counts, in 2**-shift rows squared.
         intercept_shift: Label sums are multiplied by 2**shift.
@@ -165,6 +172,7 @@ class NoisePlan:
     intercept_shift: int
     intercept_sigma2: int
     events: tuple[Event, ...]
+    histogram_sigma2: int = 0
 
 
 def calibrate(
@@ -293,8 +301,7 @@ def _plan(
     """The integers for a total of mu^2, rounded to more noise, and what they cost."""
     events: list[Event] = []
     rounds: list[ExponentialEvent | GaussianEvent] = []
-    # A round that reads a part q of the rows moves about q times as far as one that reads all.
-    amplified = (spec.sampling_num / 2**_SAMPLE_BITS) ** 2
+    amplified = _amplified(spec, (parts.get("splits", 0.0) + parts.get("leaves", 0.0)) * mu2)
     intercept_shift = intercept_sigma2 = candidates_shift = candidates_sigma2 = 0
     eps_num, grid_bits, leaf_sigma2 = 1, spec.grid_bits, 0  # no selection: any range will do
     if spec.intercept is not None:
@@ -324,18 +331,23 @@ def _plan(
         rounds.append(
             ExponentialEvent("splits", eps_num, _EPS_BITS, spec.selections // spec.rounds)
         )
+    histogram_sigma2 = 0
     if spec.rounds > 0:
-        grid_bits, sens2, leaf_sigma2 = _leaf_grid(
-            spec, spec.rounds * spec.parallel_trees * amplified / (parts["leaves"] * mu2)
+        name = "histograms" if spec.split == "histogram" else "leaves"
+        # A row is in one leaf of a tree, or in one cell of each feature in each level.
+        cells = spec.tree_features if spec.split == "histogram" else 1
+        count = spec.parallel_trees * (spec.depth if spec.split == "histogram" else 1)
+        grid_bits, sens2, sigma2 = _leaf_grid(
+            spec, cells, spec.rounds * count * amplified / (parts[name] * mu2)
         )
-        coordinates = sensitivity.leaf_coordinates(spec.n_class)
-        rounds.append(
-            GaussianEvent("leaves", sens2, leaf_sigma2, coordinates, spec.parallel_trees)
-        )
+        coordinates = cells * sensitivity.leaf_coordinates(spec.n_class)
+        rounds.append(GaussianEvent(name, sens2, sigma2, coordinates, count))
+        if spec.split == "histogram":
+            histogram_sigma2 = sigma2
+        else:
+            leaf_sigma2 = sigma2
     if spec.sampling_num < 1 << _SAMPLE_BITS:
-        events.append(
-            SampledEvent(spec.sampling_num, _SAMPLE_BITS, tuple(rounds), spec.rounds)
-        )
+        events.append(SampledEvent(spec.sampling_num, _SAMPLE_BITS, tuple(rounds), spec.rounds))
     else:
         events += [replace(event, count=event.count * spec.rounds) for event in rounds]
     certified = make_accountant(accountant, events).get_epsilon(delta)
@@ -350,6 +362,7 @@ def _plan(
         intercept_shift=intercept_shift,
         intercept_sigma2=intercept_sigma2,
         events=tuple(events),
+        histogram_sigma2=histogram_sigma2,
     )
 
 
@@ -365,12 +378,12 @@ def _shifted(variance: float) -> tuple[int, int]:
     return shift, sigma2
 
 
-def _leaf_grid(spec: MechanismSpec, per_sens2: float) -> tuple[int, int, int]:
-    """Finest grid on which the leaf noise fits: (grid_bits, sens2 of a round, sigma2)."""
+def _leaf_grid(spec: MechanismSpec, cells: int, per_sens2: float) -> tuple[int, int, int]:
+    """Finest grid on which the noise of sums fits: (grid_bits, sens2 of a release, sigma2)."""
     if not _MIN_GRID_BITS <= spec.grid_bits <= _MAX_GRID_BITS:
         raise ValueError(f"`grid_bits` must lie in [{_MIN_GRID_BITS}, {_MAX_GRID_BITS}].")
     for bits in range(spec.grid_bits, _MIN_GRID_BITS - 1, -1):
-        sens2 = spec.row_bound.round_sens2(bits, spec.n_class)
+        sens2 = cells * spec.row_bound.round_sens2(bits, spec.n_class)
         sigma2 = max(math.ceil(sens2 * per_sens2), _MIN_SIGMA2)
         if sigma2 <= _MAX_SIGMA2:
             return bits, sens2, sigma2

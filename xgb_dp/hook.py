@@ -180,10 +180,11 @@ def _check_agreement(text: str, events: Iterable[Any], s: Settings, grid_bits: i
     bound = MechanismSpec.from_settings(s).row_bound
     expected = range_int(s.score, bound, grid_bits, s.score_clip)
     flat = [e for event in events for e in getattr(event, "events", (event,))]
+    cells = {"leaves": 1, "histograms": s.features_per_tree}
     agree = described["score_range"] == expected and all(
-        event.sensitivity2 == described["leaf_sensitivity2"]
+        event.sensitivity2 == cells[event.release] * described["leaf_sensitivity2"]
         for event in flat
-        if event.release == "leaves"
+        if event.release in cells
     )
     if not agree:
         raise BudgetError(

@@ -303,11 +303,13 @@ def _check_drawn(
                 f"The trainer released more than was calibrated ({_key(event)[1]}). The model "
                 "must not be published. Please report this."
             )
-    leaves = flat_counts(drawn).get("leaves", 0)
-    each = flat_counts(claimed).get("leaves", 0) // max(planned, 1)
-    if claimed and leaves != rounds * each:
+    name = "histograms" if "histograms" in flat_counts(claimed) else "leaves"
+    releases = flat_counts(drawn).get(name, 0)
+    each = flat_counts(claimed).get(name, 0) // max(planned, 1)
+    if claimed and releases != rounds * each:
         raise LedgerError(
-            f"The booster has grown {rounds} rounds, but the trainer has recorded {leaves}: "
+            f"The booster has grown {rounds} rounds, but the trainer has recorded {releases} "
+            f"releases of {name}: "
             "something has changed the booster during training. The model must not be published."
         )
 

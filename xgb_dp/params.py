@@ -104,8 +104,9 @@ _DP = (
     Parameter("dp_classes", "declared classes", "labels", "int K >= 2, or the list 0..K-1",
               "binary: 2; XGBClassifier: must be given", PUBLIC, "parameters"),
     Parameter("dp_split",
-              "choice of splits: the exponential mechanism, or a random feature and cut, which "
-              "reads no data and costs nothing", "", "'exponential' or 'random'", "'exponential'",
+              "choice of splits: the exponential mechanism; a random feature and cut, which "
+              "reads no data and costs nothing; or the best on noisy histograms, which give the "
+              "leaves too", "", "'exponential', 'random' or 'histogram'", "'exponential'",
               SPENDS, "splits"),
     Parameter("dp_features_per_tree", "number of features that a tree may use", "features",
               "int >= 1", "all (or colsample_bytree)", PUBLIC, "splits"),

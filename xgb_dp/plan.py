@@ -34,6 +34,7 @@ class NoiseLevels(Protocol):
         grid_bits: B = 2**grid_bits grid units are one gradient bound C.
         eps_num: eps0 of one selection is eps_num / 2**40.
         leaf_sigma2: Variance of the noise on a leaf's sums, in grid units.
+        histogram_sigma2: The same for each cell of noisy histograms.
         candidates_sigma2: Variance of the noise on counts times 2**candidates_shift.
         candidates_shift: See above.
         intercept_sigma2: Variance of the noise on label sums times 2**intercept_shift.
@@ -51,6 +52,10 @@ class NoiseLevels(Protocol):
     @property
     def leaf_sigma2(self) -> int:
         """Variance at a leaf."""
+
+    @property
+    def histogram_sigma2(self) -> int:
+        """Variance at a cell of a noisy histogram."""
 
     @property
     def candidates_sigma2(self) -> int:
@@ -132,6 +137,7 @@ def build_plan(
             "target_upper": _real(high),
         },
         "selection": {"eps_num": noise.eps_num},
+        "histogram": {"sigma2": noise.histogram_sigma2},
         "leaf": {
             "sigma2": noise.leaf_sigma2,
             "eta": _real(s.eta),

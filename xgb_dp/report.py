@@ -19,6 +19,7 @@ _RELEASES = {
     "intercept": "the intercept (noisy label sums)",
     "candidates": "the split candidates (noisy counts)",
     "splits": "the splits (exponential mechanism)",
+    "histograms": "the noisy histograms (splits and leaf values)",
     "leaves": "the leaf values (noisy gradient and second-derivative sums)",
 }
 _NOT_COVERED = (

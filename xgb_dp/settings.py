@@ -49,7 +49,7 @@ class Settings:
         continues: Whether trees are added to an earlier model, which brings its intercept.
         base_margin: Whether rows bring margins of their own, which stand in for the intercept.
         parallel_trees: Trees of each class in one round, on the same gradients.
-        split: How splits are chosen, "exponential" or "random".
+        split: How splits are chosen, "exponential", "random" or "histogram".
         features_per_tree: Features that a tree may use.
         cyclic_features: Whether trees take features in turn instead of at random.
         sampling_num: A round reads each row with probability ``sampling_num / 2**32``.
@@ -337,11 +337,13 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         )
     if "dp_score_clip" in p and score != "newton":
         raise PrivacyParameterError("`dp_score_clip` has an effect with dp_score='newton' only.")
-    split = _choice("dp_split", p.get("dp_split", "exponential"), ("exponential", "random"))
+    split = _choice(
+        "dp_split", p.get("dp_split", "exponential"), ("exponential", "random", "histogram")
+    )
     for name in ("dp_score", "dp_score_clip", "dp_no_split"):
-        if split == "random" and name in p:
+        if split != "exponential" and name in p:
             raise PrivacyParameterError(
-                f"`{name}` has no effect with dp_split='random', which scores no split."
+                f"`{name}` has an effect with dp_split='exponential' only; got {split!r}."
             )
     no_split = parse.parse_flag("dp_no_split", p.get("dp_no_split", False))
     gamma = parse.parse_number("gamma", p.get("gamma", 0.0), low=0, high=1e12)

@@ -9,9 +9,9 @@
 #include "plugin_cpp/distributed.h"  // for FromRankZero
 
 namespace xgboost::dp {
-std::vector<GradientSum> ReleaseLeafSums(Context const* ctx, Plan const& plan,
-                                         std::vector<GradientSum> const& exact,
-                                         RandomSource* rng) {
+std::vector<ReleasedLeaf> ReleaseLeafSums(Context const* ctx, Plan const& plan,
+                                          std::vector<GradientSum> const& exact,
+                                          RandomSource* rng) {
   auto flat = FromRankZero(ctx, [&] {
     std::vector<std::int64_t> out;
     for (auto const& sum : exact) {
@@ -21,9 +21,9 @@ std::vector<GradientSum> ReleaseLeafSums(Context const* ctx, Plan const& plan,
     }
     return out;
   });
-  std::vector<GradientSum> released;
+  std::vector<ReleasedLeaf> released;
   for (std::size_t i = 0; i < flat.size(); i += 2) {
-    released.push_back({flat[i], flat[i + 1]});
+    released.push_back({{flat[i], flat[i + 1]}, static_cast<double>(plan.leaf.sigma2)});
   }
   return released;
 }
@@ -47,6 +47,7 @@ namespace {
 struct NodeSum {
   double grad{0};
   double hess{0};
+  double noise2{0};  // variance of the noise on grad; leaves only
 };
 
 float Additive(RegTree* tree, bst_node_t nidx) {
@@ -61,23 +62,23 @@ float Additive(RegTree* tree, bst_node_t nidx) {
 }  // namespace
 
 void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
-                std::vector<GradientSum> const& released, ShrinkagePrior* prior, RegTree* tree) {
+                std::vector<ReleasedLeaf> const& released, ShrinkagePrior* prior, RegTree* tree) {
   auto const& leaf = plan.leaf;
   // As in XGBoost, the trees of one round on the same gradients share the learning rate.
   double eta = leaf.eta / plan.parallel_trees;
   double grad_step = plan.row_bound.GradientStep();
   double hess_step = plan.row_bound.HessianStep();
-  double deviation = std::sqrt(static_cast<double>(leaf.sigma2));
-  double noise_g = deviation * grad_step;
-  double floor_h = std::max({deviation * hess_step, leaf.min_child_weight, 1e-6});
-
   std::vector<NodeSum> sums(tree->NumNodes());
   double signal = 0, hessian = 0;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     auto& s = sums[leaves[i]];
-    s.grad = static_cast<double>(released[i].grad) * grad_step;
-    s.hess = std::max(static_cast<double>(released[i].hess) * hess_step, floor_h);
-    signal += (s.grad * s.grad - noise_g * noise_g) / s.hess;
+    double deviation = std::sqrt(released[i].variance);
+    double noise_g = deviation * grad_step;
+    double floor_h = std::max({deviation * hess_step, leaf.min_child_weight, 1e-6});
+    s.grad = static_cast<double>(released[i].sum.grad) * grad_step;
+    s.hess = std::max(static_cast<double>(released[i].sum.hess) * hess_step, floor_h);
+    s.noise2 = noise_g * noise_g;
+    signal += (s.grad * s.grad - s.noise2) / s.hess;
     hessian += s.hess;
   }
   double prior_variance = prior->Update(signal, hessian, leaf.prior_max);
@@ -91,7 +92,7 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
   std::vector<double> weight(sums.size());
   for (auto nidx : leaves) {
     auto const& s = sums[nidx];
-    double shrink = leaf.shrinkage ? noise_g * noise_g / (prior_variance * s.hess) : 0.0;
+    double shrink = leaf.shrinkage ? s.noise2 / (prior_variance * s.hess) : 0.0;
     weight[nidx] = clip(-soft(s.grad) / (s.hess + leaf.lambda + shrink));
   }
   // Children have larger ids than their parent.
@@ -107,7 +108,8 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
     auto const& l = sums[node.LeftChild()];
     auto const& r = sums[node.RightChild()];
     auto& s = sums[nidx];
-    s = {l.grad + r.grad, l.hess + r.hess};
+    s.grad = l.grad + r.grad;
+    s.hess = l.hess + r.hess;
     weight[nidx] = clip(-soft(s.grad) / (s.hess + leaf.lambda));
     tree->Stat(nidx).loss_chg = static_cast<float>(std::max(0.0, gain(l) + gain(r) - gain(s)));
   }

@@ -18,10 +18,16 @@
 #include "xgboost/tree_model.h"          // for RegTree
 
 namespace xgboost::dp {
+/** @brief Released sums of a leaf, and the variance of their noise in grid units. */
+struct ReleasedLeaf {
+  GradientSum sum;
+  double variance{0};
+};
+
 /** @brief Add noise to the exact sums of every leaf, in order. One row is in one leaf. */
-[[nodiscard]] std::vector<GradientSum> ReleaseLeafSums(Context const* ctx, Plan const& plan,
-                                                       std::vector<GradientSum> const& exact,
-                                                       RandomSource* rng);
+[[nodiscard]] std::vector<ReleasedLeaf> ReleaseLeafSums(Context const* ctx, Plan const& plan,
+                                                        std::vector<GradientSum> const& exact,
+                                                        RandomSource* rng);
 
 /**
  * @brief Prior variance of the leaf weights, estimated from released sums over all trees so far.
@@ -41,5 +47,5 @@ class ShrinkagePrior {
 
 /** @brief Set values and statistics of a grown tree from its released leaf sums. */
 void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
-                std::vector<GradientSum> const& released, ShrinkagePrior* prior, RegTree* tree);
+                std::vector<ReleasedLeaf> const& released, ShrinkagePrior* prior, RegTree* tree);
 }  // namespace xgboost::dp

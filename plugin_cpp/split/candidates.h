@@ -8,7 +8,7 @@
 #pragma once
 
 #include <cstddef>  // for size_t
-#include <cstdint>  // for int32_t
+#include <cstdint>  // for int32_t, int64_t
 #include <vector>   // for vector
 
 #include "common/hist_util.h"     // for HistogramCuts, ConstGHistRow
@@ -23,6 +23,19 @@ struct Split {
   bst_bin_t bin{0};  // numeric: last bin of the left child; categorical: the right child's category
   bool default_left{false};
   bool is_categorical{false};
+};
+
+/** @brief A sum over cells of a histogram, and how many there are: each brings noise of its own. */
+struct CellSum {
+  GradientSum sum;
+  std::int64_t cells{0};
+
+  friend CellSum operator+(CellSum const& a, CellSum const& b) {
+    return {a.sum + b.sum, a.cells + b.cells};
+  }
+  friend CellSum operator-(CellSum const& a, CellSum const& b) {
+    return {a.sum - b.sum, a.cells - b.cells};
+  }
 };
 
 class SplitCandidates {
@@ -65,6 +78,40 @@ class SplitCandidates {
       fn(idx++, left);
       if (i + 1 < n_bins) {
         fn(idx++, left + missing);
+      }
+    }
+  }
+
+  /** @brief The cells of a feature: its bins, then its missing values. They part the rows. */
+  [[nodiscard]] std::vector<GradientSum> Cells(bst_feature_t f, common::ConstGHistRow hist,
+                                               GradientSum const& total) const {
+    std::vector<GradientSum> cells;
+    for (auto i = ptrs_[f]; i < ptrs_[f + 1]; ++i) {
+      cells.push_back(AsSum(hist[i]));
+    }
+    cells.push_back(total - this->FeatureSum(f, hist));
+    return cells;
+  }
+
+  /** @brief Call fn(index, left, right) for every candidate of a feature, from its cells alone. */
+  template <typename Fn>
+  void ForEachOfCells(bst_feature_t f, std::vector<GradientSum> const& cells, Fn&& fn) const {
+    CellSum total, left, missing{cells.back(), 1};
+    for (auto const& cell : cells) {
+      total = total + CellSum{cell, 1};
+    }
+    std::size_t idx = 0;
+    for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
+      if (is_categorical_[f]) {
+        CellSum right{cells[i], 1};
+        fn(idx++, total - right - missing, right + missing);
+        fn(idx++, total - right, right);
+        continue;
+      }
+      left = left + CellSum{cells[i], 1};
+      fn(idx++, left, total - left);
+      if (i + 2 < cells.size()) {
+        fn(idx++, left + missing, total - left - missing);
       }
     }
   }

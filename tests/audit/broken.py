@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tests.reference import trainer as reference
 from tests.reference.draws import Noise
+from tests.reference.splits import left_sides
 from xgb_dp.audit import mechanisms, scenarios
 from xgb_dp.audit.result import AuditResult
 from xgb_dp.audit.scenarios import Outcome, Rows, Scenario
@@ -112,7 +113,7 @@ def _per_feature(features: list[Any], pairs: Ints, rows: Ints) -> Iterator[Ints]
         bins = feature.bins[rows]
         histogram = np.zeros((feature.size, pairs.shape[1]), dtype=np.int64)
         np.add.at(histogram, bins[bins >= 0], pairs[rows][bins >= 0])
-        yield reference.left_sides(histogram, pairs[rows].sum(axis=0), feature.cuts is None)
+        yield left_sides(histogram, pairs[rows].sum(axis=0), feature.cuts is None)
 
 
 def only_heavy_children(

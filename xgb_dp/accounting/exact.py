@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .events import Event, SampledEvent
 from .flat import FlatAccountant
 from .poisson import SampledComposition
-from .pure import check_query
+from .pure import PureAccountant, check_query
 
 __all__ = ["ExactAccountant"]
 
@@ -30,6 +30,7 @@ class ExactAccountant:
         self._sampled = [e for e in events if isinstance(e, SampledEvent) and e.count and e.events]
         flat = [e for e in events if not isinstance(e, SampledEvent)]
         self._flat = FlatAccountant(flat, work)
+        self._pure = PureAccountant(events)
         self._work = work
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:
@@ -47,7 +48,8 @@ class ExactAccountant:
         """
         check_query(group, delta=delta)
         if self._sampled and delta < 1.0:
-            return self._composition(group).epsilon(delta)
+            pure = self._pure.get_epsilon(group=group)
+            return min(pure, self._composition(group).epsilon(delta))
         return self._flat.get_epsilon(delta, group)
 
     def get_delta(self, epsilon: float, group: int = 1) -> float:
@@ -65,7 +67,8 @@ class ExactAccountant:
         """
         check_query(group, epsilon=epsilon)
         if self._sampled:
-            return self._composition(group).delta(epsilon)
+            pure = self._pure.get_epsilon(group=group)
+            return 0.0 if epsilon >= pure else self._composition(group).delta(epsilon)
         return self._flat.get_delta(epsilon, group)
 
     def _composition(self, group: int) -> SampledComposition:

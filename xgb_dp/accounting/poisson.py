@@ -19,6 +19,10 @@ from .flat import FlatAccountant, solve
 __all__ = ["SampledComposition"]
 
 _ROUNDING = 1.0 + 1e-9
+_LOWEST_DELTA = 1e-200
+_LOWEST = 1e-250
+_LARGEST_MU = 30.0
+_LARGEST_STEP = 0.25
 
 
 class SampledComposition:
@@ -38,23 +42,26 @@ class SampledComposition:
 
     def epsilon(self, delta: float) -> float:
         """Smallest certified epsilon."""
-        if delta < 1e-200:
-            return math.inf
         whole = self._unsampled().get_epsilon(delta, self.group)
-        found = self._composed(delta, None)
-        if found is None:
+        if delta < _LOWEST_DELTA:
             return whole
-        laws, curve = found
-        return min(whole, solve(_Worst(laws, curve), delta, 0.0))
+        found = self._composed(delta, None)
+        return whole if found is None else min(whole, solve(found, delta, 0.0))
 
     def delta(self, epsilon: float) -> float:
         """Smallest certified delta."""
-        whole = self._unsampled().get_delta(epsilon, self.group)
-        found = self._composed(1e-12, epsilon)
-        if found is None:
-            return whole
-        laws, curve = found
-        return min(whole, _Worst(laws, curve).delta(epsilon))
+        best = self._unsampled().get_delta(epsilon, self.group)
+        scale = 1e-9  # what is called infinite is a part of this
+        while scale > _LOWEST_DELTA and not math.isinf(epsilon):
+            found = self._composed(scale, epsilon)
+            if found is None:
+                return best
+            value = found.delta(epsilon)
+            best = min(best, value)
+            if value > scale or value < 1e-30:
+                return best
+            scale = value * 1e-2
+        return best
 
     def _unsampled(self) -> FlatAccountant:
         """The same releases from all rows, which cost at least as much.
@@ -67,51 +74,59 @@ class SampledComposition:
         ]
         return FlatAccountant([*self.rest.events, *flat], self.work)
 
-    def _composed(
-        self, delta: float, epsilon: float | None
-    ) -> tuple[list[sampled.Composed], _Table] | None:
+    def _composed(self, delta: float, epsilon: float | None) -> _Worst | None:
         """Losses of all rounds, in every order that counts; None if they fit no grid."""
         rounds = []
         for event in self.sampled:
             inner = FlatAccountant(event.events, self.work)
             mu = inner.scale(self.group)
-            if not 0.0 < mu < 30.0:
-                if mu == 0.0:
-                    continue
+            if mu == 0.0:
+                continue
+            if mu > _LARGEST_MU:
                 return None
-            rate = -math.expm1(self.group * math.log1p(-event.rate)) if event.rate < 1.0 else 1.0
-            lowest = delta * 1e-6 / event.count / min(1.0, rate * (1.0 + 1e-15))
+            rate = min(1.0, _rate(event, self.group) * (1.0 + 1e-15))
+            lowest = max(delta * 1e-6 / event.count / rate, _LOWEST)
             top = mu * mu / 2.0 + mu * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
             table = _Table.of(inner, top, mu / 32.0, lowest, self.group)
-            rounds.append(
-                sampled.Rounds(
-                    min(1.0, rate * (1.0 + 1e-15)), mu, table, event.count, self.group > 1
-                )
-            )
+            rounds.append(sampled.Rounds(rate, mu, table, table.x, event.count, self.group > 1))
         if not rounds:
             return None
+        flat = self.rest.scale(self.group)
         step = min(min(r.mu, r.rate * math.sqrt(math.expm1(min(r.mu**2, 50.0)))) for r in rounds)
-        step = min(step / 16.0, 0.25)
-        try:
-            pairs = [sampled.sampled_pairs(r, step, delta * 1e-5 / r.count) for r in rounds]
-            order = [
-                [(pair[i], r.count) for pair, r in zip(pairs, rounds, strict=True)]
-                for i in range(len(pairs[0]))
-            ]
-            flat = self.rest.scale(self.group)
-            tilts = [
-                sampled.best_tilt(parts, flat, delta=delta, epsilon=epsilon) for parts in order
-            ]
-            laws = [
-                sampled.Composed(parts, tilt, delta * 1e-6)
-                for parts, tilt in zip(order, tilts, strict=True)
-            ]
-        except ArithmeticError:
-            return None
+        step = min(step / 16.0, _LARGEST_STEP)
+        while (laws := self._laws(rounds, step, flat, delta, epsilon)) is None:
+            if step >= _LARGEST_STEP:
+                return None
+            step = min(2.0 * step, _LARGEST_STEP)
         if flat == 0.0:
-            return laws, _Table(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+            return _Worst(laws, _Table(np.array([0.0, 1.0]), np.array([0.0, 0.0])))
         top = flat * flat / 2.0 + flat * 40.0
-        return laws, _Table.of(self.rest, top, flat / 64.0, 1e-250, self.group)
+        return _Worst(laws, _Table.of(self.rest, top, flat / 64.0, _LOWEST, self.group))
+
+    @staticmethod
+    def _laws(
+        rounds: Sequence[sampled.Rounds],
+        step: float,
+        flat: float,
+        delta: float,
+        epsilon: float | None,
+    ) -> list[sampled.Composed] | None:
+        """The sums of losses in every order, on a grid of this step; None if it is too large."""
+        pairs = [sampled.sampled_pairs(r, step, delta * 1e-5 / r.count) for r in rounds]
+        laws = []
+        for i in range(len(pairs[0])):
+            parts = [(pair[i], r.count) for pair, r in zip(pairs, rounds, strict=True)]
+            tilt = sampled.best_tilt(parts, flat, delta=delta, epsilon=epsilon)
+            try:
+                laws.append(sampled.Composed(parts, tilt, delta * 1e-6))
+            except sampled.TooManyPoints:
+                return None
+        return laws
+
+
+def _rate(event: SampledEvent, group: int) -> float:
+    """Probability with which a round reads some row of a group."""
+    return -math.expm1(group * math.log1p(-event.rate)) if event.rate < 1.0 else 1.0
 
 
 @dataclass(frozen=True)

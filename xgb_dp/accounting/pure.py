@@ -47,9 +47,11 @@ def _cost(event: Event, group: int) -> float:
         return math.inf if event.count and event.sensitivity2 else 0.0
     if isinstance(event, ExponentialEvent):
         return event.count * event.eps0 * group
+    if not event.count:
+        return 0.0
     inner = math.fsum(_cost(e, group) for e in event.events)
-    if not event.count or inner > 700.0:
-        return event.count and inner
+    if inner > 30.0:  # at least what follows, and no overflow
+        return event.count * inner
     # Some row of the group is in the sample with this probability.
     rate = -math.expm1(group * math.log1p(-event.rate)) if event.rate < 1.0 else 1.0
     return event.count * math.log1p(rate * math.expm1(inner)) * (1.0 + 1e-13)

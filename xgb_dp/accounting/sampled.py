@@ -17,13 +17,23 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-__all__ = ["Composed", "Pair", "Rounds", "best_tilt", "both_signs", "sampled_pairs", "variance"]
+__all__ = [
+    "Composed",
+    "Pair",
+    "Rounds",
+    "TooManyPoints",
+    "best_tilt",
+    "both_signs",
+    "sampled_pairs",
+    "variance",
+]
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 Curve = Callable[[Array], Array]
 
 _UP = 1.0 + 1e-12
-_MOST_POINTS = 1 << 21
+_MOST_POINTS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -32,20 +42,20 @@ class Pair:
 
     Attributes:
         step: Step of the grid, in nats.
-        first: Index of the first loss; losses are ``step * (first + i)``.
+        at: Losses in steps, ascending.
         p: Probability of each loss under the first law.
         infinite: Probability of an infinite loss.
     """
 
     step: float
-    first: int
+    at: Indices
     p: Array
     infinite: float
 
     @property
     def losses(self) -> Array:
-        """All finite losses."""
-        return np.asarray(self.step * (self.first + np.arange(len(self.p))), dtype=np.float64)
+        """All finite losses, in nats."""
+        return np.asarray(self.step * self.at, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,7 @@ class Rounds:
         rate: Probability with which a round reads the row (or one of the rows of a group).
         mu: About how far a round that reads it moves, in standard deviations.
         curve: Upper bound of the hockey stick of such a round at losses >= 0, in both orders.
+        nodes: Losses >= 0 at which it has its corners.
         count: Number of rounds.
         mixed: Whether some rows may be added while others are removed, as in a replacement.
     """
@@ -63,6 +74,7 @@ class Rounds:
     rate: float
     mu: float
     curve: Curve
+    nodes: Array
     count: int
     mixed: bool
 
@@ -92,10 +104,10 @@ def mixed_curve(rounds: Rounds, x: Array) -> Array:
 def added_curve(rounds: Rounds, x: Array) -> Array:
     """Hockey stick of P against (1-q) P + q Q: (1 - (1-q) e^x) D(log(q e^x / (1 - (1-q) e^x)))."""
     q = rounds.rate
-    rest = q - (1.0 - q) * np.expm1(x)
-    inside = rest > 0.0
-    safe = np.where(inside, rest, 1.0)
-    value = safe * both_signs(rounds.curve, x + math.log(q) - np.log(safe))
+    lack = (1.0 - q) * np.expm1(x) / q  # 1 - r/q
+    inside = lack < 1.0
+    safe = np.where(inside, lack, 0.0)
+    value = q * (1.0 - safe) * both_signs(rounds.curve, x - np.log1p(-safe))
     return np.asarray(np.where(inside, value, 0.0))
 
 
@@ -112,23 +124,28 @@ def _hull(s: Array, v: Array) -> npt.NDArray[np.intp]:
     return np.array(kept)
 
 
-def _pair(step: float, first: int, v: Array) -> Pair:
+def _pair(step: float, at: Indices, v: Array, rounding: float) -> Pair:
     """The pair whose hockey stick is the lower convex hull of points, constant from the last on.
 
     Every curve is convex in s = e^x and 1 at s = 0, so the hull of upper bounds bounds it.
+
+    Args:
+        step: Step of the losses.
+        at: Points in steps, ascending.
+        v: Upper bound of the curve at each.
+        rounding: Absolute error of v.
     """
-    x = step * (first + np.arange(len(v)))
+    x = step * at
     v = np.minimum.accumulate(np.minimum(v, 1.0))  # the curve does not rise
     s = np.concatenate([[0.0], np.exp(x)])
     v = np.concatenate([[1.0], v])
-    at = _hull(s, v)
-    slopes = np.append(np.diff(v[at]) / np.diff(s[at]), 0.0)
-    p = np.zeros(len(x))
+    kept = _hull(s, v)
+    slopes = np.append(np.diff(v[kept]) / np.diff(s[kept]), 0.0)
     # At each corner the slope grows by the second law's mass, which is e^-x of the first one's. The
     # rounding of the difference counts upwards: more mass at any loss is safe.
     size = np.abs(slopes[1:]) + np.abs(slopes[:-1])
-    p[at[1:] - 1] = (np.maximum(np.diff(slopes), 0.0) + 2.0**-51 * size) * s[at[1:]]
-    return Pair(step, first, p * _UP, float(v[-1]) + 1e-15)
+    p = (np.maximum(np.diff(slopes), 0.0) + 2.0**-51 * size) * s[kept[1:]] * _UP
+    return Pair(step, at[kept[1:] - 1], p, float(v[-1]) + rounding)
 
 
 def sampled_pairs(rounds: Rounds, step: float, tail: float) -> list[Pair]:
@@ -139,21 +156,32 @@ def sampled_pairs(rounds: Rounds, step: float, tail: float) -> list[Pair]:
         step: Step of the losses.
         tail: Chance of losses beyond the grid that may be called infinite.
     """
+    q = rounds.rate
+    nodes = np.concatenate([-rounds.nodes[:0:-1], rounds.nodes])
+    # Where the corners of the curve come to lie; points elsewhere would be valid, but idle.
+    with np.errstate(divide="ignore"):
+        removed = np.logaddexp(np.log1p(-q), math.log(q) + nodes)
+        added = -np.logaddexp(np.log1p(-q), math.log(q) - nodes)
+    ways: list[tuple[Callable[[Rounds, Array], Array], Array]]
+    if rounds.mixed:
+        ways = [(mixed_curve, np.concatenate([-removed, removed]))]
+    else:
+        ways = [(removed_curve, removed), (added_curve, added)]
     pairs = []
-    for curve in (mixed_curve,) if rounds.mixed else (removed_curve, added_curve):
-        high = low = 1
-        while high * step < 700.0 and float(curve(rounds, np.array([high * step]))[0]) > tail:
-            high *= 2
-        # Below the grid the hull is straight down from 1 at s = 0: any beginning is valid.
-        while low * step < 50.0 and (
-            float(curve(rounds, np.array([-low * step]))[0]) + math.expm1(-low * step) > 1e-9
-        ):
-            low *= 2
-        if high + low > _MOST_POINTS:
-            raise ArithmeticError("too many points")
-        x = np.arange(-low, high + 1, dtype=np.float64) * step
-        pairs.append(_pair(step, -low, curve(rounds, x)))
+    for curve, corners in ways:
+        below = np.floor(corners / step).astype(np.int64)
+        at = np.unique(np.concatenate([below, below + 1, [-1, 0, 1]]))
+        v = curve(rounds, at * step)
+        # Any end is valid: above the curve does not rise, below the hull goes straight up to 1.
+        last = int(np.argmax(v <= tail)) if v[-1] <= tail else len(v) - 1
+        first = int(np.argmax((v + np.expm1(at * step) > 1e-9) | (at >= -1)))
+        first = max(0, first - 1)
+        pairs.append(_pair(step, at[first : last + 1], v[first : last + 1], 2.0**-50 * q))
     return pairs
+
+
+class TooManyPoints(Exception):
+    """The losses need a coarser grid."""
 
 
 class Composed:
@@ -163,6 +191,9 @@ class Composed:
         parts: (pair, count), all with one step.
         tilt: The law is accurate where e^(tilt * loss) carries the weight.
         lost: Chance of losses that may be dropped and counted as infinite.
+
+    Raises:
+        TooManyPoints: For this step.
     """
 
     def __init__(self, parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> None:
@@ -172,32 +203,31 @@ class Composed:
         low, high, dropped = _window(parts, tilt, lost)
         size = 1 << max(4, (high - low).bit_length())
         if size > _MOST_POINTS:
-            raise ArithmeticError("too many points")
+            raise TooManyPoints
         log_spectrum = np.zeros(size // 2 + 1, dtype=np.complex128)
         others = np.ones(size // 2 + 1)
-        first, rounding = 0, 0.0
+        rounding = 0.0
         for pair, n in parts:
             with np.errstate(divide="ignore"):
                 weights = np.exp(
                     np.log(pair.p) + tilt * pair.losses - _log_moment([(pair, 1)], tilt)
                 )
             folded = np.zeros(size)
-            np.add.at(folded, np.arange(len(weights)) % size, weights)
+            np.add.at(folded, pair.at % size, weights)
             spectrum = np.fft.rfft(folded)
             with np.errstate(divide="ignore"):
                 log_spectrum += n * np.log(spectrum)
             others *= np.minimum(np.abs(spectrum) + 1e-13, 1.0) ** (n - 1)
             rounding += n * 8.0 * math.log2(size) * 2.0**-52
-            first += n * pair.first
         spectrum = np.exp(log_spectrum)
         law = np.fft.irfft(spectrum, size)
         # A part's transform errs by `rounding` at most, which its power multiplies by the other
         # factors; the transform back errs in proportion to the spectrum.
         errors = rounding * float(np.sum(others)) + 2.0**-46 * float(np.sum(np.abs(spectrum)))
         error = errors * 2.0 / size
-        used = high - low + 1
-        self.losses = np.arange(low, high + 1, dtype=np.float64) * self.step
-        self.p = np.maximum(np.roll(law, -((low - first) % size))[:used] + error, 0.0)
+        at = np.arange(low, high + 1)
+        self.losses = np.asarray(at * self.step, dtype=np.float64)
+        self.p = np.maximum(law[at % size] + error, 0.0)
         self.infinite = dropped + math.fsum(n * pair.infinite for pair, n in parts)
 
     def expect(self, values: Array) -> float:
@@ -214,6 +244,13 @@ def _log_moment(parts: Sequence[tuple[Pair, int]], power: float) -> float:
         return math.fsum(n * float(logsumexp(np.log(c.p) + power * c.losses)) for c, n in parts)
 
 
+def _powers(parts: Sequence[tuple[Pair, int]], mu: float) -> tuple[float, float]:
+    """Between which powers to look for Chernoff's best one, as logarithms."""
+    scale = math.sqrt(variance(parts) + mu * mu + parts[0][0].step ** 2)
+    farthest = max(float(np.max(np.abs(pair.losses))) for pair, _ in parts)
+    return math.log(1e-3 / (scale + farthest)), math.log(100.0 / scale)
+
+
 def best_tilt(
     parts: Sequence[tuple[Pair, int]], mu: float, *, delta: float, epsilon: float | None
 ) -> float:
@@ -225,16 +262,13 @@ def best_tilt(
         delta: Where the curve is wanted, if not at
         epsilon: this.
     """
-    scale = math.sqrt(variance(parts) + mu * mu)
 
     def bound(log_power: float) -> float:
         power = math.exp(log_power)
         log_m = _log_moment(parts, power) + power * (power + 1.0) * mu * mu / 2.0
         return (log_m - math.log(delta)) / power if epsilon is None else log_m - power * epsilon
 
-    found = minimize_scalar(
-        bound, bounds=(math.log(1e-3 / scale), math.log(100.0 / scale)), method="bounded"
-    )
+    found = minimize_scalar(bound, bounds=_powers(parts, mu), method="bounded")
     return float(math.exp(found.x))
 
 
@@ -247,22 +281,35 @@ def variance(parts: Sequence[tuple[Pair, int]]) -> float:
     return total
 
 
+def _tail(parts: Sequence[tuple[Pair, int]], tilt: float, side: float, log_lost: float) -> float:
+    """Some x with P(side * loss > x) <= e^log_lost under the law tilted by `tilt`, near the least.
+
+    By Chernoff's bound, P(L > x) <= E e^(a L) e^(-a x), whose best power a is searched.
+    """
+    whole = _log_moment(parts, tilt)
+
+    def reach(log_power: float) -> float:
+        power = math.exp(log_power)
+        return (_log_moment(parts, tilt + side * power) - whole - log_lost) / power
+
+    found = minimize_scalar(
+        reach, bounds=_powers(parts, 0.0), method="bounded", options={"maxiter": 30}
+    )
+    return float(reach(found.x)) * (1.0 + 1e-9) + parts[0][0].step
+
+
 def _window(parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> tuple[int, int, float]:
     """Indices between which the sum of losses counts, and the chance that it is elsewhere.
 
-    By Chernoff's bound. What lies outside comes back inside at another place, where it can only
-    raise the result; it is dropped where it belongs and counted as infinite.
+    What lies outside comes back inside at another place, where it can only raise the result; it is
+    dropped where it belongs and counted as infinite.
     """
     step = parts[0][0].step
-    low = sum(n * pair.first for pair, n in parts)
-    high = sum(n * (pair.first + len(pair.p) - 1) for pair, n in parts)
-    scale = math.sqrt(max(variance(parts), step * step))
-    log_m = _log_moment(parts, tilt)
-    for power in np.array([0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0]) / scale:
-        # P(loss > x) <= E e^(a loss) e^(-a x), and under the tilted law so that little comes back.
-        above = (_log_moment(parts, power) - math.log(lost)) / power
-        beyond = (_log_moment(parts, tilt + power) - log_m + 30.0) / power
-        high = min(high, math.ceil(max(above, beyond) / step))
-        below = (math.log(lost) - _log_moment(parts, -power)) / power
-        low = max(low, math.floor(below / step))
+    low = sum(n * int(pair.at[0]) for pair, n in parts)
+    high = sum(n * int(pair.at[-1]) for pair, n in parts)
+    # Under the law itself nothing may be lost, under the tilted one little should come back.
+    above = max(_tail(parts, 0.0, 1.0, math.log(lost)), _tail(parts, tilt, 1.0, -30.0))
+    below = _tail(parts, 0.0, -1.0, math.log(lost))
+    high = min(high, math.ceil(above / step))
+    low = max(low, math.floor(-below / step))
     return low, max(high, low + 1), 2.0 * lost * _UP

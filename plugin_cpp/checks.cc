@@ -1,0 +1,73 @@
+#include "plugin_cpp/checks.h"
+
+#include <algorithm>  // for all_of, max
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int64_t, uint64_t
+#include <string>     // for string
+#include <vector>     // for vector
+
+#include "plugin_cpp/distributed.h"  // for SumOverWorkers
+#include "xgboost/json.h"            // for Json
+#include "xgboost/logging.h"         // for CHECK
+
+namespace xgboost::dp {
+void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const& plan) {
+  CHECK_EQ(param.subsample, 1.0f) << "XGBoost's own `subsample` is not secret: the plan's is.";
+  CHECK_EQ(param.colsample_bytree, 1.0f) << "`colsample_bytree` travels in the plan.";
+  CHECK_EQ(param.colsample_bylevel, 1.0f) << "`colsample_bylevel` is not available with `dp_hist`.";
+  CHECK_EQ(param.colsample_bynode, 1.0f) << "`colsample_bynode` is not available with `dp_hist`.";
+  CHECK_EQ(param.grow_policy, tree::TrainParam::kDepthWise)
+      << "`grow_policy=lossguide` orders nodes by exact gains and is not private.";
+  CHECK_EQ(param.max_leaves, 0) << "`max_leaves` is not available with `dp_hist`.";
+  CHECK(param.reg_alpha == 0.0f && param.monotone_constraints.empty() &&
+        param.interaction_constraints.empty())
+      << "`alpha` and constraints travel in the plan.";
+  auto const& info = p_fmat->Info();
+  CHECK(!info.IsColumnSplit()) << "`dp_hist` trains on data split by rows only.";
+  CHECK_EQ(!info.base_margin_.Empty(), plan.base_margin)
+      << "The plan and the DMatrix disagree on whether there is a `base_margin`.";
+  CHECK(info.group_ptr_.empty()) << "Query groups are not available with `dp_hist`: they couple rows.";
+  CHECK(p_fmat->PageExists<SparsePage>())
+      << "`dp_hist` needs a plain DMatrix: a QuantileDMatrix was built from data quantiles.";
+  CHECK_EQ(info.num_col_, static_cast<std::uint64_t>(plan.n_features))
+      << "The plan was calibrated for another number of features.";
+  auto types = info.feature_types.ConstHostSpan();
+  for (std::size_t f = 0; f < plan.features.size(); ++f) {
+    auto is_cat = !types.empty() && types[f] == FeatureType::kCategorical;
+    CHECK_EQ(is_cat, plan.features[f].kind == FeaturePlan::Kind::kCategorical)
+        << "Feature " << f << ": the plan and the DMatrix disagree on whether it is categorical. "
+        << "Declare the domain of every categorical feature in `dp_categories`.";
+  }
+  auto weights = info.weights_.ConstHostSpan();
+  CHECK(plan.score != Score::kGain ||
+        std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
+      << "The published gain has a bounded range for unit weights only.";
+}
+
+void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;
+  std::vector<std::int64_t> total{static_cast<std::int64_t>(n_rows)};
+  SumOverWorkers(ctx, &total);
+  CHECK_LE(total.front(), kExact / std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian()))
+      << "Private training takes at most 2^53 / 2^grid_bits rows: exact sums of more would overflow.";
+}
+
+void CheckClaim(Attributes const& attributes, std::string const& plan_id) {
+  bool claimed = false;
+  auto it = attributes.find(kLedgerAttribute);
+  if (it != attributes.cend()) {
+    auto ledger = Json::Load(StringView{it->second});
+    auto const& trainings = get<Array const>(ledger["trainings"]);
+    if (!trainings.empty()) {
+      auto const& last = get<Object const>(trainings.back());
+      auto id = last.find("plan_digest");
+      auto complete = last.find("complete");
+      claimed = id != last.cend() && IsA<String>(id->second) &&
+                get<String const>(id->second) == plan_id && complete != last.cend() &&
+                IsA<Boolean>(complete->second) && !get<Boolean const>(complete->second);
+    }
+  }
+  CHECK(claimed) << "The booster's privacy ledger does not account for this training: call "
+                 << "`xgboost.train` with `dp_epsilon` and `dp_delta`.";
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,245 @@
+"""The row bound, and the candidates of a node with their utilities and noisy sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .candidates import MISSING, Feature
+from .draws import Noise
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Plan = dict[str, Any]
+
+
+# ---------------------------------------------------------------------------- gradients
+@dataclass
+class RowBound:
+    """What one row may add to the sums; every sensitivity and range follows from it."""
+
+    mode: str
+    C: float
+    r: float
+    h_max: float
+    scale: float
+    target: tuple[float, float]
+    B: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> RowBound:
+        b = plan["row_bound"]
+        target = (float(b.get("target_lower", "-inf")), float(b.get("target_upper", "inf")))
+        C, r, h_max = (float(b[k]) for k in ("gradient_bound", "hessian_weight", "hessian_bound"))
+        B = 1 << int(plan["grid_bits"])
+        return cls(b["mode"], C, r, h_max, float(b["scale"]), target, B)
+
+    @property
+    def g_unit(self) -> float:
+        """Gradient of one grid unit (in units of `scale`)."""
+        return self.C / self.B
+
+    @property
+    def h_unit(self) -> float:
+        """Hessian of one grid unit."""
+        return self.C / (math.sqrt(self.r) * self.B)
+
+    @property
+    def hessian_max(self) -> int:
+        """Largest Hessian integer of a row."""
+        return math.ceil(math.sqrt(self.r) * self.h_max * self.B / self.C)
+
+    def quantise(self, g: Doubles, h: Doubles, y: Doubles, regression: bool) -> Ints:
+        """Rows (gradient, Hessian, 1) of grid integers that keep the bound exactly."""
+        if regression:
+            g = g + h * (y - np.clip(y, *self.target))
+        g = g / self.scale
+        finite = np.isfinite(g) & np.isfinite(h)
+        g, h = np.where(finite, g, 0.0), np.where(finite, h, 0.0)
+        B, C, r = self.B, self.C, self.r
+        if self.mode == "row_weight":
+            norm = np.sqrt(g * g + r * h * h)
+            shrink = np.where(norm > C, C / np.where(norm > C, norm, 1.0), 1.0)
+            gi = np.clip(np.rint(g * shrink * (B / C)), -B, B).astype(np.int64)
+            hi = np.clip(np.rint(math.sqrt(r) * h * shrink * (B / C)), 0, B).astype(np.int64)
+            for i in np.flatnonzero(gi * gi + hi * hi > B * B):
+                hi[i] = math.isqrt(B * B - int(gi[i]) ** 2)
+        else:
+            gi = np.clip(np.rint(np.clip(g, -C, C) * (B / C)), -B, B).astype(np.int64)
+            hi = np.rint(math.sqrt(r) * np.clip(h, 0.0, self.h_max) * (B / C))
+            hi = np.minimum(hi, self.hessian_max).astype(np.int64)
+        return np.stack([gi, hi, np.ones_like(gi)], axis=1)
+
+
+# ---------------------------------------------------------------------------- splits
+@dataclass
+class Score:
+    """phi of a node from its exact sums, in integer utility units, and the range of a change."""
+
+    name: str
+    bound: RowBound
+    tau: float
+    lam: float
+
+    def phi(self, sums: Ints) -> Ints:
+        """Utility of each row of `sums` (gradient, Hessian, rows) standing alone as one leaf."""
+        if self.name == "l1":
+            return np.abs(sums[..., 0])
+        return np.floor(self.value(sums)).astype(np.int64)
+
+    def ordered(self, below: Ints, above: Ints) -> Ints:
+        """Utility of children whose weights must not decrease from `below` to `above`.
+
+        Where the best weights are out of order the children share the best common one: a leaf
+        with the sums of both and the penalty twice.
+        """
+        if self.name == "l1":  # weights of -1 and 1 only
+            return np.maximum(np.abs(below[..., 0] + above[..., 0]), below[..., 0] - above[..., 0])
+        pooled = Score(self.name, self.bound, self.tau, 2 * self.lam).phi(below + above)
+        free = np.floor(self.value(below) + self.value(above)).astype(np.int64)
+        return np.where(self.weight(below) <= self.weight(above), free, pooled)
+
+    def weight(self, sums: Ints) -> Doubles:
+        """The best weight of a leaf with these sums."""
+        if self.name == "gain":
+            return -sums[..., 0] / self.bound.B / np.maximum(sums[..., 2] + self.lam, 1e-300)
+        g, h = sums[..., 0] * self.bound.g_unit, sums[..., 1] * self.bound.h_unit + self.lam
+        w = np.where(np.abs(g) > self.tau * h, np.sign(g) * -self.tau, -g / np.maximum(h, 1e-300))
+        return np.asarray(w)
+
+    def value(self, sums: Ints) -> Doubles:
+        """`phi` before it is rounded down."""
+        if self.name == "gain":  # published gain S^2 / (n + lambda), S in units of C, n rows
+            S, denominator = sums[..., 0] / self.bound.B, sums[..., 2] + self.lam
+            value = np.where(denominator > 0, S * S / np.maximum(denominator, 1e-300), 0.0)
+            return np.asarray(value * self.bound.B)
+        g, h = sums[..., 0] * self.bound.g_unit, sums[..., 1] * self.bound.h_unit + self.lam
+        w = self.weight(sums)
+        return np.asarray(-(2.0 * w * g + h * w * w) / self.bound.g_unit)
+
+    @property
+    def range_int(self) -> int:
+        """sup - inf over rows of the change of a utility, with slack for rounding."""
+        B = self.bound.B
+        if self.name == "l1":
+            return 2 * B
+        if self.name == "gain":
+            return 4 * B + 64
+        tau, r = self.tau, self.bound.r
+        if self.bound.mode == "gradient":
+            e = self.bound.hessian_max / (math.sqrt(r) * B)
+            real = 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
+        else:  # the supremum over rows, on a fine sweep of the ellipse instead of its closed form
+            angle = np.linspace(0.0, math.pi / 2, 2_000_001)
+            g, h = np.cos(angle), np.sin(angle) / math.sqrt(r)
+            w = np.minimum(tau, g / np.maximum(h, 1e-300))  # where 2wg - hw^2 is largest
+            real = float(np.max(2 * tau * g + tau * tau * h + 2 * w * g - h * w * w))
+        return math.ceil(real * B * (1.0 + 1e-12)) + 64
+
+
+def left_sides(histogram: Ints, total: Ints, categorical: bool) -> Ints:
+    """Sums going left for each candidate of one feature: each bin, missing right then left."""
+    missing = total - histogram.sum(axis=0)
+    # bins 0..i go left; or category c alone goes right
+    left = histogram.sum(axis=0) - histogram if categorical else np.cumsum(histogram, axis=0)
+    both = np.stack([left, left + missing], axis=1).reshape(-1, left.shape[1])
+    return both if categorical else both[:-1]  # last cut: everything but the missing, once
+
+
+def utilities(
+    plan: Plan, features: list[Feature], allowed: list[int], pairs: Ints, rows: Ints, score: Score
+) -> Ints:
+    """Utility of every candidate at the node that holds `rows` (without "no split")."""
+    total = pairs[rows].sum(axis=0)
+    parts = []
+    for f in allowed:
+        feature, direction = features[f], plan["monotone"][f]
+        bins = feature.bins[rows]
+        histogram = np.zeros((feature.size, pairs.shape[1]), dtype=np.int64)
+        np.add.at(histogram, bins[bins != MISSING], pairs[rows][bins != MISSING])
+        left = left_sides(histogram, total, feature.cuts is None)
+        right = total - left
+        if direction == 0:
+            parts.append(score.phi(left) + score.phi(right))
+        else:
+            parts.append(score.ordered(*((left, right) if direction > 0 else (right, left))))
+    return np.concatenate(parts)
+
+
+class Side(NamedTuple):
+    """Noisy gradient and Hessian sums of a child, and of how many cells."""
+
+    grad: int
+    hess: int
+    cells: int
+
+
+def noisy_sides(
+    plan: Plan, feature: Feature, pairs: Ints, rows: Ints, noise: Noise
+) -> list[tuple[Side, Side]]:
+    """Both children of every candidate of one feature, from released cells alone."""
+    bins = feature.bins[rows]
+    cells = np.zeros((feature.size + 1, 3), dtype=np.int64)  # the last one: missing values
+    np.add.at(cells, np.where(bins == MISSING, feature.size, bins), pairs[rows])
+    sigma2 = int(plan["histogram"]["sigma2"])
+    for cell in cells:
+        cell[0] += noise.gaussian(sigma2)
+        cell[1] += noise.gaussian(sigma2)
+        cell[2] = 1
+    total, left = cells.sum(axis=0), left_sides(cells[:-1], cells.sum(axis=0), feature.cuts is None)
+    return [(Side(*map(int, a)), Side(*map(int, total - a))) for a in left]
+
+
+def noisy_gain(plan: Plan, bound: RowBound, side: Side) -> float:
+    """Gain of a leaf with these noisy sums; the Hessian is at least the size of its noise."""
+    leaf, noise = plan["leaf"], math.sqrt(int(plan["histogram"]["sigma2"]) * side[2])
+    g, h = side[0] * bound.g_unit, side[1] * bound.h_unit
+    h = max(h, noise * bound.h_unit, float(leaf["min_child_weight"]), 1e-6)
+    return g * g / (h + float(leaf["lambda"]))
+
+
+class Split(NamedTuple):
+    """A candidate: bins up to `bin` go left, or category `bin` goes right."""
+
+    feature: int
+    bin: int
+    missing_left: bool
+
+
+def candidates(features: list[Feature], allowed: list[int]) -> list[Split]:
+    """All candidates in the order of `utilities`."""
+    out = []
+    for f in allowed:
+        feature = features[f]
+        every = [Split(f, b, left) for b in range(feature.size) for left in (False, True)]
+        out += every if feature.cuts is None else every[:-1]
+    return out
+
+
+def tree_features(plan: Plan, t: int, noise: Noise) -> list[int]:
+    """Features of tree `t` of its class: all, the next ones in turn, or random ones."""
+    n, k = plan["n_features"], plan["features_per_tree"]
+    order = list(range(n))
+    if k == n:
+        return order
+    if plan["cyclic_features"]:
+        return sorted((t * k + i) % n for i in range(k))
+    for i in range(k):
+        j = i + noise.below(n - i)
+        order[i], order[j] = order[j], order[i]
+    return sorted(order[:k])
+
+
+def allowed_features(plan: Plan, every: list[int], above: frozenset[int]) -> list[int]:
+    """Features of the tree that may follow splits on those `above`."""
+    if not plan["interactions"] or not above:
+        return every
+    return [
+        f for f in every
+        if f in above or any(above | {f} <= set(group) for group in plan["interactions"])
+    ]  # fmt: skip
