@@ -21,7 +21,7 @@ from .accounting import (
     SampledEvent,
     make_accountant,
 )
-from .accounting.gaussian import gaussian_mu
+from .accounting.gaussian import gaussian_mu, mu2_before_sampling
 from .errors import BudgetError
 from .sensitivity import RowBound
 
@@ -37,6 +37,7 @@ DEFAULT_SHARES: Mapping[str, float] = {
     "leaves": 0.623,
 }
 
+_ROUND_PARTS = {"splits", "leaves", "histograms"}  # read the sample of a round
 _EPS_BITS = 40
 _SAMPLE_BITS = 32
 _MAX_EPS_NUM = 2**47 - 1
@@ -235,16 +236,13 @@ def _search(
     delta: float,
     accountant: str,
 ) -> NoisePlan:
-    """Root search for the total mu; its certified epsilon grows with it.
-
-    Below some mu the noise fits on no grid; that too means that mu is too low.
-    """
+    """Root search for the total mu: epsilon grows with it, and below some mu noise fits no grid."""
     best: NoisePlan | None = None
     refusal: BudgetError | None = None
     low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
     high: tuple[float, float] | None = None
     guess = math.log(gaussian_mu(epsilon, delta))
-    aim = math.log(_AIM)
+    aim, slope, last = math.log(_AIM), 1.0, (guess - 1.0, -math.inf)
     for attempt in range(60):
         try:
             plan = _plan(spec, parts, math.exp(2.0 * guess), delta, accountant)
@@ -257,14 +255,17 @@ def _search(
             if _LOWEST <= ratio <= _HIGHEST:
                 return plan
             log_ratio = math.log(max(ratio, 1e-300))
+            if guess != last[0]:
+                slope = min(max((log_ratio - last[1]) / (guess - last[0]), 0.02), 1.0)
+            last = (guess, log_ratio)
             if ratio > _HIGHEST:
                 high = (guess, log_ratio)
             elif best is not None and best is not plan and best.events == plan.events:
                 break  # the least noise there is
             else:
                 low = (guess, log_ratio)
-        guess = _next_guess(low, high, aim, bisect=attempt % 3 == 2)
-        if low is not None and high is not None and high[0] - low[0] < (1e-10 if best else 1e-3):
+        guess = _next_guess(low, high, aim, slope, bisect=attempt % 3 == 2)
+        if low and high and high[0] - low[0] < (1e-10 if best else 1e-3):
             break
     if best is None:
         raise refusal or BudgetError(
@@ -278,14 +279,15 @@ def _next_guess(
     low: tuple[float, float | None] | None,
     high: tuple[float, float] | None,
     aim: float,
+    slope: float,
     *,
     bisect: bool,
 ) -> float:
     """The next log mu to try, from the best points on either side."""
     if low is None or high is None:
-        # Epsilon grows about in proportion to mu.
+        # Epsilon grows about in proportion to mu, or as it did from the last two.
         mu, log_ratio = low or high or (0.0, aim)
-        return mu + (2.0 if log_ratio is None else max(-2.0, min(2.0, aim - log_ratio)))
+        return mu + (2.0 if log_ratio is None else max(-2.0, min(2.0, (aim - log_ratio) / slope)))
     width = high[0] - low[0]
     if low[1] is not None and not bisect:
         slope = (high[1] - low[1]) / max(width, 1e-12)
@@ -301,7 +303,10 @@ def _plan(
     """The integers for a total of mu^2, rounded to more noise, and what they cost."""
     events: list[Event] = []
     rounds: list[ExponentialEvent | GaussianEvent] = []
-    amplified = _amplified(spec, (parts.get("splits", 0.0) + parts.get("leaves", 0.0)) * mu2)
+    # How much louder a round may be that reads a sample.
+    rate = spec.sampling_num / 2**_SAMPLE_BITS
+    each = math.fsum(parts[name] for name in _ROUND_PARTS & set(parts)) * mu2 / max(spec.rounds, 1)
+    louder = mu2_before_sampling(each, rate) / each if each > 0.0 else 1.0
     intercept_shift = intercept_sigma2 = candidates_shift = candidates_sigma2 = 0
     eps_num, grid_bits, leaf_sigma2 = 1, spec.grid_bits, 0  # no selection: any range will do
     if spec.intercept is not None:
@@ -326,7 +331,7 @@ def _plan(
             )
         )
     if spec.selections > 0:
-        eps0 = math.sqrt(4.0 * parts["splits"] * mu2 / amplified / spec.selections)
+        eps0 = math.sqrt(4.0 * parts["splits"] * mu2 * louder / spec.selections)
         eps_num = min(max(1, math.floor(eps0 * 2**_EPS_BITS)), _MAX_EPS_NUM)
         rounds.append(
             ExponentialEvent("splits", eps_num, _EPS_BITS, spec.selections // spec.rounds)
@@ -338,7 +343,7 @@ def _plan(
         cells = spec.tree_features if spec.split == "histogram" else 1
         count = spec.parallel_trees * (spec.depth if spec.split == "histogram" else 1)
         grid_bits, sens2, sigma2 = _leaf_grid(
-            spec, cells, spec.rounds * count * amplified / (parts[name] * mu2)
+            spec, cells, spec.rounds * count / (parts[name] * mu2 * louder)
         )
         coordinates = cells * sensitivity.leaf_coordinates(spec.n_class)
         rounds.append(GaussianEvent(name, sens2, sigma2, coordinates, count))

@@ -4,7 +4,13 @@ import time
 import numpy as np
 import pytest
 
-from xgb_dp.accounting import ExactAccountant, ExponentialEvent, GaussianEvent
+from xgb_dp.accounting import (
+    ExactAccountant,
+    ExponentialEvent,
+    GaussianEvent,
+    SampledEvent,
+    make_accountant,
+)
 from xgb_dp.calibrate import DEFAULT_SHARES, MechanismSpec, _plan, calibrate
 from xgb_dp.errors import BudgetError
 from xgb_dp.sensitivity import RowBound
@@ -186,3 +192,68 @@ def test_certified_epsilon_grows_with_the_scale():
     got = np.array([_plan(one, one.parts(), s * s, 0.01, "exact").epsilon for s in scales])
     assert np.all(got[1:] >= got[:-1] * (1 - 1e-9))
     assert np.all(got[1:] <= got[:-1] * 1.03)
+
+
+# -------------------------------------------------------------- other accountants, samples
+@pytest.mark.parametrize("name", ["rdp", "gdp", "zcdp"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_every_accountant_certifies_its_plans(name, epsilon):
+    plan = calibrate(spec(), epsilon, 1e-6, name)
+    assert 0.99 * epsilon <= plan.epsilon <= epsilon
+    assert make_accountant(name, plan.events).get_epsilon(1e-6) == plan.epsilon
+    assert ExactAccountant(plan.events).get_epsilon(1e-6) < epsilon
+    assert plan.leaf_sigma2 > calibrate(spec(), epsilon, 1e-6).leaf_sigma2
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "match"),
+    [
+        ("pure", {}, "pure"),
+        ("rdp", {"sampling_num": 1 << 31}, "subsample"),
+        ("gdp", {"sampling_num": 1 << 31}, "subsample"),
+        ("zcdp", {"sampling_num": 1 << 31}, "subsample"),
+        ("pure", {"sampling_num": 1 << 31}, "pure"),
+    ],
+)
+def test_accountants_without_a_bound_are_refused(name, case, match):
+    with pytest.raises(BudgetError, match=match) as refusal:
+        calibrate(spec(**case), 1.0, 1e-6, name)
+    assert "exact" in str(refusal.value)
+    with pytest.raises(ValueError, match="accountant"):
+        calibrate(spec(), 1.0, 1e-6, "hope")
+
+
+@pytest.mark.parametrize("rate", [1e-5, 1e-3, 0.03, 0.5, 0.99])
+@pytest.mark.parametrize("epsilon", [0.3, 8.0])
+def test_samples_of_any_size(rate, epsilon):
+    start = time.perf_counter()
+    plan = calibrate(spec(sampling_num=round(rate * 2**32)), epsilon, 1e-6)
+    assert time.perf_counter() - start < 20.0
+    assert 0.99 * epsilon <= plan.epsilon <= epsilon
+    *others, rounds = plan.events
+    assert [e.release for e in others] == ["intercept", "candidates"]
+    assert (rounds.rate_num, rounds.rate_bits, rounds.count) == (round(rate * 2**32), 32, 50)
+    assert [e.release for e in rounds.events] == ["splits", "leaves"]
+    assert [e.count for e in rounds.events] == [4, 1]
+    flat = calibrate(spec(), epsilon, 1e-6)
+    assert plan.leaf_sigma2 < flat.leaf_sigma2
+    assert plan.eps_num > flat.eps_num
+
+
+def test_shares_of_sampled_rounds_keep_their_meaning():
+    """What reads all rows has about the noise that it has without sampling."""
+    flat = calibrate(spec(), 1.0, 1e-6)
+    for rate in (0.1, 0.5, 0.9):
+        plan = calibrate(spec(sampling_num=round(rate * 2**32)), 1.0, 1e-6)
+        for name in ("candidates", "intercept"):
+            noise, usual = (
+                getattr(p, f"{name}_sigma2") / 4.0 ** getattr(p, f"{name}_shift")
+                for p in (plan, flat)
+            )
+            assert 0.7 < math.sqrt(noise / usual) < 1.4
+
+
+def test_all_rows_is_no_sample():
+    plan = calibrate(spec(sampling_num=1 << 32), 1.0, 1e-6)
+    assert not any(isinstance(e, SampledEvent) for e in plan.events)
+    assert plan == calibrate(spec(), 1.0, 1e-6)

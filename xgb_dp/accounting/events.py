@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,13 +18,15 @@ __all__ = [
     "events_from_ledger",
 ]
 
-EPS_BITS = 40
+_BITS = 200  # no number of a ledger comes near; much larger ones are no doubles
 
 
 def _check_int(name: str, value: Any, low: int) -> int:
-    if type(value) is not int or value < low:
+    if type(value) is not int or not low <= value < 1 << _BITS:
+        shown = f"{value.bit_length()} bits" if type(value) is int and value > low else repr(value)
         raise LedgerError(
-            f"A ledger event has `{name}` = {value!r}; an int of at least {low} was expected."
+            f"A ledger event has `{name}` = {shown}; an int of at least {low} and below "
+            f"2^{_BITS} was expected."
         )
     return value
 
@@ -140,6 +143,12 @@ class SampledEvent:
     def rate(self) -> float:
         """Probability with which a round reads a row."""
         return self.rate_num / 2**self.rate_bits
+
+    def group_rate(self, group: int) -> float:
+        """Probability with which a round reads some row of a group of this many rows."""
+        if group == 1 or self.rate == 1.0:
+            return self.rate
+        return -math.expm1(group * math.log1p(-self.rate))
 
     def to_json(self) -> dict[str, Any]:
         """The ledger's form of the event."""

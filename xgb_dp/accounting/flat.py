@@ -194,7 +194,7 @@ class FlatAccountant:
         if totals.mu == 0.0:
             return min(pure, coarse, solve(curve, delta, 0.0))
         slack = totals.slack(math.log(delta * _BETA))
-        eta = slack.eta_to + slack.eta_from
+        eta = slack.eta
         inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
         if inner < 1e-250:  # the slack is no longer small
             return coarse
@@ -232,8 +232,7 @@ class FlatAccountant:
             return min(coarse, curve.delta(epsilon))
         beta = max(_BETA * curve.delta(epsilon), 1e-270)
         slack = totals.slack(math.log(beta))
-        shifted = curve.delta(epsilon - slack.eta_to - slack.eta_from)
-        return min(coarse, math.exp(min(slack.eta_to, 700.0)) * shifted + beta)
+        return min(coarse, slack.raised(curve.delta(epsilon - slack.eta), beta))
 
     def curve(self, points: Sequence[float], lowest: float, group: int) -> list[float]:
         """Upper bounds of delta at many epsilon, all at once.
@@ -251,8 +250,7 @@ class FlatAccountant:
             return [0.0 if x >= pure else composed.delta(x) for x in points]
         beta = lowest * _BETA
         slack = totals.slack(math.log(beta))
-        eta, factor = slack.eta_to + slack.eta_from, math.exp(min(slack.eta_to, 700.0))
-        return [min(1.0, factor * composed.delta(x - eta) + beta) for x in points]
+        return [slack.raised(composed.delta(x - slack.eta), beta) for x in points]
 
     def scale(self, group: int) -> float:
         """About how far all events move, in standard deviations; bounds nothing."""

@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 
 from .events import GaussianEvent
 
-__all__ = ["GaussianTotals", "Slack", "gaussian_delta", "gaussian_mu"]
+__all__ = ["GaussianTotals", "Slack", "gaussian_delta", "gaussian_mu", "mu2_before_sampling"]
 
 _UP = 1.0 + 1e-12  # outweighs the rounding of a sum of positive doubles
 
@@ -27,6 +27,16 @@ class Slack:
 
     eta_to: float
     eta_from: float
+
+    @property
+    def eta(self) -> float:
+        """What epsilon grows by."""
+        return self.eta_to + self.eta_from
+
+    def raised(self, delta: float, beta: float) -> float:
+        """delta' for the delta of continuous noise."""
+        # No factor that fits a double would be large enough beyond.
+        return min(1.0, math.exp(self.eta_to) * delta + beta) if self.eta_to < 700.0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -105,3 +115,12 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         else:
             high = middle
     return 0.5 * (low + high)
+
+
+def mu2_before_sampling(mu2: float, rate: float) -> float:
+    """mu^2 of a round on all rows that is worth about `mu2` when it reads a Poisson sample.
+
+    Of many rounds, q^2 (e^(mu^2) - 1) is left of mu^2 (Bu, Dong, Long and Su 2020), which is about
+    (q mu)^2 for quiet ones. Steers the division of the budget, bounds nothing.
+    """
+    return mu2 if rate == 1.0 else math.log1p(mu2 / rate**2)

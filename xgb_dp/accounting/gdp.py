@@ -62,7 +62,7 @@ class GDPAccountant:
         if delta < 1e-250 or math.isinf(mu):
             return math.inf
         slack = totals.slack(math.log(delta * _BETA))
-        eta = slack.eta_to + slack.eta_from
+        eta = slack.eta
         inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
         if inner < 1e-250:
             return math.inf
@@ -98,8 +98,7 @@ class GDPAccountant:
             return 1.0
         beta = max(_BETA * gaussian_delta(epsilon, mu), 1e-270)
         slack = totals.slack(math.log(beta))
-        shifted = gaussian_delta(epsilon - slack.eta_to - slack.eta_from, mu)
-        return min(1.0, math.exp(min(slack.eta_to, 700.0)) * shifted + beta)
+        return slack.raised(gaussian_delta(epsilon - slack.eta, mu), beta)
 
     def _totals(self, group: int) -> tuple[GaussianTotals, float]:
         totals = GaussianTotals.of([e for e in self._events if isinstance(e, GaussianEvent)], group)

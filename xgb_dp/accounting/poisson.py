@@ -84,7 +84,7 @@ class SampledComposition:
                 continue
             if mu > _LARGEST_MU:
                 return None
-            rate = min(1.0, _rate(event, self.group) * (1.0 + 1e-15))
+            rate = min(1.0, event.group_rate(self.group) * (1.0 + 1e-15))
             lowest = max(delta * 1e-6 / event.count / rate, _LOWEST)
             top = mu * mu / 2.0 + mu * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
             table = _Table.of(inner, top, mu / 32.0, lowest, self.group)
@@ -122,11 +122,6 @@ class SampledComposition:
             except sampled.TooManyPoints:
                 return None
         return laws
-
-
-def _rate(event: SampledEvent, group: int) -> float:
-    """Probability with which a round reads some row of a group."""
-    return -math.expm1(group * math.log1p(-event.rate)) if event.rate < 1.0 else 1.0
 
 
 @dataclass(frozen=True)

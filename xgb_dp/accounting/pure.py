@@ -50,11 +50,12 @@ def _cost(event: Event, group: int) -> float:
     if not event.count:
         return 0.0
     inner = math.fsum(_cost(e, group) for e in event.events)
-    if inner > 30.0:  # at least what follows, and no overflow
-        return event.count * inner
-    # Some row of the group is in the sample with this probability.
-    rate = -math.expm1(group * math.log1p(-event.rate)) if event.rate < 1.0 else 1.0
-    return event.count * math.log1p(rate * math.expm1(inner)) * (1.0 + 1e-13)
+    rate = event.group_rate(group)
+    if inner < 30.0:
+        cost = math.log1p(rate * math.expm1(inner))
+    else:  # the same, where e^inner may overflow
+        cost = inner + math.log(rate + (1.0 - rate) * math.exp(-inner))
+    return event.count * cost * (1.0 + 1e-13)
 
 
 def check_query(group: int, *, delta: float | None = None, epsilon: float | None = None) -> None:

@@ -1,0 +1,77 @@
+"""What a report answers for a ledger: accountants, neighbours and groups."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from xgb_dp.accounting import (
+    ACCOUNTANTS,
+    ExponentialEvent,
+    GaussianEvent,
+    SampledEvent,
+    make_accountant,
+)
+from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.report import PrivacyReport
+
+SPLITS = ExponentialEvent("splits", 2**35, 40, 40)
+LEAVES = GaussianEvent("leaves", 2**40, 2**46, 2, 10)
+
+
+def report(*events: object) -> PrivacyReport:
+    return PrivacyReport(
+        {
+            "private": True,
+            "noise": "os",
+            "trainings": [{"events": [e.to_json() for e in events], "target": {"delta": 1e-6}}],  # type: ignore[attr-defined]
+        }
+    )
+
+
+@pytest.mark.parametrize("name", list(ACCOUNTANTS))
+def test_any_accountant_on_the_same_ledger(name: str) -> None:
+    for events in ([SPLITS, LEAVES], [SPLITS]):
+        got = report(*events).get_epsilon(1e-6, accountant=name)
+        assert got == make_accountant(name, events).get_epsilon(1e-6)
+        assert got >= report(*events).get_epsilon(1e-6) * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("name", list(ACCOUNTANTS))
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_replaced_row_is_two_rows(name: str, rows: int) -> None:
+    books = report(SPLITS, LEAVES)
+    got = books.get_epsilon(1e-6, rows, accountant=name, adjacency="replace_one")
+    assert got == books.get_epsilon(1e-6, 2 * rows, accountant=name)
+    assert got > books.get_epsilon(1e-6, rows, accountant=name) or math.isinf(got)
+
+
+def test_sampled_rounds() -> None:
+    books = report(LEAVES, SampledEvent(2**30, 32, (SPLITS, LEAVES), 3))
+    one = books.get_epsilon(1e-6)
+    assert 0.0 < one < books.get_epsilon(1e-6, adjacency="replace_one") < math.inf
+    for name in ("rdp", "gdp", "zcdp", "pure"):
+        assert books.get_epsilon(1e-6, accountant=name) == math.inf
+
+
+def test_answers_are_kept_apart() -> None:
+    """Asking twice gives the same, asking something else does not."""
+    books = report(SPLITS, LEAVES)
+    asked = [
+        (delta, rows, name, adjacency)
+        for delta in (1e-6, 1e-3)
+        for rows in (1, 3)
+        for name in ("exact", "rdp", "gdp", "zcdp")
+        for adjacency in ("add_remove", "replace_one")
+    ]
+    got = [books.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in asked]
+    again = [books.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in asked]
+    assert got == again
+    assert len(set(got)) == len(got)
+
+
+@pytest.mark.parametrize("bad", [{"accountant": "hope"}, {"adjacency": "substitute"}])
+def test_unknown_names(bad: dict[str, str]) -> None:
+    with pytest.raises(PrivacyParameterError, match="accountant"):
+        report(SPLITS, LEAVES).get_epsilon(1e-6, **bad)  # type: ignore[arg-type]

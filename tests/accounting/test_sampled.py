@@ -1,0 +1,373 @@
+"""Rounds that read a Poisson sample: against dp-accounting, against laws written out, and alone."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xgb_dp.accounting import (
+    ExactAccountant,
+    ExponentialEvent,
+    GaussianEvent,
+    PureAccountant,
+    SampledEvent,
+    event_from_json,
+    make_accountant,
+)
+from xgb_dp.accounting import sampled as module
+from xgb_dp.accounting.gaussian import Slack
+from xgb_dp.errors import LedgerError
+
+UNIT = 2**40  # sigma of the grid so fine that the discreteness slack vanishes
+FEW = settings(max_examples=10, deadline=None)
+
+
+def selections(eps0: float, count: int = 1) -> ExponentialEvent:
+    return ExponentialEvent("splits", math.ceil(eps0 * 2**40), 40, count)
+
+
+def gaussian(noise: float, count: int = 1) -> GaussianEvent:
+    return GaussianEvent("leaves", UNIT, math.ceil(UNIT * noise**2), 2, count)
+
+
+def sampled(rate: float, count: int, *inner: Any) -> SampledEvent:
+    return SampledEvent(max(1, round(rate * 2**32)), 32, tuple(inner), count)
+
+
+@pytest.fixture
+def pld() -> Any:
+    logging.getLogger("absl").setLevel(logging.ERROR)
+    return pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+
+
+class LowerBound:
+    """Composition of one pair of laws on a grid, losses rounded down: some adversary has more."""
+
+    def __init__(
+        self, p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], count: int, step: float
+    ) -> None:
+        loss = np.floor(np.log(p / q) / step).astype(int)
+        span = int(loss.max() - loss.min()) * count + 1
+        law = np.bincount(loss - loss.min(), weights=p, minlength=span)
+        n = 1 << span.bit_length()
+        self.law = np.maximum(np.fft.irfft(np.fft.rfft(law, n) ** count, n)[:span], 0.0)
+        self.loss = (loss.min() * count + np.arange(span)) * step
+
+    def delta(self, epsilon: float) -> float:
+        over = self.loss > epsilon
+        return float(np.sum(self.law[over] * -np.expm1(epsilon - self.loss[over])))
+
+
+# --------------------------------------------------------------------------- Gaussian noise
+@pytest.mark.parametrize(
+    ("rate", "noise", "count"), [(0.3, 2.0, 20), (0.02, 1.0, 200), (0.9, 10.0, 40)]
+)
+def test_each_neighbour_by_itself(pld: Any, rate: float, noise: float, count: int) -> None:
+    """A row removed and a row added have different laws; each is met."""
+    theirs = pld.from_gaussian_mechanism(
+        noise, sampling_prob=rate, value_discretization_interval=2e-4
+    ).self_compose(count)
+
+    def curve(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        accountant = ExactAccountant([gaussian(noise)])
+        return np.array([accountant.get_delta(float(e)) for e in x])
+
+    nodes = np.arange(0.0, 0.5 / noise**2 + 9.0 / noise, 1 / (48 * noise))
+    table = dict(zip(nodes, curve(nodes), strict=True))
+
+    def known(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        s, at, v = np.exp(x), np.exp(nodes), np.array(list(table.values()))
+        return np.interp(s, at, v)
+
+    rounds = module.Rounds(rate, 1 / noise, known, nodes, count, mixed=False)
+    pairs = module.sampled_pairs(rounds, min(rate / noise / 16, 0.1), 1e-14)
+    scale = rate / noise * math.sqrt(count)
+    for pair, law in zip(pairs, (theirs._pmf_remove, theirs._pmf_add), strict=True):
+        for epsilon in (0.5 * scale, 2 * scale, 4 * scale):
+            want = law.get_delta_for_epsilon(epsilon)
+            tilt = module.best_tilt([(pair, count)], 0.0, delta=1e-9, epsilon=epsilon)
+            composed = module.Composed([(pair, count)], tilt, want * 1e-6)
+            got = composed.expect(np.clip(-np.expm1(epsilon - composed.losses), 0.0, 1.0))
+            assert want * (1 - 5e-3) <= got  # their grid rounds up as well
+            assert got <= law.get_delta_for_epsilon(0.995 * epsilon)
+
+
+@FEW
+@given(
+    st.floats(-3.5, -0.05),
+    st.integers(1, 400),
+    st.floats(-0.2, 1.2),
+    st.floats(-9, -3),
+    st.sampled_from((0.0, 0.1, 0.8)),
+)
+def test_between_the_bounds_of_dp_accounting(
+    log_rate: float, count: int, log_noise: float, log_delta: float, mu: float
+) -> None:
+    """With releases from all rows beside the sampled ones."""
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    rate, noise, delta = 10**log_rate, 10**log_noise, 10**log_delta
+    event = sampled(rate, count, gaussian(noise))
+    step = max(event.rate / noise / 20, 1e-4)
+    logging.disable(logging.WARNING)  # it says that the lower bound is not its best one
+    low, high = (
+        pld.from_gaussian_mechanism(
+            noise,
+            sampling_prob=event.rate,
+            pessimistic_estimate=upper,
+            value_discretization_interval=step,
+        ).self_compose(count)
+        for upper in (False, True)
+    )
+    if mu:
+        low, high = (
+            pair.compose(
+                pld.from_gaussian_mechanism(
+                    1 / mu, pessimistic_estimate=upper, value_discretization_interval=step
+                )
+            )
+            for upper, pair in ((False, low), (True, high))
+        )
+    logging.disable(logging.NOTSET)
+    events = [gaussian(1 / mu), event] if mu else [event]
+    got = ExactAccountant(events).get_epsilon(delta)
+    assert got >= low.get_epsilon_for_delta(delta) * (1 - 1e-6)
+    assert got <= high.get_epsilon_for_delta(delta) * (1 + 1e-2) + 5e-4
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "count", "delta"),
+    [(2.2e-4, 0.78, 133, 2e-9), (1e-3, 0.5, 200, 1e-6), (1e-4, 0.5, 5000, 1e-8)],
+)
+def test_rare_rows_in_loud_rounds(
+    pld: Any, rate: float, noise: float, count: int, delta: float
+) -> None:
+    """Losses that are rare and a thousand times larger than the usual ones."""
+    event = sampled(rate, count, gaussian(noise))
+    want = (
+        pld.from_gaussian_mechanism(
+            noise, sampling_prob=event.rate, value_discretization_interval=1e-4
+        )
+        .self_compose(count)
+        .get_epsilon_for_delta(delta)
+    )
+    start = time.perf_counter()
+    got = ExactAccountant([event]).get_epsilon(delta)
+    assert time.perf_counter() - start < 2.0
+    assert want * (1 - 1e-3) <= got <= want * (1 + 3e-3)
+
+
+@pytest.mark.parametrize(("rate", "noise", "count"), [(0.4, 4.0, 12), (0.1, 2.5, 40)])
+def test_two_rows_on_either_side(rate: float, noise: float, count: int) -> None:
+    """One row added, another removed: (1-q) Q + q N(-1) against (1-q) Q + q N(1), and both in
+    N(2). Coins of the two rows are independent; the bound covers both."""
+    z = np.linspace(-12 * noise, 12 * noise, 20_001)
+
+    def at(shift: float) -> npt.NDArray[np.float64]:
+        return np.asarray(np.exp(-((z - shift) ** 2) / (2 * noise**2)))
+
+    one_each = [(1 - rate) * at(0) + rate * at(s) for s in (1.0, -1.0)]
+    both = (1 - rate) ** 2 * at(0) + 2 * rate * (1 - rate) * at(1.0) + rate**2 * at(2.0)
+    accountant = ExactAccountant([sampled(rate, count, gaussian(noise))])
+    for p, q in (one_each, (both, at(0)), (at(0), both)):
+        law = LowerBound(p / p.sum(), q / q.sum(), count, 2e-4)
+        for epsilon in (0.1, 0.5, 1.5):
+            assert law.delta(epsilon) <= accountant.get_delta(epsilon, group=2) * (1 + 1e-9)
+
+
+# ------------------------------------------------------------------------------- selections
+@pytest.mark.parametrize(
+    ("rate", "eps0", "inner", "count"), [(0.3, 0.6, 1, 15), (0.05, 1.0, 2, 60), (0.7, 0.2, 3, 20)]
+)
+def test_selections_of_a_fixed_adversary(rate: float, eps0: float, inner: int, count: int) -> None:
+    """Laws of two points, written out and composed: below the bound, and not far."""
+    accountant = ExactAccountant([sampled(rate, count, selections(eps0, inner))])
+    scale = rate * eps0 * math.sqrt(inner * count) / 2
+    best = dict.fromkeys((0.5 * scale, 2 * scale, 3 * scale), 0.0)
+    for part in np.linspace(0.05, 0.95, 19):
+        t = part * eps0
+        a = math.expm1(t - eps0) / math.expm1(-eps0)
+        p1, q1 = np.array([a, 1 - a]), np.array([a * math.exp(-t), 1 - a * math.exp(-t)])
+        p, q = p1, q1
+        for _ in range(inner - 1):
+            p, q = np.outer(p, p1).ravel(), np.outer(q, q1).ravel()
+        mixed = (1 - rate) * q + rate * p
+        for x, y in ((mixed, q), (q, mixed)):
+            law = LowerBound(x, y, count, scale / 2000)
+            for epsilon in best:
+                best[epsilon] = max(best[epsilon], law.delta(epsilon))
+    for epsilon, want in best.items():
+        assert want <= accountant.get_delta(epsilon) * (1 + 1e-9)
+        # One selection a round may be the worst one for each loss, which no single law is.
+        assert accountant.get_delta(1.2 * epsilon + 0.2 * scale) <= want
+
+
+@FEW
+@given(
+    st.floats(0.01, 0.95),
+    st.lists(st.floats(0.01, 2.0), min_size=1, max_size=3),
+    st.integers(1, 40),
+    st.sampled_from((0.0, 1e-9, 1e-3)),
+    st.integers(1, 3),
+)
+def test_never_above_pure(
+    rate: float, ranges: list[float], count: int, delta: float, group: int
+) -> None:
+    events = [sampled(rate, count, *map(selections, ranges)), selections(0.3)]
+    pure = PureAccountant(events).get_epsilon(group=group)
+    exact = ExactAccountant(events)
+    assert exact.get_epsilon(delta, group) <= pure
+    assert exact.get_delta(pure, group) == 0.0
+    assert math.isfinite(exact.get_epsilon(0.0, group))
+
+
+@pytest.mark.parametrize("rate", [1e-9, 0.1, 0.999, 1.0])
+def test_pure_rounds_of_any_size(rate: float) -> None:
+    """All of them count, also where e^epsilon is no double any more."""
+    event = sampled(rate, 5, selections(100.0, 10))
+    want = 5 * (1000.0 + math.log(event.rate))
+    assert PureAccountant([event]).get_epsilon() == pytest.approx(want, rel=1e-12)
+    costs = [
+        PureAccountant([sampled(rate, 5, selections(e))]).get_epsilon()
+        for e in (29.0, 29.999999, 30.0, 30.000001, 31.0)
+    ]
+    assert costs == sorted(costs)
+    assert costs[3] - costs[1] < 1e-4
+    assert PureAccountant([sampled(rate, 0, selections(100.0, 10))]).get_epsilon() == 0.0
+    assert PureAccountant([sampled(rate, 5, gaussian(1.0))]).get_epsilon() == math.inf
+
+
+# ------------------------------------------------------------------------- any composition
+@FEW
+@given(
+    st.floats(-2, -0.1), st.integers(1, 60), st.floats(0.7, 20.0), st.floats(0.01, 0.5), st.data()
+)
+def test_more_of_anything_costs_more(
+    log_rate: float, count: int, noise: float, eps0: float, data: Any
+) -> None:
+    def cost(
+        rate: float = 10**log_rate, n: int = count, sigma: float = noise, e: float = eps0, **kw: Any
+    ) -> float:
+        events = [gaussian(9.0), sampled(rate, n, selections(e, 2), gaussian(sigma))]
+        return ExactAccountant(events).get_epsilon(kw.get("delta", 1e-6), kw.get("group", 1))
+
+    change = data.draw(
+        st.sampled_from(
+            (
+                {"rate": min(1.0, 1.1 * 10**log_rate)},
+                {"n": count + 5},
+                {"sigma": 0.9 * noise},
+                {"e": 1.2 * eps0},
+                {"delta": 1e-7},
+                {"group": 2},
+            )
+        )
+    )
+    base = cost()
+    assert base <= cost(**change) * (1 + 2e-3)
+    assert ExactAccountant([gaussian(9.0)]).get_epsilon(1e-6) <= base
+
+
+@pytest.mark.parametrize("delta", [1e-20, 1e-12, 1e-6, 1e-2, 0.05])
+@pytest.mark.parametrize("group", [1, 2])
+def test_epsilon_and_delta_agree(delta: float, group: int) -> None:
+    accountant = ExactAccountant(
+        [sampled(0.1, 30, selections(0.1, 4), gaussian(3.0)), gaussian(9.0)]
+    )
+    epsilon = accountant.get_epsilon(delta, group)
+    assert 0.0 < epsilon < math.inf
+    assert accountant.get_delta(epsilon, group) <= delta * (1 + 1e-3)
+    assert accountant.get_delta(0.95 * epsilon, group) > delta
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_order_of_sampled_rounds_is_irrelevant(order: tuple[int, ...]) -> None:
+    parts = [sampled(0.2, 9, gaussian(4.0)), gaussian(9.0), sampled(0.05, 30, selections(0.5))]
+    want = ExactAccountant(parts).get_epsilon(1e-6)
+    assert ExactAccountant([parts[i] for i in order]).get_epsilon(1e-6) == pytest.approx(want)
+
+
+@pytest.mark.parametrize("points", [1 << 10, 1 << 12])
+def test_a_coarser_grid_only_raises_the_bound(monkeypatch: Any, points: int) -> None:
+    events = [sampled(0.05, 50, gaussian(1.5)), gaussian(9.0)]
+    fine = ExactAccountant(events).get_epsilon(1e-6)
+    monkeypatch.setattr(module, "_MOST_POINTS", points)
+    assert fine <= ExactAccountant(events).get_epsilon(1e-6) <= fine * 1.2
+
+
+def test_dominating_laws_lie_above_their_curve() -> None:
+    """The hull of bounds is at least the bounds' curve, also between and beyond the points."""
+    points = np.arange(0.0, 4.0, 0.05)
+
+    def curve(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return np.asarray(np.maximum(0.0, 1.0 - np.exp((x - 2.0) / 2.0)) ** 2 / (1 - math.exp(-2)))
+
+    for mixed in (False, True):
+        rounds = module.Rounds(0.3, 1.0, curve, points, 1, mixed)
+        ways: list[Any] = (
+            [module.mixed_curve]
+            if mixed
+            else [
+                module.removed_curve,
+                module.added_curve,
+            ]
+        )
+        for way, pair in zip(ways, module.sampled_pairs(rounds, 0.013, 1e-9), strict=True):
+            for x in np.linspace(-1.0, 2.0, 301):
+                stick = np.sum(pair.p * np.maximum(0.0, -np.expm1(x - pair.losses)))
+                assert stick + pair.infinite >= way(rounds, np.array([x]))[0] * (1 - 1e-9)
+            assert np.sum(pair.p) + pair.infinite == pytest.approx(1.0, abs=1e-6)
+
+
+def test_slack_beyond_a_double_gives_up() -> None:
+    assert Slack(800.0, 0.0).raised(1e-300, 0.0) == 1.0
+    assert Slack(1.0, 0.0).raised(0.1, 0.2) == pytest.approx(0.1 * math.e + 0.2)
+    rough = GaussianEvent("leaves", 1, 1, 2, 10**5)
+    for name in ("exact", "gdp"):
+        assert make_accountant(name, [rough]).get_delta(1e4) > 0.999
+
+
+# ----------------------------------------------------------------------------------- ledger
+EVENT = sampled(0.25, 7, selections(0.5, 4), gaussian(3.0))
+DATA = EVENT.to_json()
+
+
+def test_round_trip() -> None:
+    assert event_from_json(DATA) == EVENT
+    assert EVENT.rate == 0.25
+    assert EVENT.group_rate(2) == pytest.approx(1 - 0.75**2)
+    assert sampled(1.0, 1).group_rate(5) == 1.0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rate_num": 0},
+        {"rate_num": 2**32 + 1},
+        {"rate_num": 0.25},
+        {"rate_bits": 0},
+        {"rate_bits": 61},
+        {"count": -1},
+        {"count": True},
+        {"count": 1 << 200},
+        {"events": {}},
+        {"events": "[]"},
+        {"events": [DATA]},
+        {"events": [{"mechanism": "laplace"}]},
+        {"events": [None]},
+        {"release": "splits"},
+    ],
+)
+def test_what_is_not_understood_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(LedgerError):
+        event_from_json(DATA | change)
+    for name in DATA:
+        with pytest.raises(LedgerError):
+            event_from_json({k: v for k, v in DATA.items() if k != name})
