@@ -223,12 +223,14 @@ def test_accountants_without_a_bound_are_refused(name, case, match):
         calibrate(spec(), 1.0, 1e-6, "hope")
 
 
-@pytest.mark.parametrize("rate", [1e-5, 1e-3, 0.03, 0.5, 0.99])
-@pytest.mark.parametrize("epsilon", [0.3, 8.0])
+@pytest.mark.parametrize(
+    ("rate", "epsilon"),
+    [(1e-5, 8.0), (1e-3, 8.0), (1e-3, 0.3), (0.03, 0.3), (0.5, 8.0), (0.99, 0.3)],
+)
 def test_samples_of_any_size(rate, epsilon):
-    start = time.perf_counter()
+    start = time.process_time()
     plan = calibrate(spec(sampling_num=round(rate * 2**32)), epsilon, 1e-6)
-    assert time.perf_counter() - start < 20.0
+    assert time.process_time() - start < 10.0
     assert 0.99 * epsilon <= plan.epsilon <= epsilon
     *others, rounds = plan.events
     assert [e.release for e in others] == ["intercept", "candidates"]

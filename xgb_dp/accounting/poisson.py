@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ _ROUNDING = 1.0 + 1e-9
 _LOWEST_DELTA = 1e-200
 _LOWEST = 1e-250
 _LARGEST_MU = 30.0
+_TILTS = 6
 _LARGEST_STEP = 0.25
 
 
@@ -42,18 +44,29 @@ class SampledComposition:
 
     def epsilon(self, delta: float) -> float:
         """Smallest certified epsilon."""
-        whole = self._unsampled().get_epsilon(delta, self.group)
-        if delta < _LOWEST_DELTA:
-            return whole
-        found = self._composed(delta, None)
-        return whole if found is None else min(whole, solve(found, delta, 0.0))
+        best = self._unsampled().get_epsilon(delta, self.group)
+        rounds = self._rounds(delta) if delta >= _LOWEST_DELTA else None
+        if not rounds:
+            return best
+        # A law is accurate near one loss; the first one is Chernoff's guess of where that is.
+        near: float | None = None
+        for _ in range(_TILTS):
+            found = self._composed(rounds, delta, near)
+            value = math.inf if found is None else solve(found, delta, 0.0)
+            enough = value > best * (1.0 - 1e-3) or (near is not None and value > 0.9 * near)
+            best = min(best, value)
+            if enough:
+                break
+            near = value
+        return best
 
     def delta(self, epsilon: float) -> float:
         """Smallest certified delta."""
         best = self._unsampled().get_delta(epsilon, self.group)
         scale = 1e-9  # what is called infinite is a part of this
         while scale > _LOWEST_DELTA and not math.isinf(epsilon):
-            found = self._composed(scale, epsilon)
+            rounds = self._rounds(scale)
+            found = self._composed(rounds, scale, epsilon) if rounds else None
             if found is None:
                 return best
             value = found.delta(epsilon)
@@ -74,8 +87,8 @@ class SampledComposition:
         ]
         return FlatAccountant([*self.rest.events, *flat], self.work)
 
-    def _composed(self, delta: float, epsilon: float | None) -> _Worst | None:
-        """Losses of all rounds, in every order that counts; None if they fit no grid."""
+    def _rounds(self, delta: float) -> list[sampled.Rounds] | None:
+        """The curves of one round each; None if one is too loud for a grid."""
         rounds = []
         for event in self.sampled:
             inner = FlatAccountant(event.events, self.work)
@@ -85,23 +98,32 @@ class SampledComposition:
             if mu > _LARGEST_MU:
                 return None
             rate = min(1.0, event.group_rate(self.group) * (1.0 + 1e-15))
-            lowest = max(delta * 1e-6 / event.count / rate, _LOWEST)
+            lowest = min(max(delta * 1e-6 / event.count / rate, _LOWEST), 1e-6)
             top = mu * mu / 2.0 + mu * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
             table = _Table.of(inner, top, mu / 32.0, lowest, self.group)
             rounds.append(sampled.Rounds(rate, mu, table, table.x, event.count, self.group > 1))
-        if not rounds:
-            return None
-        flat = self.rest.scale(self.group)
+        return rounds
+
+    def _composed(
+        self, rounds: Sequence[sampled.Rounds], delta: float, epsilon: float | None
+    ) -> _Worst | None:
+        """Losses of all rounds, in every order that counts; None if they fit no grid."""
         step = min(min(r.mu, r.rate * math.sqrt(math.expm1(min(r.mu**2, 50.0)))) for r in rounds)
         step = min(step / 16.0, _LARGEST_STEP)
+        flat = self.rest.scale(self.group)
         while (laws := self._laws(rounds, step, flat, delta, epsilon)) is None:
             if step >= _LARGEST_STEP:
                 return None
             step = min(2.0 * step, _LARGEST_STEP)
+        return _Worst(laws, self._rest_curve)
+
+    @cached_property
+    def _rest_curve(self) -> _Table:
+        flat = self.rest.scale(self.group)
         if flat == 0.0:
-            return _Worst(laws, _Table(np.array([0.0, 1.0]), np.array([0.0, 0.0])))
+            return _Table(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
         top = flat * flat / 2.0 + flat * 40.0
-        return _Worst(laws, _Table.of(self.rest, top, flat / 64.0, _LOWEST, self.group))
+        return _Table.of(self.rest, top, flat / 64.0, _LOWEST, self.group)
 
     @staticmethod
     def _laws(

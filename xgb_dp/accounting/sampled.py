@@ -269,8 +269,6 @@ def best_tilt(
         return (log_m - math.log(delta)) / power if epsilon is None else log_m - power * epsilon
 
     found = minimize_scalar(bound, bounds=_powers(parts, mu), method="bounded")
-    if epsilon is None and found.fun < 0.0:  # no larger epsilon than 0 is asked for
-        return best_tilt(parts, mu, delta=delta, epsilon=0.0)
     return float(math.exp(found.x))
 
 
