@@ -1,5 +1,4 @@
 import math
-import time
 
 import numpy as np
 import pytest
@@ -281,10 +280,8 @@ def test_large_ranges_and_fine_ranges(events, delta, group, low, high):
 def test_any_group_has_a_bound():
     events = [selections(0.045, 1800), gaussian(10.0, 300)]
     accountant = ExactAccountant(events)
-    start = time.perf_counter()
     groups = [1, 3, 10, 50, 200, 1000, 10**6, 10**9]
     got = [accountant.get_epsilon(1e-6, group=k) for k in groups]
-    assert time.perf_counter() - start < 2.0 * len(groups)
     assert got == sorted(got)
     assert got[-1] < math.inf
     mu2 = 3.0 + 1800 * 0.045**2 / 4

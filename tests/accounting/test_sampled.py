@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -158,9 +157,7 @@ def test_rare_rows_in_loud_rounds(
         .self_compose(count)
         .get_epsilon_for_delta(delta)
     )
-    start = time.process_time()
     got = ExactAccountant([event]).get_epsilon(delta)
-    assert time.process_time() - start < 2.0
     assert want * (1 - 1e-3) <= got <= want * (1 + 3e-3)
 
 
