@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ..errors import LedgerError
@@ -13,7 +13,10 @@ __all__ = [
     "Event",
     "ExponentialEvent",
     "GaussianEvent",
+    "LaplaceEvent",
+    "ParallelEvent",
     "SampledEvent",
+    "check_mixture",
     "event_from_json",
     "events_from_ledger",
 ]
@@ -115,6 +118,54 @@ class ExponentialEvent:
 
 
 @dataclass(frozen=True)
+class LaplaceEvent:
+    """`count` releases of integers with discrete Laplace noise.
+
+    Attributes:
+        release: What was released.
+        sensitivity: L1 norm of what one row changes in the numbers of one release, in grid units,
+            >= 0.
+        scale: Scale of the noise in the same unit, >= 1; 0 stands for no noise, which costs
+            everything.
+        count: Number of releases, >= 0.
+    """
+
+    release: str
+    sensitivity: int
+    scale: int
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_release(self.release)
+        for name in ("sensitivity", "scale", "count"):
+            _check_int(name, getattr(self, name), 0)
+
+    @property
+    def epsilon(self) -> float:
+        """Pure epsilon of one release, in nats."""
+        if not self.sensitivity:
+            return 0.0
+        return self.sensitivity / self.scale if self.scale else math.inf
+
+    def as_range(self) -> GaussianEvent | ExponentialEvent:
+        """What costs at least as much: a loss in [-epsilon, epsilon] has range 2 epsilon."""
+        if self.sensitivity and not self.scale:
+            return GaussianEvent(self.release, 1, 0, 1, self.count)  # costs everything
+        num = -(-(2 * self.sensitivity << 60) // max(self.scale, 1))
+        return ExponentialEvent(self.release, num, 60, self.count)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger's form of the event."""
+        return {
+            "mechanism": "laplace",
+            "release": self.release,
+            "sensitivity": self.sensitivity,
+            "scale": self.scale,
+            "count": self.count,
+        }
+
+
+@dataclass(frozen=True)
 class SampledEvent:
     """`count` rounds, each of which reads its own Poisson sample of the rows.
 
@@ -128,7 +179,7 @@ class SampledEvent:
 
     rate_num: int
     rate_bits: int
-    events: tuple[GaussianEvent | ExponentialEvent, ...]
+    events: tuple[PlainEvent, ...]
     count: int
 
     def __post_init__(self) -> None:
@@ -136,8 +187,7 @@ class SampledEvent:
             _check_int(name, getattr(self, name), 0)
         if not 1 <= self.rate_bits <= 60 or not 1 <= self.rate_num <= 1 << self.rate_bits:
             raise LedgerError("A ledger event has a sampling rate that is not in (0, 1].")
-        if not all(isinstance(e, GaussianEvent | ExponentialEvent) for e in self.events):
-            raise LedgerError("A sampled round of the privacy ledger holds an unknown event.")
+        _check_plain(self.events)
 
     @property
     def rate(self) -> float:
@@ -161,11 +211,66 @@ class SampledEvent:
         }
 
 
-Event: TypeAlias = GaussianEvent | ExponentialEvent | SampledEvent
-_FIELDS: dict[
-    str,
-    tuple[type[GaussianEvent] | type[ExponentialEvent] | type[SampledEvent], frozenset[str]],
-] = {
+@dataclass(frozen=True)
+class ParallelEvent:
+    """`count` ensembles of rounds that read disjoint parts of the rows.
+
+    Which part a row belongs to is drawn for each ensemble without looking at the data, so that one
+    row touches one round of an ensemble.
+
+    Attributes:
+        parts: Rounds of one ensemble, >= 1.
+        events: What one round releases from its part, in release order.
+        count: Number of ensembles, >= 0.
+    """
+
+    parts: int
+    events: tuple[PlainEvent, ...]
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_int("parts", self.parts, 1)
+        _check_int("count", self.count, 0)
+        _check_plain(self.events)
+
+    def touched(self, group: int) -> tuple[PlainEvent, ...]:
+        """Releases that a group of this many rows takes part in, each with all of them at worst."""
+        rounds = min(group, self.parts)
+        return tuple(replace(e, count=e.count * self.count * rounds) for e in self.events)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger's form of the event."""
+        return {
+            "mechanism": "parallel",
+            "parts": self.parts,
+            "events": [e.to_json() for e in self.events],
+            "count": self.count,
+        }
+
+
+PlainEvent: TypeAlias = GaussianEvent | ExponentialEvent | LaplaceEvent
+Event: TypeAlias = PlainEvent | SampledEvent | ParallelEvent
+
+
+def _check_plain(events: tuple[Any, ...]) -> None:
+    if not all(isinstance(e, GaussianEvent | ExponentialEvent | LaplaceEvent) for e in events):
+        raise LedgerError("A round of the privacy ledger holds an unknown event.")
+
+
+def check_mixture(events: Iterable[Any]) -> None:
+    """Refuse what an accountant of Gaussians, selections and sampled rounds does not know.
+
+    Raises:
+        TypeError: An event of another kind, which would be spent for nothing.
+    """
+    if not all(isinstance(e, GaussianEvent | ExponentialEvent | SampledEvent) for e in events):
+        raise TypeError(
+            "`events` holds something that is not an event of this accountant: use "
+            "`make_accountant`, which takes all of them."
+        )
+
+
+_FIELDS: dict[str, tuple[type[Event], frozenset[str]]] = {
     "gaussian": (
         GaussianEvent,
         frozenset({"release", "sensitivity2", "sigma2", "coordinates", "count"}),
@@ -174,7 +279,9 @@ _FIELDS: dict[
         ExponentialEvent,
         frozenset({"release", "eps_num", "eps_bits", "count"}),
     ),
+    "laplace": (LaplaceEvent, frozenset({"release", "sensitivity", "scale", "count"})),
     "poisson": (SampledEvent, frozenset({"rate_num", "rate_bits", "events", "count"})),
+    "parallel": (ParallelEvent, frozenset({"parts", "events", "count"})),
 }
 
 
@@ -197,9 +304,9 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
             f"{', '.join(sorted(fields))}."
         )
     values = {name: data[name] for name in fields}
-    if kind is SampledEvent:
+    if "events" in fields:
         if not isinstance(values["events"], list):
-            raise LedgerError("A sampled round of the privacy ledger does not list its events.")
+            raise LedgerError("A round of the privacy ledger does not list its events.")
         values["events"] = tuple(event_from_json(e) for e in values["events"])
     return kind(**values)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .events import Event, SampledEvent
+from .events import Event, SampledEvent, check_mixture
 from .flat import FlatAccountant
 from .poisson import SampledComposition
 from .pure import PureAccountant, check_query
@@ -27,6 +27,7 @@ class ExactAccountant:
     """
 
     def __init__(self, events: Sequence[Event], work: float = 1e8) -> None:
+        check_mixture(events)
         self._sampled = [e for e in events if isinstance(e, SampledEvent) and e.count and e.events]
         flat = [e for e in events if not isinstance(e, SampledEvent)]
         self._flat = FlatAccountant(flat, work)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent
+from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
 from .gaussian import GaussianTotals, gaussian_delta
 from .pure import check_query
 
@@ -43,6 +43,7 @@ class GDPAccountant:
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
+        check_mixture(events)
         self._events = tuple(events)
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:

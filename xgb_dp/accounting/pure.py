@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .events import Event, ExponentialEvent, GaussianEvent
+from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, ParallelEvent
 
 __all__ = ["PureAccountant"]
 
@@ -13,7 +13,8 @@ __all__ = ["PureAccountant"]
 class PureAccountant:
     """(epsilon, 0) of a list of events by basic composition.
 
-    Source: Dwork and Roth (2014), theorem 3.16. A selection of range eps0 is eps0-private; a round
+    Source: Dwork and Roth (2014), theorem 3.16. A selection of range eps0 is eps0-private, and so
+    is Laplace noise of scale sensitivity / eps0; rounds on disjoint parts cost one of them; a round
     that reads a Poisson sample of rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
 
     Args:
@@ -49,6 +50,10 @@ def _cost(event: Event, group: int) -> float:
         return event.count * event.eps0 * group
     if not event.count:
         return 0.0
+    if isinstance(event, LaplaceEvent):
+        return event.count * event.epsilon * group * (1.0 + 1e-15)
+    if isinstance(event, ParallelEvent):  # an ensemble costs what one row sees of it, once
+        return event.count * math.fsum(_cost(e, group) for e in event.events)
     inner = math.fsum(_cost(e, group) for e in event.events)
     rate = event.group_rate(group)
     if inner < 30.0:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent
+from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
 from .pure import check_query
 
 __all__ = ["RDPAccountant", "bounded_range_rdp"]
@@ -58,6 +58,7 @@ class RDPAccountant:
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
+        check_mixture(events)
         self._events = tuple(events)
         self._curves: dict[int, Array] = {}
 

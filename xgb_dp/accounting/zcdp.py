@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent
+from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
 from .pure import check_query
 
 __all__ = ["ZCDP", "ZCDPAccountant"]
@@ -64,6 +64,7 @@ class ZCDPAccountant:
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
+        check_mixture(events)
         self._events = tuple(e for e in events if e.count)
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import sensitivity
-from ..accounting import Event, ExactAccountant, SampledEvent
+from ..accounting import Event, ExactAccountant, ParallelEvent, SampledEvent
 from ..calibrate import MechanismSpec, NoisePlan
 from ..sensitivity import RowBound
 from . import native
@@ -93,7 +93,9 @@ def gaussian_scores(shift: npt.ArrayLike, sigma2: int) -> Sampler:
 
 def _claim(plan: NoisePlan, release: str) -> ExactAccountant:
     events: list[Event] = [
-        e for e in plan.events if not isinstance(e, SampledEvent) and e.release == release
+        e
+        for e in plan.events
+        if not isinstance(e, SampledEvent | ParallelEvent) and e.release == release
     ]
     if not events:
         raise ValueError(f"The plan releases no {release}.")

@@ -1,0 +1,94 @@
+"""Classic composition: an (epsilon, delta) for each release, and the theorem for many of them.
+
+Proof: docs/proofs/accounting.md, "Classic". Source: Kairouz, Oh and Viswanath (2017), theorem 3.5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .events import Event, GaussianEvent, SampledEvent, check_mixture
+from .gdp import GDPAccountant
+from .pure import PureAccountant, check_query
+
+__all__ = ["ClassicAccountant"]
+
+_UP = 1.0 + 1e-12
+
+
+class ClassicAccountant:
+    """(epsilon, delta) by heterogeneous composition of the releases, each (epsilon_i, delta_i).
+
+    Half of delta goes to the Gaussian releases in equal parts, half to the composition. It is what
+    DP-EBM calls classic, and looser than every other accountant here.
+
+    Args:
+        events: In any order. Sampled rounds are not taken apart: the answer is infinite.
+    """
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        check_mixture(events)
+        self._events = tuple(e for e in events if e.count)
+
+    def get_epsilon(self, delta: float, group: int = 1) -> float:
+        """Epsilon in nats, >= 0; infinite at delta = 0 with any Gaussian.
+
+        Args:
+            delta: In [0, 1].
+            group: Rows added or removed together, >= 1.
+
+        Raises:
+            ValueError: ``delta`` or ``group`` is out of range.
+        """
+        check_query(group, delta=delta)
+        if delta >= 1.0:
+            return 0.0
+        if any(isinstance(e, SampledEvent) for e in self._events):
+            return math.inf
+        gaussians = [e for e in self._events if isinstance(e, GaussianEvent) and e.sensitivity2]
+        if delta == 0.0:
+            return math.inf if gaussians else self._pure(group)
+        releases = sum(e.count for e in gaussians)
+        parts: list[tuple[float, int]] = []
+        for event in self._events:
+            if isinstance(event, GaussianEvent):
+                if event.sensitivity2:
+                    one = GDPAccountant([replace(event, count=1)])
+                    parts.append((one.get_epsilon(delta / (2 * releases), group), event.count))
+            else:
+                parts.append(
+                    (PureAccountant([replace(event, count=1)]).get_epsilon(0.0, group), event.count)
+                )
+        if any(math.isinf(e) for e, _ in parts):
+            return math.inf
+        total = math.fsum(n * e for e, n in parts)
+        drift = math.fsum(n * e * math.tanh(e / 2.0) for e, n in parts)
+        spread = math.fsum(n * e * e for e, n in parts)
+        return min(total, drift + math.sqrt(-2.0 * spread * math.log(delta / 2.0))) * _UP
+
+    def get_delta(self, epsilon: float, group: int = 1) -> float:
+        """Delta in [0, 1]; the smallest that :meth:`get_epsilon` answers with this epsilon.
+
+        Args:
+            epsilon: In nats, >= 0.
+            group: Rows added or removed together, >= 1.
+
+        Raises:
+            ValueError: ``epsilon`` or ``group`` is out of range.
+        """
+        check_query(group, epsilon=epsilon)
+        if self.get_epsilon(0.0, group) <= epsilon:
+            return 0.0
+        low, high = -600.0, 0.0  # of log delta: too little, and enough
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if self.get_epsilon(math.exp(middle), group) <= epsilon:
+                high = middle
+            else:
+                low = middle
+        return math.exp(high)
+
+    def _pure(self, group: int) -> float:
+        return PureAccountant(self._events).get_epsilon(0.0, group)
