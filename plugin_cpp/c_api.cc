@@ -8,13 +8,15 @@
 #include <string>  // for string
 
 #include "c_api/c_api_error.h"           // for API_BEGIN, API_END
-#include "plugin_cpp/candidates/rows.h"  // for ForEachPage, CheckFeatures
-#include "plugin_cpp/intercept.h"        // for ReleaseIntercept
-#include "plugin_cpp/plan.h"             // for ParsePlan
-#include "plugin_cpp/split/score.h"      // for ScoreRange
-#include "xgboost/data.h"                // for DMatrix, SparsePage
-#include "xgboost/json.h"                // for Json
-#include "xgboost/logging.h"             // for CHECK
+#include "plugin_cpp/candidates/release.h"  // for CandidateEvent
+#include "plugin_cpp/candidates/rows.h"     // for ForEachPage, CheckFeatures
+#include "plugin_cpp/intercept.h"           // for ReleaseIntercept
+#include "plugin_cpp/leaf/release.h"        // for LeafEvent
+#include "plugin_cpp/plan.h"                // for ParsePlan
+#include "plugin_cpp/split/score.h"         // for ScoreRange
+#include "xgboost/data.h"                   // for DMatrix, SparsePage
+#include "xgboost/json.h"                   // for Json
+#include "xgboost/logging.h"                // for CHECK
 
 namespace {
 std::string& ReturnText() {
@@ -61,6 +63,10 @@ XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
   auto plan = xgboost::dp::ParsePlan(plan_text);
   xgboost::Json json{xgboost::Object{}};
   json["leaf_sensitivity2"] = xgboost::Integer{plan.row_bound.RoundSensitivity2(plan.n_groups)};
+  json["leaves"] = xgboost::dp::ToJson(xgboost::dp::LeafEvent(plan));
+  if (plan.NumPrivateFeatures() > 0) {
+    json["candidates"] = xgboost::dp::ToJson(xgboost::dp::CandidateEvent(plan));
+  }
   json["score_range"] =
       xgboost::Integer{static_cast<std::int64_t>(xgboost::dp::ScoreRange(plan))};
   xgboost::Json::Dump(json, &ReturnText());

@@ -24,7 +24,8 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
       << "`alpha` and constraints travel in the plan.";
   auto const& info = p_fmat->Info();
   CHECK(!info.IsColumnSplit()) << "`dp_hist` trains on data split by rows only.";
-  CHECK_EQ(!info.base_margin_.Empty(), plan.base_margin)
+  // Of a matrix, or a worker's part of it, without rows nobody can tell.
+  CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
       << "The plan and the DMatrix disagree on whether there is a `base_margin`.";
   CHECK(info.group_ptr_.empty()) << "Query groups are not available with `dp_hist`: they couple rows.";
   CHECK(p_fmat->PageExists<SparsePage>())
@@ -39,9 +40,9 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
         << "Declare the domain of every categorical feature in `dp_categories`.";
   }
   auto weights = info.weights_.ConstHostSpan();
-  CHECK(plan.score != Score::kGain ||
+  CHECK((plan.score != Score::kGain && plan.leaf.release != LeafRelease::kOutput) ||
         std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
-      << "The published gain has a bounded range for unit weights only.";
+      << "The published gain and output perturbation have proved bounds for unit weights only.";
 }
 
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {

@@ -1,6 +1,6 @@
 #include "plugin_cpp/gradient.h"
 
-#include <algorithm>  // for clamp
+#include <algorithm>  // for clamp, min
 #include <cstdint>    // for int64_t, uint8_t
 #include <vector>     // for vector
 
@@ -46,6 +46,9 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
         double shrink = bound.max_weight / weight;
         g *= shrink;
         h *= shrink;
+      }
+      if (bound.unit_hessian) {
+        h = bound.max_weight > 0 ? std::min(weight, bound.max_weight) : weight;
       }
       auto [q_g, q_h] = quantise(g / bound.scale, h);
       (*out)[i] = GradientPair{static_cast<float>(q_g), static_cast<float>(q_h)};

@@ -26,7 +26,7 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       candidates_{plan, cuts_},
       interactions_{plan},
       selector_{ctx, plan, &candidates_, rng, structure},
-      histogram_selector_{ctx, plan, &candidates_, rng},
+      histogram_selector_{ctx, plan, &candidates_, rng, structure},
       ledger_{ledger} {
   hist_param_.UpdateAllowUnknown(Args{});
   for (bst_feature_t f = 0; f < cuts_.NumFeatures(); ++f) {
@@ -96,7 +96,7 @@ void TreeGrower::MoveRows(std::vector<Node> const& expanded, RegTree const& tree
 std::vector<std::optional<Split>> TreeGrower::Choose(std::vector<OpenNode> const& open,
                                                      bool oblivious,
                                                      std::vector<ReleasedSplit>* released) {
-  if (plan_.split != SplitChoice::kHistogram) {
+  if (!plan_.HasNoisySums()) {
     return selector_.Select(open, oblivious);
   }
   *released = histogram_selector_.Select(open, oblivious);
@@ -123,7 +123,8 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
     this->BuildHistograms(gpair, *tree, {RegTree::kRoot}, {});
   }
   for (std::int32_t depth = 0; depth < plan_.depth && !level.empty(); ++depth) {
-    if (plan_.split == SplitChoice::kExponential && !plan_.noise_free && !plan_.IsSampled()) {
+    if (plan_.split == SplitChoice::kExponential && !plan_.noise_free && !plan_.IsSampled() &&
+        plan_.parts == 1) {
       // Recorded before the choice is made. The nodes of a level are disjoint: one selection.
       ledger_->Record(ExponentialEvent("splits", plan_.eps_num));
     }
@@ -177,7 +178,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
     level = std::move(next);
   }
   for (auto const& node : level) {
-    if (plan_.split == SplitChoice::kHistogram) {
+    if (plan_.HasNoisySums()) {
       leaves.push_back({node.nidx, node.released.sum, node.released.cells});
     } else {
       leaves.push_back({node.nidx, node.total});

@@ -98,4 +98,9 @@ class JsonReader {
   return noise_free ? in.Int("sigma2", 0, 0)
                     : in.Int("sigma2", std::int64_t{1} << 20, std::int64_t{1} << 56);
 }
+
+/** @brief Scale of a Laplace release, zero exactly without noise. */
+[[nodiscard]] inline std::uint64_t ReadScale(JsonReader const& in, bool noise_free) {
+  return noise_free ? in.Int("scale", 0, 0) : in.Int("scale", 1, std::int64_t{1} << 48);
+}
 }  // namespace xgboost::dp

@@ -20,6 +20,16 @@ LedgerEvent GaussianEvent(std::string release, std::uint64_t sensitivity2, std::
   return event;
 }
 
+LedgerEvent LaplaceEvent(std::string release, std::uint64_t sensitivity, std::uint64_t scale) {
+  LedgerEvent event;
+  event.mechanism = "laplace";
+  event.release = std::move(release);
+  event.sensitivity = sensitivity;
+  event.scale = scale;
+  event.count = 1;
+  return event;
+}
+
 LedgerEvent ExponentialEvent(std::string release, std::uint64_t eps_num) {
   LedgerEvent event;
   event.mechanism = "exponential";
@@ -38,11 +48,21 @@ LedgerEvent SampledEvent(std::uint64_t rate_num, std::vector<LedgerEvent> events
   return event;
 }
 
+LedgerEvent ParallelEvent(std::uint64_t parts, std::vector<LedgerEvent> events) {
+  LedgerEvent event;
+  event.mechanism = "parallel";
+  event.parts = parts;
+  event.count = 1;
+  event.events = std::move(events);
+  return event;
+}
+
 bool LedgerEvent::SameMechanism(LedgerEvent const& that) const {
   return mechanism == that.mechanism && release == that.release &&
          sensitivity2 == that.sensitivity2 && sigma2 == that.sigma2 &&
-         coordinates == that.coordinates && eps_num == that.eps_num &&
-         rate_num == that.rate_num &&
+         coordinates == that.coordinates && sensitivity == that.sensitivity &&
+         scale == that.scale && eps_num == that.eps_num && rate_num == that.rate_num &&
+         parts == that.parts &&
          std::equal(events.cbegin(), events.cend(), that.events.cbegin(), that.events.cend(),
                     [](auto const& a, auto const& b) {
                       return a.count == b.count && a.SameMechanism(b);
@@ -70,11 +90,19 @@ Json ToJson(LedgerEvent const& event) {
     out["events"] = ToJson(event.events);
     return out;
   }
+  if (event.mechanism == "parallel") {
+    out["parts"] = integer(event.parts);
+    out["events"] = ToJson(event.events);
+    return out;
+  }
   out["release"] = String{event.release};
   if (event.mechanism == "gaussian") {
     out["sensitivity2"] = integer(event.sensitivity2);
     out["sigma2"] = integer(event.sigma2);
     out["coordinates"] = integer(event.coordinates);
+  } else if (event.mechanism == "laplace") {
+    out["sensitivity"] = integer(event.sensitivity);
+    out["scale"] = integer(event.scale);
   } else {
     out["eps_num"] = integer(event.eps_num);
     out["eps_bits"] = Integer{Plan::kEpsBits};

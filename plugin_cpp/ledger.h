@@ -15,24 +15,30 @@
 namespace xgboost::dp {
 /** @brief Releases of one mechanism with the same parameters, in the order of release. */
 struct LedgerEvent {
-  std::string mechanism;  // "gaussian", "exponential" or "poisson"
-  std::string release;    // "intercept", "candidates", "splits" or "leaves"
+  std::string mechanism;  // "gaussian", "laplace", "exponential", "poisson" or "parallel"
+  std::string release;    // "intercept", "candidates", "splits", "histograms" or "leaves"
   std::uint64_t sensitivity2{0};
   std::uint64_t sigma2{0};
   std::uint64_t coordinates{0};  // numbers of one release that one row can touch
+  std::uint64_t sensitivity{0};  // "laplace": in the L1 norm
+  std::uint64_t scale{0};
   std::uint64_t eps_num{0};
   std::uint64_t rate_num{0};
+  std::uint64_t parts{0};
   std::uint64_t count{0};
-  std::vector<LedgerEvent> events;  // "poisson": the releases from each sample
+  std::vector<LedgerEvent> events;  // "poisson", "parallel": the releases of one round
 
   [[nodiscard]] bool SameMechanism(LedgerEvent const& that) const;
 };
 
 LedgerEvent GaussianEvent(std::string release, std::uint64_t sensitivity2, std::uint64_t sigma2,
                           std::uint64_t coordinates);
+LedgerEvent LaplaceEvent(std::string release, std::uint64_t sensitivity, std::uint64_t scale);
 LedgerEvent ExponentialEvent(std::string release, std::uint64_t eps_num);
 /** @brief Releases that read only a Poisson sample of the rows, drawn with rate_num / 2^32. */
 LedgerEvent SampledEvent(std::uint64_t rate_num, std::vector<LedgerEvent> events);
+/** @brief Releases of rounds that read disjoint parts of the rows: a row is in one of them. */
+LedgerEvent ParallelEvent(std::uint64_t parts, std::vector<LedgerEvent> events);
 
 [[nodiscard]] Json ToJson(LedgerEvent const& event);
 

@@ -8,7 +8,8 @@
 #include <string>      // for string, to_string
 #include <vector>      // for vector
 
-#include "plugin_cpp/json_reader.h"  // for JsonReader, ReadSigma2
+#include "plugin_cpp/candidates/release.h"  // for CandidateEvent
+#include "plugin_cpp/json_reader.h"  // for JsonReader, ReadSigma2, ReadScale
 #include "plugin_cpp/split/score.h"  // for ScoreRange
 #include "xgboost/json.h"            // for Json, get, Integer, Number, Array
 #include "xgboost/logging.h"         // for CHECK, LOG
@@ -21,7 +22,10 @@ constexpr double kHuge = std::numeric_limits<double>::max();
 RowBound ReadRowBound(JsonReader const& in, std::int32_t grid_bits, bool regression) {
   RowBound bound;
   bound.mode = in.Enum<RowBound::Mode>("mode",
-      {{"row_weight", RowBound::Mode::kRowWeight}, {"gradient", RowBound::Mode::kGradient}});
+      {{"row_weight", RowBound::Mode::kRowWeight},
+       {"gradient", RowBound::Mode::kGradient},
+       {"filter", RowBound::Mode::kFilter}});
+  bound.unit_hessian = in.Bool("unit_hessian");
   // Far from the ends of the range of doubles, so that no product below overflows or vanishes.
   bound.gradient_bound = in.Real("gradient_bound", 1e-6, 1e6);
   bound.hessian_weight = in.Real("hessian_weight", 1e-12, 1e6);
@@ -44,6 +48,18 @@ std::vector<Json> const& List(JsonReader const& in, std::string const& key) {
   return get<Array const>(json);
 }
 
+std::vector<float> ReadCuts(JsonReader const& in, std::string const& key) {
+  std::vector<float> cuts;
+  for (auto const& v : List(in, key)) {
+    cuts.push_back(IsA<Integer>(v) ? static_cast<float>(get<Integer const>(v))
+                                   : get<Number const>(v));
+    CHECK(std::isfinite(cuts.back())) << "dp_plan: a cut is not finite." << JsonReader::kMend;
+  }
+  CHECK(std::adjacent_find(cuts.cbegin(), cuts.cend(), std::greater_equal<>{}) == cuts.cend())
+      << "dp_plan: cuts must increase strictly." << JsonReader::kMend;
+  return cuts;
+}
+
 FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
   JsonReader in{json, "features[" + std::to_string(idx) + "]."};
   FeaturePlan out;
@@ -54,14 +70,36 @@ FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
   if (out.kind == FeaturePlan::Kind::kCategorical) {
     out.n_categories = in.Int("size", 1, 1 << 16);
   } else if (out.kind == FeaturePlan::Kind::kCuts) {
-    for (auto const& v : List(in, "cuts")) {
-      out.cuts.push_back(IsA<Integer>(v) ? static_cast<float>(get<Integer const>(v))
-                                         : get<Number const>(v));
-      CHECK(std::isfinite(out.cuts.back())) << "dp_plan: a cut is not finite." << JsonReader::kMend;
-    }
-    CHECK(std::adjacent_find(out.cuts.cbegin(), out.cuts.cend(), std::greater_equal<>{}) ==
-          out.cuts.cend())
-        << "dp_plan: cuts must increase strictly." << JsonReader::kMend;
+    out.cuts = ReadCuts(in, "cuts");
+  } else {
+    out.grid = ReadCuts(in, "grid");
+  }
+  return out;
+}
+
+CandidatePlan ReadCandidates(JsonReader const& in, Plan const& plan) {
+  CandidatePlan out;
+  out.kind = in.Enum<CandidateKind>("kind", {{"tree", CandidateKind::kTree},
+                                             {"histogram", CandidateKind::kHistogram},
+                                             {"adaptive", CandidateKind::kAdaptive}});
+  out.rounds = in.Int("rounds", 1, plan.rounds);
+  out.hessian = in.Bool("hessian");
+  out.laplace = in.Bool("laplace");
+  out.levels = in.Int("levels", 2, 17);
+  out.shift = in.Int("shift", 0, 26);
+  out.sigma2 = ReadSigma2(in, plan.noise_free || out.laplace);
+  out.scale = ReadScale(in, plan.noise_free || !out.laplace);
+  out.max_bin = in.Int("max_bin", 2, 1 << 16);
+  bool tree = out.kind == CandidateKind::kTree;
+  CHECK(!tree || !out.laplace) << "dp_plan: quantile trees have Gaussian noise." << JsonReader::kMend;
+  CHECK(!out.hessian || (plan.n_groups == 1 && out.shift == 0))
+      << "dp_plan: Hessian weights are those of one class, on their own grid." << JsonReader::kMend;
+  CHECK(!out.hessian || (plan.parts == 1 && !plan.IsSampled()) || out.rounds == plan.rounds)
+      << "dp_plan: rounds that read some rows only release candidates always or never."
+      << JsonReader::kMend;
+  for (auto const& feature : plan.features) {
+    CHECK(feature.kind != FeaturePlan::Kind::kPrivate || tree || feature.grid.size() >= 2)
+        << "dp_plan: noisy histograms need a public grid." << JsonReader::kMend;
   }
   return out;
 }
@@ -128,12 +166,17 @@ Plan ParsePlan(std::string const& text) {
   plan.cyclic_features = in.Bool("cyclic_features");
   plan.split = in.Enum<SplitChoice>("split", {{"exponential", SplitChoice::kExponential},
                                               {"random", SplitChoice::kRandom},
-                                              {"histogram", SplitChoice::kHistogram}});
+                                              {"histogram", SplitChoice::kHistogram},
+                                              {"partial", SplitChoice::kPartial}});
   plan.score = in.Enum<Score>("score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
   plan.tau = in.Real("tau", 0.0, 1e6);
   plan.no_split = in.Bool("no_split");
   plan.gamma = in.Real("gamma", -1e12, 1e12);
   plan.sampling_num = in.Int("sampling_num", 1, Plan::kSampleAll);
+  plan.parts = in.Int("parts", 1, Plan::kMaxParts);
+  plan.halving = in.Bool("halving");
+  CHECK(plan.parts == 1 || !plan.IsSampled())
+      << "dp_plan: disjoint parts are not sampled in addition." << JsonReader::kMend;
   plan.base_margin = in.Bool("base_margin");
 
   auto regression = plan.objective == "reg:squarederror";
@@ -146,11 +189,13 @@ Plan ParsePlan(std::string const& text) {
   plan.row_bound = ReadRowBound(JsonReader{in.At("row_bound"), "row_bound."}, grid_bits, regression);
   CHECK(!multiclass || plan.row_bound.mode == RowBound::Mode::kRowWeight)
       << "dp_plan: softmax needs the row-weight clip." << JsonReader::kMend;
-  // The range of the published gain holds where every row has the same Hessian: squared loss, and a
-  // clip that leaves the Hessian alone. The row-weight clip shrinks it for rows with large residuals.
-  CHECK(plan.score != Score::kGain ||
-        (regression && plan.row_bound.mode == RowBound::Mode::kGradient &&
-         (plan.row_bound.max_weight == 0.0 || plan.row_bound.max_weight >= 1.0)))
+  // The range of the published gain holds where every row has the same Hessian: squared loss or
+  // gradient boosting, and a clip that leaves the Hessian alone. The row-weight clip shrinks it for
+  // rows with large residuals.
+  bool counts = (regression || plan.row_bound.unit_hessian) &&
+                plan.row_bound.mode != RowBound::Mode::kRowWeight &&
+                (plan.row_bound.max_weight == 0.0 || plan.row_bound.max_weight >= 1.0);
+  CHECK(plan.score != Score::kGain || counts)
       << "dp_plan: the published gain is unbounded under Hessians that vary." << JsonReader::kMend;
   CHECK(plan.score != Score::kNewton || plan.tau > 0)
       << "dp_plan: the Newton score needs a weight clip `tau`." << JsonReader::kMend;
@@ -160,18 +205,35 @@ Plan ParsePlan(std::string const& text) {
   CHECK(plan.split == SplitChoice::kExponential || !plan.no_split)
       << "dp_plan: random splits and noisy histograms have no utility to compare with `no_split`."
       << JsonReader::kMend;
-  // Leaves are read from the last noisy histogram, and have no noise of their own then.
-  bool histogram = plan.split == SplitChoice::kHistogram;
+  // Leaves are read from the last noisy sums of splits, and have no noise of their own then.
+  bool noisy_sums = plan.HasNoisySums();
   plan.histogram_sigma2 =
-      ReadSigma2(JsonReader{in.At("histogram"), "histogram."}, plan.noise_free || !histogram);
+      ReadSigma2(JsonReader{in.At("histogram"), "histogram."}, plan.noise_free || !noisy_sums);
 
   JsonReader leaf{in.At("leaf"), "leaf."};
-  plan.leaf.sigma2 = ReadSigma2(leaf, plan.noise_free || histogram);
+  plan.leaf.release = leaf.Enum<LeafRelease>("release", {{"gaussian", LeafRelease::kGaussian},
+                                                         {"laplace", LeafRelease::kLaplace},
+                                                         {"output", LeafRelease::kOutput}});
+  bool gaussian = plan.leaf.release == LeafRelease::kGaussian;
+  CHECK(gaussian || !noisy_sums)
+      << "dp_plan: leaves that are read from noisy histograms have no noise of their own."
+      << JsonReader::kMend;
+  CHECK(plan.leaf.release != LeafRelease::kOutput || counts)
+      << "dp_plan: the sensitivity of a leaf value is proved for Hessians that count rows."
+      << JsonReader::kMend;
+  plan.leaf.sigma2 = ReadSigma2(leaf, plan.noise_free || noisy_sums || !gaussian);
+  plan.leaf.scale = ReadScale(leaf, plan.noise_free || gaussian);
+  plan.leaf.geometric_clip = leaf.Bool("geometric_clip");
   plan.leaf.eta = leaf.Real("eta", 0.0, 1e6);
   plan.leaf.lambda = leaf.Real("lambda", 0.0, 1e12);
   plan.leaf.alpha = leaf.Real("alpha", 0.0, 1e12);
   plan.leaf.max_delta_step = leaf.Real("max_delta_step", 0.0, 1e12);
   plan.leaf.min_child_weight = leaf.Real("min_child_weight", 0.0, 1e12);
+  // The arithmetic of output perturbation is exact enough up to here.
+  CHECK(plan.leaf.release != LeafRelease::kOutput ||
+        plan.leaf.min_child_weight + plan.leaf.lambda <= 1048576.0)
+      << "dp_plan: `min_child_weight` or `lambda` is too large for output perturbation."
+      << JsonReader::kMend;
   plan.leaf.shrinkage = leaf.Bool("shrinkage");
   plan.leaf.prior_max = leaf.Real("prior_max", 1e-9, 1e12);
 
@@ -188,14 +250,8 @@ Plan ParsePlan(std::string const& text) {
       << "dp_plan: the sensitivity of noisy histograms overflows." << JsonReader::kMend;
 
   if (plan.NumPrivateFeatures() > 0) {
-    JsonReader candidates{in.At("candidates"), "candidates."};
-    plan.candidates.levels = candidates.Int("levels", 2, 17);
-    plan.candidates.shift = candidates.Int("shift", 0, 26);
-    plan.candidates.sigma2 = ReadSigma2(candidates, plan.noise_free);
-    plan.candidates.max_bin = candidates.Int("max_bin", 2, 1 << 16);
-    auto touched = static_cast<std::int64_t>(plan.NumPrivateFeatures()) * plan.candidates.levels;
-    CHECK_LT(touched, std::int64_t{1} << (62 - 2 * plan.candidates.shift))
-        << "dp_plan: the sensitivity of the candidates overflows." << JsonReader::kMend;
+    plan.candidates = ReadCandidates(JsonReader{in.At("candidates"), "candidates."}, plan);
+    static_cast<void>(CandidateEvent(plan));  // throws if it does not fit
   }
   static_cast<void>(ScoreRange(plan));  // throws if it does not fit
   return plan;

@@ -18,31 +18,45 @@ namespace xgboost::dp {
 /** @brief Which tree shape a round grows. */
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
 /** @brief How splits are chosen. */
-enum class SplitChoice { kExponential, kRandom, kHistogram };
+enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial };
 /** @brief Utility of a split candidate. */
 enum class Score { kL1, kNewton, kGain };
+
+/** @brief How leaves are released: noisy sums, or the leaf value itself with noise. */
+enum class LeafRelease { kGaussian, kLaplace, kOutput };
+/** @brief What private candidates are read from. */
+enum class CandidateKind { kTree, kHistogram, kAdaptive };
 
 /** @brief Where the splits of one feature may be. All but `kPrivate` are public. */
 struct FeaturePlan {
   enum class Kind { kPrivate, kCuts, kCategorical } kind{Kind::kPrivate};
   std::vector<float> cuts;      // kCuts: sorted, finite
+  std::vector<float> grid;      // kPrivate: public edges, to which noisy histograms are tied
   std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1
 };
 
 struct CandidatePlan {
+  CandidateKind kind{CandidateKind::kTree};
+  std::int32_t rounds{0};       // rounds that release candidates, from the first one on
+  bool hessian{false};          // rows weigh their bounded Hessian instead of one
+  bool laplace{false};
   std::int32_t levels{0};       // released levels of the quantile tree, the root included
   std::int32_t shift{0};        // counts are multiplied by 2^shift before noise
-  std::uint64_t sigma2{0};      // variance of the noise on these integers
+  std::uint64_t sigma2{0};      // variance of Gaussian noise on these integers
+  std::uint64_t scale{0};       // scale of Laplace noise on them
   std::int32_t max_bin{0};      // target number of bins of a feature
 };
 
 struct LeafPlan {
-  std::uint64_t sigma2{0};      // variance of the noise on grid integers, for G and for H
+  LeafRelease release{LeafRelease::kGaussian};
+  std::uint64_t sigma2{0};      // variance of Gaussian noise on grid integers, for G and for H
+  std::uint64_t scale{0};       // scale of Laplace noise
+  bool geometric_clip{false};   // kOutput: values are clipped to (1 - eta)^t, where C = 1
   double eta{0};
   double lambda{0};
   double alpha{0};
   double max_delta_step{0};     // 0: no clip
-  double min_child_weight{0};   // floor of the noisy Hessian
+  double min_child_weight{0};   // floor of the noisy Hessian; kOutput: of the exact count
   bool shrinkage{false};
   double prior_max{0};
 };
@@ -69,6 +83,8 @@ struct Plan {
   std::uint64_t histogram_sigma2{0};  // variance of the noise on each sum of a noisy histogram
   std::uint64_t eps_num{0};     // eps0 of one selection is eps_num / 2^kEpsBits
   std::int64_t sampling_num{0};  // a round reads each row with probability sampling_num / 2^32
+  std::int32_t parts{0};        // rounds of one ensemble, which read disjoint parts of the rows
+  bool halving{false};          // each takes half of the rows that are left, instead of its share
   bool base_margin{false};      // whether rows bring their own margins
   RowBound row_bound;
   CandidatePlan candidates;
@@ -78,10 +94,15 @@ struct Plan {
   std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all
 
   static constexpr std::int32_t kEpsBits = 40;
+  static constexpr std::int32_t kMaxParts = 1 << 16;
   static constexpr std::int32_t kSampleBits = 32;
   static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;
 
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
+  /** @brief Whether splits and leaves are both read from the same noisy sums. */
+  [[nodiscard]] bool HasNoisySums() const {
+    return split == SplitChoice::kHistogram || split == SplitChoice::kPartial;
+  }
 
   [[nodiscard]] std::int32_t NumPrivateFeatures() const;
   [[nodiscard]] bool IsOblivious(std::int64_t tree_idx) const {

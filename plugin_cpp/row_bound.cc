@@ -24,6 +24,14 @@ std::int64_t RowBound::Sensitivity2() const {
   return mode == Mode::kRowWeight ? unit2 : unit2 + MaxHessian() * MaxHessian();
 }
 
+std::int64_t RowBound::SensitivityL1() const {
+  if (mode == Mode::kRowWeight) {
+    // |q_g| + |q_h| is an integer of at most sqrt(2 (q_g^2 + q_h^2)).
+    return static_cast<std::int64_t>(IntegerSqrt(2 * Unit() * Unit()));
+  }
+  return Unit() + MaxHessian();
+}
+
 std::int64_t RowBound::RoundSensitivity2(std::int32_t n_groups) const {
   if (n_groups == 1) {
     return Sensitivity2();
@@ -52,6 +60,7 @@ double RowBound::HessianStep() const {
 
 RowQuantiser::RowQuantiser(RowBound const& bound)
     : scale_row_{bound.mode == RowBound::Mode::kRowWeight},
+      filter_{bound.mode == RowBound::Mode::kFilter},
       c_{bound.gradient_bound},
       r_{bound.hessian_weight},
       root_{std::sqrt(bound.hessian_weight)},

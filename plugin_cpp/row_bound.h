@@ -13,7 +13,7 @@
 #pragma once
 
 #include <algorithm>  // for clamp
-#include <cmath>      // for isfinite, sqrt
+#include <cmath>      // for isfinite, sqrt, abs
 #include <cstdint>    // for int64_t, int32_t
 #include <utility>    // for pair
 
@@ -23,7 +23,8 @@ namespace xgboost::dp {
 struct RowBound {
   enum class Mode {
     kRowWeight,  // both entries scaled so that g^2 + r h^2 <= C^2
-    kGradient,   // |g| <= C and 0 <= h <= h_max
+    kGradient,   // |g| clipped to C, and 0 <= h <= h_max
+    kFilter,     // the same, but rows with |g| > C take no part
   } mode{Mode::kRowWeight};
   double gradient_bound{0};   // C
   double hessian_weight{0};   // r
@@ -33,6 +34,7 @@ struct RowBound {
   double target_lower{0};
   double target_upper{0};
   bool clamp_target{false};
+  bool unit_hessian{false};   // gradient boosting: a row's weight stands in for its Hessian
   std::int32_t grid_bits{0};
 
   /** @brief B, the grid integer of C. */
@@ -41,7 +43,9 @@ struct RowBound {
   [[nodiscard]] std::int64_t MaxHessian() const;
   /** @brief Squared L2 sensitivity of (sum q_g, sum q_h) when one row is added or removed. */
   [[nodiscard]] std::int64_t Sensitivity2() const;
-  /** @brief The same for the leaf sums of all trees of one round (K classes) taken together. */
+  /** @brief L1 sensitivity of (sum q_g, sum q_h). */
+  [[nodiscard]] std::int64_t SensitivityL1() const;
+  /** @brief Squared L2, for the leaf sums of all trees of one round (K classes) taken together. */
   [[nodiscard]] std::int64_t RoundSensitivity2(std::int32_t n_groups) const;
   /** @brief Real value of one grid step of G and of H. */
   [[nodiscard]] double GradientStep() const;
@@ -57,6 +61,9 @@ class RowQuantiser {
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> operator()(double g, double h) const {
     // A row that is not a number must not count differently from one that is.
     if (!std::isfinite(g) || !std::isfinite(h)) {
+      return {0, 0};
+    }
+    if (filter_ && std::abs(g) > c_) {
       return {0, 0};
     }
     double s = 1.0;
@@ -86,7 +93,7 @@ class RowQuantiser {
     return static_cast<std::int64_t>((value + kShift) - kShift);
   }
 
-  bool scale_row_;
+  bool scale_row_, filter_;
   double c_, r_, root_, h_bound_, to_grid_, unit_, h_max_;
 };
 }  // namespace xgboost::dp

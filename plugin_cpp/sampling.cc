@@ -15,4 +15,20 @@ void DrawSample(RandomSource* rng, std::int64_t num, std::size_t n_rows,
     (*out)[i] = static_cast<std::int64_t>(coins & 0xffffffffU) < num;
   }
 }
+
+void DrawParts(RandomSource* rng, std::int32_t parts, bool halving, std::size_t n_rows,
+               std::vector<std::uint16_t>* out) {
+  CHECK(parts >= 1 && parts <= Plan::kMaxParts);
+  out->resize(n_rows);
+  for (auto& part : *out) {
+    if (!halving) {
+      part = static_cast<std::uint16_t>(UniformBelow(rng, parts));
+      continue;
+    }
+    part = 0;
+    while (part + 1 < parts && UniformBelow(rng, 2) == 0) {
+      ++part;
+    }
+  }
+}
 }  // namespace xgboost::dp

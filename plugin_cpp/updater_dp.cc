@@ -1,11 +1,11 @@
 /**
  * The private tree updater, `tree_method=dp_hist`. Update() reads as the algorithm in the docs:
- * candidates once, then per tree bounded integer gradients, private splits level by level, noisy
- * leaves.
+ * per tree bounded integer gradients, candidates where they are due, private splits level by level,
+ * noisy leaves.
  */
-#include <algorithm>  // for find, find_if, all_of, max
+#include <algorithm>  // for find, find_if, transform
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t, uint8_t, uint64_t
+#include <cstdint>    // for int32_t, int64_t, uint8_t, uint16_t, uint64_t
 #include <cstdlib>    // for strtod
 #include <memory>     // for unique_ptr, make_unique, shared_ptr
 #include <string>     // for string, to_string
@@ -14,19 +14,22 @@
 
 #include "collective/communicator-inl.h"       // for GetRank
 #include "common/timer.h"                      // for Monitor
-#include "plugin_cpp/candidates/bins.h"        // for MakeCuts, BinRows, BinnedPages
+#include "plugin_cpp/candidates/bins.h"        // for BinRows
+#include "plugin_cpp/candidates/release.h"     // for CandidateRelease, CandidateEvent
+#include "plugin_cpp/candidates/rows.h"        // for ForEachPage, CheckFeatures
 #include "plugin_cpp/checks.h"                 // for CheckTrainParam, CheckSums, CheckClaim
 #include "plugin_cpp/constraints.h"            // for FeaturesOfTree
 #include "plugin_cpp/distributed.h"            // for FromRankZero
 #include "plugin_cpp/gradient.h"               // for QuantiseGradients, GradientSum
 #include "plugin_cpp/grower.h"                 // for TreeGrower
 #include "plugin_cpp/guard.h"                  // for kPlanKey, PrivateUpdater, Attributes
-#include "plugin_cpp/leaf/newton.h"            // for ReleaseLeafSums, FinishTree, ReleasedLeaf
+#include "plugin_cpp/leaf/newton.h"            // for FinishTree, ShrinkagePrior
+#include "plugin_cpp/leaf/release.h"           // for ReleaseLeaves, LeafEvent, ReleasedLeaf
 #include "plugin_cpp/ledger.h"                 // for Ledger, LedgerEvent
 #include "plugin_cpp/noise/chacha20.h"         // for WipeStack
 #include "plugin_cpp/plan.h"                   // for Plan, ParsePlan
 #include "plugin_cpp/random_source.h"          // for MakeRandomSource
-#include "plugin_cpp/sampling.h"               // for DrawSample
+#include "plugin_cpp/sampling.h"               // for DrawSample, DrawParts
 #include "tree/hist/evaluate_splits.h"         // for UpdatePredictionCacheImpl
 #include "tree/param.h"                        // for TrainParam
 #include "xgboost/gradient.h"                  // for GradientContainer
@@ -131,27 +134,30 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
 
     if (!training.grower) {
       CheckSums(ctx_, plan, p_fmat->Info().num_row_);
-      monitor_.Start("Candidates");
-      auto cuts = MakeCuts(ctx_, plan, p_fmat, training.rng.get(), &training.ledger);
-      auto pages = BinRows(ctx_, cuts, p_fmat, param->sparse_threshold);
-      training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
-                                                     training.rng.get(), training.structure.get(),
-                                                     &training.ledger);
-      monitor_.Stop("Candidates");
+      ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) { CheckFeatures(ctx_, plan, page); });
     }
-
     // The learner calls once per class; a round is complete with its last class.
     auto group = training.updates % plan.n_groups;
     auto round = training.updates / plan.n_groups;
     ++training.updates;
     if (group == 0) {
-      this->StartRound(p_fmat->Info().num_row_);
+      this->StartRound(round, p_fmat->Info().num_row_);
     }
 
     monitor_.Start("Gradients");
     auto total = QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(),
                                    in_gpair->Grad()->HostView(), training.sample, &training.gpair);
     monitor_.Stop("Gradients");
+
+    if (group == 0 && training.candidates->IsDue(round)) {
+      monitor_.Start("Candidates");
+      auto cuts = training.candidates->Release(p_fmat, training.gpair);
+      auto pages = BinRows(ctx_, cuts, p_fmat, param->sparse_threshold);
+      training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
+                                                     training.rng.get(), training.structure.get(),
+                                                     &training.ledger);
+      monitor_.Stop("Candidates");
+    }
 
     for (std::size_t i = 0; i < trees.size(); ++i) {
       // Trees of one class, counted over all rounds.
@@ -201,12 +207,14 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     Plan plan;
     std::unique_ptr<RandomSource> rng;    // null for the noise-free algorithm
     std::unique_ptr<RandomSource> structure;  // of random features and splits
-    std::unique_ptr<RandomSource> coins;  // null without subsampling
+    std::unique_ptr<RandomSource> coins;  // null where every round reads all rows
+    std::vector<std::uint16_t> parts;     // which round of the ensemble reads a row
     std::vector<std::uint8_t> sample;     // rows of this round, empty for all
     Ledger ledger;
     std::int64_t updates{0};  // one for each class of each round
     bool busy{false};
     std::shared_ptr<DMatrix> data;
+    std::unique_ptr<CandidateRelease> candidates;
     std::unique_ptr<TreeGrower> grower;
     std::vector<GradientPair> gpair;
     std::vector<ShrinkagePrior> priors;
@@ -234,7 +242,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       training->rng = MakeRandomSource(key, kTrainingStream);
     }
     training->structure = MakeRandomSource(key, kStructureStream);
-    if (training->plan.IsSampled()) {
+    training->candidates =
+        std::make_unique<CandidateRelease>(ctx_, training->plan, training->rng.get());
+    if (training->plan.IsSampled() || training->plan.parts > 1) {
       // Every worker draws for its own rows.
       training->coins = MakeRandomSource(key, kSamplingStream + collective::GetRank());
     }
@@ -258,6 +268,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     monitor_.Stop("Grow");
 
     monitor_.Start("Leaves");
+    auto round = tree_idx / plan.parallel_trees;
     std::vector<bst_node_t> ids;
     std::vector<GradientSum> exact;
     std::vector<ReleasedLeaf> released;
@@ -267,8 +278,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       released.push_back({leaf.total, static_cast<double>(plan.histogram_sigma2) *
                                           static_cast<double>(leaf.noisy_cells)});
     }
-    if (plan.split != SplitChoice::kHistogram) {
-      released = ReleaseLeafSums(ctx_, plan, exact, training.rng.get());
+    if (!plan.HasNoisySums()) {
+      released = ReleaseLeaves(ctx_, plan, round, exact, training.rng.get());
     }
     FinishTree(plan, ids, released, &training.priors.at(group), tree);
     training.grower->LeafPositions(positions);
@@ -276,36 +287,60 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
   }
 
   /**
-   * @brief Record what the round will release, then draw its sample.
+   * @brief Record what the round will release, then draw which rows it reads.
    *
    * Recorded before anything is drawn, for all trees of the round: a training that breaks off has
    * spent at most this.
    */
-  void StartRound(std::size_t n_rows) {
+  void StartRound(std::int32_t round, std::size_t n_rows) {
     auto& training = *training_;
     auto const& plan = training.plan;
-    // Noisy histograms: in each level a row is in one cell of each feature.
-    bool histogram = plan.split == SplitChoice::kHistogram;
-    auto cells = static_cast<std::uint64_t>(histogram ? plan.features_per_tree : 1);
-    auto leaves = GaussianEvent(histogram ? "histograms" : "leaves",
-                                cells * plan.row_bound.RoundSensitivity2(plan.n_groups),
-                                histogram ? plan.histogram_sigma2 : plan.leaf.sigma2,
-                                cells * 2 * plan.n_groups);
-    leaves.count = static_cast<std::uint64_t>(plan.parallel_trees) * (histogram ? plan.depth : 1);
-    if (training.rng && !plan.IsSampled()) {
-      training.ledger.Record(leaves);
-    } else if (training.rng) {
-      std::vector<LedgerEvent> events;
-      if (plan.split == SplitChoice::kExponential) {
-        events.push_back(ExponentialEvent("splits", plan.eps_num));
-        events.back().count =
-            static_cast<std::uint64_t>(plan.depth) * plan.n_groups * plan.parallel_trees;
-      }
-      events.push_back(leaves);
-      training.ledger.Record(SampledEvent(plan.sampling_num, events));
+    if (training.rng) {
+      this->RecordRound(round);
     }
     if (plan.IsSampled()) {
       DrawSample(training.coins.get(), plan.sampling_num, n_rows, &training.sample);
+    } else if (plan.parts > 1) {
+      if (round % plan.parts == 0) {
+        DrawParts(training.coins.get(), plan.parts, plan.halving, n_rows, &training.parts);
+      }
+      training.sample.resize(n_rows);
+      std::transform(training.parts.cbegin(), training.parts.cend(), training.sample.begin(),
+                     [&](auto part) { return part == round % plan.parts; });
+    }
+  }
+
+  void RecordRound(std::int32_t round) {
+    auto& training = *training_;
+    auto const& plan = training.plan;
+    std::vector<LedgerEvent> events;
+    if (plan.NumPrivateFeatures() > 0 && round < plan.candidates.rounds) {
+      auto candidates = CandidateEvent(plan);
+      if (plan.candidates.hessian) {
+        events.push_back(candidates);  // reads gradients, hence the rows of the round only
+      } else {
+        training.ledger.Record(candidates);
+      }
+    }
+    auto leaves = LeafEvent(plan);
+    if (!plan.IsSampled() && plan.parts == 1) {
+      // The selections of each level are recorded as they are made: "no split" may spare some.
+      events.push_back(leaves);
+      for (auto const& event : events) {
+        training.ledger.Record(event);
+      }
+      return;
+    }
+    if (plan.split == SplitChoice::kExponential) {
+      events.push_back(ExponentialEvent("splits", plan.eps_num));
+      events.back().count =
+          static_cast<std::uint64_t>(plan.depth) * plan.n_groups * plan.parallel_trees;
+    }
+    events.push_back(leaves);
+    if (plan.IsSampled()) {
+      training.ledger.Record(SampledEvent(plan.sampling_num, events));
+    } else if (round % plan.parts == 0) {
+      training.ledger.Record(ParallelEvent(plan.parts, events));
     }
   }
 

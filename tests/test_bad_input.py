@@ -161,8 +161,9 @@ def test_matrix(params):
     X, y = arrays()
     with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
         xgb.train(params(), xgb.QuantileDMatrix(X, y), 2)
+    d = xgb.DMatrix(X, y, base_margin=np.where(y == 1, np.nan, 0))
     with pytest.raises(RowDomainError, match="base_margin"):
-        xgb.train(params(), xgb.DMatrix(X, y, base_margin=np.where(y == 1, np.nan, 0)), 2)
+        xgb.train(params(dp_base_margin=True), d, 2)
     with pytest.raises(PrivacyParameterError, match="label"):
         xgb.train(params(), xgb.DMatrix(X), 2)
     with pytest.raises(PrivacyParameterError, match="label"):

@@ -12,7 +12,7 @@ import xgboost as xgb
 from sklearn.metrics import roc_auc_score
 
 import xgb_dp
-from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 from .conftest import arrays
 from .test_reference import trees_of
@@ -107,7 +107,7 @@ def test_base_margin_stands_in_for_the_intercept(params: Any) -> None:
     X, y = big()
     margin = np.where(X[:, 0] > 0, 2.0, -2.0)
     d = xgb.DMatrix(X, y, base_margin=margin)
-    booster = xgb.train(params(dp_epsilon=2.0), d, 20)
+    booster = xgb.train(params(dp_epsilon=2.0, dp_base_margin=True), d, 20)
     (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
     assert "intercept" not in {event["release"] for event in training["events"]}
     assert (
@@ -123,6 +123,29 @@ def test_base_margin_stands_in_for_the_intercept(params: Any) -> None:
     alone = xgb.train(params(dp_epsilon=2.0), xgb.DMatrix(X, y), 20)
     assert roc_auc_score(y, booster.predict(d)) > 0.75
     assert gain.get("f0", 0) < alone.get_score(importance_type="total_gain")["f0"]
+
+
+@pytest.mark.parametrize("margins", [False, True])
+def test_whether_rows_have_margins_is_declared(params: Any, margins: bool) -> None:
+    """Read off the matrix it would tell no row from one, with certainty."""
+    X, y = big()
+    seen = []
+    for n in (0, 1):
+        margin = {"base_margin": np.zeros(n)} if margins else {}
+        d = xgb.DMatrix(X[:n], y[:n], feature_names=["a", "b", "c"][: X.shape[1]], **margin)
+        booster = xgb.train(params(dp_base_margin=margins), d, 2)
+        (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
+        seen.append((training["events"], training["public"], training["plan_digest"]))
+    assert seen[0] == seen[1]
+
+
+def test_margins_that_are_not_as_declared(params: Any) -> None:
+    X, y = big()
+    with pytest.raises(RowDomainError, match="dp_base_margin=True"):
+        xgb.train(params(), xgb.DMatrix(X, y, base_margin=np.zeros(len(y))), 2)
+    with pytest.raises(RowDomainError, match="lacks its `base_margin`"):
+        xgb.train(params(dp_base_margin=True), xgb.DMatrix(X, y), 2)
+
 
 
 @pytest.mark.parametrize("kind", KINDS)

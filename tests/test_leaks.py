@@ -436,7 +436,11 @@ def bad_rows() -> dict[str, tuple[Callable[[], Any], dict[str, Any]]]:
         "undeclared names": (names, {}),
         "infinite feature": (lambda: xgb.DMatrix(infinite, y), {}),
         "infinite feature, allowed": (lambda: xgb.DMatrix(-infinite, y, missing=np.inf), {}),
-        "base margin": (lambda: labelled(0.0, base_margin=np.r_[np.inf, np.full(299, odd)]), {}),
+        "base margin": (
+            lambda: labelled(0.0, base_margin=np.r_[np.inf, np.full(299, odd)]),
+            {"dp_base_margin": True},
+        ),
+        "undeclared base margin": (lambda: labelled(0.0, base_margin=np.full(300, odd)), {}),
         "number of labels": (lambda: xgb.DMatrix(X, y[:299]), {}),
         "query groups": (lambda: labelled(0.0, qid=np.arange(300) // 2), {}),
         "query groups with weights": (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from xgb_dp import features, parse, plan, settings, shares
+from xgb_dp import components, features, parse, plan, presets, settings, shares
 from xgb_dp import params as table
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 
@@ -20,6 +20,8 @@ class Noise:
     grid_bits: int = 18
     eps_num: int = 5
     leaf_sigma2: int = 1 << 22
+    leaf_scale: int = 0
+    candidates_scale: int = 0
     histogram_sigma2: int = 0
     candidates_sigma2: int = 1 << 21
     candidates_shift: int = 7
@@ -42,7 +44,7 @@ def resolve(p, rounds=10, continues=False, **kwargs):
 
 
 def test_table_is_complete():
-    source = "".join(inspect.getsource(m) for m in (settings, features, parse))
+    source = "".join(inspect.getsource(m) for m in (settings, features, parse, components, presets))
     for name, p in (table.DP_PARAMETERS | table.ALLOWED).items():
         assert p.meaning, name
         assert p.values, name
@@ -137,15 +139,15 @@ def test_every_refused_parameter_is_refused_by_name(params):
 
 
 def test_feature_grids():
-    even = features.grid_cuts("`x`", (0, 8), 4)
-    assert even == (2.0, 4.0, 6.0)
-    log = features.grid_cuts("`x`", (1, 10000, "log"), 4)
-    assert log == pytest.approx((10, 100, 1000))
+    even = features.grid_edges("`x`", (0, 8), 4)
+    assert even == (0.0, 2.0, 4.0, 6.0, 8.0)
+    log = features.grid_edges("`x`", (1, 10000, "log"), 4)
+    assert log == pytest.approx((1, 10, 100, 1000, 10000))
     assert features.public_cuts("`x`", [3, 1, 1, -0.0, 1e-42]) == (0.0, 1.0, 3.0)
     assert math.copysign(1, features.public_cuts("`x`", [-0.0])[0]) == 1
     for bad in ((1, 1), (2, 1), (0, np.inf), (0,), "ab", (0, 1, "sqrt"), (0, 5, "log")):
         with pytest.raises(PrivacyParameterError):
-            features.grid_cuts("`x`", bad, 4)
+            features.grid_edges("`x`", bad, 4)
 
 
 def test_features_by_name_and_index(params):

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.plans import base_plan
 from tests.reference.candidates import (
     FLT_MAX,
     Feature,
@@ -22,7 +23,7 @@ from tests.reference.objective import gradients, initial_margin
 from tests.reference.trainer import RowBound, Score, candidates, train, utilities
 
 FREE = Noise({"noise_free": True})
-OPTIONS = {"levels": 17, "shift": 10, "sigma2": 0, "max_bin": 16}
+OPTIONS = {"levels": 17, "shift": 10, "sigma2": 0, "max_bin": 16, "hessian": False}
 
 
 def bound(mode: str = "row_weight", C: float = 0.5, r: float = 1.0) -> RowBound:
@@ -30,49 +31,17 @@ def bound(mode: str = "row_weight", C: float = 0.5, r: float = 1.0) -> RowBound:
 
 
 def plan(**changes: object) -> dict[str, object]:
-    return {
-        "noise_free": True,
+    regression = {
         "objective": "reg:squarederror",
-        "num_class": 1,
         "rounds": 20,
         "depth": 3,
-        "parallel_trees": 1,
-        "features_per_tree": 2,
-        "cyclic_features": False,
-        "split": "exponential",
-        "shape": "alternate",
-        "score": "l1",
-        "tau": "0.5",
-        "no_split": False,
-        "gamma": "0",
-        "grid_bits": 18,
-        "sampling_num": 1 << 32,
-        "base_margin": False,
-        "monotone": [0, 0],
-        "interactions": [],
-        "n_features": 2,
-        "row_bound": {
-            "mode": "row_weight",
-            "gradient_bound": "1",
-            "hessian_weight": "0.25",
-            "hessian_bound": "1",
-            "scale": "3",
-        },
-        "histogram": {"sigma2": 0},
-        "selection": {"eps_num": 0},
-        "leaf": {
-            "sigma2": 0,
-            "eta": "0.5",
-            "lambda": "1",
-            "alpha": "0",
-            "max_delta_step": "2",
-            "min_child_weight": "0",
-            "shrinkage": True,
-            "prior_max": "1",
-        },
-        "features": [{"kind": "private"}] * 2,
+        "row_bound": {"gradient_bound": "1", "hessian_weight": "0.25", "scale": "3"},
         "candidates": OPTIONS,
-    } | changes
+    }
+    made = base_plan([{"kind": "private", "grid": []}] * 2, **regression)
+    for end in ("target_lower", "target_upper"):
+        del made["row_bound"][end]
+    return made | changes
 
 
 def test_keys_keep_the_order_of_floats() -> None:

@@ -15,6 +15,7 @@ from xgb_dp.parse import flatten
 from xgb_dp.settings import resolve
 
 from .conftest import arrays
+from .plans import base_plan
 
 
 def _dump(model):
@@ -67,65 +68,24 @@ def test_both_sides_derive_the_same_sensitivity(params, matrix, kind):
     assert planned == drawn
 
 
-@pytest.mark.parametrize("field", ["leaf_sensitivity2", "score_range"])
+@pytest.mark.parametrize("field", ["leaves", "candidates", "score_range"])
 def test_a_plan_with_too_little_noise_is_not_trained(params, matrix, monkeypatch, field):
     true = native.describe_plan
-    monkeypatch.setattr(native, "describe_plan", lambda text: true(text) | {field: 1 << 60})
+
+    def other(text):
+        described = true(text)
+        if field == "score_range":
+            return described | {field: 1 << 60}
+        return described | {field: described[field] | {"sensitivity2": 1 << 60}}
+
+    monkeypatch.setattr(native, "describe_plan", other)
     monkeypatch.setattr(native, "release_intercept", lambda *a: pytest.fail("noise was drawn"))
     with pytest.raises(BudgetError, match="sensitivity"):
         xgb.train(params(), matrix(), 2)
 
 
 def _plan(private=False):
-    return {
-        "version": 1,
-        "private": private,
-        "noise_free": True,
-        "objective": "binary:logistic",
-        "n_features": 4,
-        "num_class": 1,
-        "rounds": 2,
-        "depth": 2,
-        "parallel_trees": 1,
-        "features_per_tree": 4,
-        "cyclic_features": False,
-        "split": "exponential",
-        "shape": "per_node",
-        "score": "l1",
-        "tau": "0.5",
-        "no_split": False,
-        "gamma": "0",
-        "grid_bits": 18,
-        "sampling_num": 1 << 32,
-        "base_margin": False,
-        "monotone": [0] * 4,
-        "interactions": [],
-        "row_bound": {
-            "mode": "row_weight",
-            "gradient_bound": "0.5",
-            "hessian_weight": "1",
-            "hessian_bound": "1",
-            "max_weight": "0",
-            "scale": "1",
-            "target_lower": "0",
-            "target_upper": "0",
-        },
-        "histogram": {"sigma2": 0},
-        "selection": {"eps_num": 0},
-        "leaf": {
-            "sigma2": 0,
-            "eta": "0.5",
-            "lambda": "1",
-            "alpha": "0",
-            "max_delta_step": "2",
-            "min_child_weight": "0",
-            "shrinkage": False,
-            "prior_max": "1",
-        },
-        "features": [{"kind": "private"}] * 4,
-        "candidates": {"levels": 17, "shift": 0, "sigma2": 0, "max_bin": 32},
-        "intercept": {"kind": "public"},
-    }
+    return base_plan([{"kind": "private", "grid": []}] * 4, private=private, shape="per_node")
 
 
 def test_train_with_plan(matrix):

@@ -18,7 +18,7 @@ __all__ = [
     "Feature",
     "Schema",
     "by_index",
-    "grid_cuts",
+    "grid_edges",
     "public_cuts",
     "read_schema",
     "resolve_features",
@@ -36,6 +36,7 @@ class Feature:
         kind: "private" (released), "cuts" (public) or "categorical" (declared).
         cuts: Public split points, float32 values in increasing order.
         size: Declared number of categories.
+        grid: Public edges of the noisy histogram of a private feature.
         source: How the user declared it, for the ledger.
     """
 
@@ -43,6 +44,7 @@ class Feature:
     cuts: tuple[float, ...] = ()
     size: int = 0
     source: str = ""
+    grid: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,12 @@ class Schema:
         named: Whether the columns have names of their own.
         categorical: Indices of categorical columns.
         dictionaries: Category names that the data frame brought along, by column index.
-        base_margin: Whether rows bring margins of their own.
     """
 
     names: list[str]
     named: bool
     categorical: frozenset[int]
     dictionaries: dict[int, list[bytes]]
-    base_margin: bool = False
 
 
 def _dictionaries(dtrain: Any) -> dict[int, list[bytes]]:
@@ -111,7 +111,6 @@ def read_schema(dtrain: Any) -> Schema:
         named=bool(names),
         categorical=categorical,
         dictionaries=_dictionaries(dtrain) if categorical else {},
-        base_margin=bool(dtrain.get_base_margin().size),
     )
 
 
@@ -140,8 +139,8 @@ def public_cuts(name: str, values: Any) -> tuple[float, ...]:
     return tuple(float(c) for c in cuts)
 
 
-def grid_cuts(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
-    """Cuts of an even or geometric grid.
+def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
+    """Edges of an even or geometric grid, both ends included.
 
     Args:
         name: Parameter name for messages.
@@ -163,7 +162,10 @@ def grid_cuts(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
         grid = np.exp(np.linspace(np.log(low), np.log(high), bins + 1))
     else:
         grid = low + (high - low) * (np.arange(bins + 1) / bins)
-    return public_cuts(name, grid[1:-1])
+    edges = public_cuts(name, grid)
+    if len(edges) < 2:
+        raise PrivacyParameterError(f"{name} is too narrow for 32-bit floats.")
+    return edges
 
 
 def by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
@@ -234,12 +236,15 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     return size
 
 
-def resolve_features(p: Mapping[str, Any], schema: Schema) -> tuple[Feature, ...]:
+def resolve_features(
+    p: Mapping[str, Any], schema: Schema, cells: int = 0
+) -> tuple[Feature, ...]:
     """Candidates of every feature from the declarations.
 
     Args:
         p: Flat parameters.
         schema: Public schema of the training data.
+        cells: Cells of the public grids under noisy histograms; 0 for other candidates.
 
     Returns:
         One :class:`Feature` per column.
@@ -285,9 +290,18 @@ def resolve_features(p: Mapping[str, Any], schema: Schema) -> tuple[Feature, ...
                     source="dp_feature_cuts",
                 )
             )
+        elif index in bounds and cells:
+            edges = grid_edges(f"`dp_feature_bounds` of {name}", bounds[index], cells)
+            out.append(Feature("private", grid=edges, source="dp_feature_bounds"))
         elif index in bounds:
-            grid = grid_cuts(f"`dp_feature_bounds` of {name}", bounds[index], bins)
-            out.append(Feature("cuts", grid, source="dp_feature_bounds"))
+            edges = grid_edges(f"`dp_feature_bounds` of {name}", bounds[index], bins)
+            out.append(Feature("cuts", edges[1:-1], source="dp_feature_bounds"))
+        elif cells:
+            raise PrivacyParameterError(
+                f"`dp_feature_bounds` lacks the feature {name}: noisy histograms need its public "
+                "range. Give (low, high) from knowledge of the domain, or use "
+                "dp_candidates='quantile_tree', which needs none."
+            )
         else:
             out.append(Feature("private"))
     return tuple(out)

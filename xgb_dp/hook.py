@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from xgboost.callback import EarlyStopping, LearningRateScheduler, TrainingCallback
 from xgboost.core import Booster, DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
@@ -19,6 +19,7 @@ from .calibrate import MechanismSpec, calibrate
 from .errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
 from .params import OBJECTIVES, check_names
+from .presets import with_preset
 from .sensitivity import range_int
 from .settings import Settings, resolve
 from .sklearn_support import declared_classes, default_rounds
@@ -158,6 +159,24 @@ def _check_matrix(dtrain: Any) -> None:
         )
 
 
+def _check_forest(earlier: dict[str, Any] | None, s: Settings) -> None:
+    """XGBoost keeps one number of parallel trees in a model."""
+    for training in earlier["trainings"] if earlier else ():
+        before = training["public"].get("hyperparameters", {}).get("num_parallel_tree", 1)
+        if before != s.parallel_trees:
+            raise PrivacyParameterError(
+                f"`num_parallel_tree` is {s.parallel_trees}, but `xgb_model` was trained with "
+                f"{before}: a model has one number. Set num_parallel_tree={before}."
+            )
+
+
+def _needs_unit_weights(s: Settings) -> str:
+    """The choice whose bound is proved for weights of one only, or an empty text."""
+    if s.score == "gain":
+        return "dp_score='gain'"
+    return "dp_leaf_noise='output'" if s.leaf_noise == "output" else ""
+
+
 def _check_rows(dtrain: Any, s: Settings) -> None:
     """Read the rows, each by itself, after everything public has been checked."""
     labels = dtrain.get_label()
@@ -170,8 +189,13 @@ def _check_rows(dtrain: Any, s: Settings) -> None:
         rows.check_target(labels)
     else:
         rows.check_class_labels(labels, s.classes)
-    rows.check_base_margin(dtrain.get_base_margin())
-    rows.check_weights(dtrain.get_weight(), s.kind, s.score, declared=s.weight_declared)
+    rows.check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s.base_margin)
+    rows.check_weights(
+        dtrain.get_weight(),
+        s.kind,
+        unit=_needs_unit_weights(s),
+        declared=s.weight_declared,
+    )
 
 
 def _check_agreement(text: str, events: Iterable[Any], s: Settings, grid_bits: int) -> None:
@@ -180,11 +204,14 @@ def _check_agreement(text: str, events: Iterable[Any], s: Settings, grid_bits: i
     bound = MechanismSpec.from_settings(s).row_bound
     expected = range_int(s.score, bound, grid_bits, s.score_clip)
     flat = [e for event in events for e in getattr(event, "events", (event,))]
-    cells = {"leaves": 1, "histograms": s.features_per_tree}
-    agree = described["score_range"] == expected and all(
-        event.sensitivity2 == cells[event.release] * described["leaf_sensitivity2"]
-        for event in flat
-        if event.release in cells
+    planned = {e.release: {**e.to_json(), "count": 0} for e in flat}
+    derived: list[dict[str, Any]] = [
+        {**cast(dict[str, Any], described[name]), "count": 0}
+        for name in ("leaves", "candidates")
+        if name in described
+    ]
+    agree = described["score_range"] == expected and (
+        s.noise_free or all(planned.get(e["release"]) == e for e in derived)
     )
     if not agree:
         raise BudgetError(
@@ -257,6 +284,7 @@ def before_train(
     user = {name: value for name, value in user.items() if value is not None}
     _check_rounds(num_boost_round)
     _check_matrix(dtrain)
+    user = with_preset(user, int(num_boost_round), dtrain.num_col())
     user_callbacks = list(callbacks or [])
     settings = resolve(user, read_schema(dtrain), num_boost_round, continues=xgb_model is not None)
     _check_call_site(
@@ -270,6 +298,7 @@ def before_train(
     earlier = ledger.earlier_ledger(
         xgb_model, private=private, names=dtrain.feature_names, types=types
     )
+    _check_forest(earlier, settings)
     native.lib()
     if settings.noise_free:
         warnings.warn(

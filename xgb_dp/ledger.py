@@ -283,9 +283,13 @@ def _covered(event: dict[str, Any], limit: dict[str, Any]) -> bool:
         )
     if event["mechanism"] == "exponential":
         return bool(event["eps_num"] <= limit["eps_num"])
+    if event["mechanism"] == "laplace":
+        same = event["scale"] == limit["scale"]
+        return bool(same and event["sensitivity"] <= limit["sensitivity"])
     pairs = zip(event["events"], limit["events"], strict=False)
+    most = {"poisson": "rate_num", "parallel": "parts"}[event["mechanism"]]
     return bool(
-        event["rate_num"] <= limit["rate_num"]
+        event[most] <= limit[most]
         and [_key(e) for e in event["events"]] == [_key(e) for e in limit["events"]]
         and all(_covered(e, most) for e, most in pairs)
     )
@@ -305,8 +309,10 @@ def _check_drawn(
             )
     name = "histograms" if "histograms" in flat_counts(claimed) else "leaves"
     releases = flat_counts(drawn).get(name, 0)
-    each = flat_counts(claimed).get(name, 0) // max(planned, 1)
-    if claimed and releases != rounds * each:
+    # The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
+    ensemble = max((int(e["parts"]) for e in claimed if "parts" in e), default=1)
+    each = flat_counts(claimed).get(name, 0) // max(-(-planned // ensemble), 1)
+    if claimed and releases != -(-rounds // ensemble) * each:
         raise LedgerError(
             f"The booster has grown {rounds} rounds, but the trainer has recorded {releases} "
             f"releases of {name}: "

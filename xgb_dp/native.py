@@ -96,7 +96,8 @@ def describe_plan(text: str) -> dict[str, int]:
         text: The plan as JSON.
 
     Returns:
-        dict: ``leaf_sensitivity2`` of one round and ``score_range``, in grid units. Reads no data.
+        dict: ``leaf_sensitivity2`` and ``score_range`` in grid units, and the events ``leaves`` and
+        ``candidates`` of one round. Reads no data.
     """
     out = ctypes.c_char_p()
     call("XGDPDescribePlan", ctypes.c_char_p(text.encode()), ctypes.byref(out))

@@ -66,10 +66,13 @@ _DP = (
               "> 0; inf trains without noise and marks the model non-private",
               "none, must be given", SPENDS, "guarantee"),
     Parameter("dp_delta", "probability with which the bound e^epsilon may fail", "probability",
-              "0 < delta < 1, a constant chosen without the data", "none, must be given", SPENDS,
+              "0 < delta < 1, a constant chosen without the data; 0 with dp_accountant='pure'",
+              "none, must be given ('pure': 0)", SPENDS,
               "guarantee"),
+    Parameter("dp_preset", "a published system: sets the components below, which explicit keys "
+              "override", "", "a name of xgb_dp.presets.PRESETS", "'default'", PUBLIC, "presets"),
     Parameter("dp_accountant", "accountant that certifies dp_epsilon", "",
-              "'exact', 'rdp', 'gdp', 'zcdp' or 'pure'; the report recomputes with any of them",
+              "'exact', 'rdp', 'gdp', 'zcdp', 'classic' or 'pure'; the report recomputes with any",
               "'exact', the tightest", SPENDS, "accounting"),
     Parameter("dp_budget_shares", "division of mu^2, the budget in Gaussian terms",
               "fractions that sum to 1", "mapping with keys candidates, base_score, splits, leaves",
@@ -77,13 +80,22 @@ _DP = (
               "0.7 leaves", SPENDS, "accounting"),
     Parameter("dp_gradient_bound", "bound C of one row's gradient",
               "gradient of the objective; regression: half widths of dp_target_bounds", "> 0",
-              "0.5; regression 0.3", PUBLIC, "sensitivity"),
+              "'row_weight' 0.5; 'clip' 1, regression 0.3; 'filter' 1", PUBLIC, "sensitivity"),
+    Parameter("dp_gradient_clip",
+              "how a row is bounded: gradient and Hessian scaled together, the gradient clipped, "
+              "or rows beyond the bound left out of a round", "",
+              "'row_weight', 'clip' or 'filter'",
+              "'row_weight'; regression and dp_leaf='gradient' 'clip'", PUBLIC, "sensitivity"),
     Parameter("dp_hessian_weight",
               "weight r of the second derivative in the norm sqrt(g^2 + r h^2)", "1", "> 0",
-              "1; multi-class 0.25; regression (0.25 C / dp_max_weight)^2", PUBLIC, "sensitivity"),
+              "1; multi-class 0.25; regression and dp_leaf='gradient' (0.25 C / dp_max_weight)^2",
+              PUBLIC, "sensitivity"),
     Parameter("dp_max_weight", "largest row weight; heavier rows count as this", "row weight",
               "> 0", "binary: none needed; else 1, and a heavier row is refused",
               PUBLIC, "sensitivity"),
+    Parameter("dp_base_margin", "declares that every row brings a base_margin, which stands in for "
+              "the intercept", "", "bool", "False: a row with margins is refused", PUBLIC,
+              "guarantee"),
     Parameter("dp_n_public", "number of rows, if it is public; used for the intercept only", "rows",
               "int >= 1", "unset: the number of rows is private", PUBLIC, "guarantee"),
     Parameter("dp_target_bounds",
@@ -91,9 +103,24 @@ _DP = (
               "widths lose precision, and count as any label)",
               "label", "(low, high), finite, low < high", "none, must be given for regression",
               PUBLIC, "parameters"),
+    Parameter("dp_candidates",
+              "where private candidates come from: a tree of noisy counts over all floats, or, on "
+              "dp_feature_bounds, noisy histograms cut at equal mass or refined round by round", "",
+              "'quantile_tree', 'histogram' or 'adaptive'", "'quantile_tree'", SPENDS,
+              "candidates"),
+    Parameter("dp_candidate_rounds", "rounds that release candidates, from the first one on",
+              "rounds", "int >= 1", "1; 'adaptive' 5; tree_method='dp_approx' all", SPENDS,
+              "candidates"),
+    Parameter("dp_candidate_weight", "what a row adds to them", "", "'count' or 'hessian'",
+              "'count'; 'adaptive' and tree_method='dp_approx' 'hessian'", PUBLIC, "candidates"),
+    Parameter("dp_candidate_noise", "their noise", "", "'gaussian' or 'laplace'", "'gaussian'",
+              SPENDS, "candidates"),
+    Parameter("dp_candidate_cells", "cells of the public grid under noisy histograms", "cells",
+              "2 to 65536", "'histogram' 256; 'adaptive' max_bin", PUBLIC, "candidates"),
     Parameter("dp_feature_bounds",
               "public range of features: an even or geometric grid of max_bin bins replaces "
-              "private candidates", "feature", "{name or index: (low, high) or (low, high, 'log')}",
+              "private candidates, or underlies noisy histograms", "feature",
+              "{name or index: (low, high) or (low, high, 'log')}",
               "unset: candidates are released privately", PUBLIC, "candidates"),
     Parameter("dp_feature_cuts", "public split points of features", "feature",
               "{name or index: list of finite numbers}", "unset", PUBLIC, "candidates"),
@@ -105,9 +132,27 @@ _DP = (
               "binary: 2; XGBClassifier: must be given", PUBLIC, "parameters"),
     Parameter("dp_split",
               "choice of splits: the exponential mechanism; a random feature and cut, which "
-              "reads no data and costs nothing; or the best on noisy histograms, which give the "
-              "leaves too", "", "'exponential', 'random' or 'histogram'", "'exponential'",
-              SPENDS, "splits"),
+              "reads no data and costs nothing; the best of one random cut for each feature, or "
+              "of all, on noisy sums, which give the leaves too", "",
+              "'exponential', 'random', 'partial' or 'histogram'", "'exponential'", SPENDS,
+              "splits"),
+    Parameter("dp_leaf", "leaf values: Newton steps, or mean gradients, where every row counts one "
+              "instead of its Hessian", "", "'newton' or 'gradient'", "'newton'", PUBLIC, "leaves"),
+    Parameter("dp_leaf_noise",
+              "what of a leaf gets noise: its sums (Gaussian or Laplace), or its value (Laplace), "
+              "of which min_child_weight is a floor in the denominator", "",
+              "'gaussian', 'laplace' or 'output'", "'gaussian'", SPENDS, "leaves"),
+    Parameter("dp_geometric_clip", "clip the values of round t to (1 - eta)^t gradient bounds", "",
+              "bool; with dp_leaf_noise='output'", "False", PUBLIC, "leaves"),
+    Parameter("dp_ensemble",
+              "rounds of one ensemble, which read disjoint random parts of the rows and so cost "
+              "one round", "rounds", "int >= 1", "1: every round reads all rows", SPENDS,
+              "sampling"),
+    Parameter("dp_ensemble_halving", "each of them takes half of the rows that are left", "",
+              "bool", "False: equal parts", PUBLIC, "sampling"),
+    Parameter("dp_local", "noise on every row's report instead of on sums; dp_epsilon is then that "
+              "of one report", "", "bool; with random splits and dp_n_public", "False", SPENDS,
+              "accounting"),
     Parameter("dp_features_per_tree", "number of features that a tree may use", "features",
               "int >= 1", "all (or colsample_bytree)", PUBLIC, "splits"),
     Parameter("dp_feature_order", "how trees take their features: at random or in turn", "",
@@ -131,8 +176,8 @@ _DP = (
 )
 
 _ORDINARY = (
-    Parameter("tree_method", "selects private training", "", "'dp_hist'", "none", PUBLIC,
-              "XGBoost"),
+    Parameter("tree_method", "selects private training; 'dp_approx' releases candidates for every "
+              "tree", "", "'dp_hist' or 'dp_approx'", "none", PUBLIC, "XGBoost"),
     Parameter("objective", "loss", "", "binary:logistic, reg:squarederror or multi:softprob",
               "none, must be given", PUBLIC, "XGBoost"),
     Parameter("eta", "learning rate", "1", "0 < eta <= 1", "0.5", FREE, "XGBoost",

@@ -11,7 +11,15 @@ import numpy as np
 from .errors import PrivacyParameterError
 from .params import ALIASES, same
 
-__all__ = ["flatten", "parse_classes", "parse_flag", "parse_int", "parse_number", "parse_range"]
+__all__ = [
+    "choice",
+    "flatten",
+    "parse_classes",
+    "parse_flag",
+    "parse_int",
+    "parse_number",
+    "parse_range",
+]
 
 
 def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -135,3 +143,14 @@ def parse_classes(value: Any) -> int:
             )
         return len(codes)
     return parse_int("dp_classes", value, 2, 1 << 16)
+
+
+def choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """A name out of a list.
+
+    Raises:
+        PrivacyParameterError: Another value.
+    """
+    if value not in choices:
+        raise PrivacyParameterError(f"`{name}` must be one of {', '.join(map(repr, choices))}.")
+    return str(value)

@@ -33,9 +33,11 @@ class NoiseLevels(Protocol):
     Attributes:
         grid_bits: B = 2**grid_bits grid units are one gradient bound C.
         eps_num: eps0 of one selection is eps_num / 2**40.
-        leaf_sigma2: Variance of the noise on a leaf's sums, in grid units.
+        leaf_sigma2: Variance of Gaussian noise on a leaf's sums, in grid units.
+        leaf_scale: Scale of Laplace noise on a leaf.
         histogram_sigma2: The same for each cell of noisy histograms.
-        candidates_sigma2: Variance of the noise on counts times 2**candidates_shift.
+        candidates_sigma2: Variance of Gaussian noise on counts times 2**candidates_shift.
+        candidates_scale: Scale of Laplace noise on them.
         candidates_shift: See above.
         intercept_sigma2: Variance of the noise on label sums times 2**intercept_shift.
         intercept_shift: See above.
@@ -52,6 +54,14 @@ class NoiseLevels(Protocol):
     @property
     def leaf_sigma2(self) -> int:
         """Variance at a leaf."""
+
+    @property
+    def leaf_scale(self) -> int:
+        """Laplace scale at a leaf."""
+
+    @property
+    def candidates_scale(self) -> int:
+        """Laplace scale of the counts."""
 
     @property
     def histogram_sigma2(self) -> int:
@@ -84,7 +94,7 @@ def _feature(feature: Any) -> dict[str, Any]:
         return {"kind": "cuts", "cuts": [float(str(np.float32(c))) for c in feature.cuts]}
     if feature.kind == "categorical":
         return {"kind": "categorical", "size": feature.size}
-    return {"kind": "private"}
+    return {"kind": "private", "grid": [float(str(np.float32(c))) for c in feature.grid]}
 
 
 def build_plan(
@@ -122,12 +132,15 @@ def build_plan(
         "no_split": s.no_split,
         "gamma": _real(s.gamma),
         "sampling_num": s.sampling_num,
+        "parts": s.ensemble,
+        "halving": s.ensemble_halving,
         "base_margin": s.base_margin,
         "monotone": list(s.monotone),
         "interactions": [list(group) for group in s.interactions],
         "grid_bits": noise.grid_bits,
         "row_bound": {
             "mode": s.mode,
+            "unit_hessian": s.leaf == "gradient",
             "gradient_bound": _real(s.gradient_bound),
             "hessian_weight": _real(s.hessian_weight),
             "hessian_bound": _real(s.hessian_bound),
@@ -139,7 +152,10 @@ def build_plan(
         "selection": {"eps_num": noise.eps_num},
         "histogram": {"sigma2": noise.histogram_sigma2},
         "leaf": {
+            "release": s.leaf_noise,
             "sigma2": noise.leaf_sigma2,
+            "scale": noise.leaf_scale,
+            "geometric_clip": s.geometric_clip,
             "eta": _real(s.eta),
             "lambda": _real(s.reg_lambda),
             "alpha": _real(s.reg_alpha / s.scale),
@@ -150,9 +166,14 @@ def build_plan(
         },
         "features": [_feature(f) for f in s.features],
         "candidates": {
+            "kind": "tree" if s.candidates == "quantile_tree" else s.candidates,
+            "rounds": s.candidate_rounds,
+            "hessian": s.candidate_weight == "hessian",
+            "laplace": s.candidate_noise == "laplace",
             "levels": s.candidate_levels,
             "shift": noise.candidates_shift,
             "sigma2": noise.candidates_sigma2,
+            "scale": noise.candidates_scale,
             "max_bin": s.max_bin,
         },
         "intercept": {"kind": s.intercept},
@@ -254,6 +275,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "columns": len(s.features),
         "private_candidates": s.private_features,
         "public_cuts": [n for n, f in named if f.kind == "cuts"],
+        "public_grids": [n for n, f in named if f.grid],
         "categories": {n: f.size for n, f in named if f.kind == "categorical"},
         "classes": s.classes or None,
         "target_bounds": list(s.target) if s.target is not None else None,
@@ -267,7 +289,17 @@ def public_inputs(s: Settings) -> dict[str, Any]:
             "eta": s.eta,
             "lambda": s.reg_lambda,
             "alpha": s.reg_alpha,
+            "preset": s.preset,
             "split": s.split,
+            "leaf": s.leaf,
+            "leaf_noise": s.leaf_noise,
+            "geometric_clip": s.geometric_clip,
+            "gradient_clip": s.mode,
+            "candidates": s.candidates,
+            "candidate_rounds": s.candidate_rounds,
+            "candidate_weight": s.candidate_weight,
+            "candidate_noise": s.candidate_noise,
+            "ensemble": s.ensemble,
             "num_parallel_tree": s.parallel_trees,
             "features_per_tree": s.features_per_tree,
             "feature_order": "cyclic" if s.cyclic_features else "random",

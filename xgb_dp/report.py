@@ -19,8 +19,8 @@ _RELEASES = {
     "intercept": "the intercept (noisy label sums)",
     "candidates": "the split candidates (noisy counts)",
     "splits": "the splits (exponential mechanism)",
-    "histograms": "the noisy histograms (splits and leaf values)",
-    "leaves": "the leaf values (noisy gradient and second-derivative sums)",
+    "histograms": "the noisy sums of candidates (splits and leaf values)",
+    "leaves": "the leaf values (noisy sums, or the values with noise)",
 }
 _NOT_COVERED = (
     "Not covered: running time, memory use and other side channels; anything else that is "
@@ -71,9 +71,9 @@ class PrivacyReport:
         """Certified epsilon at a chosen delta.
 
         Args:
-            delta: Failure probability, 0 < delta < 1.
+            delta: Failure probability, 0 <= delta < 1; at 0 infinite with Gaussian noise.
             group: Rows added or removed together, e.g. the largest number of rows of one person.
-            accountant: "exact" (the tightest), "rdp", "gdp", "zcdp" or "pure".
+            accountant: "exact" (the tightest), "rdp", "gdp", "zcdp", "classic" or "pure".
             adjacency: "add_remove", or "replace_one" where neighbours have `group` rows exchanged;
                 an exchange is a removal and an addition, twice the group.
 
@@ -85,14 +85,14 @@ class PrivacyReport:
             PrivacyParameterError: An argument is out of range.
         """
         try:
-            ok = 0 < delta < 1 and int(group) == group and group >= 1
+            ok = 0 <= delta < 1 and int(group) == group and group >= 1
         except (TypeError, ValueError):
             ok = False
         if not self.private:
             return math.inf
         if not ok:
             raise PrivacyParameterError(
-                "`delta` must lie strictly between 0 and 1, `group` be an int >= 1."
+                "`delta` must be at least 0 and below 1, `group` be an int >= 1."
             )
         if accountant not in ACCOUNTANTS or adjacency not in ("add_remove", "replace_one"):
             raise PrivacyParameterError(
@@ -147,6 +147,7 @@ class PrivacyReport:
         names = {
             "target_bounds": "the target bounds",
             "public_cuts": "the declared feature bounds or cuts",
+        "public_grids": "the declared feature bounds",
             "categories": "the declared categories",
             "classes": "the declared classes",
             "n_public": "the number of rows, as declared",

@@ -56,40 +56,55 @@ def check_target(labels: np.ndarray) -> None:
         )
 
 
-def check_base_margin(margin: np.ndarray) -> None:
-    """Every row's own margins are finite.
+def check_base_margin(margin: np.ndarray, n: int, classes: int, *, declared: bool) -> None:
+    """Every row brings its own finite margins if they are declared, and none otherwise.
+
+    Whether rows have margins must be declared: a matrix without rows does not show it.
 
     Args:
         margin: Margins of all rows, empty without.
+        n: Number of rows.
+        classes: Margins that a row has.
+        declared: Whether ``dp_base_margin`` was given.
 
     Raises:
-        RowDomainError: Some row has a margin that is missing or infinite.
+        RowDomainError: Some row has margins that are not declared, lacks them, or has one that is
+            missing or infinite.
     """
+    if margin.size and not declared:
+        raise RowDomainError(
+            "A row has a `base_margin`, which is not declared. Set dp_base_margin=True, or remove "
+            "the margins from the DMatrix."
+        )
+    if declared and margin.size != n * classes:
+        raise RowDomainError(
+            f"A row lacks its `base_margin`: dp_base_margin=True declares {classes} for each row."
+        )
     if not np.isfinite(margin).all():
         raise RowDomainError("A row has a `base_margin` that is missing or infinite.")
 
 
-def check_weights(weights: np.ndarray, kind: str, score: str, *, declared: bool) -> None:
+def check_weights(weights: np.ndarray, kind: str, *, unit: str, declared: bool) -> None:
     """Every row weight lies in its declared domain.
 
     Args:
         weights: Weights of all rows, empty without.
         kind: "binary", "regression" or "multiclass".
-        score: The split score; "gain" is proved for weights of one.
+        unit: The choice that is proved for weights of one only; empty for none.
         declared: Whether ``dp_max_weight`` was given. Heavier rows then count as that.
 
     Raises:
-        RowDomainError: Some row has a weight that is negative or not finite, not one under the
-            score "gain", or above one where its influence grows with it and no bound was declared.
+        RowDomainError: Some row has a weight that is negative or not finite, not one where that is
+            needed, or above one where its influence grows with it and no bound was declared.
     """
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RowDomainError(
             "A row has a negative, missing or infinite weight. Weights must be finite and >= 0."
         )
-    if score == "gain" and not (weights == 1).all():
+    if unit and not (weights == 1).all():
         raise RowDomainError(
-            "A row has a weight other than 1, and the range of `dp_score`='gain' is proved for "
-            "unit weights only. Use 'l1' or 'newton', or remove the weights."
+            f"A row has a weight other than 1, and {unit} is proved for unit weights only. Make "
+            "another choice, or remove the weights."
         )
     if kind != "binary" and not declared and not (weights <= 1).all():
         raise RowDomainError(

@@ -19,12 +19,15 @@ __all__ = [
     "intercept_sens2",
     "largest_grid_bits",
     "leaf_coordinates",
+    "leaf_sens",
     "range_int",
     "replace_one",
 ]
 
 # A utility is evaluated with an error of less than 16 units; four times that enlarges the range.
 UTILITY_SLACK = 64
+# A leaf value is released as an integer of which this many are its sensitivity.
+OUTPUT_UNITS = 1 << 20
 # The denominator of the exponential mechanism is range * 2^40 and must stay below 2^63.
 MAX_RANGE = 1 << 23
 
@@ -34,11 +37,11 @@ class RowBound:
     """How much one row can contribute to the gradient sums of one tree.
 
     Attributes:
-        mode: "row_weight": the pair is scaled so that g^2 + r h^2 <= C^2. "gradient": |g| <= C
-            and 0 <= h <= h_max.
+        mode: "row_weight": the pair is scaled so that g^2 + r h^2 <= C^2. "gradient": |g| clipped
+            to C, and 0 <= h <= h_max. "filter": the same, but rows with |g| > C take no part.
         gradient_bound: C > 0, in units of the gradient (regression: half widths of the range).
         hessian_weight: r > 0, weight of h in the norm.
-        hessian_bound: h_max > 0, used by the mode "gradient" only.
+        hessian_bound: h_max > 0, not used by the mode "row_weight".
         max_weight: Public bound of row weights, > 0; 0 if there is none. 1 without weights.
     """
 
@@ -49,8 +52,8 @@ class RowBound:
     max_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.mode not in ("row_weight", "gradient"):
-            raise ValueError("`mode` must be 'row_weight' or 'gradient'.")
+        if self.mode not in ("row_weight", "gradient", "filter"):
+            raise ValueError("`mode` must be 'row_weight', 'gradient' or 'filter'.")
         positive = (self.gradient_bound, self.hessian_weight, self.hessian_bound)
         if not all(math.isfinite(v) and v > 0.0 for v in positive):
             raise ValueError("C, r and h_max must be positive and finite.")
@@ -64,7 +67,7 @@ class RowBound:
     def max_hessian(self, grid_bits: int) -> int:
         """Hmax, the largest integer of sqrt(r) h of one row.
 
-        B in the mode "row_weight", ceil(sqrt(r) h_max / C * B) in the mode "gradient".
+        B in the mode "row_weight", else ceil(sqrt(r) h_max / C * B).
         """
         b = self.unit(grid_bits)
         if self.mode == "row_weight":
@@ -75,10 +78,20 @@ class RowBound:
     def tree_sens2(self, grid_bits: int) -> int:
         """Squared L2 sensitivity of (sum g, sum h) of one tree, in grid units.
 
-        B^2 ("row_weight") or B^2 + Hmax^2 ("gradient").
+        B^2 ("row_weight") or B^2 + Hmax^2 (the others).
         """
         b2 = self.unit(grid_bits) ** 2
         return b2 if self.mode == "row_weight" else b2 + self.max_hessian(grid_bits) ** 2
+
+    def tree_sens1(self, grid_bits: int) -> int:
+        """L1 sensitivity of (sum g, sum h) of one tree, in grid units.
+
+        floor(sqrt(2) B) ("row_weight") or B + Hmax (the others).
+        """
+        b = self.unit(grid_bits)
+        if self.mode == "row_weight":
+            return math.isqrt(2 * b * b)
+        return b + self.max_hessian(grid_bits)
 
     def round_sens2(self, grid_bits: int, n_class: int = 1) -> int:
         """Squared L2 sensitivity of the leaf sums of all `n_class` trees of one round.
@@ -118,6 +131,20 @@ def leaf_coordinates(n_class: int = 1) -> int:
     return 2 * n_class
 
 
+def leaf_sens(release: str, row_bound: RowBound, grid_bits: int, n_class: int = 1) -> int:
+    """L1 sensitivity of the leaves of all classes that are released with Laplace noise.
+
+    Args:
+        release: "laplace" for noisy sums, in grid units; "output" for leaf values, in units of
+            2**-20 of a value's sensitivity, with two more for rounding.
+        row_bound: Bound of one row.
+        grid_bits: Grid of the gradients.
+        n_class: Trees of one round.
+    """
+    one = row_bound.tree_sens1(grid_bits) if release == "laplace" else OUTPUT_UNITS + 2
+    return n_class * one
+
+
 def range_int(
     score: str, row_bound: RowBound, grid_bits: int, tau: float = 0.0, *, unit_weights: bool = True
 ) -> int:
@@ -130,7 +157,7 @@ def range_int(
       max_{|w|<=tau} -(2 w G/C + (H/C + lambda/C) w^2): ceil(R B (1 + 1e-12)) + 64, where
       mode "row_weight": R = 4 tau if tau^2 <= 8 r, else max(4 tau, tau^2 (1 + s)^2 /
       sqrt(tau^2 s^2 + r)) with s = (1 - sqrt(1 - 8 r / tau^2)) / 2;
-      mode "gradient", with e = Hmax / (sqrt(r) B): R = 4 tau if tau e <= 1, else (1 + tau e)^2 / e.
+      other modes, with e = Hmax / (sqrt(r) B): R = 4 tau if tau e <= 1, else (1 + tau e)^2 / e.
     - "gain", floor(B S^2 / (n + lambda)) with S = G/C and n the exact number of rows: 4 B + 64.
 
     Args:
@@ -150,10 +177,10 @@ def range_int(
         width = _newton_range(row_bound, grid_bits, tau)
         return math.ceil(width * b * (1.0 + 1e-12)) + UTILITY_SLACK
     if score == "gain":
-        if row_bound.mode != "gradient" or not unit_weights:
+        if row_bound.mode == "row_weight" or not unit_weights:
             raise ValueError(
                 "The score 'gain' has a bounded range only where every row counts the same: "
-                "squared loss without row weights. Use 'l1' or 'newton'."
+                "squared loss or gradient leaves, without row weights. Use 'l1' or 'newton'."
             )
         return 4 * b + UTILITY_SLACK
     raise ValueError("`score` must be 'l1', 'newton' or 'gain'.")
@@ -184,7 +211,7 @@ def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:
     if not (math.isfinite(tau) and tau > 0.0):
         raise ValueError("The score 'newton' needs a positive, finite weight clip `tau`.")
     r = row_bound.hessian_weight
-    if row_bound.mode == "gradient":
+    if row_bound.mode != "row_weight":
         e = row_bound.max_hessian(grid_bits) / (math.sqrt(r) * row_bound.unit(grid_bits))
         return 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
     if tau * tau <= 8.0 * r:

@@ -6,25 +6,27 @@ Only the public schema of the data is looked at here: number, names and types of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from . import params, parse
 from .accounting import ACCOUNTANTS
+from .components import Components, RowClip, resolve_clip, resolve_components
 from .constraints import interaction_sets, monotone_directions
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import Feature, Schema, resolve_features
+from .parse import choice
 from .shares import resolve_shares
 
 __all__ = ["Settings", "resolve"]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Checked settings of one training; every value is public.
+class Settings(Components, RowClip):
+    """Checked settings of one training; every value is public. Adds to its bases:
 
     Attributes:
         epsilon: Target, in nats; infinite for a training without noise.
@@ -37,11 +39,6 @@ class Settings:
         features: One entry per column.
         feature_names: Names for messages; "0", "1", ... without names.
         shares: Division of mu^2 over candidates, base_score, splits and leaves; sums to 1.
-        mode: Row bound, "row_weight" or "gradient".
-        gradient_bound: C; regression: in half widths of the target's range.
-        hessian_weight: r.
-        hessian_bound: h_max of the mode "gradient".
-        max_weight: Public bound of row weights; 0 for none.
         scale: Half the width of the target's range; 1 for classification.
         target: Range of the target, or None.
         n_public: Number of rows if public.
@@ -49,7 +46,6 @@ class Settings:
         continues: Whether trees are added to an earlier model, which brings its intercept.
         base_margin: Whether rows bring margins of their own, which stand in for the intercept.
         parallel_trees: Trees of each class in one round, on the same gradients.
-        split: How splits are chosen, "exponential", "random" or "histogram".
         features_per_tree: Features that a tree may use.
         cyclic_features: Whether trees take features in turn instead of at random.
         sampling_num: A round reads each row with probability ``sampling_num / 2**32``.
@@ -57,6 +53,7 @@ class Settings:
         interactions: Sets of columns that may share a path; empty for no constraint.
         accountant: Name of the accountant that certifies the noise.
         weight_declared: Whether ``dp_max_weight`` was given.
+        preset: Name of the preset, "default" for none.
     """
 
     epsilon: float
@@ -73,7 +70,6 @@ class Settings:
     min_child_weight: float
     max_bin: int
     scale_pos_weight: float
-    score: str
     score_clip: float
     tree_shape: str
     no_split: bool
@@ -83,12 +79,6 @@ class Settings:
     features: tuple[Feature, ...]
     feature_names: tuple[str, ...]
     shares: dict[str, float]
-    mode: str
-    gradient_bound: float
-    hessian_weight: float
-    hessian_bound: float
-    max_weight: float
-    prior_max: float
     scale: float
     target: tuple[float, float] | None
     n_public: int | None
@@ -96,7 +86,6 @@ class Settings:
     continues: bool
     base_margin: bool
     parallel_trees: int
-    split: str
     features_per_tree: int
     cyclic_features: bool
     sampling_num: int
@@ -105,6 +94,7 @@ class Settings:
     accountant: str
     weight_declared: bool
     public_evals: bool
+    preset: str
 
     @property
     def trees_per_round(self) -> int:
@@ -131,12 +121,6 @@ class Settings:
         return math.isinf(self.epsilon)
 
 
-def _choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    if value not in choices:
-        raise PrivacyParameterError(f"`{name}` must be one of {', '.join(map(repr, choices))}.")
-    return str(value)
-
-
 def _budget(p: Mapping[str, Any]) -> tuple[float, float]:
     if "dp_epsilon" not in p:
         raise PrivacyParameterError(
@@ -145,7 +129,7 @@ def _budget(p: Mapping[str, Any]) -> tuple[float, float]:
         )
     epsilon = parse.parse_number("dp_epsilon", p["dp_epsilon"], low=0, open_low=True, finite=False)
     if "dp_delta" not in p:
-        if math.isinf(epsilon):
+        if math.isinf(epsilon) or p.get("dp_accountant") == "pure":
             return epsilon, 0.0
         raise PrivacyParameterError(
             "`dp_delta` is missing: give a constant well below one over the number of people, "
@@ -155,10 +139,11 @@ def _budget(p: Mapping[str, Any]) -> tuple[float, float]:
         delta = parse.parse_number("dp_delta", p["dp_delta"], low=0, high=1)
     except PrivacyParameterError:
         delta = -1.0
-    if not 0 < delta < 1:
+    pure = p.get("dp_accountant") == "pure"
+    if not 0 <= delta < 1 or (delta == 0 and not pure):
         raise PrivacyParameterError(
-            "`dp_delta` must lie strictly between 0 and 1: the noise is Gaussian, which has no "
-            "finite epsilon at delta = 0. A usual choice is 1e-6."
+            "`dp_delta` must lie strictly between 0 and 1 (0 is for dp_accountant='pure'): "
+            "Gaussian noise has no finite epsilon at delta = 0. A usual choice is 1e-6."
         )
     return epsilon, delta
 
@@ -247,48 +232,6 @@ def _sampling(p: Mapping[str, Any]) -> int:
     return max(1, round(rate * 2**32))
 
 
-def _row_bound(p: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Row bound per kind of label; the figures are those of docs/proofs/sensitivity.md."""
-    bound: float | None = None
-    if "dp_max_weight" in p:
-        bound = parse.parse_number(
-            "dp_max_weight", p["dp_max_weight"], low=1e-6, high=1e6
-        )
-    unit = 1.0 if bound is None else bound
-    default_c = 0.3 if kind == "regression" else 0.5
-    c = parse.parse_number(
-        "dp_gradient_bound", p.get("dp_gradient_bound", default_c), low=1e-6, high=1e6
-    )
-    # Regression: the heaviest row's second derivative counts a quarter of its gradient.
-    default_r = {"binary": 1.0, "multiclass": 0.25}.get(kind, (0.25 * c / unit) ** 2)
-    default_r = min(max(default_r, 1e-12), 1e6)
-    r = parse.parse_number(
-        "dp_hessian_weight", p.get("dp_hessian_weight", default_r), low=1e-12, high=1e6
-    )
-    out = {"gradient_bound": c, "hessian_weight": r}
-    if kind == "regression":
-        if math.sqrt(r) * unit > 60 * c:
-            raise PrivacyParameterError(
-                "`dp_hessian_weight` is too large for `dp_max_weight` and `dp_gradient_bound`: "
-                "sqrt(r) * dp_max_weight must not exceed 60 C. Leave it out for the default."
-            )
-        return out | {
-            "mode": "gradient",
-            "hessian_bound": unit,
-            "max_weight": unit,
-            "prior_max": 0.25,
-        }
-    # The row-weight clip bounds every row whatever its weight; several classes share one row, and
-    # their joint bound is smaller when the weight is bounded too.
-    weight = unit if kind == "multiclass" or bound is not None else 0.0
-    return out | {
-        "mode": "row_weight",
-        "hessian_bound": 1.0,
-        "max_weight": weight,
-        "prior_max": 1.0,
-    }
-
-
 def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: bool) -> Settings:
     """Check the user's parameters and fill in the private defaults.
 
@@ -307,11 +250,12 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
     """
     params.check_names(p)
     tree_method = p.get("tree_method")
-    if tree_method != "dp_hist":
+    if tree_method not in ("dp_hist", "dp_approx"):
         got = "is missing" if tree_method is None else f"is {tree_method!r}"
         raise PrivacyRefusal(
             f"`tree_method` {got}, but dp_* parameters were given: only tree_method='dp_hist' "
-            "trains privately. Set it, or remove the dp_* parameters to train without privacy."
+            "(or 'dp_approx') trains privately. Set it, or remove the dp_* parameters to train "
+            "without privacy."
         )
     epsilon, delta = _budget(p)
     if "objective" not in p:
@@ -325,26 +269,8 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
             f"row. Private training supports {', '.join(params.OBJECTIVES)}."
         )
     classes = _classes(p, kind)
-    score = _choice("dp_score", p.get("dp_score", "l1"), ("l1", "newton", "gain"))
-    if score == "gain" and kind != "regression":
-        raise PrivacyRefusal(
-            "`dp_score`='gain' is refused for this objective: one row changes the gain without "
-            "bound when second derivatives vary. Use 'l1' or 'newton'."
-        )
-    if score == "gain" and "dp_max_weight" in p:
-        raise PrivacyRefusal(
-            "`dp_score`='gain' is refused with row weights: its range is proved for unit weights."
-        )
-    if "dp_score_clip" in p and score != "newton":
-        raise PrivacyParameterError("`dp_score_clip` has an effect with dp_score='newton' only.")
-    split = _choice(
-        "dp_split", p.get("dp_split", "exponential"), ("exponential", "random", "histogram")
-    )
-    for name in ("dp_score", "dp_score_clip", "dp_no_split"):
-        if split != "exponential" and name in p:
-            raise PrivacyParameterError(
-                f"`{name}` has an effect with dp_split='exponential' only; got {split!r}."
-            )
+    n_rounds = parse.parse_int("num_boost_round", rounds, 1, 1 << 20)
+    components = resolve_components(p, kind, n_rounds, approx=tree_method == "dp_approx")
     no_split = parse.parse_flag("dp_no_split", p.get("dp_no_split", False))
     gamma = parse.parse_number("gamma", p.get("gamma", 0.0), low=0, high=1e12)
     if gamma and not no_split:
@@ -362,9 +288,14 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
             "`base_score` cannot be given with xgb_model, which brings its own."
         )
     base_score = _base_score(p, kind, classes)
-    released = base_score is None and not continues and not schema.base_margin
+    margins = parse.parse_flag("dp_base_margin", p.get("dp_base_margin", False))
+    released = base_score is None and not continues and not margins
     target = _target(p, kind)
-    features = resolve_features(p, schema)
+    features = resolve_features(
+        p,
+        schema,
+        cells=components.candidate_cells if components.candidates != "quantile_tree" else 0,
+    )
     n_public = p.get("dp_n_public")
     return Settings(
         epsilon=epsilon,
@@ -372,7 +303,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         objective=p["objective"],
         kind=kind,
         classes=classes,
-        rounds=parse.parse_int("num_boost_round", rounds, 1, 1 << 20),
+        rounds=n_rounds,
         depth=parse.parse_int("max_depth", p.get("max_depth", 4), 1, 10),
         eta=parse.parse_number("eta", p.get("eta", 0.5), low=0, high=1, open_low=True),
         reg_lambda=parse.parse_number("lambda", p.get("lambda", 1.0), low=0, high=1e12),
@@ -385,18 +316,19 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         ),
         max_bin=parse.parse_int("max_bin", p.get("max_bin", 32), 2, 4096),
         scale_pos_weight=weight,
-        score=score,
         score_clip=parse.parse_number(
             "dp_score_clip", p.get("dp_score_clip", 0.5), low=0, high=1e6, open_low=True
         ),
-        tree_shape=_choice(
+        tree_shape=choice(
             "dp_tree_shape",
             p.get("dp_tree_shape", "alternate"),
             ("alternate", "per_node", "oblivious"),
         ),
         no_split=no_split,
         gamma=gamma,
-        shrinkage=parse.parse_flag("dp_shrinkage", p.get("dp_shrinkage", True)),
+        # No sums are released under output perturbation from which to tell signal from noise.
+        shrinkage=parse.parse_flag("dp_shrinkage", p.get("dp_shrinkage", True))
+        and components.leaf_noise != "output",
         candidate_levels=parse.parse_int(
             "dp_candidate_levels", p.get("dp_candidate_levels", 17), 2, 17
         ),
@@ -406,7 +338,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
             p.get("dp_budget_shares"),
             candidates=any(f.kind == "private" for f in features),
             intercept=released,
-            splits=split == "exponential",
+            splits=components.split == "exponential",
             kind=kind,
         ),
         scale=1.0 if target is None else (target[1] - target[0]) / 2,
@@ -414,21 +346,22 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         n_public=None if n_public is None else parse.parse_int("dp_n_public", n_public, 1, 1 << 40),
         base_score=base_score,
         continues=continues,
-        base_margin=schema.base_margin,
+        base_margin=margins,
         sampling_num=_sampling(p),
         parallel_trees=parse.parse_int(
             "num_parallel_tree", p.get("num_parallel_tree", 1), 1, 1 << 20
         ),
-        split=split,
         features_per_tree=_features_per_tree(p, len(features)),
-        cyclic_features=_choice(
+        cyclic_features=choice(
             "dp_feature_order", p.get("dp_feature_order", "random"), ("random", "cyclic")
         )
         == "cyclic",
         monotone=monotone_directions(p.get("monotone_constraints"), schema, features),
         interactions=interaction_sets(p.get("interaction_constraints"), schema),
-        accountant=_choice("dp_accountant", p.get("dp_accountant", "exact"), [*ACCOUNTANTS]),
+        accountant=choice("dp_accountant", p.get("dp_accountant", "exact"), [*ACCOUNTANTS]),
         weight_declared="dp_max_weight" in p,
         public_evals=parse.parse_flag("dp_public_evals", p.get("dp_public_evals", False)),
-        **_row_bound(p, kind),
+        preset=str(p.get("dp_preset", "default")),
+        **asdict(components),
+        **asdict(resolve_clip(p, kind, components.leaf)),
     )

@@ -1,5 +1,5 @@
 /**
- * Split candidates of all features and the binned rows.
+ * Cuts of all features, released or public, and the rows binned by them.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -10,8 +10,6 @@
 
 #include "common/hist_util.h"            // for HistogramCuts
 #include "data/gradient_index.h"         // for GHistIndexMatrix
-#include "plugin_cpp/ledger.h"           // for Ledger
-#include "plugin_cpp/noise/samplers.h"   // for RandomSource
 #include "plugin_cpp/plan.h"             // for Plan
 #include "xgboost/context.h"             // for Context
 #include "xgboost/data.h"                // for DMatrix
@@ -21,12 +19,12 @@ namespace xgboost::dp {
 using BinnedPages = std::vector<std::unique_ptr<GHistIndexMatrix>>;
 
 /**
- * @brief Release or look up the candidates of all features. The noisy counts go to the ledger.
+ * @brief The cuts of all features, as XGBoost takes them.
  *
- * @param rng Null for the noise-free algorithm.
+ * @param private_cuts Released cuts of the features of kind `kPrivate`, in ascending order.
  */
-[[nodiscard]] common::HistogramCuts MakeCuts(Context const* ctx, Plan const& plan, DMatrix* p_fmat,
-                                             RandomSource* rng, Ledger* ledger);
+[[nodiscard]] common::HistogramCuts MakeCuts(Plan const& plan,
+                                             std::vector<std::vector<float>> const& private_cuts);
 
 /** @brief Bin every page. Writes exactly one bin per stored entry. */
 [[nodiscard]] BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts,

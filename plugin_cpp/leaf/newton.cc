@@ -2,32 +2,11 @@
 
 #include <algorithm>  // for max, min, clamp, transform
 #include <cmath>      // for sqrt, abs, copysign
-#include <cstdint>    // for int64_t
 #include <vector>     // for vector
 
 #include "plugin_cpp/constraints.h"  // for OrderLeaves
-#include "plugin_cpp/distributed.h"  // for FromRankZero
 
 namespace xgboost::dp {
-std::vector<ReleasedLeaf> ReleaseLeafSums(Context const* ctx, Plan const& plan,
-                                          std::vector<GradientSum> const& exact,
-                                          RandomSource* rng) {
-  auto flat = FromRankZero(ctx, [&] {
-    std::vector<std::int64_t> out;
-    for (auto const& sum : exact) {
-      for (auto value : {sum.grad, sum.hess}) {
-        out.push_back(plan.noise_free ? value : value + DiscreteGaussian(rng, plan.leaf.sigma2));
-      }
-    }
-    return out;
-  });
-  std::vector<ReleasedLeaf> released;
-  for (std::size_t i = 0; i < flat.size(); i += 2) {
-    released.push_back({{flat[i], flat[i + 1]}, static_cast<double>(plan.leaf.sigma2)});
-  }
-  return released;
-}
-
 double ShrinkagePrior::Update(double signal, double hessian, double prior_max) {
   // Weight 0.8 on the past (shared estimate over trees, after Efron and Morris).
   constexpr double kPast = 0.8;
@@ -63,7 +42,13 @@ float Additive(RegTree* tree, bst_node_t nidx) {
 
 void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
                 std::vector<ReleasedLeaf> const& released, ShrinkagePrior* prior, RegTree* tree) {
-  auto const& leaf = plan.leaf;
+  auto leaf = plan.leaf;
+  bool output = leaf.release == LeafRelease::kOutput;
+  if (output) {
+    // No sums were released: nothing is left to regularise, and every leaf has the same cover.
+    leaf.lambda = leaf.alpha = 0.0;
+    leaf.shrinkage = false;
+  }
   // As in XGBoost, the trees of one round on the same gradients share the learning rate.
   double eta = leaf.eta / plan.parallel_trees;
   double grad_step = plan.row_bound.GradientStep();
@@ -72,6 +57,11 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
   double signal = 0, hessian = 0;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     auto& s = sums[leaves[i]];
+    if (output) {
+      s.grad = -released[i].value * plan.row_bound.gradient_bound;
+      s.hess = 1.0;
+      continue;
+    }
     double deviation = std::sqrt(released[i].variance);
     double noise_g = deviation * grad_step;
     double floor_h = std::max({deviation * hess_step, leaf.min_child_weight, 1e-6});
@@ -81,7 +71,7 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
     signal += (s.grad * s.grad - s.noise2) / s.hess;
     hessian += s.hess;
   }
-  double prior_variance = prior->Update(signal, hessian, leaf.prior_max);
+  double prior_variance = output ? 0.0 : prior->Update(signal, hessian, leaf.prior_max);
 
   auto clip = [&](double w) {
     return leaf.max_delta_step > 0 ? std::clamp(w, -leaf.max_delta_step, leaf.max_delta_step) : w;

@@ -1,8 +1,8 @@
 /**
- * Newton leaves from noisy sums, with empirical-Bayes shrinkage.
+ * Leaf values from what was released: Newton steps with empirical-Bayes shrinkage, gradient steps
+ * where Hessians count rows, or the released values themselves.
  *
- * Only the noisy sums of the leaves read the data. Leaf values, cover, gain and base weights of all
- * nodes are post-processing of them.
+ * Reads no data. Leaf values, cover, gain and base weights of all nodes are post-processing.
  *
  * Proof: docs/proofs/sensitivity.md
  */
@@ -10,25 +10,12 @@
 
 #include <vector>  // for vector
 
-#include "plugin_cpp/gradient.h"         // for GradientSum
-#include "plugin_cpp/noise/samplers.h"   // for RandomSource
-#include "plugin_cpp/plan.h"             // for Plan
-#include "xgboost/base.h"                // for bst_node_t
-#include "xgboost/context.h"             // for Context
-#include "xgboost/tree_model.h"          // for RegTree
+#include "plugin_cpp/leaf/release.h"  // for ReleasedLeaf
+#include "plugin_cpp/plan.h"          // for Plan
+#include "xgboost/base.h"             // for bst_node_t
+#include "xgboost/tree_model.h"       // for RegTree
 
 namespace xgboost::dp {
-/** @brief Released sums of a leaf, and the variance of their noise in grid units. */
-struct ReleasedLeaf {
-  GradientSum sum;
-  double variance{0};
-};
-
-/** @brief Add noise to the exact sums of every leaf, in order. One row is in one leaf. */
-[[nodiscard]] std::vector<ReleasedLeaf> ReleaseLeafSums(Context const* ctx, Plan const& plan,
-                                                        std::vector<GradientSum> const& exact,
-                                                        RandomSource* rng);
-
 /**
  * @brief Prior variance of the leaf weights, estimated from released sums over all trees so far.
  *

@@ -1,10 +1,9 @@
 #include "plugin_cpp/split/histogram.h"
 
-#include <algorithm>  // for max, max_element, copy
+#include <algorithm>  // for max, copy
 #include <cmath>      // for sqrt
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t
-#include <iterator>   // for distance
 #include <limits>     // for numeric_limits
 #include <vector>     // for vector
 
@@ -31,16 +30,42 @@ double HistogramSelector::Gain(CellSum const& s) const {
   return g * g / (h + plan_.leaf.lambda);
 }
 
+std::vector<HistogramSelector::Offer> HistogramSelector::MakeOffers(OpenNode const& node,
+                                                                    bst_feature_t f,
+                                                                    std::size_t random) const {
+  std::vector<Offer> offers;
+  if (plan_.split == SplitChoice::kPartial) {
+    auto left = candidates_->LeftSum(candidates_->At(f, random), node.hist, node.total);
+    auto sides = this->Release({left, node.total - left});
+    offers.push_back({random, {sides[0], 1}, {sides[1], 1}});
+    return offers;
+  }
+  candidates_->ForEachOfCells(f, this->Release(candidates_->Cells(f, node.hist, node.total)),
+                              [&](std::size_t idx, CellSum const& left, CellSum const& right) {
+                                offers.push_back({idx, left, right});
+                              });
+  return offers;
+}
+
 std::vector<ReleasedSplit> HistogramSelector::Select(std::vector<OpenNode> const& nodes,
                                                      bool oblivious) const {
   // What rank 0 tells of each node: feature, candidate, and (G, H, cells) of both children.
   constexpr std::size_t kFields = 8;
   auto flat = FromRankZero(ctx_, [&] {
-    // Every cell of every feature is released, node by node, before anything is chosen.
-    std::vector<std::vector<std::vector<GradientSum>>> released(nodes.size());
+    // Every sum of every feature is released, node by node, before anything is chosen.
+    std::vector<std::vector<std::vector<Offer>>> offers(nodes.size());
+    std::vector<std::size_t> random;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      for (auto f : nodes[i].features) {
-        released[i].push_back(this->Release(candidates_->Cells(f, nodes[i].hist, nodes[i].total)));
+      if (i == 0 || !oblivious) {
+        random.clear();
+        for (auto f : nodes[i].features) {
+          random.push_back(plan_.split == SplitChoice::kPartial
+                               ? UniformBelow(structure_, candidates_->Size(f))
+                               : 0);
+        }
+      }
+      for (std::size_t j = 0; j < nodes[i].features.size(); ++j) {
+        offers[i].push_back(this->MakeOffers(nodes[i], nodes[i].features[j], random[j]));
       }
     }
     std::vector<std::int64_t> out(nodes.size() * kFields);
@@ -50,35 +75,27 @@ std::vector<ReleasedSplit> HistogramSelector::Select(std::vector<OpenNode> const
       auto last = oblivious ? nodes.size() : choice + 1;
       auto const& features = nodes[first].features;
       double best = -std::numeric_limits<double>::infinity();
-      std::size_t best_j = 0, best_idx = 0;
-      std::vector<double> gains;
+      std::size_t best_j = 0, best_k = 0;
       for (std::size_t j = 0; j < features.size(); ++j) {
-        gains.assign(candidates_->Size(features[j]), 0.0);
-        for (auto i = first; i < last; ++i) {
-          candidates_->ForEachOfCells(features[j], released[i][j],
-                                      [&](std::size_t idx, CellSum const& l, CellSum const& r) {
-                                        gains[idx] += this->Gain(l) + this->Gain(r);
-                                      });
-        }
-        auto it = std::max_element(gains.cbegin(), gains.cend());
-        if (*it > best) {
-          best = *it;
-          best_j = j;
-          best_idx = std::distance(gains.cbegin(), it);
+        for (std::size_t k = 0; k < offers[first][j].size(); ++k) {
+          double gain = 0.0;
+          for (auto i = first; i < last; ++i) {
+            gain += this->Gain(offers[i][j][k].left) + this->Gain(offers[i][j][k].right);
+          }
+          if (gain > best) {
+            best = gain;
+            best_j = j;
+            best_k = k;
+          }
         }
       }
       for (auto i = first; i < last; ++i) {
-        candidates_->ForEachOfCells(
-            features[best_j], released[i][best_j],
-            [&](std::size_t idx, CellSum const& l, CellSum const& r) {
-              if (idx == best_idx) {
-                std::vector<std::int64_t> fields{static_cast<std::int64_t>(features[best_j]),
-                                                 static_cast<std::int64_t>(idx), l.sum.grad,
-                                                 l.sum.hess, l.cells, r.sum.grad, r.sum.hess,
-                                                 r.cells};
-                std::copy(fields.cbegin(), fields.cend(), out.begin() + i * kFields);
-              }
-            });
+        auto const& [idx, left, right] = offers[i][best_j][best_k];
+        std::vector<std::int64_t> fields{static_cast<std::int64_t>(features[best_j]),
+                                         static_cast<std::int64_t>(idx), left.sum.grad,
+                                         left.sum.hess, left.cells, right.sum.grad,
+                                         right.sum.hess, right.cells};
+        std::copy(fields.cbegin(), fields.cend(), out.begin() + i * kFields);
       }
     }
     return out;

@@ -1,15 +1,19 @@
 /**
- * Splits read from noisy histograms (FEVERLESS; DP-GBM): every sum of a level is released with
- * Gaussian noise, and all that follows, the best split and the sums of its children, costs nothing
- * more. A row is in one node of a level and, with its missing values as a bin of their own, in one
- * bin of each feature: the squared L2 sensitivity of a level is that of a tree's leaves times the
- * number of features.
+ * Splits read from noisy sums: every sum of a level is released with Gaussian noise, and all that
+ * follows, the best split and the sums of its children, costs nothing more.
+ *
+ * Histograms (FEVERLESS; DP-GBM): the sums of all bins of all features. Partially random (Maddock et
+ * al. 2022, section 4.3.2): one random cut of each feature, and the sums of its two sides.
+ * A row is in one node of a level and, with its missing values as a bin of their own, in one bin or
+ * on one side of each feature: the squared L2 sensitivity of a level is that of a tree's leaves times
+ * the number of features.
  *
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 
-#include <vector>  // for vector
+#include <cstddef>  // for size_t
+#include <vector>   // for vector
 
 #include "plugin_cpp/gradient.h"          // for GradientSum
 #include "plugin_cpp/noise/samplers.h"    // for RandomSource
@@ -27,22 +31,34 @@ struct ReleasedSplit {
 
 class HistogramSelector {
  public:
-  /** @param rng Null for the noise-free algorithm. */
+  /**
+   * @param rng       Null for the noise-free algorithm.
+   * @param structure Source of random cuts.
+   */
   HistogramSelector(Context const* ctx, Plan const& plan, SplitCandidates const* candidates,
-                    RandomSource* rng)
-      : ctx_{ctx}, plan_{plan}, candidates_{candidates}, rng_{rng} {}
+                    RandomSource* rng, RandomSource* structure)
+      : ctx_{ctx}, plan_{plan}, candidates_{candidates}, rng_{rng}, structure_{structure} {}
 
   /** @brief The split with the largest gain on noisy sums, for each node or for all of them. */
   [[nodiscard]] std::vector<ReleasedSplit> Select(std::vector<OpenNode> const& nodes,
                                                   bool oblivious) const;
 
  private:
+  /** @brief A candidate of a feature with the released sums of its sides. */
+  struct Offer {
+    std::size_t idx;
+    CellSum left, right;
+  };
   [[nodiscard]] std::vector<GradientSum> Release(std::vector<GradientSum> cells) const;
+  /** @brief Release the sums of one feature of a node; `random` is its cut if there is only one. */
+  [[nodiscard]] std::vector<Offer> MakeOffers(OpenNode const& node, bst_feature_t f,
+                                              std::size_t random) const;
   [[nodiscard]] double Gain(CellSum const& s) const;
 
   Context const* ctx_;
   Plan const& plan_;
   SplitCandidates const* candidates_;
   RandomSource* rng_;
+  RandomSource* structure_;
 };
 }  // namespace xgboost::dp

@@ -20,7 +20,7 @@ double NewtonRange(Plan const& plan) {
   auto const& bound = plan.row_bound;
   double tau = plan.tau;
   double r = bound.hessian_weight;
-  if (bound.mode == RowBound::Mode::kGradient) {
+  if (bound.mode != RowBound::Mode::kRowWeight) {
     double e = static_cast<double>(bound.MaxHessian()) / (std::sqrt(r) * Unit(plan));
     return tau * e <= 1.0 ? 4.0 * tau : (1.0 + tau * e) * (1.0 + tau * e) / e;
   }

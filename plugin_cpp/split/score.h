@@ -56,10 +56,11 @@ class NewtonScore {
     auto [g_b, d_b] = this->Real(below);
     auto [g_a, d_a] = this->Real(above);
     double w_b = this->Weight(g_b, d_b), w_a = this->Weight(g_a, d_a);
-    if (w_b > w_a) {
-      w_b = w_a = this->Weight(g_b + g_a, d_b + d_a);
-    }
-    return AsUtility((this->Value(g_b, d_b, w_b) + this->Value(g_a, d_a, w_a)) * unit_);
+    // Children that share a weight are one leaf: their two values could be large and cancel.
+    double value = w_b <= w_a ? this->Value(g_b, d_b, w_b) + this->Value(g_a, d_a, w_a)
+                              : this->Value(g_b + g_a, d_b + d_a,
+                                            this->Weight(g_b + g_a, d_b + d_a));
+    return AsUtility(value * unit_);
   }
 
  private:

@@ -10,7 +10,7 @@ from xgb_dp.accounting import (
     SampledEvent,
     make_accountant,
 )
-from xgb_dp.calibrate import DEFAULT_SHARES, MechanismSpec, _plan, calibrate
+from xgb_dp.calibrate import DEFAULT_SHARES, MechanismSpec, _certified, calibrate
 from xgb_dp.errors import BudgetError
 from xgb_dp.sensitivity import RowBound
 
@@ -186,7 +186,9 @@ def test_certified_epsilon_grows_with_the_scale():
     shares = {"splits": 1 - 1e-9, "leaves": 1e-9}
     one = spec(1, 1, candidate_features=0, intercept=None, shares=shares)
     scales = [*np.linspace(0.0285, 0.0295, 41), *(0.0295 + np.arange(1, 9) * 1e-12)]
-    got = np.array([_plan(one, one.parts(), s * s, 0.01, "exact").epsilon for s in scales])
+    got = np.array(
+        [_certified(one, one.parts(), math.log(s), 0.01, "exact").epsilon for s in scales]
+    )
     assert np.all(got[1:] >= got[:-1] * (1 - 1e-9))
     assert np.all(got[1:] <= got[:-1] * 1.03)
 

@@ -42,14 +42,18 @@ class Cell(NamedTuple):
     estimate: float
 
 
-def walk(column: Floats, options: dict[str, Any], noise: Noise) -> tuple[list[Cell], float]:
+def walk(
+    column: Floats, options: dict[str, Any], noise: Noise, weight: Ints | None = None
+) -> tuple[list[Cell], float]:
     """Cells in ascending order, and the target count of a bin, both from noisy counts only."""
     levels, sigma2 = int(options["levels"]), int(options["sigma2"])
     scale = 1 << int(options["shift"])
-    keys = key_of(column[~np.isnan(column)])
+    here = ~np.isnan(column)
+    keys = key_of(column[here])
+    counted = np.ones(len(keys), dtype=np.int64) if weight is None else weight[here]
 
     def noisy(level: int, cell: int) -> float:
-        count = int(np.count_nonzero(keys >> (32 - level) == cell))
+        count = int(counted[keys >> (32 - level) == cell].sum())
         return (count * scale + noise.gaussian(sigma2)) / float(scale)
 
     deviation = 0.0 if noise.off else math.sqrt(sigma2) / scale
@@ -79,9 +83,11 @@ def walk(column: Floats, options: dict[str, Any], noise: Noise) -> tuple[list[Ce
     return cells, target
 
 
-def private_cuts(column: Floats, options: dict[str, Any], noise: Noise) -> Floats:
+def private_cuts(
+    column: Floats, options: dict[str, Any], noise: Noise, weight: Ints | None = None
+) -> Floats:
     """Cut values of one feature; data-free after the walk."""
-    cells, target = walk(column, options, noise)
+    cells, target = walk(column, options, noise, weight)
     powers = [float(m * 2.0**k) for k in range(-6, 18) for m in (1, 1.5)]
     public = key_of(np.array([0.0, *powers, *(-p for p in powers)], dtype=np.float32))
     cuts: set[int] = set()
@@ -115,19 +121,107 @@ class Feature:
     bins: Ints
 
 
+def equal_mass(edges: Floats, mass: Ints, bins: int) -> Floats:
+    """Inner edges with at least total / bins of the mass between two of them."""
+    total, passed = int(np.maximum(mass, 0).sum()), 0
+    cuts = []
+    for edge, m in zip(edges[1:-1], mass[:-1], strict=True):
+        passed += max(int(m), 0)
+        if passed > 0 and passed * bins >= total:
+            cuts.append(edge)
+            passed = 0
+    return np.array(cuts, dtype=np.float32)
+
+
+def refine(edges: Floats, mass: Ints, bins: int) -> Floats:
+    """Edges of at most `bins` bins: light neighbours merged, heavy bins cut into pieces."""
+    target = max(float(mass.sum()) / bins, 1.0)
+    merged: list[tuple[float, float, float]] = []  # begin, end, mass
+    light: list[int] = []
+    for i, m in enumerate([*mass, None]):
+        if light and (m is None or m >= target or float(sum(mass[light])) >= target):
+            ends = float(edges[light[0]]), float(edges[light[-1] + 1])
+            merged.append((*ends, float(sum(mass[light]))))
+            light = []
+        if m is not None and m >= target:
+            merged.append((float(edges[i]), float(edges[i + 1]), float(m)))
+        elif m is not None:
+            light.append(i)
+    pieces = [1] * len(merged)
+    for _ in range(bins - len(merged)):
+        each = [m / n for (_, _, m), n in zip(merged, pieces, strict=True)]
+        if max(each) > 0:
+            pieces[int(np.argmax(each))] += 1
+    out = [np.float32(edges[0])]
+    for (low, high, _), n in zip(merged, pieces, strict=True):
+        for k in range(1, n + 1):
+            edge = np.float32(high if k == n else low + (high - low) * k / n)
+            if abs(edge) < FLT_MIN:
+                edge = np.float32(0.0)
+            if edge > out[-1]:
+                out.append(edge)
+    return np.array(out, dtype=np.float32)
+
+
+class Candidates:
+    """Cuts of all columns; private ones are released again in the first rounds of a plan.
+
+    Args:
+        plan: The plan.
+        X: Columns, NaN is missing.
+        noise: Draws, in ascending order of features.
+    """
+
+    def __init__(self, plan: dict[str, Any], X: Floats, noise: Noise) -> None:
+        self.plan, self.X, self.noise = plan, X, noise
+        self.options = plan.get("candidates", {})
+        self.edges = [np.array(s.get("grid", []), dtype=np.float32) for s in plan["features"]]
+
+    def due(self, t: int) -> bool:
+        """Whether round `t` has candidates of its own."""
+        private = any(s["kind"] == "private" for s in self.plan["features"])
+        return t == 0 or (private and t < int(self.options.get("rounds", 1)))
+
+    def release(self, pairs: Ints) -> list[Feature]:
+        """Cuts and bins of every column; `pairs` holds the Hessians that may be weights."""
+        features = []
+        ones = np.ones(len(self.X), dtype=np.int64)
+        weight = pairs[:, 1] if self.options.get("hessian") else ones
+        for f, spec in enumerate(self.plan["features"]):
+            column = self.X[:, f]
+            absent = np.isnan(column)
+            if spec["kind"] == "categorical":
+                codes = np.where(absent, MISSING, np.nan_to_num(column)).astype(np.int64)
+                features.append(Feature(None, int(spec["size"]), codes))
+                continue
+            if spec["kind"] == "cuts":
+                cuts = np.array([*spec["cuts"], FLT_MAX], dtype=np.float32)
+            elif self.options.get("kind", "tree") == "tree":
+                cuts = private_cuts(column, self.options, self.noise, weight)
+            else:
+                cuts = np.append(self._histogram_cuts(f, weight), np.float32(FLT_MAX))
+            bins = np.minimum(np.searchsorted(cuts, column, side="right"), len(cuts) - 1)
+            features.append(Feature(cuts, len(cuts), np.where(absent, MISSING, bins)))
+        return features
+
+    def _histogram_cuts(self, f: int, weight: Ints) -> Floats:
+        column, edges, options = self.X[:, f], self.edges[f], self.options
+        here = ~np.isnan(column)
+        mass = np.zeros(len(edges) - 1, dtype=np.int64)
+        np.add.at(mass, np.searchsorted(edges[1:-1], column[here], side="right"), weight[here])
+        for i in range(len(mass)):
+            mass[i] <<= int(options["shift"])
+            mass[i] += (
+                self.noise.laplace(int(options["scale"]))
+                if options["laplace"]
+                else self.noise.gaussian(int(options["sigma2"]))
+            )
+        if options["kind"] == "histogram":
+            return equal_mass(edges, mass, int(options["max_bin"]))
+        self.edges[f] = refine(edges, mass, int(options["max_bin"]))
+        return self.edges[f][1:-1]
+
+
 def bin_features(plan: dict[str, Any], X: Floats, noise: Noise) -> list[Feature]:
-    """Cuts (private ones draw noise, in ascending order of features) and bins of every column."""
-    features = []
-    for column, spec in zip(X.T, plan["features"], strict=True):
-        absent = np.isnan(column)
-        if spec["kind"] == "categorical":
-            codes = np.where(absent, MISSING, np.nan_to_num(column)).astype(np.int64)
-            features.append(Feature(None, int(spec["size"]), codes))
-            continue
-        if spec["kind"] == "private":
-            cuts = private_cuts(column, plan["candidates"], noise)
-        else:
-            cuts = np.array([*spec["cuts"], FLT_MAX], dtype=np.float32)
-        bins = np.minimum(np.searchsorted(cuts, column, side="right"), len(cuts) - 1)
-        features.append(Feature(cuts, len(cuts), np.where(absent, MISSING, bins)))
-    return features
+    """Cuts and bins of every column in the first round, rows counted."""
+    return Candidates(plan, X, noise).release(np.ones((len(X), 3), dtype=np.int64))

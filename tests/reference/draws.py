@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .noise import ChaCha20Source, discrete_gaussian, select_exponential, uniform_below
+from .noise import (
+    ChaCha20Source,
+    discrete_gaussian,
+    discrete_laplace,
+    select_exponential,
+    uniform_below,
+)
 
 TRAINING_STREAM, STRUCTURE_STREAM, SAMPLING_STREAM = 1, 2, 3
 
@@ -32,6 +38,20 @@ class Noise:
         words = [self.coins.next64() for _ in range((rows + 1) // 2)]
         coins = [w >> shift & 0xFFFFFFFF for w in words for shift in (0, 32)]
         return np.array(coins[:rows]) < num
+
+    def parts(self, parts: int, halving: bool, rows: int) -> npt.NDArray[np.int64]:
+        """Which round of an ensemble reads each row."""
+        if not halving:
+            return np.array([uniform_below(self.coins, parts) for _ in range(rows)], dtype=np.int64)
+        out = np.zeros(rows, dtype=np.int64)
+        for i in range(rows):
+            while out[i] + 1 < parts and uniform_below(self.coins, 2) == 0:
+                out[i] += 1
+        return out
+
+    def laplace(self, scale: int) -> int:
+        """A discrete Laplace variable, in grid units."""
+        return 0 if self.off else discrete_laplace(self.source, scale)
 
     def gaussian(self, sigma2: int) -> int:
         """A discrete Gaussian of variance parameter `sigma2`, in grid units."""

@@ -30,6 +30,7 @@ class RowBound:
     scale: float
     target: tuple[float, float]
     B: int
+    unit_hessian: bool = False
 
     @classmethod
     def of(cls, plan: Plan) -> RowBound:
@@ -37,7 +38,7 @@ class RowBound:
         target = (float(b.get("target_lower", "-inf")), float(b.get("target_upper", "inf")))
         C, r, h_max = (float(b[k]) for k in ("gradient_bound", "hessian_weight", "hessian_bound"))
         B = 1 << int(plan["grid_bits"])
-        return cls(b["mode"], C, r, h_max, float(b["scale"]), target, B)
+        return cls(b["mode"], C, r, h_max, float(b["scale"]), target, B, b["unit_hessian"])
 
     @property
     def g_unit(self) -> float:
@@ -54,11 +55,16 @@ class RowBound:
         """Largest Hessian integer of a row."""
         return math.ceil(math.sqrt(self.r) * self.h_max * self.B / self.C)
 
-    def quantise(self, g: Doubles, h: Doubles, y: Doubles, regression: bool) -> Ints:
+    def quantise(
+        self, g: Doubles, h: Doubles, y: Doubles, regression: bool, weight: Doubles | None = None
+    ) -> Ints:
         """Rows (gradient, Hessian, 1) of grid integers that keep the bound exactly."""
         if regression:
             g = g + h * (y - np.clip(y, *self.target))
         g = g / self.scale
+        if self.unit_hessian:
+            h = np.ones_like(g) if weight is None else weight
+        kept = np.ones_like(g, dtype=bool)
         finite = np.isfinite(g) & np.isfinite(h)
         g, h = np.where(finite, g, 0.0), np.where(finite, h, 0.0)
         B, C, r = self.B, self.C, self.r
@@ -70,10 +76,13 @@ class RowBound:
             for i in np.flatnonzero(gi * gi + hi * hi > B * B):
                 hi[i] = math.isqrt(B * B - int(gi[i]) ** 2)
         else:
+            if self.mode == "filter":
+                kept = np.abs(g) <= C
+            g, h = np.where(kept, g, 0.0), np.where(kept, h, 0.0)
             gi = np.clip(np.rint(np.clip(g, -C, C) * (B / C)), -B, B).astype(np.int64)
             hi = np.rint(math.sqrt(r) * np.clip(h, 0.0, self.h_max) * (B / C))
             hi = np.minimum(hi, self.hessian_max).astype(np.int64)
-        return np.stack([gi, hi, np.ones_like(gi)], axis=1)
+        return np.stack([gi, hi, kept.astype(np.int64)], axis=1)
 
 
 # ---------------------------------------------------------------------------- splits
@@ -131,7 +140,7 @@ class Score:
         if self.name == "gain":
             return 4 * B + 64
         tau, r = self.tau, self.bound.r
-        if self.bound.mode == "gradient":
+        if self.bound.mode != "row_weight":
             e = self.bound.hessian_max / (math.sqrt(r) * B)
             real = 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
         else:  # the supremum over rows, on a fine sweep of the ellipse instead of its closed form
@@ -177,6 +186,23 @@ class Side(NamedTuple):
     grad: int
     hess: int
     cells: int
+
+
+def random_side(
+    plan: Plan, feature: Feature, pairs: Ints, rows: Ints, noise: Noise, choice: int
+) -> tuple[Side, Side]:
+    """Both children of one candidate of a feature, each with noise of its own."""
+    split = candidates([feature], [0])[choice]
+    bins = feature.bins[rows]
+    goes_left = bins != split.bin if feature.cuts is None else bins <= split.bin
+    goes_left = np.where(bins == MISSING, split.missing_left, goes_left)
+    sides = []
+    for side in (goes_left, ~goes_left):
+        g, h, _ = pairs[rows][side].sum(axis=0)
+        sigma2 = int(plan["histogram"]["sigma2"])
+        g, h = int(g) + noise.gaussian(sigma2), int(h) + noise.gaussian(sigma2)
+        sides.append(Side(g, h, 1))
+    return sides[0], sides[1]
 
 
 def noisy_sides(

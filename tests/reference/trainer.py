@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .candidates import MISSING, Feature, bin_features
+from .candidates import MISSING, Candidates, Feature
 from .draws import Noise
 from .objective import gradients, initial_margin
 from .splits import (
@@ -29,6 +29,7 @@ from .splits import (
     candidates,
     noisy_gain,
     noisy_sides,
+    random_side,
     tree_features,
     utilities,
 )
@@ -84,6 +85,16 @@ def grow(
         # one selection for the level, or one for each of its nodes
         chosen: dict[int, Split] = {}
         sides: dict[int, list[tuple[Side, Side]]] = {}
+        offered: dict[int, list[Split]] = {}  # "partial": the random cut of each feature
+        drawn: list[int] = []
+        for i, node in enumerate(level if plan["split"] == "partial" else ()):
+            at = np.flatnonzero(where == node)
+            allowed = allowed_features(plan, of_tree, above[node])
+            if i == 0 or not oblivious:
+                drawn = [noise.below(len(candidates(features, [f]))) for f in allowed]
+            pick = list(zip(allowed, drawn, strict=True))
+            offered[node] = [candidates(features, [f])[c] for f, c in pick]
+            sides[node] = [random_side(plan, features[f], pairs, at, noise, c) for f, c in pick]
         if plan["split"] == "histogram":  # every cell is released before anything is chosen
             for node in level:
                 at = np.flatnonzero(where == node)
@@ -100,7 +111,8 @@ def grow(
                 own = candidates(features, [f])
                 chosen.update(dict.fromkeys(group, own[noise.below(len(own))]))
                 continue
-            if plan["split"] == "histogram":
+            if sides:
+                splits = offered.get(group[0], splits)
                 gain = np.zeros(len(splits))
                 for node in group:
                     gain += [sum(noisy_gain(plan, bound, s) for s in pair) for pair in sides[node]]
@@ -180,9 +192,23 @@ class Shrinkage:
         return min(max(2.0 * max(self.a, 0.0) / self.b, 1e-9), largest)
 
 
+def leaf_value(plan: Plan, sums: Ints, age: int) -> tuple[int, float]:
+    """Output perturbation: a leaf's value as an integer, and the unit of it, where C = 1."""
+    bound, leaf = RowBound.of(plan), plan["leaf"]
+    lam, floor = float(leaf["lambda"]), max(float(leaf["min_child_weight"]), 1.0)
+    sensitivity = (2.0 * floor + lam) / ((floor + lam) * (floor + lam + 1.0))
+    clip = 1.0
+    if leaf["geometric_clip"]:
+        clip = max((1.0 - float(leaf["eta"])) ** age, 1e-12)
+        sensitivity = min(sensitivity, 2.0 * clip)
+    value = -int(sums[0]) / bound.B / (max(float(sums[2]), floor) + lam)
+    return math.floor(min(max(value, -clip), clip) / sensitivity * 2**20), sensitivity / 2**20
+
+
 def fill_leaves(
-    plan: Plan, tree: Tree, sums: Ints, given: dict[int, Side], shrinkage: Shrinkage, noise: Noise
-) -> None:
+    plan: Plan, tree: Tree, sums: Ints, given: dict[int, Side], shrinkage: Shrinkage, noise: Noise,
+    age: int,
+) -> None:  # fmt: skip
     """Release noisy sums of every leaf, unless given; all that the tree says follows from them."""
     bound, leaf = RowBound.of(plan), plan["leaf"]
     sigma2 = int(leaf["sigma2"])
@@ -201,21 +227,35 @@ def fill_leaves(
     h: dict[int, float] = {}
     w: dict[int, float] = {}
     noise_of: dict[int, float] = {}
+    output = leaf["release"] == "output"
+    if output:
+        lam = alpha = 0.0
     for node in leaves:
+        if output:
+            whole, unit = leaf_value(plan, sums[node], age)
+            value = (whole + noise.laplace(int(leaf["scale"]))) * unit
+            g[node], h[node], noise_of[node] = -value * bound.C, 1.0, 0.0
+            continue
         if node in given:
             G, H, cells = given[node]
             deviation = math.sqrt(int(plan["histogram"]["sigma2"]) * cells)
+        elif leaf["release"] == "laplace":
+            G = int(sums[node, 0]) + noise.laplace(int(leaf["scale"]))
+            H = int(sums[node, 1]) + noise.laplace(int(leaf["scale"]))
+            deviation = math.sqrt(2.0 * float(leaf["scale"]) ** 2)
         else:
             G = int(sums[node, 0]) + noise.gaussian(sigma2)
             H = int(sums[node, 1]) + noise.gaussian(sigma2)
             deviation = math.sqrt(sigma2)
         g[node], noise_of[node] = G * bound.g_unit, deviation * bound.g_unit
         h[node] = max(H * bound.h_unit, deviation * bound.h_unit, smallest, 1e-6)
-    prior = shrinkage.prior(
-        list(g.values()), list(h.values()), list(noise_of.values()), float(leaf["prior_max"])
-    )
+    if not output:
+        prior = shrinkage.prior(
+            list(g.values()), list(h.values()), list(noise_of.values()), float(leaf["prior_max"])
+        )
     for node in leaves:
-        penalty = noise_of[node] ** 2 / (prior * h[node]) if leaf["shrinkage"] else 0.0
+        shrinks = leaf["shrinkage"] and not output
+        penalty = noise_of[node] ** 2 / (prior * h[node]) if shrinks else 0.0
         w[node] = clipped(-soft(g[node]) / (h[node] + lam + penalty))
         tree["sum_hess"][node] = np.float32(h[node])
     for node in reversed(range(len(tree["left"]))):  # children have larger ids than parents
@@ -253,7 +293,9 @@ def train(
     weight = np.ones_like(y) if weight is None else np.asarray(weight, dtype=np.float32)
     objective, classes, bound = plan["objective"], int(plan["num_class"]), RowBound.of(plan)
     noise = Noise(plan)
-    features = bin_features(plan, X, noise)
+    source = Candidates(plan, X, noise)
+    features: list[Feature] = []
+    part = np.zeros(len(y), dtype=np.int64)
     margin = initial_margin(objective, base_score, len(y), classes)
     if base_margin is not None:
         margin = np.array(base_margin, dtype=np.float32).reshape(len(y), classes)
@@ -264,16 +306,29 @@ def train(
         parallel = int(plan["parallel_trees"])
         sampled = int(plan["sampling_num"]) < 1 << 32
         kept = noise.sample(int(plan["sampling_num"]), len(y)) if sampled else slice(None)
+        if int(plan["parts"]) > 1:
+            ensemble = int(plan["parts"])
+            if t % ensemble == 0:
+                part = noise.parts(ensemble, plan["halving"], len(y))
+            kept, sampled = part == t % ensemble, True
         for k in range(classes):
             labels = y.astype(np.float64)
-            pairs = bound.quantise(g[:, k], h[:, k], labels, objective == "reg:squarederror")
+            heavy = weight.astype(np.float64)
+            if float(plan["row_bound"]["max_weight"]) > 0:
+                heavy = np.minimum(heavy, float(plan["row_bound"]["max_weight"]))
+            pairs = bound.quantise(
+                g[:, k], h[:, k], labels, objective == "reg:squarederror", heavy
+            )
             if sampled:
                 pairs[~kept] = 0
+            if k == 0 and source.due(t):
+                features = source.release(pairs)
             for i in range(parallel):
                 tree, where, given = grow(plan, t * parallel + i, features, pairs, noise)
                 sums = np.zeros((len(tree["left"]), 3), dtype=np.int64)
                 np.add.at(sums, where, pairs)
-                fill_leaves(plan, tree, sums, given, shrinkage[k], noise)
+                age = t % int(plan["parts"]) if int(plan["parts"]) > 1 else t
+                fill_leaves(plan, tree, sums, given, shrinkage[k], noise, age)
                 margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
                 trees.append(tree)
     return Model(trees, [feature.cuts for feature in features], margin)

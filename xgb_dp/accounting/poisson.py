@@ -24,6 +24,7 @@ _LOWEST_DELTA = 1e-200
 _LOWEST = 1e-250
 _LARGEST_MU = 30.0
 _TILTS = 6
+_DRIFT = 4e-16  # of one round's loss
 _LARGEST_STEP = 0.25
 
 
@@ -52,7 +53,7 @@ class SampledComposition:
         near: float | None = None
         for _ in range(_TILTS):
             found = self._composed(rounds, delta, near)
-            value = math.inf if found is None else solve(found, delta, 0.0)
+            value = math.inf if found is None else solve(found, delta, 0.0) + self._drift
             enough = value > best * (1.0 - 1e-3) or (near is not None and value > 0.9 * near)
             best = min(best, value)
             if enough:
@@ -69,12 +70,17 @@ class SampledComposition:
             found = self._composed(rounds, scale, epsilon) if rounds else None
             if found is None:
                 return best
-            value = found.delta(epsilon)
+            value = found.delta(max(epsilon - self._drift, 0.0))
             best = min(best, value)
             if value > scale or value < 1e-30:
                 return best
             scale = value * 1e-2
         return best
+
+    @property
+    def _drift(self) -> float:
+        """What the rounding of losses near log(1 - q) may add up to."""
+        return _DRIFT * sum(e.count for e in self.sampled)
 
     def _unsampled(self) -> FlatAccountant:
         """The same releases from all rows, which cost at least as much.

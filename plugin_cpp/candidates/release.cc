@@ -1,0 +1,142 @@
+#include "plugin_cpp/candidates/release.h"
+
+#include <algorithm>  // for min, max, upper_bound
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int64_t, uint64_t
+#include <iterator>   // for distance
+#include <utility>    // for move
+#include <vector>     // for vector
+
+#include "plugin_cpp/candidates/bins.h"            // for MakeCuts
+#include "plugin_cpp/candidates/cell_sums.h"       // for CellSums
+#include "plugin_cpp/candidates/float_key.h"       // for FloatKey
+#include "plugin_cpp/candidates/histogram_cuts.h"  // for EqualMassCuts, RefineEdges
+#include "plugin_cpp/candidates/quantile_tree.h"   // for QuantileCuts
+#include "plugin_cpp/candidates/rows.h"            // for ForEachPage, IsDensePage
+#include "plugin_cpp/distributed.h"                // for FromRankZero
+#include "plugin_cpp/json_reader.h"                // for JsonReader
+#include "xgboost/logging.h"                       // for CHECK_LT
+
+namespace xgboost::dp {
+namespace {
+// Features counted in one pass over the rows: bounds the memory of the count tables.
+constexpr std::size_t kFeatureBlock = 32;
+}  // namespace
+
+LedgerEvent CandidateEvent(Plan const& plan) {
+  auto const& candidates = plan.candidates;
+  auto touched = static_cast<std::int64_t>(plan.NumPrivateFeatures());
+  if (candidates.kind == CandidateKind::kTree) {
+    touched *= candidates.levels;
+  }
+  auto unit = candidates.hessian ? plan.row_bound.MaxHessian()
+                                 : std::int64_t{1} << candidates.shift;
+  // As a double, before any integer can overflow.
+  CHECK_LT(static_cast<double>(touched) * static_cast<double>(unit) * static_cast<double>(unit),
+           4.6e18)
+      << "dp_plan: the sensitivity of the candidates overflows." << JsonReader::kMend;
+  if (candidates.laplace) {
+    return LaplaceEvent("candidates", touched * unit, candidates.scale);
+  }
+  return GaussianEvent("candidates", touched * unit * unit, candidates.sigma2, touched);
+}
+
+CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, RandomSource* rng)
+    : ctx_{ctx}, plan_{plan}, rng_{rng} {
+  for (bst_feature_t f = 0; f < plan.features.size(); ++f) {
+    if (plan.features[f].kind == FeaturePlan::Kind::kPrivate) {
+      features_.push_back(f);
+      edges_.push_back(plan.features[f].grid);
+    }
+  }
+}
+
+std::vector<std::vector<float>> CandidateRelease::FromTrees(
+    DMatrix* p_fmat, std::vector<GradientPair> const& gpair) {
+  auto key_bits = plan_.candidates.levels - 1;
+  std::vector<std::vector<float>> out;
+  for (std::size_t begin = 0; begin < features_.size(); begin += kFeatureBlock) {
+    auto end = std::min(features_.size(), begin + kFeatureBlock);
+    std::vector<bst_feature_t> block(features_.begin() + begin, features_.begin() + end);
+    auto n_block = block.size();
+    CellSums sums{ctx_, std::move(block),
+                  std::vector<std::size_t>(n_block, std::size_t{1} << key_bits)};
+    ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
+      auto is_dense = IsDensePage(page, plan_.n_features);
+      auto cell = [=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); };
+      if (plan_.candidates.hessian) {
+        sums.Add(page, is_dense, cell,
+                 [&](auto i) { return static_cast<std::int64_t>(gpair[i].GetHess()); });
+      } else {
+        sums.Add(page, is_dense, cell, [](auto) { return std::int64_t{1}; });
+      }
+    });
+    for (std::size_t k = 0; k < n_block; ++k) {
+      auto cells = sums.Of(k);
+      std::vector<std::int64_t> cumulative(cells.size() + 1, 0);
+      for (std::size_t c = 0; c < cells.size(); ++c) {
+        cumulative[c + 1] = cumulative[c] + cells[c];
+      }
+      auto count = [&](std::int32_t level, std::uint64_t cell) {
+        auto width = key_bits - level;
+        return cumulative[(cell + 1) << width] - cumulative[cell << width];
+      };
+      out.push_back(FromRankZero(ctx_, [&] { return QuantileCuts(plan_.candidates, count, rng_); }));
+    }
+  }
+  return out;
+}
+
+std::vector<std::vector<float>> CandidateRelease::FromHistograms(
+    DMatrix* p_fmat, std::vector<GradientPair> const& gpair) {
+  auto const& plan = plan_.candidates;
+  std::vector<std::size_t> n_cells;
+  for (auto const& edges : edges_) {
+    n_cells.push_back(edges.size() - 1);
+  }
+  CellSums sums{ctx_, features_, n_cells};
+  ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
+    // Values beyond the public edges belong to the first and the last cell.
+    auto cell = [&](std::size_t k, float value) {
+      auto const& edges = edges_[k];
+      auto it = std::upper_bound(edges.cbegin() + 1, edges.cend() - 1, value);
+      return static_cast<std::size_t>(std::distance(edges.cbegin() + 1, it));
+    };
+    sums.Add(page, IsDensePage(page, plan_.n_features), cell, [&](auto i) {
+      return plan.hessian ? static_cast<std::int64_t>(gpair[i].GetHess()) : std::int64_t{1};
+    });
+  });
+  std::vector<std::vector<float>> out;
+  for (std::size_t k = 0; k < features_.size(); ++k) {
+    auto exact = sums.Of(k);
+    auto noisy = FromRankZero(ctx_, [&] {
+      auto released = exact;
+      for (auto& value : released) {
+        value <<= plan.shift;
+        if (rng_) {
+          value += plan.laplace ? DiscreteLaplace(rng_, plan.scale)
+                                : DiscreteGaussian(rng_, plan.sigma2);
+        }
+      }
+      return released;
+    });
+    if (plan.kind == CandidateKind::kHistogram) {
+      out.push_back(EqualMassCuts(edges_[k], noisy, plan.max_bin));
+    } else {
+      edges_[k] = RefineEdges(edges_[k], noisy, plan.max_bin);
+      out.emplace_back(edges_[k].cbegin() + 1, edges_[k].cend() - 1);
+    }
+  }
+  return out;
+}
+
+common::HistogramCuts CandidateRelease::Release(DMatrix* p_fmat,
+                                                std::vector<GradientPair> const& gpair) {
+  std::vector<std::vector<float>> cuts;
+  if (!features_.empty()) {
+    cuts = plan_.candidates.kind == CandidateKind::kTree ? this->FromTrees(p_fmat, gpair)
+                                                         : this->FromHistograms(p_fmat, gpair);
+  }
+  return MakeCuts(plan_, cuts);
+}
+}  // namespace xgboost::dp
