@@ -132,7 +132,7 @@ def test_whether_rows_have_margins_is_declared(params: Any, margins: bool) -> No
     seen = []
     for n in (0, 1):
         margin = {"base_margin": np.zeros(n)} if margins else {}
-        d = xgb.DMatrix(X[:n], y[:n], feature_names=["a", "b", "c"][: X.shape[1]], **margin)
+        d = xgb.DMatrix(X[:n], y[:n], feature_names=list("abcd"), **margin)
         booster = xgb.train(params(dp_base_margin=margins), d, 2)
         (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
         seen.append((training["events"], training["public"], training["plan_digest"]))

@@ -28,12 +28,12 @@ import xgboost as xgb
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.comparison import LOGISTIC, SOFTMAX, SQUARED, check, make_plan
 from tests.reference import objective as objectives
 from tests.reference.candidates import FLT_MAX, bin_features, key_of
 from tests.reference.draws import Noise
 from tests.reference.trainer import RowBound as Bound
 from tests.reference.trainer import Score, utilities
-from tests.test_reference import LOGISTIC, SOFTMAX, SQUARED, check, make_plan
 from xgb_dp import native, sensitivity
 from xgb_dp.plan import dump_plan
 
@@ -221,7 +221,11 @@ def test_oracle_is_the_trainer(data: st.DataObject) -> None:
     kinds = data.draw(
         st.lists(st.sampled_from(("private", "cuts", "categorical")), min_size=1, max_size=4)
     )
-    spec = {"cuts": {"cuts": CUTS[1:-1]}, "categorical": {"size": 3}}
+    spec: dict[str, Any] = {
+        "private": {"grid": []},
+        "cuts": {"cuts": CUTS[1:-1]},
+        "categorical": {"size": 3},
+    }
     drawn = data.draw(rows(SQUARED, kinds))
     plan = make_plan(
         SQUARED,

@@ -63,7 +63,8 @@ def test_get_epsilon(model):
     assert report.get_epsilon(1e-9) > report.epsilon > report.get_epsilon(1e-3)
     assert report.get_epsilon(1e-6, group=1) == report.epsilon
     assert 2 * report.epsilon < report.get_epsilon(1e-6, group=2) < 4 * report.epsilon
-    for bad in ((0.0, 1), (1.5, 1), (1e-6, 0), (1e-6, 1.5)):
+    assert report.get_epsilon(0.0) == math.inf  # Gaussian noise
+    for bad in ((-1e-9, 1), (1.0, 1), (1.5, 1), (1e-6, 0), (1e-6, 1.5)):
         with pytest.raises(PrivacyParameterError):
             report.get_epsilon(*bad)
 

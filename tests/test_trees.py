@@ -133,7 +133,7 @@ def test_noisy_histograms_are_all_that_is_released(kind: str, params: Any, matri
     assert counts(booster)["histograms"] == 12
     report = xgb_dp.privacy_report(booster)
     assert 0.99 < report.epsilon <= 1.0
-    assert "noisy histograms" in report.statement()
+    assert "noisy sums of split candidates" in report.statement()
     (training,) = report.ledger["trainings"]
     (event,) = (e for e in training["events"] if e["release"] == "histograms")
     classes = 3 if kind == "multiclass" else 1

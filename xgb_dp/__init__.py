@@ -4,6 +4,7 @@
 reports on it.
 """
 
+from . import accounting, plotting, presets
 from .errors import (
     BudgetError,
     LedgerError,
@@ -25,7 +26,10 @@ __all__ = [
     "PrivacyRefusal",
     "PrivacyReport",
     "RowDomainError",
+    "accounting",
     "is_dp_build",
+    "plotting",
+    "presets",
     "privacy_report",
 ]
 __version__ = "0.1.0"

@@ -44,6 +44,7 @@ def calibrate(
         raise ValueError("`epsilon` must be above 0; infinity trains without noise.")
     if math.isinf(epsilon):
         return NoisePlan(math.inf, delta, 0, spec.grid_bits, 0, 0, 0, 0, 0, ())
+    _check_accountant(spec, accountant)
     if delta == 0.0 and spec.gaussian:
         raise ValueError(
             "`delta` is 0, but Gaussian noise is drawn, which has no finite epsilon at delta=0. "
@@ -54,7 +55,6 @@ def calibrate(
     parts = spec.parts()
     if not parts:
         return NoisePlan(0.0, delta, 0, spec.grid_bits, 0, 0, 0, 0, 0, ())
-    _check_accountant(spec, accountant)
     return _search(spec, parts, epsilon, delta, accountant)
 
 

@@ -162,11 +162,6 @@ def _adaptive(rounds: int, columns: int) -> dict[str, Any]:
     return {"dp_budget_shares": {"candidates": share, "leaves": 1.0 - share}}
 
 
-def _forest(rounds: int, columns: int) -> dict[str, Any]:
-    del columns
-    return {"num_parallel_tree": 100 if rounds == 1 else 1}
-
-
 _ALL = (
     Preset(
         "default", "xgb-dp", "docs/guarantee.md", {},
@@ -287,13 +282,13 @@ _ALL = (
     ),
     Preset(
         "dp_rf", "DP-RF", "Fletcher and Islam (2015; 2017), as compared by Maddock et al.",
-        {**_RANDOM, "eta": 1.0, "max_delta_step": 0.0},
+        {**_RANDOM, "eta": 1.0, "max_delta_step": 0.0, "num_parallel_tree": 100},
         ("a forest of random trees on the same labels: one round of num_parallel_tree = 100",
          "leaves hold the noisy share of positive rows"),
         ("the share p is stored as the margin 4 (p - 1/2), its Newton step from even odds, so that "
          "trees add up; the order of predictions is that of the mean share",
          "Gaussian noise and Renyi accounting, as in the comparison of Maddock et al.", _NO_DATA),
-        (_BOUNDS, "`num_boost_round=1` (more rounds boost forests)"), _forest,
+        (_BOUNDS, "`num_boost_round=1` (more rounds boost forests)"),
     ),
     Preset(
         "dp_ebm", "DP-EBM", "Nori et al. (2021), algorithm 2",

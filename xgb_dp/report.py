@@ -19,7 +19,7 @@ _RELEASES = {
     "intercept": "the intercept (noisy label sums)",
     "candidates": "the split candidates (noisy counts)",
     "splits": "the splits (exponential mechanism)",
-    "histograms": "the noisy sums of candidates (splits and leaf values)",
+    "histograms": "the noisy sums of split candidates (splits and leaf values)",
     "leaves": "the leaf values (noisy sums, or the values with noise)",
 }
 _NOT_COVERED = (

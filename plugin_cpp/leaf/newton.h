@@ -4,7 +4,7 @@
  *
  * Reads no data. Leaf values, cover, gain and base weights of all nodes are post-processing.
  *
- * Proof: docs/proofs/sensitivity.md
+ * Proof: docs/proofs/leaves.md
  */
 #pragma once
 

@@ -17,6 +17,8 @@ from xgb_dp.accounting import (
     ExactAccountant,
     ExponentialEvent,
     GaussianEvent,
+    LaplaceEvent,
+    ParallelEvent,
     PureAccountant,
     RDPAccountant,
     SampledEvent,
@@ -337,3 +339,85 @@ def test_extremes_of_sampling_fall_back_to_all_rows() -> None:
     flat = ExactAccountant([gaussian(0.01, 3)]).get_epsilon(1e-6)
     assert ExactAccountant(events).get_epsilon(1e-6) == pytest.approx(flat)
     assert ExactAccountant([sampled(0.1, 2, gaussian(4.0))]).get_epsilon(0.0) == math.inf
+
+
+# ------------------------------------------------------------- Laplace noise, disjoint parts
+def laplace(epsilon: float, count: int = 1) -> LaplaceEvent:
+    return LaplaceEvent("leaves", 1 << 20, math.ceil((1 << 20) / epsilon), count)
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.01, 400), (0.1, 50), (0.7, 6), (4.0, 2)])
+def test_laplace_against_dp_accounting(epsilon: float, count: int) -> None:
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    law = pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=1e-4)
+    for delta in (1e-9, 1e-5):
+        want = law.self_compose(count).get_epsilon_for_delta(delta)
+        got = make_accountant("exact", [laplace(epsilon, count)]).get_epsilon(delta)
+        # A range of 2 epsilon knows nothing of the law inside it.
+        assert want * (1 - 1e-3) <= got <= want * 1.35 + 1e-6
+    pure = make_accountant("pure", [laplace(epsilon, count)]).get_epsilon(0.0)
+    assert pure == pytest.approx(count * epsilon, rel=1e-4)
+    assert make_accountant("exact", [laplace(epsilon, count)]).get_epsilon(0.0) == pure
+
+
+@pytest.mark.parametrize("name", list(ACCOUNTANTS))
+def test_laplace_is_a_selection_of_twice_its_epsilon(name: str) -> None:
+    one = make_accountant(name, [laplace(0.125, 9), selections(0.3, 4)])
+    other = make_accountant(name, [selections(0.25, 9), selections(0.3, 4)])
+    if name == "pure":
+        assert one.get_epsilon(1e-6) == pytest.approx(9 * 0.125 + 4 * 0.3)
+    else:
+        assert one.get_epsilon(1e-6) <= other.get_epsilon(1e-6) * (1 + 1e-9)
+        assert one.get_epsilon(1e-6, 3) <= other.get_epsilon(1e-6, 3) * (1 + 1e-9)
+    assert one.get_delta(one.get_epsilon(1e-6)) <= 1e-6 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", [n for n in ACCOUNTANTS if n != "pure"])
+def test_disjoint_parts_cost_one_round(name: str) -> None:
+    inner = (selections(0.2, 4), gaussian(3.0))
+    parts = make_accountant(name, [ParallelEvent(8, inner, 5)])
+    flat = make_accountant(name, [selections(0.2, 20), gaussian(3.0, 5)])
+    assert parts.get_epsilon(1e-6) == pytest.approx(flat.get_epsilon(1e-6), rel=1e-6)
+    # k rows may be in k rounds, and all of them in each.
+    three = make_accountant(name, [selections(0.2, 60), gaussian(3.0, 15)])
+    assert parts.get_epsilon(1e-6, 3) == pytest.approx(three.get_epsilon(1e-6, 3), rel=1e-6)
+    many = make_accountant(name, [selections(0.2, 160), gaussian(3.0, 40)])
+    assert parts.get_epsilon(1e-6, 9) == pytest.approx(many.get_epsilon(1e-6, 9), rel=1e-6)
+
+
+def test_pure_groups_of_disjoint_parts() -> None:
+    parts = PureAccountant([ParallelEvent(8, (laplace(0.5),), 5)])
+    assert parts.get_epsilon() == pytest.approx(2.5, rel=1e-5)
+    assert parts.get_epsilon(group=3) == pytest.approx(7.5, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [ExactAccountant, RDPAccountant, ZCDPAccountant])
+@pytest.mark.parametrize("event", [laplace(0.1), ParallelEvent(2, (laplace(0.1),), 1)])
+def test_what_an_accountant_does_not_know_is_not_free(kind: Any, event: Event) -> None:
+    with pytest.raises(TypeError, match="make_accountant"):
+        kind([event])
+
+
+def test_laplace_without_noise_costs_everything() -> None:
+    for name in ACCOUNTANTS:
+        accountant = make_accountant(name, [LaplaceEvent("leaves", 1, 0, 1)])
+        assert accountant.get_epsilon(1e-6) == math.inf
+        assert accountant.get_delta(100.0) == 1.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(flat_events(), st.sampled_from((1e-9, 1e-6, 1e-3)), st.integers(1, 3))
+def test_classic_is_looser_than_exact(events: list[Event], delta: float, group: int) -> None:
+    classic, exact = (make_accountant(n, events) for n in ("classic", "exact"))
+    assert classic.get_epsilon(delta, group) >= exact.get_epsilon(delta, group) * (1 - 1e-6)
+    epsilon = classic.get_epsilon(delta, group)
+    assert classic.get_delta(epsilon * (1 + 1e-9), group) <= delta * (1 + 1e-6)
+
+
+def test_classic_is_the_theorem() -> None:
+    """Kairouz, Oh and Viswanath (2017), theorem 3.5, for equal selections."""
+    epsilon, k, delta = 0.05, 400, 1e-6
+    drift = k * epsilon * (math.exp(epsilon) - 1) / (math.exp(epsilon) + 1)
+    want = drift + epsilon * math.sqrt(2 * k * math.log(2 / delta))
+    got = make_accountant("classic", [selections(epsilon, k)]).get_epsilon(delta)
+    assert got == pytest.approx(want, rel=1e-9)

@@ -13,9 +13,9 @@ import xgboost as xgb
 from scipy import stats
 
 import xgb_dp
+from tests.comparison import SQUARED, make_plan
 from tests.peers.recover import KINDS, PLAIN, Leaf, events, leaves, make_rows, structure, trees
 from tests.reference.noise import ChaCha20Source, discrete_gaussian
-from tests.test_reference import SQUARED, make_plan
 from xgb_dp import native
 from xgb_dp.errors import PrivacyError
 from xgb_dp.testing import fixed_noise, train_with_plan

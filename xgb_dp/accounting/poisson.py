@@ -53,7 +53,9 @@ class SampledComposition:
         near: float | None = None
         for _ in range(_TILTS):
             found = self._composed(rounds, delta, near)
-            value = math.inf if found is None else solve(found, delta, 0.0) + self._drift
+            value = math.inf
+            if found is not None:
+                value = max(0.0, solve(found, delta, -self._drift) + self._drift)
             enough = value > best * (1.0 - 1e-3) or (near is not None and value > 0.9 * near)
             best = min(best, value)
             if enough:
@@ -70,7 +72,7 @@ class SampledComposition:
             found = self._composed(rounds, scale, epsilon) if rounds else None
             if found is None:
                 return best
-            value = found.delta(max(epsilon - self._drift, 0.0))
+            value = found.delta(epsilon - self._drift)
             best = min(best, value)
             if value > scale or value < 1e-30:
                 return best

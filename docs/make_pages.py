@@ -1,6 +1,6 @@
-"""Write ``docs/parameters.md`` and ``docs/refused.md`` from the table in ``xgb_dp/params.py``.
+"""Write the pages of parameters and presets from ``xgb_dp/params.py`` and ``xgb_dp/presets.py``.
 
-Run it as ``.venv/bin/python docs/make_parameters.py``.
+Run it as ``.venv/bin/python docs/make_pages.py``.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xgb_dp.params import ALLOWED, DP_PARAMETERS, NEUTRAL, REFUSED, Parameter
+from xgb_dp.presets import PRESETS, Preset
 
 DOCS = Path(__file__).resolve().parent
 
-NOTE = "<!-- Written by docs/make_parameters.py from xgb_dp/params.py. Do not edit by hand. -->"
+NOTE = "<!-- Written by docs/make_pages.py. Do not edit by hand. -->"
 
 HEAD = f"""{NOTE}
 
@@ -81,11 +82,67 @@ def refused_page() -> str:
     return f"{REFUSED_HEAD}\n" + "\n".join(lines) + "\n"
 
 
+PRESETS_HEAD = f"""{NOTE}
+
+# Presets: the published systems
+
+`dp_preset="..."` sets the components below; keys that are given explicitly override it, so that one
+component can be changed at a time. `xgb_dp.presets.describe(name)` prints the same. All run in one
+engine, with its proofs, ledger and report; where a paper's algorithm is not private, its page says
+what is done instead.
+
+```python
+params = {{
+    "dp_preset": "sarus", "tree_method": "dp_hist", "objective": "reg:squarederror",
+    "dp_epsilon": 4.0, "dp_target_bounds": (0, 30), "dp_feature_bounds": bounds,
+}}
+```
+
+Presets other than the default need public bounds of all numeric columns, as their papers do, and
+start from a public intercept. Multi-class objectives go with presets whose leaves are Newton steps
+and `dp_gradient_clip="row_weight"`.
+"""
+
+
+def presets_page() -> str:
+    """Text of ``docs/presets.md``."""
+    lines = ["| preset | system | source |", "|---|---|---|"]
+    lines += [
+        f"| [`{p.name}`](presets/{p.name}.md) | {_cell(p.system)} | {_cell(p.source)} |"
+        for p in PRESETS.values()
+    ]
+    return f"{PRESETS_HEAD}\n" + "\n".join(lines) + "\n"
+
+
+def preset_page(preset: Preset) -> str:
+    """Text of one page of ``docs/presets/``."""
+    lines = [NOTE, "", f"# `{preset.name}`: {preset.system}", "", f"Source: {preset.source}."]
+    if preset.needs:
+        lines += ["", "The user gives: " + "; ".join(preset.needs) + "."]
+    shown = {**preset.params, **preset.computed(100, 10)}
+    if shown:
+        lines += ["", "| parameter | value |", "|---|---|"]
+        for key, value in shown.items():
+            computed = key in preset.computed(100, 10)
+            note = " (100 rounds, 10 columns; it follows them)" if computed else ""
+            lines.append(f"| `{key}` | {_cell(repr(value))}{note} |")
+    for title, texts in (("As published", preset.follows), ("Different", preset.differs)):
+        if texts:
+            lines += ["", f"## {title}", "", *(f"* {_cell(text)}" for text in texts)]
+    return "\n".join(lines) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Every page with its text."""
-    return {DOCS / "parameters.md": parameters_page(), DOCS / "refused.md": refused_page()}
+    return {
+        DOCS / "parameters.md": parameters_page(),
+        DOCS / "refused.md": refused_page(),
+        DOCS / "presets.md": presets_page(),
+        **{DOCS / "presets" / f"{p.name}.md": preset_page(p) for p in PRESETS.values()},
+    }
 
 
 if __name__ == "__main__":
     for path, text in pages().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -1,0 +1,231 @@
+"""Published systems by name: they train, spend what they say, and explicit keys override them."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import xgboost as xgb
+from sklearn.metrics import roc_auc_score
+
+import xgb_dp
+from xgb_dp import presets
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+
+BOUNDS = dict.fromkeys(range(4), (-4.0, 4.0))
+
+
+def data(kind: str = "binary", n: int = 3000) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(n, 4)).astype(np.float32)
+    signal = X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 0] + 0.3 * rng.normal(size=n)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, (signal > 0).astype(np.float32) if kind == "binary" else signal.astype(np.float32)
+
+
+def params(name: str, kind: str = "binary", **changes: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "dp_preset": name,
+        "tree_method": "dp_hist",
+        "dp_epsilon": 8.0,
+        "dp_feature_bounds": BOUNDS,
+        "objective": "binary:logistic" if kind == "binary" else "reg:squarederror",
+        "nthread": 1,
+    }
+    if kind == "regression":
+        out["dp_target_bounds"] = (-5.0, 5.0)
+    if presets.PRESETS[name].params.get("dp_accountant") != "pure":
+        out["dp_delta"] = 1e-6
+    if name == "ldp":
+        out["dp_n_public"] = 3000
+    return out | changes
+
+
+def rounds(name: str) -> int:
+    return 1 if name == "dp_rf" else 12
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+@pytest.mark.parametrize("name", list(presets.PRESETS))
+def test_presets_train_and_spend_the_budget(name: str, kind: str) -> None:
+    X, y = data(kind)
+    booster = xgb.train(params(name, kind), xgb.DMatrix(X, y), rounds(name))
+    report = xgb_dp.privacy_report(booster)
+    assert report.private
+    (training,) = report.ledger["trainings"]
+    assert "drawn" not in training  # all that was planned was drawn, and nothing else
+    assert training["public"]["hyperparameters"]["preset"] == name
+    accountant = presets.PRESETS[name].params.get("dp_accountant", "exact")
+    spent = report.get_epsilon(report.delta, accountant=accountant)
+    assert report.epsilon <= spent + 1e-9 <= 8.0 + 1e-8
+    if name != "ldp":  # its target is that of one report
+        assert spent >= 0.99 * 8.0
+    else:
+        assert spent < 1.0
+    assert report.get_epsilon(report.delta, 2) > report.epsilon
+    predicted = booster.predict(xgb.DMatrix(X))
+    assert np.isfinite(predicted).all()
+    assert np.unique(predicted).size > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("default", 0.97), ("dp_xgb", 0.93), ("dp_xgb_ada", 0.93), ("dp_tr_ada", 0.85),
+     ("feverless", 0.85), ("dp_pr", 0.85), ("dp_rf", 0.8), ("dp_ebm_newton", 0.8), ("sarus", 0.7)],
+)  # fmt: skip
+def test_presets_learn(name: str, least: float) -> None:
+    X, y = data(n=6000)
+    n = 1 if name == "dp_rf" else 36
+    booster = xgb.train(params(name, dp_epsilon=30.0), xgb.DMatrix(X, y), n)
+    assert roc_auc_score(y, booster.predict(xgb.DMatrix(X))) > least
+
+
+def mechanisms(name: str, **changes: Any) -> dict[str, str]:
+    """Mechanism of each release, of the rounds too."""
+    X, y = data(n=400)
+    booster = xgb.train(params(name, **changes), xgb.DMatrix(X, y), rounds(name))
+    (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
+    flat = [e for event in training["events"] for e in event.get("events", [event])]
+    outer = {e["mechanism"]: "" for e in training["events"] if "events" in e}
+    return {e["release"]: e["mechanism"] for e in flat} | outer
+
+
+def test_systems_are_made_of_their_parts() -> None:
+    laplace = {"candidates": "laplace", "splits": "exponential", "leaves": "laplace"}
+    assert mechanisms("sarus") == laplace | {"poisson": ""}
+    assert mechanisms("dpboost") == {
+        "splits": "exponential", "leaves": "laplace", "parallel": ""
+    }  # fmt: skip
+    assert mechanisms("seq") == {"splits": "exponential", "leaves": "laplace"}
+    assert mechanisms("dp_xgb") == {"splits": "exponential", "leaves": "gaussian"}
+    assert mechanisms("dp_tr") == {"leaves": "gaussian"}
+    assert mechanisms("dp_tr_ada") == {"candidates": "gaussian", "leaves": "gaussian"}
+    assert mechanisms("feverless") == {"histograms": "gaussian"}
+    assert mechanisms("dp_pr") == {"histograms": "gaussian"}
+    assert mechanisms("dp_ebm") == {"candidates": "gaussian", "leaves": "gaussian"}
+
+
+def test_explicit_keys_override() -> None:
+    assert mechanisms("sarus", subsample=1.0) == {
+        "candidates": "laplace", "splits": "exponential", "leaves": "laplace"
+    }  # fmt: skip
+    assert mechanisms("dp_tr", dp_split="exponential", dp_accountant="exact") == {
+        "splits": "exponential", "leaves": "gaussian"
+    }  # fmt: skip
+    X, y = data(n=400)
+    deep = xgb.train(params("dp_tr", max_depth=2), xgb.DMatrix(X, y), 2)
+    assert json.loads(deep.get_dump(dump_format="json")[0])["depth"] == 0
+    assert max(d.count("depth") for d in deep.get_dump(dump_format="json")) <= 3
+
+
+def test_cost_of_an_ensemble_is_that_of_one_tree() -> None:
+    """DPBoost's trees read disjoint rows: five times the trees, the same noise on each."""
+    X, y = data(n=500)
+    noise = []
+    for n in (4, 20):
+        booster = xgb.train(params("dpboost"), xgb.DMatrix(X, y), n)
+        (event,) = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
+        assert (event["mechanism"], event["parts"], event["count"]) == ("parallel", n, 1)
+        noise.append(event["events"])
+    assert noise[0] == noise[1]
+
+
+def test_dp_approx_releases_candidates_for_every_tree() -> None:
+    X, y = data()
+    p = {"tree_method": "dp_approx", "objective": "binary:logistic", "dp_epsilon": 8.0}
+    booster = xgb.train(p | {"dp_delta": 1e-6}, xgb.DMatrix(X, y), 10)
+    (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
+    (event,) = [e for e in training["events"] if e["release"] == "candidates"]
+    assert event["count"] == 10
+    assert roc_auc_score(y, booster.predict(xgb.DMatrix(X))) > 0.85
+    model = xgb.XGBClassifier(**(p | {"dp_delta": 1e-6, "dp_classes": 2}), n_estimators=5)
+    assert model.fit(X, y).predict_proba(X).shape == (3000, 2)
+
+
+def test_pure_needs_no_delta() -> None:
+    X, y = data(n=300)
+    booster = xgb.train(params("sarus"), xgb.DMatrix(X, y), 3)
+    report = xgb_dp.privacy_report(booster)
+    assert report.delta == 0.0
+    assert 0.99 * 8.0 <= report.epsilon <= 8.0
+    assert "differentially private" in report.statement()
+    tree = params("sarus", dp_candidates="quantile_tree", dp_candidate_noise="gaussian")
+    del tree["dp_feature_bounds"]
+    with pytest.raises(xgb_dp.BudgetError, match="pure"):
+        xgb.train(tree, xgb.DMatrix(X, y), 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "match"),
+    [
+        ({"dp_preset": "sarrus"}, PrivacyParameterError, "dp_tr"),
+        ({"dp_feature_bounds": None}, PrivacyParameterError, "dp_feature_bounds"),
+        ({"dp_leaf": "newton"}, PrivacyRefusal, "gain"),
+        ({"dp_gradient_clip": "row_weight"}, PrivacyRefusal, "gain"),
+        ({"dp_max_weight": 2.0}, PrivacyRefusal, "weights"),
+        ({"dp_split": "histogram"}, PrivacyParameterError, "dp_score"),
+        ({"dp_ensemble": 4}, PrivacyParameterError, "subsample"),
+        ({"dp_candidate_rounds": 2}, PrivacyParameterError, "dp_approx"),
+        ({"scale_pos_weight": 3.0}, PrivacyParameterError, "scale_pos_weight"),
+        ({"dp_geometric_clip": True, "dp_leaf_noise": "laplace"}, PrivacyParameterError, "output"),
+        ({"dp_ensemble_halving": True}, PrivacyParameterError, "dp_ensemble"),
+        ({"dp_candidates": "quantile_tree"}, PrivacyParameterError, "laplace"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes: Any, error: type, match: str) -> None:
+    X, y = data(n=100)
+    given = {k: v for k, v in params("sarus", **changes).items() if v is not None}
+    with pytest.raises(error, match=match):
+        xgb.train(given, xgb.DMatrix(X, y), 3)
+
+
+def test_weights_where_rows_count_one() -> None:
+    X, y = data(n=100)
+    d = xgb.DMatrix(X, y, weight=np.linspace(0.5, 1.0, 100))
+    with pytest.raises(RowDomainError, match="unit weights"):
+        xgb.train(params("sarus"), d, 3)
+    with pytest.raises(RowDomainError, match="output"):
+        xgb.train(params("sarus", dp_score="l1"), d, 3)
+
+
+def test_hessian_candidates_of_some_rounds_need_all_rows() -> None:
+    X, y = data(n=100)
+    p = params("dp_tr_ada", subsample=0.5, dp_accountant="exact")
+    with pytest.raises(PrivacyRefusal, match="every round"):
+        xgb.train(p, xgb.DMatrix(X, y), 8)
+    xgb.train(p | {"dp_candidate_weight": "count"}, xgb.DMatrix(X, y), 8)
+
+
+def test_local_reports() -> None:
+    """The noise of the sum is that of n reports, each private by itself."""
+    X, y = data()
+    booster = xgb.train(params("ldp", dp_epsilon=1.0), xgb.DMatrix(X, y), 12)
+    (event,) = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
+    one = xgb_dp.accounting.GaussianEvent(
+        "leaves", 4 * 3000 * event["sensitivity2"], event["sigma2"], 2, event["count"]
+    )
+    local = xgb_dp.accounting.make_accountant("rdp", [one]).get_epsilon(1e-6)
+    assert 0.99 <= local <= 1.0
+    with pytest.raises(PrivacyParameterError, match="dp_n_public"):
+        xgb.train(params("ldp", dp_n_public=None), xgb.DMatrix(X, y), 2)
+
+
+def test_describe() -> None:
+    for name, preset in presets.PRESETS.items():
+        text = presets.describe(name)
+        assert preset.system in text
+        assert preset.source in text
+        assert all(t in text for t in (*preset.follows, *preset.differs))
+    with pytest.raises(PrivacyParameterError, match="sarus"):
+        presets.describe("unknown")
+
+
+def test_noise_free_presets() -> None:
+    X, y = data()
+    with pytest.warns(UserWarning, match="NOT private"):
+        booster = xgb.train(params("dp_xgb_ada", dp_epsilon=math.inf), xgb.DMatrix(X, y), 20)
+    assert roc_auc_score(y, booster.predict(xgb.DMatrix(X))) > 0.97

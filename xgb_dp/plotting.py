@@ -1,0 +1,237 @@
+"""Shape functions of additive models, with the standard deviation of their noise.
+
+A model whose trees use one feature each (``dp_preset="dp_ebm"``, or any with
+``dp_features_per_tree=1``) is a sum of functions of one feature. All of it is post-processing of a
+model that is private already: it costs nothing. Source: Nori et al. (2021), section 4.
+
+    >>> shapes = xgb_dp.plotting.shape_functions(booster)       # doctest: +SKIP
+    >>> xgb_dp.plotting.plot_shapes(booster)                    # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import PrivacyParameterError
+
+__all__ = ["ShapeFunction", "plot_shapes", "shape_functions"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ShapeFunction:
+    """What one feature adds to the margin.
+
+    Attributes:
+        feature: Name of the feature, or "f0", "f1", ...
+        edges: Where the function steps, in units of the feature, in ascending order; empty for
+            categories.
+        values: Its value between two edges, one more than there are edges; or of each category. In
+            units of the margin (log odds for binary labels, the target for regression).
+        std: Standard deviation of the noise in each value, given the released Hessians of the
+            leaves; for shrunk leaves an upper bound. NaN where leaf values were released directly.
+        missing: The value for missing entries.
+        categories: Number of categories; 0 for a numeric feature.
+    """
+
+    feature: str
+    edges: Floats
+    values: Floats
+    std: Floats
+    missing: float
+    categories: int = 0
+
+
+def shape_functions(model: Any) -> list[ShapeFunction]:
+    """Shape functions of an additive private model, one for each feature that it uses.
+
+    Privacy: free post-processing.
+
+    Args:
+        model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost.
+
+    Returns:
+        list of ShapeFunction: Their sum at a row, plus the intercept, is the row's margin.
+
+    Raises:
+        PrivacyParameterError: A tree splits on several features, or there are several classes.
+    """
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    if int(learner["learner_model_param"]["num_class"]) > 1:
+        raise PrivacyParameterError("Shape functions are drawn for models of one margin.")
+    trees = [_Tree(t) for t in learner["gradient_booster"]["model"]["trees"]]
+    noise = _leaf_noise(booster)
+    names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
+    by_feature: dict[int, list[_Tree]] = {}
+    for tree in trees:
+        if len(tree.features) > 1:
+            raise PrivacyParameterError(
+                "A tree of this model splits on several features, so that it is no sum of "
+                "functions of one. Train with dp_features_per_tree=1, or dp_preset='dp_ebm'."
+            )
+        for feature in tree.features:
+            by_feature.setdefault(feature, []).append(tree)
+    return [_shape(names[f], by_feature[f], noise) for f in sorted(by_feature)]
+
+
+class _Tree:
+    """A tree on one feature."""
+
+    def __init__(self, model: dict[str, Any]) -> None:
+        self.left, self.right = model["left_children"], model["right_children"]
+        self.default_left = model["default_left"]
+        self.condition = model["split_conditions"]  # the value, at a leaf
+        self.hess = model["sum_hessian"]
+        inner = [i for i, left in enumerate(self.left) if left != -1]
+        self.features = {int(model["split_indices"][i]) for i in inner}
+        self.right_of: dict[int, set[int]] = {}  # categories that go right
+        starts = zip(
+            model["categories_nodes"],
+            model["categories_segments"],
+            model["categories_sizes"],
+            strict=True,
+        )
+        for node, start, size in starts:
+            self.right_of[node] = set(model["categories"][start : start + size])
+        self.cuts = [float(np.float32(self.condition[i])) for i in inner if i not in self.right_of]
+
+    def leaf(self, value: float) -> int:
+        """The leaf of a value, NaN for missing."""
+        node = 0
+        while self.left[node] != -1:
+            if math.isnan(value):
+                goes_left = bool(self.default_left[node])
+            elif node in self.right_of:
+                goes_left = int(value) not in self.right_of[node]
+            else:
+                goes_left = value < np.float32(self.condition[node])
+            node = self.left[node] if goes_left else self.right[node]
+        return int(node)
+
+
+@dataclass(frozen=True)
+class _LeafNoise:
+    """Noise of the two sums of a leaf whose value is -factor G / (H + offset)."""
+
+    grad: float
+    hess: float
+    factor: float
+    offset: float
+
+    def variance(self, value: float, hess: float) -> float:
+        """To first order in the noise."""
+        weight = value / self.factor
+        return (self.factor / (hess + self.offset)) ** 2 * (
+            self.grad**2 + (weight * self.hess) ** 2
+        )
+
+
+def _leaf_noise(booster: Any) -> _LeafNoise:
+    updaters = json.loads(booster.save_config())["learner"]["gradient_booster"].get("updater", [])
+    texts = [u["dp_train_param"]["dp_plan"] for u in updaters if "dp_train_param" in u]
+    if not texts or not texts[0]:
+        raise PrivacyParameterError(
+            "The model does not hold the plan of a private training, which tells its noise."
+        )
+    plan = json.loads(texts[0])
+    leaf, bound = plan["leaf"], plan["row_bound"]
+    step = float(bound["gradient_bound"]) / 2 ** plan["grid_bits"]
+    variance = {
+        "gaussian": float(leaf["sigma2"] or plan["histogram"]["sigma2"]),
+        "laplace": 2.0 * float(leaf["scale"]) ** 2,
+        "output": math.nan,
+    }[leaf["release"]]
+    deviation = step * math.sqrt(variance)
+    return _LeafNoise(
+        grad=deviation,
+        hess=deviation / math.sqrt(float(bound["hessian_weight"])),
+        factor=float(leaf["eta"]) / plan["parallel_trees"] * float(bound["scale"]),
+        offset=float(leaf["lambda"]),
+    )
+
+
+def _shape(name: str, trees: Sequence[_Tree], noise: _LeafNoise) -> ShapeFunction:
+    edges = np.unique([c for t in trees for c in t.cuts])
+    # The last cut only parts missing values from all others.
+    edges = edges[edges < np.finfo(np.float32).max]
+    categories = max((c + 1 for t in trees for s in t.right_of.values() for c in s), default=0)
+    if categories:
+        points = np.arange(categories, dtype=np.float64)
+    else:
+        points = np.concatenate([[-math.inf], edges])  # the left end belongs to its interval
+    values, variances = np.zeros(len(points)), np.zeros(len(points))
+    missing = 0.0
+    for tree in trees:
+        for i, point in enumerate(points):
+            leaf = tree.leaf(float(point))
+            values[i] += tree.condition[leaf]
+            variances[i] += noise.variance(tree.condition[leaf], tree.hess[leaf])
+        missing += tree.condition[tree.leaf(math.nan)]
+    empty = np.empty(0)
+    return ShapeFunction(
+        name, empty if categories else edges, values, np.sqrt(variances), missing, categories
+    )
+
+
+def plot_shapes(
+    model: Any, features: Sequence[str] | None = None, axes: Sequence[Any] | None = None
+) -> list[Any]:
+    """Draw shape functions, with bands of two standard deviations of their noise.
+
+    Privacy: free post-processing.
+
+    Args:
+        model: See :func:`shape_functions`.
+        features: Names of the features to draw; all that the model uses by default.
+        axes: matplotlib axes, one for each; new ones by default.
+
+    Returns:
+        list: The axes.
+
+    Raises:
+        PrivacyParameterError: The model is not additive, or does not use a feature.
+        ImportError: matplotlib is not installed (``pip install matplotlib``).
+    """
+    import matplotlib.pyplot as plt
+
+    shapes = {s.feature: s for s in shape_functions(model)}
+    names = list(shapes) if features is None else list(features)
+    if not set(names) <= set(shapes):
+        raise PrivacyParameterError(
+            f"`features` are some of {', '.join(shapes)}; got {', '.join(names)}."
+        )
+    if axes is None:
+        columns = min(3, max(len(names), 1))
+        height = -(-len(names) // columns)
+        _, grid = plt.subplots(height, columns, figsize=(4 * columns, 3 * height), squeeze=False)
+        axes = list(grid.flat)
+    for ax, name in zip(axes, names, strict=False):
+        _draw(ax, shapes[name])
+    for ax in list(axes)[len(names) :]:
+        ax.set_visible(False)
+    return list(axes)[: len(names)]
+
+
+def _draw(ax: Any, shape: ShapeFunction) -> None:
+    low, high = shape.values - 2 * shape.std, shape.values + 2 * shape.std
+    if shape.categories:
+        ax.bar(range(shape.categories), shape.values, yerr=2 * shape.std, color="C0", alpha=0.7)
+        ax.set_xlabel(f"{shape.feature} (category)")
+    else:
+        width = float(np.ptp(shape.edges)) if len(shape.edges) > 1 else 2.0
+        ends = [shape.edges[0] - 0.05 * width] if len(shape.edges) else [-1.0]
+        last = shape.edges[-1] + 0.05 * width if len(shape.edges) else 1.0
+        x = np.concatenate([ends, shape.edges, [last]])
+        ax.stairs(shape.values, x, baseline=None, color="C0")
+        ax.stairs(high, x, baseline=low, fill=True, alpha=0.25, color="C0")
+        ax.set_xlabel(shape.feature)
+    ax.set_ylabel("added to the margin")
