@@ -1,9 +1,8 @@
 #include "plugin_cpp/grower.h"
 
-#include <algorithm>  // for sort, max, transform
+#include <algorithm>  // for sort, max, min, transform
 #include <cstdint>    // for int32_t, int64_t
 #include <iterator>   // for back_inserter
-#include <optional>   // for optional
 #include <utility>    // for move
 #include <vector>     // for vector
 
@@ -26,6 +25,7 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       candidates_{plan, cuts_},
       interactions_{plan},
       selector_{ctx, plan, &candidates_, rng, structure},
+      group_selector_{ctx, plan, &candidates_, rng, structure},
       histogram_selector_{ctx, plan, &candidates_, rng, structure},
       ledger_{ledger} {
   hist_param_.UpdateAllowUnknown(Args{});
@@ -75,7 +75,11 @@ void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) cons
   if (split.is_categorical) {
     auto n_categories = cuts_.FeatureBins(split.feature);
     std::vector<std::uint32_t> bits(common::CatBitField::ComputeStorageSize(n_categories), 0);
-    common::CatBitField{bits}.Set(split.bin);
+    common::CatBitField right{bits};
+    right.Set(split.bin);
+    for (auto category : split.more) {
+      right.Set(category);
+    }
     tree->ExpandCategorical(nidx, split.feature, bits, split.default_left, 0, 0, 0, 0, 0, 0, 0);
   } else {
     auto threshold = cuts_.Values()[cuts_.Ptrs()[split.feature] + split.bin];
@@ -83,28 +87,64 @@ void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) cons
   }
 }
 
-void TreeGrower::MoveRows(std::vector<Node> const& expanded, RegTree const& tree) {
+void TreeGrower::MoveRows(std::vector<bst_node_t> const& expanded, RegTree const& tree) {
   std::vector<tree::CPUExpandEntry> entries;
-  for (auto const& node : expanded) {
-    entries.emplace_back(node.nidx, tree.GetDepth(node.nidx));
+  for (auto nidx : expanded) {
+    entries.emplace_back(nidx, tree.GetDepth(nidx));
   }
   for (std::size_t i = 0; i < pages_.size(); ++i) {
     partitioners_[i].UpdatePosition(ctx_, *pages_[i], entries, tree.HostScView());
   }
 }
 
-std::vector<std::optional<Split>> TreeGrower::Choose(std::vector<OpenNode> const& open,
-                                                     bool oblivious,
-                                                     std::vector<ReleasedSplit>* released) {
-  if (!plan_.HasNoisySums()) {
-    return selector_.Select(open, oblivious);
+std::vector<SplitGroup> TreeGrower::Choose(std::vector<OpenNode> const& open, bool oblivious,
+                                           std::int32_t n_levels,
+                                           std::vector<ReleasedSplit>* released) {
+  if (n_levels > 1) {
+    return group_selector_.Select(open, oblivious, n_levels);
   }
-  *released = histogram_selector_.Select(open, oblivious);
-  std::vector<std::optional<Split>> splits;
-  for (auto const& r : *released) {
-    splits.emplace_back(r.split);
+  std::vector<SplitGroup> groups;
+  if (plan_.HasNoisySums()) {
+    *released = histogram_selector_.Select(open, oblivious);
+    for (auto const& r : *released) {
+      groups.push_back({r.split});
+    }
+    return groups;
   }
-  return splits;
+  for (auto const& split : selector_.Select(open, oblivious)) {
+    groups.push_back(split ? SplitGroup{*split} : SplitGroup{});
+  }
+  return groups;
+}
+
+std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<Node> const& level,
+                                                        std::vector<SplitGroup> const& groups,
+                                                        std::int32_t n_levels, RegTree* tree) {
+  // Heaps of nodes: those of one level below all nodes are expanded before any of the next.
+  std::vector<std::vector<bst_node_t>> heaps(level.size());
+  for (std::size_t i = 0; i < level.size(); ++i) {
+    heaps[i].push_back(level[i].nidx);
+  }
+  for (std::int32_t l = 0; l < n_levels; ++l) {
+    auto begin = (std::size_t{1} << l) - 1;
+    std::vector<bst_node_t> expanded;
+    for (std::size_t i = 0; i < level.size(); ++i) {
+      for (auto at = begin; at < 2 * begin + 1 && at < groups[i].size(); ++at) {
+        auto nidx = heaps[i][at];
+        this->Expand(nidx, groups[i][at], tree);
+        expanded.push_back(nidx);
+        heaps[i].insert(heaps[i].end(), {tree->LeftChild(nidx), tree->RightChild(nidx)});
+      }
+    }
+    if (!expanded.empty()) {
+      this->MoveRows(expanded, *tree);
+    }
+  }
+  for (std::size_t i = 0; i < level.size(); ++i) {
+    // What is left are the children, from left to right.
+    heaps[i].erase(heaps[i].begin(), heaps[i].begin() + groups[i].size());
+  }
+  return heaps;
 }
 
 std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& gpair,
@@ -122,7 +162,9 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
   if (greedy) {
     this->BuildHistograms(gpair, *tree, {RegTree::kRoot}, {});
   }
-  for (std::int32_t depth = 0; depth < plan_.depth && !level.empty(); ++depth) {
+  for (std::int32_t depth = 0; depth < plan_.depth && !level.empty();) {
+    auto n_levels = std::min(plan_.split_levels, plan_.depth - depth);
+    depth += n_levels;
     if (plan_.split == SplitChoice::kExponential && !plan_.noise_free && !plan_.IsSampled() &&
         plan_.parts == 1) {
       // Recorded before the choice is made. The nodes of a level are disjoint: one selection.
@@ -137,43 +179,42 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
       }
     }
     std::vector<ReleasedSplit> released;
-    auto splits = this->Choose(open, oblivious, &released);
+    auto groups = this->Choose(open, oblivious, n_levels, &released);
+    auto children = this->Expand(level, groups, n_levels, tree);
 
-    std::vector<Node> expanded, next;
+    std::vector<Node> next;
     std::vector<bst_node_t> to_build, to_subtract;
+    above.resize(tree->NumNodes());
     for (std::size_t i = 0; i < level.size(); ++i) {
-      if (!splits[i]) {
+      if (groups[i].empty()) {
         leaves.push_back({level[i].nidx, level[i].total});
         continue;
       }
-      this->Expand(level[i].nidx, *splits[i], tree);
-      expanded.push_back(level[i]);
-      Node left{tree->LeftChild(level[i].nidx), {}, {}};
-      Node right{tree->RightChild(level[i].nidx), {}, {}};
+      auto feature = groups[i].front().feature;
+      std::vector<GradientSum> cells(children[i].size());
       if (greedy) {
-        left.total = candidates_.LeftSum(*splits[i], open[i].hist, level[i].total);
-        right.total = level[i].total - left.total;
+        cells = candidates_.SumsOf(feature, open[i].hist, level[i].total).Cells(groups[i]);
       }
-      if (!released.empty()) {
-        left.released = released[i].left;
-        right.released = released[i].right;
+      for (std::size_t k = 0; k < children[i].size(); ++k) {
+        auto nidx = children[i][k];
+        above[nidx] = above[level[i].nidx];
+        above[nidx].push_back(feature);
+        next.push_back({nidx, cells[k], {}});
+        if (!released.empty()) {
+          next.back().released = k == 0 ? released[i].left : released[i].right;
+        }
       }
-      above.resize(tree->NumNodes());
-      above[left.nidx] = above[level[i].nidx];
-      above[left.nidx].push_back(splits[i]->feature);
-      above[right.nidx] = above[left.nidx];
+      if (n_levels > 1) {
+        to_build.insert(to_build.end(), children[i].cbegin(), children[i].cend());
+        continue;
+      }
       // The lighter child is summed over its rows, its sibling is the difference.
-      bool left_is_lighter = left.total.hess <= right.total.hess;
-      to_build.push_back(left_is_lighter ? left.nidx : right.nidx);
-      to_subtract.push_back(left_is_lighter ? right.nidx : left.nidx);
-      next.push_back(left);
-      next.push_back(right);
+      bool left_is_lighter = cells[0].hess <= cells[1].hess;
+      to_build.push_back(children[i][left_is_lighter ? 0 : 1]);
+      to_subtract.push_back(children[i][left_is_lighter ? 1 : 0]);
     }
-    if (!expanded.empty()) {
-      this->MoveRows(expanded, *tree);
-      if (greedy && depth + 1 < plan_.depth) {
-        this->BuildHistograms(gpair, *tree, to_build, to_subtract);
-      }
+    if (greedy && !next.empty() && depth < plan_.depth) {
+      this->BuildHistograms(gpair, *tree, to_build, to_subtract);
     }
     level = std::move(next);
   }

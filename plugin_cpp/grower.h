@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>   // for int32_t, int64_t
-#include <optional>  // for optional
 #include <vector>    // for vector
 
 #include "common/cache_manager.h"               // for CacheManager
@@ -19,6 +18,7 @@
 #include "plugin_cpp/noise/samplers.h"          // for RandomSource
 #include "plugin_cpp/plan.h"                    // for Plan
 #include "plugin_cpp/split/candidates.h"        // for SplitCandidates, CellSum
+#include "plugin_cpp/split/groups.h"            // for GroupSelector
 #include "plugin_cpp/split/histogram.h"         // for HistogramSelector, ReleasedSplit
 #include "plugin_cpp/split/select.h"            // for SplitSelector, OpenNode
 #include "tree/common_row_partitioner.h"        // for CommonRowPartitioner
@@ -66,16 +66,21 @@ class TreeGrower {
     CellSum released;  // with noisy histograms
   };
 
-  [[nodiscard]] std::vector<std::optional<Split>> Choose(std::vector<OpenNode> const& open,
-                                                         bool oblivious,
-                                                         std::vector<ReleasedSplit>* released);
+  /** @brief The splits of `n_levels` levels below every node; empty where "no split" won. */
+  [[nodiscard]] std::vector<SplitGroup> Choose(std::vector<OpenNode> const& open, bool oblivious,
+                                               std::int32_t n_levels,
+                                               std::vector<ReleasedSplit>* released);
   void ResetRows();
   void BuildHistograms(std::vector<GradientPair> const& gpair, RegTree const& tree,
                        std::vector<bst_node_t> to_build, std::vector<bst_node_t> to_subtract);
   [[nodiscard]] std::vector<GradientSum> LeafSums(std::vector<GradientPair> const& gpair,
                                                   std::vector<bst_node_t> const& leaves) const;
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
-  void MoveRows(std::vector<Node> const& expanded, RegTree const& tree);
+  /** @brief Expand all nodes of a level by their groups. @return Their children, left to right. */
+  [[nodiscard]] std::vector<std::vector<bst_node_t>> Expand(std::vector<Node> const& level,
+                                                            std::vector<SplitGroup> const& groups,
+                                                            std::int32_t n_levels, RegTree* tree);
+  void MoveRows(std::vector<bst_node_t> const& expanded, RegTree const& tree);
   [[nodiscard]] bool ReadByColumn(GHistIndexMatrix const& page) const;
 
   Context const* ctx_;
@@ -85,6 +90,7 @@ class TreeGrower {
   SplitCandidates candidates_;
   InteractionSets interactions_;
   SplitSelector selector_;
+  GroupSelector group_selector_;
   HistogramSelector histogram_selector_;
   Ledger* ledger_;
   tree::HistMakerTrainParam hist_param_;

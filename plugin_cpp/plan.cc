@@ -170,6 +170,8 @@ Plan ParsePlan(std::string const& text) {
                                               {"partial", SplitChoice::kPartial}});
   plan.score = in.Enum<Score>("score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
   plan.tau = in.Real("tau", 0.0, 1e6);
+  plan.split_levels = in.Int("split_levels", 1, 4);
+  plan.split_candidates = in.Int("split_candidates", 1, 1 << 12);
   plan.no_split = in.Bool("no_split");
   plan.gamma = in.Real("gamma", -1e12, 1e12);
   plan.sampling_num = in.Int("sampling_num", 1, Plan::kSampleAll);
@@ -202,6 +204,9 @@ Plan ParsePlan(std::string const& text) {
 
   JsonReader selection{in.At("selection"), "selection."};
   plan.eps_num = selection.Int("eps_num", plan.noise_free ? 0 : 1, (std::int64_t{1} << 47) - 1);
+  CHECK(plan.split_levels == 1 || (plan.split == SplitChoice::kExponential && !plan.no_split))
+      << "dp_plan: only the exponential mechanism fills several levels, and then all of them."
+      << JsonReader::kMend;
   CHECK(plan.split == SplitChoice::kExponential || !plan.no_split)
       << "dp_plan: random splits and noisy histograms have no utility to compare with `no_split`."
       << JsonReader::kMend;

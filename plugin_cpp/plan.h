@@ -78,6 +78,8 @@ struct Plan {
   SplitChoice split{SplitChoice::kExponential};
   Score score{Score::kL1};
   double tau{0};                // weight clip of the Newton score
+  std::int32_t split_levels{0};      // levels that one selection fills
+  std::int32_t split_candidates{0};  // partitions of a feature that are drawn for one selection
   bool no_split{false};
   double gamma{0};              // public bonus of "no split", in utility units where C = 1
   std::uint64_t histogram_sigma2{0};  // variance of the noise on each sum of a noisy histogram
@@ -98,6 +100,10 @@ struct Plan {
   static constexpr std::int32_t kSampleBits = 32;
   static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;
 
+  /** @brief Selections on the way from the root to a leaf. */
+  [[nodiscard]] std::int32_t SelectionsOfTree() const {
+    return (depth + split_levels - 1) / split_levels;
+  }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
   /** @brief Whether splits and leaves are both read from the same noisy sums. */
   [[nodiscard]] bool HasNoisySums() const {

@@ -334,7 +334,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (plan.split == SplitChoice::kExponential) {
       events.push_back(ExponentialEvent("splits", plan.eps_num));
       events.back().count =
-          static_cast<std::uint64_t>(plan.depth) * plan.n_groups * plan.parallel_trees;
+          static_cast<std::uint64_t>(plan.SelectionsOfTree()) * plan.n_groups * plan.parallel_trees;
     }
     events.push_back(leaves);
     if (plan.IsSampled()) {

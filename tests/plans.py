@@ -35,6 +35,8 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
         "shape": "alternate",
         "score": "l1",
         "tau": "0.5",
+        "split_levels": 1,
+        "split_candidates": 16,
         "no_split": False,
         "gamma": "0.0",
         "sampling_num": 1 << 32,

@@ -70,6 +70,7 @@ class MechanismSpec:
         candidate_rounds: Rounds that release candidates, from the first one on.
         candidate_hessian: Whether rows weigh their bounded Hessian in them, instead of one.
         candidate_laplace: Whether their noise is Laplace instead of Gaussian.
+        split_levels: Levels that one selection fills.
         local_rows: Rows that each report their leaf sums with noise of their own; 0 for noise on
             sums. The target epsilon is then that of one report, for any two rows.
         intercept: "binary", "regression", "multiclass", or None if it is public.
@@ -100,6 +101,7 @@ class MechanismSpec:
     candidate_hessian: bool = False
     candidate_laplace: bool = False
     local_rows: int = 0
+    split_levels: int = 1
 
     @classmethod
     def from_settings(cls, s: Settings) -> MechanismSpec:
@@ -118,6 +120,7 @@ class MechanismSpec:
             candidate_laplace=s.candidate_noise == "laplace",
             leaf_release=s.leaf_noise,
             ensemble=s.ensemble,
+            split_levels=s.split_levels,
             local_rows=(s.n_public or 0) if s.local else 0,
             intercept=s.kind if s.intercept == "released" else None,
             n_public=s.n_public is not None,
@@ -130,8 +133,8 @@ class MechanismSpec:
 
     @property
     def selections(self) -> int:
-        """Selections of one round that a row takes part in: one per level and tree."""
-        per_tree = self.depth if self.split == "exponential" else 0
+        """Selections of one round that a row takes part in, on its way down every tree."""
+        per_tree = -(-self.depth // self.split_levels) if self.split == "exponential" else 0
         return self.parallel_trees * per_tree * self.n_class
 
     @property

@@ -46,6 +46,8 @@ class Settings(Components, RowClip):
         continues: Whether trees are added to an earlier model, which brings its intercept.
         base_margin: Whether rows bring margins of their own, which stand in for the intercept.
         parallel_trees: Trees of each class in one round, on the same gradients.
+        split_levels: Levels of a tree that one selection fills.
+        split_candidates: Partitions of each feature that are drawn for one of them.
         features_per_tree: Features that a tree may use.
         cyclic_features: Whether trees take features in turn instead of at random.
         sampling_num: A round reads each row with probability ``sampling_num / 2**32``.
@@ -73,6 +75,8 @@ class Settings(Components, RowClip):
     score_clip: float
     tree_shape: str
     no_split: bool
+    split_levels: int
+    split_candidates: int
     gamma: float
     shrinkage: bool
     candidate_levels: int
@@ -272,6 +276,15 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
     n_rounds = parse.parse_int("num_boost_round", rounds, 1, 1 << 20)
     components = resolve_components(p, kind, n_rounds, approx=tree_method == "dp_approx")
     no_split = parse.parse_flag("dp_no_split", p.get("dp_no_split", False))
+    several = components.split == "exponential" and not no_split
+    split_levels = parse.parse_int(
+        "dp_split_levels", p.get("dp_split_levels", 2 if several else 1), 1, 4
+    )
+    if split_levels > 1 and not several:
+        raise PrivacyParameterError(
+            "`dp_split_levels` above 1 needs dp_split='exponential' without dp_no_split: one "
+            "selection then fills several levels."
+        )
     gamma = parse.parse_number("gamma", p.get("gamma", 0.0), low=0, high=1e12)
     if gamma and not no_split:
         raise PrivacyRefusal(
@@ -325,6 +338,10 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
             ("alternate", "per_node", "oblivious"),
         ),
         no_split=no_split,
+        split_levels=split_levels,
+        split_candidates=parse.parse_int(
+            "dp_split_candidates", p.get("dp_split_candidates", 16), 1, 4096
+        ),
         gamma=gamma,
         # No sums are released under output perturbation from which to tell signal from noise.
         shrinkage=parse.parse_flag("dp_shrinkage", p.get("dp_shrinkage", True))

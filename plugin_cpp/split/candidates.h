@@ -7,9 +7,11 @@
  */
 #pragma once
 
-#include <cstddef>  // for size_t
-#include <cstdint>  // for int32_t, int64_t
-#include <vector>   // for vector
+#include <algorithm>  // for find
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int32_t, int64_t
+#include <utility>    // for move
+#include <vector>     // for vector
 
 #include "common/hist_util.h"     // for HistogramCuts, ConstGHistRow
 #include "plugin_cpp/gradient.h"  // for GradientSum
@@ -23,7 +25,17 @@ struct Split {
   bst_bin_t bin{0};  // numeric: last bin of the left child; categorical: the right child's category
   bool default_left{false};
   bool is_categorical{false};
+  std::vector<bst_bin_t> more;  // categorical: further categories of the right child
+
+  /** @brief Whether the rows of a bin go left. */
+  [[nodiscard]] bool GoesLeft(bst_bin_t b) const {
+    return is_categorical ? b != bin && std::find(more.cbegin(), more.cend(), b) == more.cend()
+                          : b <= bin;
+  }
 };
+
+/** @brief Splits of several levels below one node, in heap order; all on one feature. */
+using SplitGroup = std::vector<Split>;
 
 /** @brief A sum over cells of a histogram, and how many there are: each brings noise of its own. */
 struct CellSum {
@@ -38,6 +50,19 @@ struct CellSum {
   }
 };
 
+/** @brief The sums of one feature in a node, ready to be parted by many groups of splits. */
+class FeatureSums {
+ public:
+  /** @param bins Sums of the bins of the feature. */
+  FeatureSums(std::vector<GradientSum> bins, GradientSum const& missing);
+  /** @brief Sums of the 2^m cells of a group, from left to right. They part the rows. */
+  [[nodiscard]] std::vector<GradientSum> Cells(SplitGroup const& group) const;
+
+ private:
+  std::vector<GradientSum> bins_, left_of_;  // and the sums up to each bin
+  GradientSum missing_;
+};
+
 class SplitCandidates {
  public:
   SplitCandidates(Plan const& plan, common::HistogramCuts const& cuts);
@@ -47,6 +72,16 @@ class SplitCandidates {
     auto n_bins = ptrs_[f + 1] - ptrs_[f];
     // A numeric feature's last cut parts missing values from all others: one direction is enough.
     return is_categorical_[f] ? 2 * n_bins : 2 * n_bins - 1;
+  }
+  [[nodiscard]] std::size_t NumBins(bst_feature_t f) const { return ptrs_[f + 1] - ptrs_[f]; }
+  [[nodiscard]] bool IsCategorical(bst_feature_t f) const { return is_categorical_[f]; }
+  /** @brief Sums of a feature in a node with this histogram and these totals. */
+  [[nodiscard]] FeatureSums SumsOf(bst_feature_t f, common::ConstGHistRow hist,
+                                        GradientSum const& total) const {
+    auto cells = this->Cells(f, hist, total);
+    auto missing = cells.back();
+    cells.pop_back();
+    return {std::move(cells), missing};
   }
   /** @brief The candidate of a feature at an index of its list. */
   [[nodiscard]] Split At(bst_feature_t f, std::size_t idx) const;
