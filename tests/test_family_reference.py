@@ -88,6 +88,20 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         {"candidates": {"rounds": 3, "hessian": True, "shift": 0, "sigma2": 1 << 38}},
         (LOGISTIC, SQUARED),
     ),
+    "groups": ({"split_levels": 2, "depth": 4}, OBJECTIVES),
+    "groups_odd": ({"split_levels": 2, "depth": 5, "rounds": 2}, (LOGISTIC, SQUARED)),
+    "groups_of_eight": (
+        {"split_levels": 3, "depth": 3, "split_candidates": 3, "shape": "per_node"}, OBJECTIVES
+    ),
+    "groups_oblivious": (
+        {"split_levels": 2, "depth": 4, "shape": "oblivious", "score": "newton", "tau": "1.5"},
+        (LOGISTIC, SQUARED),
+    ),
+    "groups_constrained": (
+        {"split_levels": 2, "depth": 4, "features_per_tree": 3, "monotone": [1, 0, -1, 0],
+         "interactions": [[0, 1], [1, 3]], "sampling_num": 3 << 30},
+        (LOGISTIC,),
+    ),
     "tree_counts_again": ({"candidates": {"rounds": 2}}, (SOFTMAX,)),
 }  # fmt: skip
 

@@ -164,8 +164,8 @@ _DP = (
     Parameter("dp_tree_shape", "one choice for each node, for each level, or both in turn", "",
               "'alternate', 'per_node' or 'oblivious'", "'alternate'", PUBLIC, "splits"),
     Parameter("dp_split_levels",
-              "levels of a tree that one selection fills: it picks a feature and a partition of its "
-              "values into 2^levels parts", "levels", "1 to 4",
+              "levels of a tree that one selection fills: it picks a feature and a partition of "
+              "its values into 2^levels parts", "levels", "1 to 4",
               "2; 1 with dp_no_split or another dp_split", SPENDS, "splits"),
     Parameter("dp_split_candidates",
               "random partitions of each feature that such a selection compares", "candidates",

@@ -16,6 +16,7 @@ import numpy as np
 
 from .candidates import MISSING, Candidates, Feature
 from .draws import Noise
+from .groups import Part, cell_of, cell_sums, draw_group
 from .objective import gradients, initial_margin
 from .splits import (
     Floats,
@@ -76,6 +77,8 @@ def grow(
     gamma = round(float(plan["gamma"]) * bound.B)  # given in units of C
     tree: Tree = {name: [] for name in COLUMNS}
     released: dict[int, Side] = {}
+    if int(plan["split_levels"]) > 1:
+        return (*grow_by_groups(plan, features, pairs, noise, tree, of_tree, score, oblivious), {})
     level = [add_node(tree)]
     above: dict[int, frozenset[int]] = {level[0]: frozenset()}
     where = np.zeros(len(pairs), dtype=np.int64)
@@ -142,6 +145,94 @@ def grow(
             where = np.where(where == node, np.where(goes_left, left, right), where)
             level += [left, right]
     return tree, where, released
+
+
+def grow_by_groups(
+    plan: Plan, features: list[Feature], pairs: Ints, noise: Noise, tree: Tree, of_tree: list[int],
+    score: Score, oblivious: bool,
+) -> tuple[Tree, Ints]:  # fmt: skip
+    """A tree of which one selection fills several levels."""
+    level = [add_node(tree)]
+    above: dict[int, frozenset[int]] = {0: frozenset()}
+    where = np.zeros(len(pairs), dtype=np.int64)
+    left = int(plan["depth"])
+    while left > 0:
+        m = min(int(plan["split_levels"]), left)
+        left -= m
+        if m == 1:  # a level that is left over has single splits
+            rest = dict(plan, split_levels=1, depth=1)
+            chosen = _single(rest, features, pairs, noise, of_tree, score, oblivious, level, above,
+                             where)  # fmt: skip
+        else:
+            chosen = {}
+            for nodes in [level] if oblivious else [[node] for node in level]:
+                allowed = allowed_features(plan, of_tree, above[nodes[0]])
+                drawn = [
+                    draw_group(f, features[f], m, noise)
+                    for f in allowed
+                    for _ in range(int(plan["split_candidates"]))
+                ]
+                u = np.zeros(len(drawn), dtype=np.int64)
+                for i, group in enumerate(drawn):
+                    for node in nodes:
+                        rows = np.flatnonzero(where == node)
+                        sums = cell_sums(group, features[group[0].feature], pairs, rows)
+                        u[i] += score.phi(sums).sum()
+                choice = noise.choose(u, int(plan["selection"]["eps_num"]), score.range_int)
+                chosen.update(dict.fromkeys(nodes, drawn[choice]))
+        level, where = _expand(tree, features, level, chosen, above, where)
+    return tree, where
+
+
+def _single(
+    plan: Plan, features: list[Feature], pairs: Ints, noise: Noise, of_tree: list[int],
+    score: Score, oblivious: bool, level: list[int], above: dict[int, frozenset[int]],
+    where: Ints,
+) -> dict[int, list[Part]]:  # fmt: skip
+    """One selection of a single level, as groups of one split."""
+    chosen = {}
+    for nodes in [level] if oblivious else [[node] for node in level]:
+        allowed = allowed_features(plan, of_tree, above[nodes[0]])
+        splits = candidates(features, allowed)
+        rows = [np.flatnonzero(where == node) for node in nodes]
+        u = np.sum([utilities(plan, features, allowed, pairs, at, score) for at in rows], axis=0)
+        s = splits[noise.choose(u, int(plan["selection"]["eps_num"]), score.range_int)]
+        right = frozenset([s.bin]) if features[s.feature].cuts is None else frozenset()
+        chosen.update(dict.fromkeys(nodes, [Part(s.feature, s.bin, right, s.missing_left)]))
+    return chosen
+
+
+def _expand(
+    tree: Tree, features: list[Feature], level: list[int], chosen: dict[int, list[Part]],
+    above: dict[int, frozenset[int]], where: Ints,
+) -> tuple[list[int], Ints]:  # fmt: skip
+    """Expand all nodes by their groups, one level of the tree after the other."""
+    heaps = {node: [node] for node in level}
+    size = len(next(iter(chosen.values())))
+    for at in range(size):
+        if at and (at + 1) & at:
+            continue  # at is the first of a level: 0, 1, 3, 7
+        for node in level:
+            for i in range(at, 2 * at + 1):
+                part = chosen[node][i]
+                feature = features[part.feature]
+                split = Split(part.feature, part.bin, part.missing_left)
+                heaps[node] += expand(tree, heaps[node][i], split, feature)
+                if feature.cuts is None:
+                    tree["categories"][heaps[node][i]] = tuple(sorted(part.right))
+    out = where.copy()
+    children = []
+    for node in level:
+        group = chosen[node]
+        feature = features[group[0].feature]
+        rows = np.flatnonzero(where == node)
+        below = heaps[node][size:]
+        cells = cell_of(group, feature.bins[rows], feature.cuts is None)
+        out[rows] = np.array(below, dtype=np.int64)[cells]
+        for child in below:
+            above[child] = above[node] | {group[0].feature}
+        children += below
+    return children, out
 
 
 # ---------------------------------------------------------------------------- leaves

@@ -1,0 +1,88 @@
+"""Several levels at once: random partitions of one feature, and the sums of their cells."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .candidates import MISSING, Feature
+from .draws import Noise
+
+Ints = npt.NDArray[np.int64]
+
+
+class Part(NamedTuple):
+    """One split of a group: bins up to `bin` go left, or the categories in `right` go right."""
+
+    feature: int
+    bin: int
+    right: frozenset[int]
+    missing_left: bool
+
+
+Group = list[Part]  # in heap order: the children of i are 2 i + 1 and 2 i + 2
+
+
+def heap_of(ordered: list[int]) -> list[int]:
+    """A sorted list of 2^m - 1 numbers as a search tree in heap order."""
+    heap = [0] * len(ordered)
+
+    def fill(values: list[int], at: int) -> None:
+        if values:
+            middle = len(values) // 2
+            heap[at] = values[middle]
+            fill(values[:middle], 2 * at + 1)
+            fill(values[middle + 1 :], 2 * at + 2)
+
+    fill(ordered, 0)
+    return heap
+
+
+def draw_group(f: int, feature: Feature, levels: int, noise: Noise) -> Group:
+    """A random partition of a feature's values, drawn without looking at the data."""
+    splits = (1 << levels) - 1
+    if feature.cuts is None:
+        return [_random_half(f, feature.size, noise) for _ in range(splits)]
+    cuts = feature.size - 1
+    chosen = [0] * splits
+    if cuts > splits:
+        pool = list(range(cuts))
+        for i in range(splits):
+            j = i + noise.below(cuts - i)
+            pool[i], pool[j] = pool[j], pool[i]
+        chosen = pool[:splits]
+    elif cuts > 0:
+        chosen = [noise.below(cuts) for _ in range(splits)]
+    heap = heap_of(sorted(chosen))
+    return [Part(f, b, frozenset(), noise.below(2) == 0) for b in heap]
+
+
+def _random_half(f: int, size: int, noise: Noise) -> Part:
+    missing_left = noise.below(2) == 0
+    right = [c for c in range(size) if noise.below(2) != 0]
+    return Part(f, -1, frozenset(right or [noise.below(size)]), missing_left)
+
+
+def cell_of(group: Group, bins: Ints, categorical: bool) -> Ints:
+    """Which of the 2^m cells, from left to right, each row falls into."""
+    at = np.zeros(len(bins), dtype=np.int64)
+    for _ in range((len(group) + 1).bit_length() - 1):
+        out = np.empty_like(at)
+        for i, part in enumerate(group):
+            here = at == i
+            if not here.any():
+                continue
+            b = bins[here]
+            left = ~np.isin(b, list(part.right)) if categorical else b <= part.bin
+            out[here] = 2 * i + np.where(np.where(b == MISSING, part.missing_left, left), 1, 2)
+        at = out
+    return at - len(group)
+
+
+def cell_sums(group: Group, feature: Feature, pairs: Ints, rows: Ints) -> Ints:
+    """Sums of the cells over some rows."""
+    cells = np.zeros((len(group) + 1, pairs.shape[1]), dtype=np.int64)
+    np.add.at(cells, cell_of(group, feature.bins[rows], feature.cuts is None), pairs[rows])
+    return cells
