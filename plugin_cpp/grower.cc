@@ -76,9 +76,10 @@ void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) cons
     auto n_categories = cuts_.FeatureBins(split.feature);
     std::vector<std::uint32_t> bits(common::CatBitField::ComputeStorageSize(n_categories), 0);
     common::CatBitField right{bits};
-    right.Set(split.bin);
-    for (auto category : split.more) {
-      right.Set(category);
+    for (bst_bin_t category = 0; category < n_categories; ++category) {
+      if (!split.GoesLeft(category)) {
+        right.Set(category);
+      }
     }
     tree->ExpandCategorical(nidx, split.feature, bits, split.default_left, 0, 0, 0, 0, 0, 0, 0);
   } else {
@@ -97,28 +98,28 @@ void TreeGrower::MoveRows(std::vector<bst_node_t> const& expanded, RegTree const
   }
 }
 
-std::vector<SplitGroup> TreeGrower::Choose(std::vector<OpenNode> const& open, bool oblivious,
-                                           std::int32_t n_levels,
-                                           std::vector<ReleasedSplit>* released) {
+SplitGroups TreeGrower::Choose(std::vector<OpenNode> const& open, bool oblivious,
+                               std::int32_t n_levels, std::int64_t group,
+                               SplitHistory const& history, std::vector<ReleasedSplit>* released) {
   if (n_levels > 1) {
-    return group_selector_.Select(open, oblivious, n_levels);
+    return group_selector_.Select(open, oblivious, n_levels, group, history);
   }
-  std::vector<SplitGroup> groups;
+  SplitGroups groups;
   if (plan_.HasNoisySums()) {
     *released = histogram_selector_.Select(open, oblivious);
     for (auto const& r : *released) {
-      groups.push_back({r.split});
+      groups.Add(&r.split, 1);
     }
     return groups;
   }
-  for (auto const& split : selector_.Select(open, oblivious)) {
-    groups.push_back(split ? SplitGroup{*split} : SplitGroup{});
+  for (auto const& split : selector_.Select(open, oblivious, group, history)) {
+    groups.Add(split ? &*split : nullptr, split ? 1 : 0);
   }
   return groups;
 }
 
 std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<Node> const& level,
-                                                        std::vector<SplitGroup> const& groups,
+                                                        SplitGroups const& groups,
                                                         std::int32_t n_levels, RegTree* tree) {
   // Heaps of nodes: those of one level below all nodes are expanded before any of the next.
   std::vector<std::vector<bst_node_t>> heaps(level.size());
@@ -149,7 +150,8 @@ std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<Node> const&
 
 std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& gpair,
                                                GradientSum total, FeatureList const& features,
-                                               bool oblivious, RegTree* tree) {
+                                               bool oblivious, std::int64_t group,
+                                               SplitHistory const& history, RegTree* tree) {
   this->ResetRows();
   std::vector<std::int64_t> sums{total.grad, total.hess};
   SumOverWorkers(ctx_, &sums);
@@ -179,7 +181,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
       }
     }
     std::vector<ReleasedSplit> released;
-    auto groups = this->Choose(open, oblivious, n_levels, &released);
+    auto groups = this->Choose(open, oblivious, n_levels, group, history, &released);
     auto children = this->Expand(level, groups, n_levels, tree);
 
     std::vector<Node> next;
@@ -190,7 +192,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
         leaves.push_back({level[i].nidx, level[i].total});
         continue;
       }
-      auto feature = groups[i].front().feature;
+      auto feature = groups[i][0].feature;
       std::vector<GradientSum> cells(children[i].size());
       if (greedy) {
         cells = candidates_.SumsOf(feature, open[i].hist, level[i].total).Cells(groups[i]);

@@ -20,6 +20,7 @@
 #include "plugin_cpp/split/candidates.h"        // for SplitCandidates, CellSum
 #include "plugin_cpp/split/groups.h"            // for GroupSelector
 #include "plugin_cpp/split/histogram.h"         // for HistogramSelector, ReleasedSplit
+#include "plugin_cpp/split/history.h"           // for SplitHistory
 #include "plugin_cpp/split/select.h"            // for SplitSelector, OpenNode
 #include "tree/common_row_partitioner.h"        // for CommonRowPartitioner
 #include "tree/hist/hist_param.h"               // for HistMakerTrainParam
@@ -50,11 +51,15 @@ class TreeGrower {
    * @param total     Their sum.
    * @param features  What the tree may split on.
    * @param oblivious Whether one split serves a whole level.
+   * @param group     The class.
+   * @param history   Of all classes.
    *
    * @return The leaves by ascending node id.
    */
   [[nodiscard]] std::vector<Leaf> Grow(std::vector<GradientPair> const& gpair, GradientSum total,
-                                       FeatureList const& features, bool oblivious, RegTree* tree);
+                                       FeatureList const& features, bool oblivious,
+                                       std::int64_t group, SplitHistory const& history,
+                                       RegTree* tree);
 
   /** @brief Leaf of every local row in the tree that was grown last. */
   void LeafPositions(std::vector<bst_node_t>* out) const;
@@ -67,9 +72,10 @@ class TreeGrower {
   };
 
   /** @brief The splits of `n_levels` levels below every node; empty where "no split" won. */
-  [[nodiscard]] std::vector<SplitGroup> Choose(std::vector<OpenNode> const& open, bool oblivious,
-                                               std::int32_t n_levels,
-                                               std::vector<ReleasedSplit>* released);
+  [[nodiscard]] SplitGroups Choose(std::vector<OpenNode> const& open, bool oblivious,
+                                   std::int32_t n_levels, std::int64_t group,
+                                   SplitHistory const& history,
+                                   std::vector<ReleasedSplit>* released);
   void ResetRows();
   void BuildHistograms(std::vector<GradientPair> const& gpair, RegTree const& tree,
                        std::vector<bst_node_t> to_build, std::vector<bst_node_t> to_subtract);
@@ -78,7 +84,7 @@ class TreeGrower {
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
   /** @brief Expand all nodes of a level by their groups. @return Their children, left to right. */
   [[nodiscard]] std::vector<std::vector<bst_node_t>> Expand(std::vector<Node> const& level,
-                                                            std::vector<SplitGroup> const& groups,
+                                                            SplitGroups const& groups,
                                                             std::int32_t n_levels, RegTree* tree);
   void MoveRows(std::vector<bst_node_t> const& expanded, RegTree const& tree);
   [[nodiscard]] bool ReadByColumn(GHistIndexMatrix const& page) const;

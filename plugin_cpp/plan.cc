@@ -172,6 +172,7 @@ Plan ParsePlan(std::string const& text) {
   plan.tau = in.Real("tau", 0.0, 1e6);
   plan.split_levels = in.Int("split_levels", 1, 4);
   plan.split_candidates = in.Int("split_candidates", 1, 1 << 12);
+  plan.split_prior = in.Real("split_prior", 0.0, 0.999);
   plan.no_split = in.Bool("no_split");
   plan.gamma = in.Real("gamma", -1e12, 1e12);
   plan.sampling_num = in.Int("sampling_num", 1, Plan::kSampleAll);
@@ -240,6 +241,7 @@ Plan ParsePlan(std::string const& text) {
       << "dp_plan: `min_child_weight` or `lambda` is too large for output perturbation."
       << JsonReader::kMend;
   plan.leaf.shrinkage = leaf.Bool("shrinkage");
+  plan.leaf.strata = leaf.Bool("strata");
   plan.leaf.prior_max = leaf.Real("prior_max", 1e-9, 1e12);
 
   auto const& list = List(in, "features");

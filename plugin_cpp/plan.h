@@ -58,6 +58,7 @@ struct LeafPlan {
   double max_delta_step{0};     // 0: no clip
   double min_child_weight{0};   // floor of the noisy Hessian; kOutput: of the exact count
   bool shrinkage{false};
+  bool strata{false};           // shrink effects of a tree's selections, where it is complete
   double prior_max{0};
 };
 
@@ -80,6 +81,7 @@ struct Plan {
   double tau{0};                // weight clip of the Newton score
   std::int32_t split_levels{0};      // levels that one selection fills
   std::int32_t split_candidates{0};  // partitions of a feature that are drawn for one selection
+  double split_prior{0};        // weight of earlier released gains in the choice of features
   bool no_split{false};
   double gamma{0};              // public bonus of "no split", in utility units where C = 1
   std::uint64_t histogram_sigma2{0};  // variance of the noise on each sum of a noisy histogram

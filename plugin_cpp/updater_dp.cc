@@ -23,13 +23,14 @@
 #include "plugin_cpp/gradient.h"               // for QuantiseGradients, GradientSum
 #include "plugin_cpp/grower.h"                 // for TreeGrower
 #include "plugin_cpp/guard.h"                  // for kPlanKey, PrivateUpdater, Attributes
-#include "plugin_cpp/leaf/newton.h"            // for FinishTree, ShrinkagePrior
+#include "plugin_cpp/leaf/newton.h"            // for FinishTree, LeafShrinkage
 #include "plugin_cpp/leaf/release.h"           // for ReleaseLeaves, LeafEvent, ReleasedLeaf
 #include "plugin_cpp/ledger.h"                 // for Ledger, LedgerEvent
 #include "plugin_cpp/noise/chacha20.h"         // for WipeStack
 #include "plugin_cpp/plan.h"                   // for Plan, ParsePlan
 #include "plugin_cpp/random_source.h"          // for MakeRandomSource
 #include "plugin_cpp/sampling.h"               // for DrawSample, DrawParts
+#include "plugin_cpp/split/history.h"          // for SplitHistory
 #include "tree/hist/evaluate_splits.h"         // for UpdatePredictionCacheImpl
 #include "tree/param.h"                        // for TrainParam
 #include "xgboost/gradient.h"                  // for GradientContainer
@@ -217,7 +218,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     std::unique_ptr<CandidateRelease> candidates;
     std::unique_ptr<TreeGrower> grower;
     std::vector<GradientPair> gpair;
-    std::vector<ShrinkagePrior> priors;
+    std::vector<LeafShrinkage> shrinkage;  // of each class
+    std::unique_ptr<SplitHistory> history;
     RegTree const* last_tree{nullptr};
 
     [[nodiscard]] std::int64_t MaxUpdates() const {
@@ -236,7 +238,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
         << "new calibration: call `xgboost.train` with `xgb_model`.";
     auto training = std::make_unique<Training>();
     training->plan = ParsePlan(plan_text);
-    training->priors.resize(training->plan.n_groups);
+    training->shrinkage.resize(training->plan.n_groups);
+    training->history = std::make_unique<SplitHistory>(training->plan);
     auto const& key = training->plan.test_key;
     if (!training->plan.noise_free) {
       training->rng = MakeRandomSource(key, kTrainingStream);
@@ -264,7 +267,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       return std::vector<std::int64_t>(list.cbegin(), list.cend());
     });
     auto leaves = training.grower->Grow(training.gpair, total, {features.cbegin(), features.cend()},
-                                        plan.IsOblivious(tree_idx), tree);
+                                        plan.IsOblivious(tree_idx), group, *training.history, tree);
     monitor_.Stop("Grow");
 
     monitor_.Start("Leaves");
@@ -281,7 +284,11 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (!plan.HasNoisySums()) {
       released = ReleaseLeaves(ctx_, plan, round, exact, training.rng.get());
     }
-    FinishTree(plan, ids, released, &training.priors.at(group), tree);
+    auto sums = FinishTree(plan, ids, released, plan.IsOblivious(tree_idx),
+                           &training.shrinkage.at(group), tree);
+    if (plan.leaf.release != LeafRelease::kOutput) {
+      training.history->Update(group, *tree, sums);
+    }
     training.grower->LeafPositions(positions);
     monitor_.Stop("Leaves");
   }

@@ -133,6 +133,7 @@ def check(
     weight: npt.NDArray[Any] | None = None,
     dense: npt.NDArray[Any] | None = None,
     base_margin: npt.NDArray[Any] | None = None,
+    exact: bool = True,
 ) -> Model:
     """Train both, compare trees and margins. `dense`: what the oracle sees if `X` is sparse."""
     base: Any = {LOGISTIC: 0.4, SQUARED: 0.5, SOFTMAX: [-1.0, -0.5, 0.25]}[plan["objective"]]
@@ -147,7 +148,7 @@ def check(
     booster = train_with_plan(plan, d, plan["rounds"], base, nthread=1)
     seen = X if dense is None else dense
     model = train(plan, seen, y, weight, base, base_margin=base_margin)
-    assert_same_trees(trees_of(booster), model.trees, exact=plan["objective"] == SQUARED)
+    assert_same_trees(trees_of(booster), model.trees, exact=exact and plan["objective"] == SQUARED)
     margin = booster.predict(d, output_margin=True).reshape(model.margin.shape)
     np.testing.assert_allclose(margin, model.margin, rtol=1e-4, atol=1e-5)
     return model

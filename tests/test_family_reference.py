@@ -97,6 +97,26 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         {"split_levels": 2, "depth": 4, "shape": "oblivious", "score": "newton", "tau": "1.5"},
         (LOGISTIC, SQUARED),
     ),
+    "strata": ({"leaf": {"strata": True}, "rounds": 5}, OBJECTIVES),
+    "strata_of_groups": (
+        {"leaf": {"strata": True}, "rounds": 4, "split_levels": 2, "depth": 4,
+         "monotone": [1, 0, 0, 0]},
+        (LOGISTIC, SQUARED),
+    ),
+    "strata_incomplete": (
+        {"leaf": {"strata": True}, "no_split": True, "shape": "per_node"}, (LOGISTIC,)
+    ),
+    "strata_of_histograms": (
+        {"split": "histogram", "leaf": {"sigma2": 0, "strata": True}, "depth": 2,
+         "histogram": {"sigma2": 1 << 34}},
+        (LOGISTIC,),
+    ),
+    "history": ({"split_prior": "0.5", "rounds": 6, "depth": 2}, OBJECTIVES),
+    "history_of_groups": (
+        {"split_prior": "0.7", "rounds": 6, "split_levels": 2, "selection": {"eps_num": 1 << 36},
+         "leaf": {"strata": True}},
+        OBJECTIVES,
+    ),
     "groups_constrained": (
         {"split_levels": 2, "depth": 4, "features_per_tree": 3, "monotone": [1, 0, -1, 0],
          "interactions": [[0, 1], [1, 3]], "sampling_num": 3 << 30},
@@ -112,7 +132,8 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
 def test_components(name: str, objective: str) -> None:
     X, y = make_data(objective, 150)
     changes = merge({"leaf": {"shrinkage": name != "output"}}, CASES[name][0])
-    check(make_plan(objective, False, ON_GRID, **changes), X, y)
+    # The fit of effects is a linear system, which NumPy solves in another order.
+    check(make_plan(objective, False, ON_GRID, **changes), X, y, exact="strata" not in str(changes))
 
 
 @pytest.mark.parametrize("name", ["output", "adaptive", "histogram", "filter", "gain"])

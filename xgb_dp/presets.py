@@ -48,7 +48,12 @@ class Preset:
 _NO_DATA = "the intercept is public: no label is read for it (`base_score` overrides)"
 _BOUNDS = "`dp_feature_bounds` of every numeric column"
 _MISSING = "both directions are candidates for missing values at every cut, and cost no more"
-_PLAIN = {"dp_shrinkage": False, "dp_tree_shape": "per_node", "dp_split_levels": 1}
+_PLAIN = {
+    "dp_shrinkage": False,
+    "dp_tree_shape": "per_node",
+    "dp_split_levels": 1,
+    "dp_split_prior": 0.0,
+}
 
 # Grislain and Gonzalvez 2021; Li, Wu, Wen and He 2020: pure epsilon, unit Hessians.
 _PURE = {

@@ -77,6 +77,8 @@ class Settings(Components, RowClip):
     no_split: bool
     split_levels: int
     split_candidates: int
+    split_prior: float
+    strata: bool
     gamma: float
     shrinkage: bool
     candidate_levels: int
@@ -276,7 +278,8 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
     n_rounds = parse.parse_int("num_boost_round", rounds, 1, 1 << 20)
     components = resolve_components(p, kind, n_rounds, approx=tree_method == "dp_approx")
     no_split = parse.parse_flag("dp_no_split", p.get("dp_no_split", False))
-    several = components.split == "exponential" and not no_split
+    exponential = components.split == "exponential"
+    several = exponential and not no_split
     split_levels = parse.parse_int(
         "dp_split_levels", p.get("dp_split_levels", 2 if several else 1), 1, 4
     )
@@ -342,6 +345,10 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         split_candidates=parse.parse_int(
             "dp_split_candidates", p.get("dp_split_candidates", 16), 1, 4096
         ),
+        split_prior=parse.parse_number(
+            "dp_split_prior", p.get("dp_split_prior", 0.5 if exponential else 0.0), low=0, high=0.999
+        ),
+        strata=parse.parse_flag("dp_shrinkage_strata", p.get("dp_shrinkage_strata", True)),
         gamma=gamma,
         # No sums are released under output perturbation from which to tell signal from noise.
         shrinkage=parse.parse_flag("dp_shrinkage", p.get("dp_shrinkage", True))

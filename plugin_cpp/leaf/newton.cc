@@ -7,28 +7,7 @@
 #include "plugin_cpp/constraints.h"  // for OrderLeaves
 
 namespace xgboost::dp {
-double ShrinkagePrior::Update(double signal, double hessian, double prior_max) {
-  // Weight 0.8 on the past (shared estimate over trees, after Efron and Morris).
-  constexpr double kPast = 0.8;
-  if (started_) {
-    signal_ = kPast * signal_ + (1.0 - kPast) * signal;
-    hessian_ = kPast * hessian_ + (1.0 - kPast) * hessian;
-  } else {
-    signal_ = std::max(signal, 0.0);
-    hessian_ = hessian;
-    started_ = true;
-  }
-  return std::min(std::max(2.0 * std::max(signal_, 0.0) / hessian_, 1e-9), prior_max);
-}
-
 namespace {
-/** @brief Real-valued noisy sums of a node. */
-struct NodeSum {
-  double grad{0};
-  double hess{0};
-  double noise2{0};  // variance of the noise on grad; leaves only
-};
-
 float Additive(RegTree* tree, bst_node_t nidx) {
   // Cover must be additive in 32-bit floats, or SHAP values would not sum to the margin.
   auto& stat = tree->Stat(nidx);
@@ -40,8 +19,9 @@ float Additive(RegTree* tree, bst_node_t nidx) {
 }
 }  // namespace
 
-void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
-                std::vector<ReleasedLeaf> const& released, ShrinkagePrior* prior, RegTree* tree) {
+std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
+                                std::vector<ReleasedLeaf> const& released, bool oblivious,
+                                LeafShrinkage* shrinkage, RegTree* tree) {
   auto leaf = plan.leaf;
   bool output = leaf.release == LeafRelease::kOutput;
   if (output) {
@@ -49,41 +29,51 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
     leaf.lambda = leaf.alpha = 0.0;
     leaf.shrinkage = false;
   }
-  // As in XGBoost, the trees of one round on the same gradients share the learning rate.
-  double eta = leaf.eta / plan.parallel_trees;
-  double grad_step = plan.row_bound.GradientStep();
-  double hess_step = plan.row_bound.HessianStep();
-  std::vector<NodeSum> sums(tree->NumNodes());
-  double signal = 0, hessian = 0;
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    auto& s = sums[leaves[i]];
-    if (output) {
-      s.grad = -released[i].value * plan.row_bound.gradient_bound;
-      s.hess = 1.0;
-      continue;
-    }
-    double deviation = std::sqrt(released[i].variance);
-    double noise_g = deviation * grad_step;
-    double floor_h = std::max({deviation * hess_step, leaf.min_child_weight, 1e-6});
-    s.grad = static_cast<double>(released[i].sum.grad) * grad_step;
-    s.hess = std::max(static_cast<double>(released[i].sum.hess) * hess_step, floor_h);
-    s.noise2 = noise_g * noise_g;
-    signal += (s.grad * s.grad - s.noise2) / s.hess;
-    hessian += s.hess;
-  }
-  double prior_variance = output ? 0.0 : prior->Update(signal, hessian, leaf.prior_max);
-
   auto clip = [&](double w) {
     return leaf.max_delta_step > 0 ? std::clamp(w, -leaf.max_delta_step, leaf.max_delta_step) : w;
   };
   auto soft = [&](double g) {
     return std::copysign(std::max(std::abs(g) - leaf.alpha, 0.0), g);
   };
+  // As in XGBoost, the trees of one round on the same gradients share the learning rate.
+  double eta = leaf.eta / plan.parallel_trees;
+  double grad_step = plan.row_bound.GradientStep();
+  double hess_step = plan.row_bound.HessianStep();
+  std::vector<NodeSum> sums(tree->NumNodes()), of_leaves;
+  bool noisy = true;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    auto& s = sums[leaves[i]];
+    if (output) {
+      s = {-released[i].value * plan.row_bound.gradient_bound, 1.0, 0.0};
+    } else {
+      double deviation = std::sqrt(released[i].variance);
+      double floor_h = std::max({deviation * hess_step, leaf.min_child_weight, 1e-6});
+      s.grad = static_cast<double>(released[i].sum.grad) * grad_step;
+      s.hess = std::max(static_cast<double>(released[i].sum.hess) * hess_step, floor_h);
+      s.noise2 = deviation * grad_step * (deviation * grad_step);
+    }
+    noisy = noisy && s.noise2 > 0;
+    of_leaves.push_back(s);
+  }
+
   std::vector<double> weight(sums.size());
-  for (auto nidx : leaves) {
-    auto const& s = sums[nidx];
-    double shrink = leaf.shrinkage ? s.noise2 / (prior_variance * s.hess) : 0.0;
-    weight[nidx] = clip(-soft(s.grad) / (s.hess + leaf.lambda + shrink));
+  bool complete = plan.depth <= kMaxStrataDepth && leaves.size() == std::size_t{1} << plan.depth;
+  if (leaf.shrinkage && leaf.strata && noisy && complete) {
+    for (auto& s : of_leaves) {
+      s.grad = soft(s.grad);
+    }
+    auto& prior = oblivious ? shrinkage->oblivious : shrinkage->per_node;
+    auto fitted = prior.Fit(of_leaves, leaf.lambda, StrataOf(plan, oblivious));
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      weight[leaves[i]] = clip(fitted[i]);
+    }
+  } else {
+    double prior = leaf.shrinkage ? shrinkage->leaves.Update(of_leaves, leaf.prior_max) : 0.0;
+    for (auto nidx : leaves) {
+      auto const& s = sums[nidx];
+      double shrink = leaf.shrinkage ? s.noise2 / (prior * s.hess) : 0.0;
+      weight[nidx] = clip(-soft(s.grad) / (s.hess + leaf.lambda + shrink));
+    }
   }
   // Children have larger ids than their parent.
   auto gain = [&](NodeSum const& s) {
@@ -98,8 +88,7 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
     auto const& l = sums[node.LeftChild()];
     auto const& r = sums[node.RightChild()];
     auto& s = sums[nidx];
-    s.grad = l.grad + r.grad;
-    s.hess = l.hess + r.hess;
+    s = {l.grad + r.grad, l.hess + r.hess, l.noise2 + r.noise2};
     weight[nidx] = clip(-soft(s.grad) / (s.hess + leaf.lambda));
     tree->Stat(nidx).loss_chg = static_cast<float>(std::max(0.0, gain(l) + gain(r) - gain(s)));
   }
@@ -116,5 +105,6 @@ void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
     }
   }
   Additive(tree, RegTree::kRoot);
+  return sums;
 }
 }  // namespace xgboost::dp

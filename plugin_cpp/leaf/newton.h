@@ -10,29 +10,22 @@
 
 #include <vector>  // for vector
 
-#include "plugin_cpp/leaf/release.h"  // for ReleasedLeaf
-#include "plugin_cpp/plan.h"          // for Plan
-#include "xgboost/base.h"             // for bst_node_t
-#include "xgboost/tree_model.h"       // for RegTree
+#include "plugin_cpp/leaf/release.h"    // for ReleasedLeaf
+#include "plugin_cpp/leaf/shrinkage.h"  // for LeafShrinkage, NodeSum
+#include "plugin_cpp/plan.h"            // for Plan
+#include "xgboost/base.h"               // for bst_node_t
+#include "xgboost/tree_model.h"         // for RegTree
 
 namespace xgboost::dp {
 /**
- * @brief Prior variance of the leaf weights, estimated from released sums over all trees so far.
+ * @brief Set values and statistics of a grown tree from its released leaves.
  *
- * Leaves whose signal drowns in noise shrink to zero. Reads no data.
+ * @param leaves    By ascending id, which is from left to right in a complete tree.
+ * @param oblivious Whether one split serves a whole level.
+ *
+ * @return The released sums of all nodes; without noisy sums, of counts of one.
  */
-class ShrinkagePrior {
- public:
-  /** @return The prior variance after another tree with this signal and total Hessian. */
-  double Update(double signal, double hessian, double prior_max);
-
- private:
-  bool started_{false};
-  double signal_{0};
-  double hessian_{0};
-};
-
-/** @brief Set values and statistics of a grown tree from its released leaf sums. */
-void FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
-                std::vector<ReleasedLeaf> const& released, ShrinkagePrior* prior, RegTree* tree);
+std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
+                                std::vector<ReleasedLeaf> const& released, bool oblivious,
+                                LeafShrinkage* shrinkage, RegTree* tree);
 }  // namespace xgboost::dp

@@ -13,7 +13,7 @@ FeatureSums::FeatureSums(std::vector<GradientSum> bins, GradientSum const& missi
   }
 }
 
-std::vector<GradientSum> FeatureSums::Cells(SplitGroup const& group) const {
+std::vector<GradientSum> FeatureSums::Cells(SplitGroup group) const {
   // The leaves of a heap of n splits are n, ..., 2 n, from left to right.
   auto n_splits = group.size();
   auto leaf_of = [&](auto goes_left) {
@@ -25,7 +25,7 @@ std::vector<GradientSum> FeatureSums::Cells(SplitGroup const& group) const {
   };
   std::vector<GradientSum> cells(n_splits + 1);
   auto n_bins = static_cast<bst_bin_t>(bins_.size());
-  if (group.front().is_categorical) {
+  if (group[0].is_categorical) {
     for (bst_bin_t b = 0; b < n_bins; ++b) {
       cells[leaf_of([&](Split const& s) { return s.GoesLeft(b); })] += bins_[b];
     }

@@ -7,11 +7,10 @@
  */
 #pragma once
 
-#include <algorithm>  // for find
-#include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t
-#include <utility>    // for move
-#include <vector>     // for vector
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t, int64_t, uint64_t
+#include <utility>  // for move
+#include <vector>   // for vector
 
 #include "common/hist_util.h"     // for HistogramCuts, ConstGHistRow
 #include "plugin_cpp/gradient.h"  // for GradientSum
@@ -25,17 +24,42 @@ struct Split {
   bst_bin_t bin{0};  // numeric: last bin of the left child; categorical: the right child's category
   bool default_left{false};
   bool is_categorical{false};
-  std::vector<bst_bin_t> more;  // categorical: further categories of the right child
+  std::uint64_t subset{0};  // categorical: not 0 names a random half that goes right as well
 
   /** @brief Whether the rows of a bin go left. */
   [[nodiscard]] bool GoesLeft(bst_bin_t b) const {
-    return is_categorical ? b != bin && std::find(more.cbegin(), more.cend(), b) == more.cend()
-                          : b <= bin;
+    return is_categorical ? b != bin && (subset == 0 || !InSubset(subset, b)) : b <= bin;
+  }
+  /** @brief Whether a category is in the half of a name, each with probability 1/2. */
+  [[nodiscard]] static bool InSubset(std::uint64_t name, bst_bin_t category) {
+    // The finaliser of SplitMix64. It needs no secrecy: which half it is, is public.
+    auto z = name + 0x9e3779b97f4a7c15ULL * (static_cast<std::uint64_t>(category) + 1);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return ((z ^ (z >> 31)) & 1) != 0;
   }
 };
 
 /** @brief Splits of several levels below one node, in heap order; all on one feature. */
-using SplitGroup = std::vector<Split>;
+using SplitGroup = common::Span<Split const>;
+
+/** @brief Groups of splits, one for each node of a level; empty where there is no split. */
+class SplitGroups {
+ public:
+  /** @brief Append a group. */
+  void Add(Split const* begin, std::size_t n_splits) {
+    splits_.insert(splits_.end(), begin, begin + n_splits);
+    ends_.push_back(splits_.size());
+  }
+  [[nodiscard]] SplitGroup operator[](std::size_t i) const {
+    auto begin = i == 0 ? 0 : ends_[i - 1];
+    return {splits_.data() + begin, ends_[i] - begin};
+  }
+
+ private:
+  std::vector<Split> splits_;
+  std::vector<std::size_t> ends_;
+};
 
 /** @brief A sum over cells of a histogram, and how many there are: each brings noise of its own. */
 struct CellSum {
@@ -56,7 +80,7 @@ class FeatureSums {
   /** @param bins Sums of the bins of the feature. */
   FeatureSums(std::vector<GradientSum> bins, GradientSum const& missing);
   /** @brief Sums of the 2^m cells of a group, from left to right. They part the rows. */
-  [[nodiscard]] std::vector<GradientSum> Cells(SplitGroup const& group) const;
+  [[nodiscard]] std::vector<GradientSum> Cells(SplitGroup group) const;
 
  private:
   std::vector<GradientSum> bins_, left_of_;  // and the sums up to each bin

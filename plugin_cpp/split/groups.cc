@@ -2,14 +2,15 @@
 
 #include <algorithm>  // for sort
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t
+#include <cstdint>    // for int32_t, int64_t, uint64_t
+#include <numeric>    // for iota
 #include <utility>    // for swap
 #include <vector>     // for vector
 
 #include "common/threading_utils.h"        // for ParallelFor
 #include "plugin_cpp/distributed.h"        // for FromRankZero
 #include "plugin_cpp/noise/exponential.h"  // for SelectExponential, SelectArgmax
-#include "plugin_cpp/split/score.h"        // for DispatchScore, ScoreRange
+#include "plugin_cpp/split/score.h"        // for DispatchScore, ScoreRange, UtilityOfOneNat
 
 namespace xgboost::dp {
 namespace {
@@ -24,39 +25,6 @@ void ToHeap(std::vector<bst_bin_t> const& sorted, std::size_t begin, std::size_t
   ToHeap(sorted, begin, middle, 2 * at + 1, heap);
   ToHeap(sorted, middle + 1, end, 2 * at + 2, heap);
 }
-
-// What rank 0 tells of a group: feature, and of each split the direction and the bins.
-std::vector<std::int64_t> Flatten(std::vector<SplitGroup> const& groups) {
-  std::vector<std::int64_t> out;
-  for (auto const& group : groups) {
-    for (auto const& split : group) {
-      out.insert(out.end(), {static_cast<std::int64_t>(split.feature), split.default_left,
-                             split.is_categorical, split.bin,
-                             static_cast<std::int64_t>(split.more.size())});
-      out.insert(out.end(), split.more.cbegin(), split.more.cend());
-    }
-  }
-  return out;
-}
-
-std::vector<SplitGroup> Unflatten(std::vector<std::int64_t> const& flat, std::size_t n_groups,
-                                  std::size_t n_splits) {
-  std::vector<SplitGroup> out(n_groups, SplitGroup(n_splits));
-  auto it = flat.cbegin();
-  for (auto& group : out) {
-    for (auto& split : group) {
-      split.feature = static_cast<bst_feature_t>(*it++);
-      split.default_left = *it++ != 0;
-      split.is_categorical = *it++ != 0;
-      split.bin = static_cast<bst_bin_t>(*it++);
-      auto n_more = *it++;
-      for (std::int64_t i = 0; i < n_more; ++i) {
-        split.more.push_back(static_cast<bst_bin_t>(*it++));
-      }
-    }
-  }
-  return out;
-}
 }  // namespace
 
 GroupSelector::GroupSelector(Context const* ctx, Plan const& plan,
@@ -69,18 +37,15 @@ GroupSelector::GroupSelector(Context const* ctx, Plan const& plan,
       structure_{structure},
       den_{ScoreRange(plan) << Plan::kEpsBits} {}
 
-SplitGroup GroupSelector::DrawNumeric(bst_feature_t f, std::int32_t n_levels) {
+void GroupSelector::DrawNumeric(bst_feature_t f) {
   // Cuts between two bins: distinct ones where there are enough. The last cut of a feature, which
   // parts missing values only, is not among them.
-  auto n_splits = (std::size_t{1} << n_levels) - 1;
   auto n_cuts = candidates_->NumBins(f) - 1;
-  std::vector<bst_bin_t> cuts(n_splits, 0);
-  if (n_cuts > n_splits) {
+  std::vector<bst_bin_t> cuts(n_splits_, 0);
+  if (n_cuts > n_splits_) {
     std::vector<bst_bin_t> pool(n_cuts);
-    for (std::size_t i = 0; i < n_cuts; ++i) {
-      pool[i] = static_cast<bst_bin_t>(i);
-    }
-    for (std::size_t i = 0; i < n_splits; ++i) {
+    std::iota(pool.begin(), pool.end(), 0);
+    for (std::size_t i = 0; i < n_splits_; ++i) {
       std::swap(pool[i], pool[i + UniformBelow(structure_, n_cuts - i)]);
       cuts[i] = pool[i];
     }
@@ -90,47 +55,39 @@ SplitGroup GroupSelector::DrawNumeric(bst_feature_t f, std::int32_t n_levels) {
     }
   }
   std::sort(cuts.begin(), cuts.end());
-  std::vector<bst_bin_t> heap(n_splits);
-  ToHeap(cuts, 0, n_splits, 0, &heap);
-  SplitGroup group(n_splits);
-  for (std::size_t i = 0; i < n_splits; ++i) {
-    group[i] = {f, heap[i], UniformBelow(structure_, 2) == 0, false, {}};
+  std::vector<bst_bin_t> heap(n_splits_);
+  ToHeap(cuts, 0, n_splits_, 0, &heap);
+  for (auto bin : heap) {
+    drawn_.push_back({f, bin, UniformBelow(structure_, 2) == 0, false, 0});
   }
-  return group;
 }
 
-SplitGroup GroupSelector::DrawCategorical(bst_feature_t f, std::int32_t n_levels) {
-  // A random half of the categories goes right at every split.
-  SplitGroup group((std::size_t{1} << n_levels) - 1);
-  auto n = candidates_->NumBins(f);
-  for (auto& split : group) {
-    split = {f, -1, UniformBelow(structure_, 2) == 0, true, {}};
-    for (std::size_t c = 0; c < n; ++c) {
-      if (UniformBelow(structure_, 2) == 0) {
-        continue;
-      }
-      if (split.bin < 0) {
-        split.bin = static_cast<bst_bin_t>(c);
-      } else {
-        split.more.push_back(static_cast<bst_bin_t>(c));
-      }
-    }
-    if (split.bin < 0) {
-      split.bin = static_cast<bst_bin_t>(UniformBelow(structure_, n));
-    }
+void GroupSelector::DrawCategorical(bst_feature_t f) {
+  // One category and a random half of the others go right at every split.
+  for (std::size_t i = 0; i < n_splits_; ++i) {
+    bool default_left = UniformBelow(structure_, 2) == 0;
+    auto bin = static_cast<bst_bin_t>(UniformBelow(structure_, candidates_->NumBins(f)));
+    auto name = 1 + UniformBelow(structure_, kMaxUniform);
+    drawn_.push_back({f, bin, default_left, true, name});
   }
-  return group;
 }
 
-void GroupSelector::DrawCandidates(FeatureList const& features, std::int32_t n_levels) {
-  groups_.clear();
+void GroupSelector::DrawCandidates(FeatureList const& features, std::int64_t group,
+                                   SplitHistory const& history) {
+  drawn_.clear();
+  utilities_.clear();
   for (auto f : features) {
     for (std::int32_t i = 0; i < plan_.split_candidates; ++i) {
-      groups_.push_back(candidates_->IsCategorical(f) ? this->DrawCategorical(f, n_levels)
-                                                      : this->DrawNumeric(f, n_levels));
+      if (candidates_->IsCategorical(f)) {
+        this->DrawCategorical(f);
+      } else {
+        this->DrawNumeric(f);
+      }
     }
   }
-  utilities_.assign(groups_.size(), 0);
+  for (auto offset : history.Offsets(group, features, UtilityOfOneNat(plan_))) {
+    utilities_.insert(utilities_.end(), plan_.split_candidates, offset);
+  }
 }
 
 void GroupSelector::AddUtilities(OpenNode const& node) {
@@ -139,7 +96,7 @@ void GroupSelector::AddUtilities(OpenNode const& node) {
     common::ParallelFor(node.features.size(), ctx_->Threads(), [&](auto i) {
       auto sums = candidates_->SumsOf(node.features[i], node.hist, node.total);
       for (auto c = i * per_feature; c < (i + 1) * per_feature; ++c) {
-        for (auto const& cell : sums.Cells(groups_[c])) {
+        for (auto const& cell : sums.Cells({drawn_.data() + c * n_splits_, n_splits_})) {
           utilities_[c] += score(cell);
         }
       }
@@ -153,25 +110,42 @@ std::size_t GroupSelector::Choose() const {
                           : SelectExponential(rng_, utilities, plan_.eps_num, den_);
 }
 
-std::vector<SplitGroup> GroupSelector::Select(std::vector<OpenNode> const& nodes, bool oblivious,
-                                              std::int32_t n_levels) {
+SplitGroups GroupSelector::Select(std::vector<OpenNode> const& nodes, bool oblivious,
+                                  std::int32_t n_levels, std::int64_t group,
+                                  SplitHistory const& history) {
+  n_splits_ = (std::size_t{1} << n_levels) - 1;
+  // What rank 0 tells of each split.
+  constexpr std::size_t kFields = 5;
   auto flat = FromRankZero(ctx_, [&] {
-    std::vector<SplitGroup> chosen;
-    if (oblivious) {
-      this->DrawCandidates(nodes.front().features, n_levels);
-      for (auto const& node : nodes) {
-        this->AddUtilities(node);
+    std::vector<std::int64_t> chosen;
+    auto n_choices = oblivious ? std::size_t{1} : nodes.size();
+    for (std::size_t choice = 0; choice < n_choices; ++choice) {
+      this->DrawCandidates(nodes[choice].features, group, history);
+      auto end = oblivious ? nodes.size() : choice + 1;
+      for (auto i = choice; i < end; ++i) {
+        this->AddUtilities(nodes[i]);
       }
-      chosen.assign(nodes.size(), groups_[this->Choose()]);
-    } else {
-      for (auto const& node : nodes) {
-        this->DrawCandidates(node.features, n_levels);
-        this->AddUtilities(node);
-        chosen.push_back(groups_[this->Choose()]);
+      auto const* winner = drawn_.data() + this->Choose() * n_splits_;
+      for (auto i = choice; i < end; ++i) {
+        for (auto const* s = winner; s != winner + n_splits_; ++s) {
+          chosen.insert(chosen.end(), {static_cast<std::int64_t>(s->feature), s->bin,
+                                       s->default_left, s->is_categorical,
+                                       static_cast<std::int64_t>(s->subset)});
+        }
       }
     }
-    return Flatten(chosen);
+    return chosen;
   });
-  return Unflatten(flat, nodes.size(), (std::size_t{1} << n_levels) - 1);
+  SplitGroups groups;
+  std::vector<Split> of_node;
+  for (auto const* v = flat.data(); v != flat.data() + flat.size(); v += kFields) {
+    of_node.push_back({static_cast<bst_feature_t>(v[0]), static_cast<bst_bin_t>(v[1]), v[2] != 0,
+                       v[3] != 0, static_cast<std::uint64_t>(v[4])});
+    if (of_node.size() == n_splits_) {
+      groups.Add(of_node.data(), of_node.size());
+      of_node.clear();
+    }
+  }
+  return groups;
 }
 }  // namespace xgboost::dp

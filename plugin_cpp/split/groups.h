@@ -18,7 +18,8 @@
 #include "plugin_cpp/gradient.h"          // for GradientSum
 #include "plugin_cpp/noise/samplers.h"    // for RandomSource
 #include "plugin_cpp/plan.h"              // for Plan
-#include "plugin_cpp/split/candidates.h"  // for SplitCandidates, SplitGroup
+#include "plugin_cpp/split/candidates.h"  // for SplitCandidates, SplitGroups
+#include "plugin_cpp/split/history.h"     // for SplitHistory
 #include "plugin_cpp/split/select.h"      // for OpenNode
 #include "xgboost/context.h"              // for Context
 
@@ -36,14 +37,17 @@ class GroupSelector {
    * @brief Choose the splits of `n_levels` levels below every node.
    *
    * @param oblivious Whether one choice serves all nodes; the same features are allowed then.
+   * @param group     The class, for its history.
    */
-  [[nodiscard]] std::vector<SplitGroup> Select(std::vector<OpenNode> const& nodes, bool oblivious,
-                                               std::int32_t n_levels);
+  [[nodiscard]] SplitGroups Select(std::vector<OpenNode> const& nodes, bool oblivious,
+                                   std::int32_t n_levels, std::int64_t group,
+                                   SplitHistory const& history);
 
  private:
-  void DrawCandidates(FeatureList const& features, std::int32_t n_levels);
-  [[nodiscard]] SplitGroup DrawNumeric(bst_feature_t f, std::int32_t n_levels);
-  [[nodiscard]] SplitGroup DrawCategorical(bst_feature_t f, std::int32_t n_levels);
+  void DrawCandidates(FeatureList const& features, std::int64_t group,
+                      SplitHistory const& history);
+  void DrawNumeric(bst_feature_t f);
+  void DrawCategorical(bst_feature_t f);
   void AddUtilities(OpenNode const& node);
   [[nodiscard]] std::size_t Choose() const;
 
@@ -53,7 +57,8 @@ class GroupSelector {
   RandomSource* rng_;
   RandomSource* structure_;
   std::uint64_t den_;
-  std::vector<SplitGroup> groups_;  // a fixed number for each allowed feature
+  std::size_t n_splits_{0};  // of one candidate
+  std::vector<Split> drawn_;  // a fixed number for each allowed feature
   std::vector<std::int64_t> utilities_;
 };
 }  // namespace xgboost::dp

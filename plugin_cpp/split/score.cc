@@ -60,4 +60,12 @@ std::uint64_t ScoreRange(Plan const& plan) {
       << "dp_plan: the range of the split score does not fit. Lower the weight clip of the score.";
   return static_cast<std::uint64_t>(range);
 }
+
+double UtilityOfOneNat(Plan const& plan) {
+  if (plan.eps_num == 0) {
+    return 0.0;
+  }
+  return static_cast<double>(ScoreRange(plan)) * 1099511627776.0 /  // 2^kEpsBits
+         static_cast<double>(plan.eps_num);
+}
 }  // namespace xgboost::dp

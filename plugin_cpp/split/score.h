@@ -114,6 +114,9 @@ inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - Plan::
 /** @brief Range of the utility of `plan.score` under add/remove, in utility units. */
 [[nodiscard]] std::uint64_t ScoreRange(Plan const& plan);
 
+/** @brief The utility that counts for one nat in a selection: range / eps0; 0 without noise. */
+[[nodiscard]] double UtilityOfOneNat(Plan const& plan);
+
 /** @brief Call `fn` with the score that the plan names. */
 template <typename Fn>
 auto DispatchScore(Plan const& plan, Fn&& fn) {

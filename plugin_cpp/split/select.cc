@@ -1,6 +1,6 @@
 #include "plugin_cpp/split/select.h"
 
-#include <algorithm>  // for upper_bound
+#include <algorithm>  // for upper_bound, fill
 #include <cmath>      // for floor
 #include <cstdint>    // for int64_t
 #include <iterator>   // for distance
@@ -10,7 +10,7 @@
 #include "common/threading_utils.h"           // for ParallelFor
 #include "plugin_cpp/distributed.h"           // for FromRankZero
 #include "plugin_cpp/noise/exponential.h"     // for SelectExponential, SelectArgmax
-#include "plugin_cpp/split/score.h"           // for DispatchScore, ScoreRange
+#include "plugin_cpp/split/score.h"           // for DispatchScore, ScoreRange, UtilityOfOneNat
 
 namespace xgboost::dp {
 SplitSelector::SplitSelector(Context const* ctx, Plan const& plan,
@@ -79,7 +79,8 @@ std::optional<Split> SplitSelector::At(FeatureList const& features, std::int64_t
 }
 
 std::vector<std::optional<Split>> SplitSelector::Select(std::vector<OpenNode> const& nodes,
-                                                        bool oblivious) {
+                                                        bool oblivious, std::int64_t group,
+                                                        SplitHistory const& history) {
   auto winners = FromRankZero(ctx_, [&] {
     std::vector<std::int64_t> out;
     if (plan_.split == SplitChoice::kRandom) {
@@ -92,6 +93,10 @@ std::vector<std::optional<Split>> SplitSelector::Select(std::vector<OpenNode> co
     auto clear = [&](OpenNode const& node) {
       this->ListCandidates(node.features);
       utilities_.assign(offsets_.back() + (plan_.no_split ? 1 : 0), 0);
+      auto prior = history.Offsets(group, node.features, UtilityOfOneNat(plan_));
+      for (std::size_t i = 0; i < prior.size(); ++i) {
+        std::fill(utilities_.begin() + offsets_[i], utilities_.begin() + offsets_[i + 1], prior[i]);
+      }
     };
     if (oblivious) {
       clear(nodes.front());

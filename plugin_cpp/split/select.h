@@ -19,6 +19,7 @@
 #include "plugin_cpp/noise/samplers.h"     // for RandomSource
 #include "plugin_cpp/plan.h"               // for Plan
 #include "plugin_cpp/split/candidates.h"   // for SplitCandidates, Split
+#include "plugin_cpp/split/history.h"      // for SplitHistory
 #include "xgboost/base.h"                  // for bst_node_t
 #include "xgboost/context.h"               // for Context
 
@@ -47,9 +48,11 @@ class SplitSelector {
    * read neither histograms nor totals, and cost nothing.
    *
    * @param oblivious Whether one choice serves all nodes; the same features are allowed then.
+   * @param group     The class, for its history.
    */
   [[nodiscard]] std::vector<std::optional<Split>> Select(std::vector<OpenNode> const& nodes,
-                                                         bool oblivious);
+                                                         bool oblivious, std::int64_t group,
+                                                         SplitHistory const& history);
 
  private:
   void ListCandidates(FeatureList const& features);

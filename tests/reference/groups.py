@@ -60,9 +60,21 @@ def draw_group(f: int, feature: Feature, levels: int, noise: Noise) -> Group:
 
 
 def _random_half(f: int, size: int, noise: Noise) -> Part:
+    """One category and a random half of the others, which a public number names."""
     missing_left = noise.below(2) == 0
-    right = [c for c in range(size) if noise.below(2) != 0]
-    return Part(f, -1, frozenset(right or [noise.below(size)]), missing_left)
+    one = noise.below(size)
+    name = 1 + noise.below(1 << 63)
+    right = [c for c in range(size) if c == one or in_half(name, c)]
+    return Part(f, one, frozenset(right), missing_left)
+
+
+def in_half(name: int, category: int) -> bool:
+    """The last bit of SplitMix64 after `category` + 1 steps from `name`."""
+    word = (1 << 64) - 1
+    z = (name + 0x9E3779B97F4A7C15 * (category + 1)) & word
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & word
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & word
+    return bool((z ^ (z >> 31)) & 1)
 
 
 def cell_of(group: Group, bins: Ints, categorical: bool) -> Ints:

@@ -1,0 +1,71 @@
+/**
+ * Empirical-Bayes shrinkage of leaf weights. Reads released sums only; it is free.
+ *
+ * Complete trees: the weights of the leaves are the sum of effects of the selections above them, and
+ * of their interactions (the Walsh functions of the leaf's path). Effects of one stratum share a
+ * normal prior whose variance is estimated over all trees of the same shape, and the weights are the
+ * posterior mean given the noise of the sums. Other trees: all leaves share one prior.
+ *
+ * Proof: docs/proofs/leaves.md
+ */
+#pragma once
+
+#include <array>    // for array
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t
+#include <vector>   // for vector
+
+#include "plugin_cpp/plan.h"  // for Plan
+
+namespace xgboost::dp {
+/** @brief Real-valued released sums of a node, and the variance of the noise on grad. */
+struct NodeSum {
+  double grad{0};
+  double hess{0};
+  double noise2{0};
+};
+
+/** @brief Largest depth with strata: the fit takes the cube of the number of leaves. */
+inline constexpr std::int32_t kMaxStrataDepth = 8;
+
+/** @brief Prior variance of leaf weights, shared by all leaves and estimated over the trees. */
+class LeafPrior {
+ public:
+  /** @return The prior variance after another tree with these leaves. */
+  double Update(std::vector<NodeSum> const& leaves, double prior_max);
+
+ private:
+  bool started_{false};
+  double signal_{0};
+  double hessian_{0};
+};
+
+/** @brief Prior variances of the effects in trees of one shape. */
+class StrataPrior {
+ public:
+  /**
+   * @brief Posterior means of the leaf weights of a complete tree.
+   *
+   * @param leaves  From left to right, 2^depth of them; grad after the L1 penalty.
+   * @param stratum Of the Walsh function of each index.
+   */
+  [[nodiscard]] std::vector<double> Fit(std::vector<NodeSum> const& leaves, double lambda,
+                                        std::vector<std::size_t> const& stratum);
+
+ private:
+  bool started_{false};
+  std::array<double, kMaxStrataDepth + 1> variance_{};
+};
+
+/** @brief The state of one class over all of its trees. */
+struct LeafShrinkage {
+  LeafPrior leaves;
+  StrataPrior oblivious, per_node;
+};
+
+/**
+ * @brief Strata of the Walsh functions of a complete tree. One choice for a level: how many
+ *        selections an effect involves. One for each node: the deepest selection that it involves.
+ */
+[[nodiscard]] std::vector<std::size_t> StrataOf(Plan const& plan, bool oblivious);
+}  // namespace xgboost::dp
