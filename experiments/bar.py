@@ -24,10 +24,20 @@ from tqdm import tqdm
 from .datasets import BAR, Dataset, load
 
 
-def run(data: Dataset, epsilon: float, seed: int, rounds: int, extra: dict[str, Any]) -> float:
+def run(
+    data: Dataset,
+    epsilon: float,
+    seed: int,
+    rounds: int,
+    extra: dict[str, Any],
+    *,
+    test_size: float = 0.3,
+) -> float:
     """Test AUC, or RMSE for regression, of one training."""
     x, y, categories = load(data)
-    x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=0.3, random_state=seed)
+    x_train, x_test, y_train, y_test = train_test_split(
+        x, y, test_size=test_size, random_state=seed
+    )
     dtrain = xgb.DMatrix(x_train, y_train, enable_categorical=True)
     dtest = xgb.DMatrix(x_test, y_test, enable_categorical=True)
     params: dict[str, Any] = {"objective": data.objective, "nthread": 1}

@@ -24,6 +24,8 @@ class Dataset:
         objective: XGBoost objective.
         threshold: "median" makes a binary task of a regression target, above its median.
         bounds: Public bounds of a regression target.
+        drop: Columns to leave out.
+        complete_rows: Whether rows with a missing value are left out.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Dataset:
     threshold: str | None = None
     bounds: tuple[float, float] | None = None
     drop: tuple[str, ...] = field(default_factory=tuple)
+    complete_rows: bool = False
 
 
 BAR = (
@@ -64,6 +67,8 @@ def load(data: Dataset) -> tuple[pd.DataFrame, np.ndarray, dict[str, list[str]]]
     """Features, target and the declared categories of a task."""
     frame = pd.read_parquet(folder() / f"{data.file}.parquet")
     frame = frame.drop(columns=[c for c in ("split", *data.drop) if c in frame])
+    if data.complete_rows:
+        frame = frame.dropna()
     y = frame.pop("target").to_numpy(dtype=np.float32)
     if data.threshold == "median":
         y = (y > np.median(y)).astype(np.float32)

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from tests.comparison import KEY, LOGISTIC, SQUARED, make_plan
 from tests.reference.candidates import Candidates
 from tests.reference.draws import Noise
+from tests.reference.leaves import leaf_value
 from tests.reference.splits import RowBound, Score
-from tests.reference.trainer import leaf_value
 from tests.test_family_reference import COUNTS, ON_GRID, OUTPUT
 from xgb_dp import native, sensitivity
 from xgb_dp.plan import dump_plan

@@ -346,7 +346,10 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
             "dp_split_candidates", p.get("dp_split_candidates", 16), 1, 4096
         ),
         split_prior=parse.parse_number(
-            "dp_split_prior", p.get("dp_split_prior", 0.5 if exponential else 0.0), low=0, high=0.999
+            "dp_split_prior",
+            p.get("dp_split_prior", 0.5 if exponential else 0.0),
+            low=0,
+            high=0.999,
         ),
         strata=parse.parse_flag("dp_shrinkage_strata", p.get("dp_shrinkage_strata", True)),
         gamma=gamma,
