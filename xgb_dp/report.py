@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from .accounting import ACCOUNTANTS, events_from_ledger, make_accountant
 from .errors import LedgerError, PrivacyParameterError
 from .ledger import flat_counts, read_ledger
+from .report_views import DELTAS, as_dict, as_html, as_text, round_up
+from .spending import Spending, spending
 
 __all__ = ["PrivacyReport", "privacy_report"]
 
@@ -84,13 +88,9 @@ class PrivacyReport:
         Raises:
             PrivacyParameterError: An argument is out of range.
         """
-        try:
-            ok = 0 <= delta < 1 and int(group) == group and group >= 1
-        except (TypeError, ValueError):
-            ok = False
         if not self.private:
             return math.inf
-        if not ok:
+        if not (_is_number(delta) and 0 <= delta < 1 and _is_group(group)):
             raise PrivacyParameterError(
                 "`delta` must be at least 0 and below 1, `group` be an int >= 1."
             )
@@ -106,6 +106,57 @@ class PrivacyReport:
             self._cache[key] = books.get_epsilon(float(delta), rows)
         return self._cache[key]
 
+    def get_delta(self, epsilon: float, group: int = 1) -> float:
+        """Certified failure probability for a chosen epsilon, by the exact accountant.
+
+        Args:
+            epsilon: In nats, >= 0.
+            group: Rows added or removed together.
+
+        Returns:
+            float: Upper bound in [0, 1]; 1 if the model is not private.
+
+        Raises:
+            PrivacyParameterError: An argument is out of range.
+        """
+        if not self.private:
+            return 1.0
+        if not (_is_number(epsilon) and epsilon >= 0 and _is_group(group)):
+            raise PrivacyParameterError("`epsilon` must be at least 0, `group` be an int >= 1.")
+        books = make_accountant("exact", events_from_ledger(self.ledger))
+        return min(books.get_delta(float(epsilon), int(group)), 1.0)
+
+    @property
+    def attack_success(self) -> float:
+        """Bound on the success of guessing, at even odds, whether one row was in the training data.
+
+        The best attack on any function of the model is right with probability (1 + delta(0)) / 2,
+        where delta(0) bounds the total variation of neighbours.
+        """
+        return (1.0 + self.get_delta(0.0)) / 2.0
+
+    def epsilon_curve(self, deltas: Sequence[float] | None = None) -> list[tuple[float, float]]:
+        """Certified epsilon at several delta.
+
+        Args:
+            deltas: Failure probabilities; by default 1e-3, 1e-4, ..., 1e-12.
+
+        Returns:
+            list of (delta, epsilon).
+        """
+        return [(d, self.get_epsilon(d)) for d in (DELTAS if deltas is None else deltas)]
+
+    def spending(self, delta: float | None = None) -> list[Spending]:
+        """The budget by mechanism.
+
+        Args:
+            delta: Failure probability for the epsilons of the parts; by default :attr:`delta`.
+
+        Returns:
+            list of Spending: One for each kind of release; see :mod:`xgb_dp.spending`.
+        """
+        return spending(self.ledger, self.delta if delta is None else delta)
+
     def statement(self) -> str:
         """The guarantee in prose: what it says, about what, and what it does not say."""
         if not self.private:
@@ -120,9 +171,9 @@ class PrivacyReport:
 
     def _guarantee(self) -> str:
         return (
-            f"This model is ({_round_up(self.epsilon)}, {self.delta:g})-differentially private: "
+            f"This model is ({round_up(self.epsilon)}, {self.delta:g})-differentially private: "
             "adding or removing any one row of the training data changes the probability of any "
-            f"outcome of training by a factor of at most e^{_round_up(self.epsilon)}, except with "
+            f"outcome of training by a factor of at most e^{round_up(self.epsilon)}, except with "
             f"probability delta = {self.delta:g}. The unit of privacy is one row. The guarantee is "
             "row-level and not person-level unless each person has at most one row; for at most k "
             "rows a person, get_epsilon(delta, group=k) gives the person-level epsilon. Replacing "
@@ -147,7 +198,7 @@ class PrivacyReport:
         names = {
             "target_bounds": "the target bounds",
             "public_cuts": "the declared feature bounds or cuts",
-        "public_grids": "the declared feature bounds",
+            "public_grids": "the declared feature bounds",
             "categories": "the declared categories",
             "classes": "the declared classes",
             "n_public": "the number of rows, as declared",
@@ -179,34 +230,39 @@ class PrivacyReport:
             )
         return " ".join(parts)
 
+    def summary(self, width: int = 100) -> str:
+        """The statement, and tables: the budget by mechanism, epsilon for other delta and groups.
+
+        Args:
+            width: Characters of a line of prose.
+        """
+        return as_text(self, width)
+
     def to_json(self) -> str:
-        """The report as JSON text: epsilon, delta, private, statement and ledger."""
-        epsilon = self.epsilon
-        return json.dumps(
-            {
-                "epsilon": "inf" if math.isinf(epsilon) else epsilon,
-                "delta": self.delta,
-                "private": self.private,
-                "statement": self.statement(),
-                "ledger": self.ledger,
-            },
-            indent=2,
-        )
+        """The report as JSON text.
+
+        Keys: epsilon, delta, private, unit, attack_success, statement, budget, epsilon_curve,
+        groups and ledger. An infinite epsilon is the text "inf".
+        """
+        return json.dumps(as_dict(self), indent=2, allow_nan=False)
+
+    def to_html(self) -> str:
+        """The report as a whole HTML page, with the epsilon(delta) curve; it loads nothing."""
+        return as_html(self, page=True)
 
     def __str__(self) -> str:
         return self.statement()
 
     def _repr_html_(self) -> str:
-        paragraphs = "".join(f"<p>{html.escape(p)}</p>" for p in self.statement().split("\n\n"))
-        return f"<div><b>Privacy report</b>{paragraphs}</div>"
+        return as_html(self)
 
 
-def _round_up(epsilon: float) -> str:
-    """Four digits, rounded up: a printed figure must not promise more than the exact one."""
-    if epsilon <= 0:
-        return "0"
-    digits = 3 - math.floor(math.log10(epsilon))
-    return f"{math.ceil(epsilon * 10.0**digits) / 10.0**digits:.{max(digits, 0)}f}"
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def _is_group(value: Any) -> bool:
+    return _is_number(value) and math.isfinite(value) and int(value) == value and value >= 1
 
 
 def privacy_report(model: Any) -> PrivacyReport:

@@ -1,0 +1,159 @@
+"""The report's tables: the budget by mechanism, epsilon(delta), groups; as text, JSON and HTML."""
+
+from __future__ import annotations
+
+import json
+import math
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.report_views import round_up
+
+
+@pytest.fixture
+def report(params, matrix):
+    return xgb_dp.privacy_report(xgb.train(params(), matrix(), 4))
+
+
+def test_shares_are_those_of_the_budget(report):
+    asked = report.ledger["trainings"][0]["public"]["hyperparameters"]["budget_shares"]
+    found = {s.release: s.share for s in report.spending()}
+    assert found == pytest.approx(
+        {
+            "intercept": asked["base_score"],
+            **{k: asked[k] for k in ("candidates", "splits", "leaves")},
+        },
+        rel=1e-4,
+    )
+    counts = {s.release: s.count for s in report.spending()}
+    # One selection fills the two levels of a tree.
+    assert counts == {"intercept": 1, "candidates": 1, "splits": 4, "leaves": 4}
+
+
+def test_parts_cost_less_than_the_whole_and_more_than_it_together(report):
+    parts = [s.epsilon for s in report.spending()]
+    assert all(0 < e < report.epsilon for e in parts)
+    assert sum(parts) > report.epsilon
+
+
+@pytest.mark.parametrize(
+    ("changes", "releases"),
+    [
+        ({"subsample": 0.3}, {"intercept", "candidates", "splits", "leaves"}),
+        ({"dp_split": "histogram"}, {"intercept", "candidates", "histograms"}),
+        (
+            {"dp_preset": "sarus", "dp_feature_bounds": dict.fromkeys(range(4), (-4.0, 4.0))},
+            {"candidates", "splits", "leaves"},
+        ),
+    ],
+)
+def test_spending_of_sampled_and_laplace_releases(params, matrix, changes, releases):
+    report = xgb_dp.privacy_report(xgb.train(params(**changes), matrix(), 3))
+    spent = report.spending()
+    assert {s.release for s in spent} == releases
+    assert math.fsum(s.share for s in spent) == pytest.approx(1.0)
+    assert all(0 < s.epsilon <= report.epsilon * (1 + 1e-9) for s in spent)
+
+
+def test_two_trainings_are_added_up(params, matrix):
+    first = xgb.train(params(), matrix(), 3)
+    both = xgb_dp.privacy_report(xgb.train(params(dp_epsilon=2.0), matrix(), 2, xgb_model=first))
+    leaves = next(s for s in both.spending() if s.release == "leaves")
+    assert leaves.count == 5
+    assert leaves.noise.count("noise multiplier") == 2
+
+
+def test_delta_is_the_inverse_of_epsilon(report):
+    assert report.get_delta(report.epsilon) == pytest.approx(report.delta, rel=0.05)
+    assert report.get_delta(0.0) > report.get_delta(0.5) > report.get_delta(0.5 + report.epsilon)
+    assert report.get_delta(0.5, group=2) > report.get_delta(0.5)
+    # The bound from (epsilon, delta) alone is weaker.
+    weak = (math.exp(report.epsilon) + report.delta) / (math.exp(report.epsilon) + 1)
+    assert 0.5 < report.attack_success < weak
+    for bad in ((-0.1, 1), (math.nan, 1), (1.0, 0), ("1", 1)):
+        with pytest.raises(PrivacyParameterError):
+            report.get_delta(*bad)
+
+
+def test_curve_falls_with_delta(report):
+    values = [e for _, e in report.epsilon_curve()]
+    assert values == sorted(values)
+    assert report.epsilon_curve([1e-6]) == [(1e-6, report.epsilon)]
+
+
+def test_printed_figures_never_promise_more():
+    for value in (0.99928, 1.00004, 12.3401, 0.000123449, 1e-9, 99999.5):
+        assert float(round_up(value)) >= value
+        assert float(round_up(value)) == pytest.approx(value, rel=2e-3)
+    assert round_up(0.0) == "0"
+    assert round_up(math.inf) == "inf"
+
+
+def test_text_has_statement_and_tables(report):
+    text = report.summary(width=80)
+    assert " ".join(report.statement().split())[:200] in " ".join(text.split())
+    for part in ("Budget by mechanism", "noise multiplier", "several rows of one person", "1e-12"):
+        assert part in text
+    assert max(len(line) for line in text.split("Budget by")[0].splitlines()) <= 80
+
+
+def test_json_has_the_same_figures(report):
+    made = json.loads(report.to_json())
+    assert made["attack_success"] == report.attack_success
+    assert [b["release"] for b in made["budget"]] == [s.release for s in report.spending()]
+    assert {p["delta"]: p["epsilon"] for p in made["epsilon_curve"]}[1e-6] == report.epsilon
+    assert made["groups"][1] == {"rows": 2, "epsilon": report.get_epsilon(1e-6, group=2)}
+
+
+class _Loads(HTMLParser):
+    """Collects what a page would load or run."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        names = {name for name, _ in attrs}
+        if tag in ("script", "link", "img", "iframe") or names & {"src", "href", "onclick"}:
+            self.found.append(tag)
+
+
+def test_html_is_whole_and_loads_nothing(report):
+    piece, page = report._repr_html_(), report.to_html()
+    root = ElementTree.fromstring(piece)  # well formed, without HTML's laxness
+    assert len(root.findall(".//svg")) == 2
+    assert len(root.findall(".//table")) == 3
+    assert len(root.findall(".//rect")) == 4
+    assert piece in page and page.startswith("<!DOCTYPE html>")
+    loads = _Loads()
+    loads.feed(page)
+    assert not loads.found
+    assert f"epsilon = {round_up(report.epsilon)}" in page
+
+
+def test_html_escapes_what_the_ledger_holds(report):
+    for event in report.ledger["trainings"][0]["events"]:
+        if event["release"] == "leaves":
+            event["release"] = "<script>alert(1)</script>"
+    made = xgb_dp.PrivacyReport(report.ledger).to_html()
+    assert "<script" not in made
+    assert "&lt;script&gt;" in made
+
+
+def test_a_model_without_privacy_says_so_everywhere(params, matrix):
+    with pytest.warns(UserWarning, match="NOT private"):
+        model = xgb.train(params(dp_epsilon=math.inf), matrix(), 2)
+    report = xgb_dp.privacy_report(model)
+    for text in (report.summary(), report.to_html(), report._repr_html_()):
+        assert "NOT differentially private" in text
+        assert "Budget by mechanism" not in text
+    made = json.loads(report.to_json())
+    assert made["private"] is False
+    assert made["epsilon"] == "inf" == made["epsilon_curve"][0]["epsilon"]
+    assert made["budget"] == []
+    assert report.attack_success == 1.0

@@ -1,0 +1,234 @@
+"""The privacy report as tables, in text, JSON and HTML.
+
+Everything shown is computed from the ledger, which holds noisy releases and public inputs only.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .report import PrivacyReport
+
+__all__ = ["DELTAS", "GROUPS", "as_dict", "as_html", "as_text", "round_up"]
+
+DELTAS = tuple(10.0**-k for k in range(3, 13))
+"""Failure probabilities at which reports and plots state epsilon."""
+GROUPS = (1, 2, 3, 5, 10)
+"""Rows of a person for which reports state epsilon."""
+_MEANING = (
+    "Somebody who knows all other rows, and takes it for even odds whether one row was used, is "
+    "right about it with probability at most {}, whatever they do with the model."
+)
+
+
+def round_up(value: float) -> str:
+    """Four digits, rounded up: a printed figure must not promise more than the exact one."""
+    if value <= 0:
+        return "0"
+    if math.isinf(value):
+        return "inf"
+    digits = 3 - math.floor(math.log10(value))
+    return f"{math.ceil(value * 10.0**digits) / 10.0**digits:.{max(digits, 0)}f}"
+
+
+def _tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Title, head and rows of every table of a private model."""
+    spent = report.spending()
+    budget = [
+        [
+            s.release,
+            s.mechanism,
+            str(s.count),
+            s.noise,
+            f"{100 * s.share:.1f}%",
+            round_up(s.epsilon),
+        ]
+        for s in spent
+    ]
+    curve = [[f"{d:g}", round_up(e)] for d, e in report.epsilon_curve()]
+    groups = [[str(k), round_up(report.get_epsilon(report.delta, group=k))] for k in GROUPS]
+    return [
+        (
+            "Budget by mechanism",
+            ["released", "mechanism", "times", "noise of each", "share", "epsilon alone"],
+            budget,
+        ),
+        ("Epsilon for other failure probabilities", ["delta", "epsilon"], curve),
+        (f"Epsilon for several rows of one person, delta = {report.delta:g}",
+         ["rows", "epsilon"], groups),
+    ]  # fmt: skip
+
+
+def as_text(report: PrivacyReport, width: int = 100) -> str:
+    """The statement, followed by the tables.
+
+    Args:
+        report: Of one model.
+        width: Characters of a line of prose.
+    """
+    parts = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
+    if report.private:
+        parts.insert(1, textwrap.fill(_MEANING.format(_percent(report)), width))
+        for title, head, rows in _tables(report):
+            parts.append(f"{title}\n\n{_columns([head, *rows])}")
+    return "\n\n".join(parts)
+
+
+def _percent(report: PrivacyReport) -> str:
+    return f"{math.ceil(1000 * report.attack_success) / 10:g}%"
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  " + "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows
+    ]
+    return "\n".join([lines[0], "  " + "  ".join("-" * w for w in widths), *lines[1:]])
+
+
+def _number(value: float) -> float | str:
+    return "inf" if math.isinf(value) else value
+
+
+def as_dict(report: PrivacyReport) -> dict[str, Any]:
+    """The report as numbers, lists and texts that JSON can hold; infinity is the text "inf"."""
+    spent = report.spending() if report.private else []
+    return {
+        "epsilon": _number(report.epsilon),
+        "delta": report.delta,
+        "private": report.private,
+        "unit": "one row, added or removed",
+        "attack_success": report.attack_success,
+        "statement": report.statement(),
+        "budget": [
+            {
+                "release": s.release,
+                "mechanism": s.mechanism,
+                "count": s.count,
+                "noise": s.noise,
+                "share": s.share,
+                "epsilon": _number(s.epsilon),
+            }
+            for s in spent
+        ],
+        "epsilon_curve": [{"delta": d, "epsilon": _number(e)} for d, e in report.epsilon_curve()],
+        "groups": [
+            {"rows": k, "epsilon": _number(report.get_epsilon(report.delta, group=k))}
+            for k in GROUPS
+        ],
+        "ledger": report.ledger,
+    }
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Privacy report</title>
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}}
+</style></head><body>
+{}
+</body></html>
+"""
+
+
+def as_html(report: PrivacyReport, *, page: bool = False) -> str:
+    """The report as HTML without scripts or anything loaded from elsewhere.
+
+    Args:
+        report: Of one model.
+        page: A whole page instead of a piece of one.
+    """
+    paragraphs = [f"<p>{html.escape(p)}</p>" for p in report.statement().split("\n\n")]
+    if report.private:
+        head = (
+            f"epsilon = {round_up(report.epsilon)}, delta = {report.delta:g}, for one row added or "
+            "removed"
+        )
+        color, tables = "#1b7f4b", [_table(*table) for table in _tables(report)]
+        shown = [paragraphs[0], f"<p>{html.escape(_MEANING.format(_percent(report)))}</p>"]
+        shown += [_bars(report), tables[0], _curve(report), tables[1], tables[2], *paragraphs[1:]]
+    else:
+        head, color, shown = "NOT differentially private", "#b3261e", paragraphs
+    body = (
+        f'<div style="border-left:4px solid {color};padding:0 0 0 1em;max-width:52em">'
+        f'<p style="margin:0"><b>Privacy report</b></p>'
+        f'<p style="font-size:1.2em;margin:.2em 0;color:{color}"><b>{html.escape(head)}</b></p>'
+        f"{''.join(shown)}</div>"
+    )
+    return _PAGE.format(body) if page else body
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    style = 'style="text-align:left;padding:.1em .8em .1em 0"'
+    cells = "".join(f"<th {style}>{html.escape(c)}</th>" for c in head)
+    lines = "".join(
+        "<tr>" + "".join(f"<td {style}>{html.escape(c)}</td>" for c in row) + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<table style="border-collapse:collapse"><caption style="text-align:left"><b>'
+        f"{html.escape(title)}</b></caption><thead><tr>{cells}</tr></thead>"
+        f"<tbody>{lines}</tbody></table>"
+    )
+
+
+_COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee")
+
+
+def _bars(report: PrivacyReport) -> str:
+    """One bar, divided as the budget is."""
+    x, parts = 0.0, []
+    for i, s in enumerate(report.spending()):
+        width = 600 * s.share
+        label = html.escape(f"{s.release} {100 * s.share:.1f}%")
+        parts.append(
+            f'<rect x="{x:.1f}" y="0" width="{width:.1f}" height="22" '
+            f'fill="{_COLORS[i % len(_COLORS)]}"><title>{label}</title></rect>'
+        )
+        if width > 70:
+            parts.append(
+                f'<text x="{x + 5:.1f}" y="16" font-size="12" fill="#fff">'
+                f"{html.escape(s.release)}</text>"
+            )
+        x += width
+    return (
+        '<svg viewBox="0 0 600 22" width="100%" role="img" aria-label="Division of the budget">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _curve(report: PrivacyReport) -> str:
+    """Epsilon against delta, with the target as a dot."""
+    points = [(d, e) for d, e in report.epsilon_curve() if math.isfinite(e)]
+    if len(points) < 2:
+        return ""
+    left, right = math.log10(points[0][0]), math.log10(points[-1][0])
+    top = 1.1 * max(e for _, e in points)
+
+    def at(delta: float, epsilon: float) -> tuple[float, float]:
+        x = 60 + 520 * (math.log10(delta) - left) / (right - left)
+        return x, 190 - 170 * epsilon / top
+
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(d, e) for d, e in points))
+    marks = []
+    for delta, _ in points[::3]:
+        x, _ = at(delta, 0.0)
+        marks.append(f'<text x="{x:.1f}" y="208" text-anchor="middle">{delta:g}</text>')
+    for epsilon in (0.0, top / 2.2, top / 1.1):
+        _, y = at(points[0][0], epsilon)
+        marks.append(f'<text x="54" y="{y + 4:.1f}" text-anchor="end">{epsilon:.2f}</text>')
+    dot = ""
+    if 10**right <= report.delta <= 10**left and math.isfinite(report.epsilon):
+        x, y = at(report.delta, report.epsilon)
+        dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_COLORS[1]}"/>'
+    return (
+        '<svg viewBox="0 0 600 230" width="100%" role="img" font-size="12" fill="currentColor" '
+        'aria-label="Epsilon against delta">'
+        '<path d="M60 10V190H585" fill="none" stroke="currentColor"/>'
+        f'<polyline points="{path}" fill="none" stroke="{_COLORS[0]}" stroke-width="2"/>'
+        f'{dot}{"".join(marks)}<text x="320" y="226" text-anchor="middle">delta</text>'
+        '<text x="10" y="20">epsilon</text></svg>'
+    )
