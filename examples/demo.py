@@ -115,32 +115,9 @@ def print_paragraphs(text: str) -> None:
 
 def plot(task: Task, plain: float, scores: dict[float, list[float]], path: Path) -> None:
     """Test score against epsilon, with each run as a dot and the non-private score as a line."""
-    epsilons = list(scores)
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
-    axes.axhline(plain, color="0.35", linestyle="--", linewidth=1.2)
-    axes.annotate(
-        f"not private: {plain:.3f}",
-        (0.01, plain),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 4),
-        textcoords="offset points",
-        color="0.35",
-    )
-    means = [float(np.mean(scores[e])) for e in epsilons]
-    axes.plot(epsilons, means, marker="o", color="C0", linewidth=1.8)
-    for epsilon, mean in zip(epsilons, means, strict=True):
-        runs = scores[epsilon]
-        axes.plot([epsilon] * len(runs), runs, ".", color="C0", alpha=0.45)
-        axes.annotate(f"{mean:.3f}", (epsilon, mean), (8, -12), textcoords="offset points")
-    axes.set_xscale("log")
-    axes.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
-    axes.minorticks_off()
-    axes.margins(x=0.12, y=0.18)
-    axes.set_xlabel(f"epsilon, the privacy budget of one model (delta = {DELTA:g})")
-    axes.set_ylabel("test AUC")
+    axes = xgb_dp.plotting.plot_scores(scores, baseline=plain, delta=DELTA, ax=figure.subplots())
     axes.set_title(f"{task.name}: private models, mean and single runs", loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 

@@ -1,4 +1,4 @@
-"""Shape functions add up to the model, and their noise is that of the leaves."""
+"""Shape functions add up to the model, budgets and curves are the report's, rows are guarded."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pytest
 import xgboost as xgb
 
+import xgb_dp
 from xgb_dp import plotting
-from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.testing import fixed_noise
 
 BOUNDS = {0: (-4.0, 4.0), 1: (-4.0, 4.0)}
@@ -97,3 +98,106 @@ def test_plots(tmp_path: Path) -> None:
     with pytest.raises(PrivacyParameterError, match="f9"):
         plotting.plot_shapes(booster, features=["f9"])
     assert json.loads(booster.save_config())
+
+
+@pytest.fixture(scope="module")
+def small() -> tuple[xgb.Booster, xgb.DMatrix]:
+    return model()
+
+
+@pytest.fixture(autouse=True)
+def figures() -> Any:
+    """Figures are drawn in memory and closed."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def test_importance_is_read_from_the_model(small: tuple[xgb.Booster, xgb.DMatrix]) -> None:
+    booster, _ = small
+    found = plotting.importance(booster, "weight")
+    assert sorted(found) == ["f0", "f1", "f2"]
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    splits = [s for tree in booster.get_dump() for s in tree.split("\n") if "yes=" in s]
+    assert sum(found.values()) == len(splits)
+    ax = plotting.plot_importance(booster, max_features=2)
+    assert [t.get_text() for t in ax.get_yticklabels()] == list(plotting.importance(booster))[:2]
+    with pytest.raises(PrivacyParameterError, match="kind"):
+        plotting.importance(booster, "magic")
+
+
+def test_contributions_add_up_to_the_margin(small: tuple[xgb.Booster, xgb.DMatrix]) -> None:
+    booster, d = small
+    values, bias = plotting.contributions(booster, d)
+    margin = booster.predict(d, output_margin=True)
+    np.testing.assert_allclose(values.sum(axis=1) + bias, margin, atol=1e-4)
+
+
+def test_rows_to_explain_must_be_public(small: tuple[xgb.Booster, xgb.DMatrix]) -> None:
+    booster, d = small
+    with pytest.raises(PrivacyRefusal, match="public_rows=True"):
+        plotting.plot_contributions(booster, d, public_rows=False)
+    ax = plotting.plot_contributions(booster, d, public_rows=True)
+    assert "mean absolute" in ax.get_xlabel()
+    assert all(bar.get_width() >= 0 for bar in ax.patches)
+    one = plotting.plot_contributions(booster, d.slice([0]), public_rows=True)
+    values, _ = plotting.contributions(booster, d.slice([0]))
+    assert sorted(bar.get_width() for bar in one.patches) == pytest.approx(sorted(values[0]))
+    with pytest.raises(PrivacyParameterError, match="no rows"):
+        plotting.plot_contributions(booster, d.slice([]), public_rows=True)
+
+
+def test_contributions_of_a_class() -> None:
+    X, _ = data()
+    y = np.digitize(np.nan_to_num(X[:, 0]), [-0.5, 0.5])
+    params = {
+        "tree_method": "dp_hist", "objective": "multi:softprob", "num_class": 3, "max_depth": 2,
+        "dp_epsilon": 4.0, "dp_delta": 1e-6,
+    }  # fmt: skip
+    booster = xgb.train(params, xgb.DMatrix(X[:, :2], y), 3)
+    values, bias = plotting.contributions(booster, X[:5, :2])
+    assert values.shape == (5, 3, 2)
+    assert bias.shape == (5, 3)
+    with pytest.raises(PrivacyParameterError, match="class_index"):
+        plotting.plot_contributions(booster, X[:5, :2], public_rows=True)
+    ax = plotting.plot_contributions(booster, X[:5, :2], public_rows=True, class_index=2)
+    shown = sorted(bar.get_width() for bar in ax.patches)
+    assert shown == pytest.approx(sorted(np.abs(values[:, 2]).mean(axis=0)))
+
+
+def test_statistics_of_models_without_privacy_are_refused() -> None:
+    X, y = data()
+    d = xgb.DMatrix(X, y)
+    stock = xgb.train({"tree_method": "hist", "objective": "binary:logistic"}, d, 1)
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_delta": 1e-6}
+    with pytest.warns(UserWarning, match="NOT private"):
+        loud = xgb.train(params | {"dp_epsilon": np.inf}, d, 1)
+    for draw in (plotting.importance, plotting.plot_budget, plotting.plot_epsilon):
+        with pytest.raises(LedgerError):
+            draw(stock)
+        with pytest.raises(PrivacyRefusal):
+            draw(loud)
+    with pytest.raises(PrivacyRefusal):
+        plotting.contributions(loud, d)
+
+
+def test_budget_and_curve_are_those_of_the_report(small: tuple[xgb.Booster, xgb.DMatrix]) -> None:
+    report = xgb_dp.privacy_report(small[0])
+    bars = plotting.plot_budget(small[0])
+    assert [b.get_width() for b in bars.patches] == [100 * s.share for s in report.spending()]
+    curve = plotting.plot_epsilon(report, deltas=[1e-4, 1e-6, 1e-8], group=2).lines[0]
+    assert list(curve.get_ydata()) == [report.get_epsilon(d, 2) for d in (1e-4, 1e-6, 1e-8)]
+
+
+def test_scores_against_epsilon() -> None:
+    ax = plotting.plot_scores({4.0: [0.9, 0.8], 1.0: [0.7]}, baseline=0.95, delta=1e-6)
+    means = next(line for line in ax.lines if line.get_marker() == "o")
+    assert list(means.get_xdata()) == [1.0, 4.0]
+    assert list(means.get_ydata()) == pytest.approx([0.7, 0.85])
+    assert "1e-06" in ax.get_xlabel()
+    for bad in ({}, {1.0: []}, {0.0: [1.0]}, {np.inf: [1.0]}):
+        with pytest.raises(PrivacyParameterError, match="scores"):
+            plotting.plot_scores(bad)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import PrivacyParameterError
+from ..errors import PrivacyParameterError
 
 __all__ = ["ShapeFunction", "plot_shapes", "shape_functions"]
 

@@ -1,0 +1,22 @@
+"""Plots of private models and of what they cost; they need matplotlib (the extra ``plot``).
+
+Everything drawn from a model is post-processing of what it holds, which is noisy or public, and
+costs nothing. What you bring along, such as scores or rows to explain, is not covered by that.
+"""
+
+from .explain import contributions, importance, plot_contributions, plot_importance
+from .privacy import plot_budget, plot_epsilon, plot_scores
+from .shapes import ShapeFunction, plot_shapes, shape_functions
+
+__all__ = [
+    "ShapeFunction",
+    "contributions",
+    "importance",
+    "plot_budget",
+    "plot_contributions",
+    "plot_epsilon",
+    "plot_importance",
+    "plot_scores",
+    "plot_shapes",
+    "shape_functions",
+]

@@ -1,0 +1,175 @@
+"""Importance of features and contributions to predictions, from the statistics of a private model.
+
+The gains and covers in the nodes of a private model come from noisy sums (``docs/leaks.md``), so
+whatever XGBoost computes from them is post-processing. That is not so for a stock model, nor for
+the rows whose predictions are explained: these show themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..report import privacy_report
+from .privacy import new_axes
+
+__all__ = ["contributions", "importance", "plot_contributions", "plot_importance"]
+
+_KINDS = ("gain", "total_gain", "cover", "total_cover", "weight")
+Floats = npt.NDArray[np.float64]
+
+
+def _private_booster(model: Any) -> Any:
+    """The booster of a model that is private, so that its statistics may be shown."""
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    if not privacy_report(booster).private:
+        raise PrivacyRefusal(
+            "This model is not differentially private, so its statistics are exact ones of the "
+            "training rows. For debugging, use XGBoost's own get_score and pred_contribs."
+        )
+    return booster
+
+
+def _names(booster: Any) -> list[str]:
+    return list(booster.feature_names or [f"f{i}" for i in range(booster.num_features())])
+
+
+def importance(model: Any, kind: str = "gain") -> dict[str, float]:
+    """Importance of each feature, from the noisy statistics that the model holds.
+
+    Privacy: free post-processing. Noise makes gains larger on the whole: a feature without any
+    signal still has some where the mechanism chose it.
+
+    Args:
+        model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
+        kind: "gain" or "cover" (means over a feature's splits), "total_gain", "total_cover", or
+            "weight" (number of splits).
+
+    Returns:
+        dict: Every feature, the most important first; 0 for those that no split uses.
+
+    Raises:
+        PrivacyParameterError: Unknown kind.
+        PrivacyRefusal: The model is not private.
+        LedgerError: The model carries no ledger.
+    """
+    if kind not in _KINDS:
+        raise PrivacyParameterError(f"`kind` must be one of {', '.join(_KINDS)}.")
+    booster = _private_booster(model)
+    found = booster.get_score(importance_type=kind)
+    every = {name: float(found.get(name, 0.0)) for name in _names(booster)}
+    return dict(sorted(every.items(), key=lambda item: -item[1]))
+
+
+def plot_importance(model: Any, kind: str = "gain", max_features: int = 15, ax: Any = None) -> Any:
+    """Draw the importance of features, see :func:`importance`.
+
+    Privacy: free post-processing.
+
+    Args:
+        model: See :func:`importance`.
+        kind: See :func:`importance`.
+        max_features: Features to draw, the most important ones.
+        ax: matplotlib axes; new ones by default.
+
+    Returns:
+        matplotlib.axes.Axes: One bar for each feature.
+
+    Raises:
+        PrivacyParameterError, PrivacyRefusal, LedgerError: See :func:`importance`.
+    """
+    return _bars(importance(model, kind), max_features, f"importance ({kind}, noisy)", ax)
+
+
+def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
+    """What each feature adds to the margin of each row: SHAP values by XGBoost's TreeSHAP.
+
+    Privacy: the model's part (leaf values and covers) is noisy. The result belongs to the rows of
+    `data`, as a prediction does; who may see one may see the other.
+
+    Args:
+        model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
+        data: xgboost.DMatrix, or what it takes (an array or a data frame), n rows and F columns.
+
+    Returns:
+        Contributions, (n, F), or (n, K, F) for K classes; and the bias of each row, (n,) or (n, K).
+        Their sum over the features plus the bias is the margin, e.g. log odds.
+
+    Raises:
+        PrivacyParameterError: There are no rows.
+        PrivacyRefusal: The model is not private.
+        LedgerError: The model carries no ledger.
+    """
+    from xgboost import DMatrix
+
+    booster = _private_booster(model)
+    matrix = data if isinstance(data, DMatrix) else DMatrix(data, enable_categorical=True)
+    if not matrix.num_row():
+        raise PrivacyParameterError("`data` has no rows to explain.")
+    found = np.asarray(booster.predict(matrix, pred_contribs=True), dtype=np.float64)
+    return found[..., :-1], found[..., -1]
+
+
+def plot_contributions(
+    model: Any,
+    data: Any,
+    *,
+    public_rows: bool,
+    class_index: int | None = None,
+    max_features: int = 15,
+    ax: Any = None,
+) -> Any:
+    """Draw contributions: of one row with their signs, of several as mean absolute values.
+
+    Privacy: the plot shows the rows of `data`, which no report covers. Means over the training
+    rows, or other private ones, are exact statistics of them.
+
+    Args:
+        model: See :func:`contributions`.
+        data: See :func:`contributions`.
+        public_rows: Must be True: asserts that whoever sees the plot may see these rows.
+        class_index: Class to draw, of a model with several.
+        max_features: Features to draw, those that contribute most.
+        ax: matplotlib axes; new ones by default.
+
+    Returns:
+        matplotlib.axes.Axes: One bar for each feature.
+
+    Raises:
+        PrivacyRefusal: ``public_rows`` is not True, or the model is not private.
+        PrivacyParameterError: There is no such class, or no row.
+        LedgerError: The model carries no ledger.
+    """
+    if public_rows is not True:
+        raise PrivacyRefusal(
+            "A plot of contributions shows the rows that it explains, which the privacy of the "
+            "model does not cover. Take public rows, or those of the person who sees the plot, and "
+            "say so with public_rows=True."
+        )
+    values, _ = contributions(model, data)
+    if values.ndim == 3:
+        if class_index is None or not 0 <= class_index < values.shape[1]:
+            raise PrivacyParameterError(
+                f"`class_index` must be a class from 0 to {values.shape[1] - 1}."
+            )
+        values = values[:, class_index, :]
+    one = len(values) == 1
+    mean = values[0] if one else np.abs(values).mean(axis=0)
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    found = dict(zip(_names(booster), map(float, mean), strict=True))
+    label = "added to the margin" if one else "mean absolute contribution to the margin"
+    return _bars(found, max_features, label, ax)
+
+
+def _bars(values: Mapping[str, float], most: int, label: str, ax: Any) -> Any:
+    names = sorted(values, key=lambda name: -abs(values[name]))[:most]
+    ax = new_axes(ax, height=0.8 + 0.28 * len(names))
+    shown = [values[name] for name in names]
+    ax.barh(names, shown, color=["C0" if v >= 0 else "C3" for v in shown])
+    ax.invert_yaxis()
+    ax.set_xlabel(label)
+    return ax

@@ -1,0 +1,162 @@
+"""Plots of epsilon: against delta, by mechanism, and against the scores of models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..report import PrivacyReport, privacy_report
+
+__all__ = ["new_axes", "plot_budget", "plot_epsilon", "plot_scores"]
+
+
+def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Any:
+    """The given matplotlib axes, or new ones of this size in inches."""
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _report(model: Any) -> PrivacyReport:
+    report = model if isinstance(model, PrivacyReport) else privacy_report(model)
+    if not report.private:
+        raise PrivacyRefusal(
+            "This model is not differentially private: it has no budget and no finite epsilon to "
+            "draw."
+        )
+    return report
+
+
+def plot_epsilon(
+    model: Any, deltas: Sequence[float] | None = None, group: int = 1, ax: Any = None
+) -> Any:
+    """Draw epsilon(delta), every point of which the model guarantees.
+
+    Privacy: free post-processing.
+
+    Args:
+        model: A private model as :func:`xgb_dp.privacy_report` takes it, or its report.
+        deltas: Failure probabilities; by default 1e-3 to 1e-12.
+        group: Rows added or removed together, e.g. those of one person.
+        ax: matplotlib axes; new ones by default.
+
+    Returns:
+        matplotlib.axes.Axes: With the target delta as a dot.
+
+    Raises:
+        PrivacyRefusal: The model is not private.
+        LedgerError: The model carries no ledger.
+    """
+    report = _report(model)
+    used = [d for d, _ in report.epsilon_curve(deltas)]
+    values = [report.get_epsilon(d, group) for d in used]
+    ax = new_axes(ax)
+    ax.plot(used, values, color="C0", linewidth=1.8)
+    if report.delta > 0:
+        epsilon = report.get_epsilon(report.delta, group)
+        ax.plot([report.delta], [epsilon], "o", color="C1")
+        ax.annotate(
+            f"({epsilon:.3g}, {report.delta:g})",
+            (report.delta, epsilon),
+            (8, 4),
+            textcoords="offset points",
+        )
+    ax.set_xscale("log")
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("delta")
+    ax.set_ylabel("epsilon" if group == 1 else f"epsilon for {group} rows")
+    return ax
+
+
+def plot_budget(model: Any, ax: Any = None) -> Any:
+    """Draw how the budget is divided: the part of mu^2 that each kind of release has spent.
+
+    Privacy: free post-processing.
+
+    Args:
+        model: A private model as :func:`xgb_dp.privacy_report` takes it, or its report.
+        ax: matplotlib axes; new ones by default.
+
+    Returns:
+        matplotlib.axes.Axes: One bar for each kind of release, with the epsilon that it alone
+        would cost.
+
+    Raises:
+        PrivacyRefusal: The model is not private.
+        LedgerError: The model carries no ledger.
+    """
+    report = _report(model)
+    spent = report.spending()
+    ax = new_axes(ax, height=0.7 + 0.55 * len(spent))
+    names = [f"{s.release} ({s.count}x)" for s in spent]
+    bars = ax.barh(names, [100 * s.share for s in spent], color="C0")
+    ax.bar_label(bars, [f"{100 * s.share:.1f}%, alone {s.epsilon:.3g}" for s in spent], padding=4)
+    ax.margins(x=0.35)
+    ax.invert_yaxis()
+    ax.set_xlabel(f"share of the budget in % (epsilon alone at delta = {report.delta:g})")
+    return ax
+
+
+def plot_scores(
+    scores: Mapping[float, Sequence[float]],
+    *,
+    baseline: float | None = None,
+    metric: str = "test AUC",
+    delta: float | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draw scores of models against their epsilon: each run as a dot, means as a line.
+
+    Privacy: the scores are yours. An exact score of private rows is a release of its own, which no
+    report covers; each model spends its own epsilon.
+
+    Args:
+        scores: Epsilon of one model -> scores of models with that epsilon.
+        baseline: Score of a model that is not private, drawn as a dashed line.
+        metric: Name of the score.
+        delta: For the label of the axis.
+        ax: matplotlib axes; new ones by default.
+
+    Returns:
+        matplotlib.axes.Axes: Epsilon on a logarithmic scale.
+
+    Raises:
+        PrivacyParameterError: Nothing to draw, or an epsilon that is not positive and finite.
+    """
+    epsilons = sorted(scores)
+    runs = {e: np.atleast_1d(np.asarray(scores[e], dtype=float)) for e in epsilons}
+    if not epsilons or any(not 0 < e < math.inf or not len(runs[e]) for e in epsilons):
+        raise PrivacyParameterError(
+            "`scores` must map each positive, finite epsilon to at least one score."
+        )
+    ax = new_axes(ax)
+    if baseline is not None:
+        ax.axhline(baseline, color="0.35", linestyle="--", linewidth=1.2)
+        ax.annotate(
+            f"not private: {baseline:.3f}",
+            (0.01, baseline),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 4),
+            textcoords="offset points",
+            color="0.35",
+        )
+    means = [float(np.mean(runs[e])) for e in epsilons]
+    ax.plot(epsilons, means, marker="o", color="C0", linewidth=1.8)
+    for epsilon, mean in zip(epsilons, means, strict=True):
+        ax.plot([epsilon] * len(runs[epsilon]), runs[epsilon], ".", color="C0", alpha=0.45)
+        ax.annotate(f"{mean:.3f}", (epsilon, mean), (8, -12), textcoords="offset points")
+    ax.set_xscale("log")
+    ax.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+    ax.minorticks_off()
+    ax.margins(x=0.12, y=0.18)
+    known = "" if delta is None else f" (delta = {delta:g})"
+    ax.set_xlabel(f"epsilon, the privacy budget of one model{known}")
+    ax.set_ylabel(metric)
+    return ax
