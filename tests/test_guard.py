@@ -213,7 +213,7 @@ def test_plan_that_contradicts_itself(
         inner = inner[key]
     inner[path[-1]] = value
     if path == ("split",):
-        plan["no_split"], named = True, "random splits"
+        plan["split_levels"], plan["no_split"], named = 1, True, "random splits"
     with pytest.raises(XGBoostError, match=named):
         from_plan(plan, dtrain).save_config()
 
@@ -312,10 +312,11 @@ def test_stopping_early_counts_in_full(dtrain: xgb.DMatrix) -> None:
         def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: object) -> bool:
             return epoch == 1
 
-    full = xgb_dp.privacy_report(xgb.train(PARAMS, dtrain, 20))
-    short = xgb_dp.privacy_report(xgb.train(PARAMS, dtrain, 20, callbacks=[Stop()]))
+    params = {**PARAMS, "dp_split_levels": 1}
+    full = xgb_dp.privacy_report(xgb.train(params, dtrain, 20))
+    short = xgb_dp.privacy_report(xgb.train(params, dtrain, 20, callbacks=[Stop()]))
     unsplit = xgb_dp.privacy_report(
-        xgb.train({**PARAMS, "dp_no_split": True, "gamma": 1e9}, dtrain, 20)
+        xgb.train({**params, "dp_no_split": True, "gamma": 1e9}, dtrain, 20)
     )
     for report in (short, unsplit):
         assert report.epsilon == pytest.approx(full.epsilon, rel=1e-6)

@@ -85,16 +85,20 @@ def test_trees_are_complete() -> None:
         assert sum(c == -1 for c in tree["left_children"]) == 8
 
 
-def test_oblivious_trees_have_one_split_a_level() -> None:
+@pytest.mark.parametrize("levels", [1, 2])
+def test_oblivious_trees_have_one_split_a_level(levels: int) -> None:
+    """Or one feature, where a selection divides its values for several levels."""
     x, y = rows()
-    params = {**PARAMS, "dp_tree_shape": "oblivious", "max_depth": 3}
+    params = {**PARAMS, "dp_tree_shape": "oblivious", "max_depth": 3, "dp_split_levels": levels}
     for tree in trees(xgb.train(params, xgb.DMatrix(x, y), 2)):
-        for level in ([1, 2], [3, 4, 5, 6]):
-            splits = {
-                (tree["split_indices"][i], tree["split_conditions"][i], tree["default_left"][i])
-                for i in level
-            }
-            assert len(splits) == 1
+        splits = list(
+            zip(tree["split_indices"], tree["split_conditions"], tree["default_left"], strict=True)
+        )
+        if levels == 1:
+            assert splits[1] == splits[2]
+        else:
+            assert len({feature for feature, *_ in splits[:3]}) == 1
+        assert len(set(splits[3:7])) == 1
 
 
 def test_no_split_can_win() -> None:
@@ -212,7 +216,7 @@ def test_public_candidates_cost_nothing() -> None:
         for event in training["events"]
     }
     assert released == {"intercept", "splits", "leaves"}
-    grid = {np.float32(-3.0 + 6.0 * i / 32) for i in range(33)} | {np.finfo(np.float32).max}
+    grid = {np.float32(-3.0 + 6.0 * i / 64) for i in range(65)} | {np.finfo(np.float32).max}
     for tree in trees(booster):
         nodes = zip(tree["split_conditions"], tree["left_children"], strict=True)
         inner = [condition for condition, left in nodes if left != -1]

@@ -33,13 +33,14 @@ def test_parallel_trees_are_all_accounted(kind: str, params: Any, matrix: Any) -
     assert len(trees_of(booster)) == 12 * classes
     assert booster.num_boosted_rounds() == 4
     assert counts(booster)["leaves"] == 12
-    assert counts(booster)["splits"] == 2 * 12 * classes
+    assert counts(booster)["splits"] == 12 * classes  # both levels in one selection
     assert 0.99 < xgb_dp.privacy_report(booster).epsilon <= 1.0
 
 
 def test_parallel_trees_share_the_learning_rate(params: Any, matrix: Any) -> None:
     """As in XGBoost: leaves are those of one tree, divided by the number of trees."""
     made = params(dp_epsilon=float("inf"), dp_tree_shape="per_node", dp_shrinkage=False)
+    made |= {"dp_split_levels": 1}
     with pytest.warns(UserWarning, match="NOT private"):
         one = trees_of(xgb.train(made, matrix(), 1))
     with pytest.warns(UserWarning, match="NOT private"):

@@ -261,7 +261,7 @@ def _candidates(
             "every round (tree_method='dp_approx'): all rounds must release the same from their "
             "rows. Use 'count', which reads all rows."
         )
-    bins = parse.parse_int("max_bin", p.get("max_bin", 32), 2, 4096)
+    bins = parse.parse_int("max_bin", p.get("max_bin", 64), 2, 4096)
     cells = parse.parse_int(
         "dp_candidate_cells",
         p.get("dp_candidate_cells", max(bins, 256) if candidates == "histogram" else bins),

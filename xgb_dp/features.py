@@ -252,7 +252,7 @@ def resolve_features(
     Raises:
         PrivacyParameterError: A declaration is missing, contradictory or ill-formed.
     """
-    bins = parse.parse_int("max_bin", p.get("max_bin", 32), 2, 4096)
+    bins = parse.parse_int("max_bin", p.get("max_bin", 64), 2, 4096)
     bounds = by_index("dp_feature_bounds", p.get("dp_feature_bounds"), schema)
     cuts = by_index("dp_feature_cuts", p.get("dp_feature_cuts"), schema)
     categories = by_index("dp_categories", p.get("dp_categories"), schema)

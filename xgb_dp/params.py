@@ -221,7 +221,7 @@ _ORDINARY = (
               PUBLIC, "XGBoost", ("min_split_loss",)),
     Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf", "hessian", ">= 0",
               "0", FREE, "XGBoost"),
-    Parameter("max_bin", "bins of a feature", "bins", "2 to 4096", "32", PUBLIC, "XGBoost"),
+    Parameter("max_bin", "bins of a feature", "bins", "2 to 4096", "64", PUBLIC, "XGBoost"),
     Parameter("base_score", "public intercept", "prediction; multi:softprob: margins",
               "number, or list of K for multi:softprob", "released privately", PUBLIC, "XGBoost"),
     Parameter("num_class", "number of classes", "classes", "int >= 2", "dp_classes", PUBLIC,

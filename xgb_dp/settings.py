@@ -330,7 +330,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         min_child_weight=parse.parse_number(
             "min_child_weight", p.get("min_child_weight", 0.0), low=0, high=1e12
         ),
-        max_bin=parse.parse_int("max_bin", p.get("max_bin", 32), 2, 4096),
+        max_bin=parse.parse_int("max_bin", p.get("max_bin", 64), 2, 4096),
         scale_pos_weight=weight,
         score_clip=parse.parse_number(
             "dp_score_clip", p.get("dp_score_clip", 0.5), low=0, high=1e6, open_low=True

@@ -12,12 +12,14 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
 
+from tests.reference import grow
 from tests.reference import trainer as reference
 from tests.reference.draws import Noise
 from tests.reference.splits import left_sides
@@ -93,12 +95,14 @@ def reference_outcome(model: reference.Model) -> Outcome:
     return Outcome(trees, 0.5)
 
 
-def by_reference(scenario: Scenario, **faults: Any) -> scenarios.Trainer:
-    """The reference trainer with some of its parts replaced, and a fresh random key."""
+def by_reference(
+    scenario: Scenario, module: ModuleType = reference, **faults: Any
+) -> scenarios.Trainer:
+    """The reference trainer with parts of one of its modules replaced, and a fresh random key."""
 
     def train(rows: Rows) -> Outcome:
         plan = scenario.training.plan(random_key())
-        with mock.patch.multiple(reference, **faults) if faults else mock.MagicMock():
+        with mock.patch.multiple(module, **faults) if faults else mock.MagicMock():
             return reference_outcome(reference.train(plan, rows.X, rows.y, base_score=0.5))
 
     return train
@@ -233,11 +237,11 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     yield partial(scenario.audit, f"{small}: row bound of trainings", train, size.broken)
 
     scenario = scenarios.min_child_weight()
-    train = by_reference(scenario, utilities=only_heavy_children)
+    train = by_reference(scenario, grow, utilities=only_heavy_children)
     yield partial(scenario.audit, "exact min_child_weight test", train, few)
 
     scenario = scenarios.split_winner()
-    train = by_reference(scenario, utilities=only_winners)
+    train = by_reference(scenario, grow, utilities=only_winners)
     yield partial(scenario.audit, "winners of features picked without noise", train, few)
 
     scenario = scenarios.reused_noise()

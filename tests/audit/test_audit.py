@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.reference import grow, trainer
 from xgb_dp.audit import ApproximateClaim, audit_one_run, mechanisms, scenarios
 from xgb_dp.audit import __main__ as command
 from xgb_dp.audit.result import AuditResult, table
@@ -69,17 +70,21 @@ def test_noise_of_85_percent_is_found():
     assert mechanisms.audit(mechanisms.leaves(SPEC, PLAN, thin), 300_000).violated
 
 
+# fmt: off
 SCENARIOS = {
-    "min_child_weight": (scenarios.min_child_weight(), {"utilities": broken.only_heavy_children}),
-    "winners": (scenarios.split_winner(), {"utilities": broken.only_winners}),
-    "reused": (scenarios.reused_noise(), {"Noise": broken.ReusedNoise}),
+    "min_child_weight": (
+        scenarios.min_child_weight(), grow, {"utilities": broken.only_heavy_children}
+    ),
+    "winners": (scenarios.split_winner(), grow, {"utilities": broken.only_winners}),
+    "reused": (scenarios.reused_noise(), trainer, {"Noise": broken.ReusedNoise}),
 }
+# fmt: on
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_broken_algorithms_are_found(name):
-    scenario, faults = SCENARIOS[name]
-    train = broken.by_reference(scenario, **faults)
+    scenario, module, faults = SCENARIOS[name]
+    train = broken.by_reference(scenario, module, **faults)
     assert scenario.audit(name, train, 200).violated
 
 
@@ -90,7 +95,7 @@ def test_the_real_algorithm_passes_the_same_audit(name):
 
 def test_the_reference_without_a_fault_passes():
     """What is found above is the fault, and not the reference trainer."""
-    for scenario, _ in SCENARIOS.values():
+    for scenario, *_ in SCENARIOS.values():
         assert not scenario.audit("", broken.by_reference(scenario), 100, confidence=SURE).violated
 
 

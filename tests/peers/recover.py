@@ -15,12 +15,14 @@ from tests.reference.trainer import RowBound
 from tests.test_guard import plan_of
 
 Floats = npt.NDArray[np.float64]
-# Leaves say their sums plainly: no shrinkage and no clip; nothing but trees is released.
+# Leaves say their sums plainly: no shrinkage and no clip; nothing but trees is released, and each
+# split is chosen among all cuts.
 PLAIN: dict[str, Any] = {
     "tree_method": "dp_hist",
     "dp_epsilon": 20.0,
     "dp_delta": 1e-6,
     "dp_shrinkage": False,
+    "dp_split_levels": 1,
     "max_delta_step": 0,
     "lambda": 1.0,
     "max_depth": 2,

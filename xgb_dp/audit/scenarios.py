@@ -181,13 +181,19 @@ def _chosen_side(tree: TreeView) -> int:
     return 1 if tree.feature[0] == 0 else -1
 
 
-def root_split(epsilon: float = 1.0) -> Scenario:
-    """Which feature splits the root, where one row attains the range of the utilities."""
+def root_split(epsilon: float = 1.0, levels: int = 1) -> Scenario:
+    """Which feature splits the root, where one row attains the range of the utilities.
+
+    Args:
+        epsilon: Claim at delta 1e-6.
+        levels: Depth of the tree, all of it chosen in one selection.
+    """
 
     def score(_: PreparedTraining, outcome: Outcome) -> float:
         return float(_chosen_side(outcome.trees[0]))
 
     params = {**_TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": _shares(splits=0.98)}
+    params |= {"max_depth": levels, "dp_split_levels": levels}
     params["dp_hessian_weight"] = 1e-4  # so that a gradient of C is hardly shortened
     return Scenario("chosen root split", params, 1, _TWO_SIDES, _CORNER, score)
 
@@ -261,6 +267,7 @@ def min_child_weight() -> Scenario:
     params = {
         "dp_feature_cuts": {0: [0.5, 1.5]},
         "min_child_weight": 0.9,
+        "dp_split_levels": 1,  # all cuts are candidates
         "dp_hessian_weight": 1e-4,
     }
     # Each row has a Hessian of about 1/4. Both cuts are equally good.
@@ -277,7 +284,7 @@ def split_winner() -> Scenario:
             return 0.0
         return {0.5: -1.0, 1.5: 1.0}.get(float(tree.condition[0]), 0.0)
 
-    params = {"dp_feature_cuts": {0: [0.5, 1.5], 1: [0.5]}}
+    params = {"dp_feature_cuts": {0: [0.5, 1.5], 1: [0.5]}, "dp_split_levels": 1}
     rest = _rows(([0, 0], 0, 10), ([2, 0], 1, 10))
     return Scenario("chosen root split", params, 1, rest, ([1.0, 0.0], 0.0), score)
 

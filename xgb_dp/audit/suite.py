@@ -115,6 +115,7 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
         "trainings, ε = 4": scenarios.leaf_and_split(),
         "trainings, ε = 4, leaves only": scenarios.leaf_and_split(leaves=0.98),
         "trainings, ε = 4, splits mostly": scenarios.root_split(epsilon=4.0),
+        "trainings, ε = 4, two levels in one selection": scenarios.root_split(4.0, levels=2),
         "trainings, ε = 4, intercept mostly": scenarios.label_sum(),
     }
     for name, scenario in made_of.items():
