@@ -5,6 +5,7 @@ reports on it.
 """
 
 from . import accounting, plotting, presets
+from .card import model_card
 from .errors import (
     BudgetError,
     LedgerError,
@@ -28,6 +29,7 @@ __all__ = [
     "RowDomainError",
     "accounting",
     "is_dp_build",
+    "model_card",
     "plotting",
     "presets",
     "privacy_report",

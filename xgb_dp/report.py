@@ -17,7 +17,7 @@ from .ledger import flat_counts, read_ledger
 from .report_views import DELTAS, as_dict, as_html, as_text, round_up
 from .spending import Spending, spending
 
-__all__ = ["PrivacyReport", "privacy_report"]
+__all__ = ["PrivacyReport", "as_booster", "privacy_report"]
 
 _RELEASES = {
     "intercept": "the intercept (noisy label sums)",
@@ -265,6 +265,26 @@ def _is_group(value: Any) -> bool:
     return _is_number(value) and math.isfinite(value) and int(value) == value and value >= 1
 
 
+def as_booster(model: Any) -> Any:
+    """The xgboost.Booster of a booster, a fitted estimator or the path of a saved model.
+
+    Raises:
+        PrivacyParameterError: Not a model.
+    """
+    from xgboost import Booster
+
+    if isinstance(model, (str, os.PathLike)):
+        return Booster(model_file=os.fspath(model))
+    if not isinstance(model, Booster) and hasattr(model, "get_booster"):
+        model = model.get_booster()
+    if not isinstance(model, Booster):
+        raise PrivacyParameterError(
+            "`model` must be an xgboost.Booster, a fitted xgboost estimator or the path of a "
+            f"model; got {type(model).__name__}."
+        )
+    return model
+
+
 def privacy_report(model: Any) -> PrivacyReport:
     """Privacy report of a model, read from the ledger that it carries.
 
@@ -279,18 +299,7 @@ def privacy_report(model: Any) -> PrivacyReport:
         LedgerError: The model carries no ledger, or one that does not describe it.
         PrivacyParameterError: Not a model.
     """
-    from xgboost import Booster
-
-    if isinstance(model, (str, os.PathLike)):
-        model = Booster(model_file=os.fspath(model))
-    elif not isinstance(model, Booster) and hasattr(model, "get_booster"):
-        model = model.get_booster()
-    if not isinstance(model, Booster):
-        raise PrivacyParameterError(
-            "`model` must be an xgboost.Booster, a fitted xgboost estimator or the path of a "
-            f"model; got {type(model).__name__}."
-        )
-    ledger = read_ledger(model)
+    ledger = read_ledger(as_booster(model))
     if not ledger["trainings"]:
         raise LedgerError(
             "The privacy ledger of this model is empty: nothing was trained privately."

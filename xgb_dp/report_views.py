@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .report import PrivacyReport
 
-__all__ = ["DELTAS", "GROUPS", "as_dict", "as_html", "as_text", "round_up"]
+__all__ = ["DELTAS", "GROUPS", "as_dict", "as_html", "as_text", "meaning", "round_up", "tables"]
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))
 """Failure probabilities at which reports and plots state epsilon."""
@@ -36,8 +36,13 @@ def round_up(value: float) -> str:
     return f"{math.ceil(value * 10.0**digits) / 10.0**digits:.{max(digits, 0)}f}"
 
 
-def _tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Title, head and rows of every table of a private model."""
+def meaning(report: PrivacyReport) -> str:
+    """What the guarantee says about guessing whether a row was used, in words."""
+    return _MEANING.format(f"{math.ceil(1000 * report.attack_success) / 10:g}%")
+
+
+def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Title, head and rows of the tables of a private model: budget, epsilon(delta), groups."""
     spent = report.spending()
     budget = [
         [
@@ -73,14 +78,10 @@ def as_text(report: PrivacyReport, width: int = 100) -> str:
     """
     parts = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
     if report.private:
-        parts.insert(1, textwrap.fill(_MEANING.format(_percent(report)), width))
-        for title, head, rows in _tables(report):
+        parts.insert(1, textwrap.fill(meaning(report), width))
+        for title, head, rows in tables(report):
             parts.append(f"{title}\n\n{_columns([head, *rows])}")
     return "\n\n".join(parts)
-
-
-def _percent(report: PrivacyReport) -> str:
-    return f"{math.ceil(1000 * report.attack_success) / 10:g}%"
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> str:
@@ -147,9 +148,10 @@ def as_html(report: PrivacyReport, *, page: bool = False) -> str:
             f"epsilon = {round_up(report.epsilon)}, delta = {report.delta:g}, for one row added or "
             "removed"
         )
-        color, tables = "#1b7f4b", [_table(*table) for table in _tables(report)]
-        shown = [paragraphs[0], f"<p>{html.escape(_MEANING.format(_percent(report)))}</p>"]
-        shown += [_bars(report), tables[0], _curve(report), tables[1], tables[2], *paragraphs[1:]]
+        color = "#1b7f4b"
+        shown = [paragraphs[0], f"<p>{html.escape(meaning(report))}</p>"]
+        budget, curve, groups = (_table(*table) for table in tables(report))
+        shown += [_bars(report), budget, _curve(report), curve, groups, *paragraphs[1:]]
     else:
         head, color, shown = "NOT differentially private", "#b3261e", paragraphs
     body = (

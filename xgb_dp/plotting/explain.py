@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..report import privacy_report
+from ..report import as_booster, privacy_report
 from .privacy import new_axes
 
 __all__ = ["contributions", "importance", "plot_contributions", "plot_importance"]
@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 def _private_booster(model: Any) -> Any:
     """The booster of a model that is private, so that its statistics may be shown."""
-    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    booster = as_booster(model)
     if not privacy_report(booster).private:
         raise PrivacyRefusal(
             "This model is not differentially private, so its statistics are exact ones of the "
@@ -159,8 +159,7 @@ def plot_contributions(
         values = values[:, class_index, :]
     one = len(values) == 1
     mean = values[0] if one else np.abs(values).mean(axis=0)
-    booster = model.get_booster() if hasattr(model, "get_booster") else model
-    found = dict(zip(_names(booster), map(float, mean), strict=True))
+    found = dict(zip(_names(as_booster(model)), map(float, mean), strict=True))
     label = "added to the margin" if one else "mean absolute contribution to the margin"
     return _bars(found, max_features, label, ax)
 
