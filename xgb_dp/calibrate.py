@@ -1,6 +1,6 @@
 """From (epsilon, delta) to the integers that every sampler is given, always on the safe side.
 
-The scale of the plan (``mechanisms.py``) is searched on the certified epsilon of the very integers
+The scale of the plan (``noise.py``) is searched on the certified epsilon of the very integers
 that the trainer will use, so no approximation enters the guarantee.
 """
 
@@ -13,7 +13,8 @@ from dataclasses import replace
 from .accounting import ACCOUNTANTS, Event, GaussianEvent, make_accountant
 from .accounting.gaussian import gaussian_mu
 from .errors import BudgetError
-from .mechanisms import DEFAULT_SHARES, SAMPLE_BITS, MechanismSpec, NoisePlan, plan_noise
+from .mechanisms import DEFAULT_SHARES, SAMPLE_BITS, MechanismSpec, NoisePlan
+from .noise import plan_noise
 
 __all__ = ["DEFAULT_SHARES", "MechanismSpec", "NoisePlan", "calibrate"]
 

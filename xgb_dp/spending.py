@@ -1,7 +1,7 @@
 """What each kind of release of a model cost: the budget by mechanism, for reports and plots.
 
 Epsilons of parts do not add up to that of the whole, so a part is told in two ways: by its share of
-mu^2, the currency in which the budget was divided (``mechanisms.py``), and by the certified epsilon
+mu^2, the currency in which the budget was divided (``noise.py``), and by the certified epsilon
 that it would have had alone. All of it is computed from the ledger and costs nothing.
 """
 
@@ -112,7 +112,7 @@ def _count(event: Event) -> int:
 
 
 def _loudness(event: PlainEvent) -> float:
-    """mu^2 of one release: see ``mechanisms.py``."""
+    """mu^2 of one release: see ``noise.py``."""
     if isinstance(event, GaussianEvent):
         if not event.sensitivity2:
             return 0.0
