@@ -10,6 +10,7 @@
 #include "c_api/c_api_error.h"           // for API_BEGIN, API_END
 #include "plugin_cpp/candidates/release.h"  // for CandidateEvent
 #include "plugin_cpp/candidates/rows.h"     // for ForEachPage, CheckFeatures
+#include "plugin_cpp/checks.h"              // for IsEmptyPart
 #include "plugin_cpp/intercept.h"           // for ReleaseIntercept
 #include "plugin_cpp/leaf/release.h"        // for LeafEvent
 #include "plugin_cpp/plan.h"                // for ParsePlan
@@ -49,7 +50,8 @@ XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   CHECK(handle && plan_text);
   auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
   auto plan = xgboost::dp::ParsePlan(plan_text);
-  CHECK_EQ(p_fmat->Info().num_col_, static_cast<std::uint64_t>(plan.n_features));
+  CHECK(xgboost::dp::IsEmptyPart(p_fmat->Info()) ||
+        p_fmat->Info().num_col_ == static_cast<std::uint64_t>(plan.n_features));
   xgboost::dp::ForEachPage(p_fmat->Ctx(), p_fmat.get(), [&](xgboost::SparsePage const& page) {
     xgboost::dp::CheckFeatures(p_fmat->Ctx(), plan, page);
   });

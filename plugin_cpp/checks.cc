@@ -6,11 +6,16 @@
 #include <string>     // for string
 #include <vector>     // for vector
 
+#include "collective/communicator-inl.h"  // for IsDistributed
 #include "plugin_cpp/distributed.h"  // for SumOverWorkers
 #include "xgboost/json.h"            // for Json
 #include "xgboost/logging.h"         // for CHECK
 
 namespace xgboost::dp {
+bool IsEmptyPart(MetaInfo const& info) {
+  return collective::IsDistributed() && info.num_row_ == 0 && info.num_col_ == 0;
+}
+
 void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const& plan) {
   CHECK_EQ(param.subsample, 1.0f) << "XGBoost's own `subsample` is not secret: the plan's is.";
   CHECK_EQ(param.colsample_bytree, 1.0f) << "`colsample_bytree` travels in the plan.";
@@ -30,6 +35,9 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
   CHECK(info.group_ptr_.empty()) << "Query groups are not available with `dp_hist`: they couple rows.";
   CHECK(p_fmat->PageExists<SparsePage>())
       << "`dp_hist` needs a plain DMatrix: a QuantileDMatrix was built from data quantiles.";
+  if (IsEmptyPart(info)) {
+    return;
+  }
   CHECK_EQ(info.num_col_, static_cast<std::uint64_t>(plan.n_features))
       << "The plan was calibrated for another number of features.";
   auto types = info.feature_types.ConstHostSpan();

@@ -11,9 +11,12 @@
 #include "plugin_cpp/plan.h"   // for Plan
 #include "tree/param.h"        // for TrainParam
 #include "xgboost/context.h"   // for Context
-#include "xgboost/data.h"      // for DMatrix
+#include "xgboost/data.h"      // for DMatrix, MetaInfo
 
 namespace xgboost::dp {
+/** @brief Whether this is the matrix of a worker that has been given no rows, nor columns. */
+[[nodiscard]] bool IsEmptyPart(MetaInfo const& info);
+
 /** @brief Settings of stock XGBoost that would be ignored here, or would need a proof. */
 void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const& plan);
 

@@ -60,7 +60,9 @@ def test_wheel_metadata() -> None:
 
 def test_wheel_holds_our_two_packages_only() -> None:
     files = metadata.files("xgb-dp") or []
-    tops = {path.parts[0] for path in files if ".dist-info" not in path.parts[0]}
+    commands = {path for path in files if path.parts[-2:-1] in (("bin",), ("Scripts",))}
+    assert {path.stem for path in commands} == {"xgb-dp"}
+    tops = {p.parts[0] for p in files if p not in commands and ".dist-info" not in p.parts[0]}
     # An editable install adds a finder for xgb_dp at the top level.
     assert {name for name in tops if not name.startswith(("_", "xgb_dp"))} == {"xgboost"}
     suffixes = {path.suffix for path in files}

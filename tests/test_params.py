@@ -92,7 +92,7 @@ def test_table_is_complete():
 )
 def test_private_defaults(params, kind, expected):
     s = resolve(params(kind, max_depth=None))
-    assert (s.depth, s.eta, s.reg_lambda, s.max_delta_step, s.max_bin) == (4, 0.5, 1.0, 2.0, 32)
+    assert (s.depth, s.eta, s.reg_lambda, s.max_delta_step, s.max_bin) == (4, 0.5, 1.0, 2.0, 64)
     assert (s.min_child_weight, s.score, s.tree_shape) == (0.0, "l1", "alternate")
     for name, value in expected.items():
         assert getattr(s, name) == pytest.approx(value), name

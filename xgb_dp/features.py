@@ -56,12 +56,19 @@ class Schema:
         named: Whether the columns have names of their own.
         categorical: Indices of categorical columns.
         dictionaries: Category names that the data frame brought along, by column index.
+        typed: Whether the matrix says which columns are categorical.
     """
 
     names: list[str]
     named: bool
     categorical: frozenset[int]
     dictionaries: dict[int, list[bytes]]
+    typed: bool = False
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.names)
 
 
 def _dictionaries(dtrain: Any) -> dict[int, list[bytes]]:
@@ -107,10 +114,11 @@ def read_schema(dtrain: Any) -> Schema:
     types = dtrain.feature_types or []
     categorical = frozenset(i for i, t in enumerate(types) if t == "c")
     return Schema(
-        names=list(names) if names else [str(i) for i in range(width)],
+        names=list(names) if names and width else [str(i) for i in range(width)],
         named=bool(names),
         categorical=categorical,
         dictionaries=_dictionaries(dtrain) if categorical else {},
+        typed=dtrain.feature_types is not None,
     )
 
 

@@ -265,9 +265,11 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         )
     epsilon, delta = _budget(p)
     if "objective" not in p:
-        raise PrivacyParameterError(
-            f"`objective` is missing. Private training supports {', '.join(params.OBJECTIVES)}."
-        )
+        if "dp_target_bounds" not in p:
+            raise PrivacyParameterError(
+                f"`objective` is missing. Private training supports {', '.join(params.OBJECTIVES)}."
+            )
+        p = {**p, "objective": "reg:squarederror"}  # as in XGBoost
     kind = params.OBJECTIVES.get(p["objective"]) if isinstance(p["objective"], str) else None
     if kind is None:
         raise PrivacyRefusal(

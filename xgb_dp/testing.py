@@ -12,14 +12,15 @@ from typing import Any
 
 from .errors import PrivacyParameterError
 
-__all__ = ["fixed_noise", "noise_key", "train_with_plan"]
+__all__ = ["fix_noise_of_process", "fixed_noise", "noise_key", "train_with_plan"]
 
 _KEY: ContextVar[str | None] = ContextVar("xgb_dp_test_key", default=None)
+_process_key: str | None = None
 
 
 def noise_key() -> str | None:
     """Key of the fixed noise tape in force, as 64 hexadecimal digits; None outside of tests."""
-    return _KEY.get()
+    return _KEY.get() or _process_key
 
 
 @contextmanager
@@ -43,6 +44,21 @@ def fixed_noise(key: int | bytes | str) -> Iterator[str]:
         yield _hex(key)
     finally:
         _KEY.reset(token)
+
+
+def fix_noise_of_process(key: int | bytes | str | None) -> None:
+    """Draw all noise of this process from a known key, from now on; for workers of a cluster.
+
+    Privacy: none, as for :func:`fixed_noise`.
+
+    Args:
+        key: As for :func:`fixed_noise`; None for noise from the operating system again.
+
+    Raises:
+        PrivacyParameterError: Another form of key.
+    """
+    global _process_key
+    _process_key = None if key is None else _hex(key)
 
 
 def _hex(key: int | bytes | str) -> str:

@@ -1,0 +1,121 @@
+"""Nothing about the cluster changes the model: with a known noise tape its bytes stay the same.
+
+However the rows lie on workers, in partitions, pages of external memory or threads, the sums are
+the same integers, and rank 0 alone draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pytest
+import xgboost as xgb
+from distributed import Client
+from xgboost import dask as dxgb
+
+from xgb_dp.testing import fix_noise_of_process, fixed_noise
+
+N, F, KEY = 2400, 4, 11
+COMMON: dict[str, Any] = {"dp_epsilon": 4.0, "dp_delta": 1e-6, "max_depth": 4, "verbosity": 0}
+KINDS: dict[str, dict[str, Any]] = {
+    "binary": {"tree_method": "dp_hist", "objective": "binary:logistic"},
+    "regression": {
+        "tree_method": "dp_approx",
+        "objective": "reg:squarederror",
+        "dp_target_bounds": (-3.0, 3.0),
+    },
+    "multiclass": {"tree_method": "dp_hist", "objective": "multi:softprob", "num_class": 3},
+    "noisy histograms": {
+        "tree_method": "dp_hist",
+        "objective": "binary:logistic",
+        "dp_split": "histogram",
+        "max_depth": 3,
+    },
+    "random": {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_split": "random"},
+}
+# Rows of each partition; more partitions than workers lie together.
+LAYOUTS = [(N,), (1, N - 1), (0, N), (800, 800, 800), (500, 0, 700, 300, 900)]
+
+
+def rows(kind: str) -> tuple[Any, Any]:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(N, F)).astype(np.float32)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    signal = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1] * X[:, 2]) + 0.3 * rng.normal(size=N)
+    if kind == "regression":
+        return X, signal.astype(np.float32)
+    if kind == "multiclass":
+        return X, np.digitize(signal, [-0.5, 0.5]).astype(np.float32)
+    return X, (signal > 0).astype(np.float32)
+
+
+def alone(kind: str, d: xgb.DMatrix | None = None, **extra: Any) -> bytes:
+    """The model of one machine that holds all rows in memory."""
+    with fixed_noise(KEY):
+        model = xgb.train(COMMON | KINDS[kind] | extra, d or xgb.DMatrix(*rows(kind), nthread=1), 4)
+    return bytes(model.save_raw("ubj"))
+
+
+@pytest.fixture()
+def known_noise(client: Client) -> Iterator[None]:
+    client.run(fix_noise_of_process, KEY)
+    yield
+    client.run(fix_noise_of_process, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_workers_and_partitions(kind: str, client: Client, known_noise: None) -> None:
+    expected = alone(kind)
+    X, y = rows(kind)
+    for layout in LAYOUTS if kind == "binary" else LAYOUTS[-1:]:
+        d = dxgb.DaskDMatrix(
+            client, da.from_array(X, chunks=(layout, F)), da.from_array(y, chunks=(layout,))
+        )
+        model = dxgb.train(client, COMMON | KINDS[kind], d, 4)["booster"]
+        assert bytes(model.save_raw("ubj")) == expected, layout
+
+
+def test_order_of_rows() -> None:
+    X, y = rows("binary")
+    order = np.random.default_rng(0).permutation(N)
+    assert alone("binary", xgb.DMatrix(X[order], y[order])) == alone("binary")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads(kind: str) -> None:
+    assert alone(kind, nthread=1) == alone(kind, nthread=2)
+
+
+class Pages(xgb.DataIter):
+    """Batches of rows, kept on disk by XGBoost."""
+
+    def __init__(self, kind: str, sizes: tuple[int, ...], cache: Path) -> None:
+        ends = np.cumsum(sizes)
+        self.parts = [
+            tuple(v[b - n : b] for v in rows(kind)) for b, n in zip(ends, sizes, strict=True)
+        ]
+        self.at = 0
+        super().__init__(cache_prefix=str(cache))
+
+    def next(self, input_data: Any) -> bool:
+        if self.at == len(self.parts):
+            return False
+        X, y = self.parts[self.at]
+        input_data(data=X, label=y)
+        self.at += 1
+        return True
+
+    def reset(self) -> None:
+        self.at = 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sizes", [(N,), (900, 100, 1400)], ids=str)
+def test_external_memory(kind: str, sizes: tuple[int, ...], tmp_path: Path) -> None:
+    d = xgb.DMatrix(Pages(kind, sizes, tmp_path / "cache"))
+    assert d.num_row() == N
+    assert alone(kind, d) == alone(kind)

@@ -1,0 +1,183 @@
+"""Private training through ``xgboost.dask``, as its users call it, on real worker processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from distributed import Client, LocalCluster
+from xgboost import dask as dxgb
+
+import xgb_dp
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+
+N = 1800
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist",
+    "objective": "binary:logistic",
+    "dp_epsilon": 8.0,
+    "dp_delta": 1e-6,
+    "max_depth": 3,
+    "verbosity": 0,
+}
+ESTIMATOR: dict[str, Any] = {
+    "tree_method": "dp_hist",
+    "dp_epsilon": 8.0,
+    "dp_delta": 1e-6,
+    "dp_categories": {"c": ["x", "y", "z"]},
+    "enable_categorical": True,
+    "n_estimators": 8,
+    "verbosity": 0,
+}
+
+
+def table(labels: Any = None) -> tuple[Any, Any]:
+    """A dask frame with a categorical column, and labels."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(N, 3)), columns=["u", "v", "w"])
+    codes = rng.integers(0, 3, N)
+    frame["c"] = pd.Categorical.from_codes(codes, categories=["x", "y", "z"])
+    y = (frame["u"] + codes > 1).astype(int) if labels is None else pd.Series(labels)
+    return dd.from_pandas(frame, npartitions=3), dd.from_pandas(y, npartitions=3)
+
+
+def arrays(client: Client, y: Any = None, n: int = N) -> dxgb.DaskDMatrix:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 3)).astype(np.float32)
+    y = X[:, 0] > 0 if y is None else y
+    return dxgb.DaskDMatrix(
+        client,
+        da.from_array(X, chunks=(max(n // 3, 1), 3)),
+        da.from_array(y, chunks=max(n // 3, 1)),
+    )
+
+
+def test_classifier_and_report(client: Client) -> None:
+    X, y = table()
+    model = dxgb.DaskXGBClassifier(**ESTIMATOR, dp_classes=[0, 1])
+    model.client = client
+    model.fit(X, y)
+    p = model.predict_proba(X).compute()
+    assert ((p[:, 1] > 0.5) == y.compute().to_numpy()).mean() > 0.85
+    report = xgb_dp.privacy_report(model)
+    assert 7.5 < report.epsilon <= 8.0
+    assert report.ledger["trainings"][0]["complete"]
+
+
+def test_classes_are_declared(client: Client) -> None:
+    X, y = table(np.zeros(N, dtype=int))
+    model = dxgb.DaskXGBClassifier(**ESTIMATOR, dp_classes=3)
+    model.client = client
+    model.fit(X, y)
+    assert model.predict_proba(X).compute().shape == (N, 3)
+    assert list(model.classes_) == [0, 1, 2]
+    undeclared = dxgb.DaskXGBClassifier(**ESTIMATOR)
+    undeclared.client = client
+    with pytest.raises(PrivacyParameterError, match="dp_classes"):
+        undeclared.fit(X, y)
+
+
+def test_regressor(client: Client) -> None:
+    X, y = table()
+    target = y.astype(float) * 4
+    model = dxgb.DaskXGBRegressor(**ESTIMATOR, dp_target_bounds=(0, 4))
+    model.client = client
+    model.fit(X, target)
+    error = model.predict(X).compute().to_numpy() - target.compute().to_numpy()
+    assert np.sqrt((error**2).mean()) < 1.4
+    assert xgb_dp.privacy_report(model).epsilon <= 8.0
+
+
+def test_a_row_outside_the_domain_ends_all_workers(client: Client) -> None:
+    """With one message, which says what is wrong and shows neither value nor row."""
+    y = np.zeros(N)
+    y[N - 1] = 7
+    start = time.monotonic()
+    with pytest.raises(RowDomainError, match="outside the declared classes"):
+        dxgb.train(client, PARAMS, arrays(client, y), 4)
+    assert time.monotonic() - start < 60  # nobody waits for a worker that has gone
+
+
+def test_no_rows_and_one_row_train(client: Client) -> None:
+    """Also data without rows: an error would tell it from data with one row."""
+    for n in (0, 1):
+        model = dxgb.train(client, PARAMS, arrays(client, n=n), 4)["booster"]
+        assert model.num_boosted_rounds() == 4
+        assert xgb_dp.privacy_report(model).epsilon <= 8.0
+
+
+def test_what_is_not_private_is_refused_here_too(client: Client) -> None:
+    d = arrays(client)
+    with pytest.raises(PrivacyRefusal, match="evals"):
+        dxgb.train(client, PARAMS, d, 2, evals=[(d, "train")])
+    X = da.random.random((300, 3), chunks=(100, 3))
+    q = dxgb.DaskQuantileDMatrix(client, X, (X[:, 0] > 0.5))
+    with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
+        dxgb.train(client, PARAMS, q, 2)
+
+
+def test_trainings_are_continued(client: Client) -> None:
+    d = arrays(client)
+    first = dxgb.train(client, PARAMS, d, 3)["booster"]
+    second = dxgb.train(client, PARAMS, d, 3, xgb_model=first)["booster"]
+    assert second.num_boosted_rounds() == 6
+    report = xgb_dp.privacy_report(second)
+    assert len(report.ledger["trainings"]) == 2
+    assert 8.0 < report.epsilon <= 16.0
+
+
+def test_workers_from_the_command_line(tmp_path: Path) -> None:
+    """A scheduler and two workers that were started as programs of their own."""
+    address = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    worker = [*dask, "worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard"]
+    file = ["--scheduler-file", str(address)]
+    programs = [subprocess.Popen([*scheduler, *file], cwd=tmp_path, **quiet)]
+    try:
+        programs += [subprocess.Popen([*worker, *file], cwd=tmp_path, **quiet) for _ in range(2)]
+        with Client(scheduler_file=str(address), timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+            model = dxgb.train(client, PARAMS, arrays(client), 4)["booster"]
+    finally:
+        for program in programs:
+            program.terminate()
+        for program in programs:
+            program.wait(timeout=30)
+    assert 7.5 < xgb_dp.privacy_report(model).epsilon <= 8.0
+
+
+class Die(xgb.callback.TrainingCallback):
+    """Ends the process of one worker after the second round."""
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        import os
+
+        if epoch == 1 and xgb.collective.get_rank() == 1:
+            os._exit(1)
+        return False
+
+
+def test_a_dead_worker_fails_the_training_and_a_new_one_draws_anew() -> None:
+    """As with stock XGBoost the job fails. What is started again has noise and books of its own."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        with pytest.raises(Exception):  # noqa: B017, PT011 (of the scheduler or of the other worker)
+            dxgb.train(client, PARAMS, arrays(client), 4, callbacks=[Die()])
+        client.wait_for_workers(2, timeout=60)
+        one, two = (dxgb.train(client, PARAMS, arrays(client), 4)["booster"] for _ in range(2))
+    assert bytes(one.save_raw("json")) != bytes(two.save_raw("json"))
+    for model in (one, two):
+        assert 7.5 < xgb_dp.privacy_report(model).epsilon <= 8.0

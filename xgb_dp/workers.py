@@ -1,0 +1,101 @@
+"""What the workers of a distributed training agree on before anything is released.
+
+Every worker runs :func:`xgb_dp.hook.before_train` on its own rows. All derive the same plan from
+the same parameters; what they could differ in is what is checked or shared here. Exact sums of rows
+are added up in C++ (``plugin_cpp/distributed.h``, proof in ``docs/proofs/distributed.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .errors import PrivacyParameterError, RowDomainError
+from .features import Schema
+
+__all__ = ["check_agreement", "check_together", "common_schema"]
+
+
+def _collective() -> Any:
+    """The collective module, or None on one machine."""
+    from xgboost import collective
+
+    return collective if collective.is_distributed() else None
+
+
+def common_schema(schema: Schema) -> Schema:
+    """The public schema, also for a worker whose matrix has neither rows nor columns.
+
+    Args:
+        schema: What this worker's matrix says. One without columns takes that of the first worker
+            which has some.
+
+    Returns:
+        Schema: On one machine, and on workers with columns, the one given. Public.
+    """
+    collective = _collective()
+    if collective is None:
+        return schema
+    rank, world = collective.get_rank(), collective.get_world_size()
+    candidate = np.array([rank if schema.width else world], dtype=np.int64)
+    root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
+    if root == world:
+        return schema  # no worker has columns
+    common: Schema = collective.broadcast(schema, root)
+    return schema if schema.width else common
+
+
+def check_together(check: Callable[[], None]) -> None:
+    """Run a check of this worker's rows, and fail on all workers where it fails on one.
+
+    Without this the others would wait for a worker that has gone.
+
+    Args:
+        check: Raises :class:`RowDomainError` for a row outside the declared domain.
+
+    Raises:
+        RowDomainError: On every worker, with the reason.
+    """
+    collective = _collective()
+    failure: Exception | None = None
+    try:
+        check()
+    except Exception as error:
+        if collective is None:
+            raise
+        failure = error
+    if collective is None:
+        return
+    rank, world = collective.get_rank(), collective.get_world_size()
+    candidate = np.array([world if failure is None else rank], dtype=np.int64)
+    root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
+    if root < world:
+        # The message holds no value and no row number: see rows.py.
+        reason = str(collective.broadcast(str(failure), root))
+        raise failure or RowDomainError(f"On another worker: {reason}")
+
+
+def check_agreement(plan_text: str, schema: Schema) -> None:
+    """All workers train by the same plan, on the same columns.
+
+    Args:
+        plan_text: This worker's plan; it holds every parameter that matters for privacy.
+        schema: The public schema.
+
+    Raises:
+        PrivacyParameterError: Some worker was given other parameters, other columns or another
+            version of xgb_dp. Nothing was released.
+    """
+    collective = _collective()
+    if collective is None:
+        return
+    mine = f"{plan_text}\n{schema.names}"
+    theirs = collective.broadcast(mine, 0)
+    differs = collective.allreduce(np.array([mine != theirs], dtype=np.int32), collective.Op.MAX)
+    if differs[0]:
+        raise PrivacyParameterError(
+            "The workers do not agree on the training: parameters, columns, or versions of xgb_dp "
+            "differ. Give every worker the same ones. Nothing was released."
+        )
