@@ -20,6 +20,7 @@ __all__ = [
     "is_dp_build",
     "lib",
     "release_intercept",
+    "stock_hint",
     "warn_if_stock",
 ]
 
@@ -38,7 +39,8 @@ def _raw() -> ctypes.CDLL:
     return _LIB
 
 
-def _hint() -> str:
+def stock_hint() -> str:
+    """What to do about a stock build of libxgboost, in words."""
     path = getattr(_raw(), "path", None)
     return _HINT.format(where=f" (loaded from {path})" if path else "")
 
@@ -59,14 +61,14 @@ def lib() -> ctypes.CDLL:
         NativeLibraryError: If it is a stock build; the message says how to mend it.
     """
     if not is_dp_build():
-        raise NativeLibraryError(_hint())
+        raise NativeLibraryError(stock_hint())
     return _raw()
 
 
 def warn_if_stock() -> None:
     """Warn, at import time, when private training cannot work with the loaded libxgboost."""
     if not is_dp_build():
-        warnings.warn(_hint(), RuntimeWarning, stacklevel=3)
+        warnings.warn(stock_hint(), RuntimeWarning, stacklevel=3)
 
 
 def call(name: str, *args: Any) -> None:

@@ -1,0 +1,404 @@
+"""The command line: declared domains, models that read files as they were trained, clear errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+
+pytest.importorskip("click")
+
+from click.testing import CliRunner
+
+from xgb_dp import __main__
+from xgb_dp.cli.commands import cli
+from xgb_dp.cli.domain import from_mapping, read_domain
+from xgb_dp.cli.table import read_table
+from xgb_dp.errors import PrivacyParameterError, RowDomainError
+
+SCHEMA = """\
+target: buys
+classes: [no, yes]
+missing: ["", "?"]
+drop: [id]
+columns:
+  age: {bounds: [0, 120]}
+  height: number
+  zip: [011, 1.10, on, "None"]
+  pet: {categories: [cat, dog, others], other: others}
+params: {max_depth: 2}
+"""
+SPENT = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "3"]
+
+
+def rows(n: int = 200) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    age = rng.integers(18, 90, n)
+    return pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "age": age.astype(str),
+            "height": np.where(rng.random(n) < 0.2, "?", rng.normal(170, 10, n).round(1)),
+            "zip": rng.choice(["011", "1.10", "on", "None", ""], n),
+            "pet": rng.choice(["cat", "dog", "an undeclared snake"], n),
+            "buys": np.where(age > 50, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a CSV file and its schema, as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    rows().to_csv("rows.csv", index=False)
+    Path("schema.yaml").write_text(SCHEMA)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(cli, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def fails(*arguments):
+    """The error message of a command; a usage error has code 2."""
+    result = CliRunner().invoke(cli, [str(a) for a in arguments])
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code != 0, result.output
+    return result.stderr
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    """Fails the test if training gets as far as releasing something."""
+    monkeypatch.setattr(
+        xgb_dp.native, "release_intercept", lambda *_: pytest.fail("noise was drawn")
+    )
+
+
+def test_train_and_predict(folder):
+    out = run("train", "rows.csv", "--schema", "schema.yaml", *SPENT).stdout
+    report = xgb_dp.privacy_report("model.json")
+    assert "model.json is (0.99" in out
+    assert 0.99 < report.epsilon <= 1.0
+    assert report.ledger["trainings"][0]["rounds"] == 3
+    public = report.ledger["trainings"][0]["public"]
+    assert public["public_cuts"] == ["age"]
+    assert public["categories"] == {"zip": 4, "pet": 3}
+
+    text = run("predict", "model.json", "rows.csv", "--keep", "id").stdout
+    Path("out.csv").write_text(text)
+    made = pd.read_csv("out.csv")
+    assert list(made.columns) == ["id", "prediction", "probability_no", "probability_yes"]
+    frame = rows()
+    data = pd.DataFrame(
+        {
+            "age": frame["age"].astype("float32"),
+            "height": pd.to_numeric(frame["height"], errors="coerce").astype("float32"),
+            "zip": pd.Categorical(frame["zip"].replace("", None), ["011", "1.10", "on", "None"]),
+            "pet": pd.Categorical(
+                frame["pet"].where(frame["pet"] != "an undeclared snake", "others"),
+                ["cat", "dog", "others"],
+            ),
+        }
+    )
+    booster = xgb.Booster(model_file="model.json")
+    expected = booster.predict(xgb.DMatrix(data, enable_categorical=True))
+    np.testing.assert_allclose(made["probability_yes"], expected, atol=1e-6)
+    assert (made["prediction"] == np.where(expected > 0.5, "yes", "no")).all()
+    assert (made["id"] == frame["id"]).all()
+
+
+def test_formats_of_rows_are_read_alike(folder):
+    frame = rows()
+    frame.to_csv("rows.csv.gz", index=False)
+    frame.to_csv("rows.tsv", index=False, sep="\t")
+    frame.astype({"age": int}).to_parquet("rows.parquet")
+    frame.to_csv("semicolons.csv", index=False, sep=";")
+    domain = read_domain(Path("schema.yaml"))
+    first = read_table(Path("rows.csv"), domain, training=True)
+    assert first.frame["height"].isna().sum() == (frame["height"] == "?").sum()
+    for name, sep in [("rows.csv.gz", ","), ("rows.tsv", ","), ("rows.parquet", ","),
+                      ("semicolons.csv", ";")]:  # fmt: skip
+        other = read_table(Path(name), domain, training=True, separator=sep)
+        pd.testing.assert_frame_equal(other.frame, first.frame)
+        np.testing.assert_array_equal(other.labels, first.labels)
+
+
+def test_formats_of_schemas_are_read_alike(folder):
+    given = {
+        "target": "buys",
+        "classes": ["no", "yes"],
+        "missing": ["", "?"],
+        "drop": ["id"],
+        "columns": {
+            "age": {"bounds": [0, 120]},
+            "height": "number",
+            "zip": ["011", "1.10", "on", "None"],
+            "pet": {"categories": ["cat", "dog", "others"], "other": "others"},
+        },
+        "params": {"max_depth": 2},
+    }
+    Path("schema.json").write_text(json.dumps(given))
+    toml = ['target = "buys"', 'classes = ["no", "yes"]', 'missing = ["", "?"]', 'drop = ["id"]',
+            "[columns]", "age = {bounds = [0, 120]}", 'height = "number"',
+            'zip = ["011", "1.10", "on", "None"]',
+            'pet = {categories = ["cat", "dog", "others"], other = "others"}',
+            "[params]", "max_depth = 2"]  # fmt: skip
+    Path("schema.toml").write_text("\n".join(toml))
+    found = [read_domain(Path(f"schema.{kind}")) for kind in ("yaml", "json", "toml")]
+    assert found[0] == found[1] == found[2]
+    whole = found[0].resolved(list(rows().columns), training=True)
+    again = from_mapping(json.loads(whole.to_json()))
+    assert again.columns == whole.columns
+    assert (again.target, again.classes, again.missing) == ("buys", ("no", "yes"), ("", "?"))
+
+
+def test_regression_with_options_only(folder):
+    frame = rows()[["age", "height"]].assign(pay=np.linspace(0, 100, 200), w=0.5)
+    frame.to_parquet("pay.parquet")
+    run("train", "pay.parquet", "--target", "pay", "--target-bounds", "0", "100", "--weight", "w",
+        "--drop", "height", "--bounds", "age=1:120:log", "--param", "max_depth=1",
+        "--param", 'dp_budget_shares={"leaves": 0.6}', "--model", "m.ubj", *SPENT)  # fmt: skip
+    report = xgb_dp.privacy_report("m.ubj")
+    public = report.ledger["trainings"][0]["public"]
+    assert public["target_bounds"] == [0.0, 100.0]
+    assert public["hyperparameters"]["budget_shares"]["leaves"] == pytest.approx(0.6)
+    run("predict", "m.ubj", "pay.parquet", "--out", "p.parquet", "--contributions")
+    made = pd.read_parquet("p.parquet")
+    assert list(made.columns) == ["prediction", "contribution_age", "contribution_bias"]
+    total = made["contribution_age"] + made["contribution_bias"]
+    np.testing.assert_allclose(made["prediction"], total, rtol=1e-4)
+    scored = run("predict", "m.ubj", "pay.parquet", "--score").stderr
+    assert scored.startswith("rmse ")
+    assert "not covered" in scored
+
+
+def test_several_classes_and_continued_models(folder):
+    frame = rows()[["age"]].assign(grade=np.arange(200) % 3 + 1)
+    frame.to_csv("grades.csv", index=False)
+    declared = ["--target", "grade", "--classes", "1,2,3", "--param", "max_depth=1"]
+    run("train", "grades.csv", *declared, *SPENT)
+    made = run("predict", "model.json", "grades.csv", "--contributions", "--score")
+    header = made.stdout.splitlines()[0].split(",")
+    assert header[1:4] == ["probability_1", "probability_2", "probability_3"]
+    assert header[4:] == [f"contribution_{c}_{n}" for c in "123" for n in ("age", "bias")]
+    assert "mlogloss" in made.stderr
+    run("train", "grades.csv", *declared, *SPENT, "--continue", "model.json", "--model", "b.json")
+    report = xgb_dp.privacy_report("b.json")
+    assert len(report.ledger["trainings"]) == 2
+    assert report.epsilon > 1.0
+
+
+def test_a_file_without_rows_trains(folder):
+    rows(0).to_csv("none.csv", index=False)
+    run("train", "none.csv", "--schema", "schema.yaml", *SPENT)
+    assert xgb_dp.privacy_report("model.json").epsilon <= 1.0
+
+
+DECLARED = ["--target", "buys", "--classes", "no,yes"]
+WRONG = [
+    (["--classes", "no,yes"], "--target"),
+    (["--target", "buys"], "Which classes or values occur in the file is private"),
+    (["--target", "buyz", "--classes", "no,yes"], "Did you mean 'buys'"),
+    ([*DECLARED], "'zip', 'pet': a row holds something that is not a number"),
+    ([*DECLARED, "--categories", "zip=a,b", "--drop", "pet"], "'zip': a row holds something"),
+    ([*DECLARED, "--categories", "zip"], "--categories takes COLUMN="),
+    ([*DECLARED, "--target-bounds", "0", "1"], "not both"),
+    ([*DECLARED, "--bounds", "age=9:1"], "low < high"),
+    ([*DECLARED, "--drop", "nothing"], "no column 'nothing'"),
+    ([*DECLARED, "--param", "max_depth"], "NAME=VALUE"),
+    (["--target", "buys", "--classes", "no,no"], "twice"),
+    (["--target", "buys", "--classes", "no,maybe", "--schema", "schema.yaml"], "declared class"),
+    (["--schema", "schema.yaml", "--param", "max_dept=3"], "max_depth"),
+    (["--schema", "schema.yaml", "--param", "dp_epsilon=3"], "--epsilon"),
+    (["--schema", "schema.yaml", "--param", "booster=dart"], "gbtree"),
+    (["--schema", "schema.yaml", "--preset", "sarus"], "dp_feature_bounds"),
+    (["--schema", "schema.yaml", "--report", "r.doc"], ".html"),
+    (["--schema", "schema.yaml", "--model", "no/such/m.json"], "does not exist"),
+    (["--schema", "schema.yaml", "--continue", "rows.csv"], "Invalid model"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=lambda x: str(x)[-40:])
+def test_errors_tell_what_to_do_and_spend_nothing(folder, no_training, arguments, message):
+    shown = fails("train", "rows.csv", *arguments, *SPENT)
+    assert message in shown
+    assert "Traceback" not in shown
+    assert "snake" not in shown  # a value of a row
+    assert not Path("model.json").exists()
+
+
+@pytest.mark.parametrize("left_out", ["--epsilon", "--delta"])
+def test_budget_must_be_given(folder, left_out):
+    given = [a for a in ("--epsilon", "--delta") if a != left_out]
+    shown = fails("train", "rows.csv", "--schema", "schema.yaml", given[0], "1e-6")
+    assert left_out in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"age": "seventy"}, "'age': a row holds something that is not a number"),
+        ({"zip": "90210"}, "'zip': a row holds something that is not declared"),
+        ({"buys": "perhaps"}, "'buys' of a row is no declared class"),
+        ({"buys": "?"}, "'buys' of a row is no declared class"),
+    ],
+)
+def test_a_row_outside_its_domain_is_told_by_column_only(folder, no_training, change, message):
+    frame = rows()
+    for where in ([3], [3, 7, 150]):  # how many there are is not told
+        bad = frame.copy()
+        bad.loc[where, next(iter(change))] = next(iter(change.values()))
+        bad.to_csv("bad.csv", index=False)
+        shown = fails("train", "bad.csv", "--schema", "schema.yaml", *SPENT)
+        assert message in shown
+        assert next(iter(change.values())) not in shown or change == {"buys": "?"}
+
+
+def test_ragged_rows_are_refused_without_their_numbers(folder, no_training):
+    with open("rows.csv", "a", encoding="utf-8") as file:
+        file.write("1,50,180,on,cat,yes,7,8,9\n")
+    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    assert "more cells than there are names" in shown
+    assert "202" not in shown
+
+
+def test_models_are_not_overwritten_by_accident(folder, no_training):
+    Path("model.json").write_text("precious")
+    assert "--force" in fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    assert Path("model.json").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("classes: [a]", "at least two"),
+        ("target_bound: [0, 1]", "target_bounds"),
+        ("columns: [a, b]", "must map names"),
+        ("columns: {a: {category: [x]}}", "'a'"),
+        ("columns: {a: {other: missing}}", "without categories"),
+        ("columns: {a: {categories: [x], other: y}}", "one of the categories"),
+        ("classes: [a, b]\ntarget_bounds: [0, 1]", "not both"),
+        ("- a", "mapping"),
+        ("a: [", "cannot be parsed"),
+    ],
+)
+def test_wrong_schemas(tmp_path, text, message):
+    path = tmp_path / "schema.yaml"
+    path.write_text(text)
+    with pytest.raises(PrivacyParameterError, match=message):
+        read_domain(path)
+    with pytest.raises(PrivacyParameterError, match=r"\.yaml"):
+        read_domain(path.rename(tmp_path / "schema.txt"))
+
+
+def test_schema_template_reads_names_only(folder):
+    text = run("schema", "rows.csv", "--target", "buys").stdout
+    Path("made.yaml").write_text(text)
+    made = read_domain(Path("made.yaml"))
+    assert list(made.columns) == ["id", "age", "height", "zip", "pet"]
+    Path("header.csv").write_text(Path("rows.csv").read_text().splitlines()[0] + "\n")
+    assert run("schema", "header.csv", "--target", "buys").stdout == text
+
+
+def test_report_and_card(folder):
+    run("train", "rows.csv", "--schema", "schema.yaml", *SPENT, "--report", "r.html", "--report",
+        "r.json", "--card", "card.md")  # fmt: skip
+    report = xgb_dp.privacy_report("model.json")
+    assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
+    assert json.loads(Path("r.json").read_text())["epsilon"] == report.epsilon
+    assert Path("card.md").read_text() == xgb_dp.model_card("model.json")
+    assert run("card", "model.json").stdout.strip() == xgb_dp.model_card("model.json").strip()
+    assert run("report", "model.json").stdout.strip() == report.summary().strip()
+    assert json.loads(run("report", "model.json", "--format", "json").stdout)["private"]
+    run("report", "model.json", "--out", "r.txt")
+    assert "Budget by mechanism" in Path("r.txt").read_text()
+    one = float(run("report", "model.json", "--delta", "1e-8", "--group", "2").stdout)
+    assert one == pytest.approx(report.get_epsilon(1e-8, group=2), rel=1e-3)
+    swapped = float(run("report", "model.json", "--replace-one").stdout)
+    assert swapped == pytest.approx(report.get_epsilon(1e-6, group=2), rel=1e-3)
+
+
+def test_calibrate_says_what_training_will_draw(folder):
+    run("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    spent = xgb_dp.privacy_report("model.json").spending()
+    shown = json.loads(
+        run("calibrate", "--schema", "schema.yaml", "--rounds", "3", "--epsilon", "1", "--delta",
+            "1e-6", "--json").stdout
+    )  # fmt: skip
+    budget = {s["release"]: s for s in shown[0]["budget"]}
+    assert {s.release: (s.count, s.noise) for s in spent} == {
+        name: (s["count"], s["noise"]) for name, s in budget.items()
+    }
+    text = run("calibrate", "--columns", "5", "--classes", "0,1", "--epsilon", "0.5", "--epsilon",
+               "2", "--delta", "1e-6").stdout  # fmt: skip
+    assert text.count("certified") == 2
+    assert "--columns" in fails(
+        "calibrate", "--classes", "0,1", "--epsilon", "1", "--delta", "1e-6"
+    )
+
+
+def test_predicting_with_models_from_python(folder, params, matrix):
+    names = ["a", "b", "c", "d"]
+    booster = xgb.train(params(), matrix(feature_names=names), 2)
+    booster.save_model("python.json")
+    frame = pd.DataFrame(np.zeros((3, 5)), columns=["z", *names])
+    frame.to_csv("zeros.csv", index=False)
+    made = run("predict", "python.json", "zeros.csv").stdout.splitlines()
+    assert made[0] == "prediction,probability_0,probability_1"
+    assert len(made) == 4
+    unnamed = xgb.train(params(), matrix(), 2)
+    unnamed.save_model("unnamed.json")
+    assert "--schema" in fails("predict", "unnamed.json", "zeros.csv")
+
+
+def test_numbers_and_truth_values_match_declared_classes(tmp_path):
+    domain = from_mapping({"target": "y", "classes": ["0", "1"], "columns": {"x": "number"}})
+    for i, labels in enumerate(([0, 1, 1], [0.0, 1.0, 1.0], [False, True, True])):
+        path = tmp_path / f"{i}.parquet"
+        pd.DataFrame({"x": [1.0, None, 3.0], "y": labels}).to_parquet(path)
+        if i < 2:
+            table = read_table(path, domain, training=True)
+            assert list(table.labels) == [0.0, 1.0, 1.0]
+            assert np.isnan(table.frame["x"][1])
+        else:
+            words = from_mapping({"target": "y", "classes": ["false", "true"],
+                                  "columns": {"x": "number"}})  # fmt: skip
+            assert list(read_table(path, words, training=True).labels) == [0.0, 1.0, 1.0]
+    pd.DataFrame({"x": [1.0], "y": [2]}).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(RowDomainError):
+        read_table(tmp_path / "2.parquet", domain, training=True)
+
+
+def test_module_runs_as_a_program():
+    made = subprocess.run(
+        [sys.executable, "-m", "xgb_dp", "--version"], capture_output=True, text=True, check=True
+    )
+    assert xgb_dp.__version__ in made.stdout
+
+
+def test_without_the_extra_only_the_doctor_runs(monkeypatch, capsys):
+    find = __main__.importlib.util.find_spec
+    monkeypatch.setattr(
+        __main__.importlib.util, "find_spec", lambda name: None if name == "click" else find(name)
+    )
+    monkeypatch.setattr(sys, "argv", ["xgb-dp", "train"])
+    with pytest.raises(SystemExit, match=r"xgb-dp\[cli\]"):
+        __main__.main()
+    monkeypatch.setattr(sys, "argv", ["xgb-dp", "doctor"])
+    with pytest.raises(SystemExit) as ended:
+        __main__.main()
+    assert ended.value.code == 0
+    assert "Private training works here" in capsys.readouterr().out

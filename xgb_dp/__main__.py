@@ -1,0 +1,30 @@
+"""Command ``python -m xgb_dp``, also ``xgb-dp``."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; without its extra only ``doctor`` runs."""
+    absent = [m for m in ("click", "pandas", "yaml") if importlib.util.find_spec(m) is None]
+    if not absent:
+        from .cli.commands import cli
+
+        cli(prog_name="xgb-dp")
+    elif sys.argv[1:] == ["doctor"]:
+        from .doctor import main as doctor
+
+        raise SystemExit(doctor())
+    else:
+        raise SystemExit(
+            f"The command line needs {', '.join(absent)}: pip install 'xgb-dp[cli]'. Without it "
+            "only `xgb-dp doctor` runs."
+        )
+
+
+if __name__ == "__main__":
+    main()

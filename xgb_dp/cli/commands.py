@@ -1,0 +1,277 @@
+"""The commands that train and predict, and the group of all commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+import xgboost
+from xgboost.callback import TrainingCallback
+
+from .. import __version__
+from ..card import model_card
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..report import PrivacyReport, privacy_report
+from ..report_views import round_up
+from .domain import ATTRIBUTE, Column, Domain, from_mapping, read_domain
+from .inspect import audit, calibrate, card, doctor, report, schema
+from .options import (
+    FILE,
+    OUT,
+    Failure,
+    domain_from,
+    domain_options,
+    guarded,
+    new_file,
+    params_from,
+    write_report,
+)
+from .table import Table, read_table, write_table
+
+__all__ = ["cli"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="xgb-dp")
+def cli() -> None:
+    """Differentially private XGBoost: train, predict, and say what it cost.
+
+    Rows come as CSV or Parquet files with the names of the columns. What they may hold (classes,
+    bounds, categories) is declared by options or in a schema file, and never read off the rows.
+    """
+
+
+for _command in (calibrate, report, card, schema, audit, doctor):
+    cli.add_command(_command)
+
+
+class _Progress(TrainingCallback):
+    """Shows how many rounds are done; how many there are is public."""
+
+    def __init__(self, bar: Any) -> None:
+        super().__init__()
+        self.bar = bar
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """One round more."""
+        del model, epoch, evals_log
+        self.bar.update(1)
+        return False
+
+
+@cli.command()
+@click.argument("data", type=FILE)
+@domain_options
+@click.option("--epsilon", type=float, required=True, help="Privacy budget of this model, in nats.")
+@click.option(
+    "--delta",
+    type=float,
+    required=True,
+    help="Chance with which the bound may fail: a constant well below 1 / number of people.",
+)
+@click.option("--rounds", type=int, default=50, show_default=True, help="Boosting rounds.")
+@click.option("--preset", help="A published system; see docs/presets.md.")
+@click.option(
+    "--param",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any parameter of docs/parameters.md, e.g. max_depth=6 or subsample=0.5.",
+)
+@click.option("--model", type=OUT, default="model.json", show_default=True, help="Where to save.")
+@click.option("--continue", "start", type=FILE, help="Private model to add rounds to.")
+@click.option(
+    "--report",
+    "reports",
+    type=OUT,
+    multiple=True,
+    help="Also write the privacy report, as .txt, .json or .html.",
+)
+@click.option("--card", "card_path", type=OUT, help="Also write a model card (.md).")
+@click.option("--separator", default=",", show_default=True, help="Between cells of a CSV file.")
+@click.option("--force", is_flag=True, help="Overwrite files.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@guarded
+def train(
+    data: Path,
+    epsilon: float,
+    delta: float,
+    rounds: int,
+    preset: str | None,
+    pairs: tuple[str, ...],
+    model: Path,
+    start: Path | None,
+    reports: tuple[Path, ...],
+    card_path: Path | None,
+    separator: str,
+    force: bool,
+    quiet: bool,
+    **declared: Any,
+) -> None:
+    """Train a private model on the rows of DATA.
+
+    Spends epsilon and delta. Everything that can be wrong is found before any noise is drawn; an
+    error spends nothing.
+
+    \b
+    xgb-dp train people.csv --target income --classes "<=50K,>50K" \\
+        --categories sex=Female,Male --epsilon 1 --delta 1e-6 --model income.json
+    """
+    for path in (model, *reports, *([card_path] if card_path else [])):
+        new_file(path, force=force)
+    for path in reports:
+        write_report(None, path)  # an ending that nobody knows is found now
+    domain = domain_from(**declared)
+    domain.check_target()
+    asked = {**domain.params, **({"dp_preset": preset} if preset else {}), **params_from(pairs)}
+    for name, value in (("dp_epsilon", epsilon), ("dp_delta", delta)):
+        if asked.setdefault(name, value) != value:
+            raise PrivacyParameterError(
+                f"`{name}` is given twice with different values: keep --{name[3:]}."
+            )
+    table = read_table(data, domain, training=True, separator=separator)
+    params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
+    earlier = xgboost.Booster(model_file=start) if start else None
+    booster = _train(params, table, rounds, earlier, quiet=quiet)
+    booster.set_attr(**{ATTRIBUTE: table.domain.to_json()})
+    booster.save_model(model)
+    found = privacy_report(booster)
+    for path in reports:
+        write_report(found, path)
+    if card_path:
+        card_path.write_text(model_card(booster), encoding="utf-8")
+    _say_what_was_spent(found, model)
+
+
+def _train(
+    params: dict[str, Any], table: Table, rounds: int, earlier: Any, *, quiet: bool
+) -> xgboost.Booster:
+    hidden = quiet or not sys.stderr.isatty()
+    bar = click.progressbar(length=rounds, label="training", file=sys.stderr, hidden=hidden)
+    with bar:
+        return xgboost.train(
+            params,
+            table.matrix(),
+            rounds,
+            xgb_model=earlier,
+            callbacks=[_Progress(bar)],
+        )
+
+
+def _say_what_was_spent(found: PrivacyReport, model: Path) -> None:
+    if not found.private:
+        click.secho(found.statement(), fg="red")
+    else:
+        click.echo(
+            f"{model} is ({round_up(found.epsilon)}, {found.delta:g})-differentially private for "
+            "one row added or removed."
+        )
+    click.echo(f"The whole statement: xgb-dp report {model}")
+
+
+@cli.command()
+@click.argument("model", type=FILE)
+@click.argument("data", type=FILE)
+@click.option("--out", type=OUT, help="Where to write, as .csv or .parquet; stdout by default.")
+@click.option("--keep", multiple=True, metavar="COLUMN", help="Column of DATA to copy, e.g. a key.")
+@click.option("--schema", "schema_file", type=FILE, help="Instead of what the model was given.")
+@click.option("--score", is_flag=True, help="Also print the score of rows with labels, to stderr.")
+@click.option("--contributions", is_flag=True, help="Also what each column adds to the margin.")
+@click.option("--separator", default=",", show_default=True, help="Between cells of a CSV file.")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@guarded
+def predict(
+    model: Path,
+    data: Path,
+    out: Path | None,
+    keep: tuple[str, ...],
+    schema_file: Path | None,
+    score: bool,
+    contributions: bool,
+    separator: str,
+    force: bool,
+) -> None:
+    """Predict the rows of DATA with a saved MODEL.
+
+    Costs nothing more for the training rows. One line for each row: the class with its
+    probabilities, or the value.
+    """
+    if out is not None:
+        new_file(out, force=force)
+    booster = xgboost.Booster(model_file=model)
+    domain = read_domain(schema_file) if schema_file else _domain_of(booster, model)
+    table = read_table(data, domain, training=False, labels=score, keep=keep, separator=separator)
+    domain = table.domain
+    if booster.feature_names is not None and list(table.frame.columns) != booster.feature_names:
+        raise PrivacyParameterError(
+            "The columns of the schema are not those that the model was trained on, in their order."
+        )
+    matrix = table.matrix()
+    made = table.kept.copy()
+    values = booster.predict(matrix)
+    if domain.classes is None:
+        made["prediction"] = values
+    else:
+        odds = values if values.ndim == 2 else np.column_stack([1.0 - values, values])
+        made["prediction"] = np.asarray(domain.classes, dtype=object)[odds.argmax(axis=1)]
+        for i, name in enumerate(domain.classes):
+            made[f"probability_{name}"] = odds[:, i]
+    if contributions:
+        made = pd.concat([made, _contributions(booster, matrix, table)], axis=1)
+    text = write_table(made, out)
+    if text is not None:
+        click.echo(text, nl=False)
+    if score:
+        _score(booster, matrix, table)
+
+
+def _domain_of(booster: xgboost.Booster, model: Path) -> Domain:
+    """The domain that a model carries, or that of a model with numbers only."""
+    text = booster.attr(ATTRIBUTE)
+    if text is not None:
+        return from_mapping(json.loads(text))
+    types = booster.feature_types or []
+    if booster.feature_names is None or "c" in types:
+        raise PrivacyParameterError(
+            f"{model} does not say how to read files: it was not trained by `xgb-dp train`. Give "
+            "--schema with its columns in their order."
+        )
+    classes = None
+    config = json.loads(booster.save_config())["learner"]
+    if config["objective"]["name"] != "reg:squarederror":
+        count = max(int(config["learner_model_param"]["num_class"]), 2)
+        classes = tuple(map(str, range(count)))
+    return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))
+
+
+def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.DataFrame:
+    values = booster.predict(matrix, pred_contribs=True)
+    names = [*table.frame.columns, "bias"]
+    if values.ndim == 2:
+        return pd.DataFrame(values, columns=[f"contribution_{n}" for n in names])
+    classes = table.domain.classes or ()
+    labels = [f"contribution_{c}_{n}" for c in classes for n in names]
+    return pd.DataFrame(values.reshape(len(values), -1), columns=labels)
+
+
+def _score(booster: xgboost.Booster, matrix: Any, table: Table) -> None:
+    if table.labels is None:
+        raise Failure("--score needs the target column, which the schema does not name.")
+    if not len(table.labels):
+        raise PrivacyRefusal("There are no rows to score.")
+    metrics = {True: ["rmse"], False: ["auc", "error", "logloss"]}[table.domain.classes is None]
+    if table.domain.classes is not None and len(table.domain.classes) > 2:
+        metrics = ["merror", "mlogloss"]
+    booster.set_param([("eval_metric", name) for name in metrics])
+    shown = booster.eval_set([(matrix, "rows")]).split("\t")[1:]
+    click.echo("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)
+    click.echo(
+        "These are exact scores of these rows. If the rows are private, publishing the scores is "
+        "not covered by the model's report.",
+        err=True,
+    )

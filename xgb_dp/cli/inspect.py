@@ -1,0 +1,221 @@
+"""The commands that train nothing: calibrate, report, card, schema, audit, doctor."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..accounting import ACCOUNTANTS
+from ..card import model_card
+from ..errors import PrivacyParameterError
+from ..params import check_names
+from ..parse import flatten
+from ..report import privacy_report
+from ..report_views import round_up
+from .domain import Column, template
+from .options import (
+    FILE,
+    OUT,
+    domain_from,
+    domain_options,
+    guarded,
+    new_file,
+    params_from,
+    write_report,
+)
+from .table import header_of
+
+__all__ = ["audit", "calibrate", "card", "doctor", "report", "schema"]
+
+
+@click.command()
+@click.option("--epsilon", type=float, multiple=True, required=True, help="May be repeated.")
+@click.option("--delta", type=float, required=True)
+@click.option("--rounds", type=int, default=50, show_default=True, help="Boosting rounds.")
+@click.option("--columns", type=int, help="Number of numeric columns, if none are declared.")
+@click.option("--preset", help="A published system; see docs/presets.md.")
+@click.option("--param", "pairs", multiple=True, metavar="NAME=VALUE", help="As for train.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@domain_options
+@guarded
+def calibrate(
+    epsilon: tuple[float, ...],
+    delta: float,
+    rounds: int,
+    columns: int | None,
+    preset: str | None,
+    pairs: tuple[str, ...],
+    as_json: bool,
+    **declared: Any,
+) -> None:
+    """Show how much noise a budget means. Reads no rows and spends nothing.
+
+    The noise multiplier is the standard deviation of the noise over the most that one row can
+    change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
+    """
+    from ..calibrate import MechanismSpec
+    from ..calibrate import calibrate as calibrated
+    from ..features import Schema
+    from ..presets import with_preset
+    from ..settings import resolve
+    from ..spending import spending
+
+    domain = domain_from(**declared)
+    named = dict(domain.columns or domain.declared)
+    for i in range(columns or 0):
+        named.setdefault(f"column {i}", Column())
+    if not named:
+        raise PrivacyParameterError(
+            "How many columns are there? Declare them in a schema file, or give --columns."
+        )
+    domain = replace(domain, columns=named, declared={})
+    shape = Schema(
+        names=list(named),
+        named=True,
+        categorical=frozenset(i for i, c in enumerate(named.values()) if c.categories),
+        dictionaries={},
+    )
+    results = []
+    for target in epsilon:
+        params = {
+            "tree_method": "dp_hist",
+            **domain.parameters(),
+            **domain.params,
+            **({"dp_preset": preset} if preset else {}),
+            **params_from(pairs),
+            "dp_epsilon": target,
+            "dp_delta": delta,
+        }
+        user = flatten(params)
+        check_names(user)
+        settings = resolve(with_preset(user, rounds, len(named)), shape, rounds, continues=False)
+        plan = calibrated(MechanismSpec.from_settings(settings), target, delta, settings.accountant)
+        ledger = {"trainings": [{"events": [e.to_json() for e in plan.events]}]}
+        results.append((target, plan.epsilon, spending(ledger, delta)))
+    if as_json:
+        shown = [
+            {"target": t, "epsilon": e, "delta": delta, "budget": [asdict(s) for s in spent]}
+            for t, e, spent in results
+        ]
+        click.echo(json.dumps(shown, indent=2))
+        return
+    for target, certified, spent in results:
+        click.echo(f"epsilon {target:g}: certified {round_up(certified)} at delta {delta:g}")
+        for s in spent:
+            click.echo(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+    show_default=True,
+)
+@click.option("--out", type=OUT, help="Write .txt, .json or .html instead of printing.")
+@click.option("--delta", type=float, help="Print only epsilon, at this delta.")
+@click.option("--group", type=int, help="Print only epsilon, for a person with so many rows.")
+@click.option("--accountant", type=click.Choice(list(ACCOUNTANTS)), help="Print only its epsilon.")
+@click.option("--replace-one", is_flag=True, help="Print only epsilon, for rows exchanged.")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@guarded
+def report(
+    model: Path,
+    kind: str,
+    out: Path | None,
+    delta: float | None,
+    group: int | None,
+    accountant: str | None,
+    replace_one: bool,
+    force: bool,
+) -> None:
+    """Say what the saved MODEL has cost, recomputed from what was drawn. Spends nothing."""
+    found = privacy_report(model)
+    if delta is not None or group is not None or accountant or replace_one:
+        epsilon = found.get_epsilon(
+            found.delta if delta is None else delta,
+            group or 1,
+            accountant=accountant or "exact",
+            adjacency="replace_one" if replace_one else "add_remove",
+        )
+        click.echo(round_up(epsilon))
+    elif out is not None:
+        new_file(out, force=force)
+        write_report(found, out)
+    else:
+        shown = {"text": found.summary, "json": found.to_json, "html": found.to_html}
+        click.echo(shown[kind]())
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option("--out", type=OUT, help="Where to write; stdout by default.")
+@click.option("--name", default="Private XGBoost model", help="Title.")
+@click.option("--description", default="", help="What the model predicts.")
+@click.option("--intended-use", default="", help="What it is for, and what not.")
+@click.option("--data", default="", help="Where the training rows come from.")
+@click.option("--license", "licence", default="", help="Licence of the model.")
+@click.option("--contact", default="", help="Whom to ask.")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@guarded
+def card(
+    model: Path,
+    out: Path | None,
+    name: str,
+    description: str,
+    intended_use: str,
+    data: str,
+    licence: str,
+    contact: str,
+    force: bool,
+) -> None:
+    """Write a model card of the saved MODEL, in Markdown."""
+    text = model_card(
+        model,
+        name=name,
+        description=description,
+        intended_use=intended_use,
+        data=data,
+        license=licence,
+        contact=contact,
+    )
+    if out is None:
+        click.echo(text)
+    else:
+        new_file(out, force=force)
+        out.write_text(text, encoding="utf-8")
+
+
+@click.command()
+@click.argument("data", type=FILE)
+@click.option("--target", metavar="COLUMN", help="Column of labels.")
+@click.option("--separator", default=",", show_default=True, help="Between cells of a CSV file.")
+@guarded
+def schema(data: Path, target: str | None, separator: str) -> None:
+    """Print a schema file to fill in, from the names of the columns of DATA. Reads no rows."""
+    click.echo(template(header_of(data, separator), target), nl=False)
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@guarded
+def audit(arguments: tuple[str, ...]) -> None:
+    """Measure lower bounds on epsilon, as python -m xgb_dp.audit does (--fast: within a minute)."""
+    from ..audit.__main__ import main
+
+    raise SystemExit(main(list(arguments)))
+
+
+@click.command()
+@guarded
+def doctor() -> None:
+    """Check build, entropy, versions and shadowed installs."""
+    from ..doctor import main
+
+    raise SystemExit(main())

@@ -1,0 +1,205 @@
+"""Options that several commands share, and the errors that users see."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError
+from ..parse import parse_range
+from ..report import PrivacyReport
+from .domain import Column, Domain, read_domain, texts, typed
+
+__all__ = [
+    "FILE",
+    "OUT",
+    "Failure",
+    "domain_from",
+    "domain_options",
+    "guarded",
+    "new_file",
+    "params_from",
+    "write_report",
+]
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+OUT = click.Path(dir_okay=False, path_type=Path)
+
+
+class Failure(click.ClickException):
+    """An error message without a traceback."""
+
+    def show(self, file: Any = None) -> None:
+        """Print it to stderr."""
+        click.secho("Error: ", fg="red", nl=False, err=True)
+        click.echo(self.message, err=True)
+
+
+def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn the errors of the library into messages; anything else is a defect, shown whole."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        from xgboost.core import XGBoostError
+
+        try:
+            return command(*args, **kwargs)
+        except XGBoostError as error:
+            # The first line is the message, after time and place; the rest is a stack.
+            line = str(error).strip().splitlines()[0]
+            raise Failure(re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", line)) from None
+        except (PrivacyError, NativeLibraryError, OSError) as error:
+            raise Failure(str(error)) from None
+
+    return run
+
+
+_DOMAIN = (
+    click.option("--schema", type=FILE, help="Declarations in a .yaml, .toml or .json file."),
+    click.option("--target", metavar="COLUMN", help="Column of labels."),
+    click.option(
+        "--classes",
+        metavar="A,B,...",
+        help="Every class that may occur, in the order 0, 1, ...; two for a binary model.",
+    ),
+    click.option(
+        "--target-bounds",
+        nargs=2,
+        type=float,
+        metavar="LOW HIGH",
+        help="Regression: public range of the target.",
+    ),
+    click.option(
+        "--categories",
+        multiple=True,
+        metavar="COLUMN=A,B,...",
+        help="Categorical column, with every category that may occur.",
+    ),
+    click.option(
+        "--bounds",
+        multiple=True,
+        metavar="COLUMN=LOW:HIGH",
+        help="Public range of a number, which saves budget; LOW:HIGH:log for a geometric grid.",
+    ),
+    click.option("--drop", multiple=True, metavar="COLUMN", help="Column to leave out."),
+    click.option("--weight", metavar="COLUMN", help="Column of row weights."),
+)
+
+
+def domain_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that declare what a file holds."""
+    for option in reversed(_DOMAIN):
+        command = option(command)
+    return command
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    # The column's name may hold "=" itself, the declaration of a range may not.
+    name, found, value = text.partition("=")
+    if not found or not name or not value:
+        raise PrivacyParameterError(f"{option} takes COLUMN=..., for example {option} sex=F,M.")
+    return name.strip(), value
+
+
+def domain_from(
+    *,
+    schema: Path | None,
+    target: str | None,
+    classes: str | None,
+    target_bounds: tuple[float, float] | None,
+    categories: Sequence[str],
+    bounds: Sequence[str],
+    drop: Sequence[str],
+    weight: str | None,
+) -> Domain:
+    """The domain of a schema file, changed by options.
+
+    Raises:
+        PrivacyParameterError: An ill-formed declaration.
+    """
+    domain = read_domain(schema) if schema else Domain()
+    changes: dict[str, Any] = {}
+    if target:
+        changes["target"] = target
+    if weight:
+        changes["weight"] = weight
+    if classes and target_bounds:
+        raise PrivacyParameterError("Give --classes or --target-bounds, not both.")
+    if classes:
+        names = texts("--classes", classes)
+        if len(names) < 2:
+            raise PrivacyParameterError("--classes must name at least two classes.")
+        changes |= {"classes": names, "target_bounds": None}
+    if target_bounds:
+        low_high = parse_range("--target-bounds", target_bounds)
+        changes |= {"classes": None, "target_bounds": low_high}
+    if drop:
+        changes["drop"] = (*domain.drop, *drop)
+    declared = dict(domain.columns or {})
+    for text in categories:
+        name, value = _pair("--categories", text)
+        declared[name] = Column(categories=texts(f"--categories {name}", value))
+    for text in bounds:
+        name, value = _pair("--bounds", text)
+        parts = value.split(":")
+        low, high = parse_range(f"--bounds {name}", parts[:2])
+        declared[name] = Column(bounds=(low, high, *parts[2:]))
+    if domain.columns is None:
+        changes["declared"] = declared
+    else:
+        changes["columns"] = {n: c for n, c in declared.items() if n not in drop}
+    return replace(domain, **changes)
+
+
+def params_from(pairs: Sequence[str]) -> dict[str, Any]:
+    """Parameters given as KEY=VALUE; values are numbers, JSON or text.
+
+    Raises:
+        PrivacyParameterError: No value, or a parameter twice.
+    """
+    out: dict[str, Any] = {}
+    for text in pairs:
+        name, found, value = text.partition("=")
+        if not found or not name:
+            raise PrivacyParameterError(
+                "--param takes NAME=VALUE, for example --param max_depth=6."
+            )
+        if name in out:
+            raise PrivacyParameterError(f"--param {name} is given twice.")
+        out[name] = typed(value)
+    return out
+
+
+def new_file(path: Path, *, force: bool) -> None:
+    """Refuse, before anything is spent, what could not be written afterwards.
+
+    Raises:
+        PrivacyParameterError: The file exists and `force` is not set, or its folder does not.
+    """
+    if path.exists() and not force:
+        raise PrivacyParameterError(
+            f"{path} exists. Each training spends budget, so a model is not overwritten by "
+            "accident: give another name, or --force."
+        )
+    if not path.resolve().parent.is_dir():
+        raise PrivacyParameterError(f"The folder {path.resolve().parent} does not exist.")
+
+
+def write_report(report: PrivacyReport | None, path: Path) -> None:
+    """Write a report by the ending of the path; without one, only look at the ending.
+
+    Raises:
+        PrivacyParameterError: Another ending than .txt, .json or .html.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".txt", ".json", ".html"):
+        raise PrivacyParameterError(f"{path}: a report is written as .txt, .json or .html.")
+    if report is not None:
+        made = {".txt": report.summary, ".json": report.to_json, ".html": report.to_html}[kind]()
+        path.write_text(made.rstrip("\n") + "\n", encoding="utf-8")
