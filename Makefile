@@ -13,7 +13,7 @@ SOURCES := $(shell find plugin_cpp patches) cmake/fetch_upstream.py CMakeLists.t
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test demo bench lint wheel clean
+.PHONY: help build test demo bench tables lint wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make test    build, then run all tests"
 	@echo "make demo    build, train private models on real data, print scores and the statement"
 	@echo "make bench   build, then time and memory of dp_hist against hist"
+	@echo "make tables  build, then run the published tables side by side with ours (hours)"
 	@echo "make lint    ruff and mypy"
 	@echo "make wheel   a wheel in dist/"
 	@echo "make clean   remove build/ and $(VENV)"
@@ -59,6 +60,10 @@ demo: build $(STAMPS)/extra-demo
 
 bench: build $(STAMPS)/extra-bench
 	$(VENV)/bin/python benchmarks/bench.py $(BENCH_ARGS)
+
+# Resumes where it was interrupted. XGB_DP_DATA names the data folder.
+tables: build $(STAMPS)/extra-experiments
+	$(VENV)/bin/python -m experiments all $(TABLES_ARGS)
 
 lint: build $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff check .

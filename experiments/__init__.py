@@ -1,1 +1,4 @@
-"""Measurements on real data, one module for each table: ``python -m experiments.NAME``."""
+"""Published tables and figures beside our own runs: ``python -m experiments NAME``.
+
+One module for each table; docs/tables.md discusses what came out.
+"""

@@ -1,0 +1,179 @@
+"""What a table consists of: data sets, systems, budgets, and cells to run."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .datasets import Dataset
+
+NOT_PRIVATE = math.inf
+LARGE = 100_000
+METRICS = {"auc": "test AUC", "error": "test error in %", "rmse": "test RMSE"}
+
+
+@dataclass(frozen=True)
+class System:
+    """One way to train.
+
+    Attributes:
+        name: Its name in tables and results.
+        preset: ``dp_preset`` of private training; "" for XGBoost's own ``hist`` without privacy.
+        params: Further training parameters; they override the preset.
+        rounds: Number of boosting rounds.
+        rounds_per_column: Whether `rounds` counts passes over the columns (explainable boosting).
+        inputs: What it is told about the columns: "plain", the declared categories; "ranges", also
+            the range of each number, as public; "codes", numbers in place of categories and the
+            range of each column, as the papers do.
+        numbers: Whether a binary label is fitted as a number, with squared error.
+        reproduces: Name of the published system that it stands for.
+        peer: Name of another library that trains instead (see peers.py).
+        delta: Failure probability; None for the table's.
+        large: Parameters that it has instead on data sets of at least LARGE rows.
+    """
+
+    name: str
+    preset: str = "default"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    rounds: int = 50
+    rounds_per_column: bool = False
+    inputs: str = "plain"
+    numbers: bool = False
+    reproduces: str = ""
+    peer: str = ""
+    delta: float | None = None
+    large: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def private(self) -> bool:
+        """Whether it trains with privacy."""
+        return bool(self.preset or self.peer)
+
+
+DEFAULT = System("default")
+STOCK = System(
+    "not private",
+    preset="",
+    params={"tree_method": "hist", "eta": 0.1, "max_depth": 6},
+    rounds=150,
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training: the key under which its result is kept."""
+
+    dataset: str
+    system: str
+    epsilon: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line changes about a table.
+
+    Attributes:
+        seeds: Number of splits; None for the table's.
+        datasets: Names to run; all if empty.
+        systems: Names to run; all if empty.
+        epsilons: Budgets to run; all if empty.
+        rounds: Rounds of `default`, if given.
+        size: "ROWSxCOLUMNS" of generated data sets, if given.
+        extra: Further parameters of `default`.
+    """
+
+    seeds: int | None = None
+    datasets: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    rounds: int | None = None
+    size: str = ""
+    extra: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A published table or figure, and how it is run here.
+
+    Attributes:
+        name: Name of its module.
+        title: Heading.
+        source: Where it was published.
+        datasets: Data sets that are run.
+        systems: Systems that are run.
+        epsilons: Budgets.
+        metrics: Metric of each data set; "" stands for all others.
+        absent: Published data sets that are not run, and why.
+        layout: "epsilons" for one table a data set with a column for each budget; "systems" for
+            one table a budget with a column for each system; "default" for one table of `default`.
+        test_size: Fraction of rows held out, of each data set; "" stands for all others.
+        stratify: Whether splits keep the shares of the classes.
+        seeds: Number of splits if none is asked for.
+        delta: Failure probability; None for one over the number of training rows, as in the papers.
+        only: Restricts a system to some data sets or budgets: (data set, system, epsilon) -> bool.
+        notes: Lines under the table.
+        best_of: Whether the best setting of each system is shown, chosen on test scores as in the
+            paper. Settings are the systems that share the part of their names before a comma.
+        ranks: Whether mean ranks of the systems over data sets are shown too.
+    """
+
+    name: str
+    title: str
+    source: str
+    datasets: tuple[Dataset, ...]
+    systems: tuple[System, ...]
+    epsilons: tuple[float, ...]
+    metrics: Mapping[str, str]
+    absent: Mapping[str, str] = field(default_factory=dict)
+    layout: str = "epsilons"
+    test_size: Mapping[str, float] = field(default_factory=lambda: {"": 0.3})
+    stratify: bool = False
+    seeds: int = 5
+    delta: float | None = None
+    only: Any = None
+    notes: tuple[str, ...] = ()
+    best_of: bool = False
+    ranks: bool = False
+
+    def metric(self, dataset: str) -> str:
+        """Metric of a data set."""
+        return self.metrics.get(dataset.split("(")[0].strip(), self.metrics[""])
+
+    def held_out(self, dataset: str) -> float:
+        """Fraction of rows held out."""
+        return self.test_size.get(dataset.split("(")[0].strip(), self.test_size[""])
+
+    def system(self, name: str) -> System:
+        """The system of that name."""
+        return next(s for s in self.systems if s.name == name)
+
+    def dataset(self, name: str) -> Dataset:
+        """The data set of that name."""
+        return next(d for d in self.datasets if d.name == name)
+
+    def cells(self, options: Options) -> Iterator[Cell]:
+        """All trainings, seed by seed, so that an interrupted run has a bit of everything."""
+        seeds = range(self.seeds if options.seeds is None else options.seeds)
+        for seed, data, system in itertools.product(seeds, self.datasets, self.systems):
+            names = {data.name, data.name.split("(")[0].strip(), data.file}
+            if options.datasets and names.isdisjoint(options.datasets):
+                continue
+            asked = {system.name, system.name.split(",")[0]}
+            if options.systems and asked.isdisjoint(options.systems):
+                continue
+            budgets = self.epsilons if system.private else (NOT_PRIVATE,)
+            for epsilon in budgets:
+                if system.private and options.epsilons and epsilon not in options.epsilons:
+                    continue
+                if self.only is None or self.only(data.name, system.name, epsilon):
+                    yield Cell(data.name, system.name, epsilon, seed)
+
+
+def published_file(name: str) -> Path:
+    """The published figures of a table."""
+    return Path(__file__).parent / "published" / f"{name}.csv"

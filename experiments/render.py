@@ -1,0 +1,233 @@
+"""Markdown and plots that set published and measured figures side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from . import tables
+from .core import METRICS, Table
+from .published import figures
+from .store import read
+from .summary import Mean, Means, base, find, means, ranks, reproduced, verdicts
+
+RESULTS = Path(__file__).resolve().parent / "results"
+DIGITS = {"auc": 4, "error": 1, "rmse": 3}
+
+
+def number(value: float, sd: float, digits: int) -> str:
+    """A figure with its spread."""
+    text = f"{value:.{digits}f}"
+    return text if math.isnan(sd) else f"{text} ± {sd:.{digits}f}"
+
+
+def head(epsilon: float) -> str:
+    """Heading of a budget."""
+    return "no privacy" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+
+
+def grid(heads: list[str], lines: list[list[str]]) -> list[str]:
+    """A Markdown table."""
+    out = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    return out + ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def order(names: Any, wanted: list[str]) -> list[str]:
+    """Names in the order of the table."""
+    return sorted(set(names), key=wanted.index)
+
+
+def system_names(table: Table) -> list[str]:
+    """Systems in the order of the table, settings together."""
+    names = (s.name.partition(", ")[0] if table.best_of else s.name for s in table.systems)
+    return list(dict.fromkeys(names))
+
+
+def cell(table: Table, dataset: str, mean: Mean | None) -> str:
+    """A measured figure."""
+    if mean is None:
+        return ""
+    text = number(mean.mean, mean.sd, DIGITS[table.metric(dataset)])
+    return f"{text} ({mean.setting})" if mean.setting else text
+
+
+def by_epsilon(table: Table, found: Means) -> list[str]:
+    """One Markdown table for each data set, a column for each budget."""
+    out = []
+    ours = [d.name for d in table.datasets if any(k[0] == d.name for k in found)]
+    seen = {base(name) for name in ours}
+    theirs = [f.dataset for f in figures(table.name) if f.dataset not in seen and not table.ranks]
+    for dataset in [*ours, *dict.fromkeys(theirs)]:
+        metric = table.metric(dataset)
+        published = [f for f in figures(table.name) if f.dataset == base(dataset)]
+        epsilons = sorted({k[2] for k in found if k[0] == dataset} | {f.epsilon for f in published})
+        lines = []
+        for name in dict.fromkeys(f.system for f in published):
+            values = {f.epsilon: f for f in published if f.system == name}
+            texts = [
+                number(values[e].mean, values[e].sd, DIGITS[metric]) if e in values else ""
+                for e in epsilons
+            ]
+            lines.append([f"{name} (published)", *texts])
+        names = {k[1] for k in found if k[0] == dataset}
+        for name in order(names, system_names(table)):
+            values_here = [cell(table, dataset, found.get((dataset, name, e))) for e in epsilons]
+            label = f"**{name}**" if name == "default" else name
+            lines.append([label, *values_here])
+        out += ["", f"**{dataset}**, {METRICS[metric]}", ""]
+        out += grid(["system", *map(head, epsilons)], lines)
+    return out
+
+
+def by_system(table: Table, found: Means) -> list[str]:
+    """One Markdown table for each budget, a row for each data set, a column for each system."""
+    out = []
+    stands_for = reproduced(table)
+    names = order((k[1] for k in found), system_names(table))
+    for epsilon in sorted({k[2] for k in found if math.isfinite(k[2])}):
+        lines = []
+        for data in table.datasets:
+            if not any(k[0] == data.name for k in found):
+                continue
+            digits = DIGITS[table.metric(data.name)]
+            line = [data.name]
+            for name in names:
+                here = found.get((data.name, name, epsilon), found.get((data.name, name, math.inf)))
+                text = cell(table, data.name, here)
+                figure = find(table, data.name, stands_for.get(name, ""), epsilon)
+                if figure is not None:
+                    text += f"<br>*{number(figure.mean, figure.sd, digits)}*"
+                line.append(text)
+            lines.append(line)
+        done = {base(d.name) for d in table.datasets if any(k[0] == d.name for k in found)}
+        theirs = [f for f in figures(table.name) if f.epsilon == epsilon and f.dataset not in done]
+        for dataset in dict.fromkeys(f.dataset for f in theirs):
+            line = [f"{dataset} (not run)"]
+            for name in names:
+                figure = find(table, dataset, stands_for.get(name, ""), epsilon)
+                digits = DIGITS[table.metric(dataset)]
+                text = "" if figure is None else f"*{number(figure.mean, figure.sd, digits)}*"
+                line.append(text)
+            lines.append(line)
+        heads = [f"{n}<br>*{stands_for[n]}*" if n in stands_for else n for n in names]
+        words = " or ".join(sorted({METRICS[table.metric(d.name)] for d in table.datasets}))
+        out += ["", f"{head(epsilon)}, {words}; published figures in italics"]
+        out += ["", *grid(["data", *heads], lines)]
+    return out
+
+
+def of_default(table: Table, found: Means) -> list[str]:
+    """One Markdown table of `default`: a row for each data set, a column for each budget."""
+    epsilons = sorted({k[2] for k in found if k[1] == "default"})
+    lines = []
+    for data in table.datasets:
+        if any(k[0] == data.name for k in found):
+            here = [cell(table, data.name, found.get((data.name, "default", e))) for e in epsilons]
+            stock = cell(table, data.name, found.get((data.name, "not private", math.inf)))
+            lines.append([data.name, *here, stock])
+    return ["", *grid(["data", *map(head, epsilons), "not private"], lines)]
+
+
+def mean_ranks(table: Table, found: Means) -> list[str]:
+    """Measured mean ranks beside the published ones."""
+    measured, stands_for = ranks(table, found), reproduced(table)
+    epsilons = sorted({e for _, e in measured})
+    published = {(f.system, f.epsilon): f.mean for f in figures(table.name)}
+    lines = []
+    for name in order({n for n, _ in measured}, system_names(table)):
+        line = [name]
+        for epsilon in epsilons:
+            theirs = published.get((stands_for[name], epsilon))
+            text = f"{measured[name, epsilon]:.1f}"
+            line.append(text if theirs is None else f"{text} *({theirs:.1f})*")
+        lines.append(line)
+    heads = ["mean rank *(published)*", *map(head, epsilons)]
+    return ["", *grid(heads, lines)]
+
+
+LAYOUTS = {"epsilons": by_epsilon, "systems": by_system, "default": of_default}
+
+
+def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -> str:
+    """The table with everything that is to be said about it.
+
+    Args:
+        table: Which.
+        rows: Results.
+        absent: Data sets and peers of the run that could not be had, and why.
+    """
+    table = with_sizes(table, rows)
+    found = means(table, rows)
+    out = [f"## {table.title}", "", f"Source: {table.source}."]
+    out += LAYOUTS[table.layout](table, found)
+    if table.ranks:
+        out += mean_ranks(table, found)
+    counts = sorted({m.count for m in found.values()})
+    if counts:
+        span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        out += ["", f"Mean and standard deviation of {span} splits."]
+    notes = [*verdicts(table, found), *table.notes]
+    notes += [f"Not run: {name}: {why}." for name, why in table.absent.items()]
+    run = {r["dataset"] for r in rows if not r["note"]} | {
+        r["system"] for r in rows if not r["note"]
+    }
+    notes += [f"Not run: {why}." for name, why in absent.items() if name not in run]
+    failed = sorted({(r["dataset"], r["system"], r["note"]) for r in rows if r["note"]})
+    notes += [f"Failed: {system} on {data}: {why}." for data, system, why in failed]
+    if notes:
+        out += ["", *(f"* {note}" for note in notes)]
+    return "\n".join(out) + "\n"
+
+
+def with_sizes(table: Table, rows: list[dict[str, Any]]) -> Table:
+    """The table with the generated data sets in the sizes that were run."""
+    known = {d.name for d in table.datasets}
+    more = []
+    for name in dict.fromkeys(r["dataset"] for r in rows if r["dataset"] not in known):
+        for data in table.datasets:
+            if data.generate and base(data.name) == base(name):
+                more.append(data.resized(name.split("(")[1].rstrip(")")))
+    return dataclasses.replace(table, datasets=(*table.datasets, *more))
+
+
+def page(text: str, results: Path = RESULTS) -> str:
+    """A page with the parts between ``<!-- NAME -->`` and ``<!-- end -->`` written anew."""
+
+    def fill(match: re.Match[str]) -> str:
+        name = match.group(1)
+        table = tables.get(name)
+        rows = read(results / f"{name}.csv")
+        body = markdown(table, rows, absent_of(table, rows))
+        body = body.split("\n", 2)[2]  # the page has its own headings
+        return f"<!-- {name} -->\n\n{body}\n<!-- end -->"
+
+    names = "|".join(tables.NAMES)
+    return re.sub(rf"<!-- ({names}) -->.*?<!-- end -->", fill, text, flags=re.DOTALL)
+
+
+def absent_of(table: Table, rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Data sets of a table of which there is no result."""
+    done = {base(r["dataset"]) for r in rows}
+    return {d.name: f"{d.name}, not at hand" for d in table.datasets if base(d.name) not in done}
+
+
+def write_page(path: Path) -> int:
+    """Write the rendered results into a page; 0 as exit status."""
+    path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return 0
+
+
+def plot(table: Table, rows: list[dict[str, Any]], path: Path) -> None:
+    """Published and measured figures with spread, as a small picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from . import figure
+
+    table = with_sizes(table, rows)
+    found = means(table, rows)
+    if found:
+        figure.draw(table, found, path)

@@ -1,0 +1,119 @@
+"""Runs the cells of a table that are not finished yet, in parallel, with a progress bar."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from . import datasets, peers, tables, train
+from .core import Cell, Options, Table
+from .store import Store, build, this_run
+
+
+def work(name: str, cell: Cell, options: Options) -> dict[str, Any]:
+    """One cell, in a worker process; a failure becomes a note in its row."""
+    table = tables.get(name, options.size)
+    try:
+        return train.run(table, cell, options)
+    except Exception as reason:  # the other cells go on, and this one is named in the table
+        note = f"{type(reason).__name__}: {reason}".splitlines()[0]
+        return {
+            "dataset": cell.dataset,
+            "system": cell.system,
+            "epsilon": cell.epsilon,
+            "seed": cell.seed,
+            "note": note[:200],
+        }
+
+
+def missing(table: Table, options: Options) -> dict[str, str]:
+    """Data sets of the run that are not at hand, and why."""
+    out = {}
+    for name in {cell.dataset for cell in table.cells(options)}:
+        data = table.dataset(name)
+        if not data.generate:
+            try:
+                datasets.path(data)
+            except datasets.MissingDataError as reason:
+                out[name] = str(reason)
+    return dict(sorted(out.items()))
+
+
+def uninstalled(table: Table) -> dict[str, str]:
+    """Peers that cannot be installed, and why."""
+    out = {}
+    for system in table.systems:
+        if system.peer:
+            try:
+                peers.install(system.peer)
+            except peers.PeerError as reason:
+                out[system.name] = str(reason)
+    return out
+
+
+def run(
+    table: Table,
+    options: Options,
+    path: Path,
+    command: str,
+    *,
+    jobs: int = 1,
+    redo: tuple[str, ...] = (),
+    any_build: bool = False,
+    limit: int | None = None,
+) -> tuple[Store, dict[str, str]]:
+    """Run what is not finished.
+
+    Args:
+        table: What to run.
+        options: What of it, and how.
+        path: Results file. Cells in it are kept if the same build of the library made them.
+        command: Command line, for the record.
+        jobs: Worker processes.
+        redo: Systems to run again.
+        any_build: Whether cells of other builds are kept too.
+        limit: Largest number of cells to run now.
+
+    Returns:
+        The results, and the data sets and peers that could not be had.
+    """
+    store = Store(path)
+    forgotten = store.keep(None if any_build else build(), redo)
+    if forgotten:
+        print(f"{forgotten} cells of another build of the library are run again", file=sys.stderr)
+    absent = missing(table, options)
+    wanted = [c for c in table.cells(options) if c.dataset not in absent]
+    if any(table.system(c.system).peer for c in wanted):
+        absent |= uninstalled(table)
+        wanted = [c for c in wanted if c.system not in absent]
+    for reason in absent.values():
+        print(reason, file=sys.stderr)
+    todo = [c for c in wanted if c not in store.rows][:limit]
+    with (
+        store.writing(this_run(command)) as add,
+        ProcessPoolExecutor(jobs) as pool,
+        tqdm(total=len(todo), desc=table.name, file=sys.stderr) as bar,
+    ):
+        # A few ahead of the workers only, so that an interruption does not wait for the rest.
+        queue = iter(todo)
+        running: set[Future[dict[str, Any]]] = set()
+        try:
+            while True:
+                for cell in islice(queue, jobs + 1 - len(running)):
+                    running.add(pool.submit(work, table.name, cell, options))
+                if not running:
+                    break
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for job in done:
+                    add(job.result())
+                    bar.update()
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print("Interrupted; finished cells are kept.", file=sys.stderr)
+            raise
+    return store, absent

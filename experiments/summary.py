@@ -1,0 +1,170 @@
+"""Means over splits, and how they stand against the published figures."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .core import Table
+from .published import Figure, figures
+
+# Runs behind a published mean where a paper gives a spread (3 splits x 5, or 5 splits x 3).
+PUBLISHED_RUNS = 15
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Scores of one system on one data set at one budget.
+
+    Attributes:
+        mean: Mean over splits.
+        sd: Standard deviation over splits.
+        count: Number of splits.
+        setting: Which setting of the system, where the best one is shown.
+    """
+
+    mean: float
+    sd: float
+    count: int
+    setting: str = ""
+
+
+Means = dict[tuple[str, str, float], Mean]
+
+
+def base(name: str) -> str:
+    """Name of a data set without the size of a generated one."""
+    return name.split("(")[0].strip()
+
+
+def better(metric: str, first: float, second: float) -> float:
+    """By how much the first score is better; negative if it is worse."""
+    return first - second if metric == "auc" else second - first
+
+
+def means(table: Table, rows: list[dict[str, Any]]) -> Means:
+    """Means by data set, system and budget.
+
+    With ``table.best_of`` the settings of a system (the text after a comma in its name) are one
+    system, of which the setting with the best mean is kept.
+    """
+    groups: dict[tuple[str, str, float], list[float]] = defaultdict(list)
+    for row in rows:
+        value = row[table.metric(row["dataset"])] if not row["note"] else ""
+        if value != "":
+            groups[row["dataset"], row["system"], float(row["epsilon"])].append(float(value))
+    out: Means = {}
+    for (dataset, system, epsilon), found in sorted(groups.items()):
+        name, _, setting = system.partition(", ")
+        if not table.best_of:
+            name, setting = system, ""
+        mean = Mean(float(np.mean(found)), float(np.std(found)), len(found), setting)
+        old = out.get((dataset, name, epsilon))
+        if old is None or better(table.metric(dataset), mean.mean, old.mean) > 0:
+            out[dataset, name, epsilon] = mean
+    return out
+
+
+def reproduced(table: Table) -> dict[str, str]:
+    """Published name of each system here that stands for one."""
+    out = {}
+    for system in table.systems:
+        name = system.name.partition(", ")[0] if table.best_of else system.name
+        if system.reproduces:
+            out[name] = system.reproduces
+    return out
+
+
+def find(table: Table, dataset: str, system: str, epsilon: float) -> Figure | None:
+    """The published figure of a cell, if there is one."""
+    for figure in figures(table.name):
+        if (figure.dataset, figure.system, figure.epsilon) == (base(dataset), system, epsilon):
+            return figure
+    return None
+
+
+def best_published(table: Table, dataset: str, epsilon: float) -> Figure | None:
+    """The best published private figure of a data set at a budget."""
+    metric = table.metric(dataset)
+    found = [
+        f
+        for f in figures(table.name)
+        if f.dataset == base(dataset) and f.epsilon == epsilon and math.isfinite(epsilon)
+    ]
+    return max(found, key=lambda f: better(metric, f.mean, 0.0), default=None)
+
+
+def error_of(mean: Mean, figure: Figure) -> float:
+    """Standard error of a difference of our mean and a published one."""
+    theirs = 0.0 if math.isnan(figure.sd) else figure.sd**2 / PUBLISHED_RUNS
+    return math.sqrt(mean.sd**2 / mean.count + theirs)
+
+
+def spread_of(mean: Mean, figure: Figure) -> float:
+    """Both standard deviations together: how far two honest runs may lie apart."""
+    return mean.sd + (0.0 if math.isnan(figure.sd) else figure.sd)
+
+
+def verdicts(table: Table, found: Means) -> list[str]:
+    """How each system stands against the published figures, one line each."""
+    lines = []
+    against_best: dict[str, list[str]] = {"better": [], "within": [], "worse": []}
+    for (dataset, system, epsilon), mean in found.items():
+        figure = best_published(table, dataset, epsilon)
+        if system == "default" and figure is not None:
+            gap = better(table.metric(dataset), mean.mean, figure.mean)
+            kind = "better" if gap > 0 else "within" if -gap <= error_of(mean, figure) else "worse"
+            against_best[kind].append(f"{base(dataset)} at {epsilon:g}")
+    total = sum(map(len, against_best.values()))
+    if total:
+        count = len(against_best["better"])
+        text = f"`default` is better than the best published figure in {count} of {total} cells"
+        for kind, words in (
+            ("within", "within one standard error below it"),
+            ("worse", "below it by more"),
+        ):
+            if against_best[kind]:
+                text += f"; {words}: {', '.join(against_best[kind])}"
+        lines.append(text + ".")
+    for system, theirs in reproduced(table).items():
+        counts = {"better": 0, "within": 0, "worse": 0}
+        names = []
+        for (dataset, name, epsilon), mean in found.items():
+            figure = find(table, dataset, theirs, epsilon)
+            if name == system and figure is not None:
+                gap = better(table.metric(dataset), mean.mean, figure.mean)
+                ok = "within" if -gap <= spread_of(mean, figure) else "worse"
+                kind = "better" if gap > 0 else ok
+                counts[kind] += 1
+                if kind == "worse":
+                    names.append(f"{base(dataset)} at {epsilon:g}")
+        if sum(counts.values()):
+            text = f"`{system}` against the published {theirs}: better {counts['better']}, "
+            text += f"within the spread {counts['within']}, worse {counts['worse']}"
+            lines.append(text + (f" ({', '.join(names)})." if names else "."))
+    return lines
+
+
+def ranks(table: Table, found: Means) -> dict[tuple[str, float], float]:
+    """Mean rank of each private system over the data sets that all of them have been run on.
+
+    Only systems that stand for a published one are ranked; 1 is best.
+    """
+    names = sorted(reproduced(table))
+    out: dict[tuple[str, float], float] = {}
+    for epsilon in sorted({k[2] for k in found if math.isfinite(k[2])}):
+        places: dict[str, list[int]] = defaultdict(list)
+        for data in table.datasets:
+            scores = {n: found.get((data.name, n, epsilon)) for n in names}
+            if any(m is None for m in scores.values()):
+                continue
+            metric = table.metric(data.name)
+            known = {n: better(metric, m.mean, 0.0) for n, m in scores.items() if m is not None}
+            for place, name in enumerate(sorted(known, key=lambda n: -known[n]), 1):
+                places[name].append(place)
+        out |= {(name, epsilon): float(np.mean(p)) for name, p in places.items()}
+    return out
