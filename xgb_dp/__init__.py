@@ -5,6 +5,7 @@ reports on it.
 """
 
 from . import accounting, plotting, presets
+from .budget import Budget
 from .card import model_card
 from .errors import (
     BudgetError,
@@ -15,11 +16,15 @@ from .errors import (
     PrivacyRefusal,
     RowDomainError,
 )
+from .estimators import DPXGBClassifier, DPXGBRegressor
 from .native import is_dp_build, warn_if_stock
 from .report import PrivacyReport, privacy_report
 
 __all__ = [
+    "Budget",
     "BudgetError",
+    "DPXGBClassifier",
+    "DPXGBRegressor",
     "LedgerError",
     "NativeLibraryError",
     "PrivacyError",

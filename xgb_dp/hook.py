@@ -18,11 +18,12 @@ from . import ledger, native, parse, plan, rows, testing
 from .calibrate import MechanismSpec, calibrate
 from .errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
+from .gate import before_release
 from .params import OBJECTIVES, check_names
 from .presets import with_preset
 from .sensitivity import range_int
 from .settings import Settings, resolve
-from .sklearn_support import declared_classes, default_rounds
+from .sklearn_support import declared_classes, default_rounds, refuse_search
 
 __all__ = ["LedgerCallback", "before_train", "declared_classes", "default_rounds", "refuse_cv"]
 
@@ -290,6 +291,8 @@ def before_train(
     _check_call_site(
         dtrain, list(evals or []), obj, early_stopping_rounds, user_callbacks, settings.public_evals
     )
+    if not settings.public_evals:
+        refuse_search()
     key = None if settings.noise_free else testing.noise_key()
     private = not settings.noise_free and key is None
     types = None
@@ -326,6 +329,7 @@ def before_train(
     # A first configuration finds whatever XGBoost itself refuses, before anything is released.
     trial = {"base_score": [0.5] * settings.trees_per_round, "dp_plan": text}
     Booster({**low, **trial}, [dtrain]).save_config()
+    before_release(noise.events, private=private)
     event: dict[str, Any] | None = None
     if settings.intercept == "public":
         low["base_score"] = settings.base_score

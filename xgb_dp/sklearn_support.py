@@ -5,15 +5,16 @@ The patched ``xgboost/sklearn.py`` calls these through :mod:`xgb_dp.hook`.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 
-from .errors import PrivacyParameterError
+from .errors import PrivacyParameterError, PrivacyRefusal
 from .parse import parse_classes
 from .rows import check_class_labels
 
-__all__ = ["declared_classes", "default_rounds"]
+__all__ = ["declared_classes", "default_rounds", "refuse_search"]
 
 DEFAULT_ROUNDS = 50
 
@@ -27,12 +28,13 @@ def default_rounds() -> int:
     return DEFAULT_ROUNDS
 
 
-def declared_classes(estimator: Any, y: Any) -> np.ndarray:
+def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
     """Classes of a private classifier: those declared, never those seen in `y`.
 
     Args:
         estimator: Its parameter ``dp_classes`` is an int K or the list 0..K-1.
-        y: Labels. Each must be one of the declared classes; none needs to occur.
+        y: Labels. Each must be one of the declared classes; none needs to occur. None where the
+            workers of a cluster will check their own.
 
     Returns:
         0..K-1. Public.
@@ -49,5 +51,40 @@ def declared_classes(estimator: Any, y: Any) -> np.ndarray:
             "XGBClassifier(..., dp_classes=[0, 1])."
         )
     k = parse_classes(declared)
-    check_class_labels(np.asarray(y), k)
+    if y is not None:
+        check_class_labels(np.asarray(y), k)
     return np.arange(k)
+
+
+_REFUSED_CALLERS = {
+    "sklearn.model_selection": "scores settings exactly on the rows that were held out, and trains "
+    "several models on the same rows",
+    "sklearn.calibration": "fits exact calibrations on the rows that were held out",
+    "sklearn.feature_selection": "scores columns exactly on the training rows",
+    "sklearn.ensemble._weight_boosting": "weights the rows by exact errors",
+    "sklearn.ensemble._bagging": "repeats rows, so that one row counts several times",
+}
+
+
+def refuse_search() -> None:
+    """Refuse a training that a search of scikit-learn has called.
+
+    What such a search publishes is computed from exact scores of private rows, and it is recognised
+    by its frames on the call stack: an estimator is not told who fits it.
+
+    Raises:
+        PrivacyRefusal: With the reason, and what to use instead.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        for name, reason in _REFUSED_CALLERS.items():
+            if module == name or module.startswith(name + "."):
+                raise PrivacyRefusal(
+                    f"Private training is refused inside {module} "
+                    f"({frame.f_code.co_name}): it {reason}, which no epsilon covers. Use "
+                    "xgb_dp.select, which chooses among settings privately and accounts for it. "
+                    "If all these rows are public, say so with public_evals=True "
+                    "(dp_public_evals=True)."
+                )
+        frame = frame.f_back

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from .accounting import (
     Event,
@@ -18,10 +18,12 @@ from .accounting import (
     LaplaceEvent,
     ParallelEvent,
     SampledEvent,
+    SelectionEvent,
     events_from_ledger,
     make_accountant,
 )
 from .accounting.events import PlainEvent
+from .accounting.gaussian import gaussian_mu
 
 __all__ = ["Spending", "spending"]
 
@@ -31,7 +33,7 @@ class Spending:
     """What the releases of one kind cost, over all trainings of a model.
 
     Attributes:
-        release: "intercept", "candidates", "splits", "histograms" or "leaves".
+        release: "intercept", "candidates", "splits", "histograms", "leaves" or "selection".
         mechanism: Name of the mechanism.
         count: Number of releases.
         noise: The noise of one release in words; of several trainings, of each of them.
@@ -52,7 +54,9 @@ _NAMES = {
     "gaussian": "discrete Gaussian noise",
     "laplace": "discrete Laplace noise",
     "exponential": "exponential mechanism",
+    "selection": "best of a random number of runs",
 }
+_Leaf: TypeAlias = PlainEvent | SelectionEvent
 
 
 def spending(ledger: Mapping[str, Any], delta: float) -> list[Spending]:
@@ -89,20 +93,20 @@ def spending(ledger: Mapping[str, Any], delta: float) -> list[Spending]:
 _Kind = tuple[str, str]
 
 
-def _kind(event: PlainEvent) -> str:
+def _kind(event: _Leaf) -> str:
     return str(event.to_json()["mechanism"])
 
 
-def _flat(event: Event) -> tuple[PlainEvent, ...]:
+def _flat(event: Event) -> tuple[_Leaf, ...]:
     return event.events if isinstance(event, SampledEvent | ParallelEvent) else (event,)
 
 
 def _only(event: Event, kind: _Kind) -> Iterable[Event]:
     """The event with nothing but the releases of one kind."""
-    own = tuple(e for e in _flat(event) if (e.release, _kind(e)) == kind)
-    if not own:
-        return ()
-    return (replace(event, events=own),) if isinstance(event, SampledEvent | ParallelEvent) else own
+    if isinstance(event, SampledEvent | ParallelEvent):
+        own = tuple(e for e in event.events if (e.release, _kind(e)) == kind)
+        return (replace(event, events=own),) if own else ()
+    return (event,) if (event.release, _kind(event)) == kind else ()
 
 
 def _count(event: Event) -> int:
@@ -111,8 +115,11 @@ def _count(event: Event) -> int:
     return event.count
 
 
-def _loudness(event: PlainEvent) -> float:
-    """mu^2 of one release: see ``noise.py``."""
+def _loudness(event: _Leaf) -> float:
+    """mu^2 of one release: see ``noise.py``. Of a selection that of a Gaussian as private."""
+    if isinstance(event, SelectionEvent):
+        epsilon = make_accountant("exact", [replace(event, count=1)]).get_epsilon(1e-6)
+        return gaussian_mu(epsilon, 1e-6) ** 2 if math.isfinite(epsilon) else math.inf
     if isinstance(event, GaussianEvent):
         if not event.sensitivity2:
             return 0.0
@@ -132,7 +139,10 @@ def _mu2(event: Event, kind: _Kind) -> float:
     return (event.count if isinstance(event, ParallelEvent) else 1) * math.fsum(own)
 
 
-def _noise(event: PlainEvent) -> str:
+def _noise(event: _Leaf) -> str:
+    if isinstance(event, SelectionEvent):
+        score = "; ".join(_noise(leaf) for e in event.score for leaf in _flat(e))
+        return f"{event.repetitions.mean:.4g} runs expected; of the score: {score}"
     if isinstance(event, GaussianEvent):
         multiplier = math.sqrt(1.0 / _loudness(event)) if _loudness(event) else math.inf
         return f"noise multiplier {multiplier:.4g}"

@@ -20,6 +20,7 @@ from .exact import ExactAccountant
 from .gdp import GDPAccountant
 from .pure import PureAccountant
 from .rdp import RDPAccountant
+from .selection import Repetitions, SelectionEvent
 from .zcdp import ZCDPAccountant
 
 __all__ = [
@@ -35,7 +36,9 @@ __all__ = [
     "ParallelEvent",
     "PureAccountant",
     "RDPAccountant",
+    "Repetitions",
     "SampledEvent",
+    "SelectionEvent",
     "ZCDPAccountant",
     "event_from_json",
     "events_from_ledger",

@@ -15,7 +15,7 @@ from scipy.special import log_ndtr
 
 from .bounded_range import tail_curve
 
-__all__ = ["block_mu", "merge_blocks"]
+__all__ = ["block_mu", "dominating_mu", "merge_blocks"]
 
 _FEW = 1000  # selections that are composed one by one
 _FEWEST = 100  # shorter runs are not worth it
@@ -81,22 +81,39 @@ def block_mu(eps0: float, count: int, log_extra: float, work: float) -> float | 
     if found is None:
         return None
     grid, curve = found
-    extra = math.exp(log_extra) * (1.0 - 1e-9)
     above = curve[grid.below :]  # the other half follows by symmetry
-    if above[-1] > extra:
+    return dominating_mu(above, grid.step, math.exp(log_extra), 0.5 * eps0 * math.sqrt(count))
+
+
+def dominating_mu(
+    curve: npt.NDArray[np.float64], step: float, extra: float, guess: float, most: float = 1.5
+) -> float | None:
+    """A mu whose Gaussian curve, raised by `extra`, is above a curve that holds in both orders.
+
+    Args:
+        curve: Upper bounds at 0, step, 2 step, ...
+        step: In nats.
+        extra: What the Gaussian's curve is raised by.
+        guess: About the mu; the result is between half of it and `most` times it.
+        most: See above.
+
+    Returns:
+        About the smallest such mu; None if `most` is not enough, or the curve ends above `extra`.
+    """
+    extra *= 1.0 - 1e-9
+    if curve[-1] > extra:
         return None
-    middles = (np.arange(len(above) - 1, dtype=np.float64) + 0.5) * grid.step
-    limit = 0.5 * eps0 * math.sqrt(count)
-    low, high = 0.5, 1.5
-    if not _is_above(high * limit, middles, grid.step, above, extra):
+    middles = (np.arange(len(curve) - 1, dtype=np.float64) + 0.5) * step
+    low, high = 0.5, most
+    if not _is_above(high * guess, middles, step, curve, extra):
         return None
     for _ in range(36):
         scale = 0.5 * (low + high)
-        if _is_above(scale * limit, middles, grid.step, above, extra):
+        if _is_above(scale * guess, middles, step, curve, extra):
             high = scale
         else:
             low = scale
-    return high * limit
+    return high * guess
 
 
 def _is_above(

@@ -1,10 +1,11 @@
 """An accountant by its name, for everything that a ledger may hold.
 
-Proof: docs/proofs/accounting.md, "Laplace" and "Disjoint parts".
+Proofs: docs/proofs/accounting.md, "Laplace" and "Disjoint parts"; docs/proofs/selection.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -22,9 +23,10 @@ from .exact import ExactAccountant
 from .gdp import GDPAccountant
 from .pure import PureAccountant, check_query
 from .rdp import RDPAccountant
+from .selection import SelectionAccountant, SelectionEvent, map_runs
 from .zcdp import ZCDPAccountant
 
-__all__ = ["ACCOUNTANTS", "Accountant", "make_accountant"]
+__all__ = ["ACCOUNTANTS", "Accountant", "make_accountant", "simplified"]
 
 
 class Accountant(Protocol):
@@ -64,41 +66,124 @@ def make_accountant(name: str, events: Sequence[Event]) -> Accountant:
 
 
 class _Books:
-    """Turns Laplace noise and disjoint parts into what the accountants know, for each group."""
+    """Turns Laplace noise and disjoint parts into what the accountants know, for each group.
+
+    A private selection has a curve of its own, which composes with the rest as (epsilon, delta).
+    """
 
     def __init__(self, name: str, events: Sequence[Event]) -> None:
         self._name, self._events = name, tuple(events)
         self._pure = PureAccountant(events)
         self._of_group: dict[int, Accountant] = {}
+        self._selections = [e for e in events if isinstance(e, SelectionEvent) and e.count]
+        self._of_selections: dict[int, list[SelectionAccountant]] = {}
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:
         check_query(group, delta=delta)
-        value = self._accountant(group).get_epsilon(delta, group)
+        value = self._with_selections(group).get_epsilon(delta, group)
         # Laplace noise has no tail: at small delta its pure cost is the smaller one.
         return min(value, self._pure.get_epsilon(delta, group)) if self._adds_pure else value
 
     def get_delta(self, epsilon: float, group: int = 1) -> float:
         check_query(group, epsilon=epsilon)
-        value = self._accountant(group).get_delta(epsilon, group)
+        value = self._with_selections(group).get_delta(epsilon, group)
         return min(value, self._pure.get_delta(epsilon, group)) if self._adds_pure else value
 
     @property
     def _adds_pure(self) -> bool:
         return self._name in ("exact", "classic")
 
+    def _with_selections(self, group: int) -> Accountant:
+        rest = self._accountant(group)
+        if not self._selections or self._name in ("pure", "rdp"):
+            return rest
+        if self._name != "exact":
+            return _Nothing()
+        if group not in self._of_selections:
+            self._of_selections[group] = [
+                SelectionAccountant(
+                    event.repetitions,
+                    [make_accountant("exact", part) for part in event.parts(group)],
+                    group,
+                )
+                for event in self._selections
+                for _ in range(event.count)
+            ]
+        whole = len(self._selections) == len([e for e in self._events if _counts(e)])
+        return _Sum(self._of_selections[group], None if whole else rest)
+
     def _accountant(self, group: int) -> Accountant:
         if self._name == "pure":
             return self._pure
         if group not in self._of_group:
-            plain = [e for event in self._events for e in _simplified(event, group)]
+            plain: list[Event] = []
+            for event in self._events:
+                if not isinstance(event, SelectionEvent):
+                    plain += simplified(event, group)
+                elif self._name == "rdp":
+                    plain.append(map_runs(event, lambda run: _all_simplified(run, group)))
             self._of_group[group] = ACCOUNTANTS[self._name](plain)
         return self._of_group[group]
 
 
-def _simplified(event: Event, group: int) -> list[GaussianEvent | ExponentialEvent | SampledEvent]:
+class _Sum:
+    """Selections and everything else: epsilons add up, and so do deltas.
+
+    Proof: docs/proofs/selection.md, "Composition".
+    """
+
+    def __init__(self, selections: Sequence[SelectionAccountant], rest: Accountant | None) -> None:
+        self._selections, self._rest = list(selections), rest
+
+    def get_epsilon(self, delta: float, group: int = 1) -> float:
+        """Epsilon in nats, each part at its share of delta."""
+        each = delta / (len(self._selections) + (self._rest is not None))
+        values = [s.get_epsilon(each) for s in self._selections]
+        if self._rest is not None:
+            values.append(self._rest.get_epsilon(each, group))
+        return math.fsum(values) * (1.0 + 1e-14)
+
+    def get_delta(self, epsilon: float, group: int = 1) -> float:
+        """Delta in [0, 1], the smallest of some divisions."""
+        if self._rest is None and len(self._selections) == 1:
+            return self._selections[0].get_delta(epsilon)
+        best = 1.0
+        for digits in range(1, 21):
+            each = 10.0**-digits
+            left = epsilon - math.fsum(s.get_epsilon(each) for s in self._selections)
+            if left < 0.0:
+                break
+            rest = 0.0 if self._rest is None else self._rest.get_delta(left, group)
+            best = min(best, rest + each * len(self._selections))
+        return best
+
+
+class _Nothing:
+    """An accountant without a bound for something that was released."""
+
+    def get_epsilon(self, delta: float, group: int = 1) -> float:
+        """Infinite."""
+        return 0.0 if delta >= 1.0 else math.inf
+
+    def get_delta(self, epsilon: float, group: int = 1) -> float:
+        """One."""
+        return 1.0
+
+
+def _counts(event: Event) -> bool:
+    return event.count > 0
+
+
+def _all_simplified(events: Sequence[Event], group: int) -> list[Event]:
+    return [s for e in events for s in simplified(e, group)]
+
+
+def simplified(event: Event, group: int) -> list[GaussianEvent | ExponentialEvent | SampledEvent]:
     """Gaussians, selections and sampled rounds that cost a group at least as much."""
+    if isinstance(event, SelectionEvent):
+        raise TypeError("A private selection has no such form.")
     if isinstance(event, ParallelEvent):
-        return [s for e in event.touched(group) for s in _simplified(e, group)]
+        return [s for e in event.touched(group) for s in simplified(e, group)]
     if isinstance(event, LaplaceEvent):
         return [event.as_range()]
     if isinstance(event, SampledEvent):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import LedgerError
+
+if TYPE_CHECKING:
+    from .selection import SelectionEvent
 
 __all__ = [
     "Event",
@@ -249,7 +252,7 @@ class ParallelEvent:
 
 
 PlainEvent: TypeAlias = GaussianEvent | ExponentialEvent | LaplaceEvent
-Event: TypeAlias = PlainEvent | SampledEvent | ParallelEvent
+Event: TypeAlias = "PlainEvent | SampledEvent | ParallelEvent | SelectionEvent"
 
 
 def _check_plain(events: tuple[Any, ...]) -> None:
@@ -295,6 +298,10 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         LedgerError: The event is unknown or ill-formed. It is never skipped: an event that
             is not understood would be spent for nothing.
     """
+    if isinstance(data, Mapping) and data.get("mechanism") == "selection":
+        from .selection import SelectionEvent  # which holds events of all other kinds
+
+        return SelectionEvent.from_json(data)
     if not isinstance(data, Mapping) or data.get("mechanism") not in _FIELDS:
         raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
     kind, fields = _FIELDS[data["mechanism"]]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, ParallelEvent
+from .selection import SelectionEvent
 
 __all__ = ["PureAccountant"]
 
@@ -54,6 +55,11 @@ def _cost(event: Event, group: int) -> float:
         return event.count * event.epsilon * group * (1.0 + 1e-15)
     if isinstance(event, ParallelEvent):  # an ensemble costs what one row sees of it, once
         return event.count * math.fsum(_cost(e, group) for e in event.events)
+    if isinstance(event, SelectionEvent):  # docs/proofs/selection.md
+        run = max(math.fsum(_cost(e, group) for e in part) for part in event.parts(group))
+        if event.repetitions.family == "poisson":
+            return event.count * (run - event.repetitions.rate * math.expm1(-run)) * (1.0 + 1e-13)
+        return event.count * (2.0 + event.repetitions.shape) * run * (1.0 + 1e-13)
     inner = math.fsum(_cost(e, group) for e in event.events)
     rate = event.group_rate(group)
     if inner < 30.0:

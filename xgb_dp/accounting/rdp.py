@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
 from .pure import check_query
+from .selection import SelectionEvent
 
 __all__ = ["RDPAccountant", "bounded_range_rdp"]
 
@@ -58,7 +59,7 @@ class RDPAccountant:
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
-        check_mixture(events)
+        check_mixture(e for e in events if not isinstance(e, SelectionEvent))
         self._events = tuple(events)
         self._curves: dict[int, Array] = {}
 
@@ -115,6 +116,8 @@ class RDPAccountant:
                 continue
             if isinstance(event, SampledEvent):
                 return np.full_like(_ORDERS, math.inf)
+            if isinstance(event, SelectionEvent):
+                total += event.count * _selection_rdp(event, group)
             if isinstance(event, GaussianEvent):
                 if event.sensitivity2 and not event.sigma2:
                     return np.full_like(_ORDERS, math.inf)
@@ -124,3 +127,20 @@ class RDPAccountant:
             elif isinstance(event, ExponentialEvent) and event.eps_num:
                 total += event.count * bounded_range_rdp(group * event.eps0, _ORDERS)
         return total
+
+
+def _selection_rdp(event: SelectionEvent, group: int) -> Array:
+    """Rényi divergence of the best of a random number of runs.
+
+    Source: Papernot and Steinke (2022), theorem 2, for the truncated negative binomial law. There
+    is no curve for Poisson repetitions here.
+    """
+    law = event.repetitions
+    if law.family == "poisson":
+        return np.full_like(_ORDERS, math.inf)
+    curves = [RDPAccountant(part)._curve(group) for part in event.parts(group)]
+    run = np.max(curves, axis=0)
+    a = _ORDERS
+    raised = float(np.min((1.0 - 1.0 / a) * run - math.log(law.rate) / a))
+    value = run + (1.0 + law.shape) * raised + math.log(law.mean) / (a - 1.0)
+    return np.asarray(value * _UP + 1e-13)

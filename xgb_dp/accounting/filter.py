@@ -1,0 +1,157 @@
+"""A fixed total for releases that are chosen one after another, each by what came before.
+
+A privacy filter: whatever fits is accepted, whatever would exceed the total is refused, and all
+that was accepted satisfies the (epsilon, delta) of the total, however it was chosen.
+
+Proof: docs/proofs/filter.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .blocks import dominating_mu
+from .books import make_accountant, simplified
+from .events import Event, SampledEvent
+from .exact import ExactAccountant
+from .flat import FlatAccountant
+from .gaussian import gaussian_delta
+from .selection import SelectionEvent
+
+__all__ = ["Capacity", "Charge", "charge_of"]
+
+_EXTRA = 0.25  # share of delta for what exceeds a Gaussian
+_EXTRA_EACH = 1e-4  # of delta, for one training
+_POINTS_PER_MU = 30
+_POINTS_SAMPLED = 6  # a point of a sampled curve costs about a hundred times as much
+_REACH = 1.25
+_UP = 1.0 + 1e-12
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a release takes of a total: its curve is at most G_mu(x - shift) + extra.
+
+    Attributes:
+        mu2: mu^2 of the Gaussian G_mu.
+        shift: In nats.
+        extra: A probability.
+    """
+
+    mu2: float = 0.0
+    shift: float = 0.0
+    extra: float = 0.0
+
+    @classmethod
+    def total(cls, charges: Iterable[Charge]) -> Charge:
+        """All of them together, rounded upwards."""
+        held = list(charges)
+        return cls(
+            *(
+                math.fsum(values) * _UP
+                for values in zip(*((c.mu2, c.shift, c.extra) for c in held), strict=True)
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What (epsilon, delta) has room for.
+
+    Attributes:
+        mu2: For releases with a Gaussian bound, which compose in mu^2.
+        shift: For others, whose epsilons add up; in nats.
+        extra: For the deltas of both.
+    """
+
+    mu2: float
+    shift: float
+    extra: float
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float, selection_epsilon: float = 0.0) -> Capacity:
+        """Room of a total.
+
+        Args:
+            epsilon: In nats, > 0.
+            delta: In (0, 1).
+            selection_epsilon: The part of epsilon set aside for what has no Gaussian bound.
+        """
+        extra = _EXTRA * delta
+        inner, rest = (delta - extra) * (1.0 - 1e-9), epsilon - selection_epsilon
+        low, high = 0.0, 1.0
+        while gaussian_delta(rest, high) <= inner:
+            low, high = high, 2.0 * high
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            if gaussian_delta(rest, middle) <= inner:
+                low = middle
+            else:
+                high = middle
+        return cls(low * low * (1.0 - 1e-12), selection_epsilon, extra)
+
+    def holds(self, total: Charge) -> bool:
+        """Whether all this fits."""
+        return total.mu2 <= self.mu2 and total.shift <= self.shift and total.extra <= self.extra
+
+
+def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = None) -> Charge:
+    """The smallest charge known for these releases; a function of them alone.
+
+    Args:
+        events: In release order, all fixed before the first of them.
+        delta: Delta of the total, of which an allowance for the Gaussian bound is taken.
+        own_delta: Delta at which releases without a Gaussian bound are charged; by default a
+            hundredth of `delta`.
+
+    Returns:
+        Charge: Infinite if there is no bound.
+    """
+    extra = delta * _EXTRA_EACH
+    mu = None
+    if not any(isinstance(e, SelectionEvent) and e.count for e in events):
+        mu = _gaussian(events, extra)
+    if mu is not None:
+        return Charge(mu * mu * _UP, 0.0, extra if mu else 0.0)
+    own = delta / 100.0 if own_delta is None else own_delta
+    return Charge(0.0, make_accountant("exact", events).get_epsilon(own), own)
+
+
+def _gaussian(events: Sequence[Event], extra: float) -> float | None:
+    """mu of a Gaussian whose curve, raised by `extra`, is above that of the events."""
+    plain = [s for e in events for s in simplified(e, 1)]
+    sampled = any(isinstance(e, SampledEvent) for e in plain)
+    # All rows cost at least as much as a sample: the guess only has to be the right size.
+    inner = [s for e in plain for s in (e.events if isinstance(e, SampledEvent) else (e,))]
+    exact = ExactAccountant(plain)
+    if not any(e.count for e in inner) or exact.get_delta(0.0) == 0.0:
+        return 0.0
+    scale = _scale(exact)
+    if not math.isfinite(scale):
+        return None
+    step = scale / (_POINTS_SAMPLED if sampled else _POINTS_PER_MU)
+    reach = scale * scale / 2.0 + scale * math.sqrt(-2.0 * math.log(extra))
+    points = [i * step for i in range(math.ceil(_REACH * reach / step) + 2)]
+    if sampled:
+        curve = [exact.get_delta(x) for x in points]
+    else:
+        curve = FlatAccountant(plain).curve(points, extra, 1)
+    return dominating_mu(np.array(curve), step, extra, scale, most=4.0)
+
+
+def _scale(accountant: ExactAccountant) -> float:
+    """The mu of a Gaussian with about the same delta at 0."""
+    target = accountant.get_delta(0.0)
+    if target >= 1.0:
+        return math.inf
+    low, high = 0.0, 1.0
+    while gaussian_delta(0.0, high) < target and high < 1e3:
+        high *= 2.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if gaussian_delta(0.0, middle) < target else (low, middle)
+    return high

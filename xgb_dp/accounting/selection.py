@@ -1,0 +1,261 @@
+"""The best of a random number of runs: privacy of what private selection releases.
+
+Proof: docs/proofs/selection.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scipy.optimize import brentq
+
+from ..errors import LedgerError
+from .events import Event, _check_int, _check_release, event_from_json
+
+__all__ = ["Repetitions", "SelectionAccountant", "SelectionEvent", "map_runs"]
+
+SHAPE_BITS = 16
+RATE_BITS = 32
+_FAMILIES = ("negative_binomial", "poisson")
+_UP = 1.0 + 1e-12
+# Chances, in units of gamma, at which the shift of a selection is tried: any gives a bound.
+_TRIED = (1.0, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 3e-3, 1e-3, 1e-4)
+
+_CHORDS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
+
+Curve = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """Law of the secret number of runs, K >= 1.
+
+    Attributes:
+        family: "negative_binomial", truncated to K >= 1: P(K = k) is proportional to
+            (1 - gamma)^k (eta + 1) ... (eta + k - 1) / k!, which is logarithmic for eta = 0 and
+            geometric for eta = 1; or "poisson", given K >= 1.
+        shape_num: eta in units of 2**-16, -1 < eta <= 1; 0 for Poisson.
+        rate_num: gamma in (0, 1), or the rate of the Poisson law, in units of 2**-32.
+    """
+
+    family: str
+    shape_num: int
+    rate_num: int
+
+    def __post_init__(self) -> None:
+        if self.family not in _FAMILIES:
+            raise LedgerError(f"`family` must be one of {', '.join(_FAMILIES)}.")
+        _check_int("rate_num", self.rate_num, 1)
+        if self.family == "poisson":
+            sound = self.shape_num == 0 and self.rate <= 1e6
+        else:
+            sound = type(self.shape_num) is int and -1.0 < self.shape <= 1.0 and self.rate < 1.0
+        if not sound:
+            raise LedgerError("The law of a selection's repetitions is out of range.")
+
+    @classmethod
+    def of(cls, family: str, mean: float) -> Repetitions:
+        """The law of a name with about this mean.
+
+        Args:
+            family: "logarithmic", "geometric", "negative_binomial" (eta = -1/2) or "poisson".
+            mean: Expected number of runs, > 1.
+
+        Raises:
+            ValueError: Another name, or a mean out of range.
+        """
+        shapes = {"logarithmic": 0.0, "geometric": 1.0, "negative_binomial": -0.5}
+        if family != "poisson" and family not in shapes:
+            raise ValueError(f"must be one of {', '.join(shapes)}, poisson; got {family!r}.")
+        if not 1.0 < mean <= 1e4:
+            raise ValueError("must be a number above 1 and at most 10000.")
+        units = 2.0**RATE_BITS
+        if family == "poisson":
+            rate = brentq(lambda r: -r / math.expm1(-r) - mean, 1e-9, mean + 1.0)
+            return cls("poisson", 0, max(1, round(rate * units)))
+        shape = shapes[family]
+
+        def excess(log_gamma: float) -> float:
+            return math.log(_mean(shape, math.exp(log_gamma))) - math.log(mean)
+
+        gamma = math.exp(brentq(excess, math.log(2.0 / units), math.log1p(-1e-9)))
+        num = min(max(1, round(gamma * units)), (1 << RATE_BITS) - 1)
+        return cls("negative_binomial", round(shape * 2**SHAPE_BITS), num)
+
+    @property
+    def shape(self) -> float:
+        """The shape eta."""
+        return self.shape_num / 2.0**SHAPE_BITS
+
+    @property
+    def rate(self) -> float:
+        """Gamma, or the rate of the Poisson law."""
+        return self.rate_num / 2.0**RATE_BITS
+
+    @property
+    def mean(self) -> float:
+        """Expected number of runs, rounded upwards."""
+        if self.family == "poisson":
+            return -self.rate / math.expm1(-self.rate) * _UP
+        return _mean(self.shape, self.rate) * (1.0 + 1e-9)
+
+    def shift(self, epsilon: Curve, delta: Curve) -> float:
+        """What a selection adds to the privacy loss of one run.
+
+        Args:
+            epsilon: Certified epsilon of one run at a delta.
+            delta: Certified delta of one run at an epsilon.
+        """
+        if self.family == "poisson":
+            return self.rate * delta(0.0) * _UP
+        odds = (1.0 - self.rate) / self.rate * _UP
+        tried = [(epsilon(t), t) for t in (u * self.rate for u in _TRIED)]
+        pure = epsilon(0.0)
+        if math.isfinite(pure):
+            tried.append((pure, 0.0))
+        logs = (e + math.log1p(odds * t * math.exp(-e)) for e, t in tried)
+        return (1.0 + self.shape) * min(logs) * _UP
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger's form."""
+        return {
+            "family": self.family,
+            "shape_num": self.shape_num,
+            "rate_num": self.rate_num,
+        }
+
+
+def _mean(shape: float, gamma: float) -> float:
+    if shape == 0.0:
+        return (1.0 / gamma - 1.0) / -math.log(gamma)
+    return shape * (1.0 - gamma) / (gamma * -math.expm1(shape * math.log(gamma)))
+
+
+@dataclass(frozen=True)
+class SelectionEvent:
+    """The best, by a noisy score, of a secret number of runs.
+
+    Each run draws one of the settings without looking at the data, trains on one part of the rows
+    and scores on the other part; which part a row belongs to is drawn without looking at the data.
+
+    Attributes:
+        repetitions: Law of the number of runs.
+        runs: What a run trains, for each different cost among the settings, in release order.
+        score: What its score releases from the other part.
+        count: Number of selections, >= 0.
+    """
+
+    repetitions: Repetitions
+    runs: tuple[tuple[Event, ...], ...]
+    score: tuple[Event, ...]
+    count: int
+    release: str = "selection"
+
+    def __post_init__(self) -> None:
+        _check_release(self.release)
+        _check_int("count", self.count, 0)
+        inner = [e for run in (*self.runs, self.score) for e in run]
+        if not self.runs or any(isinstance(e, SelectionEvent) for e in inner):
+            raise LedgerError("A selection of the privacy ledger does not list its runs.")
+
+    def parts(self, group: int) -> tuple[tuple[Event, ...], ...]:
+        """Alternatives for what one run shows of a group of rows; the worst of them counts.
+
+        One row is in one part. Several rows may be in both.
+        """
+        if group == 1:
+            return (*self.runs, self.score)
+        return tuple((*run, *self.score) for run in self.runs)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger's form of the event."""
+        return {
+            "mechanism": "selection",
+            "release": self.release,
+            "repetitions": self.repetitions.to_json(),
+            "runs": [[e.to_json() for e in run] for run in self.runs],
+            "score": [e.to_json() for e in self.score],
+            "count": self.count,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> SelectionEvent:
+        """Read one event.
+
+        Raises:
+            LedgerError: The event is ill-formed.
+        """
+        fields = {"mechanism", "release", "repetitions", "runs", "score", "count"}
+        law = data.get("repetitions")
+        sound = (
+            set(data) == fields
+            and isinstance(law, Mapping)
+            and set(law) == {"family", "shape_num", "rate_num"}
+            and isinstance(data["runs"], list)
+            and all(isinstance(run, list) for run in [*data["runs"], data["score"]])
+        )
+        if not sound:
+            raise LedgerError("A selection event of the privacy ledger has other fields.")
+        runs = tuple(tuple(event_from_json(e) for e in run) for run in data["runs"])
+        score = tuple(event_from_json(e) for e in data["score"])
+        return cls(Repetitions(**data["repetitions"]), runs, score, data["count"], data["release"])
+
+
+def map_runs(
+    event: SelectionEvent, change: Callable[[Sequence[Event]], Sequence[Event]]
+) -> SelectionEvent:
+    """The same selection with other events in every run and in the score."""
+    runs = tuple(tuple(change(run)) for run in event.runs)
+    return replace(event, runs=runs, score=tuple(change(event.score)))
+
+
+def _chord(epsilon: float, end: float, delta: float) -> float:
+    """Bound of the hockey stick at `epsilon` for whatever is (end, delta)-private in both orders.
+
+    It is convex in e^x, at most delta at `end` and at most 1 - (1 - delta) e^-end at -end.
+    """
+    if not epsilon < end or end > 700.0:
+        return delta if epsilon >= end else 1.0
+    weight = -math.expm1(epsilon - end) / -math.expm1(-2.0 * end)
+    return min(1.0, (weight * (1.0 - (1.0 - delta) * math.exp(-end)) + (1 - weight) * delta) * _UP)
+
+
+class SelectionAccountant:
+    """(epsilon, delta) of one selection.
+
+    Args:
+        repetitions: Law of the number of runs.
+        bases: Accountants of the alternatives for one run; the worst of them counts.
+        group: Rows added or removed together.
+    """
+
+    def __init__(self, repetitions: Repetitions, bases: Sequence[Any], group: int) -> None:
+        self._law, self._of, self._group = repetitions, list(bases), group
+        self._shift: float | None = None
+
+    def get_epsilon(self, delta: float) -> float:
+        """Epsilon in nats; infinite if there is none."""
+        inner = self._run_epsilon(min(1.0, delta / self._law.mean))
+        return inner + self._loss() if math.isfinite(inner) else math.inf
+
+    def get_delta(self, epsilon: float) -> float:
+        """Delta in [0, 1]."""
+        left = epsilon - self._loss()
+        best = self._law.mean * self._run_delta(left) * _UP if left >= 0.0 else 1.0
+        if best > 1e-3:  # near 0 the chord from a larger epsilon to the other order is lower
+            best = min(best, *(_chord(epsilon, self.get_epsilon(d), d) for d in _CHORDS))
+        return best
+
+    def _run_epsilon(self, delta: float) -> float:
+        return float(max(a.get_epsilon(delta, self._group) for a in self._of))
+
+    def _run_delta(self, epsilon: float) -> float:
+        return float(max(a.get_delta(epsilon, self._group) for a in self._of))
+
+    def _loss(self) -> float:
+        if self._shift is None:
+            self._shift = self._law.shift(self._run_epsilon, self._run_delta)
+        return self._shift

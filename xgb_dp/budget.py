@@ -1,0 +1,405 @@
+"""A privacy budget for a data set, over all trainings and selections on its rows.
+
+Every training books what it is going to release before it releases anything, in a file that several
+processes may share; what would exceed the total is refused. The total holds however the trainings
+were chosen: the composition is a privacy filter (``docs/proofs/filter.md``, ``docs/budgets.md``).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from . import budget_file
+from .accounting import Event, event_from_json
+from .accounting.filter import Capacity, Charge, charge_of
+from .accounting.gaussian import gaussian_delta
+from .errors import BudgetError, PrivacyParameterError
+from .gate import guarded
+from .parse import parse_number
+
+__all__ = ["Budget", "Entry", "as_budget"]
+
+RESERVED, SPENT = "reserved", "spent"
+_DIGITS = 4
+_MARGIN = 0.002  # by which a training may cost more than the Gaussian of its epsilon
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the book.
+
+    Attributes:
+        id: Its name.
+        note: What it was, in words.
+        time: When it was booked, in UTC.
+        state: "reserved" from before the first release on, "spent" once it ended well. Both count
+            in full: of what broke off, nobody knows how much was released.
+        charge: What it takes of the total.
+        events: What it was to release.
+    """
+
+    id: str
+    note: str
+    time: str
+    state: str
+    charge: Charge
+    events: tuple[Event, ...]
+
+
+class Budget:
+    """The privacy budget of a data set, kept in a file.
+
+    Args:
+        path: The file, created if it does not exist. A second file, with ``.lock`` at the end,
+            lies beside it. Use one budget for all trainings on the same rows.
+        epsilon: Total in nats, > 0. Needed for a new file; for an old one it may be left out, or
+            must be the same.
+        delta: Total probability of failure, 0 < delta < 1. As for ``epsilon``.
+        selection_epsilon: The part of ``epsilon`` set aside for selections (:func:`xgb_dp.select`)
+            and other releases without a Gaussian bound, whose epsilons add up; 0 by default. It is
+            fixed when the file is made.
+
+    Raises:
+        PrivacyParameterError: A total is missing, out of range, or not that of the file.
+        BudgetError: The file is damaged or cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        selection_epsilon: float | None = None,
+    ) -> None:
+        self.path = Path(path)
+        given = _totals(epsilon, delta, selection_epsilon)
+        content = budget_file.read(self.path)
+        if content is None:
+            if given["epsilon"] is None or given["delta"] is None:
+                raise PrivacyParameterError(
+                    f"There is no budget file {str(self.path)!r}. Give the total of the data set "
+                    "to make one: Budget(path, epsilon=..., delta=...)."
+                )
+            content = budget_file.update(self.path, lambda old: old or _new(given))
+        for name, value in given.items():
+            if value is not None and value != content[name]:
+                raise PrivacyParameterError(
+                    f"`{name}` is {value:g}, but the budget file {str(self.path)!r} was made with "
+                    f"{content[name]:g}. A total cannot be changed afterwards: leave it out."
+                )
+        self.epsilon: float = content["epsilon"]
+        self.delta: float = content["delta"]
+        self.selection_epsilon: float = content["selection_epsilon"]
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the total has room for."""
+        return Capacity.of(self.epsilon, self.delta, self.selection_epsilon)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All lines of the book, in the order in which they were booked.
+
+        Raises:
+            BudgetError: The file is damaged, or is gone.
+        """
+        return [_entry(line) for line in self._content()["entries"]]
+
+    @property
+    def spent(self) -> Charge:
+        """What all entries take of the total, reserved ones included."""
+        return Charge.total(entry.charge for entry in self.entries)
+
+    def remaining(self, delta: float | None = None) -> float:
+        """The largest epsilon that one more training can be given, about.
+
+        Args:
+            delta: The ``dp_delta`` of that training; by default the total's.
+
+        Returns:
+            float: In nats, rounded down by what the Gaussian bound of a training costs.
+        """
+        capacity, spent = self.capacity, self.spent
+        if spent.extra + 1e-4 * self.delta > capacity.extra:
+            return 0.0
+        mu = math.sqrt(max(0.0, capacity.mu2 - spent.mu2)) * (1.0 - _MARGIN)
+        return _gaussian_epsilon(mu, self.delta if delta is None else delta)
+
+    def remaining_selection(self) -> float:
+        """The largest epsilon that one more selection can be given, in nats."""
+        return max(0.0, (self.selection_epsilon - self.spent.shift) * (1.0 - 1e-9))
+
+    def train(
+        self,
+        params: Mapping[str, Any],
+        dtrain: Any,
+        num_boost_round: int = 50,
+        *,
+        note: str = "training",
+        **kwargs: Any,
+    ) -> Any:
+        """``xgboost.train`` for private parameters, booked before anything is released.
+
+        Privacy: spends what the parameters say, from this budget.
+
+        Args:
+            params: Parameters of ``xgboost.train``, with ``dp_epsilon`` and ``dp_delta``.
+            dtrain: Training data, an ``xgboost.DMatrix``.
+            num_boost_round: Rounds.
+            note: What the training is, for the book; public.
+            kwargs: Other arguments of ``xgboost.train``.
+
+        Returns:
+            xgboost.Booster
+
+        Raises:
+            BudgetError: The training would exceed the total, or is not private. Nothing was
+                released.
+        """
+        from xgboost import train
+
+        with self.drawing(note) as booked:
+            booster = train(dict(params), dtrain, num_boost_round, **kwargs)
+            if not booked:
+                raise BudgetError(
+                    "`params` do not ask for private training (tree_method='dp_hist'), so the "
+                    "model is not returned: it would hold exact statistics of these rows."
+                )
+        return booster
+
+    @contextmanager
+    def drawing(self, note: str = "training") -> Iterator[list[str]]:
+        """Book every private training of this block and thread, whoever calls it.
+
+        Args:
+            note: What they are, for the book; public.
+
+        Yields:
+            list of str: Names of the entries made so far.
+
+        Raises:
+            BudgetError: A training would exceed the total, or is not private; before it releases
+                anything.
+        """
+        booked: list[str] = []
+
+        def book(events: Sequence[Event], private: bool) -> None:
+            if not private:
+                raise BudgetError(
+                    "A training without noise, or with noise from a fixed key, cannot be booked: "
+                    "no budget covers it. Give a finite dp_epsilon."
+                )
+            booked.append(self.reserve(events, note))
+
+        with guarded(book):
+            yield booked
+        for name in booked:  # not after an error: how much was released is not known
+            self.commit(name)
+
+    def reserve(
+        self, events: Sequence[Event], note: str = "release", *, delta: float | None = None
+    ) -> str:
+        """Book releases that are about to be made. Call it before anything is released.
+
+        Args:
+            events: What will be released, in release order, as ``xgb_dp.accounting`` events.
+            note: What it is, for the book; public.
+            delta: For releases without a Gaussian bound: the delta at which they are charged.
+
+        Returns:
+            str: Name of the entry, for :meth:`commit`.
+
+        Raises:
+            BudgetError: They would exceed the total; nothing was booked.
+        """
+        charge = charge_of(events, self.delta, delta)
+        line = {
+            "id": secrets.token_hex(8),
+            "note": str(note),
+            "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "state": RESERVED,
+            "mu2": charge.mu2,
+            "shift": charge.shift,
+            "extra": charge.extra,
+            "events": [event.to_json() for event in events],
+        }
+
+        def book(content: dict[str, Any] | None) -> dict[str, Any]:
+            content = self._same(content)
+            held = [_entry(old).charge for old in content["entries"]]
+            self._check(Charge.total(held), charge)
+            return {**content, "entries": [*content["entries"], line]}
+
+        budget_file.update(self.path, book)
+        return str(line["id"])
+
+    def commit(self, name: str) -> None:
+        """Note that what was reserved was released, and ended well. Changes no total.
+
+        Args:
+            name: What :meth:`reserve` returned.
+
+        Raises:
+            BudgetError: There is no such entry.
+        """
+
+        def note(content: dict[str, Any] | None) -> dict[str, Any]:
+            content = self._same(content)
+            if name not in [line["id"] for line in content["entries"]]:
+                raise BudgetError("The budget has no entry of that name.")
+            entries = [
+                {**line, "state": SPENT} if line["id"] == name else line
+                for line in content["entries"]
+            ]
+            return {**content, "entries": entries}
+
+        budget_file.update(self.path, note)
+
+    def verify(self) -> None:
+        """Compute every charge again from the events of its entry.
+
+        Raises:
+            BudgetError: An entry says that it took less than its events cost, or all of them
+                exceed the total.
+        """
+        for entry in self.entries:
+            own = entry.charge.extra if entry.charge.shift else None
+            cost = charge_of(entry.events, self.delta, own)
+            booked = entry.charge
+            # Another machine may round differently.
+            if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
+                raise BudgetError(f"The entry {entry.id} of the budget costs more than it says.")
+        if not self.capacity.holds(self.spent):
+            raise BudgetError("The entries of the budget exceed its total.")
+
+    def statement(self) -> str:
+        """The guarantee of the budget, and the book, in prose."""
+        lines = [
+            f"Everything released through this budget is together ({self.epsilon:g}, "
+            f"{self.delta:g})-differentially private for adding or removing any one row, however "
+            "the releases were chosen. Nothing released without it is covered.",
+            f"Left for trainings: epsilon about {_down(self.remaining())} at delta {self.delta:g}.",
+        ]
+        if self.selection_epsilon:
+            lines.append(f"Left for selections: epsilon {_down(self.remaining_selection())}.")
+        capacity = self.capacity
+        for entry in self.entries:
+            share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
+            taken = (
+                f"epsilon {entry.charge.shift:.4g} of the part for selections"
+                if entry.charge.shift
+                else f"{share:.1%} of mu^2"
+            )
+            lines.append(f"{entry.time} {entry.note}: {taken} ({entry.state})")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.statement()
+
+    def __repr__(self) -> str:
+        return f"Budget({str(self.path)!r}, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    def _content(self) -> dict[str, Any]:
+        return self._same(budget_file.read(self.path))
+
+    def _same(self, content: dict[str, Any] | None) -> dict[str, Any]:
+        """The content, if it is still that of this budget."""
+        if content is None:
+            raise BudgetError(
+                f"The budget file {str(self.path)!r} is gone, and what was spent with it. Restore "
+                "it from a copy that holds every training."
+            )
+        totals = (self.epsilon, self.delta, self.selection_epsilon)
+        if totals != tuple(content[k] for k in ("epsilon", "delta", "selection_epsilon")):
+            raise BudgetError(f"The budget file {str(self.path)!r} was replaced by another one.")
+        return content
+
+    def _check(self, spent: Charge, charge: Charge) -> None:
+        if self.capacity.holds(Charge.total([spent, charge])):
+            return
+        if charge.mu2 or not math.isfinite(charge.shift):
+            left = f"about {_down(self._left(spent))} at delta {self.delta:g}"
+            what = "The largest epsilon that still fits one training is " + left
+        else:
+            left = _down(max(0.0, self.selection_epsilon - spent.shift))
+            what = (
+                f"It has no Gaussian bound and needs {charge.shift:.4g} of the part for selections "
+                f"and delta {charge.extra:g}. Left of them are {left} and "
+                f"{max(0.0, self.capacity.extra - spent.extra):.3g}; the part is fixed when the "
+                "budget is made (selection_epsilon=...)"
+            )
+        raise BudgetError(
+            f"This would exceed the budget of epsilon={self.epsilon:g}, delta={self.delta:g} in "
+            f"{str(self.path)!r}. Nothing was released. {what}."
+        )
+
+    def _left(self, spent: Charge) -> float:
+        mu2 = max(0.0, self.capacity.mu2 - spent.mu2)
+        return _gaussian_epsilon(math.sqrt(mu2) * (1.0 - _MARGIN), self.delta)
+
+
+def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
+    """A budget, or the one at a path."""
+    return budget if isinstance(budget, Budget) else Budget(budget)
+
+
+def _totals(
+    epsilon: float | None, delta: float | None, selection_epsilon: float | None
+) -> dict[str, float | None]:
+    given: dict[str, float | None] = dict.fromkeys(("epsilon", "delta", "selection_epsilon"))
+    if epsilon is not None:
+        given["epsilon"] = parse_number("epsilon", epsilon, low=0.0, open_low=True)
+    if delta is not None:
+        given["delta"] = parse_number("delta", delta, low=1e-100, high=1.0, open_high=True)
+    if selection_epsilon is not None:
+        high = math.inf if given["epsilon"] is None else given["epsilon"]
+        given["selection_epsilon"] = parse_number(
+            "selection_epsilon", selection_epsilon, low=0.0, high=high
+        )
+    return given
+
+
+def _new(given: Mapping[str, float | None]) -> dict[str, Any]:
+    return {**given, "selection_epsilon": given["selection_epsilon"] or 0.0, "entries": []}
+
+
+def _entry(line: Mapping[str, Any]) -> Entry:
+    try:
+        charge = Charge(*(float(line[k]) for k in ("mu2", "shift", "extra")))
+        if not all(0.0 <= v < math.inf for v in (charge.mu2, charge.shift, charge.extra)):
+            raise ValueError
+        events = tuple(event_from_json(event) for event in line["events"])
+        name, note, time, state = (str(line[k]) for k in ("id", "note", "time", "state"))
+    except (KeyError, TypeError, ValueError):
+        raise BudgetError("An entry of the budget is damaged.") from None
+    return Entry(name, note, time, state, charge, events)
+
+
+def _gaussian_epsilon(mu: float, delta: float) -> float:
+    """About the epsilon of a Gaussian of this mu; bounds nothing."""
+    if mu == 0.0 or gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while gaussian_delta(high, mu) > delta:
+        high *= 2.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
+    return low
+
+
+def _down(epsilon: float) -> str:
+    """Rounded down: a figure that is printed must fit."""
+    if epsilon <= 0.0:
+        return "0"
+    scale = 10.0 ** (_DIGITS - 1 - math.floor(math.log10(epsilon)))
+    return f"{math.floor(epsilon * scale) / scale:g}"

@@ -1,0 +1,363 @@
+"""Scikit-learn estimators of private training: XGBoost's own, with domains as arguments.
+
+``DPXGBClassifier`` and ``DPXGBRegressor`` are ``xgboost.XGBClassifier`` and ``XGBRegressor`` whose
+``fit`` is ``xgboost.train`` with ``tree_method="dp_hist"``. They add what a scikit-learn user
+expects: labels of any kind, once they are declared; columns of names as categories; a report.
+Nothing is read off the rows: classes, bounds and categories are arguments (``docs/estimators.md``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xgboost import XGBClassifier, XGBRegressor
+
+from .budget import Budget, as_budget
+from .errors import PrivacyParameterError, RowDomainError
+from .frames import with_categories
+from .report import PrivacyReport, privacy_report
+
+__all__ = ["DPXGBClassifier", "DPXGBRegressor"]
+
+_SHARED = (
+    "epsilon",
+    "delta",
+    "preset",
+    "accountant",
+    "feature_bounds",
+    "feature_cuts",
+    "categories",
+    "max_weight",
+    "n_public",
+    "public_evals",
+)
+_FITTED_BY = ("classes", "target_bounds", "budget")
+
+
+class _Private:
+    """What both estimators share. Comes before XGBoost's class and has no constructor."""
+
+    def get_xgb_params(self) -> dict[str, Any]:
+        """Parameters for ``xgboost.train``: every declaration under its name with ``dp_``.
+
+        Returns:
+            dict: See ``docs/parameters.md``. Public.
+
+        Raises:
+            PrivacyParameterError: A declaration is given twice, e.g. as ``epsilon`` and
+                ``dp_epsilon``.
+        """
+        params: dict[str, Any] = super().get_xgb_params()  # type: ignore[misc]
+        for name in (*_SHARED, *_FITTED_BY):
+            value = params.pop(name, None)
+            if value is None or name == "budget":
+                continue
+            if params.get(f"dp_{name}") is not None:
+                raise PrivacyParameterError(f"`{name}` is also given as `dp_{name}`: keep one.")
+            params[f"dp_{name}"] = value
+        if "dp_classes" in params:  # labels are coded by the declaration before XGBoost sees them
+            params["dp_classes"] = len(_declared(params["dp_classes"]))
+        return params
+
+    def _more_tags(self) -> dict[str, bool]:
+        tags: dict[str, bool] = super()._more_tags()  # type: ignore[misc]
+        return {**tags, "non_deterministic": True, "multilabel": False}
+
+    @property
+    def _doc_link_module(self) -> str:
+        return "xgb_dp"
+
+    def _fit(self, fit: Callable[..., Any], X: Any, y: Any, **kwargs: Any) -> Any:
+        """Call XGBoost's ``fit`` on coded columns, and draw on the budget if there is one."""
+        X = self._coded(X)
+        if kwargs.get("eval_set"):
+            kwargs["eval_set"] = [(self._coded(a), b) for a, b in kwargs["eval_set"]]
+        budget = getattr(self, "budget", None)
+        if budget is None:
+            return fit(X, y, **kwargs)
+        with as_budget(budget).drawing(type(self).__name__):
+            return fit(X, y, **kwargs)
+
+    def _coded(self, X: Any) -> Any:
+        return with_categories(X, self.get_xgb_params().get("dp_categories"))
+
+    def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
+        """Leaf of every tree in which each row ends. Free post-processing for the model."""
+        leaves: np.ndarray = super().apply(self._coded(X), **kwargs)  # type: ignore[misc]
+        return leaves
+
+    @property
+    def privacy_report_(self) -> PrivacyReport:
+        """Report of the fitted model, recomputed from its ledger; costs no privacy.
+
+        Raises:
+            NotFittedError: ``fit`` was not called.
+        """
+        return privacy_report(self.get_booster())  # type: ignore[attr-defined]
+
+
+def _declared(classes: Any) -> np.ndarray:
+    """The declared classes in increasing order, as scikit-learn keeps them.
+
+    Raises:
+        PrivacyParameterError: Not an int K >= 2 or at least two different labels of one kind.
+    """
+    if isinstance(classes, (bool, str, bytes)) or (
+        isinstance(classes, (int, np.integer)) and classes < 2
+    ):
+        classes = ()
+    if isinstance(classes, (int, np.integer)):
+        return np.arange(classes)
+    try:
+        values = list(classes)
+        kinds = {isinstance(v, str) for v in values}
+        labels = np.unique(np.array(values))
+        sound = labels.ndim == 1 and 2 <= len(labels) == len(values) and len(kinds) == 1
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise PrivacyParameterError(
+            "`classes` must be the number of classes K >= 2, for labels 0..K-1, or the list of at "
+            "least two different labels, all texts or all numbers, e.g. ['no', 'yes']."
+        )
+    return labels
+
+
+def _codes(y: Any, classes: np.ndarray) -> np.ndarray:
+    """Positions of the labels in the declared classes; each row by itself.
+
+    Raises:
+        RowDomainError: A row has another label. The message shows neither label nor row.
+    """
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise PrivacyParameterError("`y` must have one label for each row.")
+    table = {label: code for code, label in enumerate(classes.tolist())}
+    try:
+        codes = np.array([table.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    except TypeError:  # a label that is no label at all
+        codes = np.array([-1])
+    if (codes < 0).any():
+        raise RowDomainError(
+            "Unknown label type: a row has a label outside the declared `classes`. Declare every "
+            "class that may occur, or drop rows outside the domain by a rule that looks at one row "
+            "at a time."
+        )
+    return codes
+
+
+class DPXGBClassifier(_Private, XGBClassifier):
+    """Gradient boosted trees that are differentially private, as a scikit-learn classifier.
+
+    Args:
+        epsilon: Privacy budget in nats, > 0; spent by every call of ``fit``. Must be given.
+        delta: Probability with which e^epsilon may fail, 0 < delta < 1, a constant chosen without
+            the data. Must be given.
+        classes: Declared classes: K for labels 0..K-1, or the list of labels. Public. Must be
+            given: the classes that occur in ``y`` are a statistic of the rows.
+        feature_bounds: Public ranges of columns, ``{column: (low, high)}``. Saves budget.
+        feature_cuts: Public split points of columns. Saves budget.
+        categories: Declared categories of columns, ``{column: [names]}`` (or a number of codes).
+            Columns of a data frame are coded by it. Public.
+        preset: A published system, see ``docs/presets.md``. Public.
+        accountant: Accountant that certifies epsilon; "exact" by default.
+        max_weight: Largest row weight. Public.
+        n_public: Number of rows, if it is public.
+        public_evals: Asserts that rows whose exact metrics are taken (``eval_set``, or
+            cross-validation by scikit-learn) are public.
+        budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.
+        tree_method: "dp_hist" or "dp_approx".
+        enable_categorical: Whether categorical columns of data frames are taken as such.
+        kwargs: Other parameters of private training, ``dp_*`` ones too (``docs/parameters.md``).
+
+    Attributes:
+        privacy_report_: What ``fit`` spent, recomputed from the ledger of the model.
+        classes_: The declared classes, in increasing order.
+
+    Raises:
+        PrivacyRefusal: Under ``fit``, inside a search or cross-validation of scikit-learn, whose
+            scores are exact; use :func:`xgb_dp.select`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        classes: int | Sequence[Any] | None = None,
+        feature_bounds: Mapping[Any, Any] | None = None,
+        feature_cuts: Mapping[Any, Any] | None = None,
+        categories: Mapping[Any, Any] | None = None,
+        preset: str | None = None,
+        accountant: str | None = None,
+        max_weight: float | None = None,
+        n_public: int | None = None,
+        public_evals: bool | None = None,
+        budget: Budget | str | os.PathLike[str] | None = None,
+        tree_method: str = "dp_hist",
+        enable_categorical: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.feature_bounds = feature_bounds
+        self.feature_cuts = feature_cuts
+        self.categories = categories
+        self.preset = preset
+        self.accountant = accountant
+        self.max_weight = max_weight
+        self.n_public = n_public
+        self.public_evals = public_evals
+        self.budget = budget
+        super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, **kwargs: Any) -> DPXGBClassifier:
+        """Train privately. Spends epsilon and delta, again at every call.
+
+        Args:
+            X: Table of features, shape (rows, columns).
+            y: Labels, shape (rows,), each one of the declared classes.
+            sample_weight: Weights of the rows, shape (rows,).
+            kwargs: Other arguments of ``xgboost.XGBClassifier.fit``.
+
+        Raises:
+            PrivacyParameterError: A parameter or declaration is missing or out of range.
+            PrivacyRefusal: Something that would not be private.
+            RowDomainError: A row lies outside the declared domain.
+        """
+        if self.classes is None:
+            raise PrivacyParameterError(
+                "`classes` is missing: a private classifier takes its classes from you and never "
+                "from the training labels, which would tell which classes occur. Declare them, "
+                "e.g. DPXGBClassifier(..., classes=['no', 'yes'])."
+            )
+        classes = _declared(self.classes)
+        objective: Any = self.objective  # type: ignore[has-type]
+        codes = _codes(_labels(y), classes)
+        if kwargs.get("eval_set"):
+            kwargs["eval_set"] = [(a, _codes(_labels(b), classes)) for a, b in kwargs["eval_set"]]
+        try:
+            self._fit(super().fit, X, codes, sample_weight=sample_weight, **kwargs)
+        finally:
+            self.objective = objective  # XGBoost writes the objective of several classes here
+        self._classes = classes
+        return self
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The declared classes, in increasing order; public."""
+        if hasattr(self, "_classes"):
+            return self._classes
+        count: np.ndarray = super().classes_  # of a model that was loaded, or an AttributeError
+        return count if self.classes is None else _declared(self.classes)
+
+    def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
+        """Most probable class of every row, or margins with ``output_margin=True``."""
+        found: np.ndarray = super().predict(self._coded(X), **kwargs)
+        return found if kwargs.get("output_margin") else self.classes_[found]
+
+    def predict_proba(self, X: Any, **kwargs: Any) -> np.ndarray:
+        """Probability of every declared class, shape (rows, classes), in the order of classes_."""
+        probabilities: np.ndarray = super().predict_proba(self._coded(X), **kwargs)
+        return probabilities
+
+
+class DPXGBRegressor(_Private, XGBRegressor):
+    """Gradient boosted trees that are differentially private, as a scikit-learn regressor.
+
+    Args:
+        epsilon: Privacy budget in nats, > 0; spent by every call of ``fit``. Must be given.
+        delta: Probability with which e^epsilon may fail, 0 < delta < 1, a constant chosen without
+            the data. Must be given.
+        target_bounds: Public range (low, high) of the target; labels beyond are clamped. Must be
+            given.
+        feature_bounds: Public ranges of columns, ``{column: (low, high)}``. Saves budget.
+        feature_cuts: Public split points of columns. Saves budget.
+        categories: Declared categories of columns, ``{column: [names]}`` (or a number of codes).
+            Columns of a data frame are coded by it. Public.
+        preset: A published system, see ``docs/presets.md``. Public.
+        accountant: Accountant that certifies epsilon; "exact" by default.
+        max_weight: Largest row weight. Public.
+        n_public: Number of rows, if it is public.
+        public_evals: Asserts that rows whose exact metrics are taken (``eval_set``, or
+            cross-validation by scikit-learn) are public.
+        budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.
+        tree_method: "dp_hist" or "dp_approx".
+        enable_categorical: Whether categorical columns of data frames are taken as such.
+        kwargs: Other parameters of private training, ``dp_*`` ones too (``docs/parameters.md``).
+
+    Attributes:
+        privacy_report_: What ``fit`` spent, recomputed from the ledger of the model.
+
+    Raises:
+        PrivacyRefusal: Under ``fit``, inside a search or cross-validation of scikit-learn, whose
+            scores are exact; use :func:`xgb_dp.select`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        feature_bounds: Mapping[Any, Any] | None = None,
+        feature_cuts: Mapping[Any, Any] | None = None,
+        categories: Mapping[Any, Any] | None = None,
+        preset: str | None = None,
+        accountant: str | None = None,
+        max_weight: float | None = None,
+        n_public: int | None = None,
+        public_evals: bool | None = None,
+        budget: Budget | str | os.PathLike[str] | None = None,
+        tree_method: str = "dp_hist",
+        enable_categorical: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.feature_bounds = feature_bounds
+        self.feature_cuts = feature_cuts
+        self.categories = categories
+        self.preset = preset
+        self.accountant = accountant
+        self.max_weight = max_weight
+        self.n_public = n_public
+        self.public_evals = public_evals
+        self.budget = budget
+        super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, **kwargs: Any) -> DPXGBRegressor:
+        """Train privately. Spends epsilon and delta, again at every call.
+
+        Args:
+            X: Table of features, shape (rows, columns).
+            y: Targets, shape (rows,), in the unit of ``target_bounds``.
+            sample_weight: Weights of the rows, shape (rows,).
+            kwargs: Other arguments of ``xgboost.XGBRegressor.fit``.
+
+        Raises:
+            PrivacyParameterError: A parameter or declaration is missing or out of range.
+            PrivacyRefusal: Something that would not be private.
+            RowDomainError: A row lies outside the declared domain.
+        """
+        self._fit(super().fit, X, _labels(y), sample_weight=sample_weight, **kwargs)
+        return self
+
+    def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
+        """Prediction for every row, in the unit of ``target_bounds``."""
+        found: np.ndarray = super().predict(self._coded(X), **kwargs)
+        return found
+
+
+def _labels(y: Any) -> Any:
+    """Labels as an array, from lists, series and columns of any library."""
+    if y is None:
+        raise PrivacyParameterError("requires y to be passed, but the target y is None")
+    return np.asarray(y.collect() if hasattr(y, "collect") else y)
