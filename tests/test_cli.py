@@ -350,6 +350,21 @@ def test_calibrate_says_what_training_will_draw(folder):
     )
 
 
+def test_trainings_draw_on_a_budget(folder):
+    train = ["train", "rows.csv", "--schema", "schema.yaml", "--budget", "total.json", *SPENT]
+    assert "does not exist" in fails(*train)
+    assert "epsilon" in fails("budget", "total.json")
+    made = run("budget", "total.json", "--epsilon", "1.5", "--delta", "1e-5").stdout
+    assert "(1.5, 1e-05)-differentially private" in made
+    run(*train, "--model", "a.json")
+    assert "train a.json" in run("budget", "total.json").stdout
+    assert "budget" in fails(*train, "--model", "b.json", "--epsilon", "1.4")
+    assert not Path("b.json").exists()
+    assert "made with" in fails("budget", "total.json", "--epsilon", "9")
+    (entry,) = xgb_dp.Budget("total.json").entries
+    assert entry.state == "spent"
+
+
 def test_predicting_with_models_from_python(folder, params, matrix):
     names = ["a", "b", "c", "d"]
     booster = xgb.train(params(), matrix(feature_names=names), 2)

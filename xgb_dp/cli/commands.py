@@ -14,12 +14,13 @@ import xgboost
 from xgboost.callback import TrainingCallback
 
 from .. import __version__
+from ..budget import Budget
 from ..card import model_card
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..report import PrivacyReport, privacy_report
 from ..report_views import round_up
+from . import inspect
 from .domain import ATTRIBUTE, Column, Domain, from_mapping, read_domain
-from .inspect import audit, calibrate, card, doctor, report, schema
 from .options import (
     FILE,
     OUT,
@@ -46,7 +47,7 @@ def cli() -> None:
     """
 
 
-for _command in (calibrate, report, card, schema, audit, doctor):
+for _command in inspect.COMMANDS:
     cli.add_command(_command)
 
 
@@ -83,6 +84,11 @@ class _Progress(TrainingCallback):
     metavar="NAME=VALUE",
     help="Any parameter of docs/parameters.md, e.g. max_depth=6 or subsample=0.5.",
 )
+@click.option(
+    "--budget",
+    type=FILE,
+    help="Draw on this budget of the data set, made by `xgb-dp budget`; refused if it is used up.",
+)
 @click.option("--model", type=OUT, default="model.json", show_default=True, help="Where to save.")
 @click.option("--continue", "start", type=FILE, help="Private model to add rounds to.")
 @click.option(
@@ -104,6 +110,7 @@ def train(
     rounds: int,
     preset: str | None,
     pairs: tuple[str, ...],
+    budget: Path | None,
     model: Path,
     start: Path | None,
     reports: tuple[Path, ...],
@@ -137,7 +144,8 @@ def train(
     table = read_table(data, domain, training=True, separator=separator)
     params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
     earlier = xgboost.Booster(model_file=start) if start else None
-    booster = _train(params, table, rounds, earlier, quiet=quiet)
+    book = Budget(budget) if budget else None
+    booster = _train(params, table, rounds, earlier, book, note=f"train {model.name}", quiet=quiet)
     booster.set_attr(**{ATTRIBUTE: table.domain.to_json()})
     booster.save_model(model)
     found = privacy_report(booster)
@@ -149,18 +157,23 @@ def train(
 
 
 def _train(
-    params: dict[str, Any], table: Table, rounds: int, earlier: Any, *, quiet: bool
+    params: dict[str, Any],
+    table: Table,
+    rounds: int,
+    earlier: Any,
+    book: Budget | None,
+    *,
+    note: str,
+    quiet: bool,
 ) -> xgboost.Booster:
-    hidden = quiet or not sys.stderr.isatty()
-    bar = click.progressbar(length=rounds, label="training", file=sys.stderr, hidden=hidden)
+    bar = click.progressbar(
+        length=rounds, label="training", file=sys.stderr, hidden=quiet or not sys.stderr.isatty()
+    )
+    more = {"xgb_model": earlier, "callbacks": [_Progress(bar)]}
     with bar:
-        return xgboost.train(
-            params,
-            table.matrix(),
-            rounds,
-            xgb_model=earlier,
-            callbacks=[_Progress(bar)],
-        )
+        if book is not None:
+            return book.train(params, table.matrix(), rounds, note=note, **more)
+        return xgboost.train(params, table.matrix(), rounds, **more)
 
 
 def _say_what_was_spent(found: PrivacyReport, model: Path) -> None:

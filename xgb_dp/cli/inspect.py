@@ -1,4 +1,4 @@
-"""The commands that train nothing: calibrate, report, card, schema, audit, doctor."""
+"""The commands that train nothing: calibrate, budget, report, card, schema, audit, doctor."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ..accounting import ACCOUNTANTS
+from ..budget import Budget
 from ..card import model_card
 from ..errors import PrivacyParameterError
 from ..params import check_names
@@ -29,7 +30,7 @@ from .options import (
 )
 from .table import header_of
 
-__all__ = ["audit", "calibrate", "card", "doctor", "report", "schema"]
+__all__ = ["COMMANDS"]
 
 
 @click.command()
@@ -107,6 +108,21 @@ def calibrate(
         click.echo(f"epsilon {target:g}: certified {round_up(certified)} at delta {delta:g}")
         for s in spent:
             click.echo(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
+
+
+@click.command()
+@click.argument("file", type=OUT)
+@click.option("--epsilon", type=float, help="Total of the data set; needed to make the file.")
+@click.option("--delta", type=float, help="Total of the data set; needed to make the file.")
+@click.option("--selection-epsilon", type=float, help="Part of epsilon set aside for selections.")
+@guarded
+def budget(
+    file: Path, epsilon: float | None, delta: float | None, selection_epsilon: float | None
+) -> None:
+    """Make the budget FILE of a data set, or say what is left of it. Spends nothing."""
+    book = Budget(file, epsilon=epsilon, delta=delta, selection_epsilon=selection_epsilon)
+    book.verify()
+    click.echo(book.statement())
 
 
 @click.command()
@@ -219,3 +235,6 @@ def doctor() -> None:
     from ..doctor import main
 
     raise SystemExit(main())
+
+
+COMMANDS = (calibrate, budget, report, card, schema, audit, doctor)
