@@ -20,7 +20,7 @@ from typing import Any
 from . import budget_file
 from .accounting import Event, event_from_json
 from .accounting.filter import Capacity, Charge, charge_of
-from .accounting.gaussian import gaussian_delta
+from .accounting.gaussian import gaussian_epsilon
 from .errors import BudgetError, PrivacyParameterError
 from .gate import guarded
 from .parse import parse_number
@@ -132,7 +132,7 @@ class Budget:
         if spent.extra + 1e-4 * self.delta > capacity.extra:
             return 0.0
         mu = math.sqrt(max(0.0, capacity.mu2 - spent.mu2)) * (1.0 - _MARGIN)
-        return _gaussian_epsilon(mu, self.delta if delta is None else delta)
+        return gaussian_epsilon(mu, self.delta if delta is None else delta)
 
     def remaining_selection(self) -> float:
         """The largest epsilon that one more selection can be given, in nats."""
@@ -344,7 +344,7 @@ class Budget:
 
     def _left(self, spent: Charge) -> float:
         mu2 = max(0.0, self.capacity.mu2 - spent.mu2)
-        return _gaussian_epsilon(math.sqrt(mu2) * (1.0 - _MARGIN), self.delta)
+        return gaussian_epsilon(math.sqrt(mu2) * (1.0 - _MARGIN), self.delta)
 
 
 def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
@@ -382,19 +382,6 @@ def _entry(line: Mapping[str, Any]) -> Entry:
     except (KeyError, TypeError, ValueError):
         raise BudgetError("An entry of the budget is damaged.") from None
     return Entry(name, note, time, state, charge, events)
-
-
-def _gaussian_epsilon(mu: float, delta: float) -> float:
-    """About the epsilon of a Gaussian of this mu; bounds nothing."""
-    if mu == 0.0 or gaussian_delta(0.0, mu) <= delta:
-        return 0.0
-    low, high = 0.0, 1.0
-    while gaussian_delta(high, mu) > delta:
-        high *= 2.0
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
-    return low
 
 
 def _down(epsilon: float) -> str:

@@ -13,7 +13,14 @@ from scipy.special import log_ndtr
 
 from .events import GaussianEvent
 
-__all__ = ["GaussianTotals", "Slack", "gaussian_delta", "gaussian_mu", "mu2_before_sampling"]
+__all__ = [
+    "GaussianTotals",
+    "Slack",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_mu",
+    "mu2_before_sampling",
+]
 
 _UP = 1.0 + 1e-12  # outweighs the rounding of a sum of positive doubles
 
@@ -115,6 +122,19 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         else:
             high = middle
     return 0.5 * (low + high)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The epsilon at which a Gaussian mechanism of this mu has this delta; about, no bound."""
+    if mu == 0.0 or gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while gaussian_delta(high, mu) > delta:
+        high *= 2.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
+    return low
 
 
 def mu2_before_sampling(mu2: float, rate: float) -> float:

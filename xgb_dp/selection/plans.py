@@ -1,0 +1,190 @@
+"""What every run of a selection may spend, so that the whole meets its target.
+
+All of it is computed from public inputs: parameters, the schema of the columns and the target.
+
+Proof: docs/proofs/selection.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import parse
+from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
+from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
+from ..accounting.selection import SelectionAccountant
+from ..calibrate import MechanismSpec, calibrate
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
+from ..features import Schema
+from ..params import check_names
+from ..presets import with_preset
+from ..settings import Settings, resolve
+from .scores import Score
+
+__all__ = ["Candidate", "Plan", "candidates", "plan_runs"]
+
+Params = dict[str, Any]
+
+_GIVEN = ("dp_epsilon", "dp_delta")
+_REFUSED = {
+    "dp_local": "the reports of rows have an epsilon of their own",
+    "dp_public_evals": "the runs have no evaluation sets",
+    "dp_plan": "it is the calibrated result",
+}
+_SCORE_MU = 0.97  # of the mu of a run: the score must not be what costs most
+_ATTEMPTS = 8
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting among which a selection chooses.
+
+    Attributes:
+        params: Parameters of ``xgboost.train`` without ``dp_epsilon`` and ``dp_delta``.
+        rounds: Boosting rounds.
+        settings: The same, checked.
+    """
+
+    params: Params
+    rounds: int
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a selection does, fixed before it reads a row.
+
+    Attributes:
+        event: What it releases, for the ledger.
+        score: What a run's score releases.
+        runs: What each candidate's training releases.
+        epsilon: ``dp_epsilon`` of every training.
+        delta: ``dp_delta`` of every training.
+    """
+
+    event: SelectionEvent
+    score: GaussianEvent
+    runs: tuple[tuple[Event, ...], ...]
+    epsilon: float
+    delta: float
+
+
+def candidates(
+    params: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], rounds: int, schema: Schema
+) -> list[Candidate]:
+    """Every setting, checked like the parameters of a training.
+
+    Args:
+        params: Common parameters.
+        changes: What each setting changes; ``num_boost_round`` too.
+        rounds: Boosting rounds where a setting does not say.
+        schema: Public schema of the training data.
+
+    Raises:
+        PrivacyParameterError: A parameter is missing, unknown or out of range.
+        PrivacyRefusal: Something that would not be private.
+    """
+    out = []
+    for change in changes:
+        own = dict(change)
+        count = parse.parse_int("num_boost_round", own.pop("num_boost_round", rounds), 0, 100_000)
+        user = {**parse.flatten(params), **parse.flatten(own)}
+        user = {name: value for name, value in user.items() if value is not None}
+        for name in _GIVEN:
+            if name in user:
+                raise PrivacyParameterError(
+                    f"`{name}` of single trainings follows from the selection's: leave it out."
+                )
+        for name, reason in _REFUSED.items():
+            if user.get(name):
+                raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
+        checked = {**user, "dp_epsilon": 1.0, "dp_delta": 1e-6}
+        check_names(checked)
+        checked = with_preset(checked, count, len(schema.names))
+        settings = resolve(checked, schema, count, continues=False)
+        out.append(Candidate(user, count, settings))
+    kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
+    if len(kinds) != 1:
+        raise PrivacyParameterError(
+            "All settings of a selection must have the same objective, classes and target bounds: "
+            "their scores are compared."
+        )
+    return out
+
+
+class _Gaussian:
+    """A mechanism that is exactly a Gaussian; a first guess for real ones."""
+
+    def __init__(self, mu: float) -> None:
+        self._mu = mu
+
+    def get_epsilon(self, delta: float, group: int = 1) -> float:
+        """Epsilon in nats."""
+        return gaussian_epsilon(self._mu, delta) if delta > 0.0 else math.inf
+
+    def get_delta(self, epsilon: float, group: int = 1) -> float:
+        """Delta."""
+        return gaussian_delta(epsilon, self._mu)
+
+
+def plan_runs(
+    settings: Sequence[Candidate], law: Repetitions, score: Score, epsilon: float, delta: float
+) -> Plan:
+    """Noise of the trainings and of the score, as little as the target allows.
+
+    Args:
+        settings: Result of :func:`candidates`.
+        law: Law of the number of runs.
+        score: What the models are judged by.
+        epsilon: Target of the whole selection, in nats.
+        delta: Its delta.
+
+    Raises:
+        BudgetError: No noise meets the target.
+    """
+    specs: list[MechanismSpec] = []
+    position = []
+    for candidate in settings:
+        spec = MechanismSpec.from_settings(candidate.settings)
+        if spec not in specs:
+            specs.append(spec)
+        position.append(specs.index(spec))
+    own_delta = delta / law.mean
+    mu = _guess(law, epsilon, delta)
+    own = gaussian_epsilon(mu, own_delta)
+    best: Plan | None = None
+    for _ in range(_ATTEMPTS):
+        event = score.event(_SCORE_MU * mu)
+        runs = [calibrate(spec, own, own_delta, "exact").events for spec in specs]
+        whole = SelectionEvent(law, tuple(dict.fromkeys(runs)), (event,), 1)
+        certified = make_accountant("exact", [whole]).get_epsilon(delta)
+        if certified <= epsilon and (best is None or own > best.epsilon):
+            best = Plan(whole, event, tuple(runs[i] for i in position), own, own_delta)
+        if 0.99 * epsilon <= certified <= epsilon:
+            break
+        factor = 0.996 * epsilon / certified
+        mu, own = mu * factor, own * factor
+    if best is None:
+        raise BudgetError(
+            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this selection. Take fewer "
+            "runs, fewer rounds or a larger epsilon."
+        )
+    return best
+
+
+def _guess(law: Repetitions, epsilon: float, delta: float) -> float:
+    """mu of the Gaussian whose selection meets the target."""
+    low, high = 0.0, 1.0
+
+    def cost(mu: float) -> float:
+        return SelectionAccountant(law, [_Gaussian(mu)], 1).get_epsilon(delta)
+
+    while cost(high) < epsilon and high < 1e3:
+        low, high = high, 2.0 * high
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if cost(middle) < epsilon else (low, middle)
+    return low

@@ -1,0 +1,238 @@
+"""A private selection: secret repetitions of training and scoring, of which the best is kept.
+
+Proof: docs/proofs/selection.md
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+
+from .. import ledger, native, parse, rows, testing
+from ..accounting import Event, Repetitions, SelectionEvent
+from ..budget import Budget, as_budget
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
+from ..features import read_schema
+from ..gate import guarded
+from ..report import PrivacyReport, privacy_report
+from ..settings import Settings
+from . import draws
+from .plans import Candidate, Plan, candidates, plan_runs
+from .scores import Score, ScoreValue
+
+__all__ = ["Selection", "select"]
+
+_SHARE_BITS = 32
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The best of a secret number of private models.
+
+    Attributes:
+        booster: The model. Its ledger and report tell the cost of the whole selection.
+        params: Its setting: the common parameters with the changes that won.
+        num_boost_round: Its boosting rounds.
+        score: Its noisy score on the rows set aside. It is the largest of several, so it flatters.
+        score_noise: About the standard deviation of the noise in `score`.
+        score_name: What the score is.
+    """
+
+    booster: xgb.Booster
+    params: dict[str, Any]
+    num_boost_round: int
+    score: float
+    score_noise: float
+    score_name: str
+
+    @property
+    def report(self) -> PrivacyReport:
+        """What the whole selection cost; see :func:`xgb_dp.privacy_report`."""
+        return privacy_report(self.booster)
+
+
+def select(
+    params: Mapping[str, Any],
+    dtrain: Any,
+    settings: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]],
+    *,
+    epsilon: float,
+    delta: float,
+    num_boost_round: int = 50,
+    score: Score | str | None = None,
+    mean_runs: float | None = None,
+    repetitions: str = "logarithmic",
+    validation: float = 0.2,
+    budget: Budget | str | os.PathLike[str] | None = None,
+    note: str = "selection",
+) -> Selection:
+    """Choose among settings on private rows, with one (epsilon, delta) for all of it.
+
+    Every row is set aside with probability `validation`. Each of a secret number of runs draws one
+    of the settings, trains a private model on the other rows, and scores it with noise on the rows
+    set aside. The model with the best score is returned.
+
+    Privacy: spends epsilon and delta; both cover the model, its setting and its score. How many
+    runs there were, and what the others gave, is not released. The time that it takes tells about
+    the number of runs, and is not covered.
+
+    Args:
+        params: Common parameters of ``xgboost.train``, without ``dp_epsilon`` and ``dp_delta``.
+        dtrain: Training data, an ``xgboost.DMatrix``. Every row counts one in scores.
+        settings: A list of changes of `params`, or a grid ``{name: [values]}``. ``num_boost_round``
+            counts as a parameter. Public: chosen without looking at these rows.
+        epsilon: Budget of the whole selection in nats, > 0.
+        delta: Its delta, 0 < delta < 1.
+        num_boost_round: Boosting rounds where a setting does not say.
+        score: What models are judged by, see :class:`Score`.
+        mean_runs: Expected number of runs, > 1; by default the number of settings, at least 2.
+        repetitions: Law of the number of runs: "logarithmic", "geometric", "negative_binomial"
+            (of shape -1/2: more private, and more often a single run) or "poisson".
+        validation: Share of the rows that are set aside, in (0, 1).
+        budget: A budget, or the path of one, on which the selection draws.
+        note: What it is, for the book of the budget.
+
+    Returns:
+        Selection: The model with its report.
+
+    Raises:
+        PrivacyParameterError: An argument or parameter is missing, unknown or out of range.
+        PrivacyRefusal: Something that would not be private.
+        BudgetError: No noise meets the target, or the budget has no room. Nothing was released.
+        RowDomainError: A row lies outside the declared domain.
+    """
+    epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
+    delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    share = parse.parse_number(
+        "validation", validation, low=0.0, high=1.0, open_low=True, open_high=True
+    )
+    if not isinstance(dtrain, xgb.DMatrix) or isinstance(dtrain, xgb.QuantileDMatrix):
+        raise PrivacyParameterError("`dtrain` must be an xgboost.DMatrix, not a QuantileDMatrix.")
+    if testing.noise_key() is not None:
+        raise PrivacyRefusal(
+            "Noise from a fixed key is refused in a selection: the number of runs and the noise of "
+            "scores are always secret."
+        )
+    found = candidates(params, _listed(settings), num_boost_round, read_schema(dtrain))
+    kind = found[0].settings.kind
+    judge = Score(score) if isinstance(score, str) else score or Score.default(kind)
+    judge.check(kind)
+    try:
+        mean = max(2.0, float(len(found))) if mean_runs is None else float(mean_runs)
+        law = Repetitions.of(repetitions, mean)
+    except (TypeError, ValueError) as error:
+        raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
+    plan = plan_runs(found, law, judge, epsilon, delta)
+    _check_labels(dtrain, found[0].settings)
+    native.lib()
+    book = None if budget is None else as_budget(budget)
+    name = book.reserve([plan.event], note, delta=delta) if book else ""
+
+    share_num = max(1, round(share * 2**_SHARE_BITS))
+    kept, apart = draws.rows_apart(dtrain.num_row(), share_num)
+    best = _best_run(found, plan, judge, dtrain.slice(kept), dtrain.slice(apart))
+    if book:
+        book.commit(name)
+    return _result(best, plan.event, judge, epsilon, delta)
+
+
+@dataclass(frozen=True)
+class _Run:
+    booster: Any
+    candidate: Candidate
+    score: ScoreValue
+
+
+def _best_run(
+    found: Sequence[Candidate], plan: Plan, judge: Score, dtrain: Any, dvalid: Any
+) -> _Run:
+    """The best of a secret number of runs. Everything else about them is forgotten."""
+    best: _Run | None = None
+    for _ in range(draws.repetitions(plan.event.repetitions)):
+        position = secrets.randbelow(len(found))
+        candidate = found[position]
+        booster = _train(candidate, plan, plan.runs[position], dtrain)
+        value = judge.release(
+            _predict(booster, dvalid), dvalid.get_label(), candidate.settings.target, plan.score
+        )
+        if best is None or value.rank > best.score.rank:
+            best = _Run(booster, candidate, value)
+    assert best is not None  # there is at least one run
+    return best
+
+
+def _train(candidate: Candidate, plan: Plan, expected: Sequence[Event], dtrain: Any) -> Any:
+    """One training, stopped before it releases anything but what is accounted for."""
+
+    def check(events: Sequence[Event], private: bool) -> None:
+        if not private or tuple(events) != tuple(expected):
+            raise BudgetError(
+                "A training of the selection would release something else than was accounted for. "
+                "This is a defect of xgb_dp: please report it."
+            )
+
+    own = {"verbosity": 0, **candidate.params}
+    own |= {"dp_epsilon": plan.epsilon, "dp_delta": plan.delta}
+    with guarded(check):
+        return xgb.train(own, dtrain, candidate.rounds)
+
+
+def _predict(booster: Any, dvalid: Any) -> np.ndarray:
+    if dvalid.num_row() == 0:
+        return np.zeros(0)
+    return np.asarray(booster.predict(dvalid))
+
+
+def _listed(
+    settings: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]],
+) -> list[dict[str, Any]]:
+    """The settings one by one; a grid as all its combinations."""
+    if isinstance(settings, Mapping):
+        values: Iterable[Any] = settings.values()
+        if not all(isinstance(v, Sequence) and not isinstance(v, str) for v in values):
+            raise PrivacyParameterError("A grid of `settings` must map names to lists of values.")
+        grid = itertools.product(*settings.values())
+        return [dict(zip(settings, combination, strict=True)) for combination in grid]
+    if not isinstance(settings, Sequence) or not all(isinstance(s, Mapping) for s in settings):
+        raise PrivacyParameterError(
+            "`settings` must be a list of dicts of parameters, or a dict of lists."
+        )
+    if not settings:
+        raise PrivacyParameterError("`settings` is empty: give at least one, e.g. [{}].")
+    return [dict(s) for s in settings]
+
+
+def _check_labels(dtrain: Any, settings: Settings) -> None:
+    """Look at every label by itself; the trainings check their rows in full."""
+    if settings.kind == "regression":
+        rows.check_target(dtrain.get_label())
+    else:
+        rows.check_class_labels(dtrain.get_label(), settings.classes)
+
+
+def _result(
+    best: _Run, event: SelectionEvent, judge: Score, epsilon: float, delta: float
+) -> Selection:
+    """The model with the ledger of the whole selection in place of that of its own training."""
+    record = ledger.read_ledger(best.booster)
+    *before, last = record["trainings"]
+    if before or not record["private"] or record["noise"] != "os":
+        raise BudgetError("The selected model is not the private model of one training.")
+    last = {k: v for k, v in last.items() if k != "drawn"}
+    last |= {"events": [event.to_json()], "target": {"epsilon": epsilon, "delta": delta}}
+    ledger.store(best.booster, {**record, "trainings": [last]})
+    return Selection(
+        best.booster,
+        best.candidate.params,
+        best.candidate.rounds,
+        best.score.value,
+        best.score.noise,
+        judge.name,
+    )
