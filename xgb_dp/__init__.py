@@ -19,6 +19,7 @@ from .errors import (
 from .estimators import DPXGBClassifier, DPXGBRegressor
 from .native import is_dp_build, warn_if_stock
 from .report import PrivacyReport, privacy_report
+from .selection import Score, Selection, select
 
 __all__ = [
     "Budget",
@@ -32,12 +33,15 @@ __all__ = [
     "PrivacyRefusal",
     "PrivacyReport",
     "RowDomainError",
+    "Score",
+    "Selection",
     "accounting",
     "is_dp_build",
     "model_card",
     "plotting",
     "presets",
     "privacy_report",
+    "select",
 ]
 __version__ = "0.1.0"
 

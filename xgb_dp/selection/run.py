@@ -132,14 +132,15 @@ def select(
     plan = plan_runs(found, law, judge, epsilon, delta)
     _check_labels(dtrain, found[0].settings)
     native.lib()
-    book = None if budget is None else as_budget(budget)
-    name = book.reserve([plan.event], note, delta=delta) if book else ""
+    if budget is not None:
+        book = as_budget(budget)
+        # Noted as spent right away: the time at which the file changes last must not tell how many
+        # runs there were.
+        book.commit(book.reserve([plan.event], note, delta=delta))
 
     share_num = max(1, round(share * 2**_SHARE_BITS))
     kept, apart = draws.rows_apart(dtrain.num_row(), share_num)
     best = _best_run(found, plan, judge, dtrain.slice(kept), dtrain.slice(apart))
-    if book:
-        book.commit(name)
     return _result(best, plan.event, judge, epsilon, delta)
 
 
@@ -178,8 +179,8 @@ def _train(candidate: Candidate, plan: Plan, expected: Sequence[Event], dtrain: 
                 "This is a defect of xgb_dp: please report it."
             )
 
-    own = {"verbosity": 0, **candidate.params}
-    own |= {"dp_epsilon": plan.epsilon, "dp_delta": plan.delta}
+    # Silent, because every line of output would count a run.
+    own = {**candidate.params, "verbosity": 0, "dp_epsilon": plan.epsilon, "dp_delta": plan.delta}
     with guarded(check):
         return xgb.train(own, dtrain, candidate.rounds)
 
