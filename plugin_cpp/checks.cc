@@ -1,15 +1,16 @@
 #include "plugin_cpp/checks.h"
 
-#include <algorithm>  // for all_of, max
+#include <algorithm>  // for all_of, max, min
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint64_t
 #include <string>     // for string
 #include <vector>     // for vector
 
 #include "collective/communicator-inl.h"  // for IsDistributed
-#include "plugin_cpp/distributed.h"  // for SumOverWorkers
-#include "xgboost/json.h"            // for Json
-#include "xgboost/logging.h"         // for CHECK
+#include "plugin_cpp/distributed.h"       // for SumOverWorkers
+#include "plugin_cpp/row_bound.h"         // for kMaxRows
+#include "xgboost/json.h"                 // for Json
+#include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
 bool IsEmptyPart(MetaInfo const& info) {
@@ -57,8 +58,9 @@ void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
   constexpr std::int64_t kExact = std::int64_t{1} << 53;
   std::vector<std::int64_t> total{static_cast<std::int64_t>(n_rows)};
   SumOverWorkers(ctx, &total);
-  CHECK_LE(total.front(), kExact / std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian()))
-      << "Private training takes at most 2^53 / 2^grid_bits rows: exact sums of more would overflow.";
+  auto largest = std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian());
+  CHECK_LE(total.front(), std::min(kMaxRows, kExact / largest))
+      << "Private training takes at most 2^35 rows, or 2^53 / 2^grid_bits: sums of more overflow.";
 }
 
 void CheckClaim(Attributes const& attributes, std::string const& plan_id) {

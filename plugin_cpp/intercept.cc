@@ -12,6 +12,7 @@
 #include "plugin_cpp/random_source.h"  // for MakeRandomSource, kInterceptStream
 #include "plugin_cpp/noise/chacha20.h"  // for WipeStack
 #include "plugin_cpp/noise/samplers.h"  // for DiscreteGaussian
+#include "plugin_cpp/row_bound.h"       // for kMaxRows
 #include "xgboost/json.h"              // for Json
 #include "xgboost/logging.h"           // for CHECK
 
@@ -87,7 +88,10 @@ std::vector<std::int64_t> ExactSums(MetaInfo const& info, Request const& request
 std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::string const& text) {
   auto request = ParseRequest(text);
   auto sums = ExactSums(info, request);
+  sums.push_back(static_cast<std::int64_t>(info.num_row_));
   SumOverWorkers(ctx, &sums);
+  CHECK_LE(sums.back(), kMaxRows) << "Private training takes at most 2^35 rows.";
+  sums.pop_back();
 
   Json out{Object{}};
   if (!request.noise_free) {

@@ -44,8 +44,8 @@ LedgerEvent ParallelEvent(std::uint64_t parts, std::vector<LedgerEvent> events);
 
 /**
  * @brief The events of one training. Selections and leaf releases alternate; they are merged per
- *        mechanism, which the accounting allows: Gaussians are convolved last and equal selections
- *        commute with each other.
+ *        mechanism, which the accounting allows: Gaussians and Laplace noise are moved to the front
+ *        of all selections there, and the selections of one training have equal ranges.
  */
 class Ledger {
  public:

@@ -227,6 +227,11 @@ Plan ParsePlan(std::string const& text) {
   CHECK(plan.leaf.release != LeafRelease::kOutput || counts)
       << "dp_plan: the sensitivity of a leaf value is proved for Hessians that count rows."
       << JsonReader::kMend;
+  // Rows are counted by the integer that stands for a Hessian of one.
+  CHECK((plan.leaf.release != LeafRelease::kOutput && plan.score != Score::kGain) ||
+        RowQuantiser{plan.row_bound}(0.0, 1.0).second >= 1)
+      << "dp_plan: `hessian_weight` is too small: on the grid of gradients a row counts nothing."
+      << JsonReader::kMend;
   plan.leaf.sigma2 = ReadSigma2(leaf, plan.noise_free || noisy_sums || !gaussian);
   plan.leaf.scale = ReadScale(leaf, plan.noise_free || gaussian);
   plan.leaf.geometric_clip = leaf.Bool("geometric_clip");

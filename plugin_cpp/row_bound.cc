@@ -45,7 +45,8 @@ std::int64_t RowBound::RoundSensitivity2(std::int32_t n_groups) const {
   double a = ((1.0 + 1e-5) * max_weight * std::sqrt(1.0 + 4.0 * hessian_weight) +
               1e-15 * n_groups * std::sqrt(hessian_weight)) /
              gradient_bound;
-  if (max_weight == 0.0 || a >= n_groups) {
+  // That needs Hessians which vanish with p_k. Unit Hessians fill every class up to C.
+  if (unit_hessian || max_weight == 0.0 || a >= n_groups) {
     return most;
   }
   return std::min(most, tree + n_groups + static_cast<std::int64_t>(std::ceil(

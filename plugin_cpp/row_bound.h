@@ -20,6 +20,9 @@
 #include "plugin_cpp/noise/samplers.h"  // for IntegerSqrt
 
 namespace xgboost::dp {
+/** @brief Counts and label sums are multiplied by up to 2^26 and must stay below 2^62. */
+inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 35;
+
 struct RowBound {
   enum class Mode {
     kRowWeight,  // both entries scaled so that g^2 + r h^2 <= C^2

@@ -32,6 +32,8 @@ def no_noise(monkeypatch):
     monkeypatch.setattr(native, "release_intercept", fail)
 
 
+OUTPUT = {"dp_leaf": "gradient", "dp_leaf_noise": "output", "dp_gradient_bound": 10}
+LOCAL = {"dp_local": True, "dp_split": "random", "dp_n_public": 300, "base_score": 0.5}
 PARAMETERS = [
     ({"dp_epsilon": None}, PrivacyParameterError, "dp_epsilon"),
     ({"dp_epsilon": 0}, PrivacyParameterError, "dp_epsilon"),
@@ -110,6 +112,24 @@ PARAMETERS = [
     ({"dp_categories": {0: 3}}, PrivacyParameterError, "dp_categories"),
     ({"dp_budget_shares": {"leaves": 2}}, PrivacyParameterError, "dp_budget_shares"),
     ({"dp_candidate_levels": 40}, PrivacyParameterError, "dp_candidate_levels"),
+    (OUTPUT | {"dp_hessian_weight": 1e-12}, PrivacyParameterError, "dp_hessian_weight"),
+    (OUTPUT | {"min_child_weight": 2.0**20}, PrivacyParameterError, "min_child_weight"),
+    (
+        {"dp_score": "gain", "dp_leaf": "gradient", "dp_hessian_weight": 1e-12},
+        PrivacyParameterError,
+        "dp_hessian_weight",
+    ),
+    (LOCAL, PrivacyParameterError, "dp_local"),
+    (
+        LOCAL
+        | {
+            "dp_candidates": "histogram",
+            "dp_candidate_noise": "laplace",
+            "dp_feature_bounds": dict.fromkeys(range(4), (0, 1)),
+        },
+        PrivacyParameterError,
+        "dp_local",
+    ),
 ]
 
 

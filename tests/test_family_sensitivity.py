@@ -6,6 +6,7 @@ rows count one, histograms of candidates, and which rows the rounds of an ensemb
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from typing import Any
@@ -13,16 +14,20 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import xgboost as xgb
 from hypothesis import given, settings
 
+import xgb_dp
 from tests.comparison import KEY, LOGISTIC, SQUARED, make_plan
 from tests.reference.candidates import Candidates
 from tests.reference.draws import Noise
 from tests.reference.leaves import leaf_value
 from tests.reference.splits import RowBound, Score
 from tests.test_family_reference import COUNTS, ON_GRID, OUTPUT
+from tests.test_guard import plan_of
 from xgb_dp import native, sensitivity
 from xgb_dp.plan import dump_plan
+from xgb_dp.testing import fixed_noise
 
 BITS = (4, 9, 18)
 
@@ -198,3 +203,33 @@ def test_python_and_cpp_state_the_same(release: str, mode: str, classes: int, bi
     bound = sensitivity.RowBound(mode, 0.5, 1.0, 1.0)
     assert described["sensitivity"] == sensitivity.leaf_sens(release, bound, bits, classes)
     assert described["mechanism"] == "laplace"
+
+
+def test_gradient_leaves_of_several_classes_move_by_what_the_ledger_says() -> None:
+    """One row more on one noise tape: all classes' sums move, each by the whole clip."""
+    classes, rows = 10, 400
+    params: dict[str, Any] = {
+        "tree_method": "dp_hist", "objective": "multi:softprob", "num_class": classes,
+        "dp_epsilon": 1.0, "dp_delta": 1e-6, "dp_leaf": "gradient",
+        "dp_gradient_clip": "row_weight", "base_score": [0.0] * classes, "dp_split": "random",
+        "max_depth": 1, "dp_feature_cuts": {0: []}, "dp_shrinkage": False,
+        "max_delta_step": 0.0, "nthread": 1,
+    }  # fmt: skip
+
+    def leaf_sums(n: int) -> tuple[xgb.Booster, Any, Any]:
+        with fixed_noise(12345):
+            booster = xgb.train(params, xgb.DMatrix(np.full((n, 1), 0.5), np.zeros(n)), 1)
+        saved = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
+        h = np.array([tree["sum_hessian"] for tree in saved["trees"]])
+        weight = np.array([tree["base_weights"] for tree in saved["trees"]])
+        return booster, -weight * (h + 1.0), h
+
+    booster, g0, h0 = leaf_sums(rows)
+    _, g1, h1 = leaf_sums(rows + 1)
+    plan = plan_of(booster)
+    c, r = (float(plan["row_bound"][k]) for k in ("gradient_bound", "hessian_weight"))
+    node = 1 + int(np.argmax(np.abs(h1 - h0).sum(axis=0)[1:]))
+    moved = float((((g1 - g0) ** 2 + r * (h1 - h0) ** 2)[:, node] / c**2).sum())
+    (event,) = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
+    assert moved == pytest.approx(classes, rel=1e-3)
+    assert event["sensitivity2"] == classes << (2 * plan["grid_bits"])

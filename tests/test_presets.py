@@ -229,3 +229,13 @@ def test_noise_free_presets() -> None:
     with pytest.warns(UserWarning, match="NOT private"):
         booster = xgb.train(params("dp_xgb_ada", dp_epsilon=math.inf), xgb.DMatrix(X, y), 20)
     assert roc_auc_score(y, booster.predict(xgb.DMatrix(X))) > 0.97
+
+
+def test_presets_are_continued() -> None:
+    """The continued model brings its intercept."""
+    X, y = data(n=400)
+    d = xgb.DMatrix(X, y)
+    first = xgb.train(params("dpboost"), d, 2)
+    second = xgb.train(params("dpboost"), d, 2, xgb_model=first)
+    assert second.num_boosted_rounds() == 4
+    assert len(xgb_dp.privacy_report(second).ledger["trainings"]) == 2

@@ -152,8 +152,15 @@ def _certified(
     plan = plan_noise(spec, parts, math.exp(guess if linear else 2.0 * guess), linear=linear)
     events: list[Event] = list(plan.events)
     if spec.local_rows:  # the target is that of one row's report
+        if not all(isinstance(e, GaussianEvent) and e.release == "leaves" for e in events):
+            raise BudgetError("Local reports hold noisy leaf sums and nothing else.")
+        # Any two rows may report: the sums of two leaves differ.
         events = [
-            replace(e, sensitivity2=e.sensitivity2 * spec.local_factor)
+            replace(
+                e,
+                sensitivity2=e.sensitivity2 * spec.local_factor,
+                coordinates=2 * e.coordinates,
+            )
             for e in events
             if isinstance(e, GaussianEvent)
         ]

@@ -70,6 +70,10 @@ class Components:
     local: bool
 
 
+_FLOORS = {"lambda": 1.0, "min_child_weight": 0.0}
+_COARSEST_GRID = 16  # steps of a gradient C
+
+
 def resolve_clip(p: Mapping[str, Any], kind: str, leaf: str) -> RowClip:
     """Row bound for a kind of label; the figures are those of docs/proofs/sensitivity.md.
 
@@ -115,6 +119,13 @@ def resolve_clip(p: Mapping[str, Any], kind: str, leaf: str) -> RowClip:
     r = parse.parse_number(
         "dp_hessian_weight", p.get("dp_hessian_weight", default_r), low=1e-12, high=1e6
     )
+    counted = p.get("dp_score") == "gain" or p.get("dp_leaf_noise") == "output"
+    if counted and math.sqrt(r) * _COARSEST_GRID < c:
+        raise PrivacyParameterError(
+            "`dp_hessian_weight` is too small for dp_score='gain' and dp_leaf_noise='output', "
+            "which count rows by their Hessians: sqrt(r) must be at least C / 16. Leave it out "
+            "for the default."
+        )
     if mode == "row_weight":
         # The clip bounds every row whatever its weight; several classes share one row, and their
         # joint bound is smaller when the weight is bounded too.
@@ -197,6 +208,14 @@ def resolve_components(
             which = "dp_score" if name == "gain" else "dp_leaf_noise"
             raise PrivacyRefusal(
                 f"`{which}`={name!r} is refused with row weights: it is proved for unit weights."
+            )
+    if noise == "output":
+        # The arithmetic of the sensitivity is exact enough up to here.
+        size = sum(parse.parse_number(k, p.get(k, d)) for k, d in _FLOORS.items())
+        if size > 1 << 20:
+            raise PrivacyParameterError(
+                "`lambda` and `min_child_weight` together are at most 2^20 with "
+                "dp_leaf_noise='output'."
             )
     geometric = parse.parse_flag("dp_geometric_clip", p.get("dp_geometric_clip", False))
     if geometric and noise != "output":

@@ -244,9 +244,7 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     return size
 
 
-def resolve_features(
-    p: Mapping[str, Any], schema: Schema, cells: int = 0
-) -> tuple[Feature, ...]:
+def resolve_features(p: Mapping[str, Any], schema: Schema, cells: int = 0) -> tuple[Feature, ...]:
     """Candidates of every feature from the declarations.
 
     Args:
@@ -312,4 +310,12 @@ def resolve_features(
             )
         else:
             out.append(Feature("private"))
+    if parse.parse_flag("dp_local", p.get("dp_local", False)):
+        for label, feature in zip(schema.names, out, strict=True):
+            if feature.kind == "private":
+                raise PrivacyParameterError(
+                    f"`dp_local` needs public cuts: nobody sees the values of {label!r} that "
+                    "private candidates are counted from. Declare it in `dp_feature_bounds`, "
+                    "without dp_candidates, or in `dp_feature_cuts`."
+                )
     return tuple(out)

@@ -14,7 +14,7 @@ from typing import Any, cast
 from xgboost.callback import EarlyStopping, LearningRateScheduler, TrainingCallback
 from xgboost.core import Booster, DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
-from . import ledger, native, parse, plan, rows, testing
+from . import ledger, native, parse, plan, rows, testing, workers
 from .calibrate import MechanismSpec, calibrate
 from .errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
@@ -178,7 +178,7 @@ def _needs_unit_weights(s: Settings) -> str:
     return "dp_leaf_noise='output'" if s.leaf_noise == "output" else ""
 
 
-def _check_rows(dtrain: Any, s: Settings) -> None:
+def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     """Read the rows, each by itself, after everything public has been checked."""
     labels = dtrain.get_label()
     n = dtrain.num_row()
@@ -197,6 +197,7 @@ def _check_rows(dtrain: Any, s: Settings) -> None:
         unit=_needs_unit_weights(s),
         declared=s.weight_declared,
     )
+    rows.check_features(dtrain, plan_text)
 
 
 def _check_agreement(text: str, events: Iterable[Any], s: Settings, grid_bits: int) -> None:
@@ -285,9 +286,11 @@ def before_train(
     user = {name: value for name, value in user.items() if value is not None}
     _check_rounds(num_boost_round)
     _check_matrix(dtrain)
-    user = with_preset(user, int(num_boost_round), dtrain.num_col())
+    schema = workers.common_schema(read_schema(dtrain))
+    continues = xgb_model is not None
+    user = with_preset(user, int(num_boost_round), schema.width, continues=continues)
     user_callbacks = list(callbacks or [])
-    settings = resolve(user, read_schema(dtrain), num_boost_round, continues=xgb_model is not None)
+    settings = resolve(user, schema, num_boost_round, continues=continues)
     _check_call_site(
         dtrain, list(evals or []), obj, early_stopping_rounds, user_callbacks, settings.public_evals
     )
@@ -295,12 +298,10 @@ def before_train(
         refuse_search()
     key = None if settings.noise_free else testing.noise_key()
     private = not settings.noise_free and key is None
-    types = None
-    if dtrain.feature_types is not None:
+    names, types = schema.names if schema.named else None, None
+    if schema.typed:
         types = ["c" if f.kind == "categorical" else "float" for f in settings.features]
-    earlier = ledger.earlier_ledger(
-        xgb_model, private=private, names=dtrain.feature_names, types=types
-    )
+    earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
     _check_forest(earlier, settings)
     native.lib()
     if settings.noise_free:
@@ -316,14 +317,13 @@ def before_train(
         settings.delta,
         settings.accountant,
     )
-    _check_rows(dtrain, settings)
-
     low_plan = plan.build_plan(
         settings, noise, key, earlier=len(earlier["trainings"]) if earlier else 0
     )
     text = plan.dump_plan(low_plan)
     _check_agreement(text, noise.events, settings, noise.grid_bits)
-    rows.check_features(dtrain, text)
+    workers.check_agreement(text, schema)
+    workers.check_together(lambda: _check_rows(dtrain, settings, text))
 
     low = _low_level(user, settings)
     # A first configuration finds whatever XGBoost itself refuses, before anything is released.
@@ -364,5 +364,5 @@ def before_train(
         "claimed": claimed,
         "planned": settings.rounds,
     }
-    callback = LedgerCallback(before, finish, dtrain.feature_names, types)
+    callback = LedgerCallback(before, finish, names, types)
     return low, [callback, *user_callbacks]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from . import sensitivity
@@ -85,6 +85,7 @@ class MechanismSpec:
     def from_settings(cls, s: Settings) -> MechanismSpec:
         """What the checked settings of a training release."""
         bound = RowBound(s.mode, s.gradient_bound, s.hessian_weight, s.hessian_bound, s.max_weight)
+        bound = replace(bound, unit_hessian=s.leaf == "gradient")
         return cls(
             rounds=s.rounds,
             depth=s.depth,

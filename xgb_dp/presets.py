@@ -332,13 +332,16 @@ PRESETS: dict[str, Preset] = {p.name: p for p in _ALL}
 """All presets by name."""
 
 
-def with_preset(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
+def with_preset(
+    user: Mapping[str, Any], rounds: int, columns: int, *, continues: bool = False
+) -> dict[str, Any]:
     """The user's parameters on top of those of the preset that they name.
 
     Args:
         user: Flat parameters.
         rounds: Boosting rounds.
         columns: Number of columns.
+        continues: Whether a model is continued, which brings its intercept.
 
     Raises:
         PrivacyParameterError: There is no such preset.
@@ -351,7 +354,7 @@ def with_preset(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str,
         )
     preset = PRESETS[name]
     params = {**preset.params, **preset.computed(rounds, columns)}
-    if name != "default":
+    if name != "default" and not continues:
         params |= _public_intercept(user)
     if "tree_method" in params and user.get("tree_method") == "dp_hist":
         # dp_hist asks for private training; which of both methods is the preset's choice.

@@ -43,6 +43,7 @@ class RowBound:
         hessian_weight: r > 0, weight of h in the norm.
         hessian_bound: h_max > 0, not used by the mode "row_weight".
         max_weight: Public bound of row weights, > 0; 0 if there is none. 1 without weights.
+        unit_hessian: Whether a row's weight stands in for its Hessian (gradient boosting).
     """
 
     mode: str
@@ -50,6 +51,7 @@ class RowBound:
     hessian_weight: float
     hessian_bound: float = 1.0
     max_weight: float = 1.0
+    unit_hessian: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in ("row_weight", "gradient", "filter"):
@@ -99,7 +101,8 @@ class RowBound:
         One tree: ``tree_sens2``. Softmax with K trees, h = 2p(1-p) and weights up to w, mode
         "row_weight" only:
         min(K B^2, B^2 + K + ceil(A (B^2 + 1.5 B))) with
-        A = ((1 + 1e-5) w sqrt(1 + 4r) + 1e-15 K sqrt(r)) / C, and K B^2 without a bound w.
+        A = ((1 + 1e-5) w sqrt(1 + 4r) + 1e-15 K sqrt(r)) / C, and K B^2 without a bound w or
+        with unit Hessians, which fill every class up to C.
 
         Args:
             grid_bits: Grid of the gradients.
@@ -114,8 +117,8 @@ class RowBound:
             raise ValueError("Several classes need the mode 'row_weight'.")
         b = self.unit(grid_bits)
         most = n_class * b * b
-        if self.max_weight == 0.0:
-            return most
+        if self.unit_hessian or self.max_weight == 0.0:
+            return most  # the bound below needs Hessians that vanish with p_k
         r = self.hessian_weight
         a = (
             (1.0 + 1e-5) * self.max_weight * math.sqrt(1.0 + 4.0 * r)

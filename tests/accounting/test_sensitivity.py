@@ -52,6 +52,20 @@ def test_counterexample_to_one_plus_inverse_clip():
     assert 3.0 * 4**18 < total <= bound.round_sens2(18, 5)
 
 
+@pytest.mark.parametrize("k", [2, 5, 40])
+def test_unit_hessians_fill_every_class(k):
+    """Gradient boosting with softmax: each class is at the clip, and K C^2 is attained."""
+    p = np.full((1, k), 1.0 / k)
+    y = np.eye(1, k)
+    bound = RowBound("row_weight", 0.5, 0.25, unit_hessian=True)
+    gi, hi = quantise(bound, 18, p - y, np.ones((1, k)))
+    total = np.sum(gi**2 + hi**2)
+    assert total == pytest.approx(k * 4.0**18, rel=1e-4)
+    assert total <= bound.round_sens2(18, k) == k * 4**18
+    newton = RowBound("row_weight", 0.5, 0.25)
+    assert k < 5 or newton.round_sens2(18, k) < total
+
+
 def test_tree_and_round():
     row = RowBound("row_weight", 0.5, 1.0)
     assert row.tree_sens2(18) == row.round_sens2(18) == 2**36

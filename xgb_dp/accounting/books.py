@@ -116,12 +116,13 @@ class _Books:
         if self._name == "pure":
             return self._pure
         if group not in self._of_group:
-            plain: list[Event] = []
-            for event in self._events:
-                if not isinstance(event, SelectionEvent):
-                    plain += simplified(event, group)
-                elif self._name == "rdp":
-                    plain.append(map_runs(event, lambda run: _all_simplified(run, group)))
+            known = [e for e in self._events if not isinstance(e, SelectionEvent)]
+            plain: list[Event] = [*simplified(known, group)]
+            if self._name == "rdp":
+                plain += [
+                    map_runs(event, lambda run: list(simplified(run, group)))
+                    for event in self._selections
+                ]
             self._of_group[group] = ACCOUNTANTS[self._name](plain)
         return self._of_group[group]
 
@@ -174,19 +175,36 @@ def _counts(event: Event) -> bool:
     return event.count > 0
 
 
-def _all_simplified(events: Sequence[Event], group: int) -> list[Event]:
-    return [s for e in events for s in simplified(e, group)]
+def simplified(
+    events: Sequence[Event], group: int
+) -> list[GaussianEvent | ExponentialEvent | SampledEvent]:
+    """Gaussians, selections and sampled rounds that cost a group at least as much.
+
+    Laplace noise, the front of every order, comes first: its worst pair of laws is the same
+    whatever was released before, while selections of unequal range keep their order. Proof:
+    docs/proofs/accounting.md, "Laplace".
+
+    Args:
+        events: In release order, or as one round releases them.
+        group: Rows added or removed together.
+
+    Raises:
+        TypeError: A private selection, which has no such form.
+    """
+    flat: list[GaussianEvent | ExponentialEvent | LaplaceEvent | SampledEvent] = []
+    for event in events:
+        if isinstance(event, SelectionEvent):
+            raise TypeError("A private selection has no such form.")
+        flat += event.touched(group) if isinstance(event, ParallelEvent) else [event]
+    front = [e.as_range() for e in flat if isinstance(e, LaplaceEvent)]
+    rest = [
+        _simplified_round(e, group) if isinstance(e, SampledEvent) else e
+        for e in flat
+        if not isinstance(e, LaplaceEvent)
+    ]
+    return [*front, *rest]
 
 
-def simplified(event: Event, group: int) -> list[GaussianEvent | ExponentialEvent | SampledEvent]:
-    """Gaussians, selections and sampled rounds that cost a group at least as much."""
-    if isinstance(event, SelectionEvent):
-        raise TypeError("A private selection has no such form.")
-    if isinstance(event, ParallelEvent):
-        return [s for e in event.touched(group) for s in simplified(e, group)]
-    if isinstance(event, LaplaceEvent):
-        return [event.as_range()]
-    if isinstance(event, SampledEvent):
-        inner = tuple(e.as_range() if isinstance(e, LaplaceEvent) else e for e in event.events)
-        return [replace(event, events=inner)]
-    return [event]
+def _simplified_round(event: SampledEvent, group: int) -> SampledEvent:
+    inner = simplified(event.events, group)
+    return replace(event, events=tuple(e for e in inner if not isinstance(e, SampledEvent)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .events import Event, SampledEvent, check_mixture
+from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
 from .flat import FlatAccountant
 from .poisson import SampledComposition
 from .pure import PureAccountant, check_query
@@ -28,9 +28,10 @@ class ExactAccountant:
 
     def __init__(self, events: Sequence[Event], work: float = 1e8) -> None:
         check_mixture(events)
+        kinds = GaussianEvent | ExponentialEvent | SampledEvent
+        self._events = [e for e in events if isinstance(e, kinds)]  # all of them
         self._sampled = [e for e in events if isinstance(e, SampledEvent) and e.count and e.events]
-        flat = [e for e in events if not isinstance(e, SampledEvent)]
-        self._flat = FlatAccountant(flat, work)
+        self._flat = FlatAccountant([e for e in events if not isinstance(e, SampledEvent)], work)
         self._pure = PureAccountant(events)
         self._work = work
 
@@ -73,4 +74,4 @@ class ExactAccountant:
         return self._flat.get_delta(epsilon, group)
 
     def _composition(self, group: int) -> SampledComposition:
-        return SampledComposition(self._sampled, self._flat, group, self._work)
+        return SampledComposition(self._events, group, self._work)

@@ -123,7 +123,7 @@ def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = N
 
 def _gaussian(events: Sequence[Event], extra: float) -> float | None:
     """mu of a Gaussian whose curve, raised by `extra`, is above that of the events."""
-    plain = [s for e in events for s in simplified(e, 1)]
+    plain = simplified(events, 1)
     sampled = any(isinstance(e, SampledEvent) for e in plain)
     # All rows cost at least as much as a sample: the guess only has to be the right size.
     inner = [s for e in plain for s in (e.events if isinstance(e, SampledEvent) else (e,))]

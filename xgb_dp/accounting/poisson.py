@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import sampled
-from .events import SampledEvent
+from .events import ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
 from .flat import FlatAccountant, solve
 
 __all__ = ["SampledComposition"]
@@ -32,20 +32,26 @@ class SampledComposition:
     """Rounds that each read a Poisson sample, after and between releases that read all rows.
 
     Args:
-        sampled: The rounds.
-        rest: Everything else.
+        events: Gaussians, selections and sampled rounds, in release order.
         group: Rows added or removed together.
         work: See :class:`~xgb_dp.accounting.flat.FlatAccountant`.
     """
 
     def __init__(
-        self, sampled: Sequence[SampledEvent], rest: FlatAccountant, group: int, work: float
+        self,
+        events: Sequence[GaussianEvent | ExponentialEvent | SampledEvent],
+        group: int,
+        work: float,
     ) -> None:
-        self.sampled, self.rest, self.group, self.work = list(sampled), rest, group, work
+        self.events, self.group, self.work = list(events), group, work
+        self.sampled = [e for e in events if isinstance(e, SampledEvent) and e.count and e.events]
+        flat = [e for e in events if not isinstance(e, SampledEvent)]
+        self.rest = FlatAccountant(flat, work)
 
     def epsilon(self, delta: float) -> float:
         """Smallest certified epsilon."""
-        best = self._unsampled().get_epsilon(delta, self.group)
+        unsampled = self._unsampled()
+        best = unsampled.get_epsilon(delta, self.group) if unsampled else math.inf
         rounds = self._rounds(delta) if delta >= _LOWEST_DELTA else None
         if not rounds:
             return best
@@ -65,7 +71,8 @@ class SampledComposition:
 
     def delta(self, epsilon: float) -> float:
         """Smallest certified delta."""
-        best = self._unsampled().get_delta(epsilon, self.group)
+        unsampled = self._unsampled()
+        best = unsampled.get_delta(epsilon, self.group) if unsampled else 1.0
         scale = 1e-9  # what is called infinite is a part of this
         while scale > _LOWEST_DELTA and not math.isinf(epsilon):
             rounds = self._rounds(scale)
@@ -84,16 +91,29 @@ class SampledComposition:
         """What the rounding of losses near log(1 - q) may add up to."""
         return _DRIFT * sum(e.count for e in self.sampled)
 
-    def _unsampled(self) -> FlatAccountant:
+    def _unsampled(self) -> FlatAccountant | None:
         """The same releases from all rows, which cost at least as much.
 
         Close to a rate of 1 it is the better bound: the curve of a round's selections is
-        that of the worst round at every loss, those of many rounds together is smaller.
+        that of the worst round at every loss, those of many rounds together is smaller. None where
+        selections of unequal range take turns: runs of them would not be in release order.
         """
-        flat = [
-            replace(e, count=e.count * event.count) for event in self.sampled for e in event.events
-        ]
-        return FlatAccountant([*self.rest.events, *flat], self.work)
+        flat: list[GaussianEvent | ExponentialEvent] = []
+        for event in self.events:
+            if isinstance(event, SampledEvent):
+                check_mixture(event.events)
+                inner = [
+                    replace(e, count=e.count * event.count)
+                    for e in event.events
+                    if isinstance(e, GaussianEvent | ExponentialEvent)
+                ]
+                ranges = {e.eps0 for e in inner if isinstance(e, ExponentialEvent) and e.count}
+                if event.count > 1 and len(ranges) > 1:
+                    return None
+                flat += inner
+            else:
+                flat.append(event)
+        return FlatAccountant(flat, self.work)
 
     def _rounds(self, delta: float) -> list[sampled.Rounds] | None:
         """The curves of one round each; None if one is too loud for a grid."""
