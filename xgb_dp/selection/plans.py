@@ -30,6 +30,7 @@ Params = dict[str, Any]
 
 _GIVEN = ("dp_epsilon", "dp_delta")
 _REFUSED = {
+    "dp_n_public": "which rows are set aside is secret, and so is how many are left",
     "dp_local": "the reports of rows have an epsilon of their own",
     "dp_public_evals": "the runs have no evaluation sets",
     "dp_plan": "it is the calibrated result",
