@@ -13,7 +13,7 @@ SOURCES := $(shell find plugin_cpp patches) cmake/fetch_upstream.py CMakeLists.t
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test demo bench tables lint wheel clean
+.PHONY: help build test demo bench tables lint docs wheel release-wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,7 +23,9 @@ help:
 	@echo "make bench   build, then time and memory of dp_hist against hist"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
 	@echo "make lint    ruff and mypy"
-	@echo "make wheel   a wheel in dist/"
+	@echo "make docs    the documentation in build/docs, warnings are errors"
+	@echo "make wheel   a wheel in dist/, for machines like this one"
+	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
 	@echo "make clean   remove build/ and $(VENV)"
 
 build: $(STAMPS)/installed
@@ -69,8 +71,19 @@ lint: build $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
+docs: build $(STAMPS)/extra-docs
+	$(VENV)/bin/python -m sphinx -W --keep-going -q -E -b html docs build/docs
+	@echo "build/docs/index.html"
+
 wheel: $(STAMPS)/tools
 	$(PIP) wheel -q --no-build-isolation --no-deps -w dist .
+
+# auditwheel copies libgomp into the wheel and names the oldest glibc that will do, which is that of
+# the machine: build releases in a manylinux image.
+release-wheel: wheel $(STAMPS)/extra-release
+	rm -rf dist/repaired
+	$(VENV)/bin/python -m auditwheel repair -w dist/repaired dist/xgb_dp-*.whl
+	$(VENV)/bin/python cmake/check_wheel.py dist/repaired/xgb_dp-*.whl
 
 clean:
 	rm -rf build dist $(VENV)

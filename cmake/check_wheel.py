@@ -1,0 +1,74 @@
+"""Check a wheel before it is given to anybody: ``python cmake/check_wheel.py WHEEL...``.
+
+A wheel for others must hold the two packages and nothing of the build, bring its own OpenMP
+runtime, and name the oldest glibc that it runs on. ``make release-wheel`` makes such wheels.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+MOST_BYTES = 30 << 20
+_TAG = re.compile(
+    r"-py3-none-(manylinux_\d+_\d+_\w+|musllinux_\d+_\d+_\w+|macosx_\w+|win_\w+)\.whl$"
+)
+_NEEDED = (
+    "xgb_dp/__init__.py",
+    "xgb_dp/py.typed",
+    "xgb_dp/templates/model_card.md",
+    "xgboost/__init__.py",
+    "xgboost/LICENSE",
+)
+_BUILD_ONLY = (".h", ".hpp", ".cc", ".cmake", ".a", ".pc", ".o")
+
+
+def faults(wheel: Path) -> list[str]:
+    """What is wrong with a wheel, in words; empty if nothing is."""
+    out = []
+    if not _TAG.search(wheel.name):
+        out.append("its name has no tag of a portable platform: repair it (make release-wheel)")
+    if wheel.stat().st_size > MOST_BYTES:
+        out.append(f"it is larger than {MOST_BYTES >> 20} MiB: was it built with debug symbols?")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        damaged = archive.testzip()
+    if damaged:
+        out.append(f"{damaged} is damaged")
+    tops = {name.split("/")[0] for name in names}
+    allowed = {"xgboost", "xgb_dp", "xgb_dp.libs"}
+    strange = {top for top in tops - allowed if not top.endswith(".dist-info")}
+    if strange:
+        out.append(f"it would install {', '.join(sorted(strange))} beside the two packages")
+    out += [f"{name} is missing" for name in _NEEDED if name not in names]
+    if not any(re.fullmatch(r"xgboost/lib/(lib)?xgboost\.(so|dylib|dll)", name) for name in names):
+        out.append("the library xgboost/lib/libxgboost is missing")
+    if not any(re.search(r"\.dist-info/(licenses/)?LICENSE$", name) for name in names):
+        out.append("the licence is missing")
+    linux = "linux" in wheel.name
+    if linux and not any(re.match(r"xgb_dp\.libs/libgomp[-.\w]*\.so", name) for name in names):
+        out.append("libgomp is not inside, and machines without it could not load the library")
+    built = [name for name in names if name.endswith(_BUILD_ONLY)]
+    if built:
+        out.append(f"it holds files of the build, such as {built[0]}")
+    return out
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check the wheels of a command line; 0 if all are well."""
+    if not arguments:
+        print("usage: check_wheel.py WHEEL...", file=sys.stderr)
+        return 2
+    bad = 0
+    for name in arguments:
+        found = faults(Path(name))
+        bad += bool(found)
+        print(f"{Path(name).name}: {'; '.join(found) or 'well'}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
