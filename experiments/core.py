@@ -28,7 +28,8 @@ class System:
         rounds_per_column: Whether `rounds` counts passes over the columns (explainable boosting).
         inputs: What it is told about the columns: "plain", the declared categories; "ranges", also
             the range of each number, as public; "codes", numbers in place of categories and the
-            range of each column, as the papers do.
+            range of each column, as the papers do; "grid", the same with the grid of Maddock et
+            al., whose first candidate is the least value itself; "log", their logarithmic grid.
         numbers: Whether a binary label is fitted as a number, with squared error.
         reproduces: Name of the published system that it stands for.
         peer: Name of another library that trains instead (see peers.py).

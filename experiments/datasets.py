@@ -186,3 +186,34 @@ def as_codes(frame: pd.DataFrame, everything: bool = False) -> pd.DataFrame:
         codes[codes < 0] = np.nan
         out[name] = codes
     return pd.DataFrame(out, index=frame.index)
+
+
+# Candidates of a column in the papers.
+CANDIDATES = 32
+
+
+def public_range(column: pd.Series, least: bool) -> tuple[float, float]:
+    """Range of a column, over the whole file.
+
+    Args:
+        column: Numbers.
+        least: Whether the first inner edge of an even grid of CANDIDATES bins is to lie just above
+            the least value: "equals the least value" is then a split, which counts with many zeros
+            need.
+    """
+    low, high = float(column.min()), float(column.max())
+    high = high if high > low else low + 1.0
+    width = (high - low) / (CANDIDATES - 1)
+    return (low - width * (1 - 1e-4), high) if least else (low, high)
+
+
+def log_cuts(column: pd.Series) -> list[float]:
+    """Logarithmic candidates from the side of the column that has most rows.
+
+    That side is taken from the whole file, as public knowledge of the skew.
+    """
+    low, high = float(column.min()), float(column.max())
+    steps = np.expm1(np.linspace(0.0, np.log1p(high - low), CANDIDATES, endpoint=False))
+    cuts = low + steps if column.skew() >= 0 else high - steps
+    # A row at a cut goes left in the paper and right in XGBoost.
+    return sorted({float(np.nextafter(np.float32(c), np.float32(np.inf))) for c in cuts})

@@ -37,7 +37,7 @@ TABLE = Table(
                 preset=preset,
                 params={"max_depth": 5, "lambda": 1.0},
                 rounds=t,
-                inputs="codes",
+                inputs="grid",
             )
             for preset in ("dp_xgb", "dp_xgb_cyc", "dp_xgb_ada", "dp_tr", "dp_tr_cyc", "dp_tr_ada")
             for t in TREES

@@ -82,7 +82,7 @@ def settings(preset: str) -> list[System]:
             preset=preset,
             params={"max_depth": d, "lambda": 1.0},
             rounds=t,
-            inputs="codes",
+            inputs="grid",
             reproduces=PUBLISHED[preset],
         )
         for t in trees

@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from PIL import Image
 
 from .core import METRICS, Table
 from .published import Figure, figures
@@ -31,8 +32,11 @@ def draw(table: Table, found: Means, path: Path) -> None:
         against_epsilon(table, found)
     else:
         dots(table, found)
-    plt.savefig(path, dpi=DPI, bbox_inches="tight", metadata={"Software": None})
+    plt.savefig(path, dpi=DPI, bbox_inches="tight")
     plt.close("all")
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(48)
+    small.save(path, optimize=True)
 
 
 def against_epsilon(table: Table, found: Means) -> None:

@@ -34,7 +34,7 @@ def system(preset: str, update: str, published: str, trees: int, **params: Any) 
         preset=preset,
         params=settings,
         rounds=rounds,
-        inputs="codes",
+        inputs="grid",
         reproduces=f"{published} {update}",
     )
 

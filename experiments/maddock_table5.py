@@ -11,7 +11,7 @@ def batch(size: int) -> System:
         preset="dp_tr",
         params={"max_depth": 4, "num_parallel_tree": size},
         rounds=200 // size,
-        inputs="codes",
+        inputs="grid",
         reproduces="Newton (B=1)" if size == 1 else f"Batch (B={size})",
     )
 
@@ -29,7 +29,7 @@ TABLE = Table(
             preset="dp_rf",
             params={"max_depth": 4, "num_parallel_tree": 200, **FOREST},
             rounds=1,
-            inputs="codes",
+            inputs="grid",
             reproduces="DP-RF (B=200)",
         ),
         STOCK,

@@ -17,7 +17,7 @@ def system(name: str, preset: str, published: str, rounds: int = 100, **params: 
         params={"max_depth": 4, **params},
         rounds=rounds,
         rounds_per_column=preset == "dp_ebm",
-        inputs="codes",
+        inputs="codes" if "ebm" in preset else "grid",
         reproduces=published,
     )
 

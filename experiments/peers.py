@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .core import LARGE
+
 if TYPE_CHECKING:
     from .core import Cell, System
     from .datasets import Dataset
@@ -87,6 +89,7 @@ def predict(
         raise PeerError(f"{system.peer} is not installed; see the message above the run")
     y = np.concatenate([parts.y_train, parts.y_test])
     binary = data.objective != "reg:squarederror"
+    params = dict(system.params) | (dict(system.large) if len(y) >= LARGE else {})
     request = Request(
         peer=system.peer,
         epsilon=cell.epsilon,
@@ -96,7 +99,7 @@ def predict(
         binary=binary,
         target=(0.0, 1.0) if binary else data.bounds or (float(y.min()), float(y.max())),
         nominal=[str(c) in parts.nominal for c in parts.x_train.columns],
-        min_child_weight=float(system.params.get("min_child_weight", 50.0)),
+        min_child_weight=float(params.get("min_child_weight", 50.0)),
     )
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

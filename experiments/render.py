@@ -199,7 +199,7 @@ def page(text: str, results: Path = RESULTS) -> str:
     def fill(match: re.Match[str]) -> str:
         name = match.group(1)
         table = tables.get(name)
-        rows = read(results / f"{name}.csv")
+        rows = read(results / f"{name}.csv") if (results / f"{name}.csv").exists() else []
         body = markdown(table, rows, absent_of(table, rows))
         body = body.split("\n", 2)[2]  # the page has its own headings
         return f"<!-- {name} -->\n\n{body}\n<!-- end -->"

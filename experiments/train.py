@@ -20,7 +20,7 @@ from xgb_dp.presets import PRESETS
 
 from . import peers
 from .core import DEFAULT, LARGE, Cell, Options, System, Table
-from .datasets import Dataset, as_codes, load
+from .datasets import Dataset, as_codes, load, log_cuts, public_range
 
 _loaded = functools.lru_cache(maxsize=4)(load)
 
@@ -35,6 +35,7 @@ class Split:
     y_test: np.ndarray
     categories: dict[str, list[str]]
     bounds: dict[str, tuple[float, float]]
+    cuts: dict[str, list[float]]
     nominal: tuple[str, ...]
 
 
@@ -47,16 +48,18 @@ def split(data: Dataset, system: System, seed: int, test_size: float, stratify: 
     x, y, categories = _loaded(data)
     nominal = tuple(categories)
     bounds: dict[str, tuple[float, float]] = {}
-    if system.inputs == "codes":
+    cuts: dict[str, list[float]] = {}
+    if system.inputs in ("codes", "grid", "log"):
         x, categories = as_codes(x, data.code_all), {}
-    if system.inputs != "plain":
-        for name in x.columns.difference(list(categories)):
-            low, high = float(x[name].min()), float(x[name].max())
-            bounds[name] = (low, high if high > low else low + 1.0)
+    for name in x.columns.difference(list(categories)):
+        if system.inputs == "log":
+            cuts[name] = log_cuts(x[name])
+        elif system.inputs != "plain":
+            bounds[name] = public_range(x[name], least=system.inputs == "grid")
     x_train, x_test, y_train, y_test = train_test_split(
         x, y, test_size=test_size, random_state=seed, stratify=y if stratify else None
     )
-    return Split(x_train, x_test, y_train, y_test, categories, bounds, nominal)
+    return Split(x_train, x_test, y_train, y_test, categories, bounds, cuts, nominal)
 
 
 def target_bounds(data: Dataset, y: np.ndarray, numbers: bool) -> tuple[float, float] | None:
@@ -86,6 +89,8 @@ def parameters(
         params["dp_delta"] = delta_of(table, system, len(parts.y_train))
     if parts.bounds:
         params["dp_feature_bounds"] = parts.bounds
+    if parts.cuts:
+        params["dp_feature_cuts"] = parts.cuts
     if parts.categories:
         params["dp_categories"] = parts.categories
     if target:
