@@ -1,12 +1,14 @@
-"""Write the pages of parameters and presets from ``xgb_dp/params.py`` and ``xgb_dp/presets.py``.
+"""Write the pages of parameters, presets and commands from the code of ``xgb_dp``.
 
 Run it as ``.venv/bin/python docs/make_pages.py``.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from xgb_dp.params import ALLOWED, DP_PARAMETERS, NEUTRAL, REFUSED, Parameter
 from xgb_dp.presets import PRESETS, Preset
@@ -132,12 +134,60 @@ def preset_page(preset: Preset) -> str:
     return "\n".join(lines) + "\n"
 
 
+COMMANDS_HEAD = f"""{NOTE}
+
+# Commands
+
+`xgb-dp COMMAND`, or `python -m xgb_dp COMMAND`, with the extra `cli`. How to use them:
+[command line](howto/cli.md).
+"""
+
+
+def _option(param: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in param.opts)
+    if not param.is_flag:
+        names += f" {param.make_metavar(_context()).strip('[]')}".replace("|", "\\|")
+    text = (param.help or "").rstrip(".")
+    notes = ["may be repeated"] if param.multiple else []
+    if param.required:
+        notes.append("must be given")
+    elif param.show_default and not param.is_flag:
+        notes.append(f"default `{param.default}`")
+    return f"| {names} | {_cell('; '.join([text, *notes]).lstrip('; '))} |"
+
+
+def _context() -> Any:
+    import click
+
+    return click.Context(click.Command("xgb-dp"))
+
+
+def commands_page() -> str:
+    """Text of ``docs/commands.md``."""
+    from xgb_dp.cli.commands import cli
+
+    lines = []
+    for name, command in cli.commands.items():
+        given = [p for p in command.params if p.param_type_name == "argument"]
+        options = [p for p in command.params if p.param_type_name == "option"]
+        usage = " ".join([f"xgb-dp {name}", *(p.make_metavar(_context()) for p in given)])
+        lines += ["", f"## {name}", "", f"    {usage}" + (" [OPTIONS]" if options else "")]
+        for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+            example = paragraph.startswith("\b")
+            body = paragraph.removeprefix("\b").strip("\n").splitlines()
+            lines += ["", *(f"    {line}" if example else line for line in body)]
+        if options:
+            lines += ["", "| option | meaning |", "|---|---|", *map(_option, options)]
+    return COMMANDS_HEAD + "\n".join(lines) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Every page with its text."""
     return {
         DOCS / "parameters.md": parameters_page(),
         DOCS / "refused.md": refused_page(),
         DOCS / "presets.md": presets_page(),
+        DOCS / "commands.md": commands_page(),
         **{DOCS / "presets" / f"{p.name}.md": preset_page(p) for p in PRESETS.values()},
     }
 

@@ -68,6 +68,17 @@ def test_two_trainings_are_added_up(params, matrix):
     assert leaves.noise.count("noise multiplier") == 2
 
 
+def test_spending_of_a_selection(params, matrix):
+    given = params(dp_epsilon=None, dp_delta=None)
+    settings = [{"max_depth": 1}, {"max_depth": 2}]
+    found = xgb_dp.select(given, matrix(), settings, epsilon=2.0, delta=1e-5, num_boost_round=2)
+    (spent,) = found.report.spending()
+    assert (spent.release, spent.count, spent.share) == ("selection", 1, 1.0)
+    assert spent.epsilon == found.report.epsilon
+    assert "runs expected" in found.report.to_html()
+    assert "| selection |" in xgb_dp.model_card(found.booster)
+
+
 def test_delta_is_the_inverse_of_epsilon(report):
     assert report.get_delta(report.epsilon) == pytest.approx(report.delta, rel=0.05)
     assert report.get_delta(0.0) > report.get_delta(0.5) > report.get_delta(0.5 + report.epsilon)

@@ -212,7 +212,8 @@ def plot_shapes(
     if axes is None:
         columns = min(3, max(len(names), 1))
         height = -(-len(names) // columns)
-        _, grid = plt.subplots(height, columns, figsize=(4 * columns, 3 * height), squeeze=False)
+        size = (4 * columns, 3 * height)
+        _, grid = plt.subplots(height, columns, figsize=size, squeeze=False, layout="constrained")
         axes = list(grid.flat)
     for ax, name in zip(axes, names, strict=False):
         _draw(ax, shapes[name])

@@ -1,0 +1,63 @@
+"""Sphinx configuration: ``make docs`` builds the pages of this folder into ``build/docs``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import xgb_dp
+
+project = "xgb-dp"
+author = "the xgb-dp authors"
+copyright = "the xgb-dp authors, Apache-2.0"
+version = release = xgb_dp.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns: list[str] = []
+templates_path: list[str] = []
+html_theme = "furo"
+html_title = f"xgb-dp {release}"
+html_copy_source = False
+
+# Links to headings, as GitHub makes them.
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"show-inheritance": True}
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+
+_DOCS = Path(__file__).resolve().parent
+_MORE = "<!-- pages that no list above names -->"
+
+
+def _list_pages(app: Any, name: str, source: list[str]) -> None:
+    """Complete the lists of pages, and make links to files that are no pages plain text."""
+    folder = (_DOCS / name).parent
+
+    def plain(link: re.Match[str]) -> str:
+        inside = (folder / link[2].split("#")[0]).resolve().is_relative_to(_DOCS)
+        return link[0] if inside else f"{link[1]} (`{link[2].replace('../', '')}`)"
+
+    source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\((\.\./[^)\s]+)\)", plain, source[0])
+    if name == "index":
+        pages = sorted(p.stem for p in _DOCS.glob("*.md") if p.stem != "index")
+        rest = [page for page in pages if f"\n{page}\n" not in source[0]]
+        source[0] = source[0].replace(_MORE, _toctree("More", rest) if rest else "")
+    elif name == "presets":
+        pages = sorted(f"presets/{p.stem}" for p in (_DOCS / "presets").glob("*.md"))
+        source[0] += "\n" + _toctree("", pages)
+
+
+def _toctree(caption: str, pages: list[str]) -> str:
+    options = [f":caption: {caption}"] if caption else []
+    return "\n".join(["```{toctree}", ":hidden:", *options, "", *pages, "```", ""])
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", _list_pages)
