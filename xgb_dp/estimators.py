@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from xgboost import XGBClassifier, XGBRegressor
+from xgboost import DMatrix, XGBClassifier, XGBRegressor
 
 from .budget import Budget, as_budget
-from .errors import PrivacyParameterError, RowDomainError
+from .errors import PrivacyParameterError
 from .frames import with_categories
+from .labels import codes_of, declared, label_array
 from .report import PrivacyReport, privacy_report
+from .selection import select
 
 __all__ = ["DPXGBClassifier", "DPXGBRegressor"]
 
@@ -35,6 +37,10 @@ _SHARED = (
     "public_evals",
 )
 _FITTED_BY = ("classes", "target_bounds", "budget")
+_TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
+_ESTIMATOR_NAMES = {train: own for own, train in _TRAIN_NAMES.items()}
+
+Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 
 
 class _Private:
@@ -59,12 +65,16 @@ class _Private:
                 raise PrivacyParameterError(f"`{name}` is also given as `dp_{name}`: keep one.")
             params[f"dp_{name}"] = value
         if "dp_classes" in params:  # labels are coded by the declaration before XGBoost sees them
-            params["dp_classes"] = len(_declared(params["dp_classes"]))
+            params["dp_classes"] = len(declared(params["dp_classes"]))
         return params
 
-    def _more_tags(self) -> dict[str, bool]:
-        tags: dict[str, bool] = super()._more_tags()  # type: ignore[misc]
-        return {**tags, "non_deterministic": True, "multilabel": False}
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.non_deterministic = True  # noise
+        tags.target_tags.multi_output = False
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
+        return tags
 
     @property
     def _doc_link_module(self) -> str:
@@ -84,6 +94,38 @@ class _Private:
     def _coded(self, X: Any) -> Any:
         return with_categories(X, self.get_xgb_params().get("dp_categories"))
 
+    def _select(
+        self, X: Any, codes: Any, settings: Settings, sample_weight: Any, kwargs: dict[str, Any]
+    ) -> None:
+        """Keep the best of a private selection as the fitted model."""
+        params = self.get_xgb_params()
+        if params.get("dp_epsilon") is None or params.get("dp_delta") is None:
+            raise PrivacyParameterError("`epsilon` and `delta` must be given.")
+        matrix = DMatrix(
+            self._coded(X),
+            codes,
+            weight=sample_weight,
+            missing=self.missing,  # type: ignore[attr-defined]
+            feature_types=self.feature_types,  # type: ignore[attr-defined]
+            enable_categorical=self.enable_categorical,  # type: ignore[attr-defined]
+            nthread=self.n_jobs,  # type: ignore[attr-defined]
+        )
+        if params.get("dp_classes", 2) > 2:
+            params |= {"objective": "multi:softprob", "num_class": params["dp_classes"]}
+        result = select(
+            {k: v for k, v in params.items() if k not in ("dp_epsilon", "dp_delta")},
+            matrix,
+            _renamed(settings),
+            epsilon=params["dp_epsilon"],
+            delta=params["dp_delta"],
+            num_boost_round=self.get_num_boosting_rounds(),  # type: ignore[attr-defined]
+            budget=getattr(self, "budget", None),
+            **{"note": type(self).__name__, **kwargs},
+        )
+        self._Booster = result.booster
+        self.best_params_ = {_ESTIMATOR_NAMES.get(k, k): v for k, v in result.setting.items()}
+        self.best_score_ = result.score
+
     def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Leaf of every tree in which each row ends. Free post-processing for the model."""
         leaves: np.ndarray = super().apply(self._coded(X), **kwargs)  # type: ignore[misc]
@@ -99,56 +141,11 @@ class _Private:
         return privacy_report(self.get_booster())  # type: ignore[attr-defined]
 
 
-def _declared(classes: Any) -> np.ndarray:
-    """The declared classes in increasing order, as scikit-learn keeps them.
-
-    Raises:
-        PrivacyParameterError: Not an int K >= 2 or at least two different labels of one kind.
-    """
-    if isinstance(classes, (bool, str, bytes)) or (
-        isinstance(classes, (int, np.integer)) and classes < 2
-    ):
-        classes = ()
-    if isinstance(classes, (int, np.integer)):
-        return np.arange(classes)
-    try:
-        values = list(classes)
-        kinds = {isinstance(v, str) for v in values}
-        labels = np.unique(np.array(values))
-        sound = labels.ndim == 1 and 2 <= len(labels) == len(values) and len(kinds) == 1
-    except (TypeError, ValueError):
-        sound = False
-    if not sound:
-        raise PrivacyParameterError(
-            "`classes` must be the number of classes K >= 2, for labels 0..K-1, or the list of at "
-            "least two different labels, all texts or all numbers, e.g. ['no', 'yes']."
-        )
-    return labels
-
-
-def _codes(y: Any, classes: np.ndarray) -> np.ndarray:
-    """Positions of the labels in the declared classes; each row by itself.
-
-    Raises:
-        RowDomainError: A row has another label. The message shows neither label nor row.
-    """
-    labels = np.asarray(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels.ravel()
-    if labels.ndim != 1:
-        raise PrivacyParameterError("`y` must have one label for each row.")
-    table = {label: code for code, label in enumerate(classes.tolist())}
-    try:
-        codes = np.array([table.get(label, -1) for label in labels.tolist()], dtype=np.int64)
-    except TypeError:  # a label that is no label at all
-        codes = np.array([-1])
-    if (codes < 0).any():
-        raise RowDomainError(
-            "Unknown label type: a row has a label outside the declared `classes`. Declare every "
-            "class that may occur, or drop rows outside the domain by a rule that looks at one row "
-            "at a time."
-        )
-    return codes
+def _renamed(settings: Settings) -> Settings:
+    """Settings under the names of ``xgboost.train``."""
+    if isinstance(settings, Mapping):
+        return {_TRAIN_NAMES.get(name, name): values for name, values in settings.items()}
+    return [{_TRAIN_NAMES.get(k, k): v for k, v in setting.items()} for setting in settings]
 
 
 class DPXGBClassifier(_Private, XGBClassifier):
@@ -231,17 +228,13 @@ class DPXGBClassifier(_Private, XGBClassifier):
             PrivacyRefusal: Something that would not be private.
             RowDomainError: A row lies outside the declared domain.
         """
-        if self.classes is None:
-            raise PrivacyParameterError(
-                "`classes` is missing: a private classifier takes its classes from you and never "
-                "from the training labels, which would tell which classes occur. Declare them, "
-                "e.g. DPXGBClassifier(..., classes=['no', 'yes'])."
-            )
-        classes = _declared(self.classes)
+        classes = self._classes_to_fit()
         objective: Any = self.objective  # type: ignore[has-type]
-        codes = _codes(_labels(y), classes)
+        codes = codes_of(label_array(y), classes)
         if kwargs.get("eval_set"):
-            kwargs["eval_set"] = [(a, _codes(_labels(b), classes)) for a, b in kwargs["eval_set"]]
+            kwargs["eval_set"] = [
+                (a, codes_of(label_array(b), classes)) for a, b in kwargs["eval_set"]
+            ]
         try:
             self._fit(super().fit, X, codes, sample_weight=sample_weight, **kwargs)
         finally:
@@ -249,13 +242,49 @@ class DPXGBClassifier(_Private, XGBClassifier):
         self._classes = classes
         return self
 
+    def fit_select(
+        self, X: Any, y: Any, settings: Settings, *, sample_weight: Any = None, **kwargs: Any
+    ) -> DPXGBClassifier:
+        """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
+
+        Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
+        ``best_score_``; the parameters of the estimator stay as they are.
+
+        Args:
+            X: Table of features, shape (rows, columns).
+            y: Labels, shape (rows,), each one of the declared classes.
+            settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
+                changes.
+            sample_weight: Weights of the rows in the trainings, shape (rows,).
+            kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
+                :func:`xgb_dp.select`.
+
+        Raises:
+            PrivacyParameterError: A parameter or declaration is missing or out of range.
+            PrivacyRefusal: Something that would not be private.
+            RowDomainError: A row lies outside the declared domain.
+        """
+        classes = self._classes_to_fit()
+        self._select(X, codes_of(label_array(y), classes), settings, sample_weight, kwargs)
+        self._classes, self.n_classes_ = classes, len(classes)
+        return self
+
+    def _classes_to_fit(self) -> np.ndarray:
+        if self.classes is None:
+            raise PrivacyParameterError(
+                "`classes` is missing: a private classifier takes its classes from you and never "
+                "from the training labels, which would tell which classes occur. Declare them, "
+                "e.g. DPXGBClassifier(..., classes=['no', 'yes'])."
+            )
+        return declared(self.classes)
+
     @property
     def classes_(self) -> np.ndarray:
         """The declared classes, in increasing order; public."""
         if hasattr(self, "_classes"):
             return self._classes
         count: np.ndarray = super().classes_  # of a model that was loaded, or an AttributeError
-        return count if self.classes is None else _declared(self.classes)
+        return count if self.classes is None else declared(self.classes)
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Most probable class of every row, or margins with ``output_margin=True``."""
@@ -263,7 +292,7 @@ class DPXGBClassifier(_Private, XGBClassifier):
         return found if kwargs.get("output_margin") else self.classes_[found]
 
     def predict_proba(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Probability of every declared class, shape (rows, classes), in the order of classes_."""
+        """Probability of every declared class, (rows, classes), in the order of ``classes_``."""
         probabilities: np.ndarray = super().predict_proba(self._coded(X), **kwargs)
         return probabilities
 
@@ -347,17 +376,35 @@ class DPXGBRegressor(_Private, XGBRegressor):
             PrivacyRefusal: Something that would not be private.
             RowDomainError: A row lies outside the declared domain.
         """
-        self._fit(super().fit, X, _labels(y), sample_weight=sample_weight, **kwargs)
+        self._fit(super().fit, X, label_array(y), sample_weight=sample_weight, **kwargs)
+        return self
+
+    def fit_select(
+        self, X: Any, y: Any, settings: Settings, *, sample_weight: Any = None, **kwargs: Any
+    ) -> DPXGBRegressor:
+        """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
+
+        Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
+        ``best_score_``; the parameters of the estimator stay as they are.
+
+        Args:
+            X: Table of features, shape (rows, columns).
+            y: Targets, shape (rows,), in the unit of ``target_bounds``.
+            settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
+                changes.
+            sample_weight: Weights of the rows in the trainings, shape (rows,).
+            kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
+                :func:`xgb_dp.select`.
+
+        Raises:
+            PrivacyParameterError: A parameter or declaration is missing or out of range.
+            PrivacyRefusal: Something that would not be private.
+            RowDomainError: A row lies outside the declared domain.
+        """
+        self._select(X, label_array(y), settings, sample_weight, kwargs)
         return self
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Prediction for every row, in the unit of ``target_bounds``."""
         found: np.ndarray = super().predict(self._coded(X), **kwargs)
         return found
-
-
-def _labels(y: Any) -> Any:
-    """Labels as an array, from lists, series and columns of any library."""
-    if y is None:
-        raise PrivacyParameterError("requires y to be passed, but the target y is None")
-    return np.asarray(y.collect() if hasattr(y, "collect") else y)

@@ -71,11 +71,10 @@ def _refuse(undeclared: bool, column: Any) -> None:
 def _code_pandas(X: Any, column: Any, names: list[Any]) -> Any:
     import pandas as pd
 
-    values = X[column]
-    coded = pd.Categorical(values.astype(object), categories=names)
-    _refuse(bool(((coded.codes < 0) & ~values.isna().to_numpy()).any()), column)
+    values = X[column].astype(object)
+    _refuse(not bool((values.isin(names) | values.isna()).all()), column)
     X = X.copy(deep=False)
-    X[column] = coded
+    X[column] = pd.Categorical(values, categories=names)
     return X
 
 

@@ -45,11 +45,13 @@ class Candidate:
 
     Attributes:
         params: Parameters of ``xgboost.train`` without ``dp_epsilon`` and ``dp_delta``.
+        change: What it changes of the common parameters, as given.
         rounds: Boosting rounds.
         settings: The same, checked.
     """
 
     params: Params
+    change: Params
     rounds: int
     settings: Settings
 
@@ -106,7 +108,7 @@ def candidates(
         check_names(checked)
         checked = with_preset(checked, count, len(schema.names))
         settings = resolve(checked, schema, count, continues=False)
-        out.append(Candidate(user, count, settings))
+        out.append(Candidate(user, dict(change), count, settings))
     kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
     if len(kinds) != 1:
         raise PrivacyParameterError(

@@ -38,7 +38,8 @@ class Selection:
 
     Attributes:
         booster: The model. Its ledger and report tell the cost of the whole selection.
-        params: Its setting: the common parameters with the changes that won.
+        setting: The changes that won, as given.
+        params: The common parameters with these changes.
         num_boost_round: Its boosting rounds.
         score: Its noisy score on the rows set aside. It is the largest of several, so it flatters.
         score_noise: About the standard deviation of the noise in `score`.
@@ -46,6 +47,7 @@ class Selection:
     """
 
     booster: xgb.Booster
+    setting: dict[str, Any]
     params: dict[str, Any]
     num_boost_round: int
     score: float
@@ -231,6 +233,7 @@ def _result(
     ledger.store(best.booster, {**record, "trainings": [last]})
     return Selection(
         best.booster,
+        best.candidate.change,
         best.candidate.params,
         best.candidate.rounds,
         best.score.value,

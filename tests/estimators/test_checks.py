@@ -1,0 +1,74 @@
+"""The checks of scikit-learn itself, with a privacy reason for every one that must fail."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from xgb_dp import DPXGBClassifier, DPXGBRegressor
+
+WEIGHTS = (
+    "a row of weight zero is not the same as no row: split candidates count rows whatever their "
+    "weight, and sums are on an integer grid of each row"
+)
+ALL_ZERO = "whether all weights are zero is a statistic of all rows, which an error would tell"
+NOISE = "every training draws new noise, so that two trainings never agree"
+ALWAYS = {
+    "check_all_zero_sample_weights_error": ALL_ZERO,
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+}
+CLASSIFIER = {
+    "check_classifiers_classes": "classes are declared, here 0..3, and other labels are refused",
+    "check_classifiers_train": "probabilities have a column for every declared class, whether it "
+    "occurs or not",
+}
+NOISY = dict.fromkeys(
+    (
+        "check_fit_idempotent",
+        "check_classifier_data_not_an_array",
+        "check_regressor_data_not_an_array",
+        "check_regressors_int",
+    ),
+    NOISE,
+)
+SHARED: dict[str, Any] = {"delta": 1e-5, "n_estimators": 10, "n_jobs": 1, "max_weight": 10}
+
+
+def estimators(epsilon: float) -> list[Any]:
+    return [
+        DPXGBClassifier(epsilon=epsilon, classes=4, **SHARED),
+        DPXGBRegressor(epsilon=epsilon, target_bounds=(-5, 5), **SHARED),
+    ]
+
+
+def expected(estimator: Any) -> dict[str, str]:
+    found = dict(ALWAYS)
+    if isinstance(estimator, DPXGBClassifier):
+        found |= CLASSIFIER
+    return found if math.isinf(estimator.epsilon) else found | NOISY
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Training without noise warns that it is not private."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="`dp_epsilon` is infinite")
+        yield
+
+
+@parametrize_with_checks(estimators(math.inf), expected_failed_checks=expected, xfail_strict=True)
+def test_without_noise(estimator: Any, check: Any) -> None:
+    """Only what must fail fails: the same trainings repeat, so that no check is lucky."""
+    check(estimator)
+
+
+# Not strict: two noisy classifiers may agree on twenty rows.
+@parametrize_with_checks(estimators(20.0), expected_failed_checks=expected, xfail_strict=False)
+def test_with_noise(estimator: Any, check: Any) -> None:
+    check(estimator)

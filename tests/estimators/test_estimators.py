@@ -1,0 +1,252 @@
+"""Labels, tables, reports and persistence of the private estimators."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import xgb_dp
+from xgb_dp import DPXGBClassifier, DPXGBRegressor
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.frames import with_categories
+
+from ..conftest import arrays
+
+SHARED: dict[str, Any] = {
+    "epsilon": 1.0, "delta": 1e-6, "n_estimators": 3, "max_depth": 2, "n_jobs": 1
+}  # fmt: skip
+TEXT = np.array(["no", "yes"])
+
+
+def text_labels() -> tuple[np.ndarray, np.ndarray]:
+    X, y = arrays()
+    return X, TEXT[y.astype(int)]
+
+
+def test_text_labels_and_probabilities() -> None:
+    X, y = text_labels()
+    model = DPXGBClassifier(classes=["yes", "no"], **SHARED).fit(X, y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    proba = model.predict_proba(X)
+    assert proba.shape == (len(y), 2)
+    assert proba.sum(axis=1) == pytest.approx(1)
+    np.testing.assert_array_equal(model.predict(X), TEXT[np.argmax(proba, axis=1)])
+    margin = model.predict(X, output_margin=True)
+    np.testing.assert_array_equal(model.predict(X) == "yes", margin > 0)
+    assert 0 < model.score(X, y) <= 1
+
+
+@pytest.mark.parametrize("wrap", [list, pd.Series, lambda y: y[:, np.newaxis]])
+def test_containers_of_labels(wrap: Any) -> None:
+    X, y = text_labels()
+    assert DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(X, wrap(y)).n_features_in_ == 4
+
+
+def test_several_classes_that_need_not_occur() -> None:
+    X, y = arrays("multiclass")
+    model = DPXGBClassifier(classes=[10, 20, 30, 40], **SHARED).fit(X, 10 * (y + 1))
+    assert model.predict_proba(X).shape == (len(y), 4)
+    assert set(model.predict(X)) <= {10, 20, 30, 40}
+    assert model.objective == "binary:logistic"  # the parameter is as it was
+    alone = DPXGBClassifier(classes=["a", "b", "c"], **SHARED).fit(X, np.full(len(y), "b"))
+    assert alone.classes_.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("classes", [None, 1, True, "ab", ["a"], ["a", "a"], ["a", 1], [[1], [2]]])
+def test_classes_must_be_declared(classes: Any) -> None:
+    X, y = arrays()
+    with pytest.raises(PrivacyParameterError, match="classes"):
+        DPXGBClassifier(classes=classes, **SHARED).fit(X, y)
+
+
+def test_undeclared_labels_are_refused_without_being_shown() -> None:
+    X, y = text_labels()
+    y = y.astype(object)
+    for bad in ("secret", None, np.nan, 7):
+        y[5] = bad
+        with pytest.raises(RowDomainError, match="classes") as caught:
+            DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(X, y)
+        assert "secret" not in str(caught.value)
+
+
+def test_report_and_what_is_not_fitted() -> None:
+    X, y = arrays()
+    model = DPXGBClassifier(classes=2, **SHARED)
+    assert not hasattr(model, "privacy_report_")
+    assert not hasattr(model, "classes_")
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    report = model.fit(X, y).privacy_report_
+    assert 0.99 <= report.epsilon <= 1.0
+    assert report.ledger == xgb_dp.privacy_report(model).ledger
+
+
+@pytest.mark.parametrize("missing", ["epsilon", "delta"])
+def test_budget_must_be_given(missing: str) -> None:
+    X, y = arrays()
+    with pytest.raises(PrivacyParameterError, match=missing):
+        DPXGBClassifier(classes=2, **{**SHARED, missing: None}).fit(X, y)
+    with pytest.raises(PrivacyParameterError, match=missing):
+        DPXGBClassifier(classes=2, **{**SHARED, missing: None}).fit_select(X, y, [{}, {}])
+
+
+def test_regression_needs_bounds() -> None:
+    X, y = arrays("regression")
+    with pytest.raises(PrivacyParameterError, match="dp_target_bounds"):
+        DPXGBRegressor(**SHARED).fit(X, y)
+    model = DPXGBRegressor(target_bounds=(-3, 3), **SHARED).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.privacy_report_.epsilon <= 1.0
+
+
+def test_declarations_reach_the_plan() -> None:
+    X, y = arrays()
+    bounds = dict.fromkeys(range(4), (-4.0, 4.0))
+    model = DPXGBClassifier(
+        classes=2, feature_bounds=bounds, n_public=len(y), dp_split="random", **SHARED
+    ).fit(X, y)
+    public = model.privacy_report_.ledger["trainings"][-1]["public"]
+    assert public["n_public"] == len(y)
+    releases = {e["release"] for e in model.privacy_report_.ledger["trainings"][-1]["events"]}
+    assert releases == {"intercept", "leaves"}  # neither candidates nor splits
+    with pytest.raises(PrivacyParameterError, match="keep one"):
+        DPXGBClassifier(classes=2, dp_epsilon=2.0, **SHARED).fit(X, y)
+    with pytest.raises(PrivacyParameterError, match="dp_splt"):
+        DPXGBClassifier(classes=2, dp_splt="random", **SHARED).fit(X, y)
+
+
+def test_preset_and_accountant() -> None:
+    X, y = arrays()
+    bounds = dict.fromkeys(range(4), (-4.0, 4.0))
+    model = DPXGBClassifier(classes=2, preset="dp_tr", feature_bounds=bounds, **SHARED).fit(X, y)
+    assert model.privacy_report_.get_epsilon(1e-6, accountant="rdp") <= 1.0 + 1e-9
+
+
+def test_clone_pickle_and_save(tmp_path: Path) -> None:
+    X, y = text_labels()
+    model = DPXGBClassifier(classes=["no", "yes"], feature_bounds={0: (-4.0, 4.0)}, **SHARED)
+    twin = clone(model).set_params(max_depth=3)
+    assert twin.get_params() == {**model.get_params(), "max_depth": 3}
+    twin.fit(X, y)
+    loaded = pickle.loads(pickle.dumps(twin))
+    np.testing.assert_array_equal(loaded.predict_proba(X), twin.predict_proba(X))
+    twin.save_model(tmp_path / "model.json")
+    other = DPXGBClassifier(classes=["no", "yes"])
+    other.load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(other.predict(X), twin.predict(X))
+    assert xgb_dp.privacy_report(tmp_path / "model.json").epsilon == twin.privacy_report_.epsilon
+    plain = DPXGBClassifier()
+    plain.load_model(tmp_path / "model.json")
+    assert plain.classes_.tolist() == [0, 1]
+
+
+def test_pipelines_and_kinds() -> None:
+    X, y = text_labels()
+    model = DPXGBClassifier(classes=["no", "yes"], **SHARED)
+    pipe = make_pipeline(StandardScaler(), model).fit(X, y)
+    assert pipe.predict(X).shape == y.shape
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    columns = make_column_transformer(("passthrough", ["a", "b"]))
+    assert make_pipeline(columns, clone(model)).fit(frame, y)[-1].n_features_in_ == 2
+    assert is_classifier(model)
+    assert is_regressor(DPXGBRegressor())
+
+
+def test_weights_and_public_evaluation() -> None:
+    X, y = text_labels()
+    model = DPXGBClassifier(classes=["no", "yes"], **SHARED)
+    model.fit(X, y, sample_weight=np.linspace(0, 1, len(y)))
+    with pytest.raises(PrivacyRefusal, match="evals"):
+        model.fit(X, y, eval_set=[(X, y)])
+    model.set_params(public_evals=True).fit(X, y, eval_set=[(X.copy(), y)], verbose=False)
+    assert len(model.evals_result()["validation_0"]["logloss"]) == 3
+
+
+# -------------------------------------------------------------------------------------- tables
+NAMES = ["low", "middle", "high", "ünïque"]
+
+
+def frame() -> tuple[pd.DataFrame, np.ndarray]:
+    X, y = text_labels()
+    grades = np.random.default_rng(1).choice(["high", "low"], len(y))
+    return pd.DataFrame({"x": X[:, 0], "grade": grades, "z": X[:, 2]}), y
+
+
+def as_table(data: pd.DataFrame, kind: str) -> Any:
+    if kind == "pandas":
+        return data
+    if kind == "pandas category":
+        return data.astype({"grade": "category"})
+    if kind == "arrow":
+        return pytest.importorskip("pyarrow").Table.from_pandas(data, preserve_index=False)
+    if kind == "arrow dictionary":
+        table = pytest.importorskip("pyarrow").Table.from_pandas(data, preserve_index=False)
+        return table.set_column(1, "grade", table["grade"].dictionary_encode())
+    polars = pytest.importorskip("polars")
+    table = polars.from_dicts(data.astype(object).where(data.notna(), None).to_dict("records"))
+    return table if kind == "polars" else table.cast({"grade": polars.Categorical})
+
+
+KINDS = ["pandas", "pandas category", "arrow", "arrow dictionary", "polars", "polars category"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_names_are_coded_by_the_declaration(kind: str) -> None:
+    data, y = frame()
+    table = as_table(data, kind)
+    model = DPXGBClassifier(classes=["no", "yes"], categories={"grade": NAMES}, **SHARED)
+    model.fit(table, y)
+    assert model.feature_names_in_.tolist() == ["x", "grade", "z"]
+    assert model.get_booster().feature_types[1] == "c"
+    # Another table lists other categories in another order, and is coded alike.
+    swapped = as_table(data.iloc[::-1].reset_index(drop=True), kind)
+    np.testing.assert_array_equal(model.predict_proba(swapped), model.predict_proba(table)[::-1])
+    assert model.apply(table).shape == (len(y), 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_undeclared_categories_are_refused_without_being_shown(kind: str) -> None:
+    data, y = frame()
+    data.loc[7, "grade"] = "secret"
+    model = DPXGBClassifier(classes=["no", "yes"], categories={"grade": NAMES}, **SHARED)
+    with pytest.raises(RowDomainError, match="'grade'") as caught:
+        model.fit(as_table(data, kind), y)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_codes_are_positions_in_the_declaration(kind: str) -> None:
+    data, _ = frame()
+    data.loc[3, "grade"] = None
+    coded = with_categories(as_table(data, kind), {1: NAMES})
+    matrix = xgb.DMatrix(coded, enable_categorical=True)
+    assert matrix.feature_types[1] == "c"
+    found = matrix.get_data().toarray()[:, 1]
+    wanted = [NAMES.index(name) if isinstance(name, str) else 0 for name in data["grade"]]
+    np.testing.assert_array_equal(found, wanted)  # missing ones are not stored
+    assert matrix.num_nonmissing() == np.isfinite(data[["x", "z"]]).sum().sum() + len(data) - 1
+
+
+def test_undeclared_categorical_columns_are_refused() -> None:
+    data, y = frame()
+    with pytest.raises(PrivacyParameterError, match="dp_categories"):
+        DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(data.astype({"grade": "category"}), y)
+
+
+def test_other_tables_are_left_alone() -> None:
+    X, _ = arrays()
+    assert with_categories(X, {0: NAMES}) is X
+    data, _ = frame()
+    assert with_categories(data, None) is data
+    assert with_categories(data, {"x": 3}) is data

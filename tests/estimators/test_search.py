@@ -1,0 +1,104 @@
+"""Searches that would publish exact scores are refused; the private one is offered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier
+from sklearn.feature_selection import SequentialFeatureSelector
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+
+import xgb_dp
+from xgb_dp import Budget, BudgetError, DPXGBClassifier, DPXGBRegressor, PrivacyRefusal
+
+from ..conftest import arrays
+
+SHARED: dict[str, Any] = {
+    "epsilon": 1.0, "delta": 1e-6, "n_estimators": 3, "max_depth": 2, "n_jobs": 1
+}  # fmt: skip
+MODEL = DPXGBClassifier(classes=2, **SHARED)
+SEARCHES = {
+    "grid": lambda m, X, y: GridSearchCV(m, {"max_depth": [1, 2]}, cv=2, error_score="raise").fit(
+        X, y
+    ),
+    "scores": lambda m, X, y: cross_val_score(m, X, y, cv=2, error_score="raise"),
+    "predictions": lambda m, X, y: cross_val_predict(m, X, y, cv=2),
+    "stacking": lambda m, X, y: StackingClassifier([("m", m)], cv=2).fit(X, y),
+    "calibration": lambda m, X, y: CalibratedClassifierCV(m, cv=2).fit(X, y),
+    "columns": lambda m, X, y: SequentialFeatureSelector(m, cv=2).fit(X, y),
+    "boosting": lambda m, X, y: AdaBoostClassifier(m, n_estimators=2).fit(X, y),
+    "bagging": lambda m, X, y: BaggingClassifier(m, n_estimators=2).fit(X, y),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_are_refused(name: str) -> None:
+    X, y = arrays()
+    X = np.nan_to_num(X)
+    with pytest.raises(ValueError, match=r"PrivacyRefusal|inside sklearn") as caught:
+        SEARCHES[name](clone(MODEL), X, y.astype(int))
+    assert "xgb_dp.select" in str(caught.value)
+
+
+def test_a_grid_search_that_swallows_errors_tells_the_reason() -> None:
+    X, y = arrays()
+    with pytest.raises(ValueError, match=r"xgb_dp\.select"):
+        GridSearchCV(clone(MODEL), {"max_depth": [1, 2]}, cv=2).fit(X, y)
+
+
+def test_xgboosts_own_estimator_is_refused_too() -> None:
+    X, y = arrays()
+    model = xgb.XGBClassifier(tree_method="dp_hist", dp_epsilon=1, dp_delta=1e-6, dp_classes=2)
+    with pytest.raises(PrivacyRefusal, match=r"xgb_dp\.select"):
+        cross_val_score(model, X, y, cv=2, error_score="raise")
+    assert cross_val_score(xgb.XGBClassifier(n_estimators=2, n_jobs=1), X, y, cv=2).min() > 0.5
+
+
+def test_public_rows_may_be_searched() -> None:
+    X, y = arrays()
+    search = GridSearchCV(clone(MODEL).set_params(public_evals=True), {"max_depth": [1, 2]}, cv=2)
+    search.fit(X, y)
+    assert search.best_estimator_.privacy_report_.epsilon <= 1.0
+
+
+def test_several_models_side_by_side_draw_on_a_budget(tmp_path: Any) -> None:
+    X, y = arrays("multiclass")
+    budget = Budget(tmp_path / "budget.json", epsilon=3.0, delta=1e-5)
+    OneVsRestClassifier(clone(MODEL).set_params(budget=budget)).fit(X, y)
+    assert [entry.state for entry in budget.entries] == ["spent"] * 3
+    with pytest.raises(BudgetError, match="exceed"):
+        clone(MODEL).set_params(budget=str(budget.path), epsilon=3.0).fit(X, y > 0)
+    assert len(budget.entries) == 3
+
+
+def test_private_search_of_the_classifier(tmp_path: Any) -> None:
+    X, y = arrays(n=2000)
+    labels = np.array(["no", "yes"])[y.astype(int)]
+    budget = Budget(tmp_path / "b.json", epsilon=9.0, delta=1e-5, selection_epsilon=8.0)
+    model = DPXGBClassifier(epsilon=8.0, delta=1e-6, classes=["no", "yes"], n_jobs=1, budget=budget)
+    grid = {"n_estimators": [2, 10], "feature_bounds": [None, {0: (-4, 4)}]}
+    assert model.fit_select(X, labels, grid, mean_runs=3) is model
+    assert set(model.best_params_) == {"n_estimators", "feature_bounds"}
+    assert model.best_params_["n_estimators"] == model.get_booster().num_boosted_rounds()
+    assert 7.8 < model.privacy_report_.epsilon <= 8.0
+    assert set(model.predict(X)) <= {"no", "yes"}
+    assert budget.remaining_selection() == pytest.approx(8.0 - model.privacy_report_.epsilon)
+
+
+def test_private_search_of_the_regressor_and_of_several_classes() -> None:
+    X, y = arrays("regression", n=1000)
+    model = DPXGBRegressor(epsilon=8.0, delta=1e-6, target_bounds=(-3, 3), n_jobs=1)
+    model.fit_select(X, y, [{"max_depth": 1}, {"max_depth": 2}], score="absolute_error")
+    assert model.best_params_["max_depth"] in (1, 2)
+    assert xgb_dp.privacy_report(model).epsilon <= 8.0
+    X, y = arrays("multiclass", n=1000)
+    many = DPXGBClassifier(epsilon=8.0, delta=1e-6, classes=3, n_estimators=2, n_jobs=1)
+    many.fit_select(X, y, [{}], score="accuracy")
+    assert many.predict_proba(X).shape == (1000, 3)
+    assert 0.0 <= many.best_score_ <= 1.0
