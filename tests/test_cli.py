@@ -350,6 +350,15 @@ def test_calibrate_says_what_training_will_draw(folder):
     )
 
 
+def test_training_without_noise_says_so(folder):
+    loud = [*SPENT[:1], "inf", *SPENT[2:]]
+    made = run("train", "rows.csv", "--schema", "schema.yaml", *loud)
+    assert made.stderr.startswith("Warning: ")
+    assert ".py" not in made.stderr
+    assert "NOT differentially private" in made.stdout
+    assert "no model card" in fails("card", "model.json")
+
+
 def test_trainings_draw_on_a_budget(folder):
     train = ["train", "rows.csv", "--schema", "schema.yaml", "--budget", "total.json", *SPENT]
     assert "does not exist" in fails(*train)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,11 @@ class Failure(click.ClickException):
         click.echo(self.message, err=True)
 
 
+def _warn(message: Any, *_: Any, **__: Any) -> None:
+    click.secho("Warning: ", fg="yellow", nl=False, err=True)
+    click.echo(str(message), err=True)
+
+
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     """Turn the errors of the library into messages; anything else is a defect, shown whole."""
 
@@ -49,7 +55,9 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
         from xgboost.core import XGBoostError
 
         try:
-            return command(*args, **kwargs)
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                return command(*args, **kwargs)
         except XGBoostError as error:
             # The first line is the message, after time and place; the rest is a stack.
             line = str(error).strip().splitlines()[0]
