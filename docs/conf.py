@@ -32,6 +32,7 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 
 _DOCS = Path(__file__).resolve().parent
+_MEASUREMENTS = ("accuracy", "performance", "tables")
 _MORE = "<!-- pages that no list above names -->"
 
 
@@ -47,7 +48,12 @@ def _list_pages(app: Any, name: str, source: list[str]) -> None:
     if name == "index":
         pages = sorted(p.stem for p in _DOCS.glob("*.md") if p.stem != "index")
         rest = [page for page in pages if f"\n{page}\n" not in source[0]]
-        source[0] = source[0].replace(_MORE, _toctree("More", rest) if rest else "")
+        lists = {
+            "Measurements": [page for page in rest if page in _MEASUREMENTS],
+            "More": [page for page in rest if page not in _MEASUREMENTS],
+        }
+        made = "\n".join(_toctree(title, pages) for title, pages in lists.items() if pages)
+        source[0] = source[0].replace(_MORE, made)
     elif name == "presets":
         pages = sorted(f"presets/{p.stem}" for p in (_DOCS / "presets").glob("*.md"))
         source[0] += "\n" + _toctree("", pages)

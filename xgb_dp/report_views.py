@@ -177,7 +177,7 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> st
     )
 
 
-_COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee")
+_COLORS = ("#4477aa", "#cc4455", "#228833", "#8a6d00", "#2a7f94")
 
 
 def _bars(report: PrivacyReport) -> str:
