@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from xgb_dp import __main__
 from xgb_dp.cli.commands import cli
 from xgb_dp.cli.domain import from_mapping, read_domain
-from xgb_dp.cli.table import read_table
+from xgb_dp.cli.table import Csv, read_table
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 SCHEMA = """\
@@ -131,7 +131,7 @@ def test_formats_of_rows_are_read_alike(folder):
     assert first.frame["height"].isna().sum() == (frame["height"] == "?").sum()
     for name, sep in [("rows.csv.gz", ","), ("rows.tsv", ","), ("rows.parquet", ","),
                       ("semicolons.csv", ";")]:  # fmt: skip
-        other = read_table(Path(name), domain, training=True, separator=sep)
+        other = read_table(Path(name), domain, training=True, csv=Csv(sep))
         pd.testing.assert_frame_equal(other.frame, first.frame)
         np.testing.assert_array_equal(other.labels, first.labels)
 
@@ -273,6 +273,54 @@ def test_ragged_rows_are_refused_without_their_numbers(folder, no_training):
     shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
     assert "more cells than there are names" in shown
     assert "202" not in shown
+
+
+def test_files_that_cannot_be_read(folder, no_training):
+    frame = rows()
+    frame.loc[3, "pet"] = "Kätzchen"
+    frame.to_csv("latin.csv", index=False, encoding="latin-1")
+    frame.to_csv("bom.csv", index=False, encoding="utf-8-sig")
+    Path("empty.csv").write_text("")
+    Path("wrong.parquet").write_text("no Parquet, but a secret")
+    Path("wrong.csv.gz").write_text("no gzip, but a secret")
+    for name, message in [
+        ("latin.csv", "--encoding latin-1"),
+        ("empty.csv", "is empty"),
+        ("wrong.parquet", "damaged"),
+        ("wrong.csv.gz", "gzip"),
+    ]:
+        shown = fails("train", name, "--schema", "schema.yaml", *SPENT)
+        assert message in shown
+        assert "secret" not in shown
+    domain = read_domain(Path("schema.yaml"))
+    first = read_table(Path("bom.csv"), domain, training=True)
+    other = read_table(Path("latin.csv"), domain, training=True, csv=Csv(encoding="latin-1"))
+    pd.testing.assert_frame_equal(first.frame, other.frame)
+
+
+def test_unexpected_errors_show_no_data(folder, monkeypatch):
+    def defect(*_, **__):
+        raise KeyError("the value of a cell")
+
+    monkeypatch.setattr("xgb_dp.cli.commands.read_table", defect)
+    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    assert "KeyError" in shown
+    assert "cell" not in shown
+    monkeypatch.setenv("XGB_DP_DEBUG", "1")
+    with pytest.raises(KeyError):
+        run("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+
+
+def test_what_a_model_says_of_its_files_does_not_depend_on_rows(folder):
+    said = []
+    for n in (0, 7, 200):
+        rows(n).to_csv("some.csv", index=False)
+        run("train", "some.csv", "--schema", "schema.yaml", *SPENT, "--force")
+        said.append(xgb.Booster(model_file="model.json").attr("dp_schema"))
+    assert said[0] == said[1] == said[2]
+    assert "an undeclared snake" not in said[2]
+    attributes = xgb.Booster(model_file="model.json").attributes()
+    assert sorted(attributes) == ["dp_ledger", "dp_schema"]
 
 
 def test_models_are_not_overwritten_by_accident(folder, no_training):

@@ -25,6 +25,7 @@ from .options import (
     FILE,
     OUT,
     Failure,
+    csv_options,
     domain_from,
     domain_options,
     guarded,
@@ -32,7 +33,7 @@ from .options import (
     params_from,
     write_report,
 )
-from .table import Table, read_table, write_table
+from .table import Csv, Table, read_table, write_table
 
 __all__ = ["cli"]
 
@@ -99,7 +100,7 @@ class _Progress(TrainingCallback):
     help="Also write the privacy report, as .txt, .json or .html.",
 )
 @click.option("--card", "card_path", type=OUT, help="Also write a model card (.md).")
-@click.option("--separator", default=",", show_default=True, help="Between cells of a CSV file.")
+@csv_options
 @click.option("--force", is_flag=True, help="Overwrite files.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @guarded
@@ -116,6 +117,7 @@ def train(
     reports: tuple[Path, ...],
     card_path: Path | None,
     separator: str,
+    encoding: str,
     force: bool,
     quiet: bool,
     **declared: Any,
@@ -141,7 +143,7 @@ def train(
             raise PrivacyParameterError(
                 f"`{name}` is given twice with different values: keep --{name[3:]}."
             )
-    table = read_table(data, domain, training=True, separator=separator)
+    table = read_table(data, domain, training=True, csv=Csv(separator, encoding))
     params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
     earlier = xgboost.Booster(model_file=start) if start else None
     book = Budget(budget) if budget else None
@@ -195,7 +197,7 @@ def _say_what_was_spent(found: PrivacyReport, model: Path) -> None:
 @click.option("--schema", "schema_file", type=FILE, help="Instead of what the model was given.")
 @click.option("--score", is_flag=True, help="Also print the score of rows with labels, to stderr.")
 @click.option("--contributions", is_flag=True, help="Also what each column adds to the margin.")
-@click.option("--separator", default=",", show_default=True, help="Between cells of a CSV file.")
+@csv_options
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @guarded
 def predict(
@@ -207,6 +209,7 @@ def predict(
     score: bool,
     contributions: bool,
     separator: str,
+    encoding: str,
     force: bool,
 ) -> None:
     """Predict the rows of DATA with a saved MODEL.
@@ -218,7 +221,9 @@ def predict(
         new_file(out, force=force)
     booster = xgboost.Booster(model_file=model)
     domain = read_domain(schema_file) if schema_file else _domain_of(booster, model)
-    table = read_table(data, domain, training=False, labels=score, keep=keep, separator=separator)
+    table = read_table(
+        data, domain, training=False, labels=score, keep=keep, csv=Csv(separator, encoding)
+    )
     domain = table.domain
     if booster.feature_names is not None and list(table.frame.columns) != booster.feature_names:
         raise PrivacyParameterError(

@@ -21,6 +21,7 @@ from .domain import Column, template
 from .options import (
     FILE,
     OUT,
+    csv_options,
     domain_from,
     domain_options,
     guarded,
@@ -28,7 +29,7 @@ from .options import (
     params_from,
     write_report,
 )
-from .table import header_of
+from .table import Csv, header_of
 
 __all__ = ["COMMANDS"]
 
@@ -211,11 +212,11 @@ def card(
 @click.command()
 @click.argument("data", type=FILE)
 @click.option("--target", metavar="COLUMN", help="Column of labels.")
-@click.option("--separator", default=",", show_default=True, help="Between cells of a CSV file.")
+@csv_options
 @guarded
-def schema(data: Path, target: str | None, separator: str) -> None:
+def schema(data: Path, target: str | None, separator: str, encoding: str) -> None:
     """Print a schema file to fill in, from the names of the columns of DATA. Reads no rows."""
-    click.echo(template(header_of(data, separator), target), nl=False)
+    click.echo(template(header_of(data, Csv(separator, encoding)), target), nl=False)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import warnings
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ __all__ = [
     "FILE",
     "OUT",
     "Failure",
+    "csv_options",
     "domain_from",
     "domain_options",
     "guarded",
@@ -48,7 +50,7 @@ def _warn(message: Any, *_: Any, **__: Any) -> None:
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn the errors of the library into messages; anything else is a defect, shown whole."""
+    """Turn errors into messages; what nobody expected is shown on request only."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -64,6 +66,16 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             raise Failure(re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", line)) from None
         except (PrivacyError, NativeLibraryError, OSError) as error:
             raise Failure(str(error)) from None
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if os.environ.get("XGB_DP_DEBUG"):
+                raise
+            # Messages of other libraries may quote a cell.
+            raise Failure(
+                f"An unexpected {type(error).__name__}. Please report it. Its details may hold "
+                "data, so they are only shown with XGB_DP_DEBUG=1."
+            ) from None
 
     return run
 
@@ -98,6 +110,19 @@ _DOMAIN = (
     click.option("--drop", multiple=True, metavar="COLUMN", help="Column to leave out."),
     click.option("--weight", metavar="COLUMN", help="Column of row weights."),
 )
+
+
+_CSV = (
+    click.option("--separator", default=",", show_default=True, help="Between cells of CSV files."),
+    click.option("--encoding", default="utf-8-sig", show_default=True, help="Of CSV files."),
+)
+
+
+def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how CSV files are written."""
+    for option in reversed(_CSV):
+        command = option(command)
+    return command
 
 
 def domain_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,9 @@ that the error says; see "Errors" in ``docs/guarantee.md``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,17 @@ import pandas as pd
 from ..errors import PrivacyParameterError, RowDomainError
 from .domain import Domain
 
-__all__ = ["Table", "header_of", "read_table", "write_table"]
+__all__ = ["Csv", "Table", "header_of", "read_table", "write_table"]
 
 PARQUET = (".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class Csv:
+    """How CSV files are written: what stands between cells, and the encoding of the text."""
+
+    separator: str = ","
+    encoding: str = "utf-8-sig"  # with or without a byte order mark
 
 
 @dataclass(frozen=True)
@@ -49,34 +59,58 @@ class Table:
         return DMatrix(self.frame, self.labels, weight=self.weights, enable_categorical=True)
 
 
-def header_of(path: Path, separator: str = ",") -> list[str]:
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what parsers raise into errors that show nothing of the file."""
+    import pyarrow
+
+    wrong = ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            yield
+    except pd.errors.EmptyDataError:
+        wrong = "is empty: the first line must hold the names of the columns"
+    except (pd.errors.ParserError, pd.errors.ParserWarning):
+        wrong = "cannot be read as CSV: a row has more cells than there are names, or open quotes"
+    except (UnicodeError, LookupError):
+        wrong = "is not text in this encoding: give --encoding, for example --encoding latin-1"
+    except (pyarrow.ArrowException, EOFError, zlib.error):
+        wrong = "is damaged, or is not what its name says"
+    if wrong:
+        raise RowDomainError(f"{path.name} {wrong}.")
+
+
+def header_of(path: Path, csv: Csv | None = None) -> list[str]:
     """Names of the columns of a CSV or Parquet file; no row is read.
 
+    Args:
+        path: The file.
+        csv: How it is written, if it is a CSV file.
+
     Raises:
-        PrivacyParameterError: The file is neither, or empty.
+        PrivacyParameterError: The file is neither.
+        RowDomainError: The file is empty, damaged or in another encoding.
     """
     if path.suffix.lower() in PARQUET:
         import pyarrow.parquet
 
-        return list(pyarrow.parquet.read_schema(path).names)
+        with _reading(path):
+            return list(pyarrow.parquet.read_schema(path).names)
     if not any(s.lower() in (".csv", ".tsv", ".txt") for s in path.suffixes):
         raise PrivacyParameterError(
             f"{path.name}: rows come as .csv (also compressed, e.g. .csv.gz), .tsv or .parquet."
         )
-    try:
-        line = pd.read_csv(path, header=None, nrows=1, **_csv(path, separator))
-    except pd.errors.EmptyDataError:
-        raise PrivacyParameterError(
-            f"{path.name} is empty: the first line must hold names."
-        ) from None
+    with _reading(path):
+        line = pd.read_csv(path, header=None, nrows=1, **_options(path, csv or Csv()))
     return [str(name).strip() for name in line.iloc[0]]
 
 
-def _csv(path: Path, separator: str) -> dict[str, Any]:
-    tabs = separator == "," and ".tsv" in path.suffixes
+def _options(path: Path, csv: Csv) -> dict[str, Any]:
+    tabs = csv.separator == "," and ".tsv" in path.suffixes
     return {
-        "sep": "\t" if tabs else separator, "dtype": str, "keep_default_na": False,
-        "na_filter": False, "skipinitialspace": True,
+        "sep": "\t" if tabs else csv.separator, "encoding": csv.encoding, "dtype": str,
+        "keep_default_na": False, "na_filter": False, "skipinitialspace": True,
     }  # fmt: skip
 
 
@@ -87,7 +121,7 @@ def read_table(
     training: bool,
     labels: bool = True,
     keep: Sequence[str] = (),
-    separator: str = ",",
+    csv: Csv | None = None,
 ) -> Table:
     """Read the rows of a file.
 
@@ -97,13 +131,13 @@ def read_table(
         training: Whether this is for training: labels and weights must be there.
         labels: Whether labels are wanted.
         keep: Further columns to hand back unchanged.
-        separator: Between the cells of a CSV file.
+        csv: How the file is written, if it is a CSV file.
 
     Raises:
         PrivacyParameterError: A declared column is not there.
-        RowDomainError: A cell is outside its declaration.
+        RowDomainError: A cell is outside its declaration, or the file cannot be read.
     """
-    header = header_of(path, separator)
+    header = header_of(path, csv)
     domain = domain.resolved(header, training=training)
     assert domain.columns is not None
     wanted = [*domain.columns, *keep]
@@ -114,7 +148,7 @@ def read_table(
     missing = [name for name in wanted if name not in header]
     if missing:
         raise PrivacyParameterError(f"The file has no column {missing[0]!r}.")
-    cells = _cells(path, list(dict.fromkeys(wanted)), header, separator)
+    cells = _cells(path, list(dict.fromkeys(wanted)), header, csv or Csv())
     features = _features(cells, domain)
     target = weights = None
     if labels and domain.target is not None:
@@ -145,23 +179,15 @@ def _features(cells: pd.DataFrame, domain: Domain) -> dict[str, Any]:
     return out
 
 
-def _cells(path: Path, wanted: list[str], header: list[str], separator: str) -> pd.DataFrame:
+def _cells(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.DataFrame:
     if path.suffix.lower() in PARQUET:
-        return pd.read_parquet(path, columns=wanted).reset_index(drop=True)[wanted]
-    positions = [header.index(name) for name in wanted]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            cells = pd.read_csv(
-                path, header=0, names=range(len(header)), index_col=False,
-                **_csv(path, separator),
-            )  # fmt: skip
-    except (pd.errors.ParserError, pd.errors.ParserWarning):
-        # The parser's messages have numbers of lines and cells.
-        raise RowDomainError(
-            f"{path.name} cannot be read as CSV: a row has more cells than there are names."
-        ) from None
-    cells = cells[positions]
+        with _reading(path):
+            return pd.read_parquet(path, columns=wanted).reset_index(drop=True)[wanted]
+    with _reading(path):
+        cells = pd.read_csv(
+            path, header=0, names=range(len(header)), index_col=False, **_options(path, csv)
+        )
+    cells = cells[[header.index(name) for name in wanted]]
     cells.columns = wanted
     return cells
 
