@@ -157,7 +157,7 @@ def plan_runs(
         position.append(specs.index(spec))
     own_delta = delta / law.mean
     mu = _guess(law, epsilon, delta)
-    own = gaussian_epsilon(mu, own_delta)
+    own = gaussian_epsilon(mu, own_delta) or epsilon
     best: Plan | None = None
     for _ in range(_ATTEMPTS):
         event = score.event(_SCORE_MU * mu)
@@ -168,7 +168,7 @@ def plan_runs(
             best = Plan(whole, event, tuple(runs[i] for i in position), own, own_delta)
         if 0.99 * epsilon <= certified <= epsilon:
             break
-        factor = 0.996 * epsilon / certified
+        factor = min(0.996 * epsilon / certified, 4.0) if certified > 0.0 else 4.0
         mu, own = mu * factor, own * factor
     if best is None:
         raise BudgetError(
@@ -190,4 +190,4 @@ def _guess(law: Repetitions, epsilon: float, delta: float) -> float:
     for _ in range(30):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if cost(middle) < epsilon else (low, middle)
-    return low
+    return max(low, 1e-9)

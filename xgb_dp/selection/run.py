@@ -94,7 +94,8 @@ def select(
         delta: Its delta, 0 < delta < 1.
         num_boost_round: Boosting rounds where a setting does not say.
         score: What models are judged by, see :class:`Score`.
-        mean_runs: Expected number of runs, > 1; by default the number of settings, at least 2.
+        mean_runs: Expected number of runs, above 1 and at most 1000; by default the number of
+            settings, at least 2.
         repetitions: Law of the number of runs: "logarithmic", "geometric", "negative_binomial"
             (of shape -1/2: more private, and more often a single run) or "poisson".
         validation: Share of the rows that are set aside, in (0, 1).

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..accounting import GaussianEvent
-from ..errors import PrivacyParameterError
+from ..errors import BudgetError, PrivacyParameterError
 from ..parse import parse_number
 from .draws import discrete_gaussian
 
@@ -20,6 +20,7 @@ __all__ = ["Score", "ScoreValue"]
 
 GRID = 1 << 16  # units of one row
 _COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
+_MOST_SIGMA2 = 1 << 56  # of the sampler
 _LOG_LOSS_BOUND = 3.0
 _CELLS = 24
 _LAST_LOGIT = 6.0
@@ -107,8 +108,13 @@ class Score:
 
         Args:
             mu: Shift by one row in standard deviations, > 0.
+
+        Raises:
+            BudgetError: The noise fits no grid.
         """
         sigma2 = max(math.ceil(self.sensitivity2 / mu**2), 1 << 20)
+        if sigma2 > _MOST_SIGMA2:
+            raise BudgetError("The noise of the score is above 2^12 rows: epsilon is too small.")
         coordinates = 1 if self.name == "auc" else 2
         return GaussianEvent("score", self.sensitivity2, sigma2, coordinates, 1)
 

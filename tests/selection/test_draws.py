@@ -1,0 +1,74 @@
+"""The number of runs, the coins of the rows and the noise of scores, against their laws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare, norm
+
+from xgb_dp.accounting import Repetitions
+from xgb_dp.selection import Score, draws
+
+SURE = 1e-7  # a sound sampler fails a test less often than this
+
+
+def pmf(law: Repetitions, most: int) -> np.ndarray:
+    """P(K = k) for k = 1..most, from the definition of the law."""
+    if law.family == "poisson":
+        logs = [k * math.log(law.rate) - math.lgamma(k + 1) for k in range(1, most + 1)]
+    else:
+        logs, term = [], 0.0
+        for k in range(1, most + 1):  # (1 - gamma)^k (eta + 1) ... (eta + k - 1) / k!
+            term += math.log1p(-law.rate) - math.log(k)
+            term += math.log(law.shape + k - 1) if k > 1 else 0.0
+            logs.append(term)
+    weights = np.exp(np.array(logs) - max(logs))
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize(
+    "family, mean",
+    [
+        ("logarithmic", 1.3),
+        ("logarithmic", 4.0),
+        ("geometric", 4.0),
+        ("negative_binomial", 1.3),
+        ("negative_binomial", 2.0),
+        ("poisson", 1.3),
+        ("poisson", 4.0),
+    ],
+)
+def test_number_of_runs(family: str, mean: float) -> None:
+    law = Repetitions.of(family, mean)
+    n = 5000
+    found = np.array([draws.repetitions(law) for _ in range(n)])
+    assert found.min() >= 1
+    expected = pmf(law, 400) * n
+    last = int(np.argmax(np.cumsum(expected) > n - 20))  # cells beyond are taken together
+    observed = np.bincount(np.minimum(found, last + 1), minlength=last + 2)[1:]
+    cells = np.append(expected[:last], expected[last:].sum())
+    assert chisquare(observed, cells).pvalue > SURE
+
+
+def test_rows_are_apart_by_fair_coins() -> None:
+    kept, apart = draws.rows_apart(200_000, 1 << 30)
+    assert np.array_equal(np.sort(np.concatenate([kept, apart])), np.arange(200_000))
+    z = (len(apart) - 50_000) / math.sqrt(200_000 * 0.25 * 0.75)
+    assert abs(z) < norm.isf(SURE)
+    other = draws.rows_apart(200_000, 1 << 30)[1]
+    assert not np.array_equal(apart, other)
+    assert [len(part) for part in draws.rows_apart(0, 1 << 30)] == [0, 0]
+
+
+def test_noise_is_that_of_the_event() -> None:
+    """Too little noise fails: the standard error of the variance is 1.6%."""
+    n, score = 8_000, Score("accuracy")
+    event = score.event(0.05)
+    assert event.sigma2 >= event.sensitivity2 / 0.05**2
+    ranks = [score.release(np.zeros(0), np.zeros(0), None, event).rank for _ in range(n)]
+    ratio = np.var(np.array(ranks) * (1 << 16)) / event.sigma2
+    assert abs(ratio - 1.0) < norm.isf(SURE) * math.sqrt(2.0 / n)
+    cells = draws.discrete_gaussian(1 << 40, 1000)
+    assert len(set(cells.tolist())) > 990

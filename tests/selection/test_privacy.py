@@ -1,0 +1,259 @@
+"""What the best of a random number of runs costs, against its exact law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import dp_accounting as dpa
+import numpy as np
+import numpy.typing as npt
+import pytest
+from dp_accounting.rdp import RdpAccountant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xgb_dp.accounting import (
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    Repetitions,
+    SampledEvent,
+    SelectionEvent,
+    event_from_json,
+    make_accountant,
+)
+from xgb_dp.accounting.selection import SelectionAccountant
+from xgb_dp.errors import LedgerError
+
+EXAMPLES = settings(max_examples=150, deadline=None)
+FAMILIES = ("logarithmic", "geometric", "negative_binomial", "poisson")
+Law = npt.NDArray[np.float64]
+
+
+def generating(law: Repetitions) -> Callable[[Law], Law]:
+    """f(x) = E x^K, from the literature's formulas."""
+    r, eta = law.rate, law.shape
+    if law.family == "poisson":
+        return lambda x: np.expm1(r * x) / np.expm1(r)
+    if eta == 0.0:
+        return lambda x: np.log1p(-(1 - r) * x) / np.log(r)
+    return lambda x: ((1 - (1 - r) * x) ** -eta - 1) / (r**-eta - 1)
+
+
+def best_of(q: Law, group: npt.NDArray[np.int64], law: Repetitions) -> Law:
+    """Exact law of the best run; outputs of one group have the same score."""
+    f = generating(law)
+    out = np.zeros_like(q)
+    below = 0.0
+    for g in np.unique(group):
+        mass = float(q[group == g].sum())
+        if mass > 0.0:
+            out[group == g] = q[group == g] / mass * (f(below + mass) - f(below))
+        below += mass
+    return out
+
+
+def stick(p: Law, q: Law, x: float) -> float:
+    """The larger hockey stick of both orders."""
+    return float(
+        max(np.maximum(p - math.exp(x) * q, 0).sum(), np.maximum(q - math.exp(x) * p, 0).sum())
+    )
+
+
+class Pair:
+    """Two known laws, as an accountant."""
+
+    def __init__(self, p: Law, q: Law) -> None:
+        self.p, self.q = p, q
+
+    def get_delta(self, epsilon: float, group: int = 1) -> float:
+        return stick(self.p, self.q, epsilon)
+
+    def get_epsilon(self, delta: float, group: int = 1) -> float:
+        low, high = 0.0, 60.0
+        if self.get_delta(low) <= delta:
+            return 0.0
+        if self.get_delta(high) > delta:
+            return math.inf
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.get_delta(middle) > delta else (low, middle)
+        return high
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Law, Law, npt.NDArray[np.int64]]:
+    size = draw(st.integers(2, 6))
+    logs = st.floats(-6.0, 0.0)
+    p = np.exp(draw(st.lists(logs, min_size=size, max_size=size)))
+    shift = draw(st.lists(st.floats(-1.5, 1.5), min_size=size, max_size=size))
+    q = p * np.exp(shift)
+    if draw(st.booleans()):  # something that only one of them can show
+        q[draw(st.integers(0, size - 1))] = 0.0
+    group = draw(st.lists(st.integers(0, size), min_size=size, max_size=size))
+    return p / p.sum(), q / q.sum(), np.array(group)
+
+
+@EXAMPLES
+@given(pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 40.0))
+def test_bound_is_above_the_exact_law(
+    laws: tuple[Law, Law, npt.NDArray[np.int64]], family: str, mean: float
+) -> None:
+    p, q, group = laws
+    law = Repetitions.of(family, mean)
+    bound = SelectionAccountant(law, [Pair(p, q)], 1)
+    a, b = best_of(p, group, law), best_of(q, group, law)
+    assert a.sum() == pytest.approx(1.0, abs=1e-9)
+    for x in (0.0, 0.1, 0.3, 1.0, 2.0, 4.0):
+        assert stick(a, b, x) <= bound.get_delta(x) + 1e-9
+    for delta in (0.3, 1e-2, 1e-4):
+        epsilon = bound.get_epsilon(delta)
+        if epsilon < 50.0:
+            assert stick(a, b, epsilon) <= delta + 1e-9
+
+
+@EXAMPLES
+@given(pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 40.0))
+def test_pure_bound(laws: tuple[Law, Law, npt.NDArray[np.int64]], family: str, mean: float) -> None:
+    p, q, group = laws
+    if not q.all():
+        return
+    law = Repetitions.of(family, mean)
+    pure = float(np.abs(np.log(p) - np.log(q)).max())
+    a, b = best_of(p, group, law), best_of(q, group, law)
+    lost = float(np.abs(np.log(a) - np.log(b)).max())
+    scale = 1 << 20
+    run = LaplaceEvent("leaves", math.ceil(pure * scale), scale, 1)
+    event = SelectionEvent(law, ((run,),), (LaplaceEvent("score", 0, 1, 1),), 1)
+    assert lost <= make_accountant("pure", [event]).get_epsilon(0.0) + 1e-9
+
+
+def test_the_shift_is_needed() -> None:
+    """A law close to the bound: without its shift the bound would be wrong."""
+    law = Repetitions.of("geometric", 20.0)
+    p, q = np.array([0.92, 0.05, 0.03]), np.array([0.90, 0.02, 0.08])
+    a, b = (best_of(x, np.arange(3), law) for x in (p, q))
+    pure = Pair(p, q).get_epsilon(0.0)
+    assert np.log(a[1] / b[1]) > 1.4 * pure
+    assert stick(a, b, pure) > 0.0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("mean", [1.01, 2.0, 10.0, 90.0])
+def test_mean_is_that_of_the_generating_function(family: str, mean: float) -> None:
+    law = Repetitions.of(family, mean)
+    f = generating(law)
+    h = 1e-6 * law.rate if family != "poisson" else 1e-5 / mean**2
+    slope = float((f(np.array(1.0)) - f(np.array(1.0 - h))) / h)
+    assert law.mean == pytest.approx(slope, rel=1e-4)
+    assert law.mean == pytest.approx(mean, rel=1e-4)
+
+
+@pytest.mark.parametrize("family, shape", [("logarithmic", 0.0), ("geometric", 1.0)])
+@pytest.mark.parametrize("mean, sigma", [(3.0, 4.0), (10.0, 8.0), (30.0, 20.0)])
+def test_renyi_bound_agrees_with_google(
+    family: str, shape: float, mean: float, sigma: float
+) -> None:
+    law = Repetitions.of(family, mean)
+    scale = 1 << 20
+    run = GaussianEvent("leaves", scale, int(sigma**2) * scale, 1, 1)
+    event = SelectionEvent(law, ((run,),), (run,), 1)
+    ours = make_accountant("rdp", [event]).get_epsilon(1e-6)
+    orders = 1.0 + np.logspace(-2, 4, 600)
+    theirs = RdpAccountant(orders)
+    run_of_theirs = dpa.GaussianDpEvent(sigma)
+    theirs.compose(dpa.dp_event.RepeatAndSelectDpEvent(run_of_theirs, law.mean, shape))
+    assert ours == pytest.approx(theirs.get_epsilon(1e-6), rel=2e-3)
+    # The bound by curves is the tighter one.
+    assert make_accountant("exact", [event]).get_epsilon(1e-6) < ours
+
+
+# ------------------------------------------------------------------------------------- events
+RUN = (
+    GaussianEvent("candidates", 1 << 20, 1 << 25, 20, 1),
+    ExponentialEvent("splits", 1 << 36, 40, 100),
+    GaussianEvent("leaves", 1 << 20, 1 << 27, 2, 50),
+)
+SCORE = (GaussianEvent("score", 1 << 20, 1 << 25, 2, 1),)
+EVENT = SelectionEvent(Repetitions.of("logarithmic", 8.0), (RUN,), SCORE, 1)
+
+
+def test_one_row_is_in_one_part_and_several_rows_are_in_both() -> None:
+    one = make_accountant("exact", [EVENT])
+    alone = make_accountant("exact", list(RUN)).get_epsilon(1e-6)
+    both = make_accountant("exact", [*RUN, *SCORE])
+    assert alone < one.get_epsilon(1e-6) < 2.2 * alone
+    assert one.get_epsilon(1e-6, 2) > both.get_epsilon(1e-6, 2)
+    louder = SelectionEvent(
+        EVENT.repetitions, (RUN,), (GaussianEvent("score", 1 << 20, 1 << 20, 2, 1),), 1
+    )
+    assert make_accountant("exact", [louder]).get_epsilon(1e-6) > one.get_epsilon(1e-6)
+
+
+def test_delta_and_epsilon_agree_and_are_monotone() -> None:
+    books = make_accountant("exact", [EVENT])
+    epsilon = books.get_epsilon(1e-6)
+    assert books.get_delta(epsilon) == pytest.approx(1e-6, rel=1e-3)
+    deltas = [books.get_delta(x) for x in (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)]
+    assert deltas == sorted(deltas, reverse=True)
+    assert deltas[0] < 1.0
+    assert make_accountant("pure", [EVENT]).get_epsilon(1e-6) == math.inf
+    for name in ("gdp", "zcdp", "classic"):
+        assert make_accountant(name, [EVENT]).get_epsilon(1e-6) == math.inf
+
+
+def test_selections_compose_with_other_releases() -> None:
+    alone = make_accountant("exact", [EVENT])
+    rest = make_accountant("exact", list(RUN))
+    both = make_accountant("exact", [EVENT, *RUN])
+    parts = alone.get_epsilon(5e-7) + rest.get_epsilon(5e-7)
+    assert both.get_epsilon(1e-6) == pytest.approx(parts)
+    assert both.get_delta(both.get_epsilon(1e-6)) <= 1e-5
+    twice = SelectionEvent(EVENT.repetitions, EVENT.runs, EVENT.score, 2)
+    assert make_accountant("exact", [twice]).get_epsilon(1e-6) == pytest.approx(
+        2 * alone.get_epsilon(5e-7)
+    )
+
+
+def test_runs_of_any_kind() -> None:
+    sampled = SampledEvent(1 << 30, 32, (GaussianEvent("leaves", 1, 40, 1, 1),), 20)
+    laplace = LaplaceEvent("leaves", 1, 60, 5)
+    law = Repetitions.of("geometric", 4.0)
+    pure = SelectionEvent(law, ((laplace,),), (LaplaceEvent("score", 1, 20, 1),), 1)
+    assert make_accountant("pure", [pure]).get_epsilon(0.0) == pytest.approx(3 * 5 / 60)
+    # The curve of the run is below that of any mechanism of its pure epsilon.
+    assert 5 / 60 < make_accountant("exact", [pure]).get_epsilon(0.0) < 3 * 5 / 60
+    mixed = SelectionEvent(law, ((sampled,), (laplace,)), SCORE, 1)
+    assert 0 < make_accountant("exact", [mixed]).get_epsilon(1e-6) < 4.0
+    assert make_accountant("rdp", [mixed]).get_epsilon(1e-6) == math.inf
+
+
+def test_json_comes_back_and_nothing_unknown_is_taken() -> None:
+    data = EVENT.to_json()
+    assert event_from_json(data) == EVENT
+    law = data["repetitions"]
+    for mean in (1.0, 1001.0, math.nan):
+        with pytest.raises(ValueError, match="above 1"):
+            Repetitions.of("geometric", mean)
+    with pytest.raises(ValueError, match="one of"):
+        Repetitions.of("constant", 3.0)
+    bad: list[dict[str, Any]] = [
+        {**data, "runs": []},
+        {**data, "runs": [[data]]},
+        {**data, "score": {}},
+        {**data, "count": -1},
+        {**data, "number": 7},
+        {k: v for k, v in data.items() if k != "score"},
+        {**data, "repetitions": None},
+        {**data, "repetitions": {**law, "family": "constant"}},
+        {**data, "repetitions": {**law, "rate_num": 0}},
+        {**data, "repetitions": {**law, "rate_num": 1 << 32}},
+        {**data, "repetitions": {**law, "shape_num": -(1 << 16)}},
+        {**data, "repetitions": {**law, "shape_num": (1 << 16) + 1}},
+        {**data, "repetitions": {**law, "more": 1}},
+    ]
+    for broken in bad:
+        with pytest.raises(LedgerError):
+            event_from_json(broken)

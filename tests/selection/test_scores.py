@@ -1,0 +1,122 @@
+"""Scores: what one row changes, and that they estimate what they are named after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+
+from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.selection import Score
+
+EXAMPLES = settings(max_examples=200, deadline=None)
+PROBABILITY = st.floats(0.0, 1.0, width=32)
+ANY = st.floats(width=32, allow_nan=True, allow_infinity=True)
+TARGET = (-2.0, 6.0)
+
+
+def moved(score: Score, p: Any, y: Any, target: Any) -> float:
+    """Squared L2 norm of what the last row changes."""
+    p, y = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    change = score._sums(p, y, target) - score._sums(p[:-1], y[:-1], target)
+    return float(np.sum(change.astype(object) ** 2))
+
+
+@EXAMPLES
+@given(
+    st.lists(st.tuples(PROBABILITY, st.integers(0, 1)), min_size=1, max_size=5),
+    st.sampled_from(
+        [Score("log_loss"), Score("log_loss", 0.1), Score("brier"), Score("accuracy"), Score("auc")]
+    ),
+)
+def test_one_row_of_two_classes(rows: list[tuple[float, int]], score: Score) -> None:
+    p, y = zip(*rows, strict=True)
+    assert moved(score, p, y, None) <= score.sensitivity2
+
+
+@EXAMPLES
+@given(
+    st.lists(st.tuples(PROBABILITY, PROBABILITY, st.integers(0, 2)), min_size=1, max_size=4),
+    st.sampled_from([Score("log_loss"), Score("brier"), Score("accuracy")]),
+)
+def test_one_row_of_three_classes(rows: list[tuple[float, float, int]], score: Score) -> None:
+    p = np.array([[a, b, 1.0] for a, b, _ in rows])
+    p /= p.sum(axis=1, keepdims=True)
+    assert moved(score, p, [y for *_, y in rows], None) <= score.sensitivity2
+
+
+@EXAMPLES
+@given(
+    st.lists(st.tuples(ANY, ANY), min_size=1, max_size=5),
+    st.sampled_from(
+        [Score("squared_error"), Score("absolute_error"), Score("squared_error", 1e-3)]
+    ),
+)
+def test_one_row_of_regression(rows: list[tuple[float, float]], score: Score) -> None:
+    p, y = zip(*rows, strict=True)
+    assert moved(score, p, y, TARGET) <= score.sensitivity2
+
+
+def released(score: Score, p: Any, y: Any, target: Any = None) -> float:
+    """With next to no noise."""
+    value = score.release(np.asarray(p), np.asarray(y), target, score.event(50.0))
+    assert value.noise < 0.05
+    return value.value
+
+
+def test_scores_are_what_they_say() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 4000)
+    p = 1 / (1 + np.exp(-(2.0 * y - 1.0) - rng.normal(size=4000)))
+    assert released(Score("accuracy"), p, y) == pytest.approx(np.mean((p > 0.5) == y), abs=2e-3)
+    assert released(Score("brier"), p, y) == pytest.approx(brier_score_loss(y, p), abs=2e-3)
+    clipped = np.minimum(-np.log(np.where(y > 0, p, 1 - p)), 3.0).mean()
+    assert released(Score("log_loss"), p, y) == pytest.approx(clipped, abs=5e-3)
+    assert abs(clipped - log_loss(y, p)) < 0.02
+    assert released(Score("auc"), p, y) == pytest.approx(roc_auc_score(y, p), abs=5e-3)
+    value, truth = rng.normal(2, 1, 4000), rng.normal(2, 1, 4000)
+    assert released(Score("absolute_error", 8.0), value, truth, TARGET) == pytest.approx(
+        np.abs(value - np.clip(truth, *TARGET)).mean(), abs=2e-2
+    )
+    squared = np.minimum((np.clip(value, *TARGET) - np.clip(truth, *TARGET)) ** 2, 4.0).mean()
+    assert released(Score("squared_error"), value, truth, TARGET) == pytest.approx(
+        squared, abs=2e-2
+    )
+    three = rng.dirichlet(np.ones(3), 4000)
+    label = np.array([rng.choice(3, p=row) for row in three])
+    right = np.minimum(-np.log(three[np.arange(4000), label]), 3.0).mean()
+    assert released(Score("log_loss"), three, label) == pytest.approx(right, abs=5e-3)
+
+
+@pytest.mark.parametrize("name", ["log_loss", "brier", "accuracy", "auc"])
+def test_better_models_rank_higher(name: str) -> None:
+    y = np.tile([0, 1], 500)
+    good, bad = np.where(y > 0, 0.9, 0.1), np.where(y > 0, 0.4, 0.45)
+    score = Score(name)
+    event = score.event(50.0)
+    first, second = (score.release(p, y, None, event).rank for p in (good, bad))
+    assert first > second
+
+
+def test_no_rows_at_all() -> None:
+    for name in ("log_loss", "auc"):
+        score = Score(name)
+        value = score.release(np.zeros(0), np.zeros(0), None, score.event(1.0))
+        assert np.isfinite([value.value, value.noise, value.rank]).all()
+
+
+def test_bad_scores() -> None:
+    with pytest.raises(PrivacyParameterError, match="score"):
+        Score("f1")
+    with pytest.raises(PrivacyParameterError, match="bound"):
+        Score("accuracy", 2.0)
+    with pytest.raises(PrivacyParameterError, match="bound"):
+        Score("log_loss", 0.0)
+    with pytest.raises(PrivacyParameterError, match="regression"):
+        Score("auc").check("regression")
+    assert Score.default("regression").name == "squared_error"
+    assert Score.default("multiclass").name == "log_loss"

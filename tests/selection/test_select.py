@@ -1,0 +1,285 @@
+"""Selections from end to end: what comes out, what it costs, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
+from xgb_dp.selection import draws, run
+
+from ..conftest import arrays
+
+PARAMS: dict[str, Any] = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1}
+TWO = [{"max_depth": 1}, {"max_depth": 2, "eta": 0.3}]
+
+
+def data(kind: str = "binary", n: int = 1500) -> xgb.DMatrix:
+    X, y = arrays(kind, n)
+    return xgb.DMatrix(X, y)
+
+
+def quick(dtrain: Any = None, settings: Any = TWO, params: Any = PARAMS, **changes: Any) -> Any:
+    given = {"epsilon": 4.0, "delta": 1e-6, "num_boost_round": 3, **changes}
+    return select(params, data() if dtrain is None else dtrain, settings, **given)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Fixes the number of runs, which is otherwise random and secret."""
+
+    def fix(count: int) -> None:
+        monkeypatch.setattr(draws, "repetitions", lambda law: count)
+
+    return fix
+
+
+def test_model_report_and_ledger() -> None:
+    result = quick()
+    report = result.report
+    assert report.private
+    assert 0.97 * 4.0 <= report.epsilon <= 4.0
+    assert report.delta == 1e-6
+    assert result.setting in TWO
+    assert result.params == {**PARAMS, **result.setting}
+    assert result.booster.num_boosted_rounds() == result.num_boost_round == 3
+    assert result.score_name == "log_loss"
+    assert "secret number of trainings" in report.statement()
+    [training] = report.ledger["trainings"]
+    [event] = training["events"]
+    assert event["mechanism"] == "selection"
+    # The model's own training cost much less than the selection.
+    own = xgb_dp.accounting.make_accountant(
+        "exact", [xgb_dp.accounting.event_from_json(e) for e in event["runs"][0]]
+    )
+    assert own.get_epsilon(1e-6) < 0.9 * report.epsilon
+    json.loads(report.to_json())
+
+
+def test_saved_and_continued_models_keep_the_cost(tmp_path: Path) -> None:
+    result = quick()
+    result.booster.save_model(tmp_path / "model.json")
+    loaded = xgb_dp.privacy_report(tmp_path / "model.json")
+    assert loaded.epsilon == result.report.epsilon
+    more = {**result.params, "dp_epsilon": 1.0, "dp_delta": 1e-6}
+    longer = xgb.train(more, data(), 2, xgb_model=result.booster)
+    assert result.report.epsilon < xgb_dp.privacy_report(longer).epsilon < 6.0
+
+
+def test_the_number_of_runs_is_nowhere(runs: Any, capfd: Any, tmp_path: Path) -> None:
+    """With the same model, what one run leaves behind is what seven runs leave behind."""
+    seen = []
+    for count in (1, 7):
+        runs(count)
+        budget = xgb_dp.Budget(
+            tmp_path / f"{count}.json", epsilon=5.0, delta=1e-4, selection_epsilon=4.5
+        )
+        result = quick(params={**PARAMS, "verbosity": 3}, settings=[{}], budget=budget)
+        ledger = json.loads(result.booster.attr("dp_ledger"))
+        ledger["trainings"][0].pop("trees")
+        [entry] = budget.entries
+        seen.append((ledger, entry.charge, entry.state, sorted(result.booster.attributes())))
+    assert seen[0] == seen[1]
+    out, err = capfd.readouterr()
+    assert out + err == ""
+
+
+def test_the_best_run_is_kept(runs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs(6)
+    ranks = iter([0.1, 0.7, 0.3, 0.7, 0.6, 0.2])
+    kept = []
+
+    def release(self: Score, *args: Any) -> Any:
+        kept.append(next(ranks))
+        return xgb_dp.selection.scores.ScoreValue(10.0 * kept[-1] + len(kept), 0.0, kept[-1])
+
+    monkeypatch.setattr(Score, "release", release)
+    assert quick().score == 10.0 * 0.7 + 2  # the first of equals
+    assert len(kept) == 6
+
+
+def test_good_settings_win(runs: Any) -> None:
+    """Stumps cannot learn an interaction; with little noise the deeper trees win."""
+    runs(12)
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(4000, 2)).astype(np.float32)
+    dtrain = xgb.DMatrix(X, (X[:, 0] * X[:, 1] > 0).astype(int))
+    params = {**PARAMS, "dp_feature_bounds": {0: (-3, 3), 1: (-3, 3)}}
+    grid = {"max_depth": [1, 4], "num_boost_round": [15]}
+    for score in ("auc", "accuracy", "brier"):
+        result = quick(dtrain, grid, params, score=score, epsilon=60.0)
+        assert result.setting == {"max_depth": 4, "num_boost_round": 15}
+
+
+def test_trainings_do_not_see_the_rows_set_aside(
+    runs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs(3)
+    parts = []
+    train = run._train
+
+    def spy(candidate: Any, plan: Any, expected: Any, dtrain: Any) -> Any:
+        parts.append(dtrain.get_label())
+        return train(candidate, plan, expected, dtrain)
+
+    monkeypatch.setattr(run, "_train", spy)
+    seen = []
+    release = Score.release
+
+    def watch(self: Score, prediction: Any, labels: Any, *args: Any) -> Any:
+        seen.append(labels)
+        return release(self, prediction, labels, *args)
+
+    monkeypatch.setattr(Score, "release", watch)
+    n = 1200
+    X = np.arange(n, dtype=np.float32).reshape(-1, 1)
+    dtrain = xgb.DMatrix(X, np.linspace(0, 1, n))
+    params = {"tree_method": "dp_hist", "dp_target_bounds": (0.0, 1.0), "nthread": 1}
+    quick(dtrain, [{}], {**params, "objective": "reg:squarederror"}, validation=0.3)
+    assert len(parts) == len(seen) == 3
+    for kept, apart in zip(parts, seen, strict=True):
+        assert not set(kept) & set(apart)
+        assert len(kept) + len(apart) == n
+        assert 250 < len(apart) < 470  # of 360 expected, 8 deviations
+        np.testing.assert_array_equal(apart, seen[0])  # one division for all runs
+
+
+@pytest.mark.parametrize("kind", ["regression", "multiclass"])
+def test_other_labels(kind: str) -> None:
+    objective = {
+        "regression": {"objective": "reg:squarederror", "dp_target_bounds": (-3.0, 3.0)},
+        "multiclass": {"objective": "multi:softprob", "num_class": 3},
+    }[kind]
+    result = quick(data(kind), params={**PARAMS, **objective})
+    assert np.isfinite([result.score, result.score_noise]).all()
+    assert result.report.epsilon <= 4.0
+
+
+@pytest.mark.parametrize("repetitions", ["geometric", "negative_binomial", "poisson"])
+def test_other_laws(repetitions: str) -> None:
+    result = quick(repetitions=repetitions, mean_runs=1.5, settings=[{}])
+    assert 0.97 * 4.0 <= result.report.epsilon <= 4.0
+
+
+def test_empty_parts_and_no_rows_train() -> None:
+    for rows in (0, 1):
+        dtrain = xgb.DMatrix(np.zeros((rows, 2), dtype=np.float32), np.zeros(rows))
+        assert quick(dtrain).report.epsilon <= 4.0
+    assert quick(validation=1e-9).report.private
+
+
+def test_components_and_weights() -> None:
+    X, y = arrays(n=800)
+    dtrain = xgb.DMatrix(X, y, weight=np.linspace(0, 1, 800))
+    settings = [{"subsample": 0.5}, {"dp_split": "random", "dp_leaf_noise": "laplace"}]
+    assert quick(dtrain, settings).report.epsilon <= 4.0
+
+
+def test_a_budget_books_it_before_anything_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=6.0, delta=1e-5, selection_epsilon=5.0)
+    result = quick(budget=budget.path, note="first")
+    [entry] = budget.entries
+    assert (entry.note, entry.state) == ("first", "spent")
+    assert entry.charge.shift == pytest.approx(result.report.epsilon)
+    assert entry.charge.extra == 1e-6
+    budget.verify()
+
+    def fail(*args: Any) -> Any:
+        raise AssertionError("a row was read")
+
+    monkeypatch.setattr(run, "_train", fail)
+    with pytest.raises(BudgetError, match="selection_epsilon"):
+        quick(budget=budget)
+    assert len(budget.entries) == 1
+    plain = xgb_dp.Budget(tmp_path / "plain.json", epsilon=6.0, delta=1e-5)
+    with pytest.raises(BudgetError, match="selection_epsilon"):
+        quick(budget=plain)
+
+
+def test_a_crash_leaves_the_booking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=6.0, delta=1e-5, selection_epsilon=5.0)
+
+    def crash(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_train", crash)
+    with pytest.raises(KeyboardInterrupt):
+        quick(budget=budget)
+    assert budget.spent.shift > 3.8
+
+
+def test_a_training_that_would_release_something_else_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan_runs = run.plan_runs
+
+    def louder(*args: Any) -> Any:
+        plan = plan_runs(*args)
+        return type(plan)(plan.event, plan.score, plan.runs, plan.epsilon * 1.5, plan.delta)
+
+    monkeypatch.setattr(run, "plan_runs", louder)
+    released = []
+    monkeypatch.setattr(xgb_dp.native, "release_intercept", lambda *args: released.append(1))
+    with pytest.raises(BudgetError, match="something else"):
+        quick()
+    assert not released
+
+
+@pytest.mark.parametrize(
+    "changes, error, match",
+    [
+        ({"epsilon": 0.0}, PrivacyParameterError, "epsilon"),
+        ({"epsilon": float("inf")}, PrivacyParameterError, "epsilon"),
+        ({"delta": 0.0}, PrivacyParameterError, "delta"),
+        ({"validation": 0.0}, PrivacyParameterError, "validation"),
+        ({"validation": 1.0}, PrivacyParameterError, "validation"),
+        ({"mean_runs": 1.0}, PrivacyParameterError, "mean_runs"),
+        ({"mean_runs": "many"}, PrivacyParameterError, "mean_runs"),
+        ({"repetitions": "fixed"}, PrivacyParameterError, "repetitions"),
+        ({"score": "f1"}, PrivacyParameterError, "score"),
+        ({"score": "squared_error"}, PrivacyParameterError, "score"),
+        ({"settings": []}, PrivacyParameterError, "settings"),
+        ({"settings": "grid"}, PrivacyParameterError, "settings"),
+        ({"settings": {"eta": 0.3}}, PrivacyParameterError, "settings"),
+        ({"settings": {"eta": []}}, PrivacyParameterError, "settings"),
+        ({"settings": [{"etta": 0.3}]}, PrivacyParameterError, "etta"),
+        ({"settings": [{"dp_epsilon": 1.0}]}, PrivacyParameterError, "dp_epsilon"),
+        ({"settings": [{}, {"objective": "reg:squarederror", "dp_target_bounds": (0, 1)}]},
+         PrivacyParameterError, "same objective"),
+        ({"settings": [{"dp_n_public": 1500}]}, PrivacyRefusal, "dp_n_public"),
+        ({"settings": [{"dp_public_evals": True}]}, PrivacyRefusal, "dp_public_evals"),
+        ({"settings": [{"booster": "dart"}]}, PrivacyRefusal, "booster"),
+        ({"params": {**PARAMS, "dp_delta": 1e-6}}, PrivacyParameterError, "dp_delta"),
+        ({"params": {"objective": "binary:logistic"}}, PrivacyRefusal, "tree_method"),
+        ({"epsilon": 1e-7}, BudgetError, "epsilon"),
+    ],
+)  # fmt: skip
+def test_bad_arguments(
+    changes: Any, error: Any, match: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_best_run", lambda *args: pytest.fail("a row was read"))
+    with pytest.raises(error, match=match):
+        quick(**changes)
+
+
+def test_bad_data() -> None:
+    X, y = arrays()
+    with pytest.raises(PrivacyParameterError, match="DMatrix"):
+        quick(X)
+    with pytest.raises(PrivacyParameterError, match="DMatrix"):
+        quick(xgb.QuantileDMatrix(X, y))
+    with pytest.raises(RowDomainError, match="dp_classes"):
+        quick(xgb.DMatrix(X, y + 1))
+
+
+def test_fixed_noise_is_refused() -> None:
+    with xgb_dp.testing.fixed_noise(3), pytest.raises(PrivacyRefusal, match="fixed key"):
+        quick()
