@@ -47,12 +47,12 @@ class PrivacyReport:
 
     ledger: dict[str, Any]
     _cache: dict[tuple[str, float, int], float] = field(
-        default_factory=dict, repr=False, compare=False
+        default_factory=dict, init=False, repr=False, compare=False
     )
 
     @property
     def private(self) -> bool:
-        """Whether the model is private at all: noise was drawn, from the operating system's key."""
+        """Whether the model is private at all, with noise from the operating system's key."""
         return bool(self.ledger["private"]) and self.ledger["noise"] == "os"
 
     @property
