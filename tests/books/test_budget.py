@@ -1,0 +1,268 @@
+"""Budgets: what is booked, what is refused, and what a file must be like."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp import Budget, BudgetError, PrivacyParameterError, RowDomainError, budget_file
+from xgb_dp.accounting import GaussianEvent
+
+from ..conftest import arrays
+
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
+    "max_depth": 2, "nthread": 1,
+}  # fmt: skip
+QUIET = GaussianEvent("mean", 1 << 20, 1 << 26, 1, 1)
+
+
+def data() -> xgb.DMatrix:
+    return xgb.DMatrix(*arrays())
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> Budget:
+    return Budget(tmp_path / "budget.json", epsilon=2.0, delta=1e-6)
+
+
+def test_trainings_are_booked_until_nothing_is_left(budget: Budget) -> None:
+    left = [budget.remaining()]
+    assert 1.9 < left[0] < 2.0
+    for i in range(3):  # not 2, as epsilons that add up would have it
+        booster = budget.train(PARAMS, data(), 2, note=f"number {i}")
+        assert xgb_dp.privacy_report(booster).epsilon <= 1.0
+        left.append(budget.remaining())
+    with pytest.raises(BudgetError, match="largest epsilon that still fits"):
+        budget.train(PARAMS, data(), 2)
+    assert left == sorted(left, reverse=True)
+    assert [e.note for e in budget.entries] == ["number 0", "number 1", "number 2"]
+    assert {e.state for e in budget.entries} == {"spent"}
+    # What is said to be left does fit, and more does not.
+    with pytest.raises(BudgetError):
+        budget.train({**PARAMS, "dp_epsilon": 1.1 * left[-1]}, data(), 20)
+    budget.train({**PARAMS, "dp_epsilon": left[-1]}, data(), 20)
+    assert budget.remaining() < 0.1
+    budget.verify()
+
+
+def test_the_ledger_is_what_was_booked(budget: Budget) -> None:
+    booster = budget.train(PARAMS, data(), 3)
+    [training] = xgb_dp.privacy_report(booster).ledger["trainings"]
+    [entry] = budget.entries
+    booked = [e.to_json() for e in entry.events]
+    assert all(event in training["events"] for event in booked)
+    assert len(booked) == len(training["events"])
+
+
+def test_refused_before_anything_is_released(
+    budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = []
+    monkeypatch.setattr(xgb_dp.native, "release_intercept", lambda *a: released.append(a))
+    with pytest.raises(BudgetError, match="Nothing was released"):
+        budget.train({**PARAMS, "dp_epsilon": 3.0}, data(), 2)
+    assert not released
+    assert not budget.entries
+
+
+def test_what_fails_before_a_release_costs_nothing(budget: Budget) -> None:
+    X, y = arrays()
+    with pytest.raises(RowDomainError):
+        budget.train(PARAMS, xgb.DMatrix(X, y + 5), 2)
+    with pytest.raises(PrivacyParameterError):
+        budget.train({**PARAMS, "dp_epsilon": -1}, data(), 2)
+    assert not budget.entries
+
+
+def test_what_breaks_off_counts_in_full(budget: Budget) -> None:
+    class Stop(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        budget.train(PARAMS, data(), 5, callbacks=[Stop()])
+    [entry] = budget.entries
+    assert entry.state == "reserved"
+    full = Budget(budget.path.with_name("other.json"), epsilon=2.0, delta=1e-6)
+    full.train(PARAMS, data(), 5)
+    assert budget.spent == full.spent
+    assert budget.remaining() == full.remaining()
+
+
+def test_only_private_trainings_are_booked(budget: Budget) -> None:
+    with pytest.raises(BudgetError, match="without noise"):
+        budget.train({**PARAMS, "dp_epsilon": math.inf}, data(), 2)
+    with xgb_dp.testing.fixed_noise(1), pytest.raises(BudgetError, match="fixed key"):
+        budget.train(PARAMS, data(), 2)
+    with pytest.raises(BudgetError, match="dp_hist"):
+        budget.train({"objective": "binary:logistic", "nthread": 1}, data(), 2)
+    assert not budget.entries
+
+
+def test_only_the_block_draws(budget: Budget) -> None:
+    with budget.drawing("block") as booked:
+        xgb.train(PARAMS, data(), 2)
+        assert booked == [e.id for e in budget.entries]
+        assert budget.entries[0].state == "reserved"
+    assert budget.entries[0].state == "spent"
+    xgb.train(PARAMS, data(), 2)
+    assert len(budget.entries) == 1
+
+
+def test_other_releases(budget: Budget) -> None:
+    name = budget.reserve([QUIET], "a noisy mean")
+    budget.commit(name)
+    [entry] = budget.entries
+    assert (entry.id, entry.note, entry.state) == (name, "a noisy mean", "spent")
+    assert entry.events == (QUIET,)
+    assert entry.charge.mu2 == pytest.approx(1 / 64, rel=1e-2)
+    with pytest.raises(BudgetError, match="no entry"):
+        budget.commit("another")
+    with pytest.raises(BudgetError, match="exceed"):
+        budget.reserve([GaussianEvent("exact", 1, 0, 1, 1)])
+    assert len(budget.entries) == 1
+
+
+def test_totals_are_given_once(budget: Budget, tmp_path: Path) -> None:
+    again = Budget(budget.path)
+    assert (again.epsilon, again.delta, again.selection_epsilon) == (2.0, 1e-6, 0.0)
+    assert Budget(str(budget.path), epsilon=2, delta=1e-6).path == budget.path
+    for changed in ({"epsilon": 3.0}, {"delta": 1e-5}, {"selection_epsilon": 1.0}):
+        with pytest.raises(PrivacyParameterError, match=next(iter(changed))):
+            Budget(budget.path, **changed)
+    with pytest.raises(PrivacyParameterError, match="no budget file"):
+        Budget(tmp_path / "none.json")
+    with pytest.raises(PrivacyParameterError, match="no budget file"):
+        Budget(tmp_path / "none.json", epsilon=1.0)
+    assert not (tmp_path / "none.json").exists()
+
+
+@pytest.mark.parametrize(
+    "totals",
+    [
+        {"epsilon": 0.0, "delta": 1e-6},
+        {"epsilon": math.inf, "delta": 1e-6},
+        {"epsilon": 1.0, "delta": 0.0},
+        {"epsilon": 1.0, "delta": 1.0},
+        {"epsilon": 1.0, "delta": 1e-6, "selection_epsilon": 1.5},
+        {"epsilon": 1.0, "delta": 1e-6, "selection_epsilon": -0.1},
+    ],
+)
+def test_bad_totals(totals: dict[str, float], tmp_path: Path) -> None:
+    with pytest.raises(PrivacyParameterError):
+        Budget(tmp_path / "b.json", **totals)
+    assert not list(tmp_path.iterdir())
+
+
+def test_copies_share_the_file(budget: Budget) -> None:
+    twins = [copy.deepcopy(budget), pickle.loads(pickle.dumps(budget)), Budget(budget.path)]
+    for twin in twins:
+        twin.reserve([QUIET])
+    assert len(budget.entries) == 3
+
+
+def damage(path: Path, kind: str) -> None:
+    text = path.read_text()
+    content = json.loads(text)
+    if kind == "cut":
+        path.write_text(text[: len(text) // 2])
+    elif kind == "empty":
+        path.write_text("")
+    elif kind == "binary":
+        path.write_bytes(b"\xff\xfe\x00")
+    elif kind == "forgotten entry":
+        path.write_text(json.dumps({**content, "entries": content["entries"][:-1]}))
+    elif kind == "smaller charge":
+        content["entries"][0]["mu2"] = 0.0
+        path.write_text(json.dumps(content))
+    elif kind == "version":
+        path.write_text(json.dumps({**content, "version": 99}))
+    else:
+        path.write_text("[]")
+
+
+DAMAGES = ["cut", "empty", "binary", "forgotten entry", "smaller charge", "version", "list"]
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_file_is_refused(budget: Budget, kind: str) -> None:
+    budget.reserve([QUIET])
+    damage(budget.path, kind)
+    before = budget.path.read_bytes()
+    for use in (lambda: Budget(budget.path), lambda: budget.reserve([QUIET]), budget.remaining):
+        with pytest.raises(BudgetError, match=r"damaged|cannot be read"):
+            use()
+    with pytest.raises(BudgetError):
+        budget.train(PARAMS, data(), 2)
+    assert budget.path.read_bytes() == before
+
+
+def test_a_lost_or_swapped_file_is_refused(budget: Budget, tmp_path: Path) -> None:
+    budget.reserve([QUIET])
+    budget.path.rename(tmp_path / "away.json")
+    for use in (lambda: budget.reserve([QUIET]), budget.remaining):
+        with pytest.raises(BudgetError, match="is gone"):
+            use()
+    Budget(budget.path, epsilon=50.0, delta=1e-6)
+    with pytest.raises(BudgetError, match="replaced"):
+        budget.reserve([QUIET])
+
+
+def test_an_edited_entry_is_found_by_its_events(budget: Budget) -> None:
+    budget.reserve([QUIET])
+    budget.verify()
+
+    def cheaper(content: Any) -> Any:
+        return {**content, "entries": [{**e, "mu2": 1e-9} for e in content["entries"]]}
+
+    budget_file.update(budget.path, cheaper)
+    with pytest.raises(BudgetError, match="costs more"):
+        budget.verify()
+
+    def broken(content: Any) -> Any:
+        return {**content, "entries": [{**e, "mu2": -1.0} for e in content["entries"]]}
+
+    budget_file.update(budget.path, broken)
+    with pytest.raises(BudgetError, match="damaged"):
+        budget.reserve([QUIET])
+
+
+def test_a_write_that_fails_changes_nothing(
+    budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget.reserve([QUIET])
+    before = budget.path.read_bytes()
+
+    def full(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BudgetError, match="No space"):
+        budget.train(PARAMS, data(), 2)
+    monkeypatch.undo()
+    assert budget.path.read_bytes() == before
+    names = {p.name for p in budget.path.parent.iterdir()}
+    assert names == {"budget.json", "budget.json.lock"}
+    assert len(budget.entries) == 1
+
+
+def test_statement(budget: Budget) -> None:
+    budget.train(PARAMS, data(), 2, note="first model")
+    text = str(budget)
+    assert "(2, 1e-06)-differentially private" in text
+    assert "first model" in text and "(spent)" in text
+    assert repr(budget).startswith("Budget(")
+    part = Budget(budget.path.with_name("p.json"), epsilon=2.0, delta=1e-6, selection_epsilon=2.0)
+    assert part.remaining() < 0.01
+    assert part.remaining_selection() == pytest.approx(2.0)
+    assert "selections" in part.statement()
