@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import warnings
@@ -87,7 +88,10 @@ def test_pages_run(page, tmp_path, monkeypatch, capsys):
 
 
 def test_dask_page_runs(tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed")
+    # Workers in threads start at once; those in processes have tests in tests/dask.
+    quick = functools.partial(distributed.LocalCluster, processes=False)
+    monkeypatch.setattr(distributed, "LocalCluster", quick)
     monkeypatch.chdir(tmp_path)
     (code,) = (text for language, text in blocks(DOCS / "howto" / "dask.md"))
     scope: dict[str, Any] = {}
