@@ -18,11 +18,15 @@
 
 namespace xgboost::dp {
 template <typename T>
-void SumOverWorkers(Context const* ctx, std::vector<T>* values) {
-  if (collective::IsDistributed()) {
-    SafeColl(collective::Allreduce(ctx, linalg::MakeVec(values->data(), values->size()),
-                                   collective::Op::kSum));
+void SumOverWorkers(Context const* ctx, T* values, std::size_t size) {
+  if (collective::IsDistributed() && size > 0) {
+    SafeColl(collective::Allreduce(ctx, linalg::MakeVec(values, size), collective::Op::kSum));
   }
+}
+
+template <typename T>
+void SumOverWorkers(Context const* ctx, std::vector<T>* values) {
+  SumOverWorkers(ctx, values->data(), values->size());
 }
 
 /** @brief The vector that `fn` returns on rank 0, on every worker. */

@@ -11,7 +11,7 @@ namespace xgboost::dp {
 GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                               linalg::MatrixView<GradientPair const> gpair,
                               std::vector<std::uint8_t> const& sample,
-                              std::vector<GradientPair>* out) {
+                              std::vector<PackedPair>* out) {
   auto n_rows = info.num_row_;
   CHECK_EQ(gpair.Shape(0), n_rows);
   CHECK_EQ(gpair.Shape(1), 1);
@@ -29,7 +29,7 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
     auto end = std::min(n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
     for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
       if (!sample.empty() && !sample[i]) {
-        (*out)[i] = GradientPair{};
+        (*out)[i] = PackedPair{};
         continue;
       }
       double g = gpair(i, 0).GetGrad();
@@ -51,7 +51,7 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
         h = bound.max_weight > 0 ? std::min(weight, bound.max_weight) : weight;
       }
       auto [q_g, q_h] = quantise(g / bound.scale, h);
-      (*out)[i] = GradientPair{static_cast<float>(q_g), static_cast<float>(q_h)};
+      (*out)[i] = PackedPair{q_g, q_h};
       sum += GradientSum{q_g, q_h};
     }
     partial[block] = sum;

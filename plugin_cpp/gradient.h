@@ -1,15 +1,14 @@
 /**
  * From XGBoost's gradients to bounded integers: clip every row to the row bound and quantise.
  *
- * The integers are stored as 32-bit floats (|q| < 2^24) so that XGBoost's histograms sum them.
- * All sums are exact in double up to 2^53, hence independent of threads, pages and workers.
+ * All sums are sums of integers, hence independent of threads, pages and workers.
  *
  * Proof: docs/proofs/integer-grid.md
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 
-#include <cstdint>  // for int64_t, uint8_t
+#include <cstdint>  // for int64_t, uint64_t, uint8_t
 #include <vector>   // for vector
 
 #include "plugin_cpp/row_bound.h"  // for RowBound
@@ -38,16 +37,42 @@ struct GradientSum {
 };
 
 /**
+ * @brief The integers of a row in one word, which sums both by one addition: G 2^32 + H.
+ *
+ * A sum of such words is right while the entries of all its rows together stay below kLimit.
+ */
+class PackedPair {
+ public:
+  static constexpr std::int64_t kLimit = (std::int64_t{1} << 31) - 1;
+
+  PackedPair() = default;
+  PackedPair(std::int64_t grad, std::int64_t hess)
+      : word_{(static_cast<std::uint64_t>(grad) << 32) + static_cast<std::uint64_t>(hess)} {}
+
+  PackedPair& operator+=(PackedPair that) {
+    word_ += that.word_;
+    return *this;
+  }
+  /** @brief Both entries; H is at least 0, so that nothing is borrowed from G. */
+  [[nodiscard]] GradientSum Sum() const {
+    return {static_cast<std::int64_t>(word_) >> 32,
+            static_cast<std::int64_t>(word_ & 0xffffffffULL)};
+  }
+
+ private:
+  std::uint64_t word_{0};
+};
+
+/**
  * @brief Quantise the gradients of one tree.
  *
  * @param gpair  Gradients of one class or target, one per row.
  * @param sample Which rows take part; empty for all. The others count nothing.
- * @param out    Integers, as floats.
  *
  * @return The exact sum over the rows of this worker.
  */
 GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                               linalg::MatrixView<GradientPair const> gpair,
                               std::vector<std::uint8_t> const& sample,
-                              std::vector<GradientPair>* out);
+                              std::vector<PackedPair>* out);
 }  // namespace xgboost::dp

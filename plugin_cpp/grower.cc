@@ -1,18 +1,16 @@
 #include "plugin_cpp/grower.h"
 
-#include <algorithm>  // for sort, max, min, transform
+#include <algorithm>  // for max, max_element, min, sort, transform
 #include <cstdint>    // for int32_t, int64_t
 #include <iterator>   // for back_inserter
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "collective/communicator-inl.h"  // for IsDistributed
 #include "common/categorical.h"           // for CatBitField
 #include "common/threading_utils.h"       // for ParallelFor
 #include "plugin_cpp/constraints.h"       // for FeatureList
 #include "plugin_cpp/distributed.h"       // for SumOverWorkers
 #include "tree/hist/expand_entry.h"       // for CPUExpandEntry
-#include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
 TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,
@@ -27,47 +25,15 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       selector_{ctx, plan, &candidates_, rng, structure},
       group_selector_{ctx, plan, &candidates_, rng, structure},
       histogram_selector_{ctx, plan, &candidates_, rng, structure},
-      ledger_{ledger} {
-  hist_param_.UpdateAllowUnknown(Args{});
-  for (bst_feature_t f = 0; f < cuts_.NumFeatures(); ++f) {
-    max_bin_ = std::max(max_bin_, cuts_.FeatureBins(f));
-  }
-}
+      ledger_{ledger},
+      histograms_{ctx, cuts_.TotalBins(),
+                  std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {}
 
 void TreeGrower::ResetRows() {
   partitioners_.resize(pages_.size());
   for (std::size_t i = 0; i < pages_.size(); ++i) {
     partitioners_[i].Reset(ctx_, pages_[i]->Size(), pages_[i]->base_rowid, false);
   }
-  builder_.Reset(ctx_, cuts_.TotalBins(), BatchParam{}, collective::IsDistributed(), false,
-                 &hist_param_);
-}
-
-bool TreeGrower::ReadByColumn(GHistIndexMatrix const& page) const {
-  // As XGBoost does: columns of dense data when the histogram does not fit the cache.
-  auto hist_size = 2 * sizeof(double) * cuts_.TotalBins();
-  auto l3_per_thread = static_cast<double>(cache_.L3Size()) / ctx_->Threads();
-  auto usable = 0.8 * (static_cast<double>(cache_.L2Size()) + l3_per_thread);
-  return page.IsDense() && usable <= static_cast<double>(hist_size);
-}
-
-void TreeGrower::BuildHistograms(std::vector<GradientPair> const& gpair, RegTree const& tree,
-                                 std::vector<bst_node_t> to_build,
-                                 std::vector<bst_node_t> to_subtract) {
-  // The difference of two exact integer histograms is exact: no noise is shared between nodes.
-  auto view = tree.HostScView();
-  builder_.AddHistRows(view, &to_build, &to_subtract, true);
-  linalg::VectorView<GradientPair const> values{
-      common::Span<GradientPair const>{gpair.data(), gpair.size()}, {gpair.size()},
-      DeviceOrd::CPU()};
-  for (std::size_t i = 0; i < pages_.size(); ++i) {
-    auto by_column = this->ReadByColumn(*pages_[i]);
-    auto space = tree::ConstructHistSpace(partitioners_, to_build, *pages_[i], cache_.L1Size(),
-                                          max_bin_, by_column);
-    builder_.BuildHist(i, space, *pages_[i], partitioners_[i].Partitions(), to_build, values,
-                       by_column);
-  }
-  builder_.SyncHistogram(ctx_, view, to_build, to_subtract);
 }
 
 void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) const {
@@ -148,7 +114,7 @@ std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<Node> const&
   return heaps;
 }
 
-std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& gpair,
+std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gpair,
                                                GradientSum total, FeatureList const& features,
                                                bool oblivious, std::int64_t group,
                                                SplitHistory const& history, RegTree* tree) {
@@ -162,7 +128,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
   // Random splits read no histogram, so none is built; the sums of the leaves are taken at the end.
   bool greedy = plan_.split != SplitChoice::kRandom;
   if (greedy) {
-    this->BuildHistograms(gpair, *tree, {RegTree::kRoot}, {});
+    histograms_.BuildRoot(pages_, partitioners_, gpair);
   }
   for (std::int32_t depth = 0; depth < plan_.depth && !level.empty();) {
     auto n_levels = std::min(plan_.split_levels, plan_.depth - depth);
@@ -176,8 +142,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
     for (auto const& node : level) {
       open.push_back({node.nidx, node.total, {}, interactions_.Allowed(features, above[node.nidx])});
       if (greedy) {
-        auto hist = builder_.Histogram()[node.nidx];
-        open.back().hist = {hist.data(), hist.size()};
+        open.back().hist = histograms_[node.nidx];
       }
     }
     std::vector<ReleasedSplit> released;
@@ -185,7 +150,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
     auto children = this->Expand(level, groups, n_levels, tree);
 
     std::vector<Node> next;
-    std::vector<bst_node_t> to_build, to_subtract;
+    std::vector<Siblings> families;
     above.resize(tree->NumNodes());
     for (std::size_t i = 0; i < level.size(); ++i) {
       if (groups[i].empty()) {
@@ -206,17 +171,14 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
           next.back().released = k == 0 ? released[i].left : released[i].right;
         }
       }
-      if (n_levels > 1) {
-        to_build.insert(to_build.end(), children[i].cbegin(), children[i].cend());
-        continue;
-      }
-      // The lighter child is summed over its rows, its sibling is the difference.
-      bool left_is_lighter = cells[0].hess <= cells[1].hess;
-      to_build.push_back(children[i][left_is_lighter ? 0 : 1]);
-      to_subtract.push_back(children[i][left_is_lighter ? 1 : 0]);
+      auto heaviest = std::max_element(cells.cbegin(), cells.cend(), [](auto const& a, auto const& b) {
+        return a.hess < b.hess;
+      });
+      families.push_back({level[i].nidx, children[i],
+                          static_cast<std::size_t>(heaviest - cells.cbegin())});
     }
     if (greedy && !next.empty() && depth < plan_.depth) {
-      this->BuildHistograms(gpair, *tree, to_build, to_subtract);
+      histograms_.BuildLevel(pages_, partitioners_, gpair, families);
     }
     level = std::move(next);
   }
@@ -241,15 +203,14 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<GradientPair> const& 
   return leaves;
 }
 
-std::vector<GradientSum> TreeGrower::LeafSums(std::vector<GradientPair> const& gpair,
+std::vector<GradientSum> TreeGrower::LeafSums(std::vector<PackedPair> const& gpair,
                                               std::vector<bst_node_t> const& leaves) const {
   std::vector<GradientSum> out(leaves.size());
   common::ParallelFor(leaves.size(), ctx_->Threads(), [&](auto i) {
     for (auto const& partitioner : partitioners_) {
       auto const& rows = partitioner.Partitions()[leaves[i]];
       for (auto it = rows.begin(); it != rows.end(); ++it) {
-        out[i] += {static_cast<std::int64_t>(gpair[*it].GetGrad()),
-                   static_cast<std::int64_t>(gpair[*it].GetHess())};
+        out[i] += gpair[*it].Sum();
       }
     }
   });

@@ -1,5 +1,5 @@
 /**
- * Grow one tree: histograms level by level on XGBoost's kernels, splits from the selector.
+ * Grow one tree: histograms level by level, splits from the selectors.
  *
  * What is data here (histograms, row sets, totals) stays inside; out go the splits that the selector
  * released, and the exact leaf totals, which the caller must noise.
@@ -9,7 +9,6 @@
 #include <cstdint>   // for int32_t, int64_t
 #include <vector>    // for vector
 
-#include "common/cache_manager.h"               // for CacheManager
 #include "common/hist_util.h"                   // for HistogramCuts
 #include "plugin_cpp/candidates/bins.h"         // for BinnedPages
 #include "plugin_cpp/constraints.h"             // for FeatureList, InteractionSets
@@ -21,10 +20,9 @@
 #include "plugin_cpp/split/groups.h"            // for GroupSelector
 #include "plugin_cpp/split/histogram.h"         // for HistogramSelector, ReleasedSplit
 #include "plugin_cpp/split/history.h"           // for SplitHistory
+#include "plugin_cpp/split/node_histograms.h"   // for NodeHistograms
 #include "plugin_cpp/split/select.h"            // for SplitSelector, OpenNode
 #include "tree/common_row_partitioner.h"        // for CommonRowPartitioner
-#include "tree/hist/hist_param.h"               // for HistMakerTrainParam
-#include "tree/hist/histogram.h"                // for HistogramBuilder
 #include "xgboost/context.h"                    // for Context
 #include "xgboost/tree_model.h"                 // for RegTree
 
@@ -56,7 +54,7 @@ class TreeGrower {
    *
    * @return The leaves by ascending node id.
    */
-  [[nodiscard]] std::vector<Leaf> Grow(std::vector<GradientPair> const& gpair, GradientSum total,
+  [[nodiscard]] std::vector<Leaf> Grow(std::vector<PackedPair> const& gpair, GradientSum total,
                                        FeatureList const& features, bool oblivious,
                                        std::int64_t group, SplitHistory const& history,
                                        RegTree* tree);
@@ -77,9 +75,7 @@ class TreeGrower {
                                    SplitHistory const& history,
                                    std::vector<ReleasedSplit>* released);
   void ResetRows();
-  void BuildHistograms(std::vector<GradientPair> const& gpair, RegTree const& tree,
-                       std::vector<bst_node_t> to_build, std::vector<bst_node_t> to_subtract);
-  [[nodiscard]] std::vector<GradientSum> LeafSums(std::vector<GradientPair> const& gpair,
+  [[nodiscard]] std::vector<GradientSum> LeafSums(std::vector<PackedPair> const& gpair,
                                                   std::vector<bst_node_t> const& leaves) const;
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
   /** @brief Expand all nodes of a level by their groups. @return Their children, left to right. */
@@ -87,7 +83,6 @@ class TreeGrower {
                                                             SplitGroups const& groups,
                                                             std::int32_t n_levels, RegTree* tree);
   void MoveRows(std::vector<bst_node_t> const& expanded, RegTree const& tree);
-  [[nodiscard]] bool ReadByColumn(GHistIndexMatrix const& page) const;
 
   Context const* ctx_;
   Plan const& plan_;
@@ -99,10 +94,7 @@ class TreeGrower {
   GroupSelector group_selector_;
   HistogramSelector histogram_selector_;
   Ledger* ledger_;
-  tree::HistMakerTrainParam hist_param_;
-  tree::HistogramBuilder builder_;
+  NodeHistograms histograms_;
   std::vector<tree::CommonRowPartitioner> partitioners_;
-  common::CacheManager cache_;
-  bst_bin_t max_bin_{0};
 };
 }  // namespace xgboost::dp

@@ -217,7 +217,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     std::shared_ptr<DMatrix> data;
     std::unique_ptr<CandidateRelease> candidates;
     std::unique_ptr<TreeGrower> grower;
-    std::vector<GradientPair> gpair;
+    std::vector<PackedPair> gpair;
     std::vector<LeafShrinkage> shrinkage;  // of each class
     std::unique_ptr<SplitHistory> history;
     RegTree const* last_tree{nullptr};

@@ -52,7 +52,7 @@ CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, RandomS
 }
 
 std::vector<std::vector<float>> CandidateRelease::FromTrees(
-    DMatrix* p_fmat, std::vector<GradientPair> const& gpair) {
+    DMatrix* p_fmat, std::vector<PackedPair> const& gpair) {
   auto key_bits = plan_.candidates.levels - 1;
   std::vector<std::vector<float>> out;
   for (std::size_t begin = 0; begin < features_.size(); begin += kFeatureBlock) {
@@ -66,7 +66,7 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(
       auto cell = [=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); };
       if (plan_.candidates.hessian) {
         sums.Add(page, is_dense, cell,
-                 [&](auto i) { return static_cast<std::int64_t>(gpair[i].GetHess()); });
+                 [&](auto i) { return gpair[i].Sum().hess; });
       } else {
         sums.Add(page, is_dense, cell, [](auto) { return std::int64_t{1}; });
       }
@@ -88,7 +88,7 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(
 }
 
 std::vector<std::vector<float>> CandidateRelease::FromHistograms(
-    DMatrix* p_fmat, std::vector<GradientPair> const& gpair) {
+    DMatrix* p_fmat, std::vector<PackedPair> const& gpair) {
   auto const& plan = plan_.candidates;
   std::vector<std::size_t> n_cells;
   for (auto const& edges : edges_) {
@@ -103,7 +103,7 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
       return static_cast<std::size_t>(std::distance(edges.cbegin() + 1, it));
     };
     sums.Add(page, IsDensePage(page, plan_.n_features), cell, [&](auto i) {
-      return plan.hessian ? static_cast<std::int64_t>(gpair[i].GetHess()) : std::int64_t{1};
+      return plan.hessian ? gpair[i].Sum().hess : std::int64_t{1};
     });
   });
   std::vector<std::vector<float>> out;
@@ -131,7 +131,7 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
 }
 
 common::HistogramCuts CandidateRelease::Release(DMatrix* p_fmat,
-                                                std::vector<GradientPair> const& gpair) {
+                                                std::vector<PackedPair> const& gpair) {
   std::vector<std::vector<float>> cuts;
   if (!features_.empty()) {
     cuts = plan_.candidates.kind == CandidateKind::kTree ? this->FromTrees(p_fmat, gpair)

@@ -15,8 +15,8 @@
 #include "common/hist_util.h"           // for HistogramCuts
 #include "plugin_cpp/ledger.h"          // for LedgerEvent
 #include "plugin_cpp/noise/samplers.h"  // for RandomSource
+#include "plugin_cpp/gradient.h"                   // for PackedPair
 #include "plugin_cpp/plan.h"            // for Plan
-#include "xgboost/base.h"               // for GradientPair
 #include "xgboost/context.h"            // for Context
 #include "xgboost/data.h"               // for DMatrix
 
@@ -40,13 +40,13 @@ class CandidateRelease {
    * @param gpair Integer gradients of the local rows, whose Hessians may be weights.
    */
   [[nodiscard]] common::HistogramCuts Release(DMatrix* p_fmat,
-                                              std::vector<GradientPair> const& gpair);
+                                              std::vector<PackedPair> const& gpair);
 
  private:
   [[nodiscard]] std::vector<std::vector<float>> FromTrees(DMatrix* p_fmat,
-                                                          std::vector<GradientPair> const& gpair);
+                                                          std::vector<PackedPair> const& gpair);
   [[nodiscard]] std::vector<std::vector<float>> FromHistograms(
-      DMatrix* p_fmat, std::vector<GradientPair> const& gpair);
+      DMatrix* p_fmat, std::vector<PackedPair> const& gpair);
 
   Context const* ctx_;
   Plan const& plan_;

@@ -63,17 +63,17 @@ Split SplitCandidates::At(bst_feature_t f, std::size_t idx) const {
   return out;
 }
 
-GradientSum SplitCandidates::LeftSum(Split const& split, common::ConstGHistRow hist,
+GradientSum SplitCandidates::LeftSum(Split const& split, HistogramRow hist,
                                      GradientSum const& total) const {
   auto missing = total - this->FeatureSum(split.feature, hist);
   auto begin = ptrs_[split.feature];
   if (split.is_categorical) {
-    auto left = total - AsSum(hist[begin + split.bin]);
+    auto left = total - hist[begin + split.bin];
     return split.default_left ? left : left - missing;
   }
   GradientSum left;
   for (bst_bin_t i = 0; i <= split.bin; ++i) {
-    left += AsSum(hist[begin + i]);
+    left += hist[begin + i];
   }
   return split.default_left ? left + missing : left;
 }

@@ -12,8 +12,9 @@
 #include <utility>  // for move
 #include <vector>   // for vector
 
-#include "common/hist_util.h"     // for HistogramCuts, ConstGHistRow
+#include "common/hist_util.h"     // for HistogramCuts
 #include "plugin_cpp/gradient.h"  // for GradientSum
+#include "plugin_cpp/split/node_histograms.h"  // for HistogramRow
 #include "plugin_cpp/plan.h"      // for Plan
 #include "xgboost/base.h"         // for bst_feature_t, bst_bin_t
 #include "xgboost/span.h"         // for Span
@@ -100,7 +101,7 @@ class SplitCandidates {
   [[nodiscard]] std::size_t NumBins(bst_feature_t f) const { return ptrs_[f + 1] - ptrs_[f]; }
   [[nodiscard]] bool IsCategorical(bst_feature_t f) const { return is_categorical_[f]; }
   /** @brief Sums of a feature in a node with this histogram and these totals. */
-  [[nodiscard]] FeatureSums SumsOf(bst_feature_t f, common::ConstGHistRow hist,
+  [[nodiscard]] FeatureSums SumsOf(bst_feature_t f, HistogramRow hist,
                                         GradientSum const& total) const {
     auto cells = this->Cells(f, hist, total);
     auto missing = cells.back();
@@ -111,12 +112,12 @@ class SplitCandidates {
   [[nodiscard]] Split At(bst_feature_t f, std::size_t idx) const;
 
   /** @brief Sums of the left child of `split` in a node with this histogram and these totals. */
-  [[nodiscard]] GradientSum LeftSum(Split const& split, common::ConstGHistRow hist,
+  [[nodiscard]] GradientSum LeftSum(Split const& split, HistogramRow hist,
                                     GradientSum const& total) const;
 
   /** @brief Call fn(index, left) for every candidate of a feature, in the order of its list. */
   template <typename Fn>
-  void ForEach(bst_feature_t f, common::ConstGHistRow hist, GradientSum const& total,
+  void ForEach(bst_feature_t f, HistogramRow hist, GradientSum const& total,
                Fn&& fn) const {
     auto begin = ptrs_[f];
     auto n_bins = ptrs_[f + 1] - begin;
@@ -125,7 +126,7 @@ class SplitCandidates {
     std::size_t idx = 0;
     if (is_categorical_[f]) {
       for (std::uint32_t c = 0; c < n_bins; ++c) {
-        auto right = AsSum(bins[c]);
+        auto right = bins[c];
         fn(idx++, total - right - missing);
         fn(idx++, total - right);
       }
@@ -133,7 +134,7 @@ class SplitCandidates {
     }
     GradientSum left;
     for (std::uint32_t i = 0; i < n_bins; ++i) {
-      left += AsSum(bins[i]);
+      left += bins[i];
       fn(idx++, left);
       if (i + 1 < n_bins) {
         fn(idx++, left + missing);
@@ -142,11 +143,11 @@ class SplitCandidates {
   }
 
   /** @brief The cells of a feature: its bins, then its missing values. They part the rows. */
-  [[nodiscard]] std::vector<GradientSum> Cells(bst_feature_t f, common::ConstGHistRow hist,
+  [[nodiscard]] std::vector<GradientSum> Cells(bst_feature_t f, HistogramRow hist,
                                                GradientSum const& total) const {
     std::vector<GradientSum> cells;
     for (auto i = ptrs_[f]; i < ptrs_[f + 1]; ++i) {
-      cells.push_back(AsSum(hist[i]));
+      cells.push_back(hist[i]);
     }
     cells.push_back(total - this->FeatureSum(f, hist));
     return cells;
@@ -176,13 +177,10 @@ class SplitCandidates {
   }
 
  private:
-  [[nodiscard]] static GradientSum AsSum(GradientPairPrecise const& p) {
-    return {static_cast<std::int64_t>(p.GetGrad()), static_cast<std::int64_t>(p.GetHess())};
-  }
-  [[nodiscard]] GradientSum FeatureSum(bst_feature_t f, common::ConstGHistRow hist) const {
+  [[nodiscard]] GradientSum FeatureSum(bst_feature_t f, HistogramRow hist) const {
     GradientSum sum;
     for (auto i = ptrs_[f]; i < ptrs_[f + 1]; ++i) {
-      sum += AsSum(hist[i]);
+      sum += hist[i];
     }
     return sum;
   }

@@ -28,7 +28,7 @@ namespace xgboost::dp {
 struct OpenNode {
   bst_node_t nidx{0};
   GradientSum total;
-  common::ConstGHistRow hist;
+  HistogramRow hist;
   FeatureList features;
 };
 
