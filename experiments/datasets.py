@@ -197,13 +197,13 @@ def public_range(column: pd.Series, least: bool) -> tuple[float, float]:
 
     Args:
         column: Numbers.
-        least: Whether the first inner edge of an even grid of CANDIDATES bins is to lie just above
-            the least value: "equals the least value" is then a split, which counts with many zeros
-            need.
+        least: Whether the inner edges of an even grid of CANDIDATES + 1 bins are to be the papers'
+            candidates, of which the first is the least value itself: "equals the least value" is
+            then a split, which counts with many zeros need.
     """
     low, high = float(column.min()), float(column.max())
     high = high if high > low else low + 1.0
-    width = (high - low) / (CANDIDATES - 1)
+    width = (high - low) / CANDIDATES
     return (low - width * (1 - 1e-4), high) if least else (low, high)
 
 

@@ -20,7 +20,7 @@ from xgb_dp.presets import PRESETS
 
 from . import peers
 from .core import DEFAULT, LARGE, Cell, Options, System, Table
-from .datasets import Dataset, as_codes, load, log_cuts, public_range
+from .datasets import CANDIDATES, Dataset, as_codes, load, log_cuts, public_range
 
 _loaded = functools.lru_cache(maxsize=4)(load)
 
@@ -89,6 +89,8 @@ def parameters(
         params["dp_delta"] = delta_of(table, system, len(parts.y_train))
     if parts.bounds:
         params["dp_feature_bounds"] = parts.bounds
+    if system.inputs == "grid":
+        params["max_bin"] = CANDIDATES + 1
     if parts.cuts:
         params["dp_feature_cuts"] = parts.cuts
     if parts.categories:
