@@ -13,9 +13,9 @@ std::int64_t RowBound::MaxHessian() const {
   }
   double largest = std::ceil(std::sqrt(hessian_weight) * hessian_bound / gradient_bound *
                              static_cast<double>(Unit()));
-  // The integers must stay exact as 32-bit floats. Written so that NaN fails too.
+  // Blocks of some rows must fit half a word (PackedPair). Written so that NaN fails too.
   CHECK(largest >= 0.0 && largest < 16777216.0)
-      << "dp_plan: the Hessian bound exceeds the exact range of 32-bit floats.";
+      << "dp_plan: the Hessian bound exceeds 2^24 steps of the grid.";
   return static_cast<std::int64_t>(largest);
 }
 
