@@ -96,7 +96,7 @@ _DP = (
     Parameter("dp_base_margin", "declares that every row brings a base_margin, which stands in for "
               "the intercept", "", "bool", "False: a row with margins is refused", PUBLIC,
               "guarantee"),
-    Parameter("dp_n_public", "number of rows, if it is public; used for the intercept, and by `dp_local`", "rows",
+    Parameter("dp_n_public", "number of rows, if it is public; for the intercept, and `dp_local`", "rows",
               "int >= 1", "unset: the number of rows is private", PUBLIC, "guarantee"),
     Parameter("dp_target_bounds",
               "range of the regression target; labels beyond are clamped (those beyond a million "
@@ -194,8 +194,8 @@ _ORDINARY = (
               "tree", "", "'dp_hist' or 'dp_approx'", "none", PUBLIC, "XGBoost"),
     Parameter("objective", "loss", "", "binary:logistic, reg:squarederror or multi:softprob",
               "none, must be given", PUBLIC, "XGBoost"),
-    Parameter("eta", "learning rate; sets the clip of `dp_geometric_clip`", "1", "0 < eta <= 1", "0.5", PUBLIC, "XGBoost",
-              ("learning_rate",)),
+    Parameter("eta", "learning rate; sets the clip of `dp_geometric_clip`", "1", "0 < eta <= 1",
+              "0.5", PUBLIC, "XGBoost", ("learning_rate",)),
     Parameter("max_depth", "depth of the trees", "levels", "1 to 10", "4", PUBLIC, "XGBoost"),
     Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
               "sensitivity of dp_leaf_noise='output'", "hessian", ">= 0", "1", PUBLIC, "XGBoost",
@@ -220,8 +220,8 @@ _ORDINARY = (
               "XGBoost"),
     Parameter("gamma", "bonus of not splitting; only with dp_no_split", "score", ">= 0", "0",
               PUBLIC, "XGBoost", ("min_split_loss",)),
-    Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf; part of the sensitivity of "
-              "dp_leaf_noise='output'", "hessian", ">= 0", "0", PUBLIC, "XGBoost"),
+    Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf; part of the "
+              "sensitivity of dp_leaf_noise='output'", "hessian", ">= 0", "0", PUBLIC, "XGBoost"),
     Parameter("max_bin", "bins of a feature", "bins", "2 to 4096", "64", PUBLIC, "XGBoost"),
     Parameter("base_score", "public intercept", "prediction; multi:softprob: margins",
               "number, or list of K for multi:softprob", "released privately", PUBLIC, "XGBoost"),
