@@ -96,7 +96,7 @@ _DP = (
     Parameter("dp_base_margin", "declares that every row brings a base_margin, which stands in for "
               "the intercept", "", "bool", "False: a row with margins is refused", PUBLIC,
               "guarantee"),
-    Parameter("dp_n_public", "number of rows, if it is public; for the intercept, and `dp_local`", "rows",
+    Parameter("dp_n_public", "number of rows, if public; for the intercept and `dp_local`", "rows",
               "int >= 1", "unset: the number of rows is private", PUBLIC, "guarantee"),
     Parameter("dp_target_bounds",
               "range of the regression target; labels beyond are clamped (those beyond a million "
