@@ -70,7 +70,7 @@ def select(
     num_boost_round: int = 50,
     score: Score | str | None = None,
     mean_runs: float | None = None,
-    repetitions: str = "logarithmic",
+    repetitions: str = "poisson",
     validation: float = 0.2,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "selection",
@@ -95,9 +95,10 @@ def select(
         num_boost_round: Boosting rounds where a setting does not say.
         score: What models are judged by, see :class:`Score`.
         mean_runs: Expected number of runs, above 1 and at most 1000; by default the number of
-            settings, at least 2.
-        repetitions: Law of the number of runs: "logarithmic", "geometric", "negative_binomial"
-            (of shape -1/2: more private, and more often a single run) or "poisson".
+            settings, but at least 2 and at most 4.
+        repetitions: Law of the number of runs: "poisson", best up to about 4 expected runs;
+            "logarithmic", "geometric" or "negative_binomial" (of shape -1/2), which leave more to
+            each of many runs, and more often do a single one.
         validation: Share of the rows that are set aside, in (0, 1).
         budget: A budget, or the path of one, on which the selection draws.
         note: What it is, for the book of the budget.
@@ -128,7 +129,7 @@ def select(
     judge = Score(score) if isinstance(score, str) else score or Score.default(kind)
     judge.check(kind)
     try:
-        mean = max(2.0, float(len(found))) if mean_runs is None else float(mean_runs)
+        mean = min(max(2.0, len(found)), 4.0) if mean_runs is None else float(mean_runs)
         law = Repetitions.of(repetitions, mean)
     except (TypeError, ValueError) as error:
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
