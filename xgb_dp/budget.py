@@ -167,14 +167,8 @@ class Budget:
         """
         from xgboost import train
 
-        with self.drawing(note) as booked:
-            booster = train(dict(params), dtrain, num_boost_round, **kwargs)
-            if not booked:
-                raise BudgetError(
-                    "`params` do not ask for private training (tree_method='dp_hist'), so the "
-                    "model is not returned: it would hold exact statistics of these rows."
-                )
-        return booster
+        with self.drawing(note):
+            return train(dict(params), dtrain, num_boost_round, **kwargs)
 
     @contextmanager
     def drawing(self, note: str = "training") -> Iterator[list[str]]:
@@ -188,7 +182,8 @@ class Budget:
 
         Raises:
             BudgetError: A training would exceed the total, or is not private; before it releases
-                anything.
+                anything. Also at the end of a block in which nothing was booked: what it trained
+                was not private, or ran in another thread or process.
         """
         booked: list[str] = []
 
@@ -202,6 +197,13 @@ class Budget:
 
         with guarded(book):
             yield booked
+        if not booked:
+            raise BudgetError(
+                "Nothing was booked: there was no private training (tree_method='dp_hist') in this "
+                "thread. A model without privacy holds exact statistics of the rows and must not "
+                "be published. Trainings in other threads or processes, such as workers of a "
+                "cluster, are booked by `reserve` and `commit`."
+            )
         for name in booked:  # not after an error: how much was released is not known
             self.commit(name)
 

@@ -211,8 +211,12 @@ class PrivacyReport:
             lines.append("the given intercept")
         if any(p.get("evals") for p in seen):
             lines.append("every evaluation set, and so the time of early stopping")
+        chosen = any(
+            e["mechanism"] == "selection" for t in self.ledger["trainings"] for e in t["events"]
+        )
         lines.append(
-            "the hyperparameters, which must not have been chosen by looking at these rows (as a "
+            ("the list of settings among which was chosen" if chosen else "the hyperparameters")
+            + ", which must not have been chosen by looking at these rows (as a "
             "grid search or cross-validation on them does)"
         )
         return ", ".join(lines[:-1]) + ", and " + lines[-1] + "."

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,18 @@ def test_only_private_trainings_are_booked(budget: Budget) -> None:
         budget.train(PARAMS, data(), 2)
     with pytest.raises(BudgetError, match="dp_hist"):
         budget.train({"objective": "binary:logistic", "nthread": 1}, data(), 2)
+    assert not budget.entries
+
+
+def test_a_block_that_books_nothing_says_so(budget: Budget) -> None:
+    with pytest.raises(BudgetError, match="Nothing was booked"), budget.drawing():
+        xgb.train({"objective": "binary:logistic", "nthread": 1}, data(), 2)
+    with (
+        pytest.raises(BudgetError, match="Nothing was booked"),
+        budget.drawing(),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        pool.submit(xgb.train, PARAMS, data(), 2).result()
     assert not budget.entries
 
 

@@ -51,6 +51,9 @@ def test_model_report_and_ledger() -> None:
     assert result.booster.num_boosted_rounds() == result.num_boost_round == 3
     assert result.score_name == "log_loss"
     assert "secret number of trainings" in report.statement()
+    assert "the list of settings among which was chosen" in report.statement()
+    assert [s.release for s in report.spending()] == ["selection"]
+    assert "selection" in xgb_dp.model_card(result.booster)
     [training] = report.ledger["trainings"]
     [event] = training["events"]
     assert event["mechanism"] == "selection"
