@@ -13,12 +13,13 @@ SOURCES := $(shell find plugin_cpp patches) cmake/fetch_upstream.py CMakeLists.t
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test demo bench tables lint docs wheel release-wheel clean
+.PHONY: help build test test-spark demo bench tables lint docs wheel release-wheel clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make build   build the library and install it, editable, into $(VENV)"
 	@echo "make test    build, then run all tests"
+	@echo "make test-spark   build, install PySpark, run the tests on Spark"
 	@echo "make demo    build, train private models on real data, print scores and the statement"
 	@echo "make bench   build, then time and memory of dp_hist against hist"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
@@ -56,6 +57,10 @@ $(STOCK)/done:
 
 test: build $(STAMPS)/extra-test $(STOCK)/done
 	XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
+
+# Spark alone weighs half a gigabyte, and needs a Java runtime.
+test-spark: build $(STAMPS)/extra-test $(STAMPS)/extra-spark
+	$(VENV)/bin/python -m pytest -q tests/spark $(PYTEST_ARGS)
 
 demo: build $(STAMPS)/extra-demo
 	$(VENV)/bin/python examples/demo.py

@@ -32,7 +32,8 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
     """Classes of a private classifier: those declared, never those seen in `y`.
 
     Args:
-        estimator: Its parameter ``dp_classes`` is an int K or the list 0..K-1.
+        estimator: Its parameter ``dp_classes`` is an int K or the list 0..K-1. Spark has but the
+            parameters, as a dictionary.
         y: Labels. Each must be one of the declared classes; none needs to occur. None where the
             workers of a cluster will check their own.
 
@@ -43,7 +44,8 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
         PrivacyParameterError: ``dp_classes`` is missing or not 0..K-1.
         RowDomainError: A row has an undeclared label. The message shows neither label nor row.
     """
-    declared = estimator.get_xgb_params().get("dp_classes")
+    params = estimator if isinstance(estimator, dict) else estimator.get_xgb_params()
+    declared = params.get("dp_classes")
     if declared is None:
         raise PrivacyParameterError(
             "`dp_classes` is missing: a private classifier takes its classes from you and never "

@@ -1,0 +1,83 @@
+"""Private training through ``xgboost.spark`` on a local session, two workers.
+
+Needs PySpark (the extra ``spark``) and a Java runtime; ``make test-spark`` installs the former.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xgb_dp
+
+pytest.importorskip("pyspark")
+if shutil.which("java") is None:
+    pytest.skip("no Java runtime", allow_module_level=True)
+
+from pyspark.sql import SparkSession
+from xgboost.spark import SparkXGBClassifier, SparkXGBRegressor
+
+PARAMS: dict[str, Any] = {
+    "features_col": ["a", "b", "c"],
+    "label_col": "label",
+    "num_workers": 2,
+    "tree_method": "dp_hist",
+    "dp_epsilon": 8.0,
+    "dp_delta": 1e-6,
+    "n_estimators": 6,
+    "max_depth": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # what the executors run
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+def frame(spark: SparkSession, label: str) -> Any:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table["label"] = {"signs": (X[:, 0] > 0).astype(float), "zeros": np.zeros(900)}[label]
+    return spark.createDataFrame(table)
+
+
+def test_classes_are_declared(spark: SparkSession) -> None:
+    """Three classes, of which one occurs."""
+    data = frame(spark, "zeros")
+    model = SparkXGBClassifier(**PARAMS, dp_classes=3).fit(data)
+    assert len(model.transform(data).select("probability").first()[0]) == 3
+    with pytest.raises(Exception, match="dp_classes"):
+        SparkXGBClassifier(**PARAMS).fit(data)
+
+
+def test_classifier(spark: SparkSession) -> None:
+    data = frame(spark, "signs")
+    model = SparkXGBClassifier(**PARAMS, dp_classes=2).fit(data)
+    out = model.transform(data).select("label", "prediction").toPandas()
+    assert (out.label == out.prediction).mean() > 0.85
+    report = xgb_dp.privacy_report(model.get_booster())
+    assert 7.5 < report.epsilon <= 8.0
+    assert report.ledger["trainings"][0]["complete"]
+
+
+def test_regressor(spark: SparkSession) -> None:
+    model = SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1]).fit(frame(spark, "signs"))
+    assert 7.5 < xgb_dp.privacy_report(model.get_booster()).epsilon <= 8.0
