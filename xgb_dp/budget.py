@@ -2,7 +2,8 @@
 
 Every training books what it is going to release before it releases anything, in a file that several
 processes may share; what would exceed the total is refused. The total holds however the trainings
-were chosen: the composition is a privacy filter (``docs/proofs/filter.md``, ``docs/howto/budgets.md``).
+were chosen: the composition is a privacy filter (``docs/proofs/filter.md``,
+``docs/howto/budgets.md``).
 """
 
 from __future__ import annotations

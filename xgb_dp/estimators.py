@@ -3,7 +3,8 @@
 ``DPXGBClassifier`` and ``DPXGBRegressor`` are ``xgboost.XGBClassifier`` and ``XGBRegressor`` whose
 ``fit`` is ``xgboost.train`` with ``tree_method="dp_hist"``. They add what a scikit-learn user
 expects: labels of any kind, once they are declared; columns of names as categories; a report.
-Nothing is read off the rows: classes, bounds and categories are arguments (``docs/howto/estimators.md``).
+Nothing is read off the rows: classes, bounds and categories are arguments
+(``docs/howto/estimators.md``).
 """
 
 from __future__ import annotations
