@@ -81,7 +81,7 @@ class Budget:
         delta: float | None = None,
         selection_epsilon: float | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(path).resolve()  # one file has one lock, whatever links lead to it
         given = _totals(epsilon, delta, selection_epsilon)
         content = budget_file.read(self.path)
         if content is None:

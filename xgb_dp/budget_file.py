@@ -34,11 +34,16 @@ def read(path: Path) -> Content | None:
         BudgetError: The file is damaged, or of another kind.
     """
     try:
+        names = path.stat().st_nlink
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError):
         raise BudgetError(f"The budget file {str(path)!r} cannot be read.") from None
+    if names > 1:  # a replacement would leave the other names with what is written now
+        raise BudgetError(
+            f"The budget file {str(path)!r} has several names (hard links): keep one."
+        )
     try:
         content: Content = json.loads(text)
         sound = (content["format"], content["version"]) == (FORMAT, VERSION) and content.pop(

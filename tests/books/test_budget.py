@@ -184,6 +184,25 @@ def test_copies_share_the_file(budget: Budget) -> None:
     assert len(budget.entries) == 3
 
 
+def test_links_lead_to_one_file(budget: Budget, tmp_path: Path) -> None:
+    link = tmp_path / "link.json"
+    link.symlink_to(budget.path)
+    Budget(link).reserve([QUIET])
+    assert len(budget.entries) == 1
+    assert link.is_symlink()
+    os.link(budget.path, tmp_path / "twin.json")
+    with pytest.raises(BudgetError, match="several names"):
+        budget.reserve([QUIET])
+
+
+def test_the_folder_may_change(budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(budget.path.parent)
+    near = Budget(budget.path.name)
+    monkeypatch.chdir("/")
+    near.reserve([QUIET])
+    assert len(budget.entries) == 1
+
+
 def damage(path: Path, kind: str) -> None:
     text = path.read_text()
     content = json.loads(text)
