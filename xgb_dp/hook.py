@@ -25,7 +25,14 @@ from .sensitivity import range_int
 from .settings import Settings, resolve
 from .sklearn_support import declared_classes, default_rounds, refuse_search
 
-__all__ = ["LedgerCallback", "before_train", "declared_classes", "default_rounds", "refuse_cv"]
+__all__ = [
+    "LedgerCallback",
+    "before_train",
+    "check_matrix",
+    "declared_classes",
+    "default_rounds",
+    "refuse_cv",
+]
 
 _KEPT = (
     "eval_metric",
@@ -143,7 +150,13 @@ def _check_rounds(num_boost_round: Any) -> None:
         )
 
 
-def _check_matrix(dtrain: Any) -> None:
+def check_matrix(dtrain: Any) -> None:
+    """Refuse what is not an ordinary matrix of independent rows.
+
+    Raises:
+        PrivacyParameterError: Not a DMatrix.
+        PrivacyRefusal: A matrix with bins of exact quantiles, or with query groups.
+    """
     if isinstance(dtrain, (QuantileDMatrix, ExtMemQuantileDMatrix)):
         raise PrivacyRefusal(
             f"`dtrain` is a {type(dtrain).__name__}, whose bins are built from exact data "
@@ -285,7 +298,7 @@ def before_train(
     check_names(user)
     user = {name: value for name, value in user.items() if value is not None}
     _check_rounds(num_boost_round)
-    _check_matrix(dtrain)
+    check_matrix(dtrain)
     schema = workers.common_schema(read_schema(dtrain))
     continues = xgb_model is not None
     user = with_preset(user, int(num_boost_round), schema.width, continues=continues)

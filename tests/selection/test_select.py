@@ -277,8 +277,10 @@ def test_bad_data() -> None:
     X, y = arrays()
     with pytest.raises(PrivacyParameterError, match="DMatrix"):
         quick(X)
-    with pytest.raises(PrivacyParameterError, match="DMatrix"):
+    with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
         quick(xgb.QuantileDMatrix(X, y))
+    with pytest.raises(PrivacyRefusal, match="Query groups"):
+        quick(xgb.DMatrix(X, y, qid=np.zeros(len(y), dtype=int)))
     with pytest.raises(RowDomainError, match="dp_classes"):
         quick(xgb.DMatrix(X, y + 1))
 

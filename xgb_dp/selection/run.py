@@ -21,6 +21,7 @@ from ..budget import Budget, as_budget
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..features import read_schema
 from ..gate import guarded
+from ..hook import check_matrix
 from ..report import PrivacyReport, privacy_report
 from ..settings import Settings
 from . import draws
@@ -117,8 +118,7 @@ def select(
     share = parse.parse_number(
         "validation", validation, low=0.0, high=1.0, open_low=True, open_high=True
     )
-    if not isinstance(dtrain, xgb.DMatrix) or isinstance(dtrain, xgb.QuantileDMatrix):
-        raise PrivacyParameterError("`dtrain` must be an xgboost.DMatrix, not a QuantileDMatrix.")
+    check_matrix(dtrain)
     if testing.noise_key() is not None:
         raise PrivacyRefusal(
             "Noise from a fixed key is refused in a selection: the number of runs and the noise of "
