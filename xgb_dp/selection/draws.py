@@ -20,8 +20,6 @@ from ..accounting.selection import RATE_BITS, SHAPE_BITS
 
 __all__ = ["discrete_gaussian", "repetitions", "rows_apart"]
 
-_COIN_BITS = 32
-
 
 def _coin(num: int, den: int) -> bool:
     """True with probability num / den."""
@@ -40,17 +38,25 @@ def repetitions(law: Repetitions) -> int:
             if count:
                 return count
     while True:
-        count = _geometric(law.rate_num, 1 << RATE_BITS)
+        count = _geometric(law.rate_num)
         if _kept(count, law.shape_num, 1 << SHAPE_BITS):
             return count
 
 
-def _geometric(num: int, den: int) -> int:
-    """k >= 1 with probability gamma (1 - gamma)^(k - 1), gamma = num / den."""
-    count = 1
-    while not _coin(num, den):
-        count += 1
-    return count
+def _geometric(num: int) -> int:
+    """k >= 1 with probability gamma (1 - gamma)^(k - 1), gamma = num / 2**32."""
+    block = min(max(16, (1 << RATE_BITS) // num), 1 << 16)
+    failed = 0
+    while True:
+        coins = _coins(block) < np.uint64(num)
+        if coins.any():
+            return failed + int(np.argmax(coins)) + 1
+        failed += block
+
+
+def _coins(size: int) -> npt.NDArray[np.uint32]:
+    """Independent uniform 32-bit numbers of the operating system's generator."""
+    return np.frombuffer(secrets.token_bytes(4 * size), dtype=np.uint32)
 
 
 def _kept(count: int, num: int, den: int) -> bool:
@@ -88,8 +94,7 @@ def rows_apart(rows: int, share_num: int) -> tuple[npt.NDArray[np.int64], npt.ND
     Returns:
         Indices of both parts, ascending.
     """
-    coins = np.frombuffer(secrets.token_bytes(4 * rows), dtype=np.uint32)
-    apart = coins < np.uint64(share_num)
+    apart = _coins(rows) < np.uint64(share_num)
     return np.flatnonzero(~apart), np.flatnonzero(apart)
 
 

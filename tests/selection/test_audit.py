@@ -1,0 +1,71 @@
+"""An audit of the repetitions: the loop of a selection on runs whose law is known."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xgb_dp.accounting import Repetitions
+from xgb_dp.accounting.selection import SelectionAccountant
+from xgb_dp.audit.bounds import violates
+from xgb_dp.selection import run
+from xgb_dp.selection.scores import ScoreValue
+
+from .test_privacy import Pair, best_of
+
+N = 6_000
+SURE = 1.0 - 1e-6
+P, Q = np.array([0.92, 0.05, 0.03]), np.array([0.90, 0.02, 0.08])
+LAWS = [("geometric", 8.0), ("logarithmic", 4.0), ("poisson", 4.0), ("negative_binomial", 2.0)]
+
+
+def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Outcomes of N selections among runs that end in 0, 1 or 2, which is also their score."""
+    rng = np.random.default_rng()
+    drawn = iter(())
+
+    def outcome(*args: Any) -> int:
+        nonlocal drawn
+        value = next(drawn, None)
+        if value is None:
+            drawn = iter(rng.choice(3, p=chances, size=100_000).tolist())
+            value = next(drawn)
+        return value
+
+    monkeypatch.setattr(run, "_train", outcome)
+    monkeypatch.setattr(run, "_predict", lambda booster, dvalid: booster)
+    judge = SimpleNamespace(release=lambda p, y, target, event: ScoreValue(p, 0.0, p))
+    candidate = SimpleNamespace(settings=SimpleNamespace(target=None))
+    plan = SimpleNamespace(event=SimpleNamespace(repetitions=law), runs=[()], score=None)
+    data = SimpleNamespace(get_label=lambda: None)
+    best = (run._best_run([candidate], plan, judge, data, data).booster for _ in range(N))
+    return np.fromiter(best, dtype=np.int64)
+
+
+@pytest.mark.parametrize("family, mean", LAWS)
+def test_selections_keep_their_promise(
+    family: str, mean: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law = Repetitions.of(family, mean)
+    found = [winners(law, chances, monkeypatch) for chances in (P, Q)]
+    for sample, chances in zip(found, (P, Q), strict=True):
+        exact = best_of(chances, np.arange(3), law)
+        counts = np.bincount(sample, minlength=3)
+        z = (counts - N * exact) / np.sqrt(N * exact * (1 - exact))
+        assert np.abs(z).max() < 5.5
+    claim = SelectionAccountant(law, [Pair(P, Q)], 1)
+    for outcome in range(3):
+        hits = [int(np.count_nonzero(sample == outcome)) for sample in found]
+        assert not violates(claim, hits[0], N, hits[1], N, SURE)
+
+
+def test_the_audit_finds_a_selection_that_pays_for_one_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    law = Repetitions.of("geometric", 20.0)
+    hits = [int(np.count_nonzero(winners(law, chances, monkeypatch) == 1)) for chances in (P, Q)]
+    assert violates(Pair(P, Q), hits[0], N, hits[1], N, SURE)
+    assert not violates(SelectionAccountant(law, [Pair(P, Q)], 1), hits[0], N, hits[1], N, SURE)
