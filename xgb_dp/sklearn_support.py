@@ -62,7 +62,8 @@ _REFUSED_CALLERS = {
     "sklearn.model_selection": "scores settings exactly on the rows that were held out, and trains "
     "several models on the same rows",
     "sklearn.calibration": "fits exact calibrations on the rows that were held out",
-    "sklearn.feature_selection": "scores columns exactly on the training rows",
+    "sklearn.feature_selection._rfe._rfe_single_fit": "scores columns exactly on the rows that "
+    "were held out",
     "sklearn.ensemble._weight_boosting": "weights the rows by exact errors",
     "sklearn.ensemble._bagging": "repeats rows, so that one row counts several times",
 }
@@ -79,14 +80,13 @@ def refuse_search() -> None:
     """
     frame = inspect.currentframe()
     while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
+        caller = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}"
         for name, reason in _REFUSED_CALLERS.items():
-            if module == name or module.startswith(name + "."):
+            if caller == name or caller.startswith(name + "."):
                 raise PrivacyRefusal(
-                    f"Private training is refused inside {module} "
-                    f"({frame.f_code.co_name}): it {reason}, which no epsilon covers. Use "
-                    "xgb_dp.select, which chooses among settings privately and accounts for it. "
-                    "If all these rows are public, say so with public_evals=True "
+                    f"Private training is refused inside {caller}: it {reason}, which no epsilon "
+                    "covers. Use xgb_dp.select, which chooses among settings privately and "
+                    "accounts for it. If all these rows are public, say so with public_evals=True "
                     "(dp_public_evals=True)."
                 )
         frame = frame.f_back

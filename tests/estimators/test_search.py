@@ -10,7 +10,7 @@ import xgboost as xgb
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier
-from sklearn.feature_selection import SequentialFeatureSelector
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 
@@ -31,6 +31,7 @@ SEARCHES = {
     "predictions": lambda m, X, y: cross_val_predict(m, X, y, cv=2),
     "stacking": lambda m, X, y: StackingClassifier([("m", m)], cv=2).fit(X, y),
     "calibration": lambda m, X, y: CalibratedClassifierCV(m, cv=2).fit(X, y),
+    "recursive": lambda m, X, y: RFECV(m, cv=2).fit(X, y),
     "columns": lambda m, X, y: SequentialFeatureSelector(m, cv=2).fit(X, y),
     "boosting": lambda m, X, y: AdaBoostClassifier(m, n_estimators=2).fit(X, y),
     "bagging": lambda m, X, y: BaggingClassifier(m, n_estimators=2).fit(X, y),
@@ -58,6 +59,16 @@ def test_xgboosts_own_estimator_is_refused_too() -> None:
     with pytest.raises(PrivacyRefusal, match=r"xgb_dp\.select"):
         cross_val_score(model, X, y, cv=2, error_score="raise")
     assert cross_val_score(xgb.XGBClassifier(n_estimators=2, n_jobs=1), X, y, cv=2).min() > 0.5
+
+
+def test_private_models_may_choose_columns(tmp_path: Any) -> None:
+    """Importances are noisy, so that only the trainings count."""
+    X, y = arrays()
+    budget = Budget(tmp_path / "budget.json", epsilon=4.0, delta=1e-5)
+    model = clone(MODEL).set_params(budget=budget)
+    assert SelectFromModel(model).fit(X, y).transform(X).shape[1] >= 1
+    assert RFE(model, n_features_to_select=3).fit(X, y).transform(X).shape[1] == 3
+    assert len(budget.entries) == 3
 
 
 def test_public_rows_may_be_searched() -> None:
