@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,8 @@ def run(
     todo = [c for c in wanted if c not in store.rows][:limit]
     with (
         store.writing(this_run(command)) as add,
-        ProcessPoolExecutor(jobs) as pool,
+        # A process with threads of OpenMP cannot be forked: its children would wait for them.
+        ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool,
         tqdm(total=len(todo), desc=table.name, file=sys.stderr) as bar,
     ):
         # A few ahead of the workers only, so that an interruption does not wait for the rest.

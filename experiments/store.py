@@ -178,10 +178,17 @@ def text(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Rows of a results file; numbers as floats, a torn line left out."""
+    """Rows of a results file; numbers as floats, a torn line left out.
+
+    Raises:
+        ValueError: If it is no such file.
+    """
     rows = []
     with path.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
+        reader = csv.DictReader(file)
+        if reader.fieldnames != COLUMNS:
+            raise ValueError(f"{path.name} is no file of results; give --out another place")
+        for row in reader:
             if any(v is None for v in row.values()) or not row["run"]:
                 continue
             for name in (*NUMBERS, "epsilon"):

@@ -166,6 +166,14 @@ def test_a_failed_cell_is_named_and_run_again(
     assert not row["note"]
 
 
+def test_a_file_of_another_form_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("data,score\nPol,1\n")
+    with pytest.raises(ValueError, match=r"t\.csv is no file of results; give --out"):
+        store.Store(path)
+    assert path.read_text() == "data,score\nPol,1\n"
+
+
 def test_two_writers_of_one_table_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     run = store.this_run("x")
