@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,6 +30,22 @@ def work(name: str, cell: Cell, options: Options) -> dict[str, Any]:
             "seed": cell.seed,
             "note": note[:200],
         }
+
+
+class Here(Executor):
+    """Runs what it is given at once, in this process."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """The finished call."""
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def executor(jobs: int) -> Executor:
+    """One job runs here, several in processes of their own."""
+    # A process with threads of OpenMP cannot be forked: its children would wait for them.
+    return Here() if jobs == 1 else ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 
 def missing(table: Table, options: Options) -> dict[str, str]:
@@ -75,7 +91,7 @@ def run(
         options: What of it, and how.
         path: Results file. Cells in it are kept if the same build of the library made them.
         command: Command line, for the record.
-        jobs: Worker processes.
+        jobs: Worker processes; 1 for this one.
         redo: Systems to run again.
         any_build: Whether cells of other builds are kept too.
         limit: Largest number of cells to run now.
@@ -97,8 +113,7 @@ def run(
     todo = [c for c in wanted if c not in store.rows][:limit]
     with (
         store.writing(this_run(command)) as add,
-        # A process with threads of OpenMP cannot be forked: its children would wait for them.
-        ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool,
+        executor(jobs) as pool,
         tqdm(total=len(todo), desc=table.name, file=sys.stderr) as bar,
     ):
         # A few ahead of the workers only, so that an interruption does not wait for the rest.

@@ -83,7 +83,7 @@ def test_pages_run(page, tmp_path, monkeypatch, capsys):
             for line in text.splitlines():
                 run_command(line)
         done += 1
-    assert done >= 3
+    assert done >= (1 if page.stem == "spark" else 3)
     matplotlib.pyplot.close("all")
 
 
