@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,20 +33,28 @@ def work(name: str, cell: Cell, options: Options) -> dict[str, Any]:
         }
 
 
-class Here(Executor):
-    """Runs what it is given at once, in this process."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """The finished call."""
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
-def executor(jobs: int) -> Executor:
-    """One job runs here, several in processes of their own."""
+def results(name: str, todo: list[Cell], options: Options, jobs: int) -> Iterator[dict[str, Any]]:
+    """Rows of cells as they finish; in this process if one is enough."""
+    if jobs == 1:
+        for cell in todo:
+            yield work(name, cell, options)
+        return
     # A process with threads of OpenMP cannot be forked: its children would wait for them.
-    return Here() if jobs == 1 else ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    try:
+        # A few ahead of the workers only, so that an interruption does not wait for the rest.
+        queue = iter(todo)
+        running: set[Future[dict[str, Any]]] = set()
+        while True:
+            for cell in islice(queue, jobs + 1 - len(running)):
+                running.add(pool.submit(work, name, cell, options))
+            if not running:
+                break
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for job in done:
+                yield job.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def missing(table: Table, options: Options) -> dict[str, str]:
@@ -113,24 +122,13 @@ def run(
     todo = [c for c in wanted if c not in store.rows][:limit]
     with (
         store.writing(this_run(command)) as add,
-        executor(jobs) as pool,
         tqdm(total=len(todo), desc=table.name, file=sys.stderr) as bar,
     ):
-        # A few ahead of the workers only, so that an interruption does not wait for the rest.
-        queue = iter(todo)
-        running: set[Future[dict[str, Any]]] = set()
         try:
-            while True:
-                for cell in islice(queue, jobs + 1 - len(running)):
-                    running.add(pool.submit(work, table.name, cell, options))
-                if not running:
-                    break
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for job in done:
-                    add(job.result())
-                    bar.update()
+            for row in results(table.name, todo, options, jobs):
+                add(row)
+                bar.update()
         except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
             print("Interrupted; finished cells are kept.", file=sys.stderr)
             raise
     return store, absent
