@@ -43,7 +43,7 @@ DIABETES = Dataset(
 # 2 x 19,237 rows without the day of the week.
 ELECTRICITY_7 = replace(ELECTRICITY, drop=("day",), balance=True)
 DATASETS = (
-    replace(ADULT, train_only=True, complete_rows=True),
+    replace(ADULT, train_only=True, complete_rows=True, code_all=True),
     BANK,
     CALIFORNIA,
     replace(CREDIT1, complete_rows=True),

@@ -14,7 +14,7 @@ DATASETS = (
     BANK,
     replace(CREDIT1, complete_rows=True),
     CREDIT2,
-    replace(ADULT, train_only=True),
+    replace(ADULT, train_only=True, code_all=True),
     NOMAO,
 )
 FOREST = {"eta": 1.0, "max_delta_step": 0.0}
