@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class System:
         peer: Name of another library that trains instead (see peers.py).
         delta: Failure probability; None for the table's.
         large: Parameters that it has instead on data sets of at least LARGE rows.
+        by_columns: Parameters that depend on the number of columns.
     """
 
     name: str
@@ -48,6 +49,7 @@ class System:
     peer: str = ""
     delta: float | None = None
     large: Mapping[str, Any] = field(default_factory=dict)
+    by_columns: Callable[[int], Mapping[str, Any]] | None = None
 
     @property
     def private(self) -> bool:

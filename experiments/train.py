@@ -97,8 +97,12 @@ def parameters(
         params["dp_categories"] = parts.categories
     if target:
         params["dp_target_bounds"] = target
-    large = system.large if len(y) >= LARGE else {}
-    return params | dict(system.params) | dict(large) | dict(extra)
+    params |= dict(system.params)
+    if len(y) >= LARGE:
+        params |= dict(system.large)
+    if system.by_columns:
+        params |= dict(system.by_columns(parts.x_train.shape[1]))
+    return params | dict(extra)
 
 
 def delta_of(table: Table, system: System, n_train: int) -> float:
