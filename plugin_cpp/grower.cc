@@ -1,8 +1,7 @@
 #include "plugin_cpp/grower.h"
 
-#include <algorithm>  // for max, max_element, min, sort, transform
+#include <algorithm>  // for max, max_element, min, sort
 #include <cstdint>    // for int32_t, int64_t
-#include <iterator>   // for back_inserter
 #include <utility>    // for move
 #include <vector>     // for vector
 
@@ -30,6 +29,10 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
                   std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {}
 
 void TreeGrower::ResetRows() {
+  router_.Reset();
+  if (plan_.split == SplitChoice::kRandom) {
+    return;
+  }
   partitioners_.resize(pages_.size());
   for (std::size_t i = 0; i < pages_.size(); ++i) {
     partitioners_[i].Reset(ctx_, pages_[i]->Size(), pages_[i]->base_rowid, false);
@@ -99,11 +102,12 @@ std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<Node> const&
       for (auto at = begin; at < 2 * begin + 1 && at < groups[i].size(); ++at) {
         auto nidx = heaps[i][at];
         this->Expand(nidx, groups[i][at], tree);
+        router_.Add(nidx, groups[i][at], tree->LeftChild(nidx));
         expanded.push_back(nidx);
         heaps[i].insert(heaps[i].end(), {tree->LeftChild(nidx), tree->RightChild(nidx)});
       }
     }
-    if (!expanded.empty()) {
+    if (!expanded.empty() && plan_.split != SplitChoice::kRandom) {
       this->MoveRows(expanded, *tree);
     }
   }
@@ -125,7 +129,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
   std::vector<Leaf> leaves;
   std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}, {}}};
   std::vector<FeatureList> above(1);  // features of the splits above each node
-  // Random splits read no histogram, so none is built; the sums of the leaves are taken at the end.
+  // Random splits read no data: no histogram is built, and rows go to the leaves at the end.
   bool greedy = plan_.split != SplitChoice::kRandom;
   if (greedy) {
     histograms_.BuildRoot(pages_, partitioners_, gpair);
@@ -192,40 +196,28 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
   std::sort(leaves.begin(), leaves.end(),
             [](Leaf const& a, Leaf const& b) { return a.nidx < b.nidx; });
   if (!greedy) {
-    std::vector<bst_node_t> ids;
-    std::transform(leaves.cbegin(), leaves.cend(), std::back_inserter(ids),
-                   [](Leaf const& leaf) { return leaf.nidx; });
-    auto exact = this->LeafSums(gpair, ids);
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      leaves[i].total = exact[i];
-    }
+    this->RouteRows(gpair, &leaves);
   }
   return leaves;
 }
 
-std::vector<GradientSum> TreeGrower::LeafSums(std::vector<PackedPair> const& gpair,
-                                              std::vector<bst_node_t> const& leaves) const {
-  std::vector<GradientSum> out(leaves.size());
-  common::ParallelFor(leaves.size(), ctx_->Threads(), [&](auto i) {
-    for (auto const& partitioner : partitioners_) {
-      auto const& rows = partitioner.Partitions()[leaves[i]];
-      for (auto it = rows.begin(); it != rows.end(); ++it) {
-        out[i] += gpair[*it].Sum();
-      }
-    }
-  });
+void TreeGrower::RouteRows(std::vector<PackedPair> const& gpair, std::vector<Leaf>* leaves) {
+  auto sums = router_.Route(ctx_, pages_, gpair, &positions_);
   std::vector<std::int64_t> flat;
-  for (auto const& sum : out) {
-    flat.insert(flat.end(), {sum.grad, sum.hess});
+  for (auto const& leaf : *leaves) {
+    flat.insert(flat.end(), {sums[leaf.nidx].grad, sums[leaf.nidx].hess});
   }
   SumOverWorkers(ctx_, &flat);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = {flat[2 * i], flat[2 * i + 1]};
+  for (std::size_t i = 0; i < leaves->size(); ++i) {
+    (*leaves)[i].total = {flat[2 * i], flat[2 * i + 1]};
   }
-  return out;
 }
 
 void TreeGrower::LeafPositions(std::vector<bst_node_t>* out) const {
+  if (plan_.split == SplitChoice::kRandom) {
+    *out = positions_;
+    return;
+  }
   std::size_t n_rows = 0;
   for (auto const& page : pages_) {
     n_rows += page->Size();

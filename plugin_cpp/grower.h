@@ -21,6 +21,7 @@
 #include "plugin_cpp/split/histogram.h"         // for HistogramSelector, ReleasedSplit
 #include "plugin_cpp/split/history.h"           // for SplitHistory
 #include "plugin_cpp/split/node_histograms.h"   // for NodeHistograms
+#include "plugin_cpp/split/row_router.h"        // for RowRouter
 #include "plugin_cpp/split/select.h"            // for SplitSelector, OpenNode
 #include "tree/common_row_partitioner.h"        // for CommonRowPartitioner
 #include "xgboost/context.h"                    // for Context
@@ -75,8 +76,8 @@ class TreeGrower {
                                    SplitHistory const& history,
                                    std::vector<ReleasedSplit>* released);
   void ResetRows();
-  [[nodiscard]] std::vector<GradientSum> LeafSums(std::vector<PackedPair> const& gpair,
-                                                  std::vector<bst_node_t> const& leaves) const;
+  /** @brief Send all rows to the leaves at once, and fill in the totals of these. */
+  void RouteRows(std::vector<PackedPair> const& gpair, std::vector<Leaf>* leaves);
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
   /** @brief Expand all nodes of a level by their groups. @return Their children, left to right. */
   [[nodiscard]] std::vector<std::vector<bst_node_t>> Expand(std::vector<Node> const& level,
@@ -95,6 +96,8 @@ class TreeGrower {
   HistogramSelector histogram_selector_;
   Ledger* ledger_;
   NodeHistograms histograms_;
+  RowRouter router_;
+  std::vector<bst_node_t> positions_;  // by the router
   std::vector<tree::CommonRowPartitioner> partitioners_;
 };
 }  // namespace xgboost::dp

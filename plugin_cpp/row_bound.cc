@@ -4,7 +4,8 @@
 #include <cmath>      // for sqrt, ceil
 #include <cstdint>    // for int64_t
 
-#include "xgboost/logging.h"  // for CHECK
+#include "plugin_cpp/noise/samplers.h"  // for IntegerSqrt
+#include "xgboost/logging.h"            // for CHECK
 
 namespace xgboost::dp {
 std::int64_t RowBound::MaxHessian() const {

@@ -12,12 +12,10 @@
  */
 #pragma once
 
-#include <algorithm>  // for clamp
-#include <cmath>      // for isfinite, sqrt, abs
+#include <algorithm>  // for clamp, max, min
+#include <cmath>      // for isfinite, sqrt, floor, abs
 #include <cstdint>    // for int64_t, int32_t
 #include <utility>    // for pair
-
-#include "plugin_cpp/noise/samplers.h"  // for IntegerSqrt
 
 namespace xgboost::dp {
 /** @brief Counts and label sums are multiplied by up to 2^26 and must stay below 2^62. */
@@ -71,29 +69,29 @@ class RowQuantiser {
     }
     double s = 1.0;
     if (scale_row_) {
-      double norm = std::sqrt(g * g + r_ * h * h);
-      s = norm > c_ ? c_ / norm : 1.0;
+      s = c_ / std::max(std::sqrt(g * g + r_ * h * h), c_);  // exactly 1 within the bound
     } else {
       g = std::clamp(g, -c_, c_);
       h = std::clamp(h, 0.0, h_bound_);
     }
     auto q_g = Round(g * s * to_grid_, -unit_, unit_);
     auto q_h = Round(root_ * h * s * to_grid_, 0.0, h_max_);
-    auto unit2 = static_cast<std::int64_t>(unit_) * static_cast<std::int64_t>(unit_);
-    if (scale_row_ && q_g * q_g + q_h * q_h > unit2) {
-      q_h = static_cast<std::int64_t>(IntegerSqrt(unit2 - q_g * q_g));
+    if (scale_row_) {
+      // Integers below 2^40: the floor of the floating point root is that of the root. Without a
+      // branch, which half of the rows would take.
+      q_h = std::min(q_h, std::floor(std::sqrt(unit_ * unit_ - q_g * q_g)));
     }
-    return {q_g, q_h};
+    return {static_cast<std::int64_t>(q_g), static_cast<std::int64_t>(q_h)};
   }
 
  private:
-  /** @brief Nearest integer, ties to even, clamped first: a cast out of range is undefined. */
-  static std::int64_t Round(double value, double lower, double upper) {
+  /** @brief Nearest integer, ties to even, clamped first: a later cast out of range is undefined. */
+  static double Round(double value, double lower, double upper) {
     constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
     // The order makes NaN fall to the lower end.
     value = value > lower ? value : lower;
     value = value < upper ? value : upper;
-    return static_cast<std::int64_t>((value + kShift) - kShift);
+    return (value + kShift) - kShift;
   }
 
   bool scale_row_, filter_;

@@ -48,43 +48,51 @@ class EffectModel {
   /** @brief Posterior means and variances of the effects. */
   void Solve(std::vector<double> const& prior_variance, std::vector<double>* mean,
              std::vector<double>* variance) {
-    // Cholesky factor of the precision matrix, row by row.
-    factor_.assign(n_ * n_, 0.0);
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) {
-        double sum = walsh_[i ^ j];
-        if (i == j) {
-          sum += 1.0 / prior_variance[i];
+    // Cholesky factor of the precision matrix, column by column: all inner loops run along memory.
+    factor_.resize(n_ * n_);
+    for (std::size_t j = 0; j < n_; ++j) {
+      for (std::size_t i = j; i < n_; ++i) {
+        factor_[j * n_ + i] = walsh_[i ^ j];
+      }
+      factor_[j * n_ + j] += 1.0 / prior_variance[j];
+    }
+    for (std::size_t k = 0; k < n_; ++k) {
+      auto* column = factor_.data() + k * n_;
+      column[k] = std::sqrt(std::max(column[k], 1e-300));
+      for (std::size_t i = k + 1; i < n_; ++i) {
+        column[i] /= column[k];
+      }
+      for (std::size_t j = k + 1; j < n_; ++j) {
+        auto* rest = factor_.data() + j * n_;
+        auto factor = column[j];
+        for (std::size_t i = j; i < n_; ++i) {
+          rest[i] -= column[i] * factor;
         }
-        for (std::size_t k = 0; k < j; ++k) {
-          sum -= factor_[i * n_ + k] * factor_[j * n_ + k];
-        }
-        factor_[i * n_ + j] = i == j ? std::sqrt(std::max(sum, 1e-300)) : sum / factor_[j * n_ + j];
       }
     }
-    // Its inverse, column by column.
+    // Its inverse, row by row.
     inverse_.assign(n_ * n_, 0.0);
-    for (std::size_t c = 0; c < n_; ++c) {
-      for (std::size_t i = c; i < n_; ++i) {
-        double sum = i == c ? 1.0 : 0.0;
-        for (std::size_t k = c; k < i; ++k) {
-          sum -= factor_[i * n_ + k] * inverse_[k * n_ + c];
-        }
-        inverse_[i * n_ + c] = sum / factor_[i * n_ + i];
-      }
-    }
     std::vector<double> half(n_, 0.0);
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t k = 0; k <= i; ++k) {
-        half[i] += inverse_[i * n_ + k] * right_[k];
-      }
-    }
     mean->assign(n_, 0.0);
     variance->assign(n_, 0.0);
-    for (std::size_t c = 0; c < n_; ++c) {
-      for (std::size_t i = c; i < n_; ++i) {
-        (*mean)[c] += inverse_[i * n_ + c] * half[i];
-        (*variance)[c] += inverse_[i * n_ + c] * inverse_[i * n_ + c];
+    for (std::size_t i = 0; i < n_; ++i) {
+      auto* row = inverse_.data() + i * n_;
+      row[i] = 1.0;
+      for (std::size_t k = 0; k < i; ++k) {
+        auto const* above = inverse_.data() + k * n_;
+        auto factor = factor_[k * n_ + i];
+        for (std::size_t c = 0; c <= k; ++c) {
+          row[c] -= factor * above[c];
+        }
+      }
+      auto pivot = factor_[i * n_ + i];
+      for (std::size_t c = 0; c <= i; ++c) {
+        row[c] /= pivot;
+        half[i] += row[c] * right_[c];
+      }
+      for (std::size_t c = 0; c <= i; ++c) {
+        (*mean)[c] += row[c] * half[i];
+        (*variance)[c] += row[c] * row[c];
       }
     }
   }

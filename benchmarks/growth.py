@@ -1,0 +1,253 @@
+"""How time grows with rows, columns, depth, threads and workers, beside stock ``hist``.
+
+    make bench                                              # after the tables of bench.py
+    .venv/bin/python -m benchmarks.growth --factor rows
+
+One factor changes at a time, from 100,000 rows of 28 columns, depth 6, one thread, one worker. The
+methods take turns in processes of their own, as in ``bench.py``. Writes ``docs/performance.csv``,
+the tables of ``docs/performance.md`` and ``docs/performance.png``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench import COMMON, DATA_SEED, DELTA, EPSILON
+
+ROOT = Path(__file__).resolve().parent.parent
+MARK = "<!-- figures: written by benchmarks/growth.py -->"
+PRIVATE = {"tree_method": "dp_hist", "dp_epsilon": EPSILON, "dp_delta": DELTA}
+METHODS: dict[str, dict[str, Any]] = {
+    "hist": {"tree_method": "hist", "max_bin": 64},
+    "dp_hist": PRIVATE,
+    "random": {**PRIVATE, "dp_split": "random"},
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One training.
+
+    Attributes:
+        rows: Number of rows.
+        columns: Number of columns.
+        depth: Depth of the trees.
+        threads: Threads of each worker.
+        workers: Dask worker processes; 0 trains without Dask.
+        signal: Strength of the signal: 0 makes all utilities alike (flat), 1 makes a few stand out.
+    """
+
+    rows: int = 100_000
+    columns: int = 28
+    depth: int = 6
+    threads: int = 1
+    workers: int = 0
+    signal: float = 1.0
+
+
+START = Point()
+FACTORS: dict[str, list[Point]] = {
+    "rows": [replace(START, rows=n) for n in (10_000, 100_000, 1_000_000, 10_000_000)],
+    "columns": [replace(START, columns=n) for n in (10, 50, 200, 1000)],
+    "depth": [replace(START, depth=n) for n in (3, 4, 6, 8)],
+    "threads": [replace(START, rows=1_000_000, threads=n) for n in (1, 2)],
+    "workers": [replace(START, rows=400_000, workers=n) for n in (1, 2, 4)],
+    "signal": [replace(START, signal=s) for s in (0.0, 1.0)],
+}
+
+
+def make_data(point: Point, part: int = 0, parts: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of one part; labels follow five columns with the strength of the signal."""
+    rng = np.random.default_rng([DATA_SEED, part])
+    n = point.rows // parts
+    X = rng.standard_normal((n, point.columns), dtype=np.float32)
+    logit = point.signal * (X[:, :5] @ np.array([1.0, -1.0, 0.5, 0.5, 1.0], dtype=np.float32))
+    return X, (rng.random(n) < 1 / (1 + np.exp(-logit))).astype(np.float32)
+
+
+def measure(point: Point, method: str, rounds: int) -> dict[str, float]:
+    """Seconds of the rounds after the first, for each, and of everything else."""
+    import xgboost as xgb
+
+    params = {**COMMON, **METHODS[method], "max_depth": point.depth, "nthread": point.threads}
+    if point.workers:
+        return _measure_dask(point, params, rounds)
+
+    class Clock(xgb.callback.TrainingCallback):
+        """Notes when each round ends."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.wall: list[float] = []
+            self.busy: list[float] = []
+
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            self.wall.append(time.perf_counter())
+            self.busy.append(time.process_time())
+            return False
+
+    X, y = make_data(point)
+    d = xgb.DMatrix(X, y, nthread=point.threads)
+    del X, y
+    clock, start = Clock(), time.perf_counter()
+    xgb.train(params, d, rounds, callbacks=[clock])
+    return {
+        "tree_s": (clock.wall[-1] - clock.wall[0]) / (rounds - 1),
+        "tree_cpu_s": (clock.busy[-1] - clock.busy[0]) / (rounds - 1),
+        "first_s": clock.wall[0] - start,
+    }
+
+
+def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str, float]:
+    """Two trainings of different length: their difference has no start-up in it."""
+    import dask
+    import dask.array as da
+    from distributed import Client, LocalCluster, wait
+    from xgboost import dask as dxgb
+
+    workers, times = point.workers, {}
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=point.threads,
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        parts = [dask.delayed(make_data)(point, i, workers) for i in range(workers)]
+        n = point.rows // workers
+        X = da.concatenate(
+            [da.from_delayed(p[0], (n, point.columns), dtype=np.float32) for p in parts]
+        )
+        y = da.concatenate([da.from_delayed(p[1], (n,), dtype=np.float32) for p in parts])
+        X, y = client.persist([X, y])
+        wait([X, y])
+        d = dxgb.DaskDMatrix(client, X, y)
+        for n_rounds in (2, 2 + rounds):
+            start = time.perf_counter()
+            dxgb.train(client, {**params, "verbosity": 0}, d, n_rounds)
+            times[n_rounds] = time.perf_counter() - start
+    tree = max(times[2 + rounds] - times[2], 0.0) / rounds
+    return {"tree_s": tree, "tree_cpu_s": tree, "first_s": times[2]}
+
+
+def run(point: Point, method: str, rounds: int) -> dict[str, float]:
+    """:func:`measure` in a process of its own."""
+    job = json.dumps({"point": asdict(point), "method": method, "rounds": rounds})
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.growth", "--job", job],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "OMP_NUM_THREADS": str(point.threads)},
+    )
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def table(factor: str, rows: list[dict[str, Any]]) -> str:
+    """Milliseconds a tree, and ratios to hist of the same turn: median (least-greatest)."""
+    key = factor
+    lines = [
+        f"| {factor} | hist, ms a tree | dp_hist | random | dp_hist / hist | random / hist |",
+        "|---|---|---|---|---|---|",
+    ]
+    # Without Dask the CPU time of all threads: other load on the machine disturbs it less.
+    field = "tree_s" if factor in ("threads", "workers") else "tree_cpu_s"
+    for value in dict.fromkeys(r[key] for r in rows):
+        turns: dict[str, list[float]] = {m: [] for m in METHODS}
+        for r in rows:
+            if r[key] == value:
+                turns[r["method"]].append(r[field])
+        cells = [f"{value:,}", *(f"{1e3 * statistics.median(t):.1f}" for t in turns.values())]
+        for method in ("dp_hist", "random"):
+            ratios = [a / b for a, b in zip(turns[method], turns["hist"], strict=True) if b > 0]
+            middle = statistics.median(ratios) if ratios else float("nan")
+            spread = f" ({min(ratios):.2f}-{max(ratios):.2f})" if ratios else ""
+            cells.append(f"{middle:.2f}{spread}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def plot(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """Curves on logarithmic axes, one panel for each factor."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    shown = [f for f in ("rows", "columns", "depth", "workers") if f in results]
+    figure, axes = plt.subplots(1, len(shown), figsize=(3.2 * len(shown), 3), squeeze=False)
+    for axis, factor in zip(axes[0], shown, strict=True):
+        for method in METHODS:
+            values: dict[float, list[float]] = {}
+            for r in results[factor]:
+                if r["method"] == method:
+                    values.setdefault(r[factor], []).append(r["tree_s"])
+            medians = [1e3 * statistics.median(v) for v in values.values()]
+            axis.plot(list(values), medians, "o-", label=method)
+        axis.set(xlabel=factor, xscale="log", yscale="log")
+    axes[0][0].set_ylabel("ms a tree")
+    axes[0][0].legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--factor", choices=[*FACTORS, "all"], default="all")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--rounds", type=int, default=8, help="timed trees, an even number"
+    )
+    parser.add_argument("--most", type=int, default=10**7, help="largest number of rows")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of the page")
+    parser.add_argument("--job", type=json.loads, help=argparse.SUPPRESS)
+    args = parser.parse_args(arguments)
+    if args.job:
+        point = Point(**args.job["point"])
+        print(json.dumps(measure(point, args.job["method"], args.job["rounds"] + 1)))
+        return
+    results: dict[str, list[dict[str, Any]]] = {}
+    for factor in FACTORS if args.factor == "all" else [args.factor]:
+        rows = results.setdefault(factor, [])
+        for point in FACTORS[factor]:
+            if point.rows > args.most:
+                continue
+            for turn in range(args.repeats):
+                for method in METHODS:
+                    found = run(point, method, args.rounds)
+                    rows.append({"turn": turn, "method": method, **asdict(point), **found})
+                    print(factor, asdict(point)[factor], method, found, file=sys.stderr, flush=True)
+        print(f"\n{table(factor, rows)}\n", flush=True)
+    args.out.mkdir(parents=True, exist_ok=True)
+    with (args.out / "performance.csv").open("w", newline="") as file:
+        flat = [{"factor": f, **r} for f, rows in results.items() for r in rows]
+        writer = csv.DictWriter(file, flat[0])
+        writer.writeheader()
+        writer.writerows(flat)
+    plot(results, args.out / "performance.png")
+    page = args.out / "performance.md"
+    if page.exists():
+        head = page.read_text(encoding="utf-8").split(MARK)[0]
+        tables = "\n\n".join(f"### By {f}\n\n{table(f, rows)}" for f, rows in results.items())
+        page.write_text(f"{head}{MARK}\n\n{tables}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
