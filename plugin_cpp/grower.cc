@@ -15,7 +15,7 @@
 namespace xgboost::dp {
 TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,
                        BinnedPages pages, RandomSource* rng, RandomSource* structure,
-                       Ledger* ledger)
+                       MaskedSums* masked, Ledger* ledger)
     : ctx_{ctx},
       plan_{plan},
       cuts_{std::move(cuts)},
@@ -24,9 +24,9 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       interactions_{plan},
       selector_{ctx, plan, &candidates_, rng, structure},
       group_selector_{ctx, plan, &candidates_, rng, structure},
-      histogram_selector_{ctx, plan, &candidates_, rng, structure},
+      histogram_selector_{ctx, plan, &candidates_, rng, structure, masked},
       ledger_{ledger},
-      histograms_{ctx, cuts_.TotalBins(),
+      histograms_{ctx, plan.masking, cuts_.TotalBins(),
                   std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {}
 
 void TreeGrower::ResetRows() {
@@ -120,7 +120,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
                                                SplitHistory const& history, RegTree* tree) {
   this->ResetRows();
   std::vector<std::int64_t> sums{total.grad, total.hess};
-  SumOverWorkers(ctx_, &sums);
+  SumOverWorkers(ctx_, plan_.masking, &sums);
 
   std::vector<Leaf> leaves;
   std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}, {}}};
@@ -214,11 +214,8 @@ std::vector<GradientSum> TreeGrower::LeafSums(std::vector<PackedPair> const& gpa
       }
     }
   });
-  std::vector<std::int64_t> flat;
-  for (auto const& sum : out) {
-    flat.insert(flat.end(), {sum.grad, sum.hess});
-  }
-  SumOverWorkers(ctx_, &flat);
+  auto flat = Flat(out);
+  SumOverWorkers(ctx_, plan_.masking, &flat);
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = {flat[2 * i], flat[2 * i + 1]};
   }
