@@ -57,9 +57,11 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
   constexpr std::int64_t kExact = std::int64_t{1} << 53;
   std::vector<std::int64_t> total{static_cast<std::int64_t>(n_rows)};
-  SumOverWorkers(ctx, &total);
+  SumOverWorkers(ctx, plan.masking, &total);
   auto largest = std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian());
-  CHECK_LE(total.front(), std::min(kMaxRows, kExact / largest))
+  // Workers that do not tell their numbers of rows may have an equal part of the bound each.
+  auto parts = std::max(plan.masking.workers, 1);
+  CHECK_LE(total.front(), std::min(kMaxRows, kExact / largest) / parts)
       << "Private training takes at most 2^35 rows, or 2^53 / 2^grid_bits: sums of more overflow.";
 }
 

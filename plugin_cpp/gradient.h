@@ -36,6 +36,16 @@ struct GradientSum {
   friend GradientSum operator+(GradientSum a, GradientSum const& b) { return a += b; }
 };
 
+/** @brief The sums as one list of numbers: G and H of each, in order. */
+[[nodiscard]] inline std::vector<std::int64_t> Flat(std::vector<GradientSum> const& sums) {
+  std::vector<std::int64_t> out;
+  out.reserve(2 * sums.size());
+  for (auto const& sum : sums) {
+    out.insert(out.end(), {sum.grad, sum.hess});
+  }
+  return out;
+}
+
 /**
  * @brief The integers of a row in one word, which sums both by one addition: G 2^32 + H.
  *

@@ -14,7 +14,7 @@
 namespace xgboost::dp {
 TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,
                        BinnedPages pages, RandomSource* rng, RandomSource* structure,
-                       Ledger* ledger)
+                       MaskedSums* masked, Ledger* ledger)
     : ctx_{ctx},
       plan_{plan},
       cuts_{std::move(cuts)},
@@ -23,9 +23,9 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       interactions_{plan},
       selector_{ctx, plan, &candidates_, rng, structure},
       group_selector_{ctx, plan, &candidates_, rng, structure},
-      histogram_selector_{ctx, plan, &candidates_, rng, structure},
+      histogram_selector_{ctx, plan, &candidates_, rng, structure, masked},
       ledger_{ledger},
-      histograms_{ctx, cuts_.TotalBins(),
+      histograms_{ctx, plan.masking, cuts_.TotalBins(),
                   std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {}
 
 void TreeGrower::ResetRows() {
@@ -124,7 +124,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
                                                SplitHistory const& history, RegTree* tree) {
   this->ResetRows();
   std::vector<std::int64_t> sums{total.grad, total.hess};
-  SumOverWorkers(ctx_, &sums);
+  SumOverWorkers(ctx_, plan_.masking, &sums);
 
   std::vector<Leaf> leaves;
   std::vector<Node> level{{RegTree::kRoot, {sums[0], sums[1]}, {}}};
@@ -207,7 +207,7 @@ void TreeGrower::RouteRows(std::vector<PackedPair> const& gpair, std::vector<Lea
   for (auto const& leaf : *leaves) {
     flat.insert(flat.end(), {sums[leaf.nidx].grad, sums[leaf.nidx].hess});
   }
-  SumOverWorkers(ctx_, &flat);
+  SumOverWorkers(ctx_, plan_.masking, &flat);
   for (std::size_t i = 0; i < leaves->size(); ++i) {
     (*leaves)[i].total = {flat[2 * i], flat[2 * i + 1]};
   }

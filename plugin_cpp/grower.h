@@ -16,6 +16,7 @@
 #include "plugin_cpp/ledger.h"                  // for Ledger
 #include "plugin_cpp/noise/samplers.h"          // for RandomSource
 #include "plugin_cpp/plan.h"                    // for Plan
+#include "plugin_cpp/secure/masked_sums.h"      // for MaskedSums
 #include "plugin_cpp/split/candidates.h"        // for SplitCandidates, CellSum
 #include "plugin_cpp/split/groups.h"            // for GroupSelector
 #include "plugin_cpp/split/histogram.h"         // for HistogramSelector, ReleasedSplit
@@ -31,8 +32,8 @@ namespace xgboost::dp {
 class TreeGrower {
  public:
   /**
-   * @brief A leaf with its totals over all workers: exact and not private, or read from noisy
-   *        histograms, then with the number of cells.
+   * @brief A leaf with its totals: exact and not private, over all workers or, to be masked, of
+   *        this one alone; or read from noisy histograms, then with the number of cells.
    */
   struct Leaf {
     bst_node_t nidx{0};
@@ -40,8 +41,9 @@ class TreeGrower {
     std::int64_t noisy_cells{0};
   };
 
+  /** @param masked Null where sums travel in the clear. */
   TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts, BinnedPages pages,
-             RandomSource* rng, RandomSource* structure, Ledger* ledger);
+             RandomSource* rng, RandomSource* structure, MaskedSums* masked, Ledger* ledger);
 
   /**
    * @brief Grow the structure of a tree.

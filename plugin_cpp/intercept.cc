@@ -1,20 +1,25 @@
 #include "plugin_cpp/intercept.h"
 
-#include <algorithm>  // for clamp
+#include <algorithm>  // for clamp, max
 #include <cmath>      // for nearbyint, ldexp, isfinite
 #include <cstdint>    // for int64_t, uint64_t
+#include <memory>     // for unique_ptr
 #include <string>     // for string
+#include <utility>    // for move
 #include <vector>     // for vector
 
-#include "plugin_cpp/distributed.h"    // for SumOverWorkers, FromRankZero
-#include "plugin_cpp/ledger.h"         // for GaussianEvent, ToJson
-#include "plugin_cpp/json_reader.h"    // for JsonReader, ReadSigma2
-#include "plugin_cpp/random_source.h"  // for MakeRandomSource, kInterceptStream
-#include "plugin_cpp/noise/chacha20.h"  // for WipeStack
-#include "plugin_cpp/noise/samplers.h"  // for DiscreteGaussian
-#include "plugin_cpp/row_bound.h"       // for kMaxRows
-#include "xgboost/json.h"              // for Json
-#include "xgboost/logging.h"           // for CHECK
+#include "plugin_cpp/distributed.h"         // for SumOverWorkers, FromRankZero
+#include "plugin_cpp/json_reader.h"         // for JsonReader, ReadSigma2
+#include "plugin_cpp/ledger.h"              // for GaussianEvent, ToJson
+#include "plugin_cpp/noise/chacha20.h"      // for WipeStack
+#include "plugin_cpp/noise/samplers.h"      // for DiscreteGaussian
+#include "plugin_cpp/random_source.h"       // for MakeRandomSource, MakeShareSource
+#include "plugin_cpp/row_bound.h"           // for kMaxRows
+#include "plugin_cpp/secure/masked_sums.h"  // for MaskedSums
+#include "plugin_cpp/secure/masking.h"      // for Masking, ReadMasking
+#include "plugin_cpp/secure/pads.h"         // for FindPads
+#include "xgboost/json.h"                   // for Json
+#include "xgboost/logging.h"                // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -28,6 +33,8 @@ struct Request {
   double lower{0};
   double upper{1};
   std::string test_key;
+  std::string plan_id;
+  Masking masking;
 };
 
 Request ParseRequest(std::string const& text) {
@@ -41,6 +48,8 @@ Request ParseRequest(std::string const& text) {
   out.sigma2 = ReadSigma2(in, out.noise_free);
   out.n_public = in.Has("n_public");
   out.test_key = in.Has("test_key") ? in.Text("test_key") : "";
+  out.plan_id = in.Text("plan_id");
+  out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
   if (out.kind == "multiclass") {
     out.n_classes = in.Int("num_class", 2, 1 << 20);
   } else if (out.kind == "regression") {
@@ -89,18 +98,27 @@ std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::stri
   auto request = ParseRequest(text);
   auto sums = ExactSums(info, request);
   sums.push_back(static_cast<std::int64_t>(info.num_row_));
-  SumOverWorkers(ctx, &sums);
-  CHECK_LE(sums.back(), kMaxRows) << "Private training takes at most 2^35 rows.";
+  SumOverWorkers(ctx, request.masking, &sums);
+  CHECK_LE(sums.back(), kMaxRows / std::max(request.masking.workers, 1))
+      << "Private training takes at most 2^35 rows.";
   sums.pop_back();
 
   Json out{Object{}};
+  std::unique_ptr<RandomSource> rng;
   if (!request.noise_free) {
+    rng = request.masking.IsOn() ? MakeShareSource(request.test_key, kInterceptStream)
+                                 : MakeRandomSource(request.test_key, kInterceptStream);
     // A row adds one unit to one class count, or at most one unit to the sum and one to the count.
     bool pair = request.kind != "multiclass" && !request.n_public;
     auto unit2 = std::uint64_t{1} << (2 * request.shift);
     out["event"] = ToJson(
         GaussianEvent("intercept", pair ? 2 * unit2 : unit2, request.sigma2, pair ? 2 : 1));
-    auto rng = MakeRandomSource(request.test_key, kInterceptStream);
+  }
+  if (request.masking.IsOn()) {
+    MaskedSums masked{ctx, request.masking, rng.get()};
+    masked.Open(FindPads(request.plan_id, false));  // the training goes on with them
+    sums = masked.Release(std::move(sums), request.sigma2);
+  } else if (rng) {
     sums = FromRankZero(ctx, [&] {
       auto noisy = sums;
       for (auto& s : noisy) {
@@ -108,8 +126,8 @@ std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::stri
       }
       return noisy;
     });
-    WipeStack();
   }
+  WipeStack();
   Array released;
   for (auto s : sums) {
     released.GetArray().emplace_back(Integer{s});

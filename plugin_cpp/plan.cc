@@ -132,6 +132,26 @@ void ReadConstraints(JsonReader const& in, Plan* plan) {
     }
   }
 }
+/** @brief Masked sums are proved for Gaussian noise on sums of all rows, and for nothing else. */
+void CheckMasking(Plan const& plan) {
+  if (!plan.masking.IsOn()) {
+    return;
+  }
+  bool gaussian = plan.HasNoisySums() || plan.leaf.release == LeafRelease::kGaussian;
+  bool laplace = plan.NumPrivateFeatures() > 0 && plan.candidates.laplace;
+  CHECK(plan.split != SplitChoice::kExponential && gaussian && !laplace && !plan.IsSampled())
+      << "dp_plan: masked sums have Gaussian noise and read all rows; selections need exact sums."
+      << JsonReader::kMend;
+  if (plan.noise_free) {
+    return;
+  }
+  // Throw if a share does not fit.
+  static_cast<void>(
+      plan.masking.ShareOf(plan.HasNoisySums() ? plan.histogram_sigma2 : plan.leaf.sigma2));
+  if (plan.NumPrivateFeatures() > 0) {
+    static_cast<void>(plan.masking.ShareOf(plan.candidates.sigma2));
+  }
+}
 }  // namespace
 
 std::int32_t Plan::NumPrivateFeatures() const {
@@ -181,6 +201,7 @@ Plan ParsePlan(std::string const& text) {
   CHECK(plan.parts == 1 || !plan.IsSampled())
       << "dp_plan: disjoint parts are not sampled in addition." << JsonReader::kMend;
   plan.base_margin = in.Bool("base_margin");
+  plan.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
 
   auto regression = plan.objective == "reg:squarederror";
   auto multiclass = plan.objective == "multi:softprob" || plan.objective == "multi:softmax";
@@ -266,6 +287,7 @@ Plan ParsePlan(std::string const& text) {
     static_cast<void>(CandidateEvent(plan));  // throws if it does not fit
   }
   static_cast<void>(ScoreRange(plan));  // throws if it does not fit
+  CheckMasking(plan);
   return plan;
 }
 }  // namespace xgboost::dp

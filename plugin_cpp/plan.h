@@ -11,8 +11,9 @@
 #include <string>   // for string
 #include <vector>   // for vector
 
-#include "plugin_cpp/row_bound.h"  // for RowBound
-#include "xgboost/base.h"          // for bst_feature_t
+#include "plugin_cpp/row_bound.h"       // for RowBound
+#include "plugin_cpp/secure/masking.h"  // for Masking
+#include "xgboost/base.h"               // for bst_feature_t
 
 namespace xgboost::dp {
 /** @brief Which tree shape a round grows. */
@@ -90,6 +91,7 @@ struct Plan {
   std::int32_t parts{0};        // rounds of one ensemble, which read disjoint parts of the rows
   bool halving{false};          // each takes half of the rows that are left, instead of its share
   bool base_margin{false};      // whether rows bring their own margins
+  Masking masking;
   RowBound row_bound;
   CandidatePlan candidates;
   LeafPlan leaf;

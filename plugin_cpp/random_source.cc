@@ -5,8 +5,9 @@
 #include <memory>   // for make_unique
 #include <string>   // for string, stoi
 
-#include "plugin_cpp/noise/entropy.h"  // for SystemKey
-#include "xgboost/logging.h"           // for CHECK
+#include "collective/communicator-inl.h"  // for GetRank
+#include "plugin_cpp/noise/entropy.h"     // for SystemKey
+#include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
 std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
@@ -26,5 +27,13 @@ std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
   SecureWipe(key.data(), key.size());
   WipeStack();
   return source;
+}
+
+std::unique_ptr<RandomSource> MakeShareSource(std::string const& test_key,
+                                              std::uint32_t stream_id) {
+  constexpr std::uint32_t kStreams = 2;  // of the intercept and of a training
+  CHECK_LT(stream_id, kStreams);
+  auto rank = static_cast<std::uint32_t>(collective::GetRank());
+  return MakeRandomSource(test_key, kShareStream + kStreams * rank + stream_id);
 }
 }  // namespace xgboost::dp

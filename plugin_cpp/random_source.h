@@ -19,6 +19,9 @@ inline constexpr std::uint32_t kStructureStream = 2;
 /** @brief Stream of the subsampling coins of the worker of rank 0; others count up from it. */
 inline constexpr std::uint32_t kSamplingStream = 3;
 
+/** @brief First of the streams of a worker's own shares of noise, where sums are masked. */
+inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
+
 /**
  * @brief A source with a fresh key of the operating system, or with a known key for tests.
  *
@@ -26,4 +29,11 @@ inline constexpr std::uint32_t kSamplingStream = 3;
  */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
                                                              std::uint32_t stream_id);
+
+/**
+ * @brief The source of this worker's shares of noise, where each adds its own. A known key gives
+ *        every worker another stream of it.
+ */
+[[nodiscard]] std::unique_ptr<RandomSource> MakeShareSource(std::string const& test_key,
+                                                            std::uint32_t stream_id);
 }  // namespace xgboost::dp

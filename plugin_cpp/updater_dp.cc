@@ -28,8 +28,10 @@
 #include "plugin_cpp/ledger.h"                 // for Ledger, LedgerEvent
 #include "plugin_cpp/noise/chacha20.h"         // for WipeStack
 #include "plugin_cpp/plan.h"                   // for Plan, ParsePlan
-#include "plugin_cpp/random_source.h"          // for MakeRandomSource
+#include "plugin_cpp/random_source.h"          // for MakeRandomSource, MakeShareSource
 #include "plugin_cpp/sampling.h"               // for DrawSample, DrawParts
+#include "plugin_cpp/secure/masked_sums.h"     // for MaskedSums
+#include "plugin_cpp/secure/pads.h"            // for FindPads
 #include "plugin_cpp/split/history.h"          // for SplitHistory
 #include "tree/hist/evaluate_splits.h"         // for UpdatePredictionCacheImpl
 #include "tree/param.h"                        // for TrainParam
@@ -134,6 +136,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     training.busy = true;
 
     if (!training.grower) {
+      if (training.masked) {
+        training.masked->Open(FindPads(plan.id, true));
+      }
       CheckSums(ctx_, plan, p_fmat->Info().num_row_);
       ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) { CheckFeatures(ctx_, plan, page); });
     }
@@ -156,7 +161,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       auto pages = BinRows(ctx_, cuts, p_fmat, param->sparse_threshold);
       training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
                                                      training.rng.get(), training.structure.get(),
-                                                     &training.ledger);
+                                                     training.masked.get(), &training.ledger);
       monitor_.Stop("Candidates");
     }
 
@@ -209,6 +214,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     std::unique_ptr<RandomSource> rng;    // null for the noise-free algorithm
     std::unique_ptr<RandomSource> structure;  // of random features and splits
     std::unique_ptr<RandomSource> coins;  // null where every round reads all rows
+    std::unique_ptr<MaskedSums> masked;   // null where sums travel in the clear
     std::vector<std::uint16_t> parts;     // which round of the ensemble reads a row
     std::vector<std::uint8_t> sample;     // rows of this round, empty for all
     Ledger ledger;
@@ -244,11 +250,17 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     auto key = training->plan.noise_free ? std::string(2 * sizeof(ChaChaKey), '0')
                                          : training->plan.test_key;
     if (!training->plan.noise_free) {
-      training->rng = MakeRandomSource(key, kTrainingStream);
+      training->rng = training->plan.masking.IsOn() ? MakeShareSource(key, kTrainingStream)
+                                                    : MakeRandomSource(key, kTrainingStream);
+    }
+    if (training->plan.masking.IsOn()) {
+      training->masked =
+          std::make_unique<MaskedSums>(ctx_, training->plan.masking, training->rng.get());
     }
     training->structure = MakeRandomSource(key, kStructureStream);
     training->candidates =
-        std::make_unique<CandidateRelease>(ctx_, training->plan, training->rng.get());
+        std::make_unique<CandidateRelease>(ctx_, training->plan, training->rng.get(),
+                                           training->masked.get());
     if (training->plan.IsSampled() || training->plan.parts > 1) {
       // Every worker draws for its own rows.
       training->coins = MakeRandomSource(key, kSamplingStream + collective::GetRank());
@@ -280,11 +292,12 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     for (auto const& leaf : leaves) {
       ids.push_back(leaf.nidx);
       exact.push_back(leaf.total);
-      released.push_back({leaf.total, static_cast<double>(plan.histogram_sigma2) *
+      released.push_back({leaf.total, plan.masking.DrawnVariance(plan.histogram_sigma2) *
                                           static_cast<double>(leaf.noisy_cells)});
     }
     if (!plan.HasNoisySums()) {
-      released = ReleaseLeaves(ctx_, plan, round, exact, training.rng.get());
+      released =
+          ReleaseLeaves(ctx_, plan, round, exact, training.rng.get(), training.masked.get());
     }
     auto sums = FinishTree(plan, ids, released, plan.IsOblivious(tree_idx),
                            &training.shrinkage.at(group), tree);

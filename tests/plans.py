@@ -44,6 +44,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
         "parts": 1,
         "halving": False,
         "base_margin": False,
+        "masking": {"workers": 0, "colluders": 0},
         "monotone": [0] * n,
         "interactions": [],
         "grid_bits": 18,

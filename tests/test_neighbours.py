@@ -59,6 +59,7 @@ HEAVY = (*WEIGHTS, 2.5, 1e6, FLT_MAX)
 LABELS = (-4.0, 4.0, 0.0, -0.0, 1e-45, 3.9999998, 4.5, -1e30, FLT_MAX, -FLT_MAX)
 CLASSES = 3
 FREE = Noise({"noise_free": True})
+IN_THE_CLEAR = {"plan_id": "", "masking": {"workers": 0, "colluders": 0}}
 number = st.sampled_from(NUMBERS)
 cell = st.one_of(number, st.just(math.nan), number)
 
@@ -478,6 +479,7 @@ def test_intercept_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
         "target_lower": repr(low),
         "target_upper": repr(high),
         "noise_free": True,
+        **IN_THE_CLEAR,
     }
     if n_public and kind != "multiclass":
         request["n_public"] = len(y)
@@ -654,7 +656,7 @@ def worst_counts() -> tuple[int, int]:
 
 def worst_intercept(kind: str, n_public: bool) -> tuple[int, int]:
     request = {"kind": kind, "num_class": 3, "sigma2": 0, "shift": 9, "target_lower": "-4.0",
-               "target_upper": "4.0", "noise_free": True}  # fmt: skip
+               "target_upper": "4.0", "noise_free": True, **IN_THE_CLEAR}  # fmt: skip
     if n_public:
         request["n_public"] = 1
     y = np.array([1e30 if kind == "regression" else 1.0])

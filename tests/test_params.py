@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from xgb_dp import components, features, parse, plan, presets, settings, shares
+from xgb_dp import components, features, masking, parse, plan, presets, settings, shares
 from xgb_dp import params as table
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 
@@ -44,7 +44,8 @@ def resolve(p, rounds=10, continues=False, **kwargs):
 
 
 def test_table_is_complete():
-    source = "".join(inspect.getsource(m) for m in (settings, features, parse, components, presets))
+    modules = (settings, features, parse, components, masking, presets)
+    source = "".join(inspect.getsource(m) for m in modules)
     for name, p in (table.DP_PARAMETERS | table.ALLOWED).items():
         assert p.meaning, name
         assert p.values, name

@@ -14,7 +14,7 @@ from typing import Any, cast
 from xgboost.callback import EarlyStopping, LearningRateScheduler, TrainingCallback
 from xgboost.core import Booster, DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
-from . import ledger, native, parse, plan, rows, testing, workers
+from . import ledger, masking, native, parse, plan, rows, testing, workers
 from .calibrate import MechanismSpec, calibrate
 from .errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
@@ -193,6 +193,8 @@ def _needs_unit_weights(s: Settings) -> str:
 
 def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     """Read the rows, each by itself, after everything public has been checked."""
+    if s.masking.workers:
+        masking.require_cryptography()
     labels = dtrain.get_label()
     n = dtrain.num_row()
     if labels.size != n:
@@ -342,17 +344,23 @@ def before_train(
     # A first configuration finds whatever XGBoost itself refuses, before anything is released.
     trial = {"base_score": [0.5] * settings.trees_per_round, "dp_plan": text}
     Booster({**low, **trial}, [dtrain]).save_config()
-    before_release(noise.events, private=private)
+    if settings.masking.workers:
+        masking.agree_on_pads(low_plan["id"])
     event: dict[str, Any] | None = None
-    if settings.intercept == "public":
-        low["base_score"] = settings.base_score
-    elif settings.intercept == "base_margin":
-        low["base_score"] = plan.neutral_base_score(settings)
-    elif settings.intercept == "released":
-        request = plan.intercept_request(settings, noise, key)
-        answer = native.release_intercept(dtrain, request)
-        low["base_score"] = plan.base_score_from_sums(settings, noise, answer["sums"])
-        event = None if settings.noise_free else answer["event"]
+    try:
+        before_release(noise.events, private=private)
+        if settings.intercept == "public":
+            low["base_score"] = settings.base_score
+        elif settings.intercept == "base_margin":
+            low["base_score"] = plan.neutral_base_score(settings)
+        elif settings.intercept == "released":
+            request = plan.intercept_request(settings, noise, key, low_plan["id"])
+            answer = native.release_intercept(dtrain, request)
+            low["base_score"] = plan.base_score_from_sums(settings, noise, answer["sums"])
+            event = None if settings.noise_free else answer["event"]
+    except BaseException:
+        masking.drop_pads()
+        raise
     low["dp_plan"] = text
 
     target = (settings.epsilon, settings.delta)

@@ -184,6 +184,15 @@ _DP = (
               "bool", "True", FREE, "leaves"),
     Parameter("dp_candidate_levels", "levels of the tree of counts from which candidates are read",
               "levels", "2 to 17", "17", PUBLIC, "candidates"),
+    Parameter("dp_secure_sum",
+              "workers add shares of the noise to their own sums and mask them, so that none of "
+              "them sees the sums of another or of all; no exponential mechanism, Laplace noise or "
+              "subsample", "", "bool; with at least two workers",
+              "False: workers trust each other", PUBLIC, "masked-sums"),
+    Parameter("dp_secure_colluders",
+              "workers that may put together what they know; the noise of the others alone makes "
+              "dp_epsilon", "workers", "0 (nobody who trains is curious) to workers - 1",
+              "1: each on its own", SPENDS, "masked-sums"),
     Parameter("dp_public_evals",
               "assert that every set in evals is public, so exact metrics and early stopping "
               "on it are allowed", "", "bool", "False", PUBLIC, "guarantee"),

@@ -138,6 +138,7 @@ def build_plan(
         "parts": s.ensemble,
         "halving": s.ensemble_halving,
         "base_margin": s.base_margin,
+        "masking": s.masking.to_json(),
         "monotone": list(s.monotone),
         "interactions": [list(group) for group in s.interactions],
         "grid_bits": noise.grid_bits,
@@ -202,13 +203,16 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def intercept_request(s: Settings, noise: NoiseLevels, test_key: str | None) -> dict[str, Any]:
+def intercept_request(
+    s: Settings, noise: NoiseLevels, test_key: str | None, plan_id: str
+) -> dict[str, Any]:
     """What ``XGDPReleaseIntercept`` is asked to release.
 
     Args:
         s: Checked settings.
         noise: Calibrated noise.
         test_key: Key of a fixed noise tape (tests only).
+        plan_id: Names the plan, and with it the pads of masked sums.
 
     Returns:
         dict: The request; see ``plugin_cpp/intercept.cc``.
@@ -216,6 +220,8 @@ def intercept_request(s: Settings, noise: NoiseLevels, test_key: str | None) -> 
     low, high = s.target if s.target is not None else (0.0, 0.0)
     request: dict[str, Any] = {
         "objective": s.objective,
+        "plan_id": plan_id,
+        "masking": s.masking.to_json(),
         "kind": s.kind,
         "num_class": s.trees_per_round,
         "sigma2": noise.intercept_sigma2,
@@ -287,6 +293,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "max_weight": s.max_weight or None,
         "base_score": s.base_score if s.intercept == "public" else s.intercept,
         "evals": s.public_evals,
+        "masked_sums": s.masking.to_json() if s.masking.workers else None,
         "hyperparameters": {
             "rounds": s.rounds,
             "max_depth": s.depth,

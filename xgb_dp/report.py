@@ -166,9 +166,15 @@ class PrivacyReport:
                 "fixed": "Its noise was drawn from a fixed key for tests, so it can be subtracted.",
             }.get(self.ledger["noise"], "It continues a model that is not private.")
             return f"This model is NOT differentially private. {reason} Do not publish it."
-        return "\n\n".join(
-            (self._guarantee(), self._released(), self._public(), self._history(), _NOT_COVERED)
-        ).replace("\n\n\n\n", "\n\n")
+        paragraphs = (
+            self._guarantee(),
+            self._released(),
+            self._masked(),
+            self._public(),
+            self._history(),
+            _NOT_COVERED,
+        )
+        return "\n\n".join(p for p in paragraphs if p)
 
     def _guarantee(self) -> str:
         return (
@@ -193,6 +199,26 @@ class PrivacyReport:
             f"Released with noise: {'; '.join(parts) or 'nothing'}. Everything else in the model "
             "is computed from these or public."
         )
+
+    def _masked(self) -> str:
+        """What the workers saw of each other, where it was not everything."""
+        parts = []
+        for i, training in enumerate(self.ledger["trainings"]):
+            masked = training["public"].get("masked_sums")
+            if masked:
+                which = f" of training {i + 1}" if len(self.ledger["trainings"]) > 1 else ""
+                curious = int(masked["colluders"])
+                against = (
+                    f"any {'one' if curious == 1 else curious} of them, for the rows of the others"
+                    if curious
+                    else "whoever took no part in the training"
+                )
+                parts.append(
+                    f"The sums{which} were masked: each of {masked['workers']} workers added its "
+                    "share of the noise to its own sums and saw nothing but noisy sums of all. If "
+                    f"all followed the protocol, the figures hold against {against}."
+                )
+        return " ".join(parts)
 
     def _public(self) -> str:
         lines = ["Taken as public, and not protected: the number, names and types of the columns"]

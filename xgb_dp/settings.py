@@ -18,6 +18,7 @@ from .components import Components, RowClip, resolve_clip, resolve_components
 from .constraints import interaction_sets, monotone_directions
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import Feature, Schema, resolve_features
+from .masking import Masking, resolve_masking
 from .parse import choice
 from .shares import resolve_shares
 
@@ -56,6 +57,7 @@ class Settings(Components, RowClip):
         accountant: Name of the accountant that certifies the noise.
         weight_declared: Whether ``dp_max_weight`` was given.
         preset: Name of the preset, "default" for none.
+        masking: Whether workers mask their sums, and how they divide the noise.
     """
 
     epsilon: float
@@ -101,6 +103,7 @@ class Settings(Components, RowClip):
     weight_declared: bool
     public_evals: bool
     preset: str
+    masking: Masking
 
     @property
     def trees_per_round(self) -> int:
@@ -391,6 +394,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         weight_declared="dp_max_weight" in p,
         public_evals=parse.parse_flag("dp_public_evals", p.get("dp_public_evals", False)),
         preset=str(p.get("dp_preset", "default")),
+        masking=resolve_masking(p, components),
         **asdict(components),
         **asdict(resolve_clip(p, kind, components.leaf)),
     )

@@ -1,8 +1,9 @@
 """What the workers of a distributed training agree on before anything is released.
 
 Every worker runs :func:`xgb_dp.hook.before_train` on its own rows. All derive the same plan from
-the same parameters; what they could differ in is what is checked or shared here. Exact sums of rows
-are added up in C++ (``plugin_cpp/distributed.h``, proof in ``docs/proofs/distributed.md``).
+the same parameters; what they could differ in is what is checked or shared here. Sums of rows are
+added up in C++: exact ones (``plugin_cpp/distributed.h``, ``docs/proofs/distributed.md``), or noisy
+and masked ones (``plugin_cpp/secure/``, ``docs/proofs/masked-sums.md``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from .errors import PrivacyParameterError, RowDomainError
 from .features import Schema
 
-__all__ = ["check_agreement", "check_together", "common_schema"]
+__all__ = ["check_agreement", "check_together", "common_schema", "tell_all", "this_worker"]
 
 
 def _collective() -> Any:
@@ -23,6 +24,21 @@ def _collective() -> Any:
     from xgboost import collective
 
     return collective if collective.is_distributed() else None
+
+
+def this_worker() -> tuple[int, int]:
+    """Rank of this worker and number of workers; 0 and 1 on one machine."""
+    collective = _collective()
+    return (0, 1) if collective is None else (collective.get_rank(), collective.get_world_size())
+
+
+def tell_all(text: str) -> list[str]:
+    """A text of every worker, by rank. It travels in the clear, and is public."""
+    collective = _collective()
+    if collective is None:
+        return [text]
+    rank, world = this_worker()
+    return [str(collective.broadcast(text if root == rank else "", root)) for root in range(world)]
 
 
 def common_schema(schema: Schema) -> Schema:
@@ -38,7 +54,7 @@ def common_schema(schema: Schema) -> Schema:
     collective = _collective()
     if collective is None:
         return schema
-    rank, world = collective.get_rank(), collective.get_world_size()
+    rank, world = this_worker()
     candidate = np.array([rank if schema.width else world], dtype=np.int64)
     root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
     if root == world:
@@ -68,7 +84,7 @@ def check_together(check: Callable[[], None]) -> None:
         failure = error
     if collective is None:
         return
-    rank, world = collective.get_rank(), collective.get_world_size()
+    rank, world = this_worker()
     candidate = np.array([world if failure is None else rank], dtype=np.int64)
     root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
     if root < world:

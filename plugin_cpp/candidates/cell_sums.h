@@ -22,9 +22,13 @@ namespace xgboost::dp {
 class CellSums {
  public:
   /** @param n_cells Number of cells of each of the features. */
-  CellSums(Context const* ctx, std::vector<bst_feature_t> features,
+  CellSums(Context const* ctx, Masking const& masking, std::vector<bst_feature_t> features,
            std::vector<std::size_t> const& n_cells)
-      : ctx_{ctx}, features_{std::move(features)}, offsets_(1, 0), tables_(ctx->Threads()) {
+      : ctx_{ctx},
+        masking_{masking},
+        features_{std::move(features)},
+        offsets_(1, 0),
+        tables_(ctx->Threads()) {
     for (auto n : n_cells) {
       offsets_.push_back(offsets_.back() + n);
     }
@@ -73,7 +77,7 @@ class CellSums {
     });
   }
 
-  /** @brief Sums of the cells of the k-th feature, over all workers. */
+  /** @brief Sums of the cells of the k-th feature; see @ref SumOverWorkers for over which rows. */
   [[nodiscard]] std::vector<std::int64_t> Of(std::size_t k) const {
     std::vector<std::int64_t> out(offsets_[k + 1] - offsets_[k], 0);
     for (auto const& t : tables_) {
@@ -81,12 +85,13 @@ class CellSums {
         out[c] += t[offsets_[k] + c];
       }
     }
-    SumOverWorkers(ctx_, &out);
+    SumOverWorkers(ctx_, masking_, &out);
     return out;
   }
 
  private:
   Context const* ctx_;
+  Masking masking_;
   std::vector<bst_feature_t> features_;
   std::vector<std::size_t> offsets_;
   std::vector<std::vector<std::int64_t>> tables_;

@@ -2,9 +2,10 @@
 
 #include <algorithm>  // for max, min
 #include <cmath>      // for sqrt, ceil, ldexp, fpclassify
-#include <cstdint>    // for uint64_t, int32_t
+#include <cstdint>    // for uint64_t, int32_t, int64_t
 #include <limits>     // for numeric_limits
 #include <set>        // for set
+#include <utility>    // for move
 #include <vector>     // for vector
 
 #include "plugin_cpp/candidates/float_key.h"  // for KeyToFloat, FloatKey, kKeyEnd
@@ -21,12 +22,12 @@ struct Cell {
 /** @brief Everything in this class up to the noisy counts is the private part. */
 class Walk {
  public:
-  Walk(CandidatePlan const& plan, CellCount const& count, RandomSource* rng)
-      : plan_{plan}, count_{count}, rng_{rng}, unit_{std::ldexp(1.0, plan.shift)} {
-    auto total = std::max(this->NoisyCount(0, 0), 0.0);
+  Walk(CandidatePlan const& plan, CellCount const& count, CountRelease const& release,
+       double variance)
+      : plan_{plan}, count_{count}, release_{release}, unit_{std::ldexp(1.0, plan.shift)} {
+    auto total = std::max(this->NoisyCounts(0, {0}).front(), 0.0);
     target_ = std::max(total / plan.max_bin, 1.0);
-    auto deviation = rng ? std::sqrt(static_cast<double>(plan.sigma2)) / unit_ : 0.0;
-    threshold_ = std::max(target_, 2.0 * deviation);
+    threshold_ = std::max(target_, 2.0 * std::sqrt(variance) / unit_);
     this->Visit(0, 0, total);
   }
 
@@ -34,15 +35,23 @@ class Walk {
   [[nodiscard]] double Target() const { return target_; }
 
  private:
-  double NoisyCount(std::int32_t level, std::uint64_t cell) {
-    auto exact = count_(level, cell) << plan_.shift;
-    return static_cast<double>(exact + (rng_ ? DiscreteGaussian(rng_, plan_.sigma2) : 0)) / unit_;
+  std::vector<double> NoisyCounts(std::int32_t level, std::vector<std::uint64_t> const& cells) {
+    std::vector<std::int64_t> exact;
+    for (auto cell : cells) {
+      exact.push_back(count_(level, cell) << plan_.shift);
+    }
+    std::vector<double> out;
+    for (auto noisy : release_(std::move(exact))) {
+      out.push_back(static_cast<double>(noisy) / unit_);
+    }
+    return out;
   }
 
   void Visit(std::int32_t level, std::uint64_t cell, double estimate) {
     if (level < plan_.levels - 1 && estimate > threshold_) {
-      auto left = this->NoisyCount(level + 1, 2 * cell);
-      auto right = this->NoisyCount(level + 1, 2 * cell + 1);
+      auto children = this->NoisyCounts(level + 1, {2 * cell, 2 * cell + 1});
+      auto left = children[0];
+      auto right = children[1];
       // Free post-processing: children consistent with their parent, no negative counts.
       auto excess = (estimate - left - right) / 2;
       left += excess;
@@ -64,7 +73,7 @@ class Walk {
 
   CandidatePlan const& plan_;
   CellCount const& count_;
-  RandomSource* rng_;
+  CountRelease const& release_;
   double unit_;
   double target_{1};
   double threshold_{1};
@@ -127,8 +136,8 @@ std::set<std::uint64_t> PlaceCuts(std::vector<Cell> const& leaves, double target
 }  // namespace
 
 std::vector<float> QuantileCuts(CandidatePlan const& plan, CellCount const& count,
-                                RandomSource* rng) {
-  Walk walk{plan, count, rng};
+                                CountRelease const& release, double variance) {
+  Walk walk{plan, count, release, variance};
   std::vector<float> out;
   for (auto key : PlaceCuts(walk.Leaves(), walk.Target())) {
     if (key == 0 || key >= kKeyEnd) {

@@ -14,18 +14,21 @@
 #include <functional>  // for function
 #include <vector>      // for vector
 
-#include "plugin_cpp/noise/samplers.h"  // for RandomSource
-#include "plugin_cpp/plan.h"            // for CandidatePlan
+#include "plugin_cpp/plan.h"  // for CandidatePlan
 
 namespace xgboost::dp {
 /** @brief Exact number of rows in node `cell` of `level`. Not private. */
 using CellCount = std::function<std::int64_t(std::int32_t level, std::uint64_t cell)>;
 
+/** @brief Exact counts, times 2^shift, to noisy ones; in order. */
+using CountRelease = std::function<std::vector<std::int64_t>(std::vector<std::int64_t>)>;
+
 /**
  * @brief Candidate cuts of one feature, in ascending order; all are finite and normal (or zero).
  *
- * @param rng Null for the noise-free algorithm.
+ * @param release  Adds the noise.
+ * @param variance Of that noise; 0 for the noise-free algorithm.
  */
 [[nodiscard]] std::vector<float> QuantileCuts(CandidatePlan const& plan, CellCount const& count,
-                                              RandomSource* rng);
+                                              CountRelease const& release, double variance);
 }  // namespace xgboost::dp

@@ -41,14 +41,29 @@ LedgerEvent CandidateEvent(Plan const& plan) {
   return GaussianEvent("candidates", touched * unit * unit, candidates.sigma2, touched);
 }
 
-CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, RandomSource* rng)
-    : ctx_{ctx}, plan_{plan}, rng_{rng} {
+CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, RandomSource* rng,
+                                   MaskedSums* masked)
+    : ctx_{ctx}, plan_{plan}, rng_{rng}, masked_{masked} {
   for (bst_feature_t f = 0; f < plan.features.size(); ++f) {
     if (plan.features[f].kind == FeaturePlan::Kind::kPrivate) {
       features_.push_back(f);
       edges_.push_back(plan.features[f].grid);
     }
   }
+}
+
+std::vector<std::int64_t> CandidateRelease::AddNoise(std::vector<std::int64_t> sums) const {
+  auto const& plan = plan_.candidates;
+  if (masked_) {
+    return masked_->Release(std::move(sums), plan.sigma2);
+  }
+  if (rng_) {
+    for (auto& value : sums) {
+      value += plan.laplace ? DiscreteLaplace(rng_, plan.scale)
+                            : DiscreteGaussian(rng_, plan.sigma2);
+    }
+  }
+  return sums;
 }
 
 std::vector<std::vector<float>> CandidateRelease::FromTrees(
@@ -59,7 +74,7 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(
     auto end = std::min(features_.size(), begin + kFeatureBlock);
     std::vector<bst_feature_t> block(features_.begin() + begin, features_.begin() + end);
     auto n_block = block.size();
-    CellSums sums{ctx_, std::move(block),
+    CellSums sums{ctx_, plan_.masking, std::move(block),
                   std::vector<std::size_t>(n_block, std::size_t{1} << key_bits)};
     ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
       auto is_dense = IsDensePage(page, plan_.n_features);
@@ -81,7 +96,13 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(
         auto width = key_bits - level;
         return cumulative[(cell + 1) << width] - cumulative[cell << width];
       };
-      out.push_back(FromRankZero(ctx_, [&] { return QuantileCuts(plan_.candidates, count, rng_); }));
+      auto cuts = [&] {
+        return QuantileCuts(
+            plan_.candidates, count, [&](auto exact) { return this->AddNoise(std::move(exact)); },
+            plan_.masking.DrawnVariance(plan_.candidates.sigma2));
+      };
+      // All workers take part in a masked walk, on the same noisy counts.
+      out.push_back(masked_ ? cuts() : FromRankZero(ctx_, cuts));
     }
   }
   return out;
@@ -94,7 +115,7 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
   for (auto const& edges : edges_) {
     n_cells.push_back(edges.size() - 1);
   }
-  CellSums sums{ctx_, features_, n_cells};
+  CellSums sums{ctx_, plan_.masking, features_, n_cells};
   ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
     // Values beyond the public edges belong to the first and the last cell.
     auto cell = [&](std::size_t k, float value) {
@@ -109,17 +130,11 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
   std::vector<std::vector<float>> out;
   for (std::size_t k = 0; k < features_.size(); ++k) {
     auto exact = sums.Of(k);
-    auto noisy = FromRankZero(ctx_, [&] {
-      auto released = exact;
-      for (auto& value : released) {
-        value <<= plan.shift;
-        if (rng_) {
-          value += plan.laplace ? DiscreteLaplace(rng_, plan.scale)
-                                : DiscreteGaussian(rng_, plan.sigma2);
-        }
-      }
-      return released;
-    });
+    for (auto& value : exact) {
+      value <<= plan.shift;
+    }
+    auto release = [&] { return this->AddNoise(exact); };
+    auto noisy = masked_ ? release() : FromRankZero(ctx_, release);
     if (plan.kind == CandidateKind::kHistogram) {
       out.push_back(EqualMassCuts(edges_[k], noisy, plan.max_bin));
     } else {

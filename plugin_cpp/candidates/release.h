@@ -9,16 +9,17 @@
  */
 #pragma once
 
-#include <cstdint>  // for int32_t
+#include <cstdint>  // for int32_t, int64_t
 #include <vector>   // for vector
 
-#include "common/hist_util.h"           // for HistogramCuts
-#include "plugin_cpp/ledger.h"          // for LedgerEvent
-#include "plugin_cpp/noise/samplers.h"  // for RandomSource
-#include "plugin_cpp/gradient.h"                   // for PackedPair
-#include "plugin_cpp/plan.h"            // for Plan
-#include "xgboost/context.h"            // for Context
-#include "xgboost/data.h"               // for DMatrix
+#include "common/hist_util.h"               // for HistogramCuts
+#include "plugin_cpp/gradient.h"            // for PackedPair
+#include "plugin_cpp/ledger.h"              // for LedgerEvent
+#include "plugin_cpp/noise/samplers.h"      // for RandomSource
+#include "plugin_cpp/plan.h"                // for Plan
+#include "plugin_cpp/secure/masked_sums.h"  // for MaskedSums
+#include "xgboost/context.h"                // for Context
+#include "xgboost/data.h"                   // for DMatrix
 
 namespace xgboost::dp {
 /** @brief One release of the candidates of all private features. */
@@ -26,8 +27,11 @@ namespace xgboost::dp {
 
 class CandidateRelease {
  public:
-  /** @param rng Null for the noise-free algorithm. */
-  CandidateRelease(Context const* ctx, Plan const& plan, RandomSource* rng);
+  /**
+   * @param rng    Null for the noise-free algorithm.
+   * @param masked Null where sums travel in the clear.
+   */
+  CandidateRelease(Context const* ctx, Plan const& plan, RandomSource* rng, MaskedSums* masked);
 
   /** @brief Whether a round has candidates of its own; the first one always has. */
   [[nodiscard]] bool IsDue(std::int32_t round) const {
@@ -43,6 +47,7 @@ class CandidateRelease {
                                               std::vector<PackedPair> const& gpair);
 
  private:
+  [[nodiscard]] std::vector<std::int64_t> AddNoise(std::vector<std::int64_t> sums) const;
   [[nodiscard]] std::vector<std::vector<float>> FromTrees(DMatrix* p_fmat,
                                                           std::vector<PackedPair> const& gpair);
   [[nodiscard]] std::vector<std::vector<float>> FromHistograms(
@@ -51,6 +56,7 @@ class CandidateRelease {
   Context const* ctx_;
   Plan const& plan_;
   RandomSource* rng_;
+  MaskedSums* masked_;
   std::vector<bst_feature_t> features_;    // those of kind `kPrivate`, ascending
   std::vector<std::vector<float>> edges_;  // of their noisy histograms
 };

@@ -51,7 +51,7 @@ class LeafValue {
 
 double NoiseVariance(Plan const& plan) {
   if (plan.leaf.release == LeafRelease::kGaussian) {
-    return static_cast<double>(plan.leaf.sigma2);
+    return plan.masking.DrawnVariance(plan.leaf.sigma2);
   }
   double scale = static_cast<double>(plan.leaf.scale);
   return 2.0 * scale * scale;
@@ -84,7 +84,8 @@ LedgerEvent LeafEvent(Plan const& plan) {
 }
 
 std::vector<ReleasedLeaf> ReleaseLeaves(Context const* ctx, Plan const& plan, std::int64_t round,
-                                        std::vector<GradientSum> const& exact, RandomSource* rng) {
+                                        std::vector<GradientSum> const& exact, RandomSource* rng,
+                                        MaskedSums* masked) {
   bool output = plan.leaf.release == LeafRelease::kOutput;
   auto noisy = [&](std::int64_t value) {
     if (plan.noise_free) {
@@ -94,7 +95,7 @@ std::vector<ReleasedLeaf> ReleaseLeaves(Context const* ctx, Plan const& plan, st
                         ? DiscreteGaussian(rng, plan.leaf.sigma2)
                         : DiscreteLaplace(rng, plan.leaf.scale));
   };
-  auto flat = FromRankZero(ctx, [&] {
+  auto with_noise = [&] {
     std::vector<std::int64_t> out;
     if (output) {
       LeafValue value{plan, round};
@@ -103,13 +104,13 @@ std::vector<ReleasedLeaf> ReleaseLeaves(Context const* ctx, Plan const& plan, st
       }
       return out;
     }
-    for (auto const& sum : exact) {
-      for (auto v : {sum.grad, sum.hess}) {
-        out.push_back(noisy(v));
-      }
+    for (auto v : Flat(exact)) {
+      out.push_back(noisy(v));
     }
     return out;
-  });
+  };
+  auto flat = masked ? masked->Release(Flat(exact), plan.leaf.sigma2)
+                     : FromRankZero(ctx, with_noise);
   std::vector<ReleasedLeaf> released(exact.size());
   for (std::size_t i = 0; i < released.size(); ++i) {
     if (output) {

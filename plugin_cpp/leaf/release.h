@@ -14,11 +14,12 @@
 #include <cstdint>  // for int64_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/gradient.h"        // for GradientSum
-#include "plugin_cpp/ledger.h"          // for LedgerEvent
-#include "plugin_cpp/noise/samplers.h"  // for RandomSource
-#include "plugin_cpp/plan.h"            // for Plan
-#include "xgboost/context.h"            // for Context
+#include "plugin_cpp/gradient.h"            // for GradientSum
+#include "plugin_cpp/ledger.h"              // for LedgerEvent
+#include "plugin_cpp/noise/samplers.h"      // for RandomSource
+#include "plugin_cpp/plan.h"                // for Plan
+#include "plugin_cpp/secure/masked_sums.h"  // for MaskedSums
+#include "xgboost/context.h"                // for Context
 
 namespace xgboost::dp {
 /** @brief Released numbers of a leaf. */
@@ -34,10 +35,12 @@ struct ReleasedLeaf {
 /**
  * @brief Add noise to the exact sums of every leaf, in order.
  *
- * @param round Rounds before this one, on which the geometric clip depends.
+ * @param round  Rounds before this one, on which the geometric clip depends.
+ * @param exact  Over all workers, or, to be masked, of this worker alone.
+ * @param masked Null where sums travel in the clear.
  */
 [[nodiscard]] std::vector<ReleasedLeaf> ReleaseLeaves(Context const* ctx, Plan const& plan,
                                                       std::int64_t round,
                                                       std::vector<GradientSum> const& exact,
-                                                      RandomSource* rng);
+                                                      RandomSource* rng, MaskedSums* masked);
 }  // namespace xgboost::dp

@@ -15,12 +15,13 @@
 #include <cstddef>  // for size_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/gradient.h"          // for GradientSum
-#include "plugin_cpp/noise/samplers.h"    // for RandomSource
-#include "plugin_cpp/plan.h"              // for Plan
-#include "plugin_cpp/split/candidates.h"  // for SplitCandidates, Split, CellSum
-#include "plugin_cpp/split/select.h"      // for OpenNode
-#include "xgboost/context.h"              // for Context
+#include "plugin_cpp/gradient.h"            // for GradientSum
+#include "plugin_cpp/noise/samplers.h"      // for RandomSource
+#include "plugin_cpp/plan.h"                // for Plan
+#include "plugin_cpp/secure/masked_sums.h"  // for MaskedSums
+#include "plugin_cpp/split/candidates.h"    // for SplitCandidates, Split, CellSum
+#include "plugin_cpp/split/select.h"        // for OpenNode
+#include "xgboost/context.h"                // for Context
 
 namespace xgboost::dp {
 /** @brief A split with the released sums of both of its children. */
@@ -34,10 +35,16 @@ class HistogramSelector {
   /**
    * @param rng       Null for the noise-free algorithm.
    * @param structure Source of random cuts.
+   * @param masked    Null where sums travel in the clear.
    */
   HistogramSelector(Context const* ctx, Plan const& plan, SplitCandidates const* candidates,
-                    RandomSource* rng, RandomSource* structure)
-      : ctx_{ctx}, plan_{plan}, candidates_{candidates}, rng_{rng}, structure_{structure} {}
+                    RandomSource* rng, RandomSource* structure, MaskedSums* masked)
+      : ctx_{ctx},
+        plan_{plan},
+        candidates_{candidates},
+        rng_{rng},
+        structure_{structure},
+        masked_{masked} {}
 
   /** @brief The split with the largest gain on noisy sums, for each node or for all of them. */
   [[nodiscard]] std::vector<ReleasedSplit> Select(std::vector<OpenNode> const& nodes,
@@ -49,10 +56,22 @@ class HistogramSelector {
     std::size_t idx;
     CellSum left, right;
   };
-  [[nodiscard]] std::vector<GradientSum> Release(std::vector<GradientSum> cells) const;
-  /** @brief Release the sums of one feature of a node; `random` is its cut if there is only one. */
-  [[nodiscard]] std::vector<Offer> MakeOffers(OpenNode const& node, bst_feature_t f,
-                                              std::size_t random) const;
+  /** @brief The one cut of each feature of each node, where there is only one; else nothing. */
+  [[nodiscard]] std::vector<std::int64_t> DrawCuts(std::vector<OpenNode> const& nodes,
+                                                   bool oblivious) const;
+  /** @brief Exact sums of all features of all nodes, in the order in which they are released. */
+  [[nodiscard]] std::vector<std::int64_t> ListSums(std::vector<OpenNode> const& nodes,
+                                                   std::vector<std::int64_t> const& cuts) const;
+  [[nodiscard]] std::vector<std::int64_t> AddNoise(std::vector<std::int64_t> sums) const;
+  /** @brief What one feature offers with its released sums. @param cut If there is only one. */
+  [[nodiscard]] std::vector<Offer> MakeOffers(bst_feature_t f, std::int64_t cut,
+                                              std::vector<GradientSum> const& released) const;
+  /** @brief The best offers: feature, candidate, and (G, H, cells) of both sides, node by node. */
+  [[nodiscard]] std::vector<std::int64_t> Choose(std::vector<OpenNode> const& nodes, bool oblivious,
+                                                 std::vector<std::int64_t> const& cuts,
+                                                 std::vector<std::int64_t> const& released) const;
+  /** @brief Number of sums of a feature of which a row is in one. */
+  [[nodiscard]] std::size_t NumCells(bst_feature_t f) const;
   [[nodiscard]] double Gain(CellSum const& s) const;
 
   Context const* ctx_;
@@ -60,5 +79,6 @@ class HistogramSelector {
   SplitCandidates const* candidates_;
   RandomSource* rng_;
   RandomSource* structure_;
+  MaskedSums* masked_;
 };
 }  // namespace xgboost::dp

@@ -95,8 +95,10 @@ void SumBlock(GHistIndexMatrix const& page, std::vector<Tile> const& tiles,
 }
 }  // namespace
 
-NodeHistograms::NodeHistograms(Context const* ctx, std::size_t n_bins, std::int64_t largest)
+NodeHistograms::NodeHistograms(Context const* ctx, Masking const& masking, std::size_t n_bins,
+                               std::int64_t largest)
     : ctx_{ctx},
+      masking_{masking},
       n_bins_{n_bins},
       rows_of_block_{std::clamp<std::size_t>(PackedPair::kLimit / std::max<std::int64_t>(largest, 1),
                                              1, kRowsOfBlock)} {
@@ -131,7 +133,7 @@ void NodeHistograms::SumRows(BinnedPages const& pages,
       }
     });
   }
-  SumOverWorkers(ctx_, reinterpret_cast<std::int64_t*>(level->sums.data()),
+  SumOverWorkers(ctx_, masking_, reinterpret_cast<std::int64_t*>(level->sums.data()),
                  2 * n_built * n_bins_);
 }
 

@@ -15,6 +15,7 @@
 
 #include "plugin_cpp/candidates/bins.h"  // for BinnedPages
 #include "plugin_cpp/gradient.h"         // for GradientSum, PackedPair
+#include "plugin_cpp/secure/masking.h"   // for Masking
 #include "tree/common_row_partitioner.h"  // for CommonRowPartitioner
 #include "xgboost/base.h"                // for bst_node_t
 #include "xgboost/context.h"             // for Context
@@ -37,7 +38,8 @@ class NodeHistograms {
    * @param n_bins  Bins of all features together.
    * @param largest No entry of a row's pair is larger in absolute value.
    */
-  NodeHistograms(Context const* ctx, std::size_t n_bins, std::int64_t largest);
+  NodeHistograms(Context const* ctx, Masking const& masking, std::size_t n_bins,
+                 std::int64_t largest);
 
   /** @brief Forget all nodes but the root, and sum its rows. */
   void BuildRoot(BinnedPages const& pages,
@@ -52,7 +54,7 @@ class NodeHistograms {
                   std::vector<tree::CommonRowPartitioner> const& partitioners,
                   std::vector<PackedPair> const& gpair, std::vector<Siblings> const& families);
 
-  /** @brief Sums over the rows of all workers. */
+  /** @brief Sums over the rows of all workers; those of this worker alone in a masked training. */
   [[nodiscard]] HistogramRow operator[](bst_node_t nidx) const;
 
  private:
@@ -61,13 +63,14 @@ class NodeHistograms {
     std::vector<GradientSum> sums;
   };
 
-  /** @brief Sum the rows of the first `n_built` nodes, over all workers. */
+  /** @brief Sum the rows of the first `n_built` nodes, of the same workers. */
   void SumRows(BinnedPages const& pages,
                std::vector<tree::CommonRowPartitioner> const& partitioners,
                std::vector<PackedPair> const& gpair, std::size_t n_built, Level* level) const;
   [[nodiscard]] GradientSum const* Find(bst_node_t nidx) const;
 
   Context const* ctx_;
+  Masking masking_;
   std::size_t n_bins_;
   std::size_t rows_of_block_;
   Level level_;

@@ -1,0 +1,208 @@
+"""Pads, shares and refusals: docs/proofs/masked-sums.md without a cluster."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.stats import chisquare
+from xgboost.core import XGBoostError
+
+from tests.noise.native import _check, _pointer
+from tests.plans import base_plan
+from xgb_dp import components, masking, native
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
+
+ALARM = 1e-7  # chance that a correct mask fails one test; there are 6 of them
+
+
+def masks(world: int, n_sums: int, size: int) -> npt.NDArray[np.uint64]:
+    """What each worker adds to its sums, as (worker, sum, number)."""
+    rng = np.random.default_rng(world)
+    keys = np.zeros((world, world, 32), np.uint8)
+    for i, j in itertools.combinations(range(world), 2):
+        keys[i, j] = keys[j, i] = rng.integers(0, 256, 32, np.uint8)
+    out = np.empty((world, n_sums, size), np.uint64)
+    for rank in range(world):
+        seeds = np.ascontiguousarray(keys[rank])
+        _check(
+            native.lib().XGDPTestMask(
+                rank, world, _pointer(seeds), ctypes.c_size_t(n_sums), ctypes.c_size_t(size),
+                _pointer(out[rank]),
+            )
+        )  # fmt: skip
+    return out
+
+
+def uniform(words: npt.NDArray[np.uint64]) -> float:
+    """p-value of a chi-square test of bytes."""
+    counts = np.bincount(np.ascontiguousarray(words).view(np.uint8).ravel(), minlength=256)
+    return float(chisquare(counts).pvalue)
+
+
+@pytest.mark.parametrize("world", [2, 3, 7])
+def test_pads_cancel_are_uniform_and_never_used_twice(world: int) -> None:
+    found = masks(world, 2, 5000)
+    with np.errstate(over="ignore"):
+        assert not found.sum(axis=0, dtype=np.uint64).any()
+        again = found[0, 0] - found[0, 1]
+    assert uniform(found[0]) > ALARM
+    assert uniform(again) > ALARM
+    assert len(np.unique(found[0])) == found[0].size
+    # Without any one worker the rest is as uniform as a mask, not zero.
+    with np.errstate(over="ignore"):
+        assert found[1:].sum(axis=0, dtype=np.uint64).all()
+
+
+def gaussian(sigma2: int, size: int) -> list[Any]:
+    weights = [mpmath.exp(-mpmath.mpf(k * k) / (2 * sigma2)) for k in range(-size, size + 1)]
+    total = mpmath.fsum(weights)
+    return [w / total for w in weights]
+
+
+def convolve(p: list[Any], q: list[Any]) -> list[Any]:
+    return [
+        mpmath.fsum(p[i] * q[k - i] for i in range(max(0, k - len(q) + 1), min(k + 1, len(p))))
+        for k in range(len(p) + len(q) - 1)
+    ]
+
+
+@pytest.mark.parametrize("sigma2, n", [(1, 2), (1, 4), (2, 3), (3, 2)])
+def test_a_sum_of_shares_is_nearly_discrete_gaussian_at_every_point(sigma2: int, n: int) -> None:
+    """Lemma 1, with the stated bound, and close to it: a third of it would be false."""
+    with mpmath.workdps(60):
+        share = gaussian(sigma2, 16 * sigma2)
+        p = share
+        for _ in range(n - 1):
+            p = convolve(p, share)
+        middle = len(p) // 2
+        q = gaussian(n * sigma2, middle)
+        reach = 6 * sigma2  # far from where the share was cut off
+        worst = max(abs(mpmath.log(p[k] / q[k])) for k in range(middle - reach, middle + reach + 1))
+        bound = 5 * (n - 1) * mpmath.exp(-(mpmath.pi**2) * sigma2)
+        assert worst <= bound
+        assert n > 2 or worst > bound / 3
+
+
+@pytest.mark.parametrize("sigma2, n", [(32, 2), (42, 3)])
+def test_moments_are_those_of_the_claimed_noise(sigma2: int, n: int) -> None:
+    """Lemma 2: the variance that is added beyond the claim pays for what lemma 1 leaves."""
+    share = -(-sigma2 // n) + 1
+    with mpmath.workdps(120):
+        one = gaussian(share, 130)
+        p = one
+        for _ in range(n - 1):
+            p = convolve(p, one)
+        for v, order in itertools.product((1, 3), (1.001, 1.5, 2, 8)):
+            a = mpmath.mpf(order)
+            inside = range(v + 80, len(p) - 80)
+            k = mpmath.log(mpmath.fsum(p[i - v] ** a * p[i] ** (1 - a) for i in inside))
+            assert k <= a * (a - 1) * v * v / (2 * sigma2)
+
+
+# --------------------------------------------------------------------- what the plan refuses
+def plan(**changes: Any) -> str:
+    made = base_plan([{"kind": "cuts", "cuts": [0.0]}], split="random", **changes)
+    return json.dumps({"id": "x", **made})
+
+
+def masked(workers: int, colluders: int) -> dict[str, Any]:
+    return {"masking": {"workers": workers, "colluders": colluders}}
+
+
+LOUD = {"noise_free": False, "selection": {"eps_num": 1}}
+
+
+def test_plans_that_are_masked() -> None:
+    native.describe_plan(plan(**masked(2, 0)))
+    native.describe_plan(plan(**masked(3, 2), **LOUD, leaf={"sigma2": 1 << 20}))
+    native.describe_plan(plan(**masked(1 << 10, 0), **LOUD, leaf={"sigma2": 1 << 20}))
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (masked(1, 0), "nothing to mask with one worker"),
+        (masked(3, 3), "colluders"),
+        (masked(2, 0) | {"split": "exponential"}, "selections need exact sums"),
+        (masked(2, 0) | {"leaf": {"release": "laplace"}}, "Gaussian noise"),
+        (masked(2, 0) | {"sampling_num": 1 << 31}, "read all rows"),
+        (masked(1 << 11, 0) | LOUD | {"leaf": {"sigma2": 1 << 20}}, "too small"),
+        (masked(2, 1) | LOUD | {"leaf": {"sigma2": 1 << 56}}, "too large"),
+    ],
+)
+def test_plans_that_the_cpp_refuses(changes: dict[str, Any], message: str) -> None:
+    made = base_plan([{"kind": "cuts", "cuts": [0.0]}], **({"split": "random"} | changes))
+    with pytest.raises(XGBoostError, match=message):
+        native.describe_plan(json.dumps({"id": "x", **made}))
+
+
+# --------------------------------------------------------------------- what Python refuses
+def resolve(p: dict[str, Any]) -> masking.Masking:
+    full = {"dp_split": "random"} | p
+    return masking.resolve_masking(
+        full, components.resolve_components(full, "binary", 5, approx=False)
+    )
+
+
+@pytest.fixture()
+def three_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masking, "this_worker", lambda: (0, 3))
+
+
+@pytest.mark.usefixtures("three_workers")
+def test_defaults() -> None:
+    assert resolve({}) == masking.Masking(0, 0)
+    assert resolve({"dp_secure_sum": True}) == masking.Masking(3, 1)
+    assert resolve({"dp_secure_sum": True, "dp_secure_colluders": 0}) == masking.Masking(3, 0)
+
+
+@pytest.mark.usefixtures("three_workers")
+@pytest.mark.parametrize(
+    "p, error, message",
+    [
+        ({"dp_split": "exponential"}, PrivacyRefusal, "exact sums at one worker"),
+        ({"dp_leaf_noise": "laplace"}, PrivacyRefusal, "dp_leaf_noise='laplace'"),
+        (
+            {"dp_leaf_noise": "output", "dp_leaf": "gradient"},
+            PrivacyRefusal,
+            "dp_leaf_noise='output'",
+        ),
+        (
+            {"dp_candidates": "histogram", "dp_candidate_noise": "laplace"},
+            PrivacyRefusal,
+            "dp_candidate_noise='laplace'",
+        ),
+        ({"subsample": 0.5}, PrivacyRefusal, "not proved"),
+        (
+            {"dp_local": True, "dp_n_public": 9, "base_score": 0.5},
+            PrivacyRefusal,
+            "rows report by themselves",
+        ),
+        ({"dp_secure_colluders": 3}, PrivacyParameterError, "dp_secure_colluders"),
+        ({"dp_secure_sum": False, "dp_secure_colluders": 1}, PrivacyParameterError, "effect"),
+    ],
+)
+def test_refused(p: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        resolve({"dp_secure_sum": True} | p)
+
+
+def test_one_machine_is_refused() -> None:
+    with pytest.raises(PrivacyParameterError, match="at least two workers"):
+        resolve({"dp_secure_sum": True})
+
+
+def test_no_release_without_keys() -> None:
+    request = {"kind": "multiclass", "num_class": 2, "sigma2": 1 << 20, "shift": 0,
+               "noise_free": False, "plan_id": "x", **masked(2, 0)}  # fmt: skip
+    import xgboost as xgb
+
+    with pytest.raises(XGBoostError, match="agreed on no keys"):
+        native.release_intercept(xgb.DMatrix(np.zeros((1, 1)), np.zeros(1)), request)

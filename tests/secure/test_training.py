@@ -1,0 +1,261 @@
+"""Masked training on real workers: what they send and hold, and what happens when one dies."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import xgboost as xgb
+
+pytest.importorskip("cryptography")
+
+from tests.noise import native as sampler
+from tests.secure.cluster import WORLD, run
+from tests.secure.test_masking import ALARM, uniform
+from tests.secure.worker import CLASSES, labels, part
+
+COMMON: dict[str, Any] = {
+    "tree_method": "dp_hist",
+    "dp_delta": 1e-6,
+    "max_depth": 3,
+    "dp_categories": {3: 4},
+    "verbosity": 0,
+    "nthread": 1,
+}
+BOUNDS = dict.fromkeys(range(3), (0, 10))
+KINDS: dict[str, dict[str, Any]] = {
+    # Candidates by the quantile tree, and a released intercept.
+    "random": {"objective": "binary:logistic", "dp_split": "random"},
+    "partial": {
+        "objective": "reg:squarederror",
+        "dp_target_bounds": (0, 15),
+        "dp_split": "partial",
+        "dp_candidates": "adaptive",
+        "dp_feature_bounds": BOUNDS,
+        "max_bin": 16,
+    },
+    "histogram": {
+        "objective": "multi:softprob",
+        "num_class": 3,
+        "dp_split": "histogram",
+        "dp_feature_bounds": BOUNDS,
+        "base_score": [0.0, 0.0, 0.0],
+    },
+    "cyclic, in ensembles": {
+        "dp_preset": "dp_ebm_newton",
+        "objective": "binary:logistic",
+        "dp_feature_bounds": BOUNDS,
+        "dp_ensemble": 2,
+    },
+}
+ROWS = {"partial": "regression", "histogram": "multiclass"}
+EXACT = ["random", "partial", "histogram"]  # whose parts, if any, do not hang on coins of workers
+ROUNDS = 4
+KEY = bytes(range(32)).hex()
+SIGMA2, MANY = 1 << 24, 20000
+
+
+def parameters(kind: str, epsilon: float, colluders: int = 1) -> dict[str, Any]:
+    masked = {"dp_secure_sum": True, "dp_secure_colluders": colluders}
+    return COMMON | KINDS[kind] | masked | {"dp_epsilon": epsilon}
+
+
+def training(kind: str, epsilon: float, **extra: Any) -> dict[str, Any]:
+    return {
+        "do": "train",
+        "kind": ROWS.get(kind, "binary"),
+        "rounds": ROUNDS,
+        "params": parameters(kind, epsilon),
+        **extra,
+    }
+
+
+TASKS: dict[str, dict[str, Any]] = {
+    "agree": {"do": "agree"},
+    **{
+        f"noise of nothing, c = {c}": {
+            "do": "release", "masked": True, "sigma2": SIGMA2, "classes": MANY, "colluders": c
+        }
+        for c in (0, 1)
+    },
+    **{f"no noise, {kind}": training(kind, math.inf) for kind in EXACT},
+    **{f"own noise, {kind}": training(kind, 4.0) for kind in KINDS},
+    "known noise": training("random", 4.0, key=KEY),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, list[Any]]:
+    """What each worker came to, by task."""
+    found = run(list(TASKS.values()))
+    return {
+        name: [worker["answers"][i] and worker["answers"][i]["out"] for worker in found]
+        for i, name in enumerate(TASKS)
+    }
+
+
+def learner(model: str) -> Any:
+    out = json.loads(model)["learner"]
+    return out["gradient_booster"], out["learner_model_param"]
+
+
+@pytest.mark.parametrize("task", [t for t in TASKS if "noise," in t or t == "known noise"])
+def test_all_workers_hold_one_model(task: str, answers: dict[str, list[Any]]) -> None:
+    models = {out["model"] for out in answers[task]}
+    assert len(models) == 1
+
+
+@pytest.mark.parametrize("kind", EXACT)
+def test_without_noise_the_model_is_that_of_all_rows(
+    kind: str, answers: dict[str, list[Any]]
+) -> None:
+    """So pads cancel, no row is lost or counted twice, and no split reads a part of the rows."""
+    p = COMMON | KINDS[kind] | {"dp_epsilon": math.inf}
+    with pytest.warns(UserWarning, match="NOT private"):
+        alone = xgb.train(p, part(None, ROWS.get(kind, "binary")), ROUNDS)
+    assert learner(answers[f"no noise, {kind}"][0]["model"]) == learner(
+        alone.save_raw("json").decode()
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ledger_and_report(kind: str, answers: dict[str, list[Any]]) -> None:
+    for out in answers[f"own noise, {kind}"]:
+        assert 3.0 < out["epsilon"] <= 4.0
+        assert "The sums were masked: each of 3 workers" in out["statement"]
+        assert "the figures hold against any one of them" in out["statement"]
+    booster = xgb.Booster(model_file=bytearray(out["model"].encode()))
+    record = json.loads(booster.attr("dp_ledger"))["trainings"][0]
+    assert record["complete"]
+    assert "drawn" not in record
+    assert record["public"]["masked_sums"] == {"workers": WORLD, "colluders": 1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_are_in_nothing_that_is_kept(kind: str, answers: dict[str, list[Any]]) -> None:
+    for out in answers[f"own noise, {kind}"]:
+        assert out["seeds"] == WORLD - 1  # one for each of the others, all different
+        assert out["leaks"] == 0
+
+
+@pytest.mark.parametrize("colluders", [0, 1])
+def test_variance_of_the_noise(colluders: int, answers: dict[str, list[Any]]) -> None:
+    """W/(W - c) times the claim; what W - c workers add is the claim. False alarm below 1e-6."""
+    sums = answers[f"noise of nothing, c = {colluders}"]
+    assert sums[0] == sums[1] == sums[2]
+    share = -(-SIGMA2 // (WORLD - colluders)) + 1
+    statistic = float(np.sum(np.square(np.array(sums[0], float)))) / (WORLD * share)
+    assert abs(statistic - MANY) < 4.9 * math.sqrt(2 * MANY)
+    assert (WORLD - colluders) * share >= SIGMA2
+
+
+# ------------------------------------------------------------------------- what is sent
+RELEASES: dict[str, dict[str, Any]] = {
+    "agree": {"do": "agree"},
+    "in the clear": {"do": "release", "masked": False, "rows": True, "sigma2": 1 << 40},
+    "masked": {"do": "release", "masked": True, "rows": True, "sigma2": 1 << 20, "key": KEY},
+    "again": {"do": "release", "masked": True, "rows": True, "sigma2": 1 << 20, "key": KEY},
+}
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """Sums that each worker got and the words that it sent for them, by task."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    folder: Path = tmp_path_factory.mktemp("sent")
+    library = folder / "sent.so"
+    source = Path(__file__).with_name("sent.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    env = {"LD_PRELOAD": str(library), "SENT": f"{folder}/{{rank}}"}
+    out: dict[str, list[Any]] = {name: [] for name in RELEASES}
+    for worker in run(list(RELEASES.values()), env):
+        stream = Path(worker["file"]).read_bytes()
+        for name, answer in zip(RELEASES, worker["answers"], strict=True):
+            if answer:
+                first, last = answer["sent"]
+                out[name].append((answer["out"], stream[first:last]))
+    return out
+
+
+def exact(rank: int) -> npt.NDArray[np.int64]:
+    return np.bincount(labels(rank), minlength=CLASSES).astype(np.int64) << 10
+
+
+def masked_words(rank: int, sums: list[int], stream: bytes) -> npt.NDArray[np.uint64]:
+    """What a worker sends of a masked sum before any total.
+
+    Its own segment of the ring's three, then the one before with that of its neighbour added.
+    """
+    segment = (CLASSES + 1) // WORLD
+    totals = np.array(sums)[(rank + 1) % WORLD * segment :][:8].tobytes()
+    end = stream.index(totals)
+    sizes = [segment + (s == WORLD - 1) for s in (rank, (rank - 1) % WORLD)]  # the last is longer
+    return np.frombuffer(stream[end - 8 * sum(sizes) : end], np.uint64)
+
+
+def test_in_the_clear_exact_sums_are_sent(sent: dict[str, list[Any]]) -> None:
+    """The search below finds what is there."""
+    segment = CLASSES // WORLD
+    for rank, (_, stream) in enumerate(sent["in the clear"]):
+        own = exact(rank)[rank * segment : (rank + 1) * segment]
+        assert own.tobytes() in stream
+        assert uniform(np.frombuffer(stream[: own.nbytes], np.uint64)) < ALARM
+
+
+@pytest.mark.parametrize("task", ["masked", "again"])
+def test_what_a_worker_sends_is_uniform(task: str, sent: dict[str, list[Any]]) -> None:
+    """Also for somebody who knows the exact sums behind it. Six tests, each false at 1e-7."""
+    segment = (CLASSES + 1) // WORLD
+    for rank, (sums, stream) in enumerate(sent[task]):
+        words = masked_words(rank, sums, stream)
+        own = exact(rank)[rank * segment : (rank + 1) * segment].astype(np.uint64)
+        assert uniform(words) > ALARM
+        with np.errstate(over="ignore"):
+            assert uniform(words[: len(own)] - own) > ALARM
+        for i in range(WORLD):
+            assert exact(i)[:8].tobytes() not in stream
+
+
+def test_the_same_sums_are_masked_anew(sent: dict[str, list[Any]]) -> None:
+    """With the same noise: what differs is the pads."""
+    for rank in range(WORLD):
+        (sums, one), (again, other) = sent["masked"][rank], sent["again"][rank]
+        assert sums == again
+        with np.errstate(over="ignore"):
+            moved = masked_words(rank, sums, one) - masked_words(rank, sums, other)
+        assert uniform(moved) > ALARM
+
+
+def test_unmasked_the_total_is_the_sum_of_sums_and_shares(sent: dict[str, list[Any]]) -> None:
+    share = -(-(1 << 20) // WORLD) + 1
+    expected = sum(exact(rank) for rank in range(WORLD))
+    for rank in range(WORLD):
+        stream = (1 << 31) + 2 * rank  # plugin_cpp/random_source.cc
+        expected += sampler.discrete_gaussian(bytes.fromhex(KEY), stream, share, CLASSES)
+    for sums, _ in sent["masked"]:
+        assert sums == expected.tolist()
+
+
+# ------------------------------------------------------------------------- a worker dies
+def test_a_worker_that_dies_ends_the_training_on_all() -> None:
+    """With an error that says so, and with the whole plan claimed; and it cannot go on."""
+    params = parameters("random", 4.0)
+    alive = [a for a in run([{"do": "die", "params": params}]) if "dead" not in a]
+    assert sorted(a["rank"] for a in alive) == [0, 2]
+    for answer in alive:
+        out = answer["answers"][0]["out"]
+        assert "A worker has dropped out of a masked sum" in out["message"]
+        assert "cannot go on" in out["again"]
+        assert out["rounds"] == 2
+        assert not out["training"]["complete"]
+        leaves = next(e for e in out["training"]["events"] if e["release"] == "leaves")
+        assert leaves["count"] == 6
