@@ -68,7 +68,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "hist": {"tree_method": "hist", "max_bin": 256},
     "dp_hist": {**PRIVATE, "max_bin": 256},
     "dp_hist, public bounds": {**PRIVATE, "max_bin": 256},
-    "dp_hist, its default max_bin": PRIVATE,
+    "hist, 64 bins": {"tree_method": "hist", "max_bin": 64},
+    "dp_hist, its default of 64 bins": PRIVATE,
+    "dp_hist, random splits": {**PRIVATE, "dp_split": "random"},
 }
 # Private candidates are fewer than max_bin where the noise does not allow more; with public bounds
 # each column has exactly max_bin bins.

@@ -88,7 +88,9 @@ def test_bench(tmp_path: Path, case: str) -> None:
         "hist",
         "dp_hist",
         "dp_hist, public bounds",
-        "dp_hist, its default max_bin",
+        "hist, 64 bins",
+        "dp_hist, its default of 64 bins",
+        "dp_hist, random splits",
     }
     for (run,) in runs.values():
         assert 0 < run["tree_s"] < run["train_s"]

@@ -63,7 +63,15 @@ def resolve_shares(
     assert leaf is not None
     shares |= {"splits": split, "leaves": leaf}
     if abs(sum(shares.values()) - 1.0) > 1e-9:
-        raise PrivacyParameterError("`dp_budget_shares` must sum to 1 when all four are given.")
+        hint = (
+            " Private candidates need a share too: a preset that leaves none for them takes public "
+            "`dp_feature_bounds` or `dp_feature_cuts` of every numeric column."
+            if candidates and "candidates" not in fixed
+            else ""
+        )
+        raise PrivacyParameterError(
+            f"The shares of the budget (`dp_budget_shares`) must sum to 1.{hint}"
+        )
     if not candidates:
         shares["candidates"] = 0.0
     if not intercept:
