@@ -113,7 +113,8 @@ class Table:
         metrics: Metric of each data set; "" stands for all others.
         absent: Published data sets that are not run, and why.
         layout: "epsilons" for one table a data set with a column for each budget; "systems" for
-            one table a budget with a column for each system; "default" for one table of `default`.
+            one table a budget with a column for each system; "default" for one table of `default`;
+            "trees" for a column for each number of trees.
         test_size: Fraction of rows held out, of each data set; "" stands for all others.
         stratify: Whether splits keep the shares of the classes.
         seeds: Number of splits if none is asked for.

@@ -46,5 +46,6 @@ TABLE = Table(
     ),
     epsilons=(1.0,),
     metrics={"": "auc"},
+    layout="trees",
     seeds=3,
 )

@@ -28,7 +28,9 @@ def colours(names: list[str]) -> dict[str, tuple[str, str]]:
 
 def draw(table: Table, found: Means, path: Path) -> None:
     """Draw into a PNG file of at most some ten kilobytes."""
-    if len({k[2] for k in found if math.isfinite(k[2])}) > 1:
+    if table.layout == "trees":
+        against_trees(table, found)
+    elif len({k[2] for k in found if math.isfinite(k[2])}) > 1:
         against_epsilon(table, found)
     else:
         dots(table, found)
@@ -63,6 +65,35 @@ def against_epsilon(table: Table, found: Means) -> None:
         bbox_to_anchor=(0.5, 0.0),
         ncols=4,
         fontsize=8,
+    )
+
+
+def against_trees(table: Table, found: Means) -> None:
+    """One panel for each data set: lines against the number of trees."""
+    trees = {s.name: s.rounds for s in table.systems if s.private}
+    datasets = [d.name for d in table.datasets if any(k[0] == d.name for k in found)]
+    names = list(dict.fromkeys(n.partition(" T=")[0] for n in trees))
+    styles = colours(names)
+    _, axes = plt.subplots(1, len(datasets), figsize=(3.2 * len(datasets), 3.0), squeeze=False)
+    for axis, dataset in zip(axes.flat, datasets, strict=True):
+        for name in names:
+            points = sorted(
+                (trees[k[1]], m.mean, m.sd)
+                for k, m in found.items()
+                if k[0] == dataset and k[1] in trees and k[1].partition(" T=")[0] == name
+            )
+            colour, mark = styles[name]
+            x, y, spread = zip(*points, strict=True)
+            axis.errorbar(x, y, spread, color=colour, marker=mark, ms=4, lw=1.2, label=name)
+        axis.set_xscale("log")
+        axis.set_title(dataset, fontsize=9)
+        axis.set_xlabel("trees", fontsize=8)
+        axis.tick_params(labelsize=7)
+    axes.flat[0].set_ylabel(METRICS[table.metrics[""]], fontsize=8)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    plt.gcf().tight_layout()
+    plt.gcf().legend(
+        handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=7, fontsize=8
     )
 
 

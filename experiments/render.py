@@ -119,6 +119,29 @@ def by_system(table: Table, found: Means) -> list[str]:
     return out
 
 
+def by_trees(table: Table, found: Means) -> list[str]:
+    """One Markdown table for each data set, a column for each number of trees ("NAME T=35")."""
+    out = []
+    trees = {s.name: s.rounds for s in table.systems if s.private}
+    for data in table.datasets:
+        here = {k: m for k, m in found.items() if k[0] == data.name and k[1] in trees}
+        if not here:
+            continue
+        counts = sorted({trees[k[1]] for k in here})
+        rows: dict[str, dict[int, str]] = {}
+        for (_, name, _), mean in here.items():
+            row = rows.setdefault(name.partition(" T=")[0], {})
+            row[trees[name]] = cell(table, data.name, mean)
+        names = list(
+            dict.fromkeys(n.partition(" T=")[0] for n in system_names(table) if n in trees)
+        )
+        lines = [[n, *(rows[n].get(c, "") for c in counts)] for n in names if n in rows]
+        stock = cell(table, data.name, found.get((data.name, "not private", math.inf)))
+        words = f"**{data.name}**, {METRICS[table.metric(data.name)]}; not private {stock}"
+        out += ["", words, "", *grid(["system", *(f"{c} trees" for c in counts)], lines)]
+    return out
+
+
 def of_default(table: Table, found: Means) -> list[str]:
     """One Markdown table of `default`: a row for each data set, a column for each budget."""
     epsilons = sorted({k[2] for k in found if k[1] == "default"})
@@ -148,7 +171,7 @@ def mean_ranks(table: Table, found: Means) -> list[str]:
     return ["", *grid(heads, lines)]
 
 
-LAYOUTS = {"epsilons": by_epsilon, "systems": by_system, "default": of_default}
+LAYOUTS = {"epsilons": by_epsilon, "systems": by_system, "default": of_default, "trees": by_trees}
 
 
 def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -> str:
