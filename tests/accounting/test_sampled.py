@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 from xgb_dp.accounting import (
     ExactAccountant,
-    ExponentialEvent,
     GaussianEvent,
     PureAccountant,
-    SampledEvent,
     event_from_json,
     make_accountant,
 )
@@ -25,20 +23,9 @@ from xgb_dp.accounting import sampled as module
 from xgb_dp.accounting.gaussian import Slack
 from xgb_dp.errors import LedgerError
 
-UNIT = 2**40  # sigma of the grid so fine that the discreteness slack vanishes
+from .events import gaussian, sampled, selections
+
 FEW = settings(max_examples=10, deadline=None)
-
-
-def selections(eps0: float, count: int = 1) -> ExponentialEvent:
-    return ExponentialEvent("splits", math.ceil(eps0 * 2**40), 40, count)
-
-
-def gaussian(noise: float, count: int = 1) -> GaussianEvent:
-    return GaussianEvent("leaves", UNIT, math.ceil(UNIT * noise**2), 2, count)
-
-
-def sampled(rate: float, count: int, *inner: Any) -> SampledEvent:
-    return SampledEvent(max(1, round(rate * 2**32)), 32, tuple(inner), count)
 
 
 @pytest.fixture

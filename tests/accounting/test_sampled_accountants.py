@@ -1,0 +1,137 @@
+"""Accountants of rounds that read a Poisson sample, against closed forms and dp-accounting."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xgb_dp.accounting import ExactAccountant, make_accountant
+
+from .events import gaussian, sampled, selections
+
+SAMPLED = [
+    (0.5, 30.0, 50, 1e-6),
+    (0.1, 5.0, 50, 1e-6),
+    (0.01, 1.0, 1000, 1e-6),
+    (0.1, 2.0, 100, 1e-9),
+    (0.9, 20.0, 300, 1e-5),
+    (0.001, 0.7, 2000, 1e-8),
+    (0.3, 0.5, 3, 1e-4),
+]
+
+
+@pytest.mark.parametrize(("rate", "noise", "count", "delta"), SAMPLED)
+def test_sampled_gaussians_against_dp_accounting(
+    rate: float, noise: float, count: int, delta: float
+) -> None:
+    """Theirs is the larger of a row added and a row removed, too."""
+    dpa = pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import pld_privacy_accountant
+
+    theirs = pld_privacy_accountant.PLDAccountant(value_discretization_interval=1e-4)
+    theirs.compose(dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), count)
+    want = theirs.get_epsilon(delta)
+    accountant = ExactAccountant([sampled(rate, count, gaussian(noise))])
+    got = accountant.get_epsilon(delta)
+    assert want * (1 - 3e-4) <= got <= want * (1 + 2e-3)  # their grid rounds up as well
+    assert accountant.get_delta(got) == pytest.approx(delta, rel=1e-3)
+
+
+def test_one_sampled_round_has_its_closed_form() -> None:
+    """One round of one selection: two-point laws mixed by hand, in both orders."""
+    eps0, rate = 1.2, 0.3
+    accountant = ExactAccountant([sampled(rate, 1, selections(eps0))])
+
+    def sticks(x: float) -> tuple[float, float]:
+        t = np.linspace(0.0, eps0, 20_001)
+        p = -np.expm1(t - eps0) / -np.expm1(-eps0)
+        P, Q = np.stack([p, 1 - p]), np.stack([p * np.exp(-t), 1 - p * np.exp(-t)])
+        mixed = (1 - rate) * Q + rate * P
+        removed = np.maximum(mixed - math.exp(x) * Q, 0).sum(axis=0).max()
+        added = np.maximum(Q - math.exp(x) * mixed, 0).sum(axis=0).max()
+        return float(removed), float(added)
+
+    for x in (0.0, 0.05, 0.2, 0.4):
+        want = max(sticks(x))
+        assert want * (1 - 1e-6) <= accountant.get_delta(x) <= want * 1.02 + 1e-9
+    top = math.log1p(rate * math.expm1(eps0))
+    assert accountant.get_delta(top + 0.05) < 1e-9
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.3, 0.97])
+def test_sampling_amplifies_and_all_rows_cost_as_much_as_no_sampling(rate: float) -> None:
+    inner = [selections(0.2, 4), gaussian(6.0)]
+    flat = [selections(0.2, 80), gaussian(6.0, 20)]
+    first = gaussian(8.0)
+    whole = ExactAccountant([first, *flat]).get_epsilon(1e-6)
+    got = ExactAccountant([first, sampled(rate, 20, *inner)]).get_epsilon(1e-6)
+    assert ExactAccountant([first]).get_epsilon(1e-6) < got <= whole
+    assert got < 0.7 * whole or rate > 0.5
+    every = ExactAccountant([first, sampled(1.0, 20, *inner)]).get_epsilon(1e-6)
+    assert whole * (1 - 1e-3) <= every <= whole * (1 + 1e-2)
+
+
+def test_sampled_rounds_are_monotone() -> None:
+    def cost(rate: float = 0.2, count: int = 30, noise: float = 4.0, eps0: float = 0.1, **kw: Any):
+        inner = (selections(eps0, 4), gaussian(noise))
+        return ExactAccountant([gaussian(9.0), sampled(rate, count, *inner)]).get_epsilon(
+            kw.get("delta", 1e-6), kw.get("group", 1)
+        )
+
+    base = cost()
+    for change in (
+        {"rate": 0.21}, {"count": 32}, {"noise": 3.9}, {"eps0": 0.11}, {"delta": 9e-7},
+        {"group": 2},
+    ):  # fmt: skip
+        assert cost(**change) > base, change
+
+
+def test_groups_of_sampled_rows() -> None:
+    """Two rows: at most as if both were in the sample whenever one is."""
+    one = ExactAccountant([sampled(0.2, 30, gaussian(4.0))])
+    both = ExactAccountant([sampled(1 - 0.8**2, 30, gaussian(2.0))])
+    # And a little more: one may be added while the other is removed.
+    least = both.get_epsilon(1e-6)
+    assert least <= one.get_epsilon(1e-6, group=2) <= 1.2 * least
+
+
+def test_replaced_row_of_a_sampled_round() -> None:
+    """(1-q) Q + q N(-1) against (1-q) Q + q N(1), by hand."""
+    noise, rate = 3.0, 0.4
+    got = ExactAccountant([sampled(rate, 1, gaussian(noise))])
+    z = np.linspace(-60, 60, 400_001)
+
+    def density(shift: float) -> Any:
+        return np.exp(-((z - shift) ** 2) / (2 * noise**2)) / (noise * math.sqrt(2 * math.pi))
+
+    for x in (0.0, 0.05, 0.2, 0.5):
+        low, high = ((1 - rate) * density(0) + rate * density(s) for s in (-1.0, 1.0))
+        want = float(np.sum(np.maximum(high - math.exp(x) * low, 0.0)) * (z[1] - z[0]))
+        assert want <= got.get_delta(x, group=2) * (1 + 1e-6)
+
+
+def test_several_sampled_trainings_compose() -> None:
+    a, b = sampled(0.2, 30, gaussian(4.0)), sampled(0.05, 10, selections(0.5, 3), gaussian(1.5))
+    first, second = (ExactAccountant([e]).get_epsilon(1e-6) for e in (a, b))
+    both = ExactAccountant([a, gaussian(20.0), b]).get_epsilon(1e-6)
+    assert max(first, second) < both < first + second + 1.0
+    split = ExactAccountant([sampled(0.2, 10, gaussian(4.0)), sampled(0.2, 20, gaussian(4.0))])
+    assert split.get_epsilon(1e-6) == pytest.approx(first, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["rdp", "gdp", "zcdp"])
+def test_without_a_bound_the_answer_is_infinite(name: str) -> None:
+    accountant = make_accountant(name, [sampled(0.1, 5, gaussian(4.0))])
+    assert accountant.get_epsilon(1e-6) == math.inf
+    assert accountant.get_delta(1.0) == 1.0
+
+
+def test_extremes_of_sampling_fall_back_to_all_rows() -> None:
+    """What fits no grid is charged as if every row took part, never less."""
+    events = [sampled(0.5, 3, gaussian(0.01))]
+    flat = ExactAccountant([gaussian(0.01, 3)]).get_epsilon(1e-6)
+    assert ExactAccountant(events).get_epsilon(1e-6) == pytest.approx(flat)
+    assert ExactAccountant([sampled(0.1, 2, gaussian(4.0))]).get_epsilon(0.0) == math.inf
