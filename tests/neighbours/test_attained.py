@@ -158,7 +158,7 @@ def test_the_bound_is_attained(case: str) -> None:
 
 
 def test_duplicates_that_both_count_would_be_noticed() -> None:
-    """A row that counts twice in a column exceeds the sensitivity: the check of counts has teeth."""
+    """A row counted twice in a column exceeds the sensitivity: the check of counts has teeth."""
     twice = {(0, 0): 1.0, (1, 0): 1.0}
     moved = sum(v * v for v in counts(twice, 17).values())
     assert moved > sensitivity.candidates_sens2(1, 17, 0)
