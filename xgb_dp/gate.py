@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import TypeAlias
 
 from .accounting import Event
+from .errors import BudgetError
 
 __all__ = ["Gate", "before_release", "guarded"]
 
@@ -36,9 +37,28 @@ def before_release(events: Sequence[Event], *, private: bool) -> None:
         gate(events, private)
 
 
+def check_free() -> None:
+    """Refuse what would go past a gate that is in force.
+
+    Raises:
+        BudgetError: A budget or a selection is in force here.
+    """
+    if _GATE.get() is not None:
+        raise BudgetError(
+            "Budgets and selections do not nest: the outer one would not see what is drawn inside. "
+            "Draw on one budget at a time, and give it to a selection itself: "
+            "xgb_dp.select(..., budget=...)."
+        )
+
+
 @contextmanager
 def guarded(gate: Gate) -> Iterator[None]:
-    """Put a gate in force for the trainings of this block, in the place of any other."""
+    """Put a gate in force for the trainings of this block.
+
+    Raises:
+        BudgetError: Another gate is in force, which would not see what the new one lets through.
+    """
+    check_free()
     token = _GATE.set(gate)
     try:
         yield

@@ -9,11 +9,12 @@ and masked ones (``plugin_cpp/secure/``, ``docs/proofs/masked-sums.md``).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .errors import PrivacyParameterError, RowDomainError
+from .errors import PrivacyError, PrivacyParameterError, RowDomainError
 from .features import Schema
 
 __all__ = ["check_agreement", "check_together", "common_schema", "tell_all", "this_worker"]
@@ -59,7 +60,9 @@ def common_schema(schema: Schema) -> Schema:
     root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
     if root == world:
         return schema  # no worker has columns
-    common: Schema = collective.broadcast(schema, root)
+    # Names and types are public. The categories that a data frame brings along are data of its
+    # worker, until they have been compared with the declared ones.
+    common: Schema = collective.broadcast(replace(schema, dictionaries={}), root)
     return schema if schema.width else common
 
 
@@ -88,8 +91,10 @@ def check_together(check: Callable[[], None]) -> None:
     candidate = np.array([world if failure is None else rank], dtype=np.int64)
     root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
     if root < world:
-        # The message holds no value and no row number: see rows.py.
-        reason = str(collective.broadcast(str(failure), root))
+        # Messages of this package hold no value and no row number, see rows.py; others might.
+        known = isinstance(failure, PrivacyError)
+        text = str(failure) if known else "A row lies outside the declared domain."
+        reason = str(collective.broadcast(text, root))
         raise failure or RowDomainError(f"On another worker: {reason}")
 
 

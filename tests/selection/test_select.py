@@ -288,3 +288,28 @@ def test_bad_data() -> None:
 def test_fixed_noise_is_refused() -> None:
     with xgb_dp.testing.fixed_noise(3), pytest.raises(PrivacyRefusal, match="fixed key"):
         quick()
+
+
+def test_selections_and_budgets_do_not_nest(tmp_path: Path) -> None:
+    """What one would let through the other would not see."""
+    one = xgb_dp.Budget(tmp_path / "one.json", epsilon=9.0, delta=1e-5)
+    two = xgb_dp.Budget(tmp_path / "two.json", epsilon=9.0, delta=1e-5)
+    with pytest.raises(BudgetError, match="do not nest"), one.drawing():
+        quick()
+    with pytest.raises(BudgetError, match="do not nest"), one.drawing(), two.drawing():
+        pass
+    assert not one.entries and not two.entries
+
+
+def test_a_selection_runs_on_one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers would each keep a run of the same trainings."""
+    monkeypatch.setattr(run, "this_worker", lambda: (1, 2))
+    with pytest.raises(PrivacyRefusal, match="one machine"):
+        quick()
+
+
+def test_an_accountant_of_its_own_is_refused_before_anything_is_booked(tmp_path: Path) -> None:
+    budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=9.0, delta=1e-5)
+    with pytest.raises(PrivacyRefusal, match="dp_accountant"):
+        quick(params=PARAMS | {"dp_accountant": "rdp"}, budget=budget)
+    assert not budget.entries

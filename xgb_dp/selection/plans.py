@@ -34,6 +34,7 @@ _REFUSED = {
     "dp_local": "the reports of rows have an epsilon of their own",
     "dp_public_evals": "the runs have no evaluation sets",
     "dp_plan": "it is the calibrated result",
+    "dp_accountant": "a selection has an accountant of its own",
 }
 _SCORE_MU = 0.97  # of the mu of a run: the score must not be what costs most
 _ATTEMPTS = 8

@@ -20,10 +20,11 @@ from ..accounting import Event, Repetitions, SelectionEvent
 from ..budget import Budget, as_budget
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..features import read_schema
-from ..gate import guarded
+from ..gate import check_free, guarded
 from ..hook import check_matrix
 from ..report import PrivacyReport, privacy_report
 from ..settings import Settings
+from ..workers import this_worker
 from . import draws
 from .plans import Candidate, Plan, candidates, plan_runs
 from .scores import Score, ScoreValue
@@ -119,6 +120,13 @@ def select(
         "validation", validation, low=0.0, high=1.0, open_low=True, open_high=True
     )
     check_matrix(dtrain)
+    check_free()
+    if this_worker()[1] > 1:
+        raise PrivacyRefusal(
+            "A selection runs on one machine: every worker of a cluster would make a choice of its "
+            "own among the same trainings, and more than the best of them would be released. "
+            "Select on one machine, then train on the cluster with the setting found."
+        )
     if testing.noise_key() is not None:
         raise PrivacyRefusal(
             "Noise from a fixed key is refused in a selection: the number of runs and the noise of "
