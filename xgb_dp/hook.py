@@ -201,10 +201,7 @@ def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
         raise PrivacyParameterError(
             "`dtrain` must have one label for each row; several targets are not supported."
         )
-    if s.kind == "regression":
-        rows.check_target(labels)
-    else:
-        rows.check_class_labels(labels, s.classes)
+    rows.check_labels(labels, s.kind, s.classes)
     rows.check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s.base_margin)
     rows.check_weights(
         dtrain.get_weight(),

@@ -19,9 +19,27 @@ __all__ = [
     "check_base_margin",
     "check_class_labels",
     "check_features",
+    "check_labels",
     "check_target",
     "check_weights",
 ]
+
+
+def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:
+    """Every label lies in its declared domain.
+
+    Args:
+        labels: Labels of all rows.
+        kind: "binary", "regression" or "multiclass".
+        classes: K, declared; not used for regression.
+
+    Raises:
+        RowDomainError: Some row has another label.
+    """
+    if kind == "regression":
+        check_target(labels)
+    else:
+        check_class_labels(labels, classes)
 
 
 def check_class_labels(labels: np.ndarray, classes: int) -> None:

@@ -313,3 +313,15 @@ def test_an_accountant_of_its_own_is_refused_before_anything_is_booked(tmp_path:
     with pytest.raises(PrivacyRefusal, match="dp_accountant"):
         quick(params=PARAMS | {"dp_accountant": "rdp"}, budget=budget)
     assert not budget.entries
+
+
+@pytest.mark.parametrize("preset", ["dp_xgb", "dpboost"])
+def test_presets_with_an_accountant_of_their_own(preset: str, tmp_path: Path) -> None:
+    """The selection's accountant certifies its runs, so that these are what was booked."""
+    budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=40.0, delta=1e-4, selection_epsilon=5.0)
+    dtrain = data()
+    bounds = dict.fromkeys(range(dtrain.num_col()), (-3.0, 3.0))
+    params = PARAMS | {"dp_preset": preset, "dp_feature_bounds": bounds}
+    result = quick(dtrain, params=params, budget=budget)
+    assert 0.9 * 4.0 <= result.report.epsilon <= 4.0
+    assert len(budget.entries) == 1

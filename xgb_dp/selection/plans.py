@@ -24,9 +24,12 @@ from ..presets import with_preset
 from ..settings import Settings, resolve
 from .scores import Score
 
-__all__ = ["Candidate", "Plan", "candidates", "plan_runs"]
+__all__ = ["ACCOUNTANT", "Candidate", "Plan", "candidates", "plan_runs"]
 
 Params = dict[str, Any]
+
+ACCOUNTANT = "exact"
+"""What certifies the trainings of a selection, and the selection itself."""
 
 _GIVEN = ("dp_epsilon", "dp_delta")
 _REFUSED = {
@@ -162,9 +165,9 @@ def plan_runs(
     best: Plan | None = None
     for _ in range(_ATTEMPTS):
         event = score.event(_SCORE_MU * mu)
-        runs = [calibrate(spec, own, own_delta, "exact").events for spec in specs]
+        runs = [calibrate(spec, own, own_delta, ACCOUNTANT).events for spec in specs]
         whole = SelectionEvent(law, tuple(dict.fromkeys(runs)), (event,), 1)
-        certified = make_accountant("exact", [whole]).get_epsilon(delta)
+        certified = make_accountant(ACCOUNTANT, [whole]).get_epsilon(delta)
         if certified <= epsilon and (best is None or own > best.epsilon):
             best = Plan(whole, event, tuple(runs[i] for i in position), own, own_delta)
         if 0.99 * epsilon <= certified <= epsilon:

@@ -23,10 +23,9 @@ from ..features import read_schema
 from ..gate import check_free, guarded
 from ..hook import check_matrix
 from ..report import PrivacyReport, privacy_report
-from ..settings import Settings
 from ..workers import this_worker
 from . import draws
-from .plans import Candidate, Plan, candidates, plan_runs
+from .plans import ACCOUNTANT, Candidate, Plan, candidates, plan_runs
 from .scores import Score, ScoreValue
 
 __all__ = ["Selection", "select"]
@@ -142,7 +141,8 @@ def select(
     except (TypeError, ValueError) as error:
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
     plan = plan_runs(found, law, judge, epsilon, delta)
-    _check_labels(dtrain, found[0].settings)
+    checked = found[0].settings
+    rows.check_labels(dtrain.get_label(), checked.kind, checked.classes)
     native.lib()
     if budget is not None:
         book = as_budget(budget)
@@ -191,8 +191,13 @@ def _train(candidate: Candidate, plan: Plan, expected: Sequence[Event], dtrain: 
                 "This is a defect of xgb_dp: please report it."
             )
 
-    # Silent, because every line of output would count a run.
-    own = {**candidate.params, "verbosity": 0, "dp_epsilon": plan.epsilon, "dp_delta": plan.delta}
+    own = {
+        **candidate.params,
+        "verbosity": 0,  # every line of output would count a run
+        "dp_epsilon": plan.epsilon,
+        "dp_delta": plan.delta,
+        "dp_accountant": ACCOUNTANT,  # also where a preset has another one
+    }
     with guarded(check):
         return xgb.train(own, dtrain, candidate.rounds)
 
@@ -220,14 +225,6 @@ def _listed(
     if not settings:
         raise PrivacyParameterError("`settings` is empty: give at least one, e.g. [{}].")
     return [dict(s) for s in settings]
-
-
-def _check_labels(dtrain: Any, settings: Settings) -> None:
-    """Look at every label by itself; the trainings check their rows in full."""
-    if settings.kind == "regression":
-        rows.check_target(dtrain.get_label())
-    else:
-        rows.check_class_labels(dtrain.get_label(), settings.classes)
 
 
 def _result(
