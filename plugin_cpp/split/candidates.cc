@@ -62,19 +62,4 @@ Split SplitCandidates::At(bst_feature_t f, std::size_t idx) const {
   out.is_categorical = is_categorical_[f];
   return out;
 }
-
-GradientSum SplitCandidates::LeftSum(Split const& split, HistogramRow hist,
-                                     GradientSum const& total) const {
-  auto missing = total - this->FeatureSum(split.feature, hist);
-  auto begin = ptrs_[split.feature];
-  if (split.is_categorical) {
-    auto left = total - hist[begin + split.bin];
-    return split.default_left ? left : left - missing;
-  }
-  GradientSum left;
-  for (bst_bin_t i = 0; i <= split.bin; ++i) {
-    left += hist[begin + i];
-  }
-  return split.default_left ? left + missing : left;
-}
 }  // namespace xgboost::dp

@@ -111,10 +111,6 @@ class SplitCandidates {
   /** @brief The candidate of a feature at an index of its list. */
   [[nodiscard]] Split At(bst_feature_t f, std::size_t idx) const;
 
-  /** @brief Sums of the left child of `split` in a node with this histogram and these totals. */
-  [[nodiscard]] GradientSum LeftSum(Split const& split, HistogramRow hist,
-                                    GradientSum const& total) const;
-
   /** @brief Call fn(index, left) for every candidate of a feature, in the order of its list. */
   template <typename Fn>
   void ForEach(bst_feature_t f, HistogramRow hist, GradientSum const& total,

@@ -9,8 +9,7 @@
 
 #include "common/threading_utils.h"        // for ParallelFor
 #include "plugin_cpp/distributed.h"        // for FromRankZero
-#include "plugin_cpp/noise/exponential.h"  // for SelectExponential, SelectArgmax
-#include "plugin_cpp/split/score.h"        // for DispatchScore, ScoreRange, UtilityOfOneNat
+#include "plugin_cpp/split/score.h"        // for DispatchScore, SelectCandidate, UtilityOfOneNat
 
 namespace xgboost::dp {
 namespace {
@@ -34,8 +33,7 @@ GroupSelector::GroupSelector(Context const* ctx, Plan const& plan,
       plan_{plan},
       candidates_{candidates},
       rng_{rng},
-      structure_{structure},
-      den_{ScoreRange(plan) << Plan::kEpsBits} {}
+      structure_{structure} {}
 
 void GroupSelector::DrawNumeric(bst_feature_t f) {
   // Cuts between two bins: distinct ones where there are enough. The last cut of a feature, which
@@ -104,12 +102,6 @@ void GroupSelector::AddUtilities(OpenNode const& node) {
   });
 }
 
-std::size_t GroupSelector::Choose() const {
-  common::Span<std::int64_t const> utilities{utilities_.data(), utilities_.size()};
-  return plan_.noise_free ? SelectArgmax(utilities)
-                          : SelectExponential(rng_, utilities, plan_.eps_num, den_);
-}
-
 SplitGroups GroupSelector::Select(std::vector<OpenNode> const& nodes, bool oblivious,
                                   std::int32_t n_levels, std::int64_t group,
                                   SplitHistory const& history) {
@@ -125,7 +117,7 @@ SplitGroups GroupSelector::Select(std::vector<OpenNode> const& nodes, bool obliv
       for (auto i = choice; i < end; ++i) {
         this->AddUtilities(nodes[i]);
       }
-      auto const* winner = drawn_.data() + this->Choose() * n_splits_;
+      auto const* winner = drawn_.data() + SelectCandidate(plan_, rng_, utilities_) * n_splits_;
       for (auto i = choice; i < end; ++i) {
         for (auto const* s = winner; s != winner + n_splits_; ++s) {
           chosen.insert(chosen.end(), {static_cast<std::int64_t>(s->feature), s->bin,

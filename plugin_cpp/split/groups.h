@@ -49,14 +49,12 @@ class GroupSelector {
   void DrawNumeric(bst_feature_t f);
   void DrawCategorical(bst_feature_t f);
   void AddUtilities(OpenNode const& node);
-  [[nodiscard]] std::size_t Choose() const;
 
   Context const* ctx_;
   Plan const& plan_;
   SplitCandidates const* candidates_;
   RandomSource* rng_;
   RandomSource* structure_;
-  std::uint64_t den_;
   std::size_t n_splits_{0};  // of one candidate
   std::vector<Split> drawn_;  // a fixed number for each allowed feature
   std::vector<std::int64_t> utilities_;

@@ -81,8 +81,9 @@ std::vector<std::int64_t> HistogramSelector::ListSums(std::vector<OpenNode> cons
   for (auto const& node : nodes) {
     for (auto f : node.features) {
       if (plan_.split == SplitChoice::kPartial) {
-        auto left = candidates_->LeftSum(candidates_->At(f, *cut++), node.hist, node.total);
-        cells.insert(cells.end(), {left, node.total - left});
+        auto split = candidates_->At(f, *cut++);
+        auto sides = candidates_->SumsOf(f, node.hist, node.total).Cells({&split, 1});
+        cells.insert(cells.end(), sides.cbegin(), sides.cend());
       } else {
         auto of_feature = candidates_->Cells(f, node.hist, node.total);
         cells.insert(cells.end(), of_feature.cbegin(), of_feature.cend());

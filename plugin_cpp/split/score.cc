@@ -2,9 +2,13 @@
 
 #include <algorithm>  // for max
 #include <cmath>      // for sqrt, ceil
-#include <cstdint>    // for uint64_t
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int64_t, uint64_t
+#include <vector>     // for vector
 
-#include "xgboost/logging.h"  // for CHECK
+#include "plugin_cpp/noise/exponential.h"  // for SelectExponential, SelectArgmax
+#include "xgboost/logging.h"               // for CHECK
+#include "xgboost/span.h"                  // for Span
 
 namespace xgboost::dp {
 namespace {
@@ -67,5 +71,13 @@ double UtilityOfOneNat(Plan const& plan) {
   }
   return static_cast<double>(ScoreRange(plan)) * 1099511627776.0 /  // 2^kEpsBits
          static_cast<double>(plan.eps_num);
+}
+
+std::size_t SelectCandidate(Plan const& plan, RandomSource* rng,
+                            std::vector<std::int64_t> const& utilities) {
+  common::Span<std::int64_t const> span{utilities.data(), utilities.size()};
+  return plan.noise_free
+             ? SelectArgmax(span)
+             : SelectExponential(rng, span, plan.eps_num, ScoreRange(plan) << Plan::kEpsBits);
 }
 }  // namespace xgboost::dp

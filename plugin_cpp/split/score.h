@@ -6,19 +6,23 @@
  * most e has its range enlarged by 4 e.
  *
  * Proof: docs/proofs/constraints.md
+ * Proof: docs/proofs/exponential-mechanism.md
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 
 #include <algorithm>  // for clamp, max
 #include <cmath>      // for floor
+#include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint64_t
 #include <cstdlib>    // for abs
 #include <utility>    // for pair
+#include <vector>     // for vector
 
-#include "plugin_cpp/gradient.h"   // for GradientSum
-#include "plugin_cpp/row_bound.h"  // for RowBound
-#include "plugin_cpp/plan.h"       // for Plan
+#include "plugin_cpp/gradient.h"        // for GradientSum
+#include "plugin_cpp/noise/samplers.h"  // for RandomSource
+#include "plugin_cpp/plan.h"            // for Plan
+#include "plugin_cpp/row_bound.h"       // for RowBound
 
 namespace xgboost::dp {
 /**
@@ -116,6 +120,13 @@ inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - Plan::
 
 /** @brief The utility that counts for one nat in a selection: range / eps0; 0 without noise. */
 [[nodiscard]] double UtilityOfOneNat(Plan const& plan);
+
+/**
+ * @brief The private choice of a candidate: the exponential mechanism, whose denominator is the range
+ *        of the plan's score. The best candidate for the noise-free algorithm.
+ */
+[[nodiscard]] std::size_t SelectCandidate(Plan const& plan, RandomSource* rng,
+                                          std::vector<std::int64_t> const& utilities);
 
 /** @brief Call `fn` with the score that the plan names. */
 template <typename Fn>

@@ -9,8 +9,7 @@
 
 #include "common/threading_utils.h"           // for ParallelFor
 #include "plugin_cpp/distributed.h"           // for FromRankZero
-#include "plugin_cpp/noise/exponential.h"     // for SelectExponential, SelectArgmax
-#include "plugin_cpp/split/score.h"           // for DispatchScore, ScoreRange, UtilityOfOneNat
+#include "plugin_cpp/split/score.h"           // for DispatchScore, SelectCandidate, UtilityOfOneNat
 
 namespace xgboost::dp {
 SplitSelector::SplitSelector(Context const* ctx, Plan const& plan,
@@ -20,8 +19,7 @@ SplitSelector::SplitSelector(Context const* ctx, Plan const& plan,
       plan_{plan},
       candidates_{candidates},
       rng_{rng},
-      structure_{structure},
-      den_{ScoreRange(plan) << Plan::kEpsBits} {}
+      structure_{structure} {}
 
 void SplitSelector::ListCandidates(FeatureList const& features) {
   offsets_.assign(1, 0);
@@ -57,9 +55,7 @@ std::int64_t SplitSelector::Choose() {
     utilities_.back() += static_cast<std::int64_t>(
         std::floor(plan_.gamma * static_cast<double>(plan_.row_bound.Unit())));
   }
-  common::Span<std::int64_t const> utilities{utilities_.data(), utilities_.size()};
-  return plan_.noise_free ? SelectArgmax(utilities)
-                          : SelectExponential(rng_, utilities, plan_.eps_num, den_);
+  return SelectCandidate(plan_, rng_, utilities_);
 }
 
 std::int64_t SplitSelector::ChooseAtRandom() {

@@ -66,7 +66,6 @@ class SplitSelector {
   SplitCandidates const* candidates_;
   RandomSource* rng_;
   RandomSource* structure_;
-  std::uint64_t den_;
   std::vector<std::size_t> offsets_;  // first candidate of each allowed feature
   std::vector<std::int64_t> utilities_;
 };
