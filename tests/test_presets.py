@@ -239,3 +239,45 @@ def test_presets_are_continued() -> None:
     second = xgb.train(params("dpboost"), d, 2, xgb_model=first)
     assert second.num_boosted_rounds() == 4
     assert len(xgb_dp.privacy_report(second).ledger["trainings"]) == 2
+
+
+def hyperparameters(**changes: Any) -> dict[str, Any]:
+    X, y = data(n=300)
+    p = params("default", dp_feature_bounds={}, **changes)
+    booster = xgb.train(p, xgb.DMatrix(X, y), 2)
+    found = xgb_dp.privacy_report(booster).ledger["trainings"][0]["public"]["hyperparameters"]
+    return {key: found[key] for key in ("max_depth", "tree_shape", "max_bin")}
+
+
+DEEP = {"max_depth": 6, "tree_shape": "oblivious", "max_bin": 256}
+SHALLOW = {"max_depth": 4, "tree_shape": "alternate", "max_bin": 64}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"dp_epsilon": 1.99}, SHALLOW),
+        ({"dp_epsilon": 2.0}, DEEP),
+        ({"dp_epsilon": "2"}, DEEP),
+        ({"dp_epsilon": np.float32(3.0)}, DEEP),
+        ({"dp_epsilon": 2.0, "max_bin": 32}, DEEP | {"max_bin": 32}),
+        ({"dp_epsilon": 2.0, "max_depth": 3}, SHALLOW | {"max_depth": 3}),
+        ({"dp_epsilon": 2.0, "dp_split": "random"}, SHALLOW),
+        (
+            {"dp_epsilon": 2.0, "objective": "reg:squarederror", "dp_target_bounds": (0.0, 1.0)},
+            SHALLOW,
+        ),
+    ],
+)
+def test_the_default_grows_deeper_trees_from_a_public_epsilon_on(
+    changes: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert hyperparameters(**changes) == expected
+
+
+def test_parallel_trees_have_the_noise_of_as_many_rounds() -> None:
+    one = presets.with_preset({"dp_preset": "dp_tr_ada"}, 100, 4)
+    batches = presets.with_preset({"dp_preset": "dp_tr_ada", "num_parallel_tree": 10}, 10, 4)
+    assert one["dp_budget_shares"] == batches["dp_budget_shares"]
+    few = presets.with_preset({"dp_preset": "dp_tr_ada", "num_parallel_tree": 50}, 2, 4)
+    assert few["dp_budget_shares"]["candidates"] == pytest.approx(2 * 4 / (2 * 4 + 100))

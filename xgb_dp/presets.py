@@ -16,8 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import PrivacyParameterError
+from .parse import parse_int
 
 __all__ = ["PRESETS", "Preset", "describe", "with_preset"]
+
+
+def _nothing(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Preset:
         follows: Where it does what the paper does.
         differs: Where it must differ to be private, or does for the sake of the engine.
         needs: Public inputs that the user must give.
-        computed: Parameters that depend on the number of rounds T and of columns F.
+        computed: Parameters that depend on the user's, and on the numbers of rounds and columns.
     """
 
     name: str
@@ -42,7 +47,7 @@ class Preset:
     follows: tuple[str, ...]
     differs: tuple[str, ...]
     needs: tuple[str, ...] = ()
-    computed: Callable[[int, int], Mapping[str, Any]] = lambda rounds, columns: {}
+    computed: Callable[[Mapping[str, Any], int, int], Mapping[str, Any]] = _nothing
 
 
 _NO_DATA = "the intercept is public: no label is read for it (`base_score` overrides)"
@@ -160,10 +165,33 @@ _XGB_DIFFERS = (
 )
 
 
-def _adaptive(rounds: int, columns: int) -> dict[str, Any]:
-    """Every query with the same noise: s F of candidates against T of leaves."""
+_OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_split"}
+
+
+def _by_epsilon(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
+    """Classification: with epsilon 2 and more the leaves of deeper trees stand out of the noise.
+
+    Epsilon is public, so that this reads no data. See docs/accuracy.md for what it gains.
+    """
+    try:
+        large = float(user.get("dp_epsilon", 0)) >= 2.0
+    except (TypeError, ValueError):
+        return {}  # refused where it is read
+    classifies = user.get("objective") in ("binary:logistic", "multi:softprob")
+    if not large or not classifies or not _OF_TREES.isdisjoint(user):
+        return {}
+    return {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
+
+
+def _one_ensemble(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
+    return {"dp_ensemble": rounds}
+
+
+def _adaptive(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
+    """Every query with the same noise: s F of candidates against a tree's leaves each."""
+    trees = rounds * parse_int("num_parallel_tree", user.get("num_parallel_tree", 1), 1, 1 << 20)
     queries = min(5, rounds) * columns
-    share = queries / (queries + rounds)
+    share = queries / (queries + trees)
     return {"dp_budget_shares": {"candidates": share, "leaves": 1.0 - share}}
 
 
@@ -171,8 +199,10 @@ _ALL = (
     Preset(
         "default", "xgb-dp", "docs/guarantee.md", {},
         ("private quantile trees, L1 score, oblivious and per-node trees in turn, Newton leaves with "
-         "the row-weight clip and empirical-Bayes shrinkage, exact accounting",),
-        (),
+         "the row-weight clip and empirical-Bayes shrinkage, exact accounting",
+         "classification with dp_epsilon >= 2: 256 bins and oblivious trees of depth 6, unless "
+         "max_depth or another parameter of the trees is given"),
+        (), computed=_by_epsilon,
     ),
     Preset(
         "sarus", "DP-XGBoost", "Grislain and Gonzalvez (2021), sections 4 and 5", _SARUS,
@@ -201,7 +231,7 @@ _ALL = (
         ),
         (*_DPBOOST_DIFFERS, "which part a row belongs to is a coin of its own: parts of fixed sizes "
          "would tell the number of rows"),
-        (_BOUNDS,), lambda rounds, columns: {"dp_ensemble": rounds},
+        (_BOUNDS,), _one_ensemble,
     ),
     Preset(
         "seq", "SEQ", "Li, Wu, Wen and He (2020), section 4, after Liu et al. (2018)", _DPBOOST,
@@ -214,7 +244,7 @@ _ALL = (
          "cost"),
         (*_DPBOOST_DIFFERS, "the noise follows the same proved sensitivities as in DPBoost, not the "
          "looser ones of the baseline"),
-        (_BOUNDS,), lambda rounds, columns: {"dp_ensemble": rounds},
+        (_BOUNDS,), _one_ensemble,
     ),
     Preset(
         "dp_xgb", "DP-XGB", "Revisiting Differentially Private XGBoost, sections 4 and 5",
@@ -353,7 +383,7 @@ def with_preset(
             "xgb_dp.presets.describe(name)."
         )
     preset = PRESETS[name]
-    params = {**preset.params, **preset.computed(rounds, columns)}
+    params = {**preset.params, **preset.computed(user, rounds, columns)}
     if name != "default" and not continues:
         params |= _public_intercept(user)
     if "tree_method" in params and user.get("tree_method") == "dp_hist":
@@ -385,7 +415,7 @@ def describe(name: str) -> str:
     if name not in PRESETS:
         raise PrivacyParameterError(f"Presets are {', '.join(PRESETS)}; got {name!r}.")
     preset = PRESETS[name]
-    shown = {**preset.params, **preset.computed(100, 10)}
+    shown = {**preset.params, **preset.computed({}, 100, 10)}
     lines = [f"{preset.name}: {preset.system}. Source: {preset.source}."]
     lines += ["Parameters (for 100 rounds and 10 columns where they depend on that):"]
     lines += [f"  {key} = {value!r}" for key, value in shown.items()]
