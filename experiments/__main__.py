@@ -1,7 +1,7 @@
 """``python -m experiments NAME``: run a table, resume it, print it beside the published figures.
 
 ``python -m experiments list`` names all tables, ``all`` runs them one after the other, and ``docs``
-writes the rendered results into docs/tables.md.
+writes the rendered results into the pages that quote them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 from . import download, render, runner, tables
 from .core import Options
 
-DOCS = Path(__file__).resolve().parent.parent / "docs" / "tables.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = tuple(ROOT / name for name in ("docs/tables.md", "docs/accuracy.md", "README.md"))
 OUT = Path("build/tables")
 
 
@@ -54,7 +55,9 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{name:18} {tables.get(name).title}")
         return 0
     if args.name == "docs":
-        return render.write_page(DOCS)
+        for page in PAGES:
+            render.write_page(page)
+        return 0
     if args.download:
         os.environ[download.SWITCH] = "1"
     options = Options(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ class System:
         peer: Name of another library that trains instead (see peers.py).
         delta: Failure probability; None for the table's.
         large: Parameters that it has instead on data sets of at least LARGE rows.
-        by_columns: Parameters that depend on the number of columns.
     """
 
     name: str
@@ -49,7 +48,6 @@ class System:
     peer: str = ""
     delta: float | None = None
     large: Mapping[str, Any] = field(default_factory=dict)
-    by_columns: Callable[[int], Mapping[str, Any]] | None = None
 
     @property
     def private(self) -> bool:
@@ -113,7 +111,8 @@ class Table:
         metrics: Metric of each data set; "" stands for all others.
         absent: Published data sets that are not run, and why.
         layout: "epsilons" for one table a data set with a column for each budget; "systems" for
-            one table a budget with a column for each system; "default" for one table of `default`;
+            one table a budget with a column for each system; "differences" for the same of what
+            `default` gains over each, split by split; "default" for one table of `default`;
             "trees" for a column for each number of trees.
         test_size: Fraction of rows held out, of each data set; "" stands for all others.
         stratify: Whether splits keep the shares of the classes.

@@ -82,6 +82,7 @@ EYE = Dataset("Eye movements", "eye_movements", openml=44130)
 ABALONE = Dataset("Abalone", "abalone", "reg:squarederror", bounds=(0.0, 30.0))
 BAR = (ADULT, BANK, CREDIT1, CREDIT2, CALIFORNIA, ELECTRICITY, HOUSE, POL, EYE, ABALONE)
 
+HIGGS_11K = Dataset("Higgs 11k", "higgs_11k")
 COVTYPE_25K = Dataset("Covtype 25k", "covtype_25k", positive=(2,))
 PHISHING = Dataset("Phishing", "phishing_websites", openml=4534)
 WEBDATA = Dataset("Webdata", "w8a")

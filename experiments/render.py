@@ -12,7 +12,17 @@ from . import tables
 from .core import METRICS, Table
 from .published import figures
 from .store import read
-from .summary import Mean, Means, base, find, means, ranks, reproduced, verdicts
+from .summary import (
+    Mean,
+    Means,
+    base,
+    differences,
+    find,
+    means,
+    ranks,
+    reproduced,
+    verdicts,
+)
 
 RESULTS = Path(__file__).resolve().parent / "results"
 DIGITS = {"auc": 4, "error": 1, "rmse": 3}
@@ -171,6 +181,26 @@ def mean_ranks(table: Table, found: Means) -> list[str]:
     return ["", *grid(heads, lines)]
 
 
+def by_difference(table: Table, rows: list[dict[str, Any]]) -> list[str]:
+    """One Markdown table for each budget: what `default` gains over each system, in thousandths."""
+    found = differences(table, rows)
+    out = []
+    names = order({k[1] for k in found}, system_names(table))
+    for epsilon in sorted({k[2] for k in found}):
+        lines = []
+        for data in table.datasets:
+            line = [data.name]
+            for name in names:
+                mean = found.get((data.name, name, epsilon))
+                error = 0.0 if mean is None else 1e3 * mean.sd / math.sqrt(mean.count)
+                line.append("" if mean is None else f"{1e3 * mean.mean:+.1f} ({error:.1f})")
+            if any(line[1:]):
+                lines.append(line)
+        words = f"{head(epsilon)}: default better by, in thousandths (standard error)"
+        out += ["", words, "", *grid(["data", *names], lines)]
+    return out
+
+
 LAYOUTS = {"epsilons": by_epsilon, "systems": by_system, "default": of_default, "trees": by_trees}
 
 
@@ -185,7 +215,10 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
     table = with_sizes(table, rows)
     found = means(table, rows)
     out = [f"## {table.title}", "", f"Source: {table.source}."]
-    out += LAYOUTS[table.layout](table, found)
+    if table.layout == "differences":
+        out += by_difference(table, rows)
+    else:
+        out += LAYOUTS[table.layout](table, found)
     if table.ranks:
         out += mean_ranks(table, found)
     counts = sorted({m.count for m in found.values()})
@@ -237,10 +270,9 @@ def absent_of(table: Table, rows: list[dict[str, Any]]) -> dict[str, str]:
     return {d.name: f"{d.name}, not at hand" for d in table.datasets if base(d.name) not in done}
 
 
-def write_page(path: Path) -> int:
-    """Write the rendered results into a page; 0 as exit status."""
+def write_page(path: Path) -> None:
+    """Write the rendered results into a page."""
     path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
-    return 0
 
 
 def plot(table: Table, rows: list[dict[str, Any]], path: Path) -> None:

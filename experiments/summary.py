@@ -69,6 +69,29 @@ def means(table: Table, rows: list[dict[str, Any]]) -> Means:
     return out
 
 
+def differences(table: Table, rows: list[dict[str, Any]]) -> Means:
+    """How much better `default` is than each other system, split by split; by the same keys."""
+    scores: dict[tuple[str, str, float], dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        value = row[table.metric(row["dataset"])] if not row["note"] else ""
+        if value != "":
+            key = (row["dataset"], row["system"], float(row["epsilon"]))
+            scores[key][str(row["seed"])] = float(value)
+    out: Means = {}
+    for (dataset, system, epsilon), found in sorted(scores.items()):
+        base_scores = scores.get((dataset, "default", epsilon), {})
+        gains = [
+            better(table.metric(dataset), base_scores[seed], value)
+            for seed, value in found.items()
+            if seed in base_scores
+        ]
+        if system != "default" and gains:
+            out[dataset, system, epsilon] = Mean(
+                float(np.mean(gains)), float(np.std(gains)), len(gains)
+            )
+    return out
+
+
 def reproduced(table: Table) -> dict[str, str]:
     """Published name of each system here that stands for one."""
     out = {}

@@ -23,6 +23,7 @@ NAMES = (
     "peers_table",
     "bar",
     "sbdt",
+    "parts",
 )
 
 

@@ -100,8 +100,6 @@ def parameters(
     params |= dict(system.params)
     if len(y) >= LARGE:
         params |= dict(system.large)
-    if system.by_columns:
-        params |= dict(system.by_columns(parts.x_train.shape[1]))
     return params | dict(extra)
 
 
