@@ -14,6 +14,7 @@ NAMES = (
     "sarus_figure2",
     "dp_xgb_table1",
     "dp_xgb_figure2",
+    "dp_xgb_figure3",
     "maddock_table3",
     "maddock_table4",
     "maddock_table5",
