@@ -13,6 +13,7 @@ NAMES = (
     "sarus_figure1",
     "sarus_figure2",
     "dp_xgb_table1",
+    "dp_xgb_figure1",
     "dp_xgb_figure2",
     "dp_xgb_figure3",
     "maddock_table3",
@@ -20,10 +21,12 @@ NAMES = (
     "maddock_table5",
     "maddock_table6",
     "dpboost_figure2",
+    "dpboost_table2",
     "ebm_slides",
     "peers_table",
     "bar",
     "sbdt",
+    "sbdt_headline",
 )
 
 
