@@ -26,7 +26,7 @@ NAMES = (
     "peers_table",
     "bar",
     "sbdt",
-    "sbdt_headline",
+    "sbdt_paper",
 )
 
 
