@@ -85,7 +85,7 @@ def test_times_stand_beside_those_of_the_same_run(
     text = capsys.readouterr().out
     assert f"({rows['default'] / rows['not private']:.2f}x)" in text
     assert "*1000 / 360 (2.78x)*" in text
-    assert "| SUSY (not run) |  |  |  |  | *380 / 320 (1.19x)* |" in text
+    assert "| SUSY (not run) |  |  |  |  |  | *380 / 320 (1.19x)* |" in text
     assert "better than the best published" not in text
 
 
