@@ -13,7 +13,14 @@ from .datasets import Dataset
 
 NOT_PRIVATE = math.inf
 LARGE = 100_000
-METRICS = {"auc": "test AUC", "error": "test error in %", "rmse": "test RMSE"}
+METRICS = {
+    "auc": "test AUC",
+    "error": "test error in %",
+    "rmse": "test RMSE",
+    "r2": "test R²",
+    "tree_ms": "CPU milliseconds a tree",
+    "loss": "privacy loss",
+}
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,9 @@ class Table:
         best_of: Whether the best setting of each system is shown, chosen on test scores as in the
             paper. Settings are the systems that share the part of their names before a comma.
         ranks: Whether mean ranks of the systems over data sets are shown too.
+        compute: Works out a cell that no training gives; (table, cell) -> its row of results.
+        lines: Markdown in place of a layout, with verdicts of its own; (table, means) -> lines.
+        draw: Plot in place of the usual ones, into the current figure; (table, means).
     """
 
     name: str
@@ -142,6 +152,9 @@ class Table:
     notes: tuple[str, ...] = ()
     best_of: bool = False
     ranks: bool = False
+    compute: Callable[[Table, Cell], dict[str, Any]] | None = None
+    lines: Callable[[Table, Any], list[str]] | None = None
+    draw: Callable[[Table, Any], None] | None = None
 
     def metric(self, dataset: str) -> str:
         """Metric of a data set."""

@@ -28,7 +28,9 @@ def colours(names: list[str]) -> dict[str, tuple[str, str]]:
 
 def draw(table: Table, found: Means, path: Path) -> None:
     """Draw into a PNG file of at most some ten kilobytes."""
-    if table.layout == "trees":
+    if table.draw is not None:
+        table.draw(table, found)
+    elif table.layout == "trees":
         against_trees(table, found)
     elif len({k[2] for k in found if math.isfinite(k[2])}) > 1:
         against_epsilon(table, found)

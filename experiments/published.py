@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import math
 from dataclasses import dataclass
 
@@ -30,13 +31,14 @@ class Figure:
     source: str
 
 
-def figures(name: str) -> list[Figure]:
+@functools.cache
+def figures(name: str) -> tuple[Figure, ...]:
     """All figures of a table; none if nothing was published as numbers."""
     path = published_file(name)
     if not path.exists():
-        return []
+        return ()
     with path.open(newline="", encoding="utf-8") as file:
-        return [
+        return tuple(
             Figure(
                 row["dataset"],
                 row["system"],
@@ -46,4 +48,4 @@ def figures(name: str) -> list[Figure]:
                 row["source"],
             )
             for row in csv.DictReader(file)
-        ]
+        )

@@ -25,7 +25,7 @@ from .summary import (
 )
 
 RESULTS = Path(__file__).resolve().parent / "results"
-DIGITS = {"auc": 4, "error": 1, "rmse": 3}
+DIGITS = {"auc": 4, "error": 1, "rmse": 3, "r2": 3, "tree_ms": 1, "loss": 4}
 
 
 def number(value: float, sd: float, digits: int) -> str:
@@ -218,14 +218,14 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
     if table.layout == "differences":
         out += by_difference(table, rows)
     else:
-        out += LAYOUTS[table.layout](table, found)
+        out += (table.lines or LAYOUTS[table.layout])(table, found)
     if table.ranks:
         out += mean_ranks(table, found)
     counts = sorted({m.count for m in found.values()})
-    if counts:
+    if counts and table.compute is None:
         span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         out += ["", f"Mean and standard deviation of {span} splits."]
-    notes = [*verdicts(table, found), *table.notes]
+    notes = [*([] if table.lines else verdicts(table, found)), *table.notes]
     notes += [f"Not run: {name}: {why}." for name, why in table.absent.items()]
     run = {r["dataset"] for r in rows if not r["note"]} | {
         r["system"] for r in rows if not r["note"]

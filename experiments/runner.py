@@ -21,6 +21,8 @@ def work(name: str, cell: Cell, options: Options) -> dict[str, Any]:
     """One cell, in a worker process; a failure becomes a note in its row."""
     table = tables.get(name, options.size)
     try:
+        if table.compute is not None:
+            return table.compute(table, cell)
         return train.run(table, cell, options)
     except Exception as reason:  # the other cells go on, and this one is named in the table
         note = f"{type(reason).__name__}: {reason}".splitlines()[0]
@@ -59,7 +61,9 @@ def results(name: str, todo: list[Cell], options: Options, jobs: int) -> Iterato
 
 def missing(table: Table, options: Options) -> dict[str, str]:
     """Data sets of the run that are not at hand, and why."""
-    out = {}
+    out: dict[str, str] = {}
+    if table.compute is not None:
+        return out
     for name in {cell.dataset for cell in table.cells(options)}:
         data = table.dataset(name)
         if not data.generate:

@@ -20,16 +20,19 @@ import xgboost
 
 import xgb_dp
 
-from .core import Cell
+from .core import METRICS, Cell
 
 ROOT = Path(__file__).resolve().parent.parent
 # fmt: off
 COLUMNS = [
-    "dataset", "system", "epsilon", "seed", "auc", "error", "rmse", "spent_epsilon", "spent_delta",
-    "releases", "n_train", "columns", "rounds", "seconds", "run", "note",
+    "dataset", "system", "epsilon", "seed", "auc", "error", "rmse", "r2", "tree_ms", "loss",
+    "spent_epsilon", "spent_delta", "releases", "n_train", "columns", "rounds", "seconds", "run",
+    "note",
 ]
 # fmt: on
-NUMBERS = ("auc", "error", "rmse", "spent_epsilon", "spent_delta", "seconds")
+NUMBERS = (*METRICS, "spent_epsilon", "spent_delta", "seconds")
+# Metrics that files of older runs lack.
+LATER = {"r2", "tree_ms", "loss"}
 PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "xgb-dp")
 
 
@@ -180,17 +183,21 @@ def text(row: dict[str, Any]) -> dict[str, Any]:
 def read(path: Path) -> list[dict[str, Any]]:
     """Rows of a results file; numbers as floats, a torn line left out.
 
+    Metrics that the file has no column for are empty.
+
     Raises:
         ValueError: If it is no such file.
     """
     rows = []
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
-        if reader.fieldnames != COLUMNS:
+        lacks = LATER.difference(reader.fieldnames or ())
+        if reader.fieldnames != [name for name in COLUMNS if name not in lacks]:
             raise ValueError(f"{path.name} is no file of results; give --out another place")
         for row in reader:
             if any(v is None for v in row.values()) or not row["run"]:
                 continue
+            row |= dict.fromkeys(lacks, "")
             for name in (*NUMBERS, "epsilon"):
                 if row[name]:
                     row[name] = float(row[name])

@@ -43,7 +43,7 @@ def base(name: str) -> str:
 
 def better(metric: str, first: float, second: float) -> float:
     """By how much the first score is better; negative if it is worse."""
-    return first - second if metric == "auc" else second - first
+    return first - second if metric in ("auc", "r2") else second - first
 
 
 def means(table: Table, rows: list[dict[str, Any]]) -> Means:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xgboost as xgb
-from sklearn.metrics import mean_squared_error, roc_auc_score
+from sklearn.metrics import mean_squared_error, r2_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import xgb_dp
@@ -124,18 +124,21 @@ def run(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
     extra: Any = ()
     if system.name == DEFAULT.name:
         rounds, extra = options.rounds or rounds, options.extra
-    start = time.perf_counter()
+    start, measured = time.perf_counter(), {}
     if system.peer:
         delta = delta_of(table, system, len(parts.y_train))
         predicted, spent = peers.predict(system, cell, parts, data, rounds, delta)
     else:
         params = parameters(table, data, system, cell.epsilon, parts, extra)
         train = xgb.DMatrix(parts.x_train, parts.y_train, enable_categorical=True)
+        before = time.process_time()
         booster = xgb.train(params, train, rounds)
+        trees = rounds * params.get("num_parallel_tree", 1)
+        measured["tree_ms"] = 1e3 * (time.process_time() - before) / trees
         predicted = booster.predict(xgb.DMatrix(parts.x_test, enable_categorical=True))
         spent = report(booster) if system.private else {}
     seconds = time.perf_counter() - start
-    row = {**dataclasses.asdict(cell), **scores(data, parts.y_test, predicted), **spent}
+    row = {**dataclasses.asdict(cell), **scores(data, parts.y_test, predicted), **measured, **spent}
     return row | {
         "seconds": round(seconds, 3),
         "n_train": len(parts.y_train),
@@ -145,7 +148,7 @@ def run(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
 
 
 def scores(data: Dataset, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-    """AUC and error in percent of a binary task, or RMSE.
+    """AUC and error in percent of a binary task, or RMSE and R².
 
     Raises:
         ValueError: If a prediction is not finite.
@@ -153,7 +156,10 @@ def scores(data: Dataset, y: np.ndarray, predicted: np.ndarray) -> dict[str, flo
     if not np.isfinite(predicted).all():
         raise ValueError("a prediction is not finite")
     if data.objective == "reg:squarederror":
-        return {"rmse": float(np.sqrt(mean_squared_error(y, predicted)))}
+        return {
+            "rmse": float(np.sqrt(mean_squared_error(y, predicted))),
+            "r2": float(r2_score(y, predicted)),
+        }
     error = 100.0 * float(np.mean((predicted > 0.5) != (y > 0.5)))
     return {"auc": float(roc_auc_score(y, predicted)), "error": error}
 

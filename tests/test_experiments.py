@@ -19,7 +19,17 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments import core, datasets, download, render, store, summary, tables, train
+from experiments import (
+    core,
+    datasets,
+    download,
+    dp_xgb_figure3,
+    render,
+    store,
+    summary,
+    tables,
+    train,
+)
 from experiments.__main__ import PAGES, main
 from experiments.published import figures
 
@@ -192,7 +202,7 @@ def test_every_table_is_consistent(name: str) -> None:
     theirs = {f.system for f in published}
     assert {s.reproduces for s in table.systems if s.reproduces} <= theirs
     known = {summary.base(d.name) for d in table.datasets} | set(table.absent)
-    known |= {"mean rank", "Covtype", "Higgs"}
+    known |= {"mean rank", "Covtype", "Higgs", *dp_xgb_figure3.GROUPS, "total"}
     assert {f.dataset for f in published} <= known
     assert all(f.source and math.isfinite(f.mean) for f in published)
 
@@ -210,8 +220,18 @@ def test_published_figures_are_those_of_the_papers() -> None:
     assert mean("maddock_table4", "Credit 1", "Uniform", 1.0) == 0.7822
     assert mean("maddock_table5", "Bank", "Batch (B=20)", 0.1) == 0.819
     assert mean("ebm_slides", "Phishing", "DP-EBM GDP, recreated", 2.0) == 0.977
+    assert mean("dp_xgb_figure3", "50 trees and fewer", "XGB_ada", 1.0) == 30.56
+    assert mean("dpboost_table2", "Webdata", "DPBoost", 100.0) == 32
+    assert mean("sbdt_paper", "Abalone, R²", "S-BDT v1", 0.54) == 0.47
     assert len(figures("dp_xgb_table1")) == 18 * 7
     assert len(figures("maddock_table3")) == 5 * 9 * 5
+    assert len(figures("dpboost_table2")) == 10 * 2
+    groups: dict[str, list[float]] = {}
+    for f in figures("dp_xgb_figure3"):
+        groups.setdefault(f.system, []).append(f.mean)
+    assert len(groups) == 7
+    for *parts, total in groups.values():
+        assert sum(parts) == pytest.approx(total, abs=0.02)
 
 
 def test_verdicts_settings_and_ranks() -> None:
@@ -243,6 +263,7 @@ def test_verdicts_settings_and_ranks() -> None:
 
 def test_errors_are_better_when_smaller() -> None:
     assert summary.better("rmse", 1.0, 2.0) > 0 > summary.better("auc", 0.1, 0.2)
+    assert summary.better("tree_ms", 1.0, 2.0) > 0 > summary.better("r2", 0.1, 0.2)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
