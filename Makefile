@@ -25,7 +25,7 @@ help:
 	@echo "make demo    build, train private models on real data, print scores and the statement"
 	@echo "make bench   build, then time and memory of dp_hist against hist, and how they grow"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
-	@echo "make lint    ruff and mypy"
+	@echo "make lint    ruff (rules and layout) and mypy"
 	@echo "make docs    the documentation in build/docs, warnings are errors"
 	@echo "make wheel   a wheel in dist/, for machines like this one"
 	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
@@ -78,6 +78,7 @@ tables: build $(STAMPS)/extra-experiments
 
 lint: build $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
 docs: build $(STAMPS)/extra-docs
