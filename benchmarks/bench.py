@@ -27,7 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xgboost as xgb
 
+ROOT = Path(__file__).resolve().parent.parent
 EPSILON = 1.0
 DELTA = 1e-6
 DATA_SEED = 1
@@ -130,30 +132,45 @@ def _reset_peak() -> bool:
     return True
 
 
+class Clock(xgb.callback.TrainingCallback):
+    """Notes when training starts and when each round ends, in seconds.
+
+    Attributes:
+        start: When training began, after calibration.
+        ends: Ends of the rounds.
+        busy: CPU time of all threads at these moments.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.start = 0.0
+        self.ends: list[float] = []
+        self.busy: list[float] = []
+
+    def before_training(self, model: Any) -> Any:
+        """Called by XGBoost."""
+        self.start = time.perf_counter()
+        return model
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Called by XGBoost."""
+        self.ends.append(time.perf_counter())
+        self.busy.append(time.process_time())
+        return False
+
+    def tree(self, first: int = 0) -> dict[str, float]:
+        """Mean seconds of the rounds after number `first`: the first one bins the data."""
+        rounds = len(self.ends) - 1 - first
+        return {
+            "tree_s": (self.ends[-1] - self.ends[first]) / rounds,
+            "tree_cpu_s": (self.busy[-1] - self.busy[first]) / rounds,
+        }
+
+
 def measure(
     case: Case, method: str, rows: int, rounds: int, depth: int, threads: int
 ) -> dict[str, float]:
     """One training, in this process. Times in seconds, memory in MiB."""
-    import xgboost as xgb
-
-    class Clock(xgb.callback.TrainingCallback):
-        """Notes when training starts and when each round ends."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.start = 0.0
-            self.ends: list[float] = []
-            self.busy: list[float] = []
-
-        def before_training(self, model: Any) -> Any:
-            self.start = time.perf_counter()
-            return model
-
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            self.ends.append(time.perf_counter())
-            self.busy.append(time.process_time())
-            return False
-
     X, y = make_data(case, rows)
     dtrain = xgb.DMatrix(X, y, nthread=threads)
     del X, y
@@ -169,8 +186,7 @@ def measure(
     end, busy = time.perf_counter(), time.process_time() - busy
     whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak = _kib("VmHWM") if was_reset else whole
-    # dp_hist alternates two shapes of tree: leave out the first round, which bins the data, and
-    # count an even number of the others.
+    # dp_hist alternates two shapes of tree: count an even number of them.
     first = 1 - rounds % 2
     nodes = booster.trees_to_dataframe()["Tree"].size
     return {
@@ -178,8 +194,7 @@ def measure(
         "cpu_s": busy,
         "setup_s": clock.start - start,
         "first_s": clock.ends[0] - clock.start,
-        "tree_s": (clock.ends[-1] - clock.ends[first]) / (rounds - 1 - first),
-        "tree_cpu_s": (clock.busy[-1] - clock.busy[first]) / (rounds - 1 - first),
+        **clock.tree(first),
         "peak_mib": peak / 1024,
         "added_mib": (peak - before) / 1024,
         "process_mib": whole / 1024,
@@ -191,12 +206,18 @@ def run_worker(case: str, method: str, args: argparse.Namespace) -> dict[str, fl
     """:func:`measure` in a process of its own."""
     job = {"case": case, "method": method, "rows": rows_of(case, args)}
     job |= {"rounds": args.rounds, "depth": args.depth, "threads": args.threads}
+    return run_job([__file__, "--worker", json.dumps(job)], args.threads)
+
+
+def run_job(arguments: Sequence[str], threads: int) -> dict[str, float]:
+    """Run this Python in a process of its own; its last line of output is the result, as JSON."""
     run = subprocess.run(
-        [sys.executable, __file__, "--worker", json.dumps(job)],
+        [sys.executable, *arguments],
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        env={**os.environ, "OMP_NUM_THREADS": str(args.threads)},
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
     )
     result: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
     return result
@@ -206,9 +227,15 @@ def rows_of(case: str, args: argparse.Namespace) -> int:
     return int(args.rows or CASES[case].rows)
 
 
-def _range(values: Sequence[float]) -> str:
-    middle = statistics.median(values)
-    return f"{middle:.2f} ({min(values):.2f}-{max(values):.2f})"
+def ratios(values: Sequence[float], base: Sequence[float]) -> str:
+    """Ratios of runs of the same turn, as median (least-greatest).
+
+    A turn whose base is 0, too little to be measured, is left out.
+    """
+    found = [a / b for a, b in zip(values, base, strict=True) if b > 0]
+    if not found:
+        return "unknown"
+    return f"{statistics.median(found):.2f} ({min(found):.2f}-{max(found):.2f})"
 
 
 def table(results: dict[str, list[dict[str, float]]]) -> str:
@@ -224,14 +251,12 @@ def table(results: dict[str, list[dict[str, float]]]) -> str:
             if method == "hist":
                 cells.append("1")
                 continue
-            pairs = zip(runs, results["hist"], strict=True)
-            cells.append(_range([a[key] / b[key] if b[key] > 0 else np.inf for a, b in pairs]))
+            cells.append(ratios([r[key] for r in runs], [r[key] for r in results["hist"]]))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    root = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--case", choices=[*CASES, "all"], default="all")
     parser.add_argument("--rows", type=int, help="instead of the case's own number of rows")
@@ -239,7 +264,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--depth", type=int, default=6)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--out", type=Path, default=root / "build" / "bench.json")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench.json")
     parser.add_argument("--worker", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.rounds < 4:

@@ -13,9 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -24,16 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xgboost as xgb
 
-from benchmarks.bench import COMMON, DATA_SEED, DELTA, EPSILON
+from benchmarks import bench
+from benchmarks.bench import COMMON, DATA_SEED, ROOT, Clock, ratios, run_job
 
-ROOT = Path(__file__).resolve().parent.parent
 MARK = "<!-- figures: written by benchmarks/growth.py -->"
-PRIVATE = {"tree_method": "dp_hist", "dp_epsilon": EPSILON, "dp_delta": DELTA}
 METHODS: dict[str, dict[str, Any]] = {
-    "hist": {"tree_method": "hist", "max_bin": 64},
-    "dp_hist": PRIVATE,
-    "random": {**PRIVATE, "dp_split": "random"},
+    "hist": bench.METHODS["hist, 64 bins"],
+    "dp_hist": bench.METHODS["dp_hist, its default of 64 bins"],
+    "random": bench.METHODS["dp_hist, random splits"],
 }
 
 
@@ -80,35 +78,16 @@ def make_data(point: Point, part: int = 0, parts: int = 1) -> tuple[np.ndarray, 
 
 def measure(point: Point, method: str, rounds: int) -> dict[str, float]:
     """Seconds of the rounds after the first, for each, and of everything else."""
-    import xgboost as xgb
-
     params = {**COMMON, **METHODS[method], "max_depth": point.depth, "nthread": point.threads}
     if point.workers:
         return _measure_dask(point, params, rounds)
-
-    class Clock(xgb.callback.TrainingCallback):
-        """Notes when each round ends."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.wall: list[float] = []
-            self.busy: list[float] = []
-
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            self.wall.append(time.perf_counter())
-            self.busy.append(time.process_time())
-            return False
 
     X, y = make_data(point)
     d = xgb.DMatrix(X, y, nthread=point.threads)
     del X, y
     clock, start = Clock(), time.perf_counter()
     xgb.train(params, d, rounds, callbacks=[clock])
-    return {
-        "tree_s": (clock.wall[-1] - clock.wall[0]) / (rounds - 1),
-        "tree_cpu_s": (clock.busy[-1] - clock.busy[0]) / (rounds - 1),
-        "first_s": clock.wall[0] - start,
-    }
+    return {**clock.tree(), "first_s": clock.ends[0] - start}
 
 
 def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str, float]:
@@ -148,16 +127,7 @@ def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str
 def run(point: Point, method: str, rounds: int) -> dict[str, float]:
     """:func:`measure` in a process of its own."""
     job = json.dumps({"point": asdict(point), "method": method, "rounds": rounds})
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.growth", "--job", job],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        env={**os.environ, "OMP_NUM_THREADS": str(point.threads)},
-    )
-    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return result
+    return run_job(["-m", "benchmarks.growth", "--job", job], point.threads)
 
 
 def table(factor: str, rows: list[dict[str, Any]]) -> str:
@@ -175,11 +145,7 @@ def table(factor: str, rows: list[dict[str, Any]]) -> str:
             if r[key] == value:
                 turns[r["method"]].append(r[field])
         cells = [f"{value:,}", *(f"{1e3 * statistics.median(t):.1f}" for t in turns.values())]
-        for method in ("dp_hist", "random"):
-            ratios = [a / b for a, b in zip(turns[method], turns["hist"], strict=True) if b > 0]
-            middle = statistics.median(ratios) if ratios else float("nan")
-            spread = f" ({min(ratios):.2f}-{max(ratios):.2f})" if ratios else ""
-            cells.append(f"{middle:.2f}{spread}")
+        cells += [ratios(turns[method], turns["hist"]) for method in ("dp_hist", "random")]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -1,8 +1,10 @@
-"""Wheels that lack something, or hold too much, are found before anybody installs them."""
+"""Wheels that lack something, hold too much or do not work are found before they are given away."""
 
 from __future__ import annotations
 
 import importlib.util
+import platform
+import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -23,14 +25,23 @@ GOOD = [
 NAME = "xgb_dp-0.1.0-py3-none-manylinux_2_28_x86_64.whl"
 
 
-@pytest.fixture(scope="module")
-def check() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_wheel", ROOT / "cmake" / "check_wheel.py")
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "cmake" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def check() -> ModuleType:
+    return script("check_wheel")
+
+
+@pytest.fixture(scope="module")
+def trial() -> ModuleType:
+    return script("try_wheel")
 
 
 def wheel(folder: Path, files: list[str], name: str = NAME) -> Path:
@@ -71,3 +82,40 @@ def test_damage_and_size(check, tmp_path, monkeypatch):
     raw[raw.index(b"content")] ^= 1
     path.write_bytes(raw)
     assert "damaged" in check.faults(path)[0]
+
+
+def test_interpreters_are_found_once_each(trial, monkeypatch):
+    version = platform.python_version()
+    assert trial.interpreters([sys.executable, sys.executable]) == {version: sys.executable}
+    with pytest.raises(trial.TrialError, match="no-such-python does not start"):
+        trial.interpreters([sys.executable, "no-such-python"])
+    monkeypatch.setattr(trial, "USUAL", ("no-such-python", sys.executable))
+    assert trial.interpreters([]) == {version: sys.executable}
+    monkeypatch.setattr(trial, "USUAL", ("no-such-python",))
+    with pytest.raises(trial.TrialError, match="PYTHONS="):
+        trial.interpreters([])
+
+
+def test_a_trial_fails_if_a_command_does(trial, tmp_path, monkeypatch, capsys):
+    path = str(wheel(tmp_path, GOOD))
+    here = ["--pythons", sys.executable]
+
+    def step(code: str) -> None:
+        command = [sys.executable, "-c", code]
+        monkeypatch.setattr(trial, "try_wheel", lambda *_: trial.run(command, tmp_path))
+
+    step("print('all is well')")
+    assert trial.main([path, *here]) == 0
+    assert "all is well" in capsys.readouterr().out
+    step("print('the reason'); raise SystemExit(3)")
+    assert trial.main([path, *here]) == 1
+    assert "the reason" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        trial.main([path + ".missing", *here])
+
+
+def test_only_the_environment_is_on_the_path(trial, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    bare = trial.bare_environment(tmp_path)
+    assert bare["PATH"] == str(tmp_path / trial.BIN)
+    assert "PYTHONPATH" not in bare

@@ -147,7 +147,6 @@ def test_margins_that_are_not_as_declared(params: Any) -> None:
         xgb.train(params(dp_base_margin=True), xgb.DMatrix(X, y), 2)
 
 
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_subsample_is_accounted_and_trains(kind: str, params: Any, matrix: Any) -> None:
     booster = xgb.train(params(kind, subsample=0.5, dp_epsilon=1.0), matrix(kind), 4)

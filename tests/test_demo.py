@@ -1,7 +1,8 @@
-"""`examples/demo.py` and `benchmarks/bench.py`, as users run them, at a small size."""
+"""`examples/demo.py` and the benchmarks, as users run them, at a small size."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -15,12 +16,13 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def _run(script: str, *arguments: str, data: Path | None = None) -> str:
+def _run(*command: str, data: Path | None = None) -> str:
     env = {k: v for k, v in os.environ.items() if k != "XGB_DP_DATA"}
     if data is not None:
         env["XGB_DP_DATA"] = str(data)
     run = subprocess.run(
-        [sys.executable, str(ROOT / script), *arguments],
+        [sys.executable, *command],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -95,3 +97,20 @@ def test_bench(tmp_path: Path, case: str) -> None:
     for (run,) in runs.values():
         assert 0 < run["tree_s"] < run["train_s"]
         assert run["peak_mib"] > 0
+
+
+def test_growth(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text("A head.\n\n<!-- figures: written by benchmarks/growth.py -->\nan old table\n")
+    small = ("--factor", "rows", "--most", "10000", "--rounds", "2", "--repeats", "1")
+    text = _run("-m", "benchmarks.growth", *small, "--out", str(tmp_path))
+    assert "| 10,000 |" in text
+    with (tmp_path / "performance.csv").open(newline="") as file:
+        runs = list(csv.DictReader(file))
+    assert [run["method"] for run in runs] == ["hist", "dp_hist", "random"]
+    assert all(float(run["tree_s"]) > 0 for run in runs)
+    assert (tmp_path / "performance.png").read_bytes().startswith(b"\x89PNG")
+    written = page.read_text()
+    assert written.startswith("A head.")
+    assert "| 10,000 |" in written
+    assert "an old table" not in written

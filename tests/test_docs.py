@@ -1,9 +1,11 @@
-"""The pages that are written from code are up to date, links lead somewhere, the README runs."""
+"""Written pages are up to date, links lead somewhere, Sphinx is content, the README runs."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -50,6 +52,20 @@ def test_links_lead_to_files(page: Path) -> None:
         if "://" in target or target.startswith("#"):
             continue
         assert (page.parent / target.split("#")[0]).exists(), f"{page.name}: {target}"
+
+
+def test_sphinx_has_no_warnings(tmp_path: Path) -> None:
+    """As in `make docs`, but nothing is written: references, lists of pages and docstrings."""
+    pytest.importorskip("myst_parser")
+    quiet = ("-W", "--keep-going", "-q", "-E", "-b", "dummy")
+    run = subprocess.run(
+        [sys.executable, "-m", "sphinx", *quiet, str(ROOT / "docs"), str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
 
 
 def test_leaks_name_tests_that_exist() -> None:

@@ -136,9 +136,7 @@ def test_doubled_column_never_looks_dense() -> None:
     value = rng.normal(size=n).astype(np.float32)
     y = (value > 0).astype(np.float32)
     data = np.c_[np.zeros(n, np.float32), value].ravel()
-    doubled = sp.csr_matrix(
-        (data, np.zeros(2 * n, int), np.arange(0, 2 * n + 1, 2)), shape=(n, 2)
-    )
+    doubled = sp.csr_matrix((data, np.zeros(2 * n, int), np.arange(0, 2 * n + 1, 2)), shape=(n, 2))
     plain = np.c_[value, np.full(n, np.nan, np.float32)]
     assert fixed(PARAMS, xgb.DMatrix(doubled, y)) == fixed(PARAMS, xgb.DMatrix(plain, y))
 
@@ -164,9 +162,7 @@ def test_cover_is_positive_and_additive_and_shap_sums_to_the_margin() -> None:
     dtrain = xgb.DMatrix(x, y)
     booster = xgb.train({**PARAMS, "dp_epsilon": 0.05}, dtrain, 6)
     for tree in trees(booster):
-        cover, left, right = (
-            tree[k] for k in ("sum_hessian", "left_children", "right_children")
-        )
+        cover, left, right = (tree[k] for k in ("sum_hessian", "left_children", "right_children"))
         for i, (a, b) in enumerate(zip(left, right, strict=True)):
             assert cover[i] > 0
             if a != -1:

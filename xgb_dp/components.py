@@ -146,9 +146,7 @@ def resolve_clip(p: Mapping[str, Any], kind: str, leaf: str) -> RowClip:
     )
 
 
-def resolve_components(
-    p: Mapping[str, Any], kind: str, rounds: int, *, approx: bool
-) -> Components:
+def resolve_components(p: Mapping[str, Any], kind: str, rounds: int, *, approx: bool) -> Components:
     """Check the choices and their combinations.
 
     Args:
@@ -172,9 +170,10 @@ def resolve_components(
                 f"`{name}` has an effect with dp_split='exponential' only; got {split!r}."
             )
     leaf = choice("dp_leaf", p.get("dp_leaf", "newton"), ("newton", "gradient"))
-    if leaf == "gradient" and parse.parse_number(
-        "scale_pos_weight", p.get("scale_pos_weight", 1.0)
-    ) != 1.0:
+    if (
+        leaf == "gradient"
+        and parse.parse_number("scale_pos_weight", p.get("scale_pos_weight", 1.0)) != 1.0
+    ):
         raise PrivacyParameterError(
             "`scale_pos_weight` has no meaning with dp_leaf='gradient', where every row counts one."
         )

@@ -26,9 +26,7 @@ def _entries(name: str, text: str) -> Any:
         ) from None
 
 
-def monotone_directions(
-    value: Any, schema: Schema, features: Sequence[Feature]
-) -> tuple[int, ...]:
+def monotone_directions(value: Any, schema: Schema, features: Sequence[Feature]) -> tuple[int, ...]:
     """Direction of every feature: 1 increasing, -1 decreasing, 0 free.
 
     Args:

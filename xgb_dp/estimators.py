@@ -18,7 +18,7 @@ from xgboost import DMatrix, XGBClassifier, XGBRegressor
 
 from .budget import Budget, as_budget
 from .errors import PrivacyParameterError
-from .frames import with_categories
+from .frames import refuse_texts, with_categories
 from .labels import codes_of, declared, label_array
 from .report import PrivacyReport, privacy_report
 from .selection import select
@@ -93,7 +93,9 @@ class _Private:
             return fit(X, y, **kwargs)
 
     def _coded(self, X: Any) -> Any:
-        return with_categories(X, self.get_xgb_params().get("dp_categories"))
+        coded = with_categories(X, self.get_xgb_params().get("dp_categories"))
+        refuse_texts(coded)
+        return coded
 
     def _select(
         self, X: Any, codes: Any, settings: Settings, sample_weight: Any, kwargs: dict[str, Any]

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .errors import RowDomainError
+from .errors import PrivacyParameterError, RowDomainError
 
-__all__ = ["with_categories"]
+__all__ = ["refuse_texts", "with_categories"]
 
 
 def with_categories(X: Any, categories: Mapping[Any, Any] | None) -> Any:
@@ -45,6 +45,25 @@ def with_categories(X: Any, categories: Mapping[Any, Any] | None) -> Any:
         if key in columns:
             X = code(X, key, list(names))
     return X
+
+
+def refuse_texts(X: Any) -> None:
+    """Refuse a table whose columns of names were not all declared; others are left alone.
+
+    XGBoost refuses them too, but cannot know what is missing. Types of columns are public.
+
+    Raises:
+        PrivacyParameterError: Some columns hold texts.
+    """
+    code = _coder(X)
+    found = _TEXTS[code](X) if code is not None else []
+    if found:
+        named = ", ".join(map(repr, found))
+        raise PrivacyParameterError(
+            f"Columns of texts: {named}. Declare every category that may occur, from knowledge of "
+            f"the domain and not from the rows: categories={{{found[0]!r}: ['a', 'b', ...]}}. "
+            "Leave out columns that are no features, such as names and keys."
+        )
 
 
 def _coder(X: Any) -> Any:
@@ -100,3 +119,29 @@ def _code_arrow(X: Any, column: str, names: list[Any]) -> Any:
     _refuse(codes.null_count > values.null_count, column)
     coded = pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), text)
     return X.set_column(X.column_names.index(column), column, coded)
+
+
+def _texts_pandas(X: Any) -> list[Any]:
+    import pandas as pd
+
+    kinds = zip(X.columns, X.dtypes, strict=True)
+    return [
+        name
+        for name, kind in kinds
+        if pd.api.types.is_object_dtype(kind) or isinstance(kind, pd.StringDtype)
+    ]
+
+
+def _texts_polars(X: Any) -> list[Any]:
+    import polars as pl
+
+    return [name for name, kind in X.schema.items() if kind == pl.String]
+
+
+def _texts_arrow(X: Any) -> list[Any]:
+    import pyarrow as pa
+
+    return [f.name for f in X.schema if f.type in (pa.string(), pa.large_string())]
+
+
+_TEXTS = {_code_pandas: _texts_pandas, _code_polars: _texts_polars, _code_arrow: _texts_arrow}

@@ -244,6 +244,19 @@ def test_undeclared_categorical_columns_are_refused() -> None:
         DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(data.astype({"grade": "category"}), y)
 
 
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "polars"])
+def test_undeclared_columns_of_texts_are_refused(kind: str) -> None:
+    data, y = frame()
+    data["key"] = [f"person {i}" for i in range(len(y))]
+    model = DPXGBClassifier(classes=["no", "yes"], **SHARED)
+    with pytest.raises(PrivacyParameterError, match=r"'grade', 'key'.*Leave out") as caught:
+        model.fit(as_table(data, kind), y)
+    assert "person 1" not in str(caught.value)
+    model.set_params(categories={"grade": NAMES}).fit(as_table(data.drop(columns="key"), kind), y)
+    with pytest.raises(PrivacyParameterError, match="'key'"):
+        model.predict(as_table(data, kind))
+
+
 def test_other_tables_are_left_alone() -> None:
     X, _ = arrays()
     assert with_categories(X, {0: NAMES}) is X

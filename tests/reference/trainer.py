@@ -65,9 +65,7 @@ def train(
             heavy = weight.astype(np.float64)
             if float(plan["row_bound"]["max_weight"]) > 0:
                 heavy = np.minimum(heavy, float(plan["row_bound"]["max_weight"]))
-            pairs = bound.quantise(
-                g[:, k], h[:, k], labels, objective == "reg:squarederror", heavy
-            )
+            pairs = bound.quantise(g[:, k], h[:, k], labels, objective == "reg:squarederror", heavy)
             if sampled:
                 pairs[~kept] = 0
             if k == 0 and source.due(t):

@@ -187,9 +187,7 @@ class FlatAccountant:
             return math.inf
         if delta < 1e-250:
             return pure if totals.mu == 0.0 else math.inf
-        coarse = min(
-            ZCDP(totals.mu, steps).epsilon(delta), self._renyi.get_epsilon(delta, group)
-        )
+        coarse = min(ZCDP(totals.mu, steps).epsilon(delta), self._renyi.get_epsilon(delta, group))
         curve = _Composition(totals.mu, steps, math.log(delta * _TAIL), self._work)
         if totals.mu == 0.0:
             return min(pure, coarse, solve(curve, delta, 0.0))
@@ -224,9 +222,7 @@ class FlatAccountant:
         whole = math.sqrt(totals.mu**2 + math.fsum(n * e * e for e, n in steps) / 4.0)
         guess = gaussian_delta(epsilon, whole)
         log_tail = max(math.log(max(guess, 1e-270)) * 1.2 + math.log(_TAIL), _LOG_TINY)
-        coarse = min(
-            ZCDP(totals.mu, steps).delta(epsilon), self._renyi.get_delta(epsilon, group)
-        )
+        coarse = min(ZCDP(totals.mu, steps).delta(epsilon), self._renyi.get_delta(epsilon, group))
         curve = _Composition(totals.mu, steps, log_tail, self._work)
         if totals.mu == 0.0:
             return min(coarse, curve.delta(epsilon))

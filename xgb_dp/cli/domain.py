@@ -330,6 +330,7 @@ def template(header: Sequence[str], target: str | None) -> str:
         "# target_bounds: [0, 100]      # for regression, instead of classes",
         f"missing: {json.dumps(list(MISSING))}",
         "columns:",
+        "  # Each is one of these. Remove the line of a column that is no feature, such as a key.",
         "  # number",
         "  # {bounds: [0, 100]}         a number with a public range, which saves budget",
         '  # ["red", "green"]           categories; all that may occur',

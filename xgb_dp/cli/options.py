@@ -217,8 +217,8 @@ def new_file(path: Path, *, force: bool) -> None:
     """
     if path.exists() and not force:
         raise PrivacyParameterError(
-            f"{path} exists. Each training spends budget, so a model is not overwritten by "
-            "accident: give another name, or --force."
+            f"{path} exists. Nothing is overwritten by accident, least of all a model, which has "
+            "cost budget: give another name, or --force."
         )
     if not path.resolve().parent.is_dir():
         raise PrivacyParameterError(f"The folder {path.resolve().parent} does not exist.")

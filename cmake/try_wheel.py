@@ -1,0 +1,168 @@
+"""Install a wheel into clean environments and use it: ``python cmake/try_wheel.py WHEEL``.
+
+    make test-wheel
+    make test-wheel PYTHONS="python3.10 python3.13"
+    make test-wheel WHEEL_TESTS="tests/accounting tests/test_cli.py"
+
+Every interpreter gets a new virtual environment in a temporary folder, and what the wheel asks for
+from the package index that pip is configured for. Then `use_wheel.py` works there as a user does:
+in an empty folder, with nothing but the environment on the path. Neither the repository nor a
+compiler can help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+USE = ROOT / "cmake" / "use_wheel.py"
+USUAL = ("python3.10", "python3.11", "python3.12", "python3.13", "python3.14")
+EXTRAS = "cli,plot,sklearn"
+BIN = "Scripts" if os.name == "nt" else "bin"
+
+
+class TrialError(RuntimeError):
+    """Something that did not work; the message holds what was run and what it said."""
+
+
+def run(
+    command: Sequence[str | Path], folder: Path, environment: dict[str, str] | None = None
+) -> str:
+    """Run a command and return what it printed.
+
+    Raises:
+        TrialError: It ended with an error, or could not be started.
+    """
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        raise TrialError(f"{words[0]}: {error}") from error
+    if done.returncode:
+        raise TrialError(f"{' '.join(words)}\n{done.stdout}")
+    return done.stdout
+
+
+def version_of(python: str) -> str | None:
+    """Version of an interpreter, or None if there is no such, or it does not start."""
+    try:
+        code = "import platform; print(platform.python_version())"
+        return run([python, "-I", "-c", code], Path.cwd()).strip()
+    except TrialError:  # such as a shim for a version that is not chosen
+        return None
+
+
+def interpreters(given: Sequence[str]) -> dict[str, str]:
+    """The interpreters to try, by version: the given ones, else the usual names that start.
+
+    Raises:
+        TrialError: A given one does not start, or none was found.
+    """
+    found: dict[str, str] = {}
+    for name in given or USUAL:
+        version = version_of(name)
+        if version is not None:
+            found.setdefault(version, name)
+        elif given:
+            raise TrialError(f"{name} does not start. Give names or paths of interpreters.")
+    if not found:
+        raise TrialError(
+            f"none of {', '.join(USUAL)} is on the path. Name interpreters: "
+            'make test-wheel PYTHONS="/path/to/python3.12 ..."'
+        )
+    return found
+
+
+def bare_environment(folder: Path) -> dict[str, str]:
+    """Variables with which only the virtual environment in `folder` can be found."""
+    kept = {k: os.environ[k] for k in ("SYSTEMROOT", "OMP_WAIT_POLICY") if k in os.environ}
+    return {**kept, "PATH": str(folder / BIN), "HOME": str(folder), "LANG": "C.UTF-8"}
+
+
+def try_wheel(wheel: Path, python: str, tests: Sequence[str], scratch: Path) -> str:
+    """Everything for one interpreter.
+
+    Args:
+        wheel: The file to install.
+        python: Name or path of the interpreter.
+        tests: Files or folders of the repository's tests to run as well.
+        scratch: An empty folder.
+
+    Returns:
+        What was tried, in one line.
+
+    Raises:
+        TrialError: Something does not work.
+    """
+    home, work = scratch / "environment", scratch / "work"
+    work.mkdir()
+    run([python, "-m", "venv", home], work)
+    inside, bare = home / BIN / "python", bare_environment(home)
+    pip: list[str | Path] = [inside, "-m", "pip", "--disable-pip-version-check", "install", "-q"]
+
+    run([*pip, "--only-binary", ":all:", wheel], work)
+    said = [run([inside, "-I", USE, "alone"], work, bare).strip()]
+    run([*pip, "--only-binary", ":all:", f"{wheel}[{EXTRAS}]"], work)
+    run([inside, "-m", "pip", "check"], work)
+    said.append(run([inside, "-I", USE, "extras"], work, bare).strip())
+    if tests:
+        run([*pip, f"{wheel}[test,{EXTRAS}]"], work)
+        said.append(run_tests(inside, tests, scratch / "checkout"))
+    return "; ".join(said)
+
+
+def run_tests(python: Path, tests: Sequence[str], folder: Path) -> str:
+    """Run tests of the repository from a copy that lacks the package: the wheel's is imported."""
+    left_out = shutil.ignore_patterns(".*", "build", "dist", "xgb_dp", "__pycache__")
+    shutil.copytree(ROOT, folder, ignore=left_out)
+    said = run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests], folder)
+    return said.strip().splitlines()[-1].strip("= ")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try one wheel with every interpreter; 0 if it works with all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("--pythons", nargs="*", default=[], help="names or paths of interpreters")
+    parser.add_argument("--tests", nargs="*", default=[], help="tests to run with the wheel")
+    args = parser.parse_args(arguments)
+    wheel = args.wheel.resolve()
+    if not wheel.is_file():
+        parser.error(f"{args.wheel} is not a file")
+    try:
+        found = interpreters(args.pythons)
+    except TrialError as error:
+        parser.error(str(error))
+    print(f"{wheel.name}, {wheel.stat().st_size / 2**20:.1f} MiB", flush=True)
+    failed = []
+    for version, python in found.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                print(f"Python {version}: {try_wheel(wheel, python, args.tests, Path(scratch))}")
+            except TrialError as error:
+                failed.append(version)
+                print(f"Python {version}: FAILED\n{error}")
+        sys.stdout.flush()
+    if failed:
+        print(f"The wheel does not work with Python {', '.join(failed)}.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
