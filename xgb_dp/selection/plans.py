@@ -48,7 +48,8 @@ class Candidate:
     """One setting among which a selection chooses.
 
     Attributes:
-        params: Parameters of ``xgboost.train`` without ``dp_epsilon`` and ``dp_delta``.
+        params: Parameters of ``xgboost.train`` with those of the preset, without ``dp_epsilon`` and
+            ``dp_delta``.
         change: What it changes of the common parameters, as given.
         rounds: Boosting rounds.
         settings: The same, checked.
@@ -80,7 +81,11 @@ class Plan:
 
 
 def candidates(
-    params: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], rounds: int, schema: Schema
+    params: Mapping[str, Any],
+    changes: Sequence[Mapping[str, Any]],
+    rounds: int,
+    schema: Schema,
+    epsilon: float,
 ) -> list[Candidate]:
     """Every setting, checked like the parameters of a training.
 
@@ -89,6 +94,8 @@ def candidates(
         changes: What each setting changes; ``num_boost_round`` too.
         rounds: Boosting rounds where a setting does not say.
         schema: Public schema of the training data.
+        epsilon: Of the whole selection, in nats. What a preset makes of epsilon follows it: that of
+            single trainings is known only when all that they release is.
 
     Raises:
         PrivacyParameterError: A parameter is missing, unknown or out of range.
@@ -108,11 +115,12 @@ def candidates(
         for name, reason in _REFUSED.items():
             if user.get(name):
                 raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
-        checked = {**user, "dp_epsilon": 1.0, "dp_delta": 1e-6}
+        checked = {**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}
         check_names(checked)
         checked = with_preset(checked, count, len(schema.names))
         settings = resolve(checked, schema, count, continues=False)
-        out.append(Candidate(user, dict(change), count, settings))
+        full = {name: value for name, value in checked.items() if name not in _GIVEN}
+        out.append(Candidate(full, dict(change), count, settings))
     kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
     if len(kinds) != 1:
         raise PrivacyParameterError(

@@ -131,7 +131,8 @@ def select(
             "Noise from a fixed key is refused in a selection: the number of runs and the noise of "
             "scores are always secret."
         )
-    found = candidates(params, _listed(settings), num_boost_round, read_schema(dtrain))
+    schema = read_schema(dtrain)
+    found = candidates(params, _listed(settings), num_boost_round, schema, epsilon)
     kind = found[0].settings.kind
     judge = Score(score) if isinstance(score, str) else score or Score.default(kind)
     judge.check(kind)
