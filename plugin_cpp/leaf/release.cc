@@ -112,15 +112,17 @@ std::vector<ReleasedLeaf> ReleaseLeaves(Context const* ctx, Plan const& plan, st
   auto flat = masked ? masked->Release(Flat(exact), plan.leaf.sigma2)
                      : FromRankZero(ctx, with_noise);
   std::vector<ReleasedLeaf> released(exact.size());
+  double unit = 1.0;
+  if (output) {
+    unit = LeafValue{plan, round}.Sensitivity() / static_cast<double>(kOutputUnits);
+  }
   for (std::size_t i = 0; i < released.size(); ++i) {
     if (output) {
-      double unit = LeafValue{plan, round}.Sensitivity() / static_cast<double>(kOutputUnits);
       released[i].value = static_cast<double>(flat[i]) * unit;
-      released[i].variance = NoiseVariance(plan) * unit * unit;
     } else {
       released[i].sum = {flat[2 * i], flat[2 * i + 1]};
-      released[i].variance = NoiseVariance(plan);
     }
+    released[i].variance = NoiseVariance(plan) * unit * unit;
   }
   return released;
 }
