@@ -158,7 +158,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (group == 0 && training.candidates->IsDue(round)) {
       monitor_.Start("Candidates");
       auto cuts = training.candidates->Release(p_fmat, training.gpair);
-      auto pages = BinRows(ctx_, cuts, p_fmat, param->sparse_threshold);
+      training.grower.reset();  // frees the last bins first
+      auto pages = BinRows(ctx_, cuts, p_fmat);
       training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
                                                      training.rng.get(), training.structure.get(),
                                                      training.masked.get(), &training.ledger);
@@ -304,7 +305,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (plan.leaf.release != LeafRelease::kOutput) {
       training.history->Update(group, *tree, sums);
     }
-    training.grower->LeafPositions(positions);
+    *positions = training.grower->LeafPositions();
     monitor_.Stop("Leaves");
   }
 
