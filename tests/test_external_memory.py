@@ -1,4 +1,4 @@
-"""Data on disk: the same model as in memory, from a fraction of the memory, and no rows left behind."""
+"""Data on disk: the model is that of memory, from a fraction of it, and no rows are left behind."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ PARAMS: dict[str, Any] = {
     "max_depth": 4,
     "verbosity": 0,
 }
+OpenFile = tuple[str, tuple[int, int, int, int]]  # name; inode, mode, size, time of last change
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
@@ -100,14 +101,14 @@ class Look(xgb.callback.TrainingCallback):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[list[tuple[str, tuple[int, ...]]]] = []
+        self.seen: list[list[OpenFile]] = []
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         self.seen.append(open_pages())
         return False
 
 
-def open_pages() -> list[tuple[str, tuple[int, ...]]]:
+def open_pages() -> list[OpenFile]:
     """Name, and identity with size and time, of each open file of binned rows."""
     found = []
     for link in Path("/proc/self/fd").iterdir():
@@ -116,7 +117,9 @@ def open_pages() -> list[tuple[str, tuple[int, ...]]]:
         except OSError:  # that of the listing itself
             continue
         if ".dp_bins.page." in name:
-            found.append((name, (stat.st_ino, stat.st_mode & 0o777, stat.st_size, stat.st_mtime_ns)))
+            found.append(
+                (name, (stat.st_ino, stat.st_mode & 0o777, stat.st_size, stat.st_mtime_ns))
+            )
     return found
 
 
