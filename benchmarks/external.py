@@ -1,7 +1,7 @@
 """Memory and time of training on data on disk, beside stock ``hist``.
 
     make bench                                              # after the tables of bench.py
-    .venv/bin/python -m benchmarks.external --rows 1200000 --columns 400 --batches 60
+    .venv/bin/python -m benchmarks.external --rows 1200000 --columns 400 --batches 300
 
 The rows are made batch by batch, so that no process ever holds all of them. Each method has a
 process of its own. The peak is of all resident memory of the process, pages of files that it maps
@@ -110,7 +110,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_200_000)
     parser.add_argument("--columns", type=int, default=400)
-    parser.add_argument("--batches", type=int, default=120)
+    parser.add_argument("--batches", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=5, help="trees, at least 2")
     parser.add_argument("--depth", type=int, default=6)
     parser.add_argument("--threads", type=int, default=1)

@@ -8,6 +8,8 @@
 #include <algorithm>  // for lower_bound, min
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t
+#include <cstdlib>    // for calloc, free
+#include <memory>     // for unique_ptr
 #include <utility>    // for move
 #include <vector>     // for vector
 
@@ -16,6 +18,7 @@
 #include "xgboost/base.h"             // for bst_feature_t
 #include "xgboost/context.h"          // for Context
 #include "xgboost/data.h"             // for SparsePage, Entry
+#include "xgboost/logging.h"          // for CHECK
 
 namespace xgboost::dp {
 /** @brief Sums for a block of features. A row is in at most one cell of each. Not private. */
@@ -38,7 +41,9 @@ class CellSums {
     for (auto n : n_cells) {
       offsets_.push_back(offsets_.back() + n);
     }
-    sums_.resize(offsets_.back());
+    // Memory of cells that stay empty, nearly all, is never touched.
+    sums_.reset(static_cast<std::int64_t*>(std::calloc(offsets_.back(), sizeof(std::int64_t))));
+    CHECK(sums_) << "Not enough memory for the sums of the cells of candidates.";
   }
 
   /**
@@ -66,7 +71,7 @@ class CellSums {
         for (; e != last && e->index <= features_[end - 1]; ++e) {
           auto k = position_[e->index];
           if (k != features_.size()) {
-            sums_[offsets_[k] + cell(k, e->fvalue)] += w;
+            sums_.get()[offsets_[k] + cell(k, e->fvalue)] += w;
           }
         }
       }
@@ -75,7 +80,7 @@ class CellSums {
 
   /** @brief Sums of the cells of the k-th feature; see @ref SumOverWorkers for over which rows. */
   [[nodiscard]] std::vector<std::int64_t> Of(std::size_t k) const {
-    std::vector<std::int64_t> out(sums_.cbegin() + offsets_[k], sums_.cbegin() + offsets_[k + 1]);
+    std::vector<std::int64_t> out(sums_.get() + offsets_[k], sums_.get() + offsets_[k + 1]);
     SumOverWorkers(ctx_, masking_, &out);
     return out;
   }
@@ -86,6 +91,6 @@ class CellSums {
   std::vector<bst_feature_t> features_;
   std::vector<std::size_t> position_;  // of a feature; their number for one that is not counted
   std::vector<std::size_t> offsets_;
-  std::vector<std::int64_t> sums_;
+  std::unique_ptr<std::int64_t, decltype(&std::free)> sums_{nullptr, &std::free};
 };
 }  // namespace xgboost::dp

@@ -4,6 +4,8 @@
  * A cell holds a code: the bin within its feature, or the number of bins of the feature where the
  * value is missing. Where most cells are stored a page is dense, one code a cell in as few bytes as
  * do; else it is sparse, one number per stored entry. The layout changes no sum.
+ *
+ * Proof: docs/proofs/candidates.md
  */
 #pragma once
 

@@ -3,6 +3,8 @@
  *
  * A row moves by one code of its page, down all levels that one selection fills: its group of splits
  * is on one feature. Rows of a node stay in their order, so that pages are read forwards.
+ *
+ * Proof: docs/proofs/integer-grid.md
  */
 #pragma once
 
