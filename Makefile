@@ -23,7 +23,7 @@ help:
 	@echo "make test    build, then run all tests"
 	@echo "make test-spark   build, install PySpark, run the tests on Spark"
 	@echo "make demo    build, train private models on real data, print scores and the statement"
-	@echo "make bench   build, then time and memory of dp_hist against hist, and how they grow"
+	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
 	@echo "make lint    ruff (rules and layout) and mypy"
 	@echo "make docs    the documentation in build/docs, warnings are errors"
@@ -70,6 +70,7 @@ demo: build $(STAMPS)/extra-demo
 
 bench: build $(STAMPS)/extra-bench
 	$(VENV)/bin/python benchmarks/bench.py $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.external $(EXTERNAL_ARGS)
 	$(VENV)/bin/python -m benchmarks.growth $(GROWTH_ARGS)
 
 # Resumes where it was interrupted. XGB_DP_DATA names the data folder.

@@ -113,7 +113,7 @@ def make_data(case: Case, rows: int) -> tuple[Any, np.ndarray]:
     return X, y
 
 
-def _kib(field: str) -> int:
+def kib(field: str) -> int:
     """A memory figure of this process, in KiB; 0 where the system does not tell."""
     try:
         text = Path("/proc/self/status").read_text()
@@ -179,14 +179,15 @@ def measure(
     if method == WITH_BOUNDS:
         params["dp_feature_bounds"] = dict.fromkeys(range(case.columns), case.bounds)
     clock = Clock()
-    before = _kib("VmRSS")
+    before = kib("VmRSS")
     was_reset = _reset_peak()
     start, busy = time.perf_counter(), time.process_time()
     booster = xgb.train(params, dtrain, rounds, callbacks=[clock])
     end, busy = time.perf_counter(), time.process_time() - busy
     whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak = _kib("VmHWM") if was_reset else whole
-    # dp_hist alternates two shapes of tree: count an even number of them.
+    peak = kib("VmHWM") if was_reset else whole
+    # dp_hist alternates two shapes of tree: leave out the first round, which bins the data, and
+    # count an even number of the others.
     first = 1 - rounds % 2
     nodes = booster.trees_to_dataframe()["Tree"].size
     return {

@@ -1,6 +1,6 @@
 """What each part of the default is worth: ``python -m experiments parts``.
 
-The default without one part, or with another value of it, on the same splits. Below epsilon 2, and
+The default without one part, or with another value of it, on the same splits. Below epsilon 1, and
 for regression always, the default is "shallow"; else it is "deep". What differs by its name alone
 shows the spread of the comparison. Nobody had looked at the last three data sets when the default
 was chosen.

@@ -61,7 +61,8 @@ void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
   auto largest = std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian());
   // Workers that do not tell their numbers of rows may have an equal part of the bound each.
   auto parts = std::max(plan.masking.workers, 1);
-  CHECK_LE(total.front(), std::min(kMaxRows, kExact / largest) / parts)
+  // Not CHECK_LE, which would print the number of rows.
+  CHECK(total.front() <= std::min(kMaxRows, kExact / largest) / parts)
       << "Private training takes at most 2^35 rows, or 2^53 / 2^grid_bits: sums of more overflow.";
 }
 

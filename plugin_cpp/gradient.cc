@@ -1,11 +1,13 @@
 #include "plugin_cpp/gradient.h"
 
 #include <algorithm>  // for clamp, min
+#include <array>      // for array
+#include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint8_t
 #include <vector>     // for vector
 
 #include "common/threading_utils.h"  // for ParallelFor
-#include "xgboost/logging.h"         // for CHECK_EQ
+#include "xgboost/logging.h"         // for CHECK, CHECK_EQ
 
 namespace xgboost::dp {
 GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
@@ -13,7 +15,7 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
                               std::vector<std::uint8_t> const& sample,
                               std::vector<PackedPair>* out) {
   auto n_rows = info.num_row_;
-  CHECK_EQ(gpair.Shape(0), n_rows);
+  CHECK(gpair.Shape(0) == n_rows);  // CHECK_EQ would print the number of rows
   CHECK_EQ(gpair.Shape(1), 1);
   CHECK(sample.empty() || sample.size() == n_rows);
   out->resize(n_rows);
@@ -21,17 +23,15 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
   auto labels = info.labels.HostView();
   RowQuantiser quantise{bound};
 
-  constexpr std::size_t kBlock = 4096;
+  constexpr std::size_t kBlock = 512;
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;
   std::vector<GradientSum> partial(n_blocks);
   common::ParallelFor(n_blocks, ctx->Threads(), [&](auto block) {
-    GradientSum sum;
-    auto end = std::min(n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
-    for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
-      if (!sample.empty() && !sample[i]) {
-        (*out)[i] = PackedPair{};
-        continue;
-      }
+    auto begin = static_cast<std::size_t>(block) * kBlock;
+    auto n = std::min(n_rows - begin, kBlock);
+    std::array<double, kBlock> gradients, hessians;
+    for (std::size_t k = 0; k < n; ++k) {
+      auto i = begin + k;
       double g = gpair(i, 0).GetGrad();
       double h = gpair(i, 0).GetHess();
       if (bound.clamp_target) {
@@ -50,9 +50,17 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
       if (bound.unit_hessian) {
         h = bound.max_weight > 0 ? std::min(weight, bound.max_weight) : weight;
       }
-      auto [q_g, q_h] = quantise(g / bound.scale, h);
-      (*out)[i] = PackedPair{q_g, q_h};
-      sum += GradientSum{q_g, q_h};
+      bool takes_part = sample.empty() || sample[i];
+      gradients[k] = takes_part ? g / bound.scale : 0.0;
+      hessians[k] = takes_part ? h : 0.0;
+    }
+    quantise(gradients.data(), hessians.data(), n);
+    GradientSum sum;
+    for (std::size_t k = 0; k < n; ++k) {
+      GradientSum row{static_cast<std::int64_t>(gradients[k]),
+                      static_cast<std::int64_t>(hessians[k])};
+      (*out)[begin + k] = PackedPair{row.grad, row.hess};
+      sum += row;
     }
     partial[block] = sum;
   });

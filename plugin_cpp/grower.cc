@@ -6,10 +6,8 @@
 #include <vector>     // for vector
 
 #include "common/categorical.h"           // for CatBitField
-#include "common/threading_utils.h"       // for ParallelFor
 #include "plugin_cpp/constraints.h"       // for FeatureList
 #include "plugin_cpp/distributed.h"       // for SumOverWorkers
-#include "tree/hist/expand_entry.h"       // for CPUExpandEntry
 
 namespace xgboost::dp {
 TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,
@@ -25,19 +23,8 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       group_selector_{ctx, plan, &candidates_, rng, structure},
       histogram_selector_{ctx, plan, &candidates_, rng, structure, masked},
       ledger_{ledger},
-      histograms_{ctx, plan.masking, cuts_.TotalBins(),
+      histograms_{ctx, plan.masking, pages_.Places(),
                   std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {}
-
-void TreeGrower::ResetRows() {
-  router_.Reset();
-  if (plan_.split == SplitChoice::kRandom) {
-    return;
-  }
-  partitioners_.resize(pages_.size());
-  for (std::size_t i = 0; i < pages_.size(); ++i) {
-    partitioners_[i].Reset(ctx_, pages_[i]->Size(), pages_[i]->base_rowid, false);
-  }
-}
 
 void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) const {
   // Statistics are filled in from released sums once all leaves are known.
@@ -57,14 +44,14 @@ void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) cons
   }
 }
 
-void TreeGrower::MoveRows(std::vector<bst_node_t> const& expanded, RegTree const& tree) {
-  std::vector<tree::CPUExpandEntry> entries;
-  for (auto nidx : expanded) {
-    entries.emplace_back(nidx, tree.GetDepth(nidx));
+void TreeGrower::SumLevel(std::vector<PackedPair> const& gpair,
+                          std::vector<Branching> const& branchings) {
+  for (std::size_t p = 0; p < pages_.Size(); ++p) {
+    auto page = pages_[p];
+    rows_.Part(ctx_, p, page, pages_.Places(), branchings);
+    histograms_.Add(p, page, rows_, gpair);
   }
-  for (std::size_t i = 0; i < pages_.size(); ++i) {
-    partitioners_[i].UpdatePosition(ctx_, *pages_[i], entries, tree.HostScView());
-  }
+  histograms_.End();
 }
 
 SplitGroups TreeGrower::Choose(std::vector<OpenNode> const& open, bool oblivious,
@@ -97,18 +84,13 @@ std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<Node> const&
   }
   for (std::int32_t l = 0; l < n_levels; ++l) {
     auto begin = (std::size_t{1} << l) - 1;
-    std::vector<bst_node_t> expanded;
     for (std::size_t i = 0; i < level.size(); ++i) {
       for (auto at = begin; at < 2 * begin + 1 && at < groups[i].size(); ++at) {
         auto nidx = heaps[i][at];
         this->Expand(nidx, groups[i][at], tree);
         router_.Add(nidx, groups[i][at], tree->LeftChild(nidx));
-        expanded.push_back(nidx);
         heaps[i].insert(heaps[i].end(), {tree->LeftChild(nidx), tree->RightChild(nidx)});
       }
-    }
-    if (!expanded.empty() && plan_.split != SplitChoice::kRandom) {
-      this->MoveRows(expanded, *tree);
     }
   }
   for (std::size_t i = 0; i < level.size(); ++i) {
@@ -122,7 +104,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
                                                GradientSum total, FeatureList const& features,
                                                bool oblivious, std::int64_t group,
                                                SplitHistory const& history, RegTree* tree) {
-  this->ResetRows();
+  router_.Reset();
   std::vector<std::int64_t> sums{total.grad, total.hess};
   SumOverWorkers(ctx_, plan_.masking, &sums);
 
@@ -131,8 +113,11 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
   std::vector<FeatureList> above(1);  // features of the splits above each node
   // Random splits read no data: no histogram is built, and rows go to the leaves at the end.
   bool greedy = plan_.split != SplitChoice::kRandom;
+  std::vector<Branching> branchings;
   if (greedy) {
-    histograms_.BuildRoot(pages_, partitioners_, gpair);
+    rows_.Reset(pages_);
+    histograms_.BeginRoot();
+    this->SumLevel(gpair, {});
   }
   for (std::int32_t depth = 0; depth < plan_.depth && !level.empty();) {
     auto n_levels = std::min(plan_.split_levels, plan_.depth - depth);
@@ -155,6 +140,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
 
     std::vector<Node> next;
     std::vector<Siblings> families;
+    branchings.clear();
     above.resize(tree->NumNodes());
     for (std::size_t i = 0; i < level.size(); ++i) {
       if (groups[i].empty()) {
@@ -165,6 +151,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
       std::vector<GradientSum> cells(children[i].size());
       if (greedy) {
         cells = candidates_.SumsOf(feature, open[i].hist, level[i].total).Cells(groups[i]);
+        branchings.emplace_back(pages_.Places(), level[i].nidx, groups[i], children[i]);
       }
       for (std::size_t k = 0; k < children[i].size(); ++k) {
         auto nidx = children[i][k];
@@ -182,7 +169,9 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
                           static_cast<std::size_t>(heaviest - cells.cbegin())});
     }
     if (greedy && !next.empty() && depth < plan_.depth) {
-      histograms_.BuildLevel(pages_, partitioners_, gpair, families);
+      histograms_.BeginLevel(std::move(families));
+      this->SumLevel(gpair, branchings);
+      branchings.clear();
     }
     level = std::move(next);
   }
@@ -195,7 +184,9 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
   }
   std::sort(leaves.begin(), leaves.end(),
             [](Leaf const& a, Leaf const& b) { return a.nidx < b.nidx; });
-  if (!greedy) {
+  if (greedy) {
+    rows_.Positions(ctx_, pages_, branchings, &positions_);
+  } else {
     this->RouteRows(gpair, &leaves);
   }
   return leaves;
@@ -210,27 +201,6 @@ void TreeGrower::RouteRows(std::vector<PackedPair> const& gpair, std::vector<Lea
   SumOverWorkers(ctx_, plan_.masking, &flat);
   for (std::size_t i = 0; i < leaves->size(); ++i) {
     (*leaves)[i].total = {flat[2 * i], flat[2 * i + 1]};
-  }
-}
-
-void TreeGrower::LeafPositions(std::vector<bst_node_t>* out) const {
-  if (plan_.split == SplitChoice::kRandom) {
-    *out = positions_;
-    return;
-  }
-  std::size_t n_rows = 0;
-  for (auto const& page : pages_) {
-    n_rows += page->Size();
-  }
-  out->resize(n_rows);
-  for (auto const& partitioner : partitioners_) {
-    for (auto const& rows : partitioner.Partitions()) {
-      if (rows.node_id < 0) {
-        continue;
-      }
-      common::ParallelFor(rows.Size(), ctx_->Threads(),
-                          [&](auto i) { (*out)[rows.begin()[i]] = rows.node_id; });
-    }
   }
 }
 }  // namespace xgboost::dp

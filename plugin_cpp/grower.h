@@ -10,11 +10,11 @@
 #include <vector>    // for vector
 
 #include "common/hist_util.h"                   // for HistogramCuts
-#include "plugin_cpp/candidates/bins.h"         // for BinnedPages
 #include "plugin_cpp/constraints.h"             // for FeatureList, InteractionSets
 #include "plugin_cpp/gradient.h"                // for GradientSum
 #include "plugin_cpp/ledger.h"                  // for Ledger
 #include "plugin_cpp/noise/samplers.h"          // for RandomSource
+#include "plugin_cpp/pages/binned_pages.h"      // for BinnedPages
 #include "plugin_cpp/plan.h"                    // for Plan
 #include "plugin_cpp/secure/masked_sums.h"      // for MaskedSums
 #include "plugin_cpp/split/candidates.h"        // for SplitCandidates, CellSum
@@ -23,8 +23,8 @@
 #include "plugin_cpp/split/history.h"           // for SplitHistory
 #include "plugin_cpp/split/node_histograms.h"   // for NodeHistograms
 #include "plugin_cpp/split/row_router.h"        // for RowRouter
+#include "plugin_cpp/split/row_sets.h"          // for RowSets, Branching
 #include "plugin_cpp/split/select.h"            // for SplitSelector, OpenNode
-#include "tree/common_row_partitioner.h"        // for CommonRowPartitioner
 #include "xgboost/context.h"                    // for Context
 #include "xgboost/tree_model.h"                 // for RegTree
 
@@ -63,7 +63,7 @@ class TreeGrower {
                                        RegTree* tree);
 
   /** @brief Leaf of every local row in the tree that was grown last. */
-  void LeafPositions(std::vector<bst_node_t>* out) const;
+  [[nodiscard]] std::vector<bst_node_t> const& LeafPositions() const { return positions_; }
 
  private:
   struct Node {
@@ -77,7 +77,6 @@ class TreeGrower {
                                    std::int32_t n_levels, std::int64_t group,
                                    SplitHistory const& history,
                                    std::vector<ReleasedSplit>* released);
-  void ResetRows();
   /** @brief Send all rows to the leaves at once, and fill in the totals of these. */
   void RouteRows(std::vector<PackedPair> const& gpair, std::vector<Leaf>* leaves);
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
@@ -85,7 +84,11 @@ class TreeGrower {
   [[nodiscard]] std::vector<std::vector<bst_node_t>> Expand(std::vector<Node> const& level,
                                                             SplitGroups const& groups,
                                                             std::int32_t n_levels, RegTree* tree);
-  void MoveRows(std::vector<bst_node_t> const& expanded, RegTree const& tree);
+  /**
+   * @brief Part the rows of the nodes above, and sum those of the level that is begun: one pass
+   *        over the pages.
+   */
+  void SumLevel(std::vector<PackedPair> const& gpair, std::vector<Branching> const& branchings);
 
   Context const* ctx_;
   Plan const& plan_;
@@ -99,7 +102,7 @@ class TreeGrower {
   Ledger* ledger_;
   NodeHistograms histograms_;
   RowRouter router_;
-  std::vector<bst_node_t> positions_;  // by the router
-  std::vector<tree::CommonRowPartitioner> partitioners_;
+  RowSets rows_;
+  std::vector<bst_node_t> positions_;
 };
 }  // namespace xgboost::dp

@@ -1,13 +1,50 @@
 #include "plugin_cpp/row_bound.h"
 
-#include <algorithm>  // for min
-#include <cmath>      // for sqrt, ceil
+#include <algorithm>  // for clamp, max, min
+#include <cmath>      // for isfinite, sqrt, floor, ceil, abs
+#include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t
 
 #include "plugin_cpp/noise/samplers.h"  // for IntegerSqrt
 #include "xgboost/logging.h"            // for CHECK
 
+// Roots and quotients take most of the time. Where the processor has wider ones, they are the same:
+// each is correctly rounded.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define XGB_DP_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define XGB_DP_WIDE
+#endif  // defined(__x86_64__)
+
 namespace xgboost::dp {
+namespace {
+/** @brief Nearest integer, ties to even, clamped first: a later cast out of range is undefined. */
+inline double Round(double value, double lower, double upper) {
+  constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
+  // The order makes NaN fall to the lower end.
+  value = value > lower ? value : lower;
+  value = value < upper ? value : upper;
+  return (value + kShift) - kShift;
+}
+
+/** @brief Scale pairs to the bound. Without branches: about half of the rows would take them. */
+XGB_DP_WIDE void ScaleRows(double c, double r, double root, double to_grid, double unit,
+                           double h_max, double* g, double* h, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    // A row that is not a number must not count differently from one that is.
+    bool is_number = std::isfinite(g[i]) & std::isfinite(h[i]);
+    auto g_i = is_number ? g[i] : 0.0;
+    auto h_i = is_number ? h[i] : 0.0;
+    auto s = c / std::max(std::sqrt(g_i * g_i + r * h_i * h_i), c);  // exactly 1 within the bound
+    auto q_g = Round(g_i * s * to_grid, -unit, unit);
+    auto q_h = Round(root * h_i * s * to_grid, 0.0, h_max);
+    // Integers below 2^40: the floor of the floating point root is that of the root.
+    g[i] = q_g;
+    h[i] = std::min(q_h, std::floor(std::sqrt(unit * unit - q_g * q_g)));
+  }
+}
+}  // namespace
+
 std::int64_t RowBound::MaxHessian() const {
   if (mode == Mode::kRowWeight) {
     return Unit();
@@ -70,4 +107,19 @@ RowQuantiser::RowQuantiser(RowBound const& bound)
       to_grid_{static_cast<double>(bound.Unit()) / bound.gradient_bound},
       unit_{static_cast<double>(bound.Unit())},
       h_max_{static_cast<double>(bound.MaxHessian())} {}
+
+void RowQuantiser::operator()(double* g, double* h, std::size_t n) const {
+  if (scale_row_) {
+    ScaleRows(c_, r_, root_, to_grid_, unit_, h_max_, g, h, n);
+    return;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(g[i]) || !std::isfinite(h[i]) || (filter_ && std::abs(g[i]) > c_)) {
+      g[i] = h[i] = 0.0;
+      continue;
+    }
+    g[i] = Round(std::clamp(g[i], -c_, c_) * to_grid_, -unit_, unit_);
+    h[i] = Round(root_ * std::clamp(h[i], 0.0, h_bound_) * to_grid_, 0.0, h_max_);
+  }
+}
 }  // namespace xgboost::dp

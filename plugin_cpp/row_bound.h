@@ -12,10 +12,9 @@
  */
 #pragma once
 
-#include <algorithm>  // for clamp, max, min
-#include <cmath>      // for isfinite, sqrt, floor, abs
-#include <cstdint>    // for int64_t, int32_t
-#include <utility>    // for pair
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int64_t, int32_t
+#include <utility>  // for pair
 
 namespace xgboost::dp {
 /** @brief Counts and label sums are multiplied by up to 2^26 and must stay below 2^62. */
@@ -58,42 +57,18 @@ class RowQuantiser {
  public:
   explicit RowQuantiser(RowBound const& bound);
 
-  /** @brief The integers of one row. NaN or infinite input becomes (0, 0). */
+  /**
+   * @brief The integers of some rows, in place of their gradients. NaN or infinite input becomes
+   *        (0, 0).
+   */
+  void operator()(double* g, double* h, std::size_t n) const;
+  /** @brief The integers of one row. */
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> operator()(double g, double h) const {
-    // A row that is not a number must not count differently from one that is.
-    if (!std::isfinite(g) || !std::isfinite(h)) {
-      return {0, 0};
-    }
-    if (filter_ && std::abs(g) > c_) {
-      return {0, 0};
-    }
-    double s = 1.0;
-    if (scale_row_) {
-      s = c_ / std::max(std::sqrt(g * g + r_ * h * h), c_);  // exactly 1 within the bound
-    } else {
-      g = std::clamp(g, -c_, c_);
-      h = std::clamp(h, 0.0, h_bound_);
-    }
-    auto q_g = Round(g * s * to_grid_, -unit_, unit_);
-    auto q_h = Round(root_ * h * s * to_grid_, 0.0, h_max_);
-    if (scale_row_) {
-      // Integers below 2^40: the floor of the floating point root is that of the root. Without a
-      // branch, which half of the rows would take.
-      q_h = std::min(q_h, std::floor(std::sqrt(unit_ * unit_ - q_g * q_g)));
-    }
-    return {static_cast<std::int64_t>(q_g), static_cast<std::int64_t>(q_h)};
+    (*this)(&g, &h, 1);
+    return {static_cast<std::int64_t>(g), static_cast<std::int64_t>(h)};
   }
 
  private:
-  /** @brief Nearest integer, ties to even, clamped first: a later cast out of range is undefined. */
-  static double Round(double value, double lower, double upper) {
-    constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
-    // The order makes NaN fall to the lower end.
-    value = value > lower ? value : lower;
-    value = value < upper ? value : upper;
-    return (value + kShift) - kShift;
-  }
-
   bool scale_row_, filter_;
   double c_, r_, root_, h_bound_, to_grid_, unit_, h_max_;
 };

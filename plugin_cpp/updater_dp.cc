@@ -14,7 +14,7 @@
 
 #include "collective/communicator-inl.h"       // for GetRank
 #include "common/timer.h"                      // for Monitor
-#include "plugin_cpp/candidates/bins.h"        // for BinRows
+#include "plugin_cpp/candidates/bins.h"        // for BinRows, CheckRoom
 #include "plugin_cpp/candidates/release.h"     // for CandidateRelease, CandidateEvent
 #include "plugin_cpp/candidates/rows.h"        // for ForEachPage, CheckFeatures
 #include "plugin_cpp/checks.h"                 // for CheckTrainParam, CheckSums, CheckClaim
@@ -141,6 +141,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       }
       CheckSums(ctx_, plan, p_fmat->Info().num_row_);
       ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) { CheckFeatures(ctx_, plan, page); });
+      CheckRoom(ctx_, p_fmat);
     }
     // The learner calls once per class; a round is complete with its last class.
     auto group = training.updates % plan.n_groups;
@@ -158,7 +159,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (group == 0 && training.candidates->IsDue(round)) {
       monitor_.Start("Candidates");
       auto cuts = training.candidates->Release(p_fmat, training.gpair);
-      auto pages = BinRows(ctx_, cuts, p_fmat, param->sparse_threshold);
+      training.grower.reset();  // frees the last bins first
+      auto pages = BinRows(ctx_, cuts, p_fmat);
       training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
                                                      training.rng.get(), training.structure.get(),
                                                      training.masked.get(), &training.ledger);
@@ -304,7 +306,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (plan.leaf.release != LeafRelease::kOutput) {
       training.history->Update(group, *tree, sums);
     }
-    training.grower->LeafPositions(positions);
+    *positions = training.grower->LeafPositions();
     monitor_.Stop("Leaves");
   }
 

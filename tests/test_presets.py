@@ -256,9 +256,9 @@ SHALLOW = {"max_depth": 4, "tree_shape": "alternate", "max_bin": 64}
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"dp_epsilon": 1.99}, SHALLOW),
-        ({"dp_epsilon": 2.0}, DEEP),
-        ({"dp_epsilon": "2"}, DEEP),
+        ({"dp_epsilon": 0.99}, SHALLOW),
+        ({"dp_epsilon": 1.0}, DEEP),
+        ({"dp_epsilon": "1"}, DEEP),
         ({"dp_epsilon": np.float32(3.0)}, DEEP),
         ({"dp_epsilon": 2.0, "max_bin": 32}, DEEP | {"max_bin": 32}),
         ({"dp_epsilon": 2.0, "max_depth": 3}, SHALLOW | {"max_depth": 3}),

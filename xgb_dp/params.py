@@ -163,7 +163,7 @@ _DP = (
               "> 0", "0.5", PUBLIC, "splits"),
     Parameter("dp_tree_shape", "one choice for each node, for each level, or both in turn", "",
               "'alternate', 'per_node' or 'oblivious'",
-              "'alternate'; classification with dp_epsilon >= 2: 'oblivious'", PUBLIC, "splits"),
+              "'alternate'; classification with dp_epsilon >= 1: 'oblivious'", PUBLIC, "splits"),
     Parameter("dp_split_levels",
               "levels of a tree that one selection fills: it picks a feature and a partition of "
               "its values into 2^levels parts", "levels", "1 to 4",
@@ -207,7 +207,7 @@ _ORDINARY = (
     Parameter("eta", "learning rate; sets the clip of `dp_geometric_clip`", "1", "0 < eta <= 1",
               "0.5", PUBLIC, "XGBoost", ("learning_rate",)),
     Parameter("max_depth", "depth of the trees", "levels", "1 to 10",
-              "4; classification with dp_epsilon >= 2: 6", PUBLIC, "XGBoost"),
+              "4; classification with dp_epsilon >= 1: 6", PUBLIC, "XGBoost"),
     Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
               "sensitivity of dp_leaf_noise='output'", "hessian", ">= 0", "1", PUBLIC, "XGBoost",
               ("reg_lambda",)),
@@ -234,7 +234,7 @@ _ORDINARY = (
     Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf; part of the "
               "sensitivity of dp_leaf_noise='output'", "hessian", ">= 0", "0", PUBLIC, "XGBoost"),
     Parameter("max_bin", "bins of a feature", "bins", "2 to 4096",
-              "64; classification with dp_epsilon >= 2: 256", PUBLIC, "XGBoost"),
+              "64; classification with dp_epsilon >= 1: 256", PUBLIC, "XGBoost"),
     Parameter("base_score", "public intercept", "prediction; multi:softprob: margins",
               "number, or list of K for multi:softprob", "released privately", PUBLIC, "XGBoost"),
     Parameter("num_class", "number of classes", "classes", "int >= 2", "dp_classes", PUBLIC,

@@ -18,7 +18,7 @@ from typing import Any
 from .errors import PrivacyParameterError
 from .parse import parse_int
 
-__all__ = ["PRESETS", "Preset", "describe", "with_preset"]
+__all__ = ["PRESETS", "Preset", "describe", "of_epsilon", "with_preset"]
 
 
 def _nothing(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
@@ -168,19 +168,39 @@ _XGB_DIFFERS = (
 _OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_split"}
 
 
-def _by_epsilon(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
-    """Classification: with epsilon 2 and more the leaves of deeper trees stand out of the noise.
+_DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
+_SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
 
-    Epsilon is public, so that this reads no data. See docs/accuracy.md for what it gains.
+
+def of_epsilon(user: Mapping[str, Any]) -> dict[str, Any]:
+    """What the default makes of epsilon, which is public: the trees of a classifier.
+
+    From epsilon 1 on the leaves of deeper trees stand out of the noise; docs/accuracy.md has the
+    evidence. A user who chooses any parameter of the trees has the defaults of small epsilon.
+
+    Args:
+        user: Flat parameters.
+
+    Returns:
+        Parameters that the user has not chosen; empty where none follows from epsilon.
     """
     try:
-        large = float(user.get("dp_epsilon", 0)) >= 2.0
+        large = float(user.get("dp_epsilon", 0)) >= 1.0
     except (TypeError, ValueError):
         return {}  # refused where it is read
     classifies = user.get("objective") in ("binary:logistic", "multi:softprob")
-    if not large or not classifies or not _OF_TREES.isdisjoint(user):
+    if user.get("dp_preset", "default") != "default" or not classifies:
         return {}
-    return {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
+    if not _OF_TREES.isdisjoint(user):
+        return {}
+    # Bins are also the cells of other candidates than the default's.
+    chosen = {"max_bin", *user} if "dp_candidates" in user else user
+    trees = _DEEP if large else _SHALLOW
+    return {name: value for name, value in trees.items() if name not in chosen}
+
+
+def _by_epsilon(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
+    return of_epsilon(user)
 
 
 def _one_ensemble(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
@@ -200,7 +220,7 @@ _ALL = (
         "default", "xgb-dp", "docs/guarantee.md", {},
         ("private quantile trees, L1 score, oblivious and per-node trees in turn, Newton leaves with "
          "the row-weight clip and empirical-Bayes shrinkage, exact accounting",
-         "classification with dp_epsilon >= 2: 256 bins and oblivious trees of depth 6, unless "
+         "classification with dp_epsilon >= 1: 256 bins and oblivious trees of depth 6, unless "
          "max_depth or another parameter of the trees is given"),
         (), computed=_by_epsilon,
     ),

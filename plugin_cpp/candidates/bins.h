@@ -5,19 +5,15 @@
  */
 #pragma once
 
-#include <memory>  // for unique_ptr
 #include <vector>  // for vector
 
-#include "common/hist_util.h"            // for HistogramCuts
-#include "data/gradient_index.h"         // for GHistIndexMatrix
-#include "plugin_cpp/plan.h"             // for Plan
-#include "xgboost/context.h"             // for Context
-#include "xgboost/data.h"                // for DMatrix
+#include "common/hist_util.h"               // for HistogramCuts
+#include "plugin_cpp/pages/binned_pages.h"  // for BinnedPages
+#include "plugin_cpp/plan.h"                // for Plan
+#include "xgboost/context.h"                // for Context
+#include "xgboost/data.h"                   // for DMatrix
 
 namespace xgboost::dp {
-/** @brief Binned rows, one index per page. */
-using BinnedPages = std::vector<std::unique_ptr<GHistIndexMatrix>>;
-
 /**
  * @brief The cuts of all features, as XGBoost takes them.
  *
@@ -26,7 +22,14 @@ using BinnedPages = std::vector<std::unique_ptr<GHistIndexMatrix>>;
 [[nodiscard]] common::HistogramCuts MakeCuts(Plan const& plan,
                                              std::vector<std::vector<float>> const& private_cuts);
 
-/** @brief Bin every page. Writes exactly one bin per stored entry. */
+/** @brief Fail, before any noise is drawn, if the bins of a matrix on disk had no room beside it. */
+void CheckRoom(Context const* ctx, DMatrix* p_fmat);
+
+/**
+ * @brief Bin every page. Writes exactly one bin per stored entry.
+ *
+ * Pages that the matrix keeps on disk stay there, binned, beside its own.
+ */
 [[nodiscard]] BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts,
-                                  DMatrix* p_fmat, double sparse_threshold);
+                                  DMatrix* p_fmat);
 }  // namespace xgboost::dp

@@ -12,15 +12,15 @@
 #include "plugin_cpp/candidates/float_key.h"       // for FloatKey
 #include "plugin_cpp/candidates/histogram_cuts.h"  // for EqualMassCuts, RefineEdges
 #include "plugin_cpp/candidates/quantile_tree.h"   // for QuantileCuts
-#include "plugin_cpp/candidates/rows.h"            // for ForEachPage, IsDensePage
+#include "plugin_cpp/candidates/rows.h"            // for ForEachPage
 #include "plugin_cpp/distributed.h"                // for FromRankZero
 #include "plugin_cpp/json_reader.h"                // for JsonReader
 #include "xgboost/logging.h"                       // for CHECK_LT
 
 namespace xgboost::dp {
 namespace {
-// Features counted in one pass over the rows: bounds the memory of the count tables.
-constexpr std::size_t kFeatureBlock = 32;
+// Cells counted in one pass over the rows: 64 MiB of sums, which are 128 features at 16 key bits.
+constexpr std::size_t kCellsOfPass = std::size_t{1} << 23;
 }  // namespace
 
 LedgerEvent CandidateEvent(Plan const& plan) {
@@ -69,21 +69,20 @@ std::vector<std::int64_t> CandidateRelease::AddNoise(std::vector<std::int64_t> s
 std::vector<std::vector<float>> CandidateRelease::FromTrees(
     DMatrix* p_fmat, std::vector<PackedPair> const& gpair) {
   auto key_bits = plan_.candidates.levels - 1;
+  auto features_of_pass = kCellsOfPass >> key_bits;
   std::vector<std::vector<float>> out;
-  for (std::size_t begin = 0; begin < features_.size(); begin += kFeatureBlock) {
-    auto end = std::min(features_.size(), begin + kFeatureBlock);
+  for (std::size_t begin = 0; begin < features_.size(); begin += features_of_pass) {
+    auto end = std::min(features_.size(), begin + features_of_pass);
     std::vector<bst_feature_t> block(features_.begin() + begin, features_.begin() + end);
     auto n_block = block.size();
     CellSums sums{ctx_, plan_.masking, std::move(block),
                   std::vector<std::size_t>(n_block, std::size_t{1} << key_bits)};
     ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
-      auto is_dense = IsDensePage(page, plan_.n_features);
       auto cell = [=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); };
       if (plan_.candidates.hessian) {
-        sums.Add(page, is_dense, cell,
-                 [&](auto i) { return gpair[i].Sum().hess; });
+        sums.Add(page, cell, [&](auto i) { return gpair[i].Sum().hess; });
       } else {
-        sums.Add(page, is_dense, cell, [](auto) { return std::int64_t{1}; });
+        sums.Add(page, cell, [](auto) { return std::int64_t{1}; });
       }
     });
     for (std::size_t k = 0; k < n_block; ++k) {
@@ -123,7 +122,7 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
       auto it = std::upper_bound(edges.cbegin() + 1, edges.cend() - 1, value);
       return static_cast<std::size_t>(std::distance(edges.cbegin() + 1, it));
     };
-    sums.Add(page, IsDensePage(page, plan_.n_features), cell, [&](auto i) {
+    sums.Add(page, cell, [&](auto i) {
       return plan.hessian ? gpair[i].Sum().hess : std::int64_t{1};
     });
   });

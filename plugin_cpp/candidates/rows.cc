@@ -54,16 +54,6 @@ std::unique_ptr<SparsePage> WithDistinctColumns(SparsePage const& page) {
   return out;
 }
 
-bool IsDensePage(SparsePage const& page, bst_feature_t n_features) {
-  auto view = page.GetView();
-  for (std::size_t i = 0; i < view.Size(); ++i) {
-    if (view[i].size() != n_features) {
-      return false;
-    }
-  }
-  return true;
-}
-
 void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page) {
   auto view = page.GetView();
   std::atomic<bool> finite{true};

@@ -26,9 +26,6 @@ namespace xgboost::dp {
 /** @brief Copy of a page with sorted, distinct columns. */
 [[nodiscard]] std::unique_ptr<SparsePage> WithDistinctColumns(SparsePage const& page);
 
-/** @brief Whether every row of a page with distinct columns has all features. */
-[[nodiscard]] bool IsDensePage(SparsePage const& page, bst_feature_t n_features);
-
 /**
  * @brief Refuse infinite features and categories outside their declared domain. Each is a defect of
  *        one row by itself, so that the error tells no more than that; it names no value.

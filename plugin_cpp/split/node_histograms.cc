@@ -2,30 +2,24 @@
 
 #include <algorithm>  // for clamp, copy_n, find, max, min
 #include <mutex>      // for mutex, lock_guard
-#include <utility>    // for move
+#include <utility>    // for move, swap
 
-#include "common/hist_util.h"        // for DispatchBinType
-#include "common/threading_utils.h"  // for ParallelFor, Sched
-#include "plugin_cpp/distributed.h"  // for SumOverWorkers
-#include "xgboost/logging.h"         // for CHECK
+#include "common/threading_utils.h"     // for ParallelFor, Sched
+#include "plugin_cpp/distributed.h"     // for SumOverWorkers
+#include "plugin_cpp/split/row_sets.h"  // for RowSets
+#include "xgboost/logging.h"            // for CHECK
 
 namespace xgboost::dp {
 namespace {
 constexpr std::size_t kRowsOfBlock = 8192;
 // Bins of the features that are summed together: their words fit the first-level cache.
 constexpr std::size_t kBinsOfTile = 4096;
-constexpr std::size_t kPrefetch = 12;  // rows ahead
-
-void Prefetch([[maybe_unused]] void const* address) {
-#if defined(__GNUC__)
-  __builtin_prefetch(address);
-#endif  // defined(__GNUC__)
-}
+constexpr std::size_t kRowsAhead = 12;
 
 /** @brief Rows of one node in one page. */
 struct Block {
   std::size_t node;  // position in the level
-  common::Span<bst_idx_t const> rows;
+  common::Span<std::uint32_t const> rows;
 };
 
 /** @brief Consecutive features of a dense page. */
@@ -34,10 +28,10 @@ struct Tile {
   std::size_t end;
 };
 
-std::vector<Tile> MakeTiles(std::vector<std::uint32_t> const& ptrs) {
+std::vector<Tile> MakeTiles(BinPlaces const& places) {
   std::vector<Tile> tiles{{0, 0}};
-  for (std::size_t f = 0; f + 1 < ptrs.size(); ++f) {
-    if (ptrs[f + 1] - ptrs[tiles.back().begin] > kBinsOfTile && f > tiles.back().begin) {
+  for (std::size_t f = 0; f < places.NumFeatures(); ++f) {
+    if (places[f + 1] - places[tiles.back().begin] > kBinsOfTile && f > tiles.back().begin) {
       tiles.push_back({f, f});
     }
     tiles.back().end = f + 1;
@@ -45,135 +39,131 @@ std::vector<Tile> MakeTiles(std::vector<std::uint32_t> const& ptrs) {
   return tiles;
 }
 
-template <typename BinT>
-void SumDense(GHistIndexMatrix const& page, common::Span<bst_idx_t const> rows, Tile tile,
-              std::vector<PackedPair> const& gpair, PackedPair* words) {
-  auto n_features = page.Features();
-  auto const* bins = page.index.data<BinT>();
-  auto const* offsets = page.index.Offset();
+/** @param gpair Pairs of the rows of the page. */
+template <typename CodeT>
+void SumDense(DenseCodes<CodeT> const& codes, BinPlaces const& places,
+              common::Span<std::uint32_t const> rows, Tile tile, PackedPair const* gpair,
+              PackedPair* words) {
+  auto const* begins = places.data();
   auto n = rows.size();
   for (std::size_t i = 0; i < n; ++i) {
-    if (i + kPrefetch < n) {
-      auto next = rows[i + kPrefetch];
-      Prefetch(gpair.data() + next);
-      Prefetch(bins + (next - page.base_rowid) * n_features + tile.begin);
+    if (i + kRowsAhead < n) {
+      auto next = rows[i + kRowsAhead];
+      Prefetch(gpair + next);
+      codes.Prefetch(next, tile.begin);
     }
     auto pair = gpair[rows[i]];
-    auto const* row = bins + (rows[i] - page.base_rowid) * n_features;
+    auto const* row = codes.codes + rows[i] * codes.n_features;
     for (auto f = tile.begin; f < tile.end; ++f) {
-      words[offsets[f] + row[f]] += pair;
+      words[begins[f] + row[f]] += pair;
     }
   }
 }
 
-template <typename BinT>
-void SumSparse(GHistIndexMatrix const& page, common::Span<bst_idx_t const> rows,
-               std::vector<PackedPair> const& gpair, PackedPair* words) {
-  auto const* bins = page.index.data<BinT>();
+void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows,
+               PackedPair const* gpair, PackedPair* words) {
+  auto const* row_ptr = page.RowPtr();
+  auto const* entries = page.Entries();
   for (auto row : rows) {
     auto pair = gpair[row];
-    auto end = page.row_ptr[row - page.base_rowid + 1];
-    for (auto i = page.row_ptr[row - page.base_rowid]; i < end; ++i) {
-      words[bins[i]] += pair;
+    auto end = row_ptr[row + 1];
+    for (auto i = row_ptr[row]; i < end; ++i) {
+      words[entries[i]] += pair;
     }
   }
 }
 
-void SumBlock(GHistIndexMatrix const& page, std::vector<Tile> const& tiles,
-              common::Span<bst_idx_t const> rows, std::vector<PackedPair> const& gpair,
+void SumBlock(BinPage const& page, BinPlaces const& places, std::vector<Tile> const& tiles,
+              common::Span<std::uint32_t const> rows, PackedPair const* gpair,
               PackedPair* words) {
-  common::DispatchBinType(page.index.GetBinTypeSize(), [&](auto t) {
-    using BinT = decltype(t);
-    if (!page.IsDense()) {
-      SumSparse<BinT>(page, rows, gpair, words);
-      return;
-    }
+  if (!page.IsDense()) {
+    SumSparse(page, rows, gpair, words);
+    return;
+  }
+  WithDenseCodes(page, [&](auto const& codes) {
     for (auto const& tile : tiles) {
-      SumDense<BinT>(page, rows, tile, gpair, words);
+      SumDense(codes, places, rows, tile, gpair, words);
     }
   });
 }
 }  // namespace
 
-NodeHistograms::NodeHistograms(Context const* ctx, Masking const& masking, std::size_t n_bins,
+NodeHistograms::NodeHistograms(Context const* ctx, Masking const& masking, BinPlaces const& places,
                                std::int64_t largest)
     : ctx_{ctx},
       masking_{masking},
-      n_bins_{n_bins},
+      places_{places},
+      n_bins_{places.Size() - places.NumFeatures()},
       rows_of_block_{std::clamp<std::size_t>(PackedPair::kLimit / std::max<std::int64_t>(largest, 1),
                                              1, kRowsOfBlock)} {
   CHECK_LE(largest, PackedPair::kLimit);
 }
 
-void NodeHistograms::SumRows(BinnedPages const& pages,
-                             std::vector<tree::CommonRowPartitioner> const& partitioners,
-                             std::vector<PackedPair> const& gpair, std::size_t n_built,
-                             Level* level) const {
-  std::vector<std::mutex> locks(n_built);
-  std::vector<std::vector<PackedPair>> words(ctx_->Threads());
-  for (std::size_t p = 0; p < pages.size(); ++p) {
-    std::vector<Block> blocks;
-    for (std::size_t k = 0; k < n_built; ++k) {
-      auto const& set = partitioners[p].Partitions()[level->nodes[k]];
-      for (std::size_t begin = 0; begin < set.Size(); begin += rows_of_block_) {
-        auto size = std::min(rows_of_block_, set.Size() - begin);
-        blocks.push_back({k, {set.begin() + begin, size}});
-      }
-    }
-    auto tiles = MakeTiles(pages[p]->cut.Ptrs());
-    common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
-      auto& own = words[omp_get_thread_num()];
-      own.assign(n_bins_, PackedPair{});
-      SumBlock(*pages[p], tiles, blocks[b].rows, gpair, own.data());
-      // Sums of integers do not depend on which thread is first.
-      std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
-      auto* sums = level->sums.data() + blocks[b].node * n_bins_;
-      for (std::size_t i = 0; i < n_bins_; ++i) {
-        sums[i] += own[i].Sum();
-      }
-    });
-  }
-  SumOverWorkers(ctx_, masking_, reinterpret_cast<std::int64_t*>(level->sums.data()),
-                 2 * n_built * n_bins_);
+void NodeHistograms::BeginRoot() {
+  families_.clear();
+  next_.nodes = {RegTree::kRoot};
+  n_summed_ = 1;
+  next_.sums.assign(n_bins_, GradientSum{});
 }
 
-void NodeHistograms::BuildRoot(BinnedPages const& pages,
-                               std::vector<tree::CommonRowPartitioner> const& partitioners,
-                               std::vector<PackedPair> const& gpair) {
-  level_.nodes = {RegTree::kRoot};
-  level_.sums.assign(n_bins_, GradientSum{});
-  this->SumRows(pages, partitioners, gpair, 1, &level_);
-}
-
-void NodeHistograms::BuildLevel(BinnedPages const& pages,
-                                std::vector<tree::CommonRowPartitioner> const& partitioners,
-                                std::vector<PackedPair> const& gpair,
-                                std::vector<Siblings> const& families) {
-  Level next;
-  for (auto const& family : families) {
+void NodeHistograms::BeginLevel(std::vector<Siblings> families) {
+  families_ = std::move(families);
+  next_.nodes.clear();
+  for (auto const& family : families_) {
     for (std::size_t i = 0; i < family.nodes.size(); ++i) {
       if (i != family.heaviest) {
-        next.nodes.push_back(family.nodes[i]);
+        next_.nodes.push_back(family.nodes[i]);
       }
     }
   }
-  auto n_built = next.nodes.size();
-  next.sums.resize((n_built + families.size()) * n_bins_);
-  this->SumRows(pages, partitioners, gpair, n_built, &next);
+  n_summed_ = next_.nodes.size();
+  next_.sums.assign((n_summed_ + families_.size()) * n_bins_, GradientSum{});
+}
 
+void NodeHistograms::Add(std::size_t p, BinPage const& page, RowSets const& rows,
+                         std::vector<PackedPair> const& gpair) {
+  std::vector<Block> blocks;
+  for (std::size_t k = 0; k < n_summed_; ++k) {
+    auto set = rows.Rows(p, next_.nodes[k]);
+    for (std::size_t begin = 0; begin < set.size(); begin += rows_of_block_) {
+      blocks.push_back({k, set.subspan(begin, std::min(rows_of_block_, set.size() - begin))});
+    }
+  }
+  auto tiles = MakeTiles(places_);
+  words_.resize(ctx_->Threads());
+  std::vector<std::mutex> locks(n_summed_);
+  common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
+    auto& own = words_[omp_get_thread_num()];
+    own.assign(places_.Size(), PackedPair{});
+    SumBlock(page, places_, tiles, blocks[b].rows, gpair.data() + page.base_row, own.data());
+    // Sums of integers do not depend on which thread is first.
+    std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
+    auto* sums = next_.sums.data() + blocks[b].node * n_bins_;
+    for (std::size_t f = 0; f < places_.NumFeatures(); ++f) {
+      auto const* of_feature = own.data() + places_[f];
+      for (std::size_t i = 0; i < places_.NumBins(f); ++i) {
+        *sums++ += of_feature[i].Sum();
+      }
+    }
+  });
+}
+
+void NodeHistograms::End() {
+  SumOverWorkers(ctx_, masking_, reinterpret_cast<std::int64_t*>(next_.sums.data()),
+                 2 * n_summed_ * n_bins_);
   std::size_t sibling = 0;
-  for (auto const& family : families) {
-    auto* rest = next.sums.data() + next.nodes.size() * n_bins_;
-    next.nodes.push_back(family.nodes[family.heaviest]);
+  for (auto const& family : families_) {
+    auto* rest = next_.sums.data() + next_.nodes.size() * n_bins_;
+    next_.nodes.push_back(family.nodes[family.heaviest]);
     std::copy_n(this->Find(family.parent), n_bins_, rest);
     for (std::size_t k = 1; k < family.nodes.size(); ++k, ++sibling) {
-      auto const* other = next.sums.data() + sibling * n_bins_;
+      auto const* other = next_.sums.data() + sibling * n_bins_;
       for (std::size_t i = 0; i < n_bins_; ++i) {
         rest[i] = rest[i] - other[i];
       }
     }
   }
-  level_ = std::move(next);
+  std::swap(level_, next_);
 }
 
 GradientSum const* NodeHistograms::Find(bst_node_t nidx) const {

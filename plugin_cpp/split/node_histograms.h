@@ -13,13 +13,12 @@
 #include <cstdint>  // for int64_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/candidates/bins.h"  // for BinnedPages
-#include "plugin_cpp/gradient.h"         // for GradientSum, PackedPair
-#include "plugin_cpp/secure/masking.h"   // for Masking
-#include "tree/common_row_partitioner.h"  // for CommonRowPartitioner
-#include "xgboost/base.h"                // for bst_node_t
-#include "xgboost/context.h"             // for Context
-#include "xgboost/span.h"                // for Span
+#include "plugin_cpp/gradient.h"        // for GradientSum, PackedPair
+#include "plugin_cpp/pages/bin_page.h"  // for BinPage, BinPlaces
+#include "plugin_cpp/secure/masking.h"  // for Masking
+#include "xgboost/base.h"               // for bst_node_t
+#include "xgboost/context.h"            // for Context
+#include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
 /** @brief Sums of the bins of all features in one node. */
@@ -32,27 +31,31 @@ struct Siblings {
   std::size_t heaviest{0};  // among the nodes
 };
 
+class RowSets;
+
+/** @brief A level is begun, summed page by page, and ended. */
 class NodeHistograms {
  public:
   /**
-   * @param n_bins  Bins of all features together.
+   * @param places  Of the bins of all features.
    * @param largest No entry of a row's pair is larger in absolute value.
    */
-  NodeHistograms(Context const* ctx, Masking const& masking, std::size_t n_bins,
+  NodeHistograms(Context const* ctx, Masking const& masking, BinPlaces const& places,
                  std::int64_t largest);
 
-  /** @brief Forget all nodes but the root, and sum its rows. */
-  void BuildRoot(BinnedPages const& pages,
-                 std::vector<tree::CommonRowPartitioner> const& partitioners,
-                 std::vector<PackedPair> const& gpair);
+  /** @brief Forget all nodes, and begin with the root. */
+  void BeginRoot();
   /**
-   * @brief Replace the nodes of the level by those of the next.
+   * @brief Begin the level below.
    *
    * The heaviest of some siblings is their parent less the others, exactly.
    */
-  void BuildLevel(BinnedPages const& pages,
-                  std::vector<tree::CommonRowPartitioner> const& partitioners,
-                  std::vector<PackedPair> const& gpair, std::vector<Siblings> const& families);
+  void BeginLevel(std::vector<Siblings> families);
+  /** @brief Sum the rows of the p-th page. */
+  void Add(std::size_t p, BinPage const& page, RowSets const& rows,
+           std::vector<PackedPair> const& gpair);
+  /** @brief Complete the level, which replaces the one above. */
+  void End();
 
   /** @brief Sums over the rows of all workers; those of this worker alone in a masked training. */
   [[nodiscard]] HistogramRow operator[](bst_node_t nidx) const;
@@ -63,16 +66,16 @@ class NodeHistograms {
     std::vector<GradientSum> sums;
   };
 
-  /** @brief Sum the rows of the first `n_built` nodes, of the same workers. */
-  void SumRows(BinnedPages const& pages,
-               std::vector<tree::CommonRowPartitioner> const& partitioners,
-               std::vector<PackedPair> const& gpair, std::size_t n_built, Level* level) const;
   [[nodiscard]] GradientSum const* Find(bst_node_t nidx) const;
 
   Context const* ctx_;
   Masking masking_;
+  BinPlaces const& places_;
   std::size_t n_bins_;
   std::size_t rows_of_block_;
-  Level level_;
+  Level level_, next_;
+  std::vector<Siblings> families_;              // of the level that is begun
+  std::size_t n_summed_{0};                     // nodes of it that are summed over their rows
+  std::vector<std::vector<PackedPair>> words_;  // of each thread
 };
 }  // namespace xgboost::dp

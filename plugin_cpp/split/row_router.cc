@@ -4,7 +4,6 @@
 #include <cstddef>    // for size_t
 #include <mutex>      // for mutex, lock_guard
 
-#include "common/hist_util.h"        // for DispatchBinType
 #include "common/threading_utils.h"  // for ParallelFor
 
 namespace xgboost::dp {
@@ -15,13 +14,16 @@ void RowRouter::Add(bst_node_t nidx, Split const& split, bst_node_t left) {
   nodes_[nidx] = {split, left};
 }
 
-template <typename BinOf>
-bst_node_t RowRouter::LeafOf(BinOf&& bin_of) const {
+template <typename Codes>
+bst_node_t RowRouter::LeafOf(BinPlaces const& places, Codes const& codes, std::size_t row) const {
   bst_node_t nidx = 0;
   while (nodes_[nidx].left >= 0) {
     auto const& node = nodes_[nidx];
-    auto bin = bin_of(node.split.feature);
-    bool goes_left = bin < 0 ? node.split.default_left : node.split.GoesLeft(bin);
+    auto f = node.split.feature;
+    auto code = codes(row, f);
+    bool goes_left = code == places.MissingCode(f)
+                         ? node.split.default_left
+                         : node.split.GoesLeft(static_cast<bst_bin_t>(code));
     nidx = node.left + (goes_left ? 0 : 1);
   }
   return nidx;
@@ -34,27 +36,15 @@ std::vector<GradientSum> RowRouter::Route(Context const* ctx, BinnedPages const&
   std::vector<GradientSum> sums(nodes_.size());
   std::mutex lock;
   positions->resize(gpair.size());
-  for (auto const& page : pages) {
-    auto const& ptrs = page->cut.Ptrs();
-    auto n_rows = page->Size();
-    auto n_features = page->Features();
-    common::DispatchBinType(page->index.GetBinTypeSize(), [&](auto t) {
-      using BinT = decltype(t);
-      auto const* bins = page->index.template data<BinT>();
-      common::ParallelFor((n_rows + kBlock - 1) / kBlock, ctx->Threads(), [&](auto block) {
+  for (std::size_t p = 0; p < pages.Size(); ++p) {
+    auto page = pages[p];
+    WithCodes(page, pages.Places(), [&](auto const& codes) {
+      common::ParallelFor((page.n_rows + kBlock - 1) / kBlock, ctx->Threads(), [&](auto block) {
         std::vector<GradientSum> own(nodes_.size());
-        auto end = std::min(n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
+        auto end = std::min(page.n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
         for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
-          auto row = page->base_rowid + i;
-          // A dense page holds the bins of each feature counted from 0, others hold those of all.
-          auto nidx = page->IsDense() ? this->LeafOf([&](bst_feature_t f) {
-            return static_cast<bst_bin_t>(bins[i * n_features + f]);
-          })
-                                      : this->LeafOf([&](bst_feature_t f) {
-                                          auto bin = page->GetGindex(row, f);
-                                          return bin < 0 ? bin
-                                                         : bin - static_cast<bst_bin_t>(ptrs[f]);
-                                        });
+          auto row = page.base_row + i;
+          auto nidx = this->LeafOf(pages.Places(), codes, i);
           (*positions)[row] = nidx;
           own[nidx] += gpair[row].Sum();
         }

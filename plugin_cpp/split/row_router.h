@@ -8,13 +8,14 @@
  */
 #pragma once
 
-#include <vector>  // for vector
+#include <cstddef>  // for size_t
+#include <vector>   // for vector
 
-#include "plugin_cpp/candidates/bins.h"   // for BinnedPages
-#include "plugin_cpp/gradient.h"          // for GradientSum, PackedPair
-#include "plugin_cpp/split/candidates.h"  // for Split
-#include "xgboost/base.h"                 // for bst_node_t
-#include "xgboost/context.h"              // for Context
+#include "plugin_cpp/gradient.h"            // for GradientSum, PackedPair
+#include "plugin_cpp/pages/binned_pages.h"  // for BinPlaces, BinnedPages
+#include "plugin_cpp/split/candidates.h"    // for Split
+#include "xgboost/base.h"                   // for bst_node_t
+#include "xgboost/context.h"                // for Context
 
 namespace xgboost::dp {
 class RowRouter {
@@ -40,8 +41,9 @@ class RowRouter {
     Split split;
     bst_node_t left{-1};  // -1 for a leaf
   };
-  template <typename BinOf>
-  [[nodiscard]] bst_node_t LeafOf(BinOf&& bin_of) const;
+  template <typename Codes>
+  [[nodiscard]] bst_node_t LeafOf(BinPlaces const& places, Codes const& codes,
+                                  std::size_t row) const;
 
   std::vector<Node> nodes_;
 };

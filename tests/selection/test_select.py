@@ -325,3 +325,39 @@ def test_presets_with_an_accountant_of_their_own(preset: str, tmp_path: Path) ->
     result = quick(dtrain, params=params, budget=budget)
     assert 0.9 * 4.0 <= result.report.epsilon <= 4.0
     assert len(budget.entries) == 1
+
+
+def test_chosen_parameters_select_and_continue_with_another_number_of_rounds() -> None:
+    """They hold what the default made of epsilon, and nothing that follows the rounds."""
+    bounds = dict.fromkeys(range(data().num_col()), (-4.0, 4.0))
+    base = {**PARAMS, "dp_preset": "dp_tr_ada", "dp_feature_bounds": bounds}
+    result = quick(params=base, settings=[{}])
+    assert "dp_budget_shares" not in result.params
+    again = quick(params=result.params, settings=[{}])
+    assert again.params == result.params
+    more = {**result.params, "dp_epsilon": 1.0, "dp_delta": 1e-6}
+    xgb.train(more, data(), 3, xgb_model=result.booster)
+    assert quick(settings=[{}]).params["max_depth"] == 6  # whatever a run's epsilon is
+
+
+class _OnDisk(xgb.DataIter):
+    def __init__(self, folder: Path) -> None:
+        self.left = 2
+        super().__init__(cache_prefix=str(folder / "cache"))
+
+    def next(self, input_data: Any) -> bool:
+        self.left -= 1
+        if self.left >= 0:
+            X, y = arrays(n=400)
+            input_data(data=X, label=y)
+        return self.left >= 0
+
+    def reset(self) -> None:
+        self.left = 2
+
+
+def test_rows_on_disk_are_refused_before_anything_is_spent(tmp_path: Path) -> None:
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=5.0, delta=1e-4, selection_epsilon=4.5)
+    with pytest.raises(PrivacyRefusal, match=r"stay on disk.*Nothing was spent"):
+        quick(xgb.DMatrix(_OnDisk(tmp_path)), settings=[{}], budget=budget)
+    assert budget.entries == []

@@ -20,7 +20,7 @@ from ..calibrate import MechanismSpec, calibrate
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..features import Schema
 from ..params import check_names
-from ..presets import with_preset
+from ..presets import of_epsilon, with_preset
 from ..settings import Settings, resolve
 from .scores import Score
 
@@ -48,8 +48,8 @@ class Candidate:
     """One setting among which a selection chooses.
 
     Attributes:
-        params: Parameters of ``xgboost.train`` with those of the preset, without ``dp_epsilon`` and
-            ``dp_delta``.
+        params: Parameters of ``xgboost.train`` without ``dp_epsilon`` and ``dp_delta``, with what
+            the default makes of epsilon.
         change: What it changes of the common parameters, as given.
         rounds: Boosting rounds.
         settings: The same, checked.
@@ -94,8 +94,8 @@ def candidates(
         changes: What each setting changes; ``num_boost_round`` too.
         rounds: Boosting rounds where a setting does not say.
         schema: Public schema of the training data.
-        epsilon: Of the whole selection, in nats. What a preset makes of epsilon follows it: that of
-            single trainings is known only when all that they release is.
+        epsilon: Of the whole selection, in nats. What the default makes of epsilon follows it: that
+            of single trainings is known only when all that they release is.
 
     Raises:
         PrivacyParameterError: A parameter is missing, unknown or out of range.
@@ -115,12 +115,12 @@ def candidates(
         for name, reason in _REFUSED.items():
             if user.get(name):
                 raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
+        user |= of_epsilon({**user, "dp_epsilon": epsilon})
         checked = {**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}
         check_names(checked)
         checked = with_preset(checked, count, len(schema.names))
         settings = resolve(checked, schema, count, continues=False)
-        full = {name: value for name, value in checked.items() if name not in _GIVEN}
-        out.append(Candidate(full, dict(change), count, settings))
+        out.append(Candidate(user, dict(change), count, settings))
     kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
     if len(kinds) != 1:
         raise PrivacyParameterError(

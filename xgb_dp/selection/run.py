@@ -40,7 +40,7 @@ class Selection:
     Attributes:
         booster: The model. Its ledger and report tell the cost of the whole selection.
         setting: The changes that won, as given.
-        params: The common parameters with these changes.
+        params: The common parameters with these changes, and what the default made of epsilon.
         num_boost_round: Its boosting rounds.
         score: Its noisy score on the rows set aside. It is the largest of several, so it flatters.
         score_noise: About the standard deviation of the noise in `score`.
@@ -145,15 +145,22 @@ def select(
     checked = found[0].settings
     rows.check_labels(dtrain.get_label(), checked.kind, checked.classes)
     native.lib()
+    share_num = max(1, round(share * 2**_SHARE_BITS))
+    kept, apart = draws.rows_apart(dtrain.num_row(), share_num)
+    try:
+        fit, valid = dtrain.slice(kept), dtrain.slice(apart)
+    except xgb.core.XGBoostError:
+        raise PrivacyRefusal(
+            "A selection on rows that stay on disk is refused: it sets rows aside, and such a "
+            "matrix cannot be parted. Load the rows into one DMatrix. Nothing was spent."
+        ) from None
     if budget is not None:
         book = as_budget(budget)
         # Noted as spent right away: the time at which the file changes last must not tell how many
         # runs there were.
         book.commit(book.reserve([plan.event], note, delta=delta))
 
-    share_num = max(1, round(share * 2**_SHARE_BITS))
-    kept, apart = draws.rows_apart(dtrain.num_row(), share_num)
-    best = _best_run(found, plan, judge, dtrain.slice(kept), dtrain.slice(apart))
+    best = _best_run(found, plan, judge, fit, valid)
     return _result(best, plan.event, judge, epsilon, delta)
 
 

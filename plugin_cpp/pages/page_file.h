@@ -1,0 +1,42 @@
+/**
+ * A file of binned rows, for data that memory does not hold.
+ *
+ * Its rows are private. The file loses its name as soon as it is open: no other process finds it,
+ * and the system frees its space when the training ends, however it ends. This is so on local disks;
+ * a network file system may keep a name until the file is closed.
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for uint8_t, uint64_t
+#include <memory>   // for shared_ptr
+#include <string>   // for string
+
+namespace xgboost::dp {
+class PageFile {
+ public:
+  /** @brief Whether this system has such files. */
+  [[nodiscard]] static bool IsAvailable();
+
+  /** @param prefix Path that the name of the file begins with. */
+  explicit PageFile(std::string const& prefix);
+  ~PageFile();
+  PageFile(PageFile const&) = delete;
+  PageFile& operator=(PageFile const&) = delete;
+
+  /** @brief Fail if there is no room for so many bytes, or if they could not be mapped. */
+  void Reserve(std::uint64_t n_bytes);
+  /** @brief Write at the end. @return Where the bytes begin. */
+  [[nodiscard]] std::uint64_t Append(std::uint8_t const* bytes, std::size_t n_bytes);
+  /** @brief Bytes of the file, in memory only while the result lives. */
+  [[nodiscard]] std::shared_ptr<std::uint8_t const> Map(std::uint64_t begin,
+                                                        std::size_t n_bytes) const;
+  /** @brief Tell the system which bytes are mapped next, to be read from the disk meanwhile. */
+  void ReadAhead(std::uint64_t begin, std::size_t n_bytes) const;
+
+ private:
+  std::string prefix_;
+  int file_{-1};
+  std::uint64_t end_{0};
+};
+}  // namespace xgboost::dp
