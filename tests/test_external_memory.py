@@ -145,7 +145,36 @@ def test_candidates_of_each_tree_are_binned_anew(tmp_path: Path) -> None:
     look = Look()
     xgb.train(PARAMS | {"tree_method": "dp_approx"}, d, 3, callbacks=[look])
     assert [len(pages) for pages in look.seen] == [1, 1, 1]
-    assert len({pages[0][1] for pages in look.seen}) == 3
+    assert len({pages[0][0] for pages in look.seen}) == 3  # each file had a name of its own
+
+
+NO_ROOM = """
+import resource, sys
+import xgboost as xgb
+from tests.test_external_memory import PARAMS, Batches, Look, rows
+from pathlib import Path
+
+d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), Path(sys.argv[1]) / "cache"))
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+bst = xgb.train(PARAMS, d, 1)
+"""
+
+
+@LINUX
+def test_no_room_is_an_error_before_any_noise_is_drawn(tmp_path: Path) -> None:
+    """The bins of a row take a byte a cell: files of a thousand bytes cannot hold them."""
+    done = subprocess.run(
+        [sys.executable, "-c", NO_ROOM, str(tmp_path)],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "No room for binned rows" in done.stderr
+    assert "`cache_prefix`" in done.stderr
+    assert not [path for path in tmp_path.iterdir() if "dp_bins" in path.name]
 
 
 @LINUX

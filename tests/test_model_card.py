@@ -64,7 +64,7 @@ def test_card_of_estimators_paths_and_continued_models(params, matrix, model, tm
         tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_classes=2, n_estimators=2
     )
     estimator.fit(*arrays())
-    assert "2 rounds of trees of depth 4" in xgb_dp.model_card(estimator)
+    assert "2 rounds of trees of depth 6" in xgb_dp.model_card(estimator)
 
 
 def test_scores_need_their_source(model):

@@ -204,7 +204,7 @@ def test_multiclass() -> None:
 
 def test_public_candidates_cost_nothing() -> None:
     x, y = rows(800)
-    params = {**PARAMS, "dp_feature_bounds": dict.fromkeys(range(5), (-3.0, 3.0))}
+    params = {**PARAMS, "dp_feature_bounds": dict.fromkeys(range(5), (-3.0, 3.0)), "max_bin": 64}
     booster = xgb.train(params, xgb.DMatrix(x, y), 3)
     released = {
         event["release"]
