@@ -79,15 +79,26 @@ def make_data(point: Point, part: int = 0, parts: int = 1) -> tuple[np.ndarray, 
 
 
 def measure(point: Point, method: str, rounds: int) -> dict[str, float]:
-    """Seconds of the rounds after the first, for each, and of everything else."""
+    """Seconds of the rounds after the first, for each, and of everything before."""
     import xgboost as xgb
 
     params = {**COMMON, **METHODS[method], "max_depth": point.depth, "nthread": point.threads}
+    clock = _clock()
     if point.workers:
-        return _measure_dask(point, params, rounds)
+        return _measure_dask(point, params, rounds, clock)
+    X, y = make_data(point)
+    d = xgb.DMatrix(X, y, nthread=point.threads)
+    del X, y
+    start = time.perf_counter()
+    model = xgb.train(params, d, rounds, callbacks=[clock])
+    return _told(model, time.perf_counter() - start, rounds)
+
+
+def _clock() -> Any:
+    import xgboost as xgb
 
     class Clock(xgb.callback.TrainingCallback):
-        """Notes when each round ends."""
+        """Notes the time of the rounds after the first in the model, which workers send back."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -99,26 +110,36 @@ def measure(point: Point, method: str, rounds: int) -> dict[str, float]:
             self.busy.append(time.process_time())
             return False
 
-    X, y = make_data(point)
-    d = xgb.DMatrix(X, y, nthread=point.threads)
-    del X, y
-    clock, start = Clock(), time.perf_counter()
-    xgb.train(params, d, rounds, callbacks=[clock])
+        def after_training(self, model: Any) -> Any:
+            model.set_attr(
+                rounds_s=repr(self.wall[-1] - self.wall[0]),
+                rounds_cpu_s=repr(self.busy[-1] - self.busy[0]),
+            )
+            return model
+
+    return Clock()
+
+
+def _told(model: Any, whole: float, rounds: int) -> dict[str, float]:
+    """The figures of a training from what its clock noted, and from its time as a whole."""
+    wall, busy = float(model.attr("rounds_s")), float(model.attr("rounds_cpu_s"))
     return {
-        "tree_s": (clock.wall[-1] - clock.wall[0]) / (rounds - 1),
-        "tree_cpu_s": (clock.busy[-1] - clock.busy[0]) / (rounds - 1),
-        "first_s": clock.wall[0] - start,
+        "tree_s": wall / (rounds - 1),
+        "tree_cpu_s": busy / (rounds - 1),
+        "first_s": whole - wall,
     }
 
 
-def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str, float]:
-    """Two trainings of different length: their difference has no start-up in it."""
+def _measure_dask(
+    point: Point, params: dict[str, Any], rounds: int, clock: Any
+) -> dict[str, float]:
+    """The clock of a worker in the second training: the first one loads the library."""
     import dask
     import dask.array as da
     from distributed import Client, LocalCluster, wait
     from xgboost import dask as dxgb
 
-    workers, times = point.workers, {}
+    workers, more = point.workers, 5 * rounds
     with (
         LocalCluster(
             n_workers=workers,
@@ -136,13 +157,11 @@ def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str
         X, y = client.persist([X, y])
         wait([X, y])
         d = dxgb.DaskDMatrix(client, X, y)
-        more = 10 * rounds  # so that the start-up, which varies, does not hide a tree
-        for n_rounds in (1, 2, 2 + more):  # the first one loads the library on the workers
-            start = time.perf_counter()
-            dxgb.train(client, {**params, "verbosity": 0}, d, n_rounds)
-            times[n_rounds] = time.perf_counter() - start
-    tree = max(times[2 + more] - times[2], 0.0) / more
-    return {"tree_s": tree, "tree_cpu_s": tree, "first_s": times[2]}
+        quiet = {**params, "verbosity": 0}
+        dxgb.train(client, quiet, d, 1)
+        start = time.perf_counter()
+        model = dxgb.train(client, quiet, d, more, callbacks=[clock])["booster"]
+        return _told(model, time.perf_counter() - start, more)
 
 
 def run(point: Point, method: str, rounds: int) -> dict[str, float]:
