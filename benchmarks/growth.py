@@ -77,27 +77,41 @@ def make_data(point: Point, part: int = 0, parts: int = 1) -> tuple[np.ndarray, 
 
 
 def measure(point: Point, method: str, rounds: int) -> dict[str, float]:
-    """Seconds of the rounds after the first, for each, and of everything else."""
+    """Seconds of the rounds after the first, for each, and of everything before."""
     params = {**COMMON, **METHODS[method], "max_depth": point.depth, "nthread": point.threads}
     if point.workers:
         return _measure_dask(point, params, rounds)
-
     X, y = make_data(point)
     d = xgb.DMatrix(X, y, nthread=point.threads)
     del X, y
-    clock, start = Clock(), time.perf_counter()
-    xgb.train(params, d, rounds, callbacks=[clock])
-    return {**clock.tree(), "first_s": clock.ends[0] - start}
+    start = time.perf_counter()
+    return _told(xgb.train(params, d, rounds, callbacks=[TellingClock()]), start)
+
+
+class TellingClock(Clock):
+    """Notes what it measured in the model, which workers send back."""
+
+    def after_training(self, model: Any) -> Any:
+        """Called by XGBoost."""
+        model.set_attr(clock=json.dumps({**self.tree(), "rounds_s": self.ends[-1] - self.ends[0]}))
+        return model
+
+
+def _told(model: Any, start: float) -> dict[str, float]:
+    """The figures of a training that began at a time."""
+    whole = time.perf_counter() - start
+    noted = json.loads(model.attr("clock"))
+    return {"first_s": whole - noted.pop("rounds_s"), **noted}
 
 
 def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str, float]:
-    """Two trainings of different length: their difference has no start-up in it."""
+    """The clock of a worker in the second training: the first one loads the library."""
     import dask
     import dask.array as da
     from distributed import Client, LocalCluster, wait
     from xgboost import dask as dxgb
 
-    workers, times = point.workers, {}
+    workers, more = point.workers, 5 * rounds
     with (
         LocalCluster(
             n_workers=workers,
@@ -115,13 +129,11 @@ def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str
         X, y = client.persist([X, y])
         wait([X, y])
         d = dxgb.DaskDMatrix(client, X, y)
-        more = 10 * rounds  # so that the start-up, which varies, does not hide a tree
-        for n_rounds in (1, 2, 2 + more):  # the first one loads the library on the workers
-            start = time.perf_counter()
-            dxgb.train(client, {**params, "verbosity": 0}, d, n_rounds)
-            times[n_rounds] = time.perf_counter() - start
-    tree = max(times[2 + more] - times[2], 0.0) / more
-    return {"tree_s": tree, "tree_cpu_s": tree, "first_s": times[2]}
+        quiet = {**params, "verbosity": 0}
+        dxgb.train(client, quiet, d, 1)
+        start = time.perf_counter()
+        clock = TellingClock()
+        return _told(dxgb.train(client, quiet, d, more, callbacks=[clock])["booster"], start)
 
 
 def run(point: Point, method: str, rounds: int) -> dict[str, float]:
