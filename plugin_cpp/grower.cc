@@ -24,7 +24,9 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       histogram_selector_{ctx, plan, &candidates_, rng, structure, masked},
       ledger_{ledger},
       histograms_{ctx, plan.masking, pages_.Places(),
-                  std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {}
+                  std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {
+  monitor_.Init("DpTreeGrower");
+}
 
 void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) const {
   // Statistics are filled in from released sums once all leaves are known.
@@ -46,12 +48,14 @@ void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) cons
 
 void TreeGrower::SumLevel(std::vector<PackedPair> const& gpair,
                           std::vector<Branching> const& branchings) {
+  monitor_.Start("Histograms");
   for (std::size_t p = 0; p < pages_.Size(); ++p) {
     auto page = pages_[p];
     rows_.Part(ctx_, p, page, pages_.Places(), branchings);
     histograms_.Add(p, page, rows_, gpair);
   }
   histograms_.End();
+  monitor_.Stop("Histograms");
 }
 
 SplitGroups TreeGrower::Choose(std::vector<OpenNode> const& open, bool oblivious,
@@ -135,7 +139,9 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
       }
     }
     std::vector<ReleasedSplit> released;
+    monitor_.Start("Splits");
     auto groups = this->Choose(open, oblivious, n_levels, group, history, &released);
+    monitor_.Stop("Splits");
     auto children = this->Expand(level, groups, n_levels, tree);
 
     std::vector<Node> next;
@@ -184,11 +190,13 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
   }
   std::sort(leaves.begin(), leaves.end(),
             [](Leaf const& a, Leaf const& b) { return a.nidx < b.nidx; });
+  monitor_.Start("Positions");
   if (greedy) {
     rows_.Positions(ctx_, pages_, branchings, &positions_);
   } else {
     this->RouteRows(gpair, &leaves);
   }
+  monitor_.Stop("Positions");
   return leaves;
 }
 

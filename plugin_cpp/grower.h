@@ -10,6 +10,7 @@
 #include <vector>    // for vector
 
 #include "common/hist_util.h"                   // for HistogramCuts
+#include "common/timer.h"                       // for Monitor
 #include "plugin_cpp/constraints.h"             // for FeatureList, InteractionSets
 #include "plugin_cpp/gradient.h"                // for GradientSum
 #include "plugin_cpp/ledger.h"                  // for Ledger
@@ -104,5 +105,6 @@ class TreeGrower {
   RowRouter router_;
   RowSets rows_;
   std::vector<bst_node_t> positions_;
+  common::Monitor monitor_;
 };
 }  // namespace xgboost::dp

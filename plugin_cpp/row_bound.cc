@@ -6,15 +6,8 @@
 #include <cstdint>    // for int64_t
 
 #include "plugin_cpp/noise/samplers.h"  // for IntegerSqrt
+#include "plugin_cpp/wide.h"            // for XGB_DP_WIDE
 #include "xgboost/logging.h"            // for CHECK
-
-// Roots and quotients take most of the time. Where the processor has wider ones, they are the same:
-// each is correctly rounded.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define XGB_DP_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define XGB_DP_WIDE
-#endif  // defined(__x86_64__)
 
 namespace xgboost::dp {
 namespace {
@@ -27,7 +20,12 @@ inline double Round(double value, double lower, double upper) {
   return (value + kShift) - kShift;
 }
 
-/** @brief Scale pairs to the bound. Without branches: about half of the rows would take them. */
+/**
+ * @brief Scale pairs to the bound.
+ *
+ * Without branches, which about half of the rows would take. Roots and quotients, nearly all of the
+ * time, are wider where the processor has it.
+ */
 XGB_DP_WIDE void ScaleRows(double c, double r, double root, double to_grid, double unit,
                            double h_max, double* g, double* h, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {

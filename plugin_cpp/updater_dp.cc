@@ -14,7 +14,7 @@
 
 #include "collective/communicator-inl.h"       // for GetRank
 #include "common/timer.h"                      // for Monitor
-#include "plugin_cpp/candidates/bins.h"        // for BinRows, CheckRoom
+#include "plugin_cpp/candidates/bins.h"        // for BinRows, BytesOfBins, CheckRoom
 #include "plugin_cpp/candidates/release.h"     // for CandidateRelease, CandidateEvent
 #include "plugin_cpp/candidates/rows.h"        // for ForEachPage, CheckFeatures
 #include "plugin_cpp/checks.h"                 // for CheckTrainParam, CheckSums, CheckClaim
@@ -140,8 +140,12 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
         training.masked->Open(FindPads(plan.id, true));
       }
       CheckSums(ctx_, plan, p_fmat->Info().num_row_);
-      ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) { CheckFeatures(ctx_, plan, page); });
-      CheckRoom(ctx_, p_fmat);
+      std::uint64_t n_bytes = 0;
+      ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
+        CheckFeatures(ctx_, plan, page);
+        n_bytes += BytesOfBins(plan, page);
+      });
+      CheckRoom(p_fmat, n_bytes);
     }
     // The learner calls once per class; a round is complete with its last class.
     auto group = training.updates % plan.n_groups;

@@ -19,23 +19,33 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief The bin of a value within its feature: the first whose cut is above it, or the last. */
-std::uint32_t BinOf(common::HistogramCuts const& cuts, common::Span<FeatureType const> types,
-                    Entry const& entry) {
-  auto begin = cuts.Ptrs()[entry.index];
-  if (common::IsCat(types, entry.index)) {
-    return cuts.SearchCatBin(entry) - begin;
+/** @brief Finds the bin of a value within its feature: the first whose cut is above it, or the last. */
+class BinFinder {
+ public:
+  BinFinder(common::HistogramCuts const& cuts, common::Span<FeatureType const> types)
+      : cuts_{cuts}, types_{types}, ptrs_{cuts.Ptrs().data()}, values_{cuts.Values().data()} {}
+
+  std::uint32_t operator()(Entry const& entry) const {
+    auto begin = ptrs_[entry.index];
+    if (common::IsCat(types_, entry.index)) {
+      return cuts_.SearchCatBin(entry) - begin;
+    }
+    // Without branches: which half it is cannot be guessed.
+    std::uint32_t bin = 0;
+    for (auto n = ptrs_[entry.index + 1] - begin; n > 1;) {
+      auto half = n / 2;
+      bin += half * static_cast<std::uint32_t>(values_[begin + bin + half - 1] <= entry.fvalue);
+      n -= half;
+    }
+    return bin;
   }
-  auto const* first = cuts.Values().data() + begin;
-  auto const* at = first;
-  // Without branches: which half it is cannot be guessed.
-  for (auto n = cuts.Ptrs()[entry.index + 1] - begin; n > 1;) {
-    auto half = n / 2;
-    at = at[half - 1] <= entry.fvalue ? at + half : at;
-    n -= half;
-  }
-  return static_cast<std::uint32_t>(at - first);
-}
+
+ private:
+  common::HistogramCuts const& cuts_;
+  common::Span<FeatureType const> types_;
+  std::uint32_t const* ptrs_;
+  float const* values_;
+};
 
 /** @brief Where to keep the pages of a matrix: empty for memory. */
 std::string CacheOf(DMatrix* p_fmat) {
@@ -43,64 +53,87 @@ std::string CacheOf(DMatrix* p_fmat) {
   return paged && paged->NumBatches() > 1 ? paged->CachePrefix() : std::string{};
 }
 
-BinPage BinPageOf(Context const* ctx, common::HistogramCuts const& cuts,
-                  common::Span<FeatureType const> types, BinPlaces const& places,
-                  SparsePage const& page) {
+/** @brief How a page is kept when it is binned. */
+struct Layout {
+  std::size_t code_bytes{0};  // of a dense page; 0 for a sparse one
+  std::size_t n_bytes{0};
+
+  /** @param most_bins Of any feature. */
+  Layout(SparsePage const& page, bst_feature_t n_features, std::uint32_t most_bins) {
+    auto n_rows = page.Size(), n_cells = n_rows * n_features;
+    auto const& offset = page.offset.ConstHostVector();
+    auto n_entries = n_rows == 0 ? 0 : offset.back() - offset.front();
+    if (2 * n_entries < n_cells) {
+      n_bytes = (n_rows + 1) * sizeof(std::uint64_t) + n_entries * sizeof(std::uint32_t);
+      return;
+    }
+    // Where nothing is missing there is no code for it.
+    auto n_codes = std::uint64_t{most_bins} + (n_entries == n_cells ? 0 : 1);
+    code_bytes = n_codes <= (1U << 8) ? 1 : n_codes <= (1U << 16) ? 2 : 4;
+    n_bytes = n_cells * code_bytes;
+  }
+};
+
+void WriteSparse(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
+                 SparsePage const& page, std::uint8_t* bytes) {
   auto view = page.GetView();
   auto const* offset = page.offset.ConstHostVector().data();
+  auto* row_ptr = reinterpret_cast<std::uint64_t*>(bytes);
+  auto* entries = reinterpret_cast<std::uint32_t*>(row_ptr + view.Size() + 1);
+  row_ptr[0] = 0;
+  common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
+    row_ptr[i + 1] = offset[i + 1] - offset[0];
+    auto* at = entries + (offset[i] - offset[0]);
+    for (auto const& entry : view[i]) {
+      *at++ = places[entry.index] + bin_of(entry);
+    }
+  });
+}
+
+template <typename CodeT>
+void WriteDense(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
+                SparsePage const& page, CodeT* codes) {
+  auto view = page.GetView();
+  auto n_features = places.NumFeatures();
+  common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
+    auto* row = codes + i * n_features;
+    if (view[i].size() != n_features) {
+      for (bst_feature_t f = 0; f < n_features; ++f) {
+        row[f] = static_cast<CodeT>(places.MissingCode(f));
+      }
+    }
+    for (auto const& entry : view[i]) {
+      row[entry.index] = static_cast<CodeT>(bin_of(entry));
+    }
+  });
+}
+
+BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
+                  SparsePage const& page) {
+  std::uint32_t most_bins{0};
+  for (bst_feature_t f = 0; f < places.NumFeatures(); ++f) {
+    most_bins = std::max(most_bins, places.NumBins(f));
+  }
+  Layout layout{page, places.NumFeatures(), most_bins};
   BinPage out;
   out.base_row = page.base_rowid;
-  out.n_rows = view.Size();
+  out.n_rows = page.Size();
   out.n_features = places.NumFeatures();
+  out.code_bytes = layout.code_bytes;
+  out.n_bytes = layout.n_bytes;
   // Rows of a page are numbered by 32 bits.
   CHECK(out.n_rows <= std::numeric_limits<std::uint32_t>::max())  // CHECK_LE would print them
       << "Too many rows in one batch: give the rows in several, by a `DataIter`.";
-  auto n_cells = out.n_rows * out.n_features;
-  auto n_entries = out.n_rows == 0 ? 0 : offset[out.n_rows] - offset[0];
-  bool is_full = n_entries == n_cells;
-  auto allocate = [&](std::size_t n_bytes) {
-    auto* bytes = new std::uint8_t[n_bytes];
-    out.n_bytes = n_bytes;
-    out.bytes = {bytes, std::default_delete<std::uint8_t[]>{}};
-    return bytes;
-  };
-
-  if (2 * n_entries < n_cells) {
-    auto* row_ptr = reinterpret_cast<std::uint64_t*>(
-        allocate((out.n_rows + 1) * sizeof(std::uint64_t) + n_entries * sizeof(std::uint32_t)));
-    auto* entries = reinterpret_cast<std::uint32_t*>(row_ptr + out.n_rows + 1);
-    row_ptr[0] = 0;
-    common::ParallelFor(out.n_rows, ctx->Threads(), [&](auto i) {
-      row_ptr[i + 1] = offset[i + 1] - offset[0];
-      auto* at = entries + (offset[i] - offset[0]);
-      for (auto const& entry : view[i]) {
-        *at++ = places[entry.index] + BinOf(cuts, types, entry);
-      }
+  auto* bytes = new std::uint8_t[layout.n_bytes];
+  out.bytes = {bytes, std::default_delete<std::uint8_t[]>{}};
+  if (out.IsDense()) {
+    WithDenseCodes(out, [&](auto const& codes) {
+      using CodeT = std::remove_const_t<std::remove_pointer_t<decltype(codes.codes)>>;
+      WriteDense(ctx, bin_of, places, page, reinterpret_cast<CodeT*>(bytes));
     });
-    return out;
+  } else {
+    WriteSparse(ctx, bin_of, places, page, bytes);
   }
-
-  std::uint32_t largest{0};
-  for (bst_feature_t f = 0; f < out.n_features; ++f) {
-    largest = std::max(largest, is_full ? places.NumBins(f) - 1 : places.MissingCode(f));
-  }
-  out.code_bytes = largest < (1U << 8) ? 1 : largest < (1U << 16) ? 2 : 4;
-  allocate(n_cells * out.code_bytes);
-  WithDenseCodes(out, [&](auto const& codes) {
-    using CodeT = std::remove_const_t<std::remove_pointer_t<decltype(codes.codes)>>;
-    auto* begin = const_cast<CodeT*>(codes.codes);
-    common::ParallelFor(out.n_rows, ctx->Threads(), [&](auto i) {
-      auto* row = begin + i * out.n_features;
-      if (view[i].size() != out.n_features) {
-        for (bst_feature_t f = 0; f < out.n_features; ++f) {
-          row[f] = static_cast<CodeT>(places.MissingCode(f));
-        }
-      }
-      for (auto const& entry : view[i]) {
-        row[entry.index] = static_cast<CodeT>(BinOf(cuts, types, entry));
-      }
-    });
-  });
   return out;
 }
 }  // namespace
@@ -138,24 +171,28 @@ common::HistogramCuts MakeCuts(Plan const& plan,
   return cuts;
 }
 
-void CheckRoom(Context const* ctx, DMatrix* p_fmat) {
-  auto cache = CacheOf(p_fmat);
-  if (cache.empty()) {
-    return;
+std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page) {
+  // Private cuts are about as many; that of the last bin is public.
+  auto most_bins = static_cast<std::uint32_t>(plan.candidates.max_bin);
+  for (auto const& feature : plan.features) {
+    most_bins = std::max({most_bins, static_cast<std::uint32_t>(feature.n_categories),
+                          static_cast<std::uint32_t>(feature.cuts.size() + 1)});
   }
-  std::uint64_t n_bytes = 0;
-  ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
-    std::uint64_t n_cells = page.Size() * p_fmat->Info().num_col_, n_entries = page.data.Size();
-    n_bytes += 2 * n_entries < n_cells ? n_entries * sizeof(std::uint32_t) : n_cells;
-  });
-  PageFile{cache}.Reserve(n_bytes);
+  return Layout{page, static_cast<bst_feature_t>(plan.features.size()), most_bins}.n_bytes;
+}
+
+void CheckRoom(DMatrix* p_fmat, std::uint64_t n_bytes) {
+  auto cache = CacheOf(p_fmat);
+  if (!cache.empty()) {
+    PageFile{cache}.Reserve(n_bytes);
+  }
 }
 
 BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts, DMatrix* p_fmat) {
-  auto types = p_fmat->Info().feature_types.ConstHostSpan();
+  BinFinder bin_of{cuts, p_fmat->Info().feature_types.ConstHostSpan()};
   BinnedPages out{cuts, CacheOf(p_fmat)};
   ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
-    out.Add(BinPageOf(ctx, cuts, types, out.Places(), page));
+    out.Add(BinPageOf(ctx, bin_of, out.Places(), page));
   });
   return out;
 }

@@ -5,13 +5,14 @@
  */
 #pragma once
 
-#include <vector>  // for vector
+#include <cstdint>  // for uint64_t
+#include <vector>   // for vector
 
 #include "common/hist_util.h"               // for HistogramCuts
 #include "plugin_cpp/pages/binned_pages.h"  // for BinnedPages
 #include "plugin_cpp/plan.h"                // for Plan
 #include "xgboost/context.h"                // for Context
-#include "xgboost/data.h"                   // for DMatrix
+#include "xgboost/data.h"                   // for DMatrix, SparsePage
 
 namespace xgboost::dp {
 /**
@@ -22,8 +23,15 @@ namespace xgboost::dp {
 [[nodiscard]] common::HistogramCuts MakeCuts(Plan const& plan,
                                              std::vector<std::vector<float>> const& private_cuts);
 
-/** @brief Fail, before any noise is drawn, if the bins of a matrix on disk had no room beside it. */
-void CheckRoom(Context const* ctx, DMatrix* p_fmat);
+/** @brief About how many bytes a page takes, binned. */
+[[nodiscard]] std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page);
+
+/**
+ * @brief Fail, before any noise is drawn, if the bins of a matrix on disk had no room beside it.
+ *
+ * @param n_bytes Of all pages, binned.
+ */
+void CheckRoom(DMatrix* p_fmat, std::uint64_t n_bytes);
 
 /**
  * @brief Bin every page. Writes exactly one bin per stored entry.

@@ -19,8 +19,9 @@
 
 namespace xgboost::dp {
 namespace {
-// Cells counted in one pass over the rows: 64 MiB of sums, which are 128 features at 16 key bits.
-constexpr std::size_t kCellsOfPass = std::size_t{1} << 23;
+// Cells counted in one pass over the rows, which are 512 features at 16 key bits: 256 MiB of sums, of
+// which only those that a row falls in are ever in memory, in practice a tenth.
+constexpr std::size_t kCellsOfPass = std::size_t{1} << 25;
 }  // namespace
 
 LedgerEvent CandidateEvent(Plan const& plan) {

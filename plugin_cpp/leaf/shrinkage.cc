@@ -6,19 +6,54 @@
 #include <cstdint>    // for int32_t
 #include <vector>     // for vector
 
+#include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
+
 namespace xgboost::dp {
 namespace {
 // Weight on the past (shared estimates over trees, after Efron and Morris).
 constexpr double kPast = 0.8;
 constexpr double kLeastVariance = 1e-9;
 
-/** @brief The Walsh function of index k at leaf l: -1 for every right turn that k counts. */
-bool IsNegative(std::size_t l, std::size_t k) {
-  bool odd = false;
-  for (auto both = l & k; both != 0; both &= both - 1) {
-    odd = !odd;
+/**
+ * @brief Sums over the leaves with the signs of each Walsh function, or over the functions with those
+ *        at each leaf: function k is -1 for every right turn that k counts.
+ */
+void WalshTransform(std::vector<double>* values) {
+  auto& v = *values;
+  for (std::size_t half = 1; half < v.size(); half *= 2) {
+    for (std::size_t begin = 0; begin < v.size(); begin += 2 * half) {
+      for (auto i = begin; i < begin + half; ++i) {
+        auto left = v[i], right = v[i + half];
+        v[i] = left + right;
+        v[i + half] = left - right;
+      }
+    }
   }
-  return odd;
+}
+
+constexpr std::size_t kRowsAtOnce = 4;
+
+/**
+ * @brief Subtract some rows, at most kRowsAtOnce, each times its factor: at once, so that the result
+ *        is read and written less often, and in their order.
+ */
+XGB_DP_WIDE void SubtractRows(double const* rows, double const* factors, std::size_t n_rows,
+                              std::size_t stride, std::size_t begin, std::size_t end,
+                              double* out) {
+  if (n_rows < kRowsAtOnce) {
+    for (std::size_t k = 0; k < n_rows; ++k) {
+      for (auto i = begin; i < end; ++i) {
+        out[i] -= rows[k * stride + i] * factors[k * stride];
+      }
+    }
+    return;
+  }
+  auto const *a = rows, *b = a + stride, *c = b + stride, *d = c + stride;
+  auto f_a = factors[0], f_b = factors[stride], f_c = factors[2 * stride],
+       f_d = factors[3 * stride];
+  for (auto i = begin; i < end; ++i) {
+    out[i] = out[i] - a[i] * f_a - b[i] * f_b - c[i] * f_c - d[i] * f_d;
+  }
 }
 
 /** @brief Normal equations of the effects, solved for many prior variances. */
@@ -26,23 +61,15 @@ class EffectModel {
  public:
   EffectModel(std::vector<NodeSum> const& leaves, double lambda) : n_{leaves.size()} {
     // A leaf says -grad = (hess + lambda) weight + noise.
-    std::vector<double> precision(n_);
-    right_.assign(n_, 0.0);
-    for (std::size_t l = 0; l < n_; ++l) {
-      double d = leaves[l].hess + lambda;
-      precision[l] = d * d / leaves[l].noise2;
-      double b = -d * leaves[l].grad / leaves[l].noise2;
-      for (std::size_t k = 0; k < n_; ++k) {
-        right_[k] += IsNegative(l, k) ? -b : b;
-      }
+    for (auto const& leaf : leaves) {
+      double d = leaf.hess + lambda;
+      right_.push_back(-d * leaf.grad / leaf.noise2);
+      walsh_.push_back(d * d / leaf.noise2);
     }
-    // The product of two Walsh functions is the one of their difference.
-    walsh_.assign(n_, 0.0);
-    for (std::size_t l = 0; l < n_; ++l) {
-      for (std::size_t k = 0; k < n_; ++k) {
-        walsh_[k] += IsNegative(l, k) ? -precision[l] : precision[l];
-      }
-    }
+    // The product of two Walsh functions is the one of their difference: sums of precisions fill the
+    // matrix.
+    WalshTransform(&right_);
+    WalshTransform(&walsh_);
   }
 
   /** @brief Posterior means and variances of the effects. */
@@ -51,23 +78,18 @@ class EffectModel {
     // Cholesky factor of the precision matrix, column by column: all inner loops run along memory.
     factor_.resize(n_ * n_);
     for (std::size_t j = 0; j < n_; ++j) {
+      auto* column = factor_.data() + j * n_;
       for (std::size_t i = j; i < n_; ++i) {
-        factor_[j * n_ + i] = walsh_[i ^ j];
+        column[i] = walsh_[i ^ j];
       }
-      factor_[j * n_ + j] += 1.0 / prior_variance[j];
-    }
-    for (std::size_t k = 0; k < n_; ++k) {
-      auto* column = factor_.data() + k * n_;
-      column[k] = std::sqrt(std::max(column[k], 1e-300));
-      for (std::size_t i = k + 1; i < n_; ++i) {
-        column[i] /= column[k];
+      column[j] += 1.0 / prior_variance[j];
+      for (std::size_t k = 0; k < j; k += kRowsAtOnce) {
+        auto const* before = factor_.data() + k * n_;
+        SubtractRows(before, before + j, std::min(kRowsAtOnce, j - k), n_, j, n_, column);
       }
-      for (std::size_t j = k + 1; j < n_; ++j) {
-        auto* rest = factor_.data() + j * n_;
-        auto factor = column[j];
-        for (std::size_t i = j; i < n_; ++i) {
-          rest[i] -= column[i] * factor;
-        }
+      column[j] = std::sqrt(std::max(column[j], 1e-300));
+      for (std::size_t i = j + 1; i < n_; ++i) {
+        column[i] /= column[j];
       }
     }
     // Its inverse, row by row.
@@ -78,12 +100,10 @@ class EffectModel {
     for (std::size_t i = 0; i < n_; ++i) {
       auto* row = inverse_.data() + i * n_;
       row[i] = 1.0;
-      for (std::size_t k = 0; k < i; ++k) {
-        auto const* above = inverse_.data() + k * n_;
-        auto factor = factor_[k * n_ + i];
-        for (std::size_t c = 0; c <= k; ++c) {
-          row[c] -= factor * above[c];
-        }
+      for (std::size_t k = 0; k < i; k += kRowsAtOnce) {
+        auto n_rows = std::min(kRowsAtOnce, i - k);
+        SubtractRows(inverse_.data() + k * n_, factor_.data() + k * n_ + i, n_rows, n_, 0,
+                     k + n_rows, row);
       }
       auto pivot = factor_[i * n_ + i];
       for (std::size_t c = 0; c <= i; ++c) {
@@ -174,12 +194,7 @@ std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double 
   variance_ = current;
   started_ = true;
   solve(current);
-  std::vector<double> weights(n, 0.0);
-  for (std::size_t l = 0; l < n; ++l) {
-    for (std::size_t k = 0; k < n; ++k) {
-      weights[l] += IsNegative(l, k) ? -mean[k] : mean[k];
-    }
-  }
-  return weights;
+  WalshTransform(&mean);
+  return mean;
 }
 }  // namespace xgboost::dp
