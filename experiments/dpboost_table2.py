@@ -11,10 +11,9 @@ import math
 from dataclasses import replace
 
 from .core import DEFAULT, STOCK, System, Table
-from .datasets import ABALONE, ADULT, COVTYPE_25K, WEBDATA
+from .dpboost_figure2 import ABSENT, DATASETS
 from .published import Figure, figures
 from .render import grid
-from .sarus_figure4 import CLASSES, NUMBERS
 from .summary import Mean, Means, base
 
 ENSEMBLES, SIZE, EACH = 4, 50, 5.0
@@ -106,7 +105,7 @@ TABLE = Table(
     name="dpboost_table2",
     title="DPBoost, table 2: time per tree",
     source="Li, Wu, Wen and He (2020), table 2",
-    datasets=(replace(ADULT, train_only=True), COVTYPE_25K, WEBDATA, CLASSES, ABALONE, NUMBERS),
+    datasets=DATASETS,
     systems=(
         replace(
             STOCK,
@@ -126,13 +125,7 @@ TABLE = Table(
     seeds=5,
     lines=lines,
     draw=draw,
-    absent={
-        "real-sim": "no copy at hand",
-        "SUSY": "no copy at hand",
-        "cod-rna": "no copy at hand",
-        "YearPredictionMSD": "no copy at hand",
-        "Covtype": "only the subsample of 24,744 rows is at hand",
-    },
+    absent=ABSENT,
     notes=(
         "Published milliseconds are of LightGBM on ten cores of another machine: only their ratios "
         "can be set beside the ones here. Covtype 25k stands beside the published 581,012 rows.",
