@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from .core import DEFAULT, STOCK, System, Table
+from .core import DEFAULT, STOCK, System, Table, base
 from .dpboost_figure2 import ABSENT, DATASETS
 from .published import Figure, figures
 from .render import grid
-from .summary import Mean, Means, base
+from .summary import Mean, Means
 
 ENSEMBLES, SIZE, EACH = 4, 50, 5.0
 TREES = ENSEMBLES * SIZE

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import Table
+from .core import Table, base
 from .published import Figure, figures
 
 # Runs behind a published mean where a paper gives a spread (3 splits x 5, or 5 splits x 3).
@@ -34,11 +34,6 @@ class Mean:
 
 
 Means = dict[tuple[str, str, float], Mean]
-
-
-def base(name: str) -> str:
-    """Name of a data set without the size of a generated one."""
-    return name.split("(")[0].strip()
 
 
 def better(metric: str, first: float, second: float) -> float:
