@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xgboost as xgb
 
-from benchmarks.bench import COMMON, DATA_SEED, METHODS, PRIVATE, kib
+from benchmarks.bench import COMMON, DATA_SEED, METHODS, PRIVATE, Clock, kib, run_job
 
 EXTERNAL: dict[str, dict[str, Any]] = {
     "hist, 64 bins": METHODS["hist, 64 bins"],
@@ -44,65 +43,55 @@ COLUMNS = {
 }
 
 
+class Batches(xgb.DataIter):
+    """Rows with a known signal, made when they are asked for."""
+
+    def __init__(self, args: argparse.Namespace, cache: str) -> None:
+        self.args, self.at = args, 0
+        super().__init__(cache_prefix=cache)
+
+    def next(self, input_data: Callable[..., None]) -> bool:
+        """Called by XGBoost."""
+        n = self.args.batches
+        if self.at == n:
+            return False
+        rng = np.random.default_rng((DATA_SEED, self.at))
+        X = rng.standard_normal((self.args.rows // n, self.args.columns), dtype=np.float32)
+        signal = X[:, 0] + X[:, 1] * X[:, 2] + rng.standard_normal(len(X))
+        input_data(data=X, label=(signal > 0).astype(np.float32))
+        self.at += 1
+        return True
+
+    def reset(self) -> None:
+        """Called by XGBoost."""
+        self.at = 0
+
+
+def data_mib(args: argparse.Namespace) -> float:
+    """Size of the rows as 32-bit floats."""
+    return float(4 * args.rows * args.columns / 2**20)
+
+
 def measure(method: str, args: argparse.Namespace) -> dict[str, float]:
     """One training, in this process. Times in seconds, memory in MiB."""
-    import xgboost as xgb
-
-    class Batches(xgb.DataIter):
-        """Rows with a known signal, made when they are asked for."""
-
-        def __init__(self, cache: str) -> None:
-            self.at = 0
-            super().__init__(cache_prefix=cache)
-
-        def next(self, input_data: Callable[..., None]) -> bool:
-            if self.at == args.batches:
-                return False
-            rng = np.random.default_rng((DATA_SEED, self.at))
-            X = rng.standard_normal((args.rows // args.batches, args.columns), dtype=np.float32)
-            signal = X[:, 0] + X[:, 1] * X[:, 2] + rng.standard_normal(len(X))
-            input_data(data=X, label=(signal > 0).astype(np.float32))
-            self.at += 1
-            return True
-
-        def reset(self) -> None:
-            self.at = 0
-
-    class Clock(xgb.callback.TrainingCallback):
-        """Notes when each round ends."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.ends: list[tuple[float, float]] = []
-
-        def before_training(self, model: Any) -> Any:
-            self.ends.append((time.perf_counter(), time.process_time()))
-            return model
-
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            self.ends.append((time.perf_counter(), time.process_time()))
-            return False
-
-    before = kib("VmRSS")
+    before = kib("VmRSS") / 1024
     clock = Clock()
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         start = time.perf_counter()
-        d = xgb.DMatrix(Batches(str(Path(folder) / "cache")), nthread=args.threads)
+        d = xgb.DMatrix(Batches(args, str(Path(folder) / "cache")), nthread=args.threads)
         matrix = time.perf_counter() - start
         params = {**COMMON, **EXTERNAL[method], "max_depth": args.depth, "nthread": args.threads}
         xgb.train(params, d, args.rounds, callbacks=[clock])
         del d
-    wall, busy = np.diff(clock.ends, axis=0).T
-    data, peak = 4 * args.rows * args.columns / 2**20, kib("VmHWM") / 1024
+    data, peak = data_mib(args), kib("VmHWM") / 1024
     return {
         "matrix_s": matrix,
-        "first_s": wall[0],
-        "tree_s": float(np.mean(wall[1:])),
-        "tree_cpu_s": float(np.mean(busy[1:])),
-        "before_mib": before / 1024,
+        "first_s": clock.ends[0] - clock.start,
+        **clock.tree(),
+        "before_mib": before,
         "peak_mib": peak,
         "ratio": data / peak,
-        "ratio_added": data / (peak - before / 1024),
+        "ratio_added": data / (peak - before),
     }
 
 
@@ -124,27 +113,21 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    args = parse(arguments)
+    asked = sys.argv[1:] if arguments is None else arguments
+    args = parse(asked)
     if args.worker:
         print(json.dumps(measure(args.worker, args)))
         return
-    data = 4 * args.rows * args.columns / 2**20
     print(
-        f"{args.rows:,} x {args.columns} on disk, {data:,.0f} MiB of 32-bit floats in "
+        f"{args.rows:,} x {args.columns} on disk, {data_mib(args):,.0f} MiB of 32-bit floats in "
         f"{args.batches} batches: {args.rounds} trees of depth {args.depth}, "
         f"{args.threads} threads.\n"
     )
     units = [f"{name} {unit}".strip() for name, unit, _ in COLUMNS.values()]
     print("| method | " + " | ".join(units) + " |\n" + "|---" * (len(units) + 1) + "|", flush=True)
     for method in args.methods:
-        run = subprocess.run(
-            [sys.executable, "-m", "benchmarks.external", *sys.argv[1:], "--worker", method],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-            env={**os.environ, "OMP_NUM_THREADS": str(args.threads)},
-        )
-        result = json.loads(run.stdout.splitlines()[-1])
+        job = ["-m", "benchmarks.external", *asked, "--worker", method]
+        result = run_job(job, args.threads)
         cells = [f"{result[key]:.{digits}f}" for key, (_, _, digits) in COLUMNS.items()]
         print("| " + " | ".join([method, *cells]) + " |", flush=True)
 

@@ -144,17 +144,16 @@ def run(point: Point, method: str, rounds: int) -> dict[str, float]:
 
 def table(factor: str, rows: list[dict[str, Any]]) -> str:
     """Milliseconds a tree, and ratios to hist of the same turn: median (least-greatest)."""
-    key = factor
     lines = [
         f"| {factor} | hist, ms a tree | dp_hist | random | dp_hist / hist | random / hist |",
         "|---|---|---|---|---|---|",
     ]
     # Without Dask the CPU time of all threads: other load on the machine disturbs it less.
     field = "tree_s" if factor in ("threads", "workers") else "tree_cpu_s"
-    for value in dict.fromkeys(r[key] for r in rows):
+    for value in dict.fromkeys(r[factor] for r in rows):
         turns: dict[str, list[float]] = {m: [] for m in METHODS}
         for r in rows:
-            if r[key] == value:
+            if r[factor] == value:
                 turns[r["method"]].append(r[field])
         cells = [f"{value:,}", *(f"{1e3 * statistics.median(t):.1f}" for t in turns.values())]
         cells += [ratios(turns[method], turns["hist"]) for method in ("dp_hist", "random")]

@@ -121,12 +121,12 @@ def preset_page(preset: Preset) -> str:
     lines = [NOTE, "", f"# `{preset.name}`: {preset.system}", "", f"Source: {preset.source}."]
     if preset.needs:
         lines += ["", "The user gives: " + "; ".join(preset.needs) + "."]
-    shown = {**preset.params, **preset.computed({}, 100, 10)}
+    computed = preset.computed({}, 100, 10)
+    shown = {**preset.params, **computed}
     if shown:
         lines += ["", "| parameter | value |", "|---|---|"]
         for key, value in shown.items():
-            computed = key in preset.computed({}, 100, 10)
-            note = " (100 rounds, 10 columns; it follows them)" if computed else ""
+            note = " (100 rounds, 10 columns; it follows them)" if key in computed else ""
             lines.append(f"| `{key}` | {_cell(repr(value))}{note} |")
     for title, texts in (("As published", preset.follows), ("Different", preset.differs)):
         if texts:

@@ -71,6 +71,11 @@ STOCK = System(
 )
 
 
+def base(name: str) -> str:
+    """Name of a data set without the size of a generated one."""
+    return name.split("(")[0].strip()
+
+
 @dataclass(frozen=True)
 class Cell:
     """One training: the key under which its result is kept."""
@@ -158,11 +163,11 @@ class Table:
 
     def metric(self, dataset: str) -> str:
         """Metric of a data set."""
-        return self.metrics.get(dataset.split("(")[0].strip(), self.metrics[""])
+        return self.metrics.get(base(dataset), self.metrics[""])
 
     def held_out(self, dataset: str) -> float:
         """Fraction of rows held out."""
-        return self.test_size.get(dataset.split("(")[0].strip(), self.test_size[""])
+        return self.test_size.get(base(dataset), self.test_size[""])
 
     def system(self, name: str) -> System:
         """The system of that name."""
@@ -176,7 +181,7 @@ class Table:
         """All trainings, seed by seed, so that an interrupted run has a bit of everything."""
         seeds = range(self.seeds if options.seeds is None else options.seeds)
         for seed, data, system in itertools.product(seeds, self.datasets, self.systems):
-            names = {data.name, data.name.split("(")[0].strip(), data.file}
+            names = {data.name, base(data.name), data.file}
             if options.datasets and names.isdisjoint(options.datasets):
                 continue
             asked = {system.name, system.name.split(",")[0]}

@@ -15,13 +15,12 @@ from dataclasses import replace
 import numpy as np
 
 from .core import DEFAULT, STOCK, System, Table
-from .dp_xgb_table1 import DATASETS, PUBLISHED
+from .dp_xgb_table1 import DATASETS, DEPTHS, PUBLISHED, setting
 from .published import figures
 from .render import grid
 from .summary import Means
 
 TREES = (5, 10, 20, 35, 50, 75, 100, 150, 200)
-DEPTHS = (2, 4)
 OWN = (10, 20, 50, 100)  # of `default`
 # How many of the paper's 14 numbers of trees are in each group, and which of ours.
 GROUPS = {
@@ -34,18 +33,7 @@ GROUPS = {
 
 def settings(preset: str) -> list[System]:
     """All settings of a model; with ``best_of``, "NAME T=35" is its best depth."""
-    return [
-        System(
-            f"{preset} T={t}, d={d}",
-            preset=preset,
-            params={"max_depth": d, "lambda": 1.0},
-            rounds=t,
-            inputs="grid",
-            reproduces=PUBLISHED[preset],
-        )
-        for t in TREES
-        for d in DEPTHS
-    ]
+    return [setting(f"{preset} T={t}, d={d}", preset, t, d) for t in TREES for d in DEPTHS]
 
 
 def scores(found: Means, data: str, model: str) -> dict[int, tuple[float, float]]:

@@ -72,23 +72,25 @@ PUBLISHED = {
     "dp_tr_ada": "TR_ada",
     "dp_tr_ada_cyc": "TR_ada_cyc",
 }
+DEPTHS = (2, 4)
+
+
+def setting(name: str, preset: str, trees: int, depth: int) -> System:
+    """A model of the paper with a number of trees and a depth."""
+    return System(
+        name,
+        preset=preset,
+        params={"max_depth": depth, "lambda": 1.0},
+        rounds=trees,
+        inputs="grid",
+        reproduces=PUBLISHED[preset],
+    )
 
 
 def settings(preset: str) -> list[System]:
     """Numbers of trees where the paper found its best: fewer for greedy trees than for random."""
     trees = (25, 50, 100) if "xgb" in preset else (50, 100, 200)
-    return [
-        System(
-            f"{preset}, T={t} d={d}",
-            preset=preset,
-            params={"max_depth": d, "lambda": 1.0},
-            rounds=t,
-            inputs="grid",
-            reproduces=PUBLISHED[preset],
-        )
-        for t in trees
-        for d in (2, 4)
-    ]
+    return [setting(f"{preset}, T={t} d={d}", preset, t, d) for t in trees for d in DEPTHS]
 
 
 TABLE = Table(

@@ -10,19 +10,17 @@ from .core import DEFAULT, STOCK, System, Table
 from .datasets import ABALONE, ADULT, COVTYPE_25K, WEBDATA
 from .sarus_figure4 import CLASSES, NUMBERS
 
+DATASETS = (replace(ADULT, train_only=True), COVTYPE_25K, WEBDATA, CLASSES, ABALONE, NUMBERS)
+ABSENT = {
+    **dict.fromkeys(("real-sim", "SUSY", "cod-rna", "YearPredictionMSD"), "no copy at hand"),
+    "Covtype": "only the subsample of 24,744 rows is at hand",
+}
 TABLE = Table(
     name="dpboost_figure2",
     title="DPBoost, figure 2: error against epsilon",
     source="Li, Wu, Wen and He, Privacy-Preserving Gradient Boosting Decision Trees (AAAI 2020), "
     "figure 2; published as a plot only",
-    datasets=(
-        replace(ADULT, train_only=True),
-        COVTYPE_25K,
-        WEBDATA,
-        CLASSES,
-        ABALONE,
-        NUMBERS,
-    ),
+    datasets=DATASETS,
     systems=(
         DEFAULT,
         *(
@@ -36,11 +34,5 @@ TABLE = Table(
     test_size={"": 0.2},
     delta=1e-6,
     seeds=3,
-    absent={
-        "real-sim": "no copy at hand",
-        "SUSY": "no copy at hand",
-        "cod-rna": "no copy at hand",
-        "YearPredictionMSD": "no copy at hand",
-        "Covtype": "only the subsample of 24,744 rows is at hand",
-    },
+    absent=ABSENT,
 )

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from PIL import Image
 
-from .core import METRICS, Table
+from .core import METRICS, Table, base
 from .published import Figure, figures
-from .summary import Means, base, find, reproduced
+from .summary import Means, find, reproduced
 
 DPI = 75
 STYLES = {"default": ("black", "o"), "not private": ("0.5", "")}

@@ -9,20 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from . import tables
-from .core import METRICS, Table
+from .core import METRICS, Table, base
 from .published import figures
 from .store import read
-from .summary import (
-    Mean,
-    Means,
-    base,
-    differences,
-    find,
-    means,
-    ranks,
-    reproduced,
-    verdicts,
-)
+from .summary import Mean, Means, differences, find, means, ranks, reproduced, verdicts
 
 RESULTS = Path(__file__).resolve().parent / "results"
 DIGITS = {"auc": 4, "error": 1, "rmse": 3, "r2": 3, "tree_ms": 1, "loss": 4}

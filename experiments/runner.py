@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -26,13 +27,7 @@ def work(name: str, cell: Cell, options: Options) -> dict[str, Any]:
         return train.run(table, cell, options)
     except Exception as reason:  # the other cells go on, and this one is named in the table
         note = f"{type(reason).__name__}: {reason}".splitlines()[0]
-        return {
-            "dataset": cell.dataset,
-            "system": cell.system,
-            "epsilon": cell.epsilon,
-            "seed": cell.seed,
-            "note": note[:200],
-        }
+        return asdict(cell) | {"note": note[:200]}
 
 
 def results(name: str, todo: list[Cell], options: Options, jobs: int) -> Iterator[dict[str, Any]]:

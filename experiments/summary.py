@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .core import Table
+from .core import Table, base
 from .published import Figure, figures
 
 # Runs behind a published mean where a paper gives a spread (3 splits x 5, or 5 splits x 3).
@@ -36,14 +37,28 @@ class Mean:
 Means = dict[tuple[str, str, float], Mean]
 
 
-def base(name: str) -> str:
-    """Name of a data set without the size of a generated one."""
-    return name.split("(")[0].strip()
-
-
 def better(metric: str, first: float, second: float) -> float:
     """By how much the first score is better; negative if it is worse."""
     return first - second if metric in ("auc", "r2") else second - first
+
+
+def by_split(
+    table: Table, rows: list[dict[str, Any]]
+) -> dict[tuple[str, str, float], dict[str, float]]:
+    """Scores by data set, system and budget, and there by split."""
+    out: dict[tuple[str, str, float], dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        value = row[table.metric(row["dataset"])] if not row["note"] else ""
+        if value != "":
+            key = (row["dataset"], row["system"], float(row["epsilon"]))
+            out[key][str(row["seed"])] = float(value)
+    return dict(sorted(out.items()))
+
+
+def mean_of(values: Iterable[float], setting: str = "") -> Mean:
+    """Mean and spread of the splits of a cell."""
+    found = list(values)
+    return Mean(float(np.mean(found)), float(np.std(found)), len(found), setting)
 
 
 def means(table: Table, rows: list[dict[str, Any]]) -> Means:
@@ -52,17 +67,12 @@ def means(table: Table, rows: list[dict[str, Any]]) -> Means:
     With ``table.best_of`` the settings of a system (the text after a comma in its name) are one
     system, of which the setting with the best mean is kept.
     """
-    groups: dict[tuple[str, str, float], list[float]] = defaultdict(list)
-    for row in rows:
-        value = row[table.metric(row["dataset"])] if not row["note"] else ""
-        if value != "":
-            groups[row["dataset"], row["system"], float(row["epsilon"])].append(float(value))
     out: Means = {}
-    for (dataset, system, epsilon), found in sorted(groups.items()):
+    for (dataset, system, epsilon), found in by_split(table, rows).items():
         name, _, setting = system.partition(", ")
         if not table.best_of:
             name, setting = system, ""
-        mean = Mean(float(np.mean(found)), float(np.std(found)), len(found), setting)
+        mean = mean_of(found.values(), setting)
         old = out.get((dataset, name, epsilon))
         if old is None or better(table.metric(dataset), mean.mean, old.mean) > 0:
             out[dataset, name, epsilon] = mean
@@ -71,24 +81,17 @@ def means(table: Table, rows: list[dict[str, Any]]) -> Means:
 
 def differences(table: Table, rows: list[dict[str, Any]]) -> Means:
     """How much better `default` is than each other system, split by split; by the same keys."""
-    scores: dict[tuple[str, str, float], dict[str, float]] = defaultdict(dict)
-    for row in rows:
-        value = row[table.metric(row["dataset"])] if not row["note"] else ""
-        if value != "":
-            key = (row["dataset"], row["system"], float(row["epsilon"]))
-            scores[key][str(row["seed"])] = float(value)
+    scores = by_split(table, rows)
     out: Means = {}
-    for (dataset, system, epsilon), found in sorted(scores.items()):
-        base_scores = scores.get((dataset, "default", epsilon), {})
+    for (dataset, system, epsilon), found in scores.items():
+        ours = scores.get((dataset, "default", epsilon), {})
         gains = [
-            better(table.metric(dataset), base_scores[seed], value)
+            better(table.metric(dataset), ours[seed], value)
             for seed, value in found.items()
-            if seed in base_scores
+            if seed in ours
         ]
         if system != "default" and gains:
-            out[dataset, system, epsilon] = Mean(
-                float(np.mean(gains)), float(np.std(gains)), len(gains)
-            )
+            out[dataset, system, epsilon] = mean_of(gains)
     return out
 
 

@@ -114,3 +114,14 @@ def test_growth(tmp_path: Path) -> None:
     assert written.startswith("A head.")
     assert "| 10,000 |" in written
     assert "an old table" not in written
+
+
+def test_external(tmp_path: Path) -> None:
+    small = ("--rows", "2000", "--columns", "5", "--batches", "4", "--rounds", "2")
+    command = ("-m", "benchmarks.external", *small, "--methods", "dp_hist")
+    text = _run(*command, "--folder", str(tmp_path))
+    cells = text.splitlines()[-1].split("|")[1:-1]
+    assert cells[0].strip() == "dp_hist"
+    before, peak = (float(cell) for cell in cells[5:7])
+    assert 0 < before < peak
+    assert not list(tmp_path.iterdir())

@@ -201,7 +201,7 @@ def test_every_table_is_consistent(name: str) -> None:
     published = figures(name)
     theirs = {f.system for f in published}
     assert {s.reproduces for s in table.systems if s.reproduces} <= theirs
-    known = {summary.base(d.name) for d in table.datasets} | set(table.absent)
+    known = {core.base(d.name) for d in table.datasets} | set(table.absent)
     known |= {"mean rank", "Covtype", "Higgs", *dp_xgb_figure3.GROUPS, "total"}
     assert {f.dataset for f in published} <= known
     assert all(f.source and math.isfinite(f.mean) for f in published)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ import scipy.sparse
 import xgboost as xgb
 
 from xgb_dp.testing import fixed_noise
+
+from .batches import Batches
 
 KEY = 7
 N, F = 900, 6
@@ -29,25 +30,6 @@ PARAMS: dict[str, Any] = {
 }
 OpenFile = tuple[str, tuple[int, int, int, int]]  # name; inode, mode, size, time of last change
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-
-
-class Batches(xgb.DataIter):
-    """Rows in batches."""
-
-    def __init__(self, parts: list[tuple[Any, Any]], cache: Path) -> None:
-        self.parts, self.at = parts, 0
-        super().__init__(cache_prefix=str(cache))
-
-    def next(self, input_data: Callable[..., None]) -> bool:
-        if self.at == len(self.parts):
-            return False
-        X, y = self.parts[self.at]
-        input_data(data=X, label=y)
-        self.at += 1
-        return True
-
-    def reset(self) -> None:
-        self.at = 0
 
 
 def rows(density: tuple[float, float, float]) -> list[tuple[Any, Any]]:
@@ -90,10 +72,10 @@ def test_model_does_not_depend_on_the_layout_of_pages(
     X, y = (np.concatenate(v) for v in zip(*parts, strict=True))
     expected = fit(xgb.DMatrix(X, y), **extra)
     assert fit(xgb.DMatrix(csr(X), y), **extra) == expected
-    assert fit(xgb.DMatrix(Batches(parts, tmp_path / "cache")), **extra) == expected
+    assert fit(xgb.DMatrix(Batches(parts, tmp_path)), **extra) == expected
     sparse = [(csr(a), b) for a, b in parts]
-    assert fit(xgb.DMatrix(Batches(sparse, tmp_path / "cache")), **extra) == expected
-    assert fit(xgb.DMatrix(Batches(sparse, tmp_path / "cache")), nthread=2, **extra) == expected
+    assert fit(xgb.DMatrix(Batches(sparse, tmp_path)), **extra) == expected
+    assert fit(xgb.DMatrix(Batches(sparse, tmp_path)), nthread=2, **extra) == expected
 
 
 class Look(xgb.callback.TrainingCallback):
@@ -125,7 +107,7 @@ def open_pages() -> list[OpenFile]:
 
 @LINUX
 def test_pages_are_nameless_files_beside_the_cache(tmp_path: Path) -> None:
-    d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path / "cache"))
+    d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
     look = Look()
     xgb.train(PARAMS, d, 4, callbacks=[look])
     (page,) = look.seen[0]
@@ -141,7 +123,7 @@ def test_pages_are_nameless_files_beside_the_cache(tmp_path: Path) -> None:
 
 @LINUX
 def test_candidates_of_each_tree_are_binned_anew(tmp_path: Path) -> None:
-    d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path / "cache"))
+    d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
     look = Look()
     xgb.train(PARAMS | {"tree_method": "dp_approx"}, d, 3, callbacks=[look])
     assert [len(pages) for pages in look.seen] == [1, 1, 1]
@@ -151,13 +133,14 @@ def test_candidates_of_each_tree_are_binned_anew(tmp_path: Path) -> None:
 NO_ROOM = """
 import resource, sys
 import xgboost as xgb
-from tests.test_external_memory import PARAMS, Batches, Look, rows
 from pathlib import Path
+from tests.batches import Batches
+from tests.test_external_memory import PARAMS, rows
 
-d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), Path(sys.argv[1]) / "cache"))
+d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), Path(sys.argv[1])))
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-bst = xgb.train(PARAMS, d, 1)
+xgb.train(PARAMS, d, 1)
 """
 
 

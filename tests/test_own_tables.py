@@ -11,10 +11,7 @@ import pytest
 from experiments import dp_xgb_figure1, dp_xgb_figure3, render, store, summary, tables
 from experiments.__main__ import main
 
-
-def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
-    with (folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+from .test_experiments import rows_of
 
 
 def test_a_file_of_an_older_run_lacks_later_metrics(tmp_path: Path) -> None:
@@ -66,18 +63,9 @@ def test_the_printed_formula_is_the_largest_of_two_point_laws(eps0: float, order
 def test_times_stand_beside_those_of_the_same_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = [
-        "dpboost_table2",
-        "--seeds",
-        "1",
-        "--size",
-        "600x5",
-        "--jobs",
-        "1",
-        "--data",
-        "synthetic_cls",
-    ]
-    command += ["--systems", "default", "not private", "--out", str(tmp_path)]
+    command = ["dpboost_table2", "--seeds", "1", "--size", "600x5", "--jobs", "1"]
+    command += ["--data", "synthetic_cls", "--systems", "default", "not private"]
+    command += ["--out", str(tmp_path)]
     main(command)
     rows = {r["system"]: float(r["tree_ms"]) for r in rows_of(tmp_path, "dpboost_table2")}
     assert set(rows) == {"default", "not private"}

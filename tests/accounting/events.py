@@ -20,6 +20,10 @@ def gaussian(noise: float, count: int = 1) -> GaussianEvent:
     return GaussianEvent("leaves", UNIT, math.ceil(UNIT * noise**2), 2, count)
 
 
+def laplace(epsilon: float, count: int = 1) -> LaplaceEvent:
+    return LaplaceEvent("leaves", 1 << 20, math.ceil((1 << 20) / epsilon), count)
+
+
 def sampled(rate: float, count: int, *inner: Any) -> SampledEvent:
     return SampledEvent(max(1, round(rate * 2**32)), 32, tuple(inner), count)
 
@@ -33,7 +37,3 @@ def flat_events(draw: st.DrawFn) -> list[Event]:
         count = draw(st.integers(1, 30))
         out.append(gaussian(1 / size, count) if draw(st.booleans()) else selections(size, count))
     return out
-
-
-def laplace(epsilon: float, count: int = 1) -> LaplaceEvent:
-    return LaplaceEvent("leaves", 1 << 20, math.ceil((1 << 20) / epsilon), count)

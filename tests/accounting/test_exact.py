@@ -9,7 +9,6 @@ from scipy.special import log_ndtr
 
 from xgb_dp.accounting import (
     ExactAccountant,
-    ExponentialEvent,
     GaussianEvent,
     PureAccountant,
     blocks,
@@ -17,14 +16,10 @@ from xgb_dp.accounting import (
 from xgb_dp.accounting.gaussian import GaussianTotals, gaussian_delta
 from xgb_dp.accounting.zcdp import ZCDP
 
-SCALE = 2**40  # sigma of the grid so fine that the discreteness slack vanishes
+from .events import UNIT, selections
 
 
-def selections(eps0, count):
-    return ExponentialEvent("splits", math.ceil(eps0 * 2**40), 40, count)
-
-
-def gaussian(noise_multiplier, count=1, coordinates=2, unit=SCALE):
+def gaussian(noise_multiplier, count=1, coordinates=2, unit=UNIT):
     return GaussianEvent("leaves", unit, round(unit * noise_multiplier**2), coordinates, count)
 
 

@@ -17,6 +17,7 @@ import xgboost as xgb
 from distributed import Client
 from xgboost import dask as dxgb
 
+from tests.batches import Batches
 from xgb_dp.testing import fix_noise_of_process, fixed_noise
 
 N, F, KEY = 2400, 4, 11
@@ -90,32 +91,10 @@ def test_threads(kind: str) -> None:
     assert alone(kind, nthread=1) == alone(kind, nthread=2)
 
 
-class Pages(xgb.DataIter):
-    """Batches of rows, kept on disk by XGBoost."""
-
-    def __init__(self, kind: str, sizes: tuple[int, ...], cache: Path) -> None:
-        ends = np.cumsum(sizes)
-        self.parts = [
-            tuple(v[b - n : b] for v in rows(kind)) for b, n in zip(ends, sizes, strict=True)
-        ]
-        self.at = 0
-        super().__init__(cache_prefix=str(cache))
-
-    def next(self, input_data: Any) -> bool:
-        if self.at == len(self.parts):
-            return False
-        X, y = self.parts[self.at]
-        input_data(data=X, label=y)
-        self.at += 1
-        return True
-
-    def reset(self) -> None:
-        self.at = 0
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sizes", [(N,), (900, 100, 1400)], ids=str)
 def test_external_memory(kind: str, sizes: tuple[int, ...], tmp_path: Path) -> None:
-    d = xgb.DMatrix(Pages(kind, sizes, tmp_path / "cache"))
+    X, y = (np.split(v, np.cumsum(sizes)[:-1]) for v in rows(kind))
+    d = xgb.DMatrix(Batches(list(zip(X, y, strict=True)), tmp_path))
     assert d.num_row() == N
     assert alone(kind, d) == alone(kind)

@@ -271,10 +271,9 @@ def secrets_of(model: xgb.Booster, kind: str) -> dict[str, float]:
 
 def inner_thresholds(model: xgb.Booster) -> list[tuple[int, float]]:
     """(feature, threshold) of every split."""
-    saved = json.loads(model.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]
     return [
         (f, float(np.float32(c)))
-        for tree in saved
+        for tree in saved_trees(model)
         for f, c, left in zip(
             tree["split_indices"], tree["split_conditions"], tree["left_children"], strict=True
         )

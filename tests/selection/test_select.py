@@ -14,6 +14,7 @@ import xgb_dp
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
 from xgb_dp.selection import draws, run
 
+from ..batches import Batches
 from ..conftest import arrays
 
 PARAMS: dict[str, Any] = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1}
@@ -340,24 +341,8 @@ def test_chosen_parameters_select_and_continue_with_another_number_of_rounds() -
     assert quick(settings=[{}]).params["max_depth"] == 6  # whatever a run's epsilon is
 
 
-class _OnDisk(xgb.DataIter):
-    def __init__(self, folder: Path) -> None:
-        self.left = 2
-        super().__init__(cache_prefix=str(folder / "cache"))
-
-    def next(self, input_data: Any) -> bool:
-        self.left -= 1
-        if self.left >= 0:
-            X, y = arrays(n=400)
-            input_data(data=X, label=y)
-        return self.left >= 0
-
-    def reset(self) -> None:
-        self.left = 2
-
-
 def test_rows_on_disk_are_refused_before_anything_is_spent(tmp_path: Path) -> None:
     budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=5.0, delta=1e-4, selection_epsilon=4.5)
     with pytest.raises(PrivacyRefusal, match=r"stay on disk.*Nothing was spent"):
-        quick(xgb.DMatrix(_OnDisk(tmp_path)), settings=[{}], budget=budget)
+        quick(xgb.DMatrix(Batches([arrays(n=400)] * 2, tmp_path)), settings=[{}], budget=budget)
     assert budget.entries == []
