@@ -99,7 +99,8 @@ std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::stri
   auto sums = ExactSums(info, request);
   sums.push_back(static_cast<std::int64_t>(info.num_row_));
   SumOverWorkers(ctx, request.masking, &sums);
-  CHECK_LE(sums.back(), kMaxRows / std::max(request.masking.workers, 1))
+  // Not CHECK_LE, which would print the number of rows.
+  CHECK(sums.back() <= kMaxRows / std::max(request.masking.workers, 1))
       << "Private training takes at most 2^35 rows.";
   sums.pop_back();
 

@@ -129,7 +129,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
         << "`multi_strategy=multi_output_tree` is not available with `dp_hist`.";
     CHECK_LT(training.updates, training.MaxUpdates())
         << "The calibrated number of trees is reached: the privacy budget is spent.";
-    CHECK_EQ(in_gpair->Grad()->Shape(0), p_fmat->Info().num_row_);
+    // Not CHECK_EQ, which would print the number of rows.
+    CHECK(in_gpair->Grad()->Shape(0) == p_fmat->Info().num_row_);
     CheckTrainParam(*param, p_fmat, plan);
     // An exception from here on may leave draws made and half recorded: the flag stays set, and no
     // further tree is grown.
@@ -163,12 +164,14 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (group == 0 && training.candidates->IsDue(round)) {
       monitor_.Start("Candidates");
       auto cuts = training.candidates->Release(p_fmat, training.gpair);
+      monitor_.Stop("Candidates");
+      monitor_.Start("Bins");
       training.grower.reset();  // frees the last bins first
       auto pages = BinRows(ctx_, cuts, p_fmat);
       training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
                                                      training.rng.get(), training.structure.get(),
                                                      training.masked.get(), &training.ledger);
-      monitor_.Stop("Candidates");
+      monitor_.Stop("Bins");
     }
 
     for (std::size_t i = 0; i < trees.size(); ++i) {

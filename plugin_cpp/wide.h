@@ -3,6 +3,8 @@
  *
  * Results are the same: every operation is rounded on its own (-ffp-contract=off), in an order that
  * the width does not change.
+ *
+ * Proof: docs/proofs/integer-grid.md
  */
 #pragma once
 

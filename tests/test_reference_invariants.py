@@ -58,12 +58,13 @@ def test_keys_keep_the_order_of_floats() -> None:
 def test_cells_tile_the_keys_and_keep_the_counts(levels: int) -> None:
     column = np.random.default_rng(0).normal(size=500).astype(np.float32)
     column[::7] = np.nan
-    cells, target = walk(column, OPTIONS | {"levels": levels}, FREE)
+    (tree,) = walk([column], OPTIONS | {"levels": levels}, FREE)
+    cells = tree.cells
     assert cells[0].low == 0
     assert cells[-1].high == 1 << 32
     assert all(a.high == b.low for a, b in itertools.pairwise(cells))
     keys = key_of(column[~np.isnan(column)])
-    assert target == len(keys) / OPTIONS["max_bin"]
+    assert tree.target == len(keys) / OPTIONS["max_bin"]
     for cell in cells:
         assert cell.estimate == np.count_nonzero((cell.low <= keys) & (keys < cell.high))
 
@@ -71,7 +72,7 @@ def test_cells_tile_the_keys_and_keep_the_counts(levels: int) -> None:
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
 def test_cuts_are_sorted_and_balanced(scale: float) -> None:
     column = (scale * np.random.default_rng(1).lognormal(size=3000)).astype(np.float32)
-    cuts = private_cuts(column, OPTIONS, FREE)
+    cuts = private_cuts(*walk([column], OPTIONS, FREE))
     assert np.all(np.diff(cuts) > 0)
     assert cuts[-1] == np.float32(FLT_MAX)
     counts = np.bincount(np.searchsorted(cuts, column, side="right"))
@@ -81,7 +82,7 @@ def test_cuts_are_sorted_and_balanced(scale: float) -> None:
 def test_a_point_mass_has_its_own_cut() -> None:
     column = np.random.default_rng(2).normal(size=1000).astype(np.float32)
     column[:500] = 0
-    cuts = private_cuts(column, OPTIONS, FREE)
+    cuts = private_cuts(*walk([column], OPTIONS, FREE))
     bins = np.searchsorted(cuts, column, side="right")
     zero_bin = np.searchsorted(cuts, 0, side="right")
     assert 0 in cuts

@@ -6,44 +6,38 @@
 #pragma once
 
 #include <algorithm>  // for lower_bound, min
+#include <array>      // for array
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t
-#include <cstdlib>    // for calloc, free
-#include <memory>     // for unique_ptr
+#include <memory>     // for make_unique, unique_ptr
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "common/threading_utils.h"   // for ParallelFor
-#include "plugin_cpp/distributed.h"   // for SumOverWorkers
-#include "xgboost/base.h"             // for bst_feature_t
-#include "xgboost/context.h"          // for Context
-#include "xgboost/data.h"             // for SparsePage, Entry
-#include "xgboost/logging.h"          // for CHECK
+#include "common/threading_utils.h"  // for ParallelFor
+#include "xgboost/base.h"            // for bst_feature_t
+#include "xgboost/context.h"         // for Context
+#include "xgboost/data.h"            // for SparsePage, Entry
 
 namespace xgboost::dp {
-/** @brief Sums for a block of features. A row is in at most one cell of each. Not private. */
+/**
+ * @brief Sums for a block of features, over the rows of this worker. A row is in at most one cell of
+ *        each. Not private.
+ */
 class CellSums {
  public:
   /**
    * @param features Ascending, at least one.
    * @param n_cells  Number of cells of each of the features.
    */
-  CellSums(Context const* ctx, Masking const& masking, std::vector<bst_feature_t> features,
+  CellSums(Context const* ctx, std::vector<bst_feature_t> features,
            std::vector<std::size_t> const& n_cells)
       : ctx_{ctx},
-        masking_{masking},
         features_{std::move(features)},
-        position_(features_.back() + 1, features_.size()),
-        offsets_(1, 0) {
+        position_(features_.back() + 1, features_.size()) {
     for (std::size_t k = 0; k < features_.size(); ++k) {
       position_[features_[k]] = k;
+      chunks_.emplace_back((n_cells[k] + kChunk - 1) / kChunk);
     }
-    for (auto n : n_cells) {
-      offsets_.push_back(offsets_.back() + n);
-    }
-    // Memory of cells that stay empty, nearly all, is never touched.
-    sums_.reset(static_cast<std::int64_t*>(std::calloc(offsets_.back(), sizeof(std::int64_t))));
-    CHECK(sums_) << "Not enough memory for the sums of the cells of candidates.";
   }
 
   /**
@@ -71,26 +65,41 @@ class CellSums {
         for (; e != last && e->index <= features_[end - 1]; ++e) {
           auto k = position_[e->index];
           if (k != features_.size()) {
-            sums_.get()[offsets_[k] + cell(k, e->fvalue)] += w;
+            std::size_t c = cell(k, e->fvalue);
+            auto& chunk = chunks_[k][c / kChunk];
+            if (!chunk) {
+              chunk = std::make_unique<Chunk>();
+            }
+            (*chunk)[c % kChunk] += w;
           }
         }
       }
     });
   }
 
-  /** @brief Sums of the cells of the k-th feature; see @ref SumOverWorkers for over which rows. */
-  [[nodiscard]] std::vector<std::int64_t> Of(std::size_t k) const {
-    std::vector<std::int64_t> out(sums_.get() + offsets_[k], sums_.get() + offsets_[k + 1]);
-    SumOverWorkers(ctx_, masking_, &out);
-    return out;
+  /** @brief Sum of the cells from `begin` to before `end` of the k-th feature. */
+  [[nodiscard]] std::int64_t Sum(std::size_t k, std::size_t begin, std::size_t end) const {
+    std::int64_t sum = 0;
+    while (begin < end) {
+      auto next = std::min(end, (begin / kChunk + 1) * kChunk);
+      if (auto const& chunk = chunks_[k][begin / kChunk]) {
+        for (auto c = begin; c < next; ++c) {
+          sum += (*chunk)[c % kChunk];
+        }
+      }
+      begin = next;
+    }
+    return sum;
   }
 
  private:
+  // Nearly all cells stay empty: there is memory only for chunks in which a row falls.
+  static constexpr std::size_t kChunk = 256;
+  using Chunk = std::array<std::int64_t, kChunk>;
+
   Context const* ctx_;
-  Masking masking_;
   std::vector<bst_feature_t> features_;
   std::vector<std::size_t> position_;  // of a feature; their number for one that is not counted
-  std::vector<std::size_t> offsets_;
-  std::unique_ptr<std::int64_t, decltype(&std::free)> sums_{nullptr, &std::free};
+  std::vector<std::vector<std::unique_ptr<Chunk>>> chunks_;
 };
 }  // namespace xgboost::dp

@@ -1,7 +1,8 @@
 #include "plugin_cpp/candidates/quantile_tree.h"
 
-#include <algorithm>  // for max, min
+#include <algorithm>  // for max, min, sort
 #include <cmath>      // for sqrt, ceil, ldexp, fpclassify
+#include <cstddef>    // for size_t
 #include <cstdint>    // for uint64_t, int32_t, int64_t
 #include <limits>     // for numeric_limits
 #include <set>        // for set
@@ -12,72 +13,115 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief A leaf of the walk: an interval of keys and its estimated count. */
+/** @brief A leaf of a walk: an interval of keys and its estimated count. */
 struct Cell {
   std::uint64_t begin;
   std::uint64_t end;
   double count;
 };
 
+/** @brief What the noisy counts of a tree tell. */
+struct TreeCounts {
+  double target{1};          // of the count of a bin
+  double threshold{1};       // nodes of no more are leaves
+  std::vector<Cell> leaves;  // ascending
+};
+
 /** @brief Everything in this class up to the noisy counts is the private part. */
 class Walk {
  public:
-  Walk(CandidatePlan const& plan, CellCount const& count, CountRelease const& release,
-       double variance)
-      : plan_{plan}, count_{count}, release_{release}, unit_{std::ldexp(1.0, plan.shift)} {
-    auto total = std::max(this->NoisyCounts(0, {0}).front(), 0.0);
-    target_ = std::max(total / plan.max_bin, 1.0);
-    threshold_ = std::max(target_, 2.0 * std::sqrt(variance) / unit_);
-    this->Visit(0, 0, total);
+  Walk(CandidatePlan const& plan, std::size_t n_trees, CellCount const& count,
+       CountRelease const& release, double variance)
+      : plan_{plan},
+        count_{count},
+        release_{release},
+        unit_{std::ldexp(1.0, plan.shift)},
+        trees_(n_trees) {
+    std::vector<Node> open;
+    for (std::size_t k = 0; k < n_trees; ++k) {
+      open.push_back({k, 0, 0.0});
+    }
+    auto totals = this->NoisyCounts(0, open);
+    for (auto& root : open) {
+      root.estimate = std::max(totals[root.tree], 0.0);
+      auto& tree = trees_[root.tree];
+      tree.target = std::max(root.estimate / plan.max_bin, 1.0);
+      tree.threshold = std::max(tree.target, 2.0 * std::sqrt(variance) / unit_);
+    }
+    for (std::int32_t level = 0; !open.empty(); ++level) {
+      open = this->Descend(level, open);
+    }
+    for (auto& tree : trees_) {
+      std::sort(tree.leaves.begin(), tree.leaves.end(),
+                [](Cell const& a, Cell const& b) { return a.begin < b.begin; });
+    }
   }
 
-  [[nodiscard]] std::vector<Cell> const& Leaves() const { return leaves_; }
-  [[nodiscard]] double Target() const { return target_; }
+  [[nodiscard]] std::vector<TreeCounts> const& Trees() const { return trees_; }
 
  private:
-  std::vector<double> NoisyCounts(std::int32_t level, std::vector<std::uint64_t> const& cells) {
-    std::vector<std::int64_t> exact;
-    for (auto cell : cells) {
-      exact.push_back(count_(level, cell) << plan_.shift);
-    }
+  struct Node {
+    std::size_t tree;
+    std::uint64_t cell;
+    double estimate;
+  };
+
+  std::vector<double> NoisyCounts(std::int32_t level, std::vector<Node> const& nodes) const {
     std::vector<double> out;
+    if (nodes.empty()) {
+      return out;
+    }
+    std::vector<std::int64_t> exact;
+    for (auto const& node : nodes) {
+      exact.push_back(count_(node.tree, level, node.cell) << plan_.shift);
+    }
     for (auto noisy : release_(std::move(exact))) {
       out.push_back(static_cast<double>(noisy) / unit_);
     }
     return out;
   }
 
-  void Visit(std::int32_t level, std::uint64_t cell, double estimate) {
-    if (level < plan_.levels - 1 && estimate > threshold_) {
-      auto children = this->NoisyCounts(level + 1, {2 * cell, 2 * cell + 1});
-      auto left = children[0];
-      auto right = children[1];
+  /** @brief Close the nodes of a level that are light. @return The children of the others. */
+  std::vector<Node> Descend(std::int32_t level, std::vector<Node> const& nodes) {
+    std::vector<Node> children;
+    std::vector<double> parents;
+    for (auto const& node : nodes) {
+      auto& tree = trees_[node.tree];
+      if (level < plan_.levels - 1 && node.estimate > tree.threshold) {
+        parents.push_back(node.estimate);
+        children.push_back({node.tree, 2 * node.cell, 0.0});
+        children.push_back({node.tree, 2 * node.cell + 1, 0.0});
+      } else {
+        auto width = 32 - level;
+        tree.leaves.push_back({node.cell << width, (node.cell + 1) << width, node.estimate});
+      }
+    }
+    auto noisy = this->NoisyCounts(level + 1, children);
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+      auto left = noisy[2 * i];
+      auto right = noisy[2 * i + 1];
       // Free post-processing: children consistent with their parent, no negative counts.
-      auto excess = (estimate - left - right) / 2;
+      auto excess = (parents[i] - left - right) / 2;
       left += excess;
       right += excess;
       if (left < 0) {
         left = 0;
-        right = estimate;
+        right = parents[i];
       } else if (right < 0) {
         right = 0;
-        left = estimate;
+        left = parents[i];
       }
-      this->Visit(level + 1, 2 * cell, left);
-      this->Visit(level + 1, 2 * cell + 1, right);
-      return;
+      children[2 * i].estimate = left;
+      children[2 * i + 1].estimate = right;
     }
-    auto width = 32 - level;
-    leaves_.push_back({cell << width, (cell + 1) << width, estimate});
+    return children;
   }
 
   CandidatePlan const& plan_;
   CellCount const& count_;
   CountRelease const& release_;
   double unit_;
-  double target_{1};
-  double threshold_{1};
-  std::vector<Cell> leaves_;
+  std::vector<TreeCounts> trees_;
 };
 
 constexpr std::uint64_t kOctave = std::uint64_t{1} << 23;
@@ -108,10 +152,11 @@ bool SpansZero(Cell const& cell) {
  * Cuts from the noisy counts. Reads no data: a cut where enough rows have passed, cuts around and,
  * without further budget, inside heavy cells, so that point masses stand alone.
  */
-std::set<std::uint64_t> PlaceCuts(std::vector<Cell> const& leaves, double target) {
+std::set<std::uint64_t> PlaceCuts(TreeCounts const& tree) {
+  auto target = tree.target;
   std::set<std::uint64_t> cuts;
   double passed = 0;
-  for (auto const& cell : leaves) {
+  for (auto const& cell : tree.leaves) {
     bool heavy = cell.count >= 1.5 * target;
     if (passed >= target || heavy) {
       cuts.insert(cell.begin);
@@ -133,13 +178,10 @@ std::set<std::uint64_t> PlaceCuts(std::vector<Cell> const& leaves, double target
   }
   return cuts;
 }
-}  // namespace
 
-std::vector<float> QuantileCuts(CandidatePlan const& plan, CellCount const& count,
-                                CountRelease const& release, double variance) {
-  Walk walk{plan, count, release, variance};
+std::vector<float> CutsOf(TreeCounts const& tree) {
   std::vector<float> out;
-  for (auto key : PlaceCuts(walk.Leaves(), walk.Target())) {
+  for (auto key : PlaceCuts(tree)) {
     if (key == 0 || key >= kKeyEnd) {
       continue;
     }
@@ -155,6 +197,18 @@ std::vector<float> QuantileCuts(CandidatePlan const& plan, CellCount const& coun
         value < std::numeric_limits<float>::max()) {
       out.push_back(value);
     }
+  }
+  return out;
+}
+}  // namespace
+
+std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan, std::size_t n_trees,
+                                             CellCount const& count, CountRelease const& release,
+                                             double variance) {
+  Walk walk{plan, n_trees, count, release, variance};
+  std::vector<std::vector<float>> out;
+  for (auto const& tree : walk.Trees()) {
+    out.push_back(CutsOf(tree));
   }
   return out;
 }

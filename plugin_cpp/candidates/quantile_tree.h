@@ -1,34 +1,41 @@
 /**
  * Private quantile candidates without public bounds.
  *
- * The binary tree over the leading bits of the float keys is walked from the root; noisy counts are
- * released only for nodes whose estimated count is large. The number of levels is fixed before the
- * walk, so one row touches one node per level and feature: the squared L2 sensitivity of all
- * counts is levels * features (times the square of the counts' integer unit).
+ * Each feature has a binary tree over the leading bits of the float keys. All trees are walked from
+ * their roots, level by level; noisy counts are released only below nodes whose estimated count is
+ * large. The number of levels is fixed before the walk, so one row touches one node per level and
+ * feature: the squared L2 sensitivity of all counts is levels * features (times the square of the
+ * counts' integer unit). One release serves a level of all trees, so that workers exchange a few sums
+ * once a level.
  *
  * Proof: docs/proofs/candidates.md
  */
 #pragma once
 
-#include <cstdint>     // for uint64_t, int64_t
+#include <cstddef>     // for size_t
+#include <cstdint>     // for uint64_t, int32_t, int64_t
 #include <functional>  // for function
 #include <vector>      // for vector
 
 #include "plugin_cpp/plan.h"  // for CandidatePlan
 
 namespace xgboost::dp {
-/** @brief Exact number of rows in node `cell` of `level`. Not private. */
-using CellCount = std::function<std::int64_t(std::int32_t level, std::uint64_t cell)>;
+/** @brief Exact number of this worker's rows in node `cell` of `level` of a tree. Not private. */
+using CellCount =
+    std::function<std::int64_t(std::size_t tree, std::int32_t level, std::uint64_t cell)>;
 
-/** @brief Exact counts, times 2^shift, to noisy ones; in order. */
+/** @brief Exact counts of this worker, times 2^shift, to noisy ones over all workers; in order. */
 using CountRelease = std::function<std::vector<std::int64_t>(std::vector<std::int64_t>)>;
 
 /**
- * @brief Candidate cuts of one feature, in ascending order; all are finite and normal (or zero).
+ * @brief Candidate cuts of each feature, in ascending order; all are finite and normal (or zero).
  *
- * @param release  Adds the noise.
+ * @param release  Adds the noise. Its result is the same on all workers.
  * @param variance Of that noise; 0 for the noise-free algorithm.
  */
-[[nodiscard]] std::vector<float> QuantileCuts(CandidatePlan const& plan, CellCount const& count,
-                                              CountRelease const& release, double variance);
+[[nodiscard]] std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan,
+                                                           std::size_t n_trees,
+                                                           CellCount const& count,
+                                                           CountRelease const& release,
+                                                           double variance);
 }  // namespace xgboost::dp

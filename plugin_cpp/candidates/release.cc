@@ -3,7 +3,7 @@
 #include <algorithm>  // for min, max, upper_bound
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint64_t
-#include <iterator>   // for distance
+#include <iterator>   // for back_inserter, distance
 #include <utility>    // for move
 #include <vector>     // for vector
 
@@ -13,14 +13,14 @@
 #include "plugin_cpp/candidates/histogram_cuts.h"  // for EqualMassCuts, RefineEdges
 #include "plugin_cpp/candidates/quantile_tree.h"   // for QuantileCuts
 #include "plugin_cpp/candidates/rows.h"            // for ForEachPage
-#include "plugin_cpp/distributed.h"                // for FromRankZero
+#include "plugin_cpp/distributed.h"                // for FromRankZero, SumOverWorkers
 #include "plugin_cpp/json_reader.h"                // for JsonReader
 #include "xgboost/logging.h"                       // for CHECK_LT
 
 namespace xgboost::dp {
 namespace {
-// Cells counted in one pass over the rows, which are 512 features at 16 key bits: 256 MiB of sums, of
-// which only those that a row falls in are ever in memory, in practice a tenth.
+// Cells that one pass over the rows may count: 512 features at 16 key bits, and 256 MiB if a row fell
+// in every one; in practice it is a tenth.
 constexpr std::size_t kCellsOfPass = std::size_t{1} << 25;
 }  // namespace
 
@@ -58,13 +58,16 @@ std::vector<std::int64_t> CandidateRelease::AddNoise(std::vector<std::int64_t> s
   if (masked_) {
     return masked_->Release(std::move(sums), plan.sigma2);
   }
-  if (rng_) {
-    for (auto& value : sums) {
-      value += plan.laplace ? DiscreteLaplace(rng_, plan.scale)
-                            : DiscreteGaussian(rng_, plan.sigma2);
+  SumOverWorkers(ctx_, plan_.masking, &sums);
+  return FromRankZero(ctx_, [&] {
+    if (rng_) {
+      for (auto& value : sums) {
+        value += plan.laplace ? DiscreteLaplace(rng_, plan.scale)
+                              : DiscreteGaussian(rng_, plan.sigma2);
+      }
     }
-  }
-  return sums;
+    return sums;
+  });
 }
 
 std::vector<std::vector<float>> CandidateRelease::FromTrees(
@@ -76,7 +79,7 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(
     auto end = std::min(features_.size(), begin + features_of_pass);
     std::vector<bst_feature_t> block(features_.begin() + begin, features_.begin() + end);
     auto n_block = block.size();
-    CellSums sums{ctx_, plan_.masking, std::move(block),
+    CellSums sums{ctx_, std::move(block),
                   std::vector<std::size_t>(n_block, std::size_t{1} << key_bits)};
     ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
       auto cell = [=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); };
@@ -86,24 +89,15 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(
         sums.Add(page, cell, [](auto) { return std::int64_t{1}; });
       }
     });
-    for (std::size_t k = 0; k < n_block; ++k) {
-      auto cells = sums.Of(k);
-      std::vector<std::int64_t> cumulative(cells.size() + 1, 0);
-      for (std::size_t c = 0; c < cells.size(); ++c) {
-        cumulative[c + 1] = cumulative[c] + cells[c];
-      }
-      auto count = [&](std::int32_t level, std::uint64_t cell) {
-        auto width = key_bits - level;
-        return cumulative[(cell + 1) << width] - cumulative[cell << width];
-      };
-      auto cuts = [&] {
-        return QuantileCuts(
-            plan_.candidates, count, [&](auto exact) { return this->AddNoise(std::move(exact)); },
-            plan_.masking.DrawnVariance(plan_.candidates.sigma2));
-      };
-      // All workers take part in a masked walk, on the same noisy counts.
-      out.push_back(masked_ ? cuts() : FromRankZero(ctx_, cuts));
-    }
+    auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
+      auto width = key_bits - level;
+      return sums.Sum(k, cell << width, (cell + 1) << width);
+    };
+    auto cuts = QuantileCuts(
+        plan_.candidates, n_block, count,
+        [&](auto exact) { return this->AddNoise(std::move(exact)); },
+        plan_.masking.DrawnVariance(plan_.candidates.sigma2));
+    std::move(cuts.begin(), cuts.end(), std::back_inserter(out));
   }
   return out;
 }
@@ -115,7 +109,7 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
   for (auto const& edges : edges_) {
     n_cells.push_back(edges.size() - 1);
   }
-  CellSums sums{ctx_, plan_.masking, features_, n_cells};
+  CellSums sums{ctx_, features_, n_cells};
   ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
     // Values beyond the public edges belong to the first and the last cell.
     auto cell = [&](std::size_t k, float value) {
@@ -127,14 +121,18 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
       return plan.hessian ? gpair[i].Sum().hess : std::int64_t{1};
     });
   });
-  std::vector<std::vector<float>> out;
+  std::vector<std::int64_t> exact;
   for (std::size_t k = 0; k < features_.size(); ++k) {
-    auto exact = sums.Of(k);
-    for (auto& value : exact) {
-      value <<= plan.shift;
+    for (std::size_t c = 0; c < n_cells[k]; ++c) {
+      exact.push_back(sums.Sum(k, c, c + 1) << plan.shift);
     }
-    auto release = [&] { return this->AddNoise(exact); };
-    auto noisy = masked_ ? release() : FromRankZero(ctx_, release);
+  }
+  auto all = this->AddNoise(std::move(exact));
+  std::vector<std::vector<float>> out;
+  auto next = all.cbegin();
+  for (std::size_t k = 0; k < features_.size(); ++k) {
+    std::vector<std::int64_t> noisy(next, next + n_cells[k]);
+    next += n_cells[k];
     if (plan.kind == CandidateKind::kHistogram) {
       out.push_back(EqualMassCuts(edges_[k], noisy, plan.max_bin));
     } else {

@@ -47,6 +47,7 @@ class CandidateRelease {
                                               std::vector<PackedPair> const& gpair);
 
  private:
+  /** @brief Exact sums of this worker to noisy ones over all, the same on every worker. */
   [[nodiscard]] std::vector<std::int64_t> AddNoise(std::vector<std::int64_t> sums) const;
   [[nodiscard]] std::vector<std::vector<float>> FromTrees(DMatrix* p_fmat,
                                                           std::vector<PackedPair> const& gpair);

@@ -35,59 +35,79 @@ def value_of(key: int) -> float:
 
 
 class Cell(NamedTuple):
-    """A leaf of the walk: the keys [low, high), and the estimated count of rows in it."""
+    """A leaf of a walk: the keys [low, high), and the estimated count of rows in it."""
 
     low: int
     high: int
     estimate: float
 
 
+class Walk:
+    """The walk of one column's tree, level by level; from noisy counts only.
+
+    Attributes:
+        target: The target count of a bin.
+    """
+
+    def __init__(
+        self, column: Floats, options: dict[str, Any], noise: Noise, weight: Ints | None = None
+    ) -> None:
+        self.levels, self.sigma2 = int(options["levels"]), int(options["sigma2"])
+        self.scale, self.noise = 1 << int(options["shift"]), noise
+        here = ~np.isnan(column)
+        self.keys = key_of(column[here])
+        self.counted = np.ones(len(self.keys), dtype=np.int64) if weight is None else weight[here]
+        root = max(self._noisy(0, 0), 0.0)
+        self.target = max(root / int(options["max_bin"]), 1.0)
+        deviation = 0.0 if noise.off else math.sqrt(self.sigma2) / self.scale
+        self.threshold = max(self.target, 2 * deviation)
+        self.open = {0: root}  # estimates of the cells of this level
+        self._closed: list[Cell] = []
+
+    def _noisy(self, level: int, cell: int) -> float:
+        count = int(self.counted[self.keys >> (32 - level) == cell].sum())
+        return (count * self.scale + self.noise.gaussian(self.sigma2)) / float(self.scale)
+
+    def descend(self, level: int) -> None:
+        """From the cells of a level to those of the next."""
+        children: dict[int, float] = {}
+        for cell, estimate in self.open.items():
+            if level == self.levels - 1 or estimate <= self.threshold:
+                width = 1 << (32 - level)
+                self._closed.append(Cell(cell * width, (cell + 1) * width, estimate))
+                continue
+            left = self._noisy(level + 1, 2 * cell)
+            right = self._noisy(level + 1, 2 * cell + 1)
+            excess = (estimate - left - right) / 2  # children must add up to their parent
+            left += excess
+            right += excess
+            if left < 0:
+                left, right = 0.0, estimate
+            elif right < 0:
+                left, right = estimate, 0.0
+            children |= {2 * cell: left, 2 * cell + 1: right}
+        self.open = children
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The leaves, in ascending order."""
+        return sorted(self._closed)
+
+
 def walk(
-    column: Floats, options: dict[str, Any], noise: Noise, weight: Ints | None = None
-) -> tuple[list[Cell], float]:
-    """Cells in ascending order, and the target count of a bin, both from noisy counts only."""
-    levels, sigma2 = int(options["levels"]), int(options["sigma2"])
-    scale = 1 << int(options["shift"])
-    here = ~np.isnan(column)
-    keys = key_of(column[here])
-    counted = np.ones(len(keys), dtype=np.int64) if weight is None else weight[here]
-
-    def noisy(level: int, cell: int) -> float:
-        count = int(counted[keys >> (32 - level) == cell].sum())
-        return (count * scale + noise.gaussian(sigma2)) / float(scale)
-
-    deviation = 0.0 if noise.off else math.sqrt(sigma2) / scale
-    root = max(noisy(0, 0), 0.0)
-    target = max(root / int(options["max_bin"]), 1.0)
-    threshold = max(target, 2 * deviation)
-    cells: list[Cell] = []
-
-    def visit(level: int, cell: int, estimate: float) -> None:
-        if level == levels - 1 or estimate <= threshold:
-            width = 1 << (32 - level)
-            cells.append(Cell(cell * width, (cell + 1) * width, estimate))
-            return
-        left = noisy(level + 1, 2 * cell)
-        right = noisy(level + 1, 2 * cell + 1)
-        excess = (estimate - left - right) / 2  # children must add up to their parent
-        left += excess
-        right += excess
-        if left < 0:
-            left, right = 0.0, estimate
-        elif right < 0:
-            left, right = estimate, 0.0
-        visit(level + 1, 2 * cell, left)
-        visit(level + 1, 2 * cell + 1, right)
-
-    visit(0, 0, root)
-    return cells, target
+    columns: list[Floats], options: dict[str, Any], noise: Noise, weight: Ints | None = None
+) -> list[Walk]:
+    """The trees of all columns, one level of all at a time."""
+    walks = [Walk(column, options, noise, weight) for column in columns]
+    for level in range(int(options["levels"])):
+        for tree in walks:
+            tree.descend(level)
+    return walks
 
 
-def private_cuts(
-    column: Floats, options: dict[str, Any], noise: Noise, weight: Ints | None = None
-) -> Floats:
+def private_cuts(tree: Walk) -> Floats:
     """Cut values of one feature; data-free after the walk."""
-    cells, target = walk(column, options, noise, weight)
+    cells, target = tree.cells, tree.target
     powers = [float(m * 2.0**k) for k in range(-6, 18) for m in (1, 1.5)]
     public = key_of(np.array([0.0, *powers, *(-p for p in powers)], dtype=np.float32))
     cuts: set[int] = set()
@@ -187,6 +207,7 @@ class Candidates:
         features = []
         ones = np.ones(len(self.X), dtype=np.int64)
         weight = pairs[:, 1] if self.options.get("hessian") else ones
+        trees = iter(self._trees(weight))
         for f, spec in enumerate(self.plan["features"]):
             column = self.X[:, f]
             absent = np.isnan(column)
@@ -197,12 +218,19 @@ class Candidates:
             if spec["kind"] == "cuts":
                 cuts = np.array([*spec["cuts"], FLT_MAX], dtype=np.float32)
             elif self.options.get("kind", "tree") == "tree":
-                cuts = private_cuts(column, self.options, self.noise, weight)
+                cuts = private_cuts(next(trees))
             else:
                 cuts = np.append(self._histogram_cuts(f, weight), np.float32(FLT_MAX))
             bins = np.minimum(np.searchsorted(cuts, column, side="right"), len(cuts) - 1)
             features.append(Feature(cuts, len(cuts), np.where(absent, MISSING, bins)))
         return features
+
+    def _trees(self, weight: Ints) -> list[Walk]:
+        kinds = [spec["kind"] for spec in self.plan["features"]]
+        private = [self.X[:, f] for f, kind in enumerate(kinds) if kind == "private"]
+        if not private or self.options.get("kind", "tree") != "tree":
+            return []
+        return walk(private, self.options, self.noise, weight)
 
     def _histogram_cuts(self, f: int, weight: Ints) -> Floats:
         column, edges, options = self.X[:, f], self.edges[f], self.options
