@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,19 @@ def test_growth(tmp_path: Path) -> None:
     assert written.startswith("A head.")
     assert "| 10,000 |" in written
     assert "an old table" not in written
+
+
+def test_shares() -> None:
+    text = _run("-m", "benchmarks.shares", "--rows", "20000", "--rounds", "3", "--repeats", "1")
+    shares = {}
+    for line in text.splitlines():
+        if found := re.match(r"\| (.+) \| ([0-9.]+) ", line.replace("*", "")):
+            shares[found[1]] = float(found[2])
+    private = shares.pop("all that is for privacy")
+    assert len(shares) == 9
+    assert min(shares.values()) > 0
+    assert sum(shares.values()) == pytest.approx(100, abs=1)
+    assert 0 < private < 100
 
 
 def test_external(tmp_path: Path) -> None:

@@ -165,17 +165,22 @@ RELEASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def sent(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """Sums that each worker got and the words that it sent for them, by task."""
+def preloaded(source: str, folder: Path) -> dict[str, str]:
+    """The environment of a process that has a C file of this folder between it and the system."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
+    library = folder / Path(source).with_suffix(".so").name
+    path = Path(__file__).with_name(source)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, path, "-ldl"], check=True)
+    return {"LD_PRELOAD": str(library)}
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """Sums that each worker got and the words that it sent for them, by task."""
     folder: Path = tmp_path_factory.mktemp("sent")
-    library = folder / "sent.so"
-    source = Path(__file__).with_name("sent.c")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    env = {"LD_PRELOAD": str(library), "SENT": f"{folder}/{{rank}}"}
+    env = preloaded("sent.c", folder) | {"SENT": f"{folder}/{{rank}}"}
     out: dict[str, list[Any]] = {name: [] for name in RELEASES}
     for worker in run(list(RELEASES.values()), env):
         stream = Path(worker["file"]).read_bytes()
@@ -246,10 +251,15 @@ def test_unmasked_the_total_is_the_sum_of_sums_and_shares(sent: dict[str, list[A
 
 
 # ------------------------------------------------------------------------- a worker dies
-def test_a_worker_that_dies_ends_the_training_on_all() -> None:
-    """With an error that says so, and with the whole plan claimed; and it cannot go on."""
+@pytest.mark.parametrize("slow", [False, True], ids=["usual", "slow to see the error"])
+def test_a_worker_that_dies_ends_the_training_on_all(slow: bool, tmp_path: Path) -> None:
+    """With an error that says so, and with the whole plan claimed; and it cannot go on.
+
+    However long it takes to find out what a socket suffers from: nobody waits without end.
+    """
     params = parameters("random", 4.0)
-    alive = [a for a in run([{"do": "die", "params": params}]) if "dead" not in a]
+    env = preloaded("slow.c", tmp_path) if slow else {}
+    alive = [a for a in run([{"do": "die", "params": params}], env) if "dead" not in a]
     assert sorted(a["rank"] for a in alive) == [0, 2]
     for answer in alive:
         out = answer["answers"][0]["out"]

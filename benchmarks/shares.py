@@ -1,0 +1,102 @@
+"""Where the time of private training goes, by the monitors that verbosity 3 shows.
+
+    make bench                                              # after the tables of bench.py
+    .venv/bin/python -m benchmarks.shares --repeats 3
+
+Each training has a process of its own. Times are of the wall clock, of one thread unless told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+import xgboost as xgb
+
+from benchmarks.bench import CASES, COMMON, METHODS, ROOT, Clock, make_data
+
+# What private training does besides what any training does, by monitor; and the rest of it.
+PRIVATE_WORK = {
+    "setup": "calibration",
+    "Candidates": "candidates: counts, noise and cuts",
+    "Gradients": "gradients to the integer grid",
+    "Splits": "utilities and choice of splits",
+    "Leaves": "noise and shrinkage of leaves",
+}
+COMMON_WORK = {
+    "Bins": "binning",
+    "Histograms": "histograms, and rows to their nodes",
+    "Positions": "rows to their leaves",
+    "rest": "the rest of XGBoost: gradients, predictions",
+}
+
+
+def train(method: str, rows: int, rounds: int, threads: int) -> None:
+    """One training, in this process. Monitors tell what they measured when the model is freed."""
+    X, y = make_data(CASES["dense"], rows)
+    d = xgb.DMatrix(X, y, nthread=threads)
+    params = {**COMMON, **METHODS[method], "max_depth": 6, "nthread": threads, "verbosity": 3}
+    clock = Clock()
+    start = time.perf_counter()
+    xgb.train(params, d, rounds, callbacks=[clock])
+    print(json.dumps({"setup": clock.start - start, "whole": time.perf_counter() - start}))
+
+
+def measure(**job: str | int) -> dict[str, float]:
+    """Seconds of each kind of work; the arguments are those of :func:`train`."""
+    run = subprocess.run(
+        [sys.executable, "-m", "benchmarks.shares", "--job", json.dumps(job)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    text = run.stdout + run.stderr
+    found = json.loads(next(line for line in text.splitlines() if line.startswith('{"setup"')))
+    for name in {**PRIVATE_WORK, **COMMON_WORK}:
+        told = re.search(rf"\b{name}: ([0-9.e-]+)s, \d+ calls", text)
+        if told:
+            found[name] = float(told[1])
+    found["rest"] = 2 * found["whole"] - sum(found.values())
+    return found
+
+
+def table(runs: Sequence[dict[str, float]]) -> str:
+    """Shares of the whole training: median, least and greatest."""
+
+    def cells(names: Sequence[str]) -> str:
+        shares = [100 * sum(r.get(n, 0.0) for n in names) / r["whole"] for r in runs]
+        return f"{statistics.median(shares):.1f} ({min(shares):.1f}-{max(shares):.1f})"
+
+    lines = ["| work | % of the time |", "|---|---|"]
+    lines += [f"| {words} | {cells([name])} |" for name, words in PRIVATE_WORK.items()]
+    lines.append(f"| **all that is for privacy** | **{cells(list(PRIVATE_WORK))}** |")
+    lines += [f"| {words} | {cells([name])} |" for name, words in COMMON_WORK.items()]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--method", default="dp_hist, its default of 64 bins", choices=METHODS)
+    parser.add_argument("--rows", type=int, default=CASES["dense"].rows)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--job", type=json.loads, help=argparse.SUPPRESS)
+    args = parser.parse_args(arguments)
+    if args.job:
+        train(**args.job)
+        return
+    job = {k: getattr(args, k) for k in ("method", "rows", "rounds", "threads")}
+    print(table([measure(**job) for _ in range(args.repeats)]))
+
+
+if __name__ == "__main__":
+    main()
