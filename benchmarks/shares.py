@@ -24,6 +24,7 @@ from benchmarks.bench import CASES, COMMON, METHODS, ROOT, Clock, make_data
 # What private training does besides what any training does, by monitor; and the rest of it.
 PRIVATE_WORK = {
     "setup": "calibration",
+    "Checks": "checks of the rows",
     "Candidates": "candidates: counts, noise and cuts",
     "Gradients": "gradients to the integer grid",
     "Splits": "utilities and choice of splits",

@@ -156,7 +156,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
       auto feature = groups[i][0].feature;
       std::vector<GradientSum> cells(children[i].size());
       if (greedy) {
-        cells = candidates_.SumsOf(feature, open[i].hist, level[i].total).Cells(groups[i]);
+        candidates_.SumsOf(feature, open[i].hist, level[i].total).Cells(groups[i], &cells);
         branchings.emplace_back(pages_.Places(), level[i].nidx, groups[i], children[i]);
       }
       for (std::size_t k = 0; k < children[i].size(); ++k) {

@@ -137,6 +137,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     training.busy = true;
 
     if (!training.grower) {
+      monitor_.Start("Checks");
       if (training.masked) {
         training.masked->Open(FindPads(plan.id, true));
       }
@@ -147,6 +148,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
         n_bytes += BytesOfBins(plan, page);
       });
       CheckRoom(p_fmat, n_bytes);
+      monitor_.Stop("Checks");
     }
     // The learner calls once per class; a round is complete with its last class.
     auto group = training.updates % plan.n_groups;

@@ -124,7 +124,7 @@ def test_shares() -> None:
         if found := re.match(r"\| (.+) \| ([0-9.]+) ", line.replace("*", "")):
             shares[found[1]] = float(found[2])
     private = shares.pop("all that is for privacy")
-    assert len(shares) == 9
+    assert len(shares) == 10
     assert min(shares.values()) > 0
     assert sum(shares.values()) == pytest.approx(100, abs=1)
     assert 0 < private < 100

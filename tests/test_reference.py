@@ -39,6 +39,14 @@ def test_objectives_and_shapes(objective: str, shape: str, noise_free: bool) -> 
     assert all(len(tree["left"]) == 15 for tree in model.trees)  # complete to depth 3
 
 
+@pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
+def test_more_columns_than_are_counted_in_one_pass(noise_free: bool) -> None:
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(120, 515)).astype(np.float32)
+    y = (X[:, 513] > 0.3).astype(np.float32)
+    check(make_plan(SQUARED, noise_free, [PRIVATE_FEATURE] * 515, rounds=2), X, y)
+
+
 # not (0.05, no noise): with every weight clipped the utility is linear, and rounding breaks ties
 @pytest.mark.parametrize(
     ("tau", "noise_free"), [("0.5", True), ("3.0", True), ("0.05", False), ("3.0", False)]

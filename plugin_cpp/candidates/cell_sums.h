@@ -6,7 +6,6 @@
 #pragma once
 
 #include <algorithm>  // for lower_bound, min
-#include <array>      // for array
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t
 #include <memory>     // for make_unique, unique_ptr
@@ -37,6 +36,7 @@ class CellSums {
     for (std::size_t k = 0; k < features_.size(); ++k) {
       position_[features_[k]] = k;
       chunks_.emplace_back((n_cells[k] + kChunk - 1) / kChunk);
+      cells_of_chunk_.push_back(std::min(n_cells[k], kChunk));
     }
   }
 
@@ -68,9 +68,9 @@ class CellSums {
             std::size_t c = cell(k, e->fvalue);
             auto& chunk = chunks_[k][c / kChunk];
             if (!chunk) {
-              chunk = std::make_unique<Chunk>();
+              chunk = std::make_unique<std::int64_t[]>(cells_of_chunk_[k]);
             }
-            (*chunk)[c % kChunk] += w;
+            chunk[c % kChunk] += w;
           }
         }
       }
@@ -84,7 +84,7 @@ class CellSums {
       auto next = std::min(end, (begin / kChunk + 1) * kChunk);
       if (auto const& chunk = chunks_[k][begin / kChunk]) {
         for (auto c = begin; c < next; ++c) {
-          sum += (*chunk)[c % kChunk];
+          sum += chunk[c % kChunk];
         }
       }
       begin = next;
@@ -93,13 +93,14 @@ class CellSums {
   }
 
  private:
-  // Nearly all cells stay empty: there is memory only for chunks in which a row falls.
+  // Nearly all cells of a quantile tree stay empty: there is memory only for chunks in which a row
+  // falls.
   static constexpr std::size_t kChunk = 256;
-  using Chunk = std::array<std::int64_t, kChunk>;
 
   Context const* ctx_;
   std::vector<bst_feature_t> features_;
   std::vector<std::size_t> position_;  // of a feature; their number for one that is not counted
-  std::vector<std::vector<std::unique_ptr<Chunk>>> chunks_;
+  std::vector<std::size_t> cells_of_chunk_;
+  std::vector<std::vector<std::unique_ptr<std::int64_t[]>>> chunks_;
 };
 }  // namespace xgboost::dp

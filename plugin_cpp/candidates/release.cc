@@ -20,7 +20,7 @@
 namespace xgboost::dp {
 namespace {
 // Cells that one pass over the rows may count: 512 features at 16 key bits, and 256 MiB if a row fell
-// in every one; in practice it is a tenth.
+// in every chunk; in practice it is a tenth.
 constexpr std::size_t kCellsOfPass = std::size_t{1} << 25;
 }  // namespace
 
@@ -73,14 +73,14 @@ std::vector<std::int64_t> CandidateRelease::AddNoise(std::vector<std::int64_t> s
 std::vector<std::vector<float>> CandidateRelease::FromTrees(
     DMatrix* p_fmat, std::vector<PackedPair> const& gpair) {
   auto key_bits = plan_.candidates.levels - 1;
-  auto features_of_pass = kCellsOfPass >> key_bits;
+  auto n_cells = std::size_t{1} << key_bits;
+  auto features_of_pass = kCellsOfPass / n_cells;
   std::vector<std::vector<float>> out;
   for (std::size_t begin = 0; begin < features_.size(); begin += features_of_pass) {
     auto end = std::min(features_.size(), begin + features_of_pass);
     std::vector<bst_feature_t> block(features_.begin() + begin, features_.begin() + end);
     auto n_block = block.size();
-    CellSums sums{ctx_, std::move(block),
-                  std::vector<std::size_t>(n_block, std::size_t{1} << key_bits)};
+    CellSums sums{ctx_, std::move(block), std::vector<std::size_t>(n_block, n_cells)};
     ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
       auto cell = [=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); };
       if (plan_.candidates.hessian) {

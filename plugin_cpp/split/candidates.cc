@@ -8,12 +8,13 @@
 namespace xgboost::dp {
 FeatureSums::FeatureSums(std::vector<GradientSum> bins, GradientSum const& missing)
     : bins_{std::move(bins)}, left_of_(1), missing_{missing} {
+  left_of_.reserve(bins_.size() + 1);
   for (auto const& bin : bins_) {
     left_of_.push_back(left_of_.back() + bin);
   }
 }
 
-std::vector<GradientSum> FeatureSums::Cells(SplitGroup group) const {
+void FeatureSums::Cells(SplitGroup group, std::vector<GradientSum>* p_cells) const {
   // The leaves of a heap of n splits are n, ..., 2 n, from left to right.
   auto n_splits = group.size();
   auto leaf_of = [&](auto goes_left) {
@@ -23,7 +24,8 @@ std::vector<GradientSum> FeatureSums::Cells(SplitGroup group) const {
     }
     return at - n_splits;
   };
-  std::vector<GradientSum> cells(n_splits + 1);
+  auto& cells = *p_cells;
+  cells.assign(n_splits + 1, GradientSum{});
   auto n_bins = static_cast<bst_bin_t>(bins_.size());
   if (group[0].is_categorical) {
     for (bst_bin_t b = 0; b < n_bins; ++b) {
@@ -44,7 +46,6 @@ std::vector<GradientSum> FeatureSums::Cells(SplitGroup group) const {
     }
   }
   cells[leaf_of([](Split const& s) { return s.default_left; })] += missing_;
-  return cells;
 }
 
 SplitCandidates::SplitCandidates(Plan const& plan, common::HistogramCuts const& cuts)

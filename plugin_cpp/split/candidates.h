@@ -81,7 +81,7 @@ class FeatureSums {
   /** @param bins Sums of the bins of the feature. */
   FeatureSums(std::vector<GradientSum> bins, GradientSum const& missing);
   /** @brief Sums of the 2^m cells of a group, from left to right. They part the rows. */
-  [[nodiscard]] std::vector<GradientSum> Cells(SplitGroup group) const;
+  void Cells(SplitGroup group, std::vector<GradientSum>* cells) const;
 
  private:
   std::vector<GradientSum> bins_, left_of_;  // and the sums up to each bin

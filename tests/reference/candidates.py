@@ -97,12 +97,16 @@ class Walk:
 def walk(
     columns: list[Floats], options: dict[str, Any], noise: Noise, weight: Ints | None = None
 ) -> list[Walk]:
-    """The trees of all columns, one level of all at a time."""
-    walks = [Walk(column, options, noise, weight) for column in columns]
-    for level in range(int(options["levels"])):
-        for tree in walks:
-            tree.descend(level)
-    return walks
+    """The trees of all columns, one level of all at a time; of some at once where they are many."""
+    at_once = (1 << 25) >> (int(options["levels"]) - 1)
+    done: list[Walk] = []
+    for begin in range(0, len(columns), at_once):
+        walks = [Walk(c, options, noise, weight) for c in columns[begin : begin + at_once]]
+        for level in range(int(options["levels"])):
+            for tree in walks:
+                tree.descend(level)
+        done += walks
+    return done
 
 
 def private_cuts(tree: Walk) -> Floats:

@@ -101,6 +101,17 @@ def answers() -> dict[str, list[Any]]:
     }
 
 
+def preloaded(source: str, folder: Path) -> dict[str, str]:
+    """The environment of a process that has a C file of this folder between it and the system."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    library = folder / Path(source).with_suffix(".so").name
+    path = Path(__file__).with_name(source)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, path, "-ldl"], check=True)
+    return {"LD_PRELOAD": str(library)}
+
+
 def learner(model: str) -> Any:
     out = json.loads(model)["learner"]
     return out["gradient_booster"], out["learner_model_param"]
@@ -110,6 +121,14 @@ def learner(model: str) -> Any:
 def test_all_workers_hold_one_model(task: str, answers: dict[str, list[Any]]) -> None:
     models = {out["model"] for out in answers[task]}
     assert len(models) == 1
+
+
+def test_exchanges_that_would_block_lose_no_byte(
+    answers: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    found = run([TASKS["known noise"]], preloaded("stutter.c", tmp_path))
+    models = [worker["answers"][0]["out"]["model"] for worker in found]
+    assert models == [answers["known noise"][0]["model"]] * WORLD
 
 
 @pytest.mark.parametrize("kind", EXACT)
@@ -163,17 +182,6 @@ RELEASES: dict[str, dict[str, Any]] = {
     "masked": {"do": "release", "masked": True, "rows": True, "sigma2": 1 << 20, "key": KEY},
     "again": {"do": "release", "masked": True, "rows": True, "sigma2": 1 << 20, "key": KEY},
 }
-
-
-def preloaded(source: str, folder: Path) -> dict[str, str]:
-    """The environment of a process that has a C file of this folder between it and the system."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    library = folder / Path(source).with_suffix(".so").name
-    path = Path(__file__).with_name(source)
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, path, "-ldl"], check=True)
-    return {"LD_PRELOAD": str(library)}
 
 
 @pytest.fixture(scope="module")
