@@ -172,9 +172,14 @@ common::HistogramCuts MakeCuts(Plan const& plan,
 }
 
 std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page) {
-  // Cuts that are placed in heavy cells come on top of `max_bin`: two and a half times as many bins
-  // are not exceeded in practice.
-  auto most_bins = static_cast<std::uint32_t>(plan.candidates.max_bin) * 5 / 2;
+  std::uint32_t most_bins{0};
+  if (plan.NumPrivateFeatures() > 0) {
+    most_bins = plan.candidates.max_bin;
+    if (plan.candidates.kind == CandidateKind::kTree) {
+      // Cuts that are placed in heavy cells come on top: rarely more.
+      most_bins = most_bins * 5 / 2;
+    }
+  }
   for (auto const& feature : plan.features) {
     most_bins = std::max({most_bins, static_cast<std::uint32_t>(feature.n_categories),
                           static_cast<std::uint32_t>(feature.cuts.size() + 1)});

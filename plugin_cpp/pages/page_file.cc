@@ -29,7 +29,7 @@ namespace {
 constexpr std::uint64_t kAlignment = std::uint64_t{1} << 16;
 constexpr char kMend[] =
     " Binned rows are kept where `cache_prefix` of the DataIter points to: choose a folder with "
-    "room for two bytes for each cell of the data, or one where `max_bin` is at most 100.";
+    "room for a byte for each cell of the data, or two with many bins or categories.";
 }  // namespace
 
 bool PageFile::IsAvailable() { return true; }

@@ -126,7 +126,9 @@ def test_all_workers_hold_one_model(task: str, answers: dict[str, list[Any]]) ->
 def test_exchanges_that_would_block_lose_no_byte(
     answers: dict[str, list[Any]], tmp_path: Path
 ) -> None:
-    found = run([TASKS["known noise"]], preloaded("stutter.c", tmp_path))
+    log = tmp_path / "log"
+    found = run([TASKS["known noise"]], preloaded("stutter.c", tmp_path) | {"STUTTER": str(log)})
+    assert log.stat().st_size > 100
     models = [worker["answers"][0]["out"]["model"] for worker in found]
     assert models == [answers["known noise"][0]["model"]] * WORLD
 
