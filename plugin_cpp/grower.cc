@@ -146,7 +146,6 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
 
     std::vector<Node> next;
     std::vector<Siblings> families;
-    branchings.clear();
     above.resize(tree->NumNodes());
     for (std::size_t i = 0; i < level.size(); ++i) {
       if (groups[i].empty()) {
@@ -156,7 +155,7 @@ std::vector<TreeGrower::Leaf> TreeGrower::Grow(std::vector<PackedPair> const& gp
       auto feature = groups[i][0].feature;
       std::vector<GradientSum> cells(children[i].size());
       if (greedy) {
-        candidates_.SumsOf(feature, open[i].hist, level[i].total).Cells(groups[i], &cells);
+        cells = candidates_.SumsOf(feature, open[i].hist, level[i].total).Cells(groups[i]);
         branchings.emplace_back(pages_.Places(), level[i].nidx, groups[i], children[i]);
       }
       for (std::size_t k = 0; k < children[i].size(); ++k) {

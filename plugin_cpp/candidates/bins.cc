@@ -1,13 +1,12 @@
 #include "plugin_cpp/candidates/bins.h"
 
-#include <algorithm>    // for max
-#include <cstddef>      // for size_t
-#include <cstdint>      // for int32_t, uint8_t, uint32_t, uint64_t
-#include <limits>       // for numeric_limits
-#include <memory>       // for default_delete
-#include <string>       // for string
-#include <type_traits>  // for remove_const_t, remove_pointer_t
-#include <vector>       // for vector
+#include <algorithm>  // for max
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int32_t, uint8_t, uint32_t, uint64_t
+#include <limits>     // for numeric_limits
+#include <memory>     // for default_delete
+#include <string>     // for string
+#include <vector>     // for vector
 
 #include "common/categorical.h"           // for IsCat
 #include "common/threading_utils.h"       // for ParallelFor
@@ -50,7 +49,8 @@ class BinFinder {
 /** @brief Where to keep the pages of a matrix: empty for memory. */
 std::string CacheOf(DMatrix* p_fmat) {
   auto const* paged = dynamic_cast<data::SparsePageDMatrix const*>(p_fmat);
-  return paged && paged->NumBatches() > 1 ? paged->CachePrefix() : std::string{};
+  bool on_disk = paged && paged->NumBatches() > 1 && PageFile::IsAvailable();
+  return on_disk ? paged->CachePrefix() : std::string{};
 }
 
 /** @brief How a page is kept when it is binned. */
@@ -90,11 +90,13 @@ void WriteSparse(Context const* ctx, BinFinder const& bin_of, BinPlaces const& p
   });
 }
 
+/** @brief Write the codes of a dense page to its bytes, in the type of its codes. */
 template <typename CodeT>
 void WriteDense(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
-                SparsePage const& page, CodeT* codes) {
+                SparsePage const& page, DenseCodes<CodeT> const&, std::uint8_t* bytes) {
   auto view = page.GetView();
   auto n_features = places.NumFeatures();
+  auto* codes = reinterpret_cast<CodeT*>(bytes);
   common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
     auto* row = codes + i * n_features;
     if (view[i].size() != n_features) {
@@ -128,8 +130,7 @@ BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& 
   out.bytes = {bytes, std::default_delete<std::uint8_t[]>{}};
   if (out.IsDense()) {
     WithDenseCodes(out, [&](auto const& codes) {
-      using CodeT = std::remove_const_t<std::remove_pointer_t<decltype(codes.codes)>>;
-      WriteDense(ctx, bin_of, places, page, reinterpret_cast<CodeT*>(bytes));
+      WriteDense(ctx, bin_of, places, page, codes, bytes);
     });
   } else {
     WriteSparse(ctx, bin_of, places, page, bytes);

@@ -14,7 +14,7 @@ FeatureSums::FeatureSums(std::vector<GradientSum> bins, GradientSum const& missi
   }
 }
 
-void FeatureSums::Cells(SplitGroup group, std::vector<GradientSum>* p_cells) const {
+std::vector<GradientSum> FeatureSums::Cells(SplitGroup group) const {
   // The leaves of a heap of n splits are n, ..., 2 n, from left to right.
   auto n_splits = group.size();
   auto leaf_of = [&](auto goes_left) {
@@ -24,8 +24,7 @@ void FeatureSums::Cells(SplitGroup group, std::vector<GradientSum>* p_cells) con
     }
     return at - n_splits;
   };
-  auto& cells = *p_cells;
-  cells.assign(n_splits + 1, GradientSum{});
+  std::vector<GradientSum> cells(n_splits + 1);
   auto n_bins = static_cast<bst_bin_t>(bins_.size());
   if (group[0].is_categorical) {
     for (bst_bin_t b = 0; b < n_bins; ++b) {
@@ -46,6 +45,7 @@ void FeatureSums::Cells(SplitGroup group, std::vector<GradientSum>* p_cells) con
     }
   }
   cells[leaf_of([](Split const& s) { return s.default_left; })] += missing_;
+  return cells;
 }
 
 SplitCandidates::SplitCandidates(Plan const& plan, common::HistogramCuts const& cuts)

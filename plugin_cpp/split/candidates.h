@@ -31,6 +31,10 @@ struct Split {
   [[nodiscard]] bool GoesLeft(bst_bin_t b) const {
     return is_categorical ? b != bin && (subset == 0 || !InSubset(subset, b)) : b <= bin;
   }
+  /** @brief The same of a code: the bin, or that of missing values. */
+  [[nodiscard]] bool GoesLeft(std::uint32_t code, std::uint32_t missing) const {
+    return code == missing ? default_left : this->GoesLeft(static_cast<bst_bin_t>(code));
+  }
   /** @brief Whether a category is in the half of a name, each with probability 1/2. */
   [[nodiscard]] static bool InSubset(std::uint64_t name, bst_bin_t category) {
     // The finaliser of SplitMix64. It needs no secrecy: which half it is, is public.
@@ -81,7 +85,7 @@ class FeatureSums {
   /** @param bins Sums of the bins of the feature. */
   FeatureSums(std::vector<GradientSum> bins, GradientSum const& missing);
   /** @brief Sums of the 2^m cells of a group, from left to right. They part the rows. */
-  void Cells(SplitGroup group, std::vector<GradientSum>* cells) const;
+  [[nodiscard]] std::vector<GradientSum> Cells(SplitGroup group) const;
 
  private:
   std::vector<GradientSum> bins_, left_of_;  // and the sums up to each bin

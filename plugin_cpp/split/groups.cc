@@ -93,10 +93,8 @@ void GroupSelector::AddUtilities(OpenNode const& node) {
   DispatchScore(plan_, [&](auto const& score) {
     common::ParallelFor(node.features.size(), ctx_->Threads(), [&](auto i) {
       auto sums = candidates_->SumsOf(node.features[i], node.hist, node.total);
-      std::vector<GradientSum> cells;
       for (auto c = i * per_feature; c < (i + 1) * per_feature; ++c) {
-        sums.Cells({drawn_.data() + c * n_splits_, n_splits_}, &cells);
-        for (auto const& cell : cells) {
+        for (auto const& cell : sums.Cells({drawn_.data() + c * n_splits_, n_splits_})) {
           utilities_[c] += score(cell);
         }
       }

@@ -76,13 +76,13 @@ std::vector<std::int64_t> HistogramSelector::DrawCuts(std::vector<OpenNode> cons
 
 std::vector<std::int64_t> HistogramSelector::ListSums(std::vector<OpenNode> const& nodes,
                                                       std::vector<std::int64_t> const& cuts) const {
-  std::vector<GradientSum> cells, sides;
+  std::vector<GradientSum> cells;
   auto cut = cuts.cbegin();
   for (auto const& node : nodes) {
     for (auto f : node.features) {
       if (plan_.split == SplitChoice::kPartial) {
         auto split = candidates_->At(f, *cut++);
-        candidates_->SumsOf(f, node.hist, node.total).Cells({&split, 1}, &sides);
+        auto sides = candidates_->SumsOf(f, node.hist, node.total).Cells({&split, 1});
         cells.insert(cells.end(), sides.cbegin(), sides.cend());
       } else {
         auto of_feature = candidates_->Cells(f, node.hist, node.total);

@@ -22,14 +22,8 @@ struct Block {
   common::Span<std::uint32_t const> rows;
 };
 
-/** @brief Consecutive features of a dense page. */
-struct Tile {
-  std::size_t begin;
-  std::size_t end;
-};
-
-std::vector<Tile> MakeTiles(BinPlaces const& places) {
-  std::vector<Tile> tiles{{0, 0}};
+std::vector<FeatureTile> MakeTiles(BinPlaces const& places) {
+  std::vector<FeatureTile> tiles{{0, 0}};
   for (std::size_t f = 0; f < places.NumFeatures(); ++f) {
     if (places[f + 1] - places[tiles.back().begin] > kBinsOfTile && f > tiles.back().begin) {
       tiles.push_back({f, f});
@@ -42,7 +36,7 @@ std::vector<Tile> MakeTiles(BinPlaces const& places) {
 /** @param gpair Pairs of the rows of the page. */
 template <typename CodeT>
 void SumDense(DenseCodes<CodeT> const& codes, BinPlaces const& places,
-              common::Span<std::uint32_t const> rows, Tile tile, PackedPair const* gpair,
+              common::Span<std::uint32_t const> rows, FeatureTile tile, PackedPair const* gpair,
               PackedPair* words) {
   auto const* begins = places.data();
   auto n = rows.size();
@@ -73,7 +67,7 @@ void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows,
   }
 }
 
-void SumBlock(BinPage const& page, BinPlaces const& places, std::vector<Tile> const& tiles,
+void SumBlock(BinPage const& page, BinPlaces const& places, std::vector<FeatureTile> const& tiles,
               common::Span<std::uint32_t const> rows, PackedPair const* gpair,
               PackedPair* words) {
   if (!page.IsDense()) {
@@ -93,6 +87,7 @@ NodeHistograms::NodeHistograms(Context const* ctx, Masking const& masking, BinPl
     : ctx_{ctx},
       masking_{masking},
       places_{places},
+      tiles_{MakeTiles(places)},
       n_bins_{places.Size() - places.NumFeatures()},
       rows_of_block_{std::clamp<std::size_t>(PackedPair::kLimit / std::max<std::int64_t>(largest, 1),
                                              1, kRowsOfBlock)} {
@@ -129,13 +124,12 @@ void NodeHistograms::Add(std::size_t p, BinPage const& page, RowSets const& rows
       blocks.push_back({k, set.subspan(begin, std::min(rows_of_block_, set.size() - begin))});
     }
   }
-  auto tiles = MakeTiles(places_);
   words_.resize(ctx_->Threads());
   std::vector<std::mutex> locks(n_summed_);
   common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
     auto& own = words_[omp_get_thread_num()];
     own.assign(places_.Size(), PackedPair{});
-    SumBlock(page, places_, tiles, blocks[b].rows, gpair.data() + page.base_row, own.data());
+    SumBlock(page, places_, tiles_, blocks[b].rows, gpair.data() + page.base_row, own.data());
     // Sums of integers do not depend on which thread is first.
     std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
     auto* sums = next_.sums.data() + blocks[b].node * n_bins_;

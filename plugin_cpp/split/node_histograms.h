@@ -31,6 +31,12 @@ struct Siblings {
   std::size_t heaviest{0};  // among the nodes
 };
 
+/** @brief Consecutive features of a dense page that are summed together. */
+struct FeatureTile {
+  std::size_t begin{0};
+  std::size_t end{0};
+};
+
 class RowSets;
 
 /** @brief A level is begun, summed page by page, and ended. */
@@ -71,6 +77,7 @@ class NodeHistograms {
   Context const* ctx_;
   Masking masking_;
   BinPlaces const& places_;
+  std::vector<FeatureTile> tiles_;
   std::size_t n_bins_;
   std::size_t rows_of_block_;
   Level level_, next_;

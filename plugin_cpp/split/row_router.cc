@@ -20,10 +20,7 @@ bst_node_t RowRouter::LeafOf(BinPlaces const& places, Codes const& codes, std::s
   while (nodes_[nidx].left >= 0) {
     auto const& node = nodes_[nidx];
     auto f = node.split.feature;
-    auto code = codes(row, f);
-    bool goes_left = code == places.MissingCode(f)
-                         ? node.split.default_left
-                         : node.split.GoesLeft(static_cast<bst_bin_t>(code));
+    bool goes_left = node.split.GoesLeft(codes(row, f), places.MissingCode(f));
     nidx = node.left + (goes_left ? 0 : 1);
   }
   return nidx;

@@ -22,6 +22,12 @@ struct Block {
   std::array<std::size_t, kMaxChildren> at;  // counts, then where the rows of each child go
 };
 
+void AddBlocks(std::size_t node, std::size_t begin, std::size_t size, std::vector<Block>* blocks) {
+  for (std::size_t done = 0; done < size; done += kRowsOfBlock) {
+    blocks->push_back({node, begin + done, std::min(kRowsOfBlock, size - done), {}});
+  }
+}
+
 /** @brief Call fn(i, code) for the rows of a list, in order. */
 template <typename Codes, typename Fn>
 void ForEachCode(Codes const& codes, bst_feature_t f, std::uint32_t const* rows, std::size_t n,
@@ -42,10 +48,7 @@ Branching::Branching(BinPlaces const& places, bst_node_t node, SplitGroup group,
   for (std::uint32_t code = 0; code <= missing; ++code) {
     std::size_t at = 0;
     while (at < group.size()) {
-      auto const& split = group[at];
-      auto goes_left = code == missing ? split.default_left
-                                       : split.GoesLeft(static_cast<bst_bin_t>(code));
-      at = 2 * at + (goes_left ? 1 : 2);
+      at = 2 * at + (group[at].GoesLeft(code, missing) ? 1 : 2);
     }
     child_of.push_back(static_cast<std::uint8_t>(at - group.size()));
   }
@@ -83,9 +86,7 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page,
   std::vector<Block> blocks;
   for (std::size_t k = 0; k < branchings.size(); ++k) {
     auto set = ranges[branchings[k].node];
-    for (std::size_t done = 0; done < set.size; done += kRowsOfBlock) {
-      blocks.push_back({k, set.begin + done, std::min(kRowsOfBlock, set.size - done), {}});
-    }
+    AddBlocks(k, set.begin, set.size, &blocks);
   }
   WithCodes(page, places, [&](auto const& codes) {
     common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
@@ -151,10 +152,7 @@ void RowSets::Positions(Context const* ctx, BinnedPages const& pages,
     }
     std::vector<Block> blocks;
     for (std::size_t nidx = 0; nidx < of_node.size(); ++nidx) {
-      auto set = ranges_[p][nidx];
-      for (std::size_t done = 0; done < set.size; done += kRowsOfBlock) {
-        blocks.push_back({nidx, set.begin + done, std::min(kRowsOfBlock, set.size - done), {}});
-      }
+      AddBlocks(nidx, ranges_[p][nidx].begin, ranges_[p][nidx].size, &blocks);
     }
     BinPage page;
     page.code_bytes = 1;  // never read where nothing moves
