@@ -12,6 +12,7 @@ of the same turn; the table shows the median of the ratios and their range.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import os
@@ -123,13 +124,16 @@ def kib(field: str) -> int:
     return int(found[0]) if found else 0
 
 
-def _reset_peak() -> bool:
-    """Forget the peak that making the data left behind. Linux only."""
-    try:
+def _reset_peak() -> None:
+    """Forget the peak that making the data left behind, where the system can."""
+    with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return True
+
+
+def peak_kib() -> int:
+    """Largest memory of this process since its peak was forgotten, in KiB; of its whole life where
+    the system tells no other."""
+    return kib("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 class Clock(xgb.callback.TrainingCallback):
@@ -180,12 +184,12 @@ def measure(
         params["dp_feature_bounds"] = dict.fromkeys(range(case.columns), case.bounds)
     clock = Clock()
     before = kib("VmRSS")
-    was_reset = _reset_peak()
+    _reset_peak()
     start, busy = time.perf_counter(), time.process_time()
     booster = xgb.train(params, dtrain, rounds, callbacks=[clock])
     end, busy = time.perf_counter(), time.process_time() - busy
     whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak = kib("VmHWM") if was_reset else whole
+    peak = peak_kib()
     # dp_hist alternates two shapes of tree: leave out the first round, which bins the data, and
     # count an even number of the others.
     first = 1 - rounds % 2
@@ -210,17 +214,23 @@ def run_worker(case: str, method: str, args: argparse.Namespace) -> dict[str, fl
     return run_job([__file__, "--worker", json.dumps(job)], args.threads)
 
 
-def run_job(arguments: Sequence[str], threads: int) -> dict[str, float]:
-    """Run this Python in a process of its own; its last line of output is the result, as JSON."""
+def run_python(arguments: Sequence[str], threads: int, stderr: int | None = None) -> list[str]:
+    """Lines of output of this Python in a process of its own."""
     run = subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         check=True,
         env={**os.environ, "OMP_NUM_THREADS": str(threads)},
     )
-    result: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return run.stdout.splitlines()
+
+
+def run_job(arguments: Sequence[str], threads: int) -> dict[str, float]:
+    """:func:`run_python`, whose last line is the result, as JSON."""
+    result: dict[str, float] = json.loads(run_python(arguments, threads)[-1])
     return result
 
 
@@ -236,7 +246,13 @@ def ratios(values: Sequence[float], base: Sequence[float]) -> str:
     found = [a / b for a, b in zip(values, base, strict=True) if b > 0]
     if not found:
         return "unknown"
-    return f"{statistics.median(found):.2f} ({min(found):.2f}-{max(found):.2f})"
+    return spread(found, 2)
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    """Median (least-greatest)."""
+    middle, least, most = statistics.median(values), min(values), max(values)
+    return f"{middle:.{digits}f} ({least:.{digits}f}-{most:.{digits}f})"
 
 
 def table(results: dict[str, list[dict[str, float]]]) -> str:

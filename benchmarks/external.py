@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import xgboost as xgb
 
-from benchmarks.bench import COMMON, DATA_SEED, METHODS, PRIVATE, Clock, kib, run_job
+from benchmarks.bench import COMMON, DATA_SEED, METHODS, PRIVATE, Clock, kib, peak_kib, run_job
 
 EXTERNAL: dict[str, dict[str, Any]] = {
     "hist, 64 bins": METHODS["hist, 64 bins"],
@@ -83,7 +83,7 @@ def measure(method: str, args: argparse.Namespace) -> dict[str, float]:
         params = {**COMMON, **EXTERNAL[method], "max_depth": args.depth, "nthread": args.threads}
         xgb.train(params, d, args.rounds, callbacks=[clock])
         del d
-    data, peak = data_mib(args), kib("VmHWM") / 1024
+    data, peak = data_mib(args), peak_kib() / 1024
     return {
         "matrix_s": matrix,
         "first_s": clock.ends[0] - clock.start,

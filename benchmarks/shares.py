@@ -11,15 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 
 import xgboost as xgb
 
-from benchmarks.bench import CASES, COMMON, METHODS, ROOT, Clock, make_data
+from benchmarks.bench import CASES, COMMON, METHODS, Clock, make_data, run_python, spread
 
 # What private training does besides what any training does, by monitor; and the rest of it.
 PRIVATE_WORK = {
@@ -46,34 +44,30 @@ def train(method: str, rows: int, rounds: int, threads: int) -> None:
     clock = Clock()
     start = time.perf_counter()
     xgb.train(params, d, rounds, callbacks=[clock])
-    print(json.dumps({"setup": clock.start - start, "whole": time.perf_counter() - start}))
+    print(
+        json.dumps({"setup": clock.start - start, "whole": time.perf_counter() - start}), flush=True
+    )
 
 
 def measure(**job: str | int) -> dict[str, float]:
     """Seconds of each kind of work; the arguments are those of :func:`train`."""
-    run = subprocess.run(
-        [sys.executable, "-m", "benchmarks.shares", "--job", json.dumps(job)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    text = run.stdout + run.stderr
-    found = json.loads(next(line for line in text.splitlines() if line.startswith('{"setup"')))
-    for name in {**PRIVATE_WORK, **COMMON_WORK}:
-        told = re.search(rf"\b{name}: ([0-9.e-]+)s, \d+ calls", text)
-        if told:
-            found[name] = float(told[1])
-    found["rest"] = 2 * found["whole"] - sum(found.values())
-    return found
+    command = ["-m", "benchmarks.shares", "--job", json.dumps(job)]
+    lines = run_python(command, int(job["threads"]), stderr=subprocess.STDOUT)
+    told = json.loads(next(line for line in lines if line.startswith('{"setup"')))
+    found: dict[str, float] = {"setup": told["setup"]}
+    for line in lines:
+        monitor = re.search(r"\b(\w+): ([0-9.e-]+)s, \d+ calls", line)
+        if monitor and monitor[1] in {**PRIVATE_WORK, **COMMON_WORK}:
+            found[monitor[1]] = float(monitor[2])
+    rest = told["whole"] - sum(found.values())
+    return {**found, "rest": rest, "whole": told["whole"]}
 
 
 def table(runs: Sequence[dict[str, float]]) -> str:
     """Shares of the whole training: median, least and greatest."""
 
     def cells(names: Sequence[str]) -> str:
-        shares = [100 * sum(r.get(n, 0.0) for n in names) / r["whole"] for r in runs]
-        return f"{statistics.median(shares):.1f} ({min(shares):.1f}-{max(shares):.1f})"
+        return spread([100 * sum(r.get(n, 0.0) for n in names) / r["whole"] for r in runs], 1)
 
     lines = ["| work | % of the time |", "|---|---|"]
     lines += [f"| {words} | {cells([name])} |" for name, words in PRIVATE_WORK.items()]
