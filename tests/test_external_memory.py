@@ -145,7 +145,7 @@ xgb.train(PARAMS, d, 1)
 
 
 @LINUX
-def test_no_room_is_an_error_before_any_noise_is_drawn(tmp_path: Path) -> None:
+def test_no_room_is_an_error_before_any_tree(tmp_path: Path) -> None:
     """The bins of a row take a byte a cell: files of a thousand bytes cannot hold them."""
     done = subprocess.run(
         [sys.executable, "-c", NO_ROOM, str(tmp_path)],

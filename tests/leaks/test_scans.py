@@ -6,12 +6,14 @@ import math
 import pickle
 import re
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xgboost as xgb
 
+from tests.batches import Batches
 from xgb_dp.testing import fixed_noise
 
 from .scan import (
@@ -95,11 +97,19 @@ def test_thresholds_of_a_stock_model_are_values_of_the_data() -> None:
     assert any(np.isin(np.float32(threshold), X[:, f]) for f, threshold in splits)
 
 
+@pytest.mark.parametrize("on_disk", [False, True], ids=["in memory", "on disk"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_exact_is_printed(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_exact_is_printed(
+    kind: str, on_disk: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """`verbosity=3` tells times and numbers of calls, which the guarantee excludes, and no more."""
+    d = matrix(kind)
+    if on_disk:
+        X, y = (np.array_split(v, 3) for v in DATA[kind])
+        d = xgb.DMatrix(Batches(list(zip(X, y, strict=True)), tmp_path))
+        capfd.readouterr()  # what making a matrix tells is its own affair: docs/guarantee.md
     with fixed_noise(20):
-        model = xgb.train(COMMON | OBJECTIVE[kind] | {"verbosity": 3}, matrix(kind), ROUNDS)
+        model = xgb.train(COMMON | OBJECTIVE[kind] | {"verbosity": 3}, d, ROUNDS)
     secrets = secrets_of(model, kind)
     del model  # monitors print when they end
     captured = capfd.readouterr()
