@@ -23,7 +23,6 @@ from experiments import (
     core,
     datasets,
     download,
-    dp_xgb_figure3,
     render,
     store,
     summary,
@@ -32,6 +31,7 @@ from experiments import (
 )
 from experiments.__main__ import PAGES, main
 from experiments.published import figures
+from experiments.tables import dp_xgb_figure3
 
 TINY = ["--seeds", "1", "--size", "600x5", "--epsilon", "8", "--jobs", "1"]
 SYNTHETIC = ["--data", "synthetic_cls", "synthetic_reg"]

@@ -1,6 +1,6 @@
 """Table 5 of Maddock et al. (2022): batched updates, 200 random trees of depth 4, epsilon 0.1."""
 
-from .core import DEFAULT, STOCK, System, Table
+from ..core import DEFAULT, STOCK, System, Table
 from .maddock_table3 import DATASETS, FOREST
 
 

@@ -9,8 +9,8 @@ by 6% to 26%); ours have only epsilon and delta given.
 import sys
 from dataclasses import replace
 
-from .core import DEFAULT, STOCK, Table
-from .datasets import ABALONE, ADULT
+from ..core import DEFAULT, STOCK, Table
+from ..datasets import ABALONE, ADULT
 
 TABLE = Table(
     name="sbdt",
@@ -26,6 +26,6 @@ TABLE = Table(
 )
 
 if __name__ == "__main__":
-    from .__main__ import main
+    from ..__main__ import main
 
     sys.exit(main(["sbdt", *sys.argv[1:]]))

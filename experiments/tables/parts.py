@@ -9,8 +9,8 @@ was chosen.
 import sys
 from typing import Any
 
-from .core import DEFAULT, System, Table
-from .datasets import BAR, COVTYPE_25K, HIGGS_11K, NOMAO
+from ..core import DEFAULT, System, Table
+from ..datasets import BAR, COVTYPE_25K, HIGGS_11K, NOMAO
 
 PLAIN = {"dp_split_levels": 1, "dp_split_prior": 0.0, "dp_shrinkage_strata": False}
 SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate"}
@@ -36,6 +36,6 @@ TABLE = Table(
 )
 
 if __name__ == "__main__":
-    from .__main__ import main
+    from ..__main__ import main
 
     sys.exit(main(["parts", *sys.argv[1:]]))

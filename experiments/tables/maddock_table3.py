@@ -7,8 +7,8 @@ one round, class shares as leaves.
 from dataclasses import replace
 from typing import Any
 
-from .core import DEFAULT, STOCK, System, Table
-from .datasets import ADULT, BANK, CREDIT1, CREDIT2, NOMAO
+from ..core import DEFAULT, STOCK, System, Table
+from ..datasets import ADULT, BANK, CREDIT1, CREDIT2, NOMAO
 
 DATASETS = (
     BANK,

@@ -5,8 +5,8 @@ The paper names neither the task nor the figures. Two binary tasks stand for it.
 
 from dataclasses import replace
 
-from .core import STOCK, Table
-from .datasets import ADULT, COVTYPE_25K
+from ..core import STOCK, Table
+from ..datasets import ADULT, COVTYPE_25K
 from .sarus_figure4 import SARUS
 
 CELLS = (16, 64, 256, 1024, 4096)

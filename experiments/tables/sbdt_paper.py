@@ -7,7 +7,7 @@ delta = 5e-8. Rows, splits and delta here are those of ``sbdt``, where the same 
 
 from dataclasses import replace
 
-from .core import DEFAULT, STOCK, Table
+from ..core import DEFAULT, STOCK, Table
 from .sbdt import TABLE as SBDT
 
 ADULT, ABALONE = SBDT.datasets

@@ -14,11 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from .core import DEFAULT, STOCK, System, Table
+from ..core import DEFAULT, STOCK, System, Table
+from ..published import figures
+from ..render import grid
+from ..summary import Means
 from .dp_xgb_table1 import DATASETS, DEPTHS, PUBLISHED, setting
-from .published import figures
-from .render import grid
-from .summary import Means
 
 TREES = (5, 10, 20, 35, 50, 75, 100, 150, 200)
 OWN = (10, 20, 50, 100)  # of `default`
@@ -127,7 +127,7 @@ def draw(table: Table, found: Means) -> None:
     """Mean rank against the number of trees."""
     import matplotlib.pyplot as plt
 
-    from .figure import colours
+    from ..figure import colours
 
     ranks = mean_ranks(found)
     styles = colours(["default", *PUBLISHED])

@@ -17,10 +17,10 @@ import numpy as np
 from xgb_dp.accounting import ExponentialEvent, GaussianEvent, make_accountant
 from xgb_dp.accounting.rdp import bounded_range_rdp
 
-from .core import Cell, System, Table
-from .datasets import Dataset
-from .render import grid
-from .summary import Means
+from ..core import Cell, System, Table
+from ..datasets import Dataset
+from ..render import grid
+from ..summary import Means
 
 ORDERS = (1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 COUNTS = (1, 5, 20, 100, 500, 2000)

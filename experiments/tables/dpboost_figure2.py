@@ -6,8 +6,8 @@ the trainer without privacy. Labels are fitted as numbers. `default` has delta =
 
 from dataclasses import replace
 
-from .core import DEFAULT, STOCK, System, Table
-from .datasets import ABALONE, ADULT, COVTYPE_25K, WEBDATA
+from ..core import DEFAULT, STOCK, System, Table
+from ..datasets import ABALONE, ADULT, COVTYPE_25K, WEBDATA
 from .sarus_figure4 import CLASSES, NUMBERS
 
 DATASETS = (replace(ADULT, train_only=True), COVTYPE_25K, WEBDATA, CLASSES, ABALONE, NUMBERS)

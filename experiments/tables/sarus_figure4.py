@@ -9,8 +9,8 @@ paper gives 1,000,000 x 400, which ``--size paper`` runs.
 
 from dataclasses import replace
 
-from .core import DEFAULT, STOCK, System, Table
-from .datasets import ABALONE, ADULT, COVTYPE_25K, Dataset
+from ..core import DEFAULT, STOCK, System, Table
+from ..datasets import ABALONE, ADULT, COVTYPE_25K, Dataset
 
 CLASSES = Dataset(
     "synthetic_cls(100000x80)", "synthetic_cls", generate="classification", size=(100_000, 80)

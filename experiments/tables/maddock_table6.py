@@ -5,7 +5,7 @@ DP-EBM has 100 trees for each column. The paper ranks over six data sets; Higgs 
 
 from typing import Any
 
-from .core import DEFAULT, STOCK, System, Table
+from ..core import DEFAULT, STOCK, System, Table
 from .maddock_table3 import DATASETS
 
 

@@ -7,8 +7,8 @@ claim pure epsilon.
 
 from dataclasses import replace
 
-from .core import DEFAULT, STOCK, System, Table
-from .datasets import ABALONE, ADULT, BANK, CREDIT2
+from ..core import DEFAULT, STOCK, System, Table
+from ..datasets import ABALONE, ADULT, BANK, CREDIT2
 
 TABLE = Table(
     name="peers_table",

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import importlib
 
-from .core import Table
+from ..core import Table
 
 NAMES = (
     "sarus_figure4",

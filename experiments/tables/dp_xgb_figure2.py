@@ -6,8 +6,8 @@
 
 from dataclasses import replace
 
-from .core import DEFAULT, STOCK, System, Table
-from .datasets import Dataset
+from ..core import DEFAULT, STOCK, System, Table
+from ..datasets import Dataset
 
 TREES = (10, 35, 100, 200)
 

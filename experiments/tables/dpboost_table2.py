@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from .core import DEFAULT, STOCK, System, Table, base
+from ..core import DEFAULT, STOCK, System, Table, base
+from ..published import figures
+from ..render import grid
+from ..summary import Mean, Means
 from .dpboost_figure2 import ABSENT, DATASETS
-from .published import figures
-from .render import grid
-from .summary import Mean, Means
 
 ENSEMBLES, SIZE, EACH = 4, 50, 5.0
 TREES = ENSEMBLES * SIZE
@@ -73,7 +73,7 @@ def draw(table: Table, found: Means) -> None:
     """Ratios to the trainer without privacy, hollow where published."""
     import matplotlib.pyplot as plt
 
-    from .figure import colours
+    from ..figure import colours
 
     private = [s.name for s in table.systems if s.private]
     styles = colours(private)

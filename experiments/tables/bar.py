@@ -6,8 +6,8 @@ per data set, beside stock XGBoost (hist, 150 rounds, eta 0.1, depth 6).
 
 import sys
 
-from .core import DEFAULT, STOCK, Table
-from .datasets import BAR
+from ..core import DEFAULT, STOCK, Table
+from ..datasets import BAR
 
 TABLE = Table(
     name="bar",
@@ -21,6 +21,6 @@ TABLE = Table(
 )
 
 if __name__ == "__main__":
-    from .__main__ import main
+    from ..__main__ import main
 
     sys.exit(main(["bar", *sys.argv[1:]]))

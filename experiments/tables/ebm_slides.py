@@ -4,8 +4,8 @@ The preset has 30 passes over the columns; categories are declared and ranges of
 delta = 1e-6, as Nori et al. have it.
 """
 
-from .core import DEFAULT, STOCK, System, Table
-from .datasets import ADULT, PHISHING
+from ..core import DEFAULT, STOCK, System, Table
+from ..datasets import ADULT, PHISHING
 
 PASSES = 30
 TABLE = Table(

@@ -7,8 +7,8 @@ setting. The editions follow the row counts of the paper's table 5.
 
 from dataclasses import replace
 
-from .core import DEFAULT, STOCK, System, Table
-from .datasets import (
+from ..core import DEFAULT, STOCK, System, Table
+from ..datasets import (
     ADULT,
     BANK,
     CALIFORNIA,

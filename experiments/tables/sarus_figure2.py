@@ -6,8 +6,8 @@ DPBoost. Against it: the noisy average, and min_child_weight 200 and 600.
 
 from dataclasses import replace
 
-from .core import STOCK, System, Table
-from .datasets import COVTYPE_25K
+from ..core import STOCK, System, Table
+from ..datasets import COVTYPE_25K
 from .sarus_figure4 import COVTYPE, SARUS
 
 

@@ -1,6 +1,6 @@
 """Table 4 of Maddock et al. (2022): split candidates, 100 random trees of depth 4, epsilon 1."""
 
-from .core import DEFAULT, STOCK, System, Table
+from ..core import DEFAULT, STOCK, System, Table
 from .maddock_table3 import DATASETS
 
 
