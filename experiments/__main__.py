@@ -1,7 +1,8 @@
 """``python -m experiments NAME``: run a table, resume it, print it beside the published figures.
 
 ``python -m experiments list`` names all tables, ``all`` runs them one after the other, and ``docs``
-writes the rendered results into the pages that quote them.
+writes the rendered results into the pages that quote them. With ``--keep`` a finished table is also
+written to ``experiments/results``, in the form that is committed.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
-from . import download, render, runner, tables
-from .core import Options
+from . import download, kept, render, runner, tables
+from .core import Options, Table
+from .store import read
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = tuple(ROOT / name for name in ("docs/tables.md", "docs/accuracy.md", "README.md"))
+PAGES = (
+    *sorted((ROOT / "docs/tables").glob("*.md")),
+    ROOT / "docs/accuracy.md",
+    ROOT / "README.md",
+)
 OUT = Path("build/tables")
 
 
@@ -41,9 +48,18 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--out", type=Path, default=OUT, help="folder of results, or a .csv file")
     out.add_argument("--redo", nargs="+", default=[], help="systems to run again")
     out.add_argument("--any-build", action="store_true", help="keep cells of other builds too")
+    out.add_argument("--keep", action="store_true", help="write the results that are committed")
     out.add_argument("--limit", type=int, help="run at most so many cells now")
     out.add_argument("--download", action="store_true", help="fetch data that is not at hand")
     return out
+
+
+def keep(table: Table, path: Path) -> None:
+    """Write a table's results in the committed form, with what was run, its text and its plot."""
+    kept.write(render.RESULTS / path.name, table, read(path))
+    for suffix in (".runs.json", ".md", ".png"):
+        source = path.with_suffix(suffix)
+        shutil.copyfile(source, render.RESULTS / source.name)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -86,6 +102,8 @@ def main(argv: list[str] | None = None) -> int:
         text = render.markdown(table, rows, absent)
         path.with_suffix(".md").write_text(text, encoding="utf-8")
         render.plot(table, rows, path.with_suffix(".png"))
+        if args.keep:
+            keep(table, path)
         print(text)
     return 0
 

@@ -20,6 +20,7 @@ import xgboost
 
 import xgb_dp
 
+from . import kept
 from .core import METRICS, Cell
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -183,7 +184,7 @@ def text(row: dict[str, Any]) -> dict[str, Any]:
 def read(path: Path) -> list[dict[str, Any]]:
     """Rows of a results file; numbers as floats, a torn line left out.
 
-    Metrics that the file has no column for are empty.
+    Files in the committed form are read too. Metrics that the file has no column for are empty.
 
     Raises:
         ValueError: If it is no such file.
@@ -191,6 +192,8 @@ def read(path: Path) -> list[dict[str, Any]]:
     rows = []
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
+        if reader.fieldnames == kept.COLUMNS:
+            return [dict.fromkeys(COLUMNS, "") | row for row in kept.rows(list(reader))]
         lacks = LATER.difference(reader.fieldnames or ())
         if reader.fieldnames != [name for name in COLUMNS if name not in lacks]:
             raise ValueError(f"{path.name} is no file of results; give --out another place")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments import dp_xgb_figure1, dp_xgb_figure3, render, store, summary, tables
+from experiments import kept, render, store, summary, tables
 from experiments.__main__ import main
+from experiments.tables import dp_xgb_figure1, dp_xgb_figure3
 
 from .test_experiments import rows_of
 
@@ -110,3 +111,24 @@ def test_ranks_and_the_best_performance_zone_by_number_of_trees() -> None:
     assert "| dp_xgb *XGB* | 0.0 *(19.1)* | 7.1 *(5.2)* |" in text
     assert "| default |  |  |  |  | 2.0 |" in text
     assert "Not all settings" in render.markdown(table, rows[5:], {})
+
+
+@pytest.mark.parametrize("name", ["bar", "maddock_table4", "dp_xgb_figure3"])
+def test_results_are_committed_in_a_form_that_keeps_every_score(name: str, tmp_path: Path) -> None:
+    table = tables.get(name)
+    rows = store.read(render.RESULTS / f"{name}.csv")
+    failed = {**rows[0], "seed": "97", "note": "ValueError", table.metric(rows[0]["dataset"]): ""}
+    kept.write(tmp_path / "t.csv", table, [*reversed(rows), failed])
+    again = store.read(tmp_path / "t.csv")
+    assert sorted(map(str, again)) == sorted(map(str, [*rows, failed]))
+    assert summary.means(table, again) == summary.means(table, rows)
+    (line,) = (x for x in (tmp_path / "t.csv").read_text().splitlines() if "ValueError" in x)
+    assert ",97," in line
+
+
+def test_scores_of_single_runs_stay_small() -> None:
+    size = 0
+    for file in render.RESULTS.glob("*.csv"):
+        with file.open(newline="", encoding="utf-8") as lines:
+            size += sum(len(line["scores"]) for line in csv.DictReader(lines))
+    assert 0 < size < 300_000
