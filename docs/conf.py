@@ -54,8 +54,8 @@ def _list_pages(app: Any, name: str, source: list[str]) -> None:
         }
         made = "\n".join(_toctree(title, pages) for title, pages in lists.items() if pages)
         source[0] = source[0].replace(_MORE, made)
-    elif name == "presets":
-        pages = sorted(f"presets/{p.stem}" for p in (_DOCS / "presets").glob("*.md"))
+    elif name in ("presets", "tables"):
+        pages = sorted(f"{name}/{p.stem}" for p in (_DOCS / name).glob("*.md"))
         source[0] += "\n" + _toctree("", pages)
 
 
