@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from .accounting import ACCOUNTANTS, Event, GaussianEvent, make_accountant
 from .accounting.gaussian import gaussian_mu
@@ -21,10 +22,14 @@ __all__ = ["DEFAULT_SHARES", "MechanismSpec", "NoisePlan", "calibrate"]
 _LOWEST, _AIM, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target
 
 
+@lru_cache(maxsize=256)
 def calibrate(
     spec: MechanismSpec, epsilon: float, delta: float, accountant: str = "exact"
 ) -> NoisePlan:
     """Smallest noise whose certified epsilon at `delta` is at most `epsilon`.
+
+    A function of public numbers only, so what it has found before it answers from memory: many
+    trainings with the same parameters are calibrated once.
 
     Args:
         spec: What is released.

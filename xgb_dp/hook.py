@@ -14,15 +14,15 @@ from typing import Any, cast
 from xgboost.callback import EarlyStopping, LearningRateScheduler, TrainingCallback
 from xgboost.core import Booster, DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
-from . import ledger, masking, native, parse, plan, rows, testing, workers
-from .calibrate import MechanismSpec, calibrate
+from . import ledger, masking, native, plan, rows, testing, workers
 from .errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
 from .gate import before_release
-from .params import OBJECTIVES, check_names
-from .presets import with_preset
+from .mechanisms import MechanismSpec
+from .params import OBJECTIVES
+from .prepare import prepare
 from .sensitivity import range_int
-from .settings import Settings, resolve
+from .settings import Settings
 from .sklearn_support import declared_classes, default_rounds, refuse_search
 
 __all__ = [
@@ -33,16 +33,6 @@ __all__ = [
     "default_rounds",
     "refuse_cv",
 ]
-
-_KEPT = (
-    "eval_metric",
-    "disable_default_eval_metric",
-    "nthread",
-    "verbosity",
-    "seed",
-    "seed_per_iteration",
-    "validate_parameters",
-)
 
 
 def refuse_cv(params: Any) -> None:
@@ -142,14 +132,6 @@ def _check_call_site(
         )
 
 
-def _check_rounds(num_boost_round: Any) -> None:
-    if isinstance(num_boost_round, bool) or not hasattr(num_boost_round, "__index__"):
-        raise PrivacyParameterError(
-            "`num_boost_round` must be a whole number: the noise is calibrated for exactly that "
-            f"many rounds; got {type(num_boost_round).__name__}."
-        )
-
-
 def check_matrix(dtrain: Any) -> None:
     """Refuse what is not an ordinary matrix of independent rows.
 
@@ -234,10 +216,10 @@ def _check_agreement(text: str, events: Iterable[Any], s: Settings, grid_bits: i
         )
 
 
-def _low_level(user: Mapping[str, Any], s: Settings) -> dict[str, Any]:
+def _low_level(s: Settings) -> dict[str, Any]:
     """Ordinary XGBoost parameters with the private defaults."""
-    low: dict[str, Any] = {k: user[k] for k in _KEPT if k in user}
-    low |= {
+    low: dict[str, Any] = {
+        **s.passed_on,
         "tree_method": "dp_hist",
         "booster": "gbtree",
         "objective": s.objective,
@@ -293,16 +275,11 @@ def before_train(
         RowDomainError: A row lies outside the declared domain.
         NativeLibraryError: The loaded libxgboost is a stock build.
     """
-    user = parse.flatten(params)
-    check_names(user)
-    user = {name: value for name, value in user.items() if value is not None}
-    _check_rounds(num_boost_round)
     check_matrix(dtrain)
     schema = workers.common_schema(read_schema(dtrain))
-    continues = xgb_model is not None
-    user = with_preset(user, int(num_boost_round), schema.width, continues=continues)
+    prepared = prepare(params, schema, num_boost_round, continues=xgb_model is not None)
+    settings, noise = prepared.settings, prepared.noise
     user_callbacks = list(callbacks or [])
-    settings = resolve(user, schema, num_boost_round, continues=continues)
     _check_call_site(
         dtrain, list(evals or []), obj, early_stopping_rounds, user_callbacks, settings.public_evals
     )
@@ -323,12 +300,6 @@ def before_train(
             UserWarning,
             stacklevel=4,
         )
-    noise = calibrate(
-        MechanismSpec.from_settings(settings),
-        settings.epsilon,
-        settings.delta,
-        settings.accountant,
-    )
     low_plan = plan.build_plan(
         settings, noise, key, earlier=len(earlier["trainings"]) if earlier else 0
     )
@@ -337,7 +308,7 @@ def before_train(
     workers.check_agreement(text, schema)
     workers.check_together(lambda: _check_rows(dtrain, settings, text))
 
-    low = _low_level(user, settings)
+    low = _low_level(settings)
     # A first configuration finds whatever XGBoost itself refuses, before anything is released.
     trial = {"base_score": [0.5] * settings.trees_per_round, "dp_plan": text}
     Booster({**low, **trial}, [dtrain]).save_config()

@@ -67,7 +67,7 @@ class MechanismSpec:
     candidate_levels: int = 17
     intercept: str | None = None
     n_public: bool = False
-    shares: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_SHARES))
+    shares: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_SHARES), hash=False)
     grid_bits: int = 18
     sampling_num: int = 1 << SAMPLE_BITS
     parallel_trees: int = 1

@@ -24,6 +24,7 @@ __all__ = [
     "DP_PARAMETERS",
     "NEUTRAL",
     "OBJECTIVES",
+    "PASSED_ON",
     "REFUSED",
     "Parameter",
     "as_markdown",
@@ -262,6 +263,17 @@ ALLOWED: dict[str, Parameter] = {p.name: p for p in _ORDINARY}
 """XGBoost's own parameters that private training accepts, by canonical name."""
 
 ALIASES: dict[str, str] = {a: p.name for p in _ORDINARY for a in p.aliases}
+
+PASSED_ON = (
+    "eval_metric",
+    "disable_default_eval_metric",
+    "nthread",
+    "verbosity",
+    "seed",
+    "seed_per_iteration",
+    "validate_parameters",
+)
+"""Parameters that XGBoost reads itself."""
 
 OBJECTIVES: dict[str, str] = {
     "binary:logistic": "binary",

@@ -19,6 +19,7 @@ __all__ = [
     "parse_int",
     "parse_number",
     "parse_range",
+    "parse_rounds",
 ]
 
 
@@ -95,6 +96,16 @@ def parse_int(name: str, value: Any, low: int, high: int) -> int:
             f"`{name}` must be a whole number from {low} to {high}; got {number!r}."
         )
     return int(number)
+
+
+def parse_rounds(value: Any) -> int:
+    """Boosting rounds, or an error: a number that is rounded would not be what is calibrated."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise PrivacyParameterError(
+            "`num_boost_round` must be a whole number: the noise is calibrated for exactly that "
+            f"many rounds; got {type(value).__name__}."
+        )
+    return parse_int("num_boost_round", value, 1, 1 << 20)
 
 
 def parse_range(name: str, value: Any) -> tuple[float, float]:

@@ -58,6 +58,7 @@ class Settings(Components, RowClip):
         weight_declared: Whether ``dp_max_weight`` was given.
         preset: Name of the preset, "default" for none.
         masking: Whether workers mask their sums, and how they divide the noise.
+        passed_on: Parameters that XGBoost reads itself: threads, messages, metrics of public sets.
     """
 
     epsilon: float
@@ -104,6 +105,7 @@ class Settings(Components, RowClip):
     public_evals: bool
     preset: str
     masking: Masking
+    passed_on: dict[str, Any]
 
     @property
     def trees_per_round(self) -> int:
@@ -395,6 +397,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         public_evals=parse.parse_flag("dp_public_evals", p.get("dp_public_evals", False)),
         preset=str(p.get("dp_preset", "default")),
         masking=resolve_masking(p, components),
+        passed_on={name: p[name] for name in params.PASSED_ON if name in p},
         **asdict(components),
         **asdict(resolve_clip(p, kind, components.leaf)),
     )

@@ -7,19 +7,17 @@ calibration, which reads no data, done once instead of before each of thousands 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import hook, parse, plan
+from .. import plan
 from ..accounting import ExactAccountant
-from ..calibrate import MechanismSpec, NoisePlan, calibrate
 from ..features import read_schema
-from ..settings import resolve
+from ..prepare import prepare
 from .bounds import DELTAS, Claim, one_run_lower_bound
 from .result import AuditResult
 from .two_neighbour import audit_scores
@@ -40,8 +38,7 @@ Model = TypeVar("Model")
 class PreparedTraining:
     """``xgboost.train`` with ``tree_method="dp_hist"``, calibrated once for many trainings.
 
-    Everything else runs as always, with fresh noise from the operating system. Not to be used by
-    several threads at a time.
+    Everything runs as always, with fresh noise from the operating system.
 
     Args:
         params: Parameters of ``xgboost.train``.
@@ -56,9 +53,8 @@ class PreparedTraining:
 
     def __init__(self, params: Mapping[str, Any], like: Any, rounds: int = 1) -> None:
         self.params = {k: v for k, v in params.items() if v is not None}
-        s = resolve(parse.flatten(self.params), read_schema(like), rounds, continues=False)
-        self.settings = s
-        self.noise = calibrate(MechanismSpec.from_settings(s), s.epsilon, s.delta)
+        prepared = prepare(self.params, read_schema(like), rounds)
+        self.settings, self.noise = prepared.settings, prepared.noise
         self.claim: Claim = ExactAccountant(self.noise.events)
 
     def plan(self, test_key: str) -> dict[str, Any]:
@@ -80,20 +76,7 @@ class PreparedTraining:
         """
         import xgboost
 
-        with _known_calibration(self.noise):
-            return xgboost.train(self.params, dtrain, self.settings.rounds)
-
-
-@contextmanager
-def _known_calibration(noise: NoisePlan) -> Iterator[None]:
-    """Answer the next calibration, a function of public settings only, from memory."""
-    names = vars(hook)
-    original = names["calibrate"]
-    names["calibrate"] = lambda *_: noise
-    try:
-        yield
-    finally:
-        names["calibrate"] = original
+        return xgboost.train(self.params, dtrain, self.settings.rounds)
 
 
 @dataclass(frozen=True)

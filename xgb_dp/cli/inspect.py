@@ -13,8 +13,6 @@ from ..accounting import ACCOUNTANTS
 from ..budget import Budget
 from ..card import model_card
 from ..errors import PrivacyParameterError
-from ..params import check_names
-from ..parse import flatten
 from ..report import privacy_report
 from ..report_views import round_up
 from .domain import Column, template
@@ -59,11 +57,8 @@ def calibrate(
     The noise multiplier is the standard deviation of the noise over the most that one row can
     change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
     """
-    from ..calibrate import MechanismSpec
-    from ..calibrate import calibrate as calibrated
     from ..features import Schema
-    from ..presets import with_preset
-    from ..settings import resolve
+    from ..prepare import prepare
     from ..spending import spending
 
     domain = domain_from(**declared)
@@ -92,12 +87,9 @@ def calibrate(
             "dp_epsilon": target,
             "dp_delta": delta,
         }
-        user = flatten(params)
-        check_names(user)
-        settings = resolve(with_preset(user, rounds, len(named)), shape, rounds, continues=False)
-        plan = calibrated(MechanismSpec.from_settings(settings), target, delta, settings.accountant)
-        ledger = {"trainings": [{"events": [e.to_json() for e in plan.events]}]}
-        results.append((target, plan.epsilon, spending(ledger, delta)))
+        prepared = prepare(params, shape, rounds)
+        ledger = {"trainings": [{"events": [e.to_json() for e in prepared.events]}]}
+        results.append((target, prepared.noise.epsilon, spending(ledger, delta)))
     if as_json:
         shown = [
             {"target": t, "epsilon": e, "delta": delta, "budget": [asdict(s) for s in spent]}

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import parse
 from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.selection import SelectionAccountant
-from ..calibrate import MechanismSpec, calibrate
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..features import Schema
-from ..params import check_names
-from ..presets import of_epsilon, with_preset
-from ..settings import Settings, resolve
+from ..prepare import calibrated, check
+from ..presets import of_epsilon
+from ..settings import Settings
 from .scores import Score
 
 __all__ = ["ACCOUNTANT", "Candidate", "Plan", "candidates", "plan_runs"]
@@ -116,10 +115,7 @@ def candidates(
             if user.get(name):
                 raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
         user |= of_epsilon({**user, "dp_epsilon": epsilon})
-        checked = {**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}
-        check_names(checked)
-        checked = with_preset(checked, count, len(schema.names))
-        settings = resolve(checked, schema, count, continues=False)
+        settings = check({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, count)
         out.append(Candidate(user, dict(change), count, settings))
     kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
     if len(kinds) != 1:
@@ -160,24 +156,22 @@ def plan_runs(
     Raises:
         BudgetError: No noise meets the target.
     """
-    specs: list[MechanismSpec] = []
-    position = []
-    for candidate in settings:
-        spec = MechanismSpec.from_settings(candidate.settings)
-        if spec not in specs:
-            specs.append(spec)
-        position.append(specs.index(spec))
     own_delta = delta / law.mean
     mu = _guess(law, epsilon, delta)
     own = gaussian_epsilon(mu, own_delta) or epsilon
     best: Plan | None = None
     for _ in range(_ATTEMPTS):
         event = score.event(_SCORE_MU * mu)
-        runs = [calibrate(spec, own, own_delta, ACCOUNTANT).events for spec in specs]
+        runs = [
+            calibrated(
+                replace(c.settings, epsilon=own, delta=own_delta, accountant=ACCOUNTANT)
+            ).events
+            for c in settings
+        ]
         whole = SelectionEvent(law, tuple(dict.fromkeys(runs)), (event,), 1)
         certified = make_accountant(ACCOUNTANT, [whole]).get_epsilon(delta)
         if certified <= epsilon and (best is None or own > best.epsilon):
-            best = Plan(whole, event, tuple(runs[i] for i in position), own, own_delta)
+            best = Plan(whole, event, tuple(runs), own, own_delta)
         if 0.99 * epsilon <= certified <= epsilon:
             break
         factor = min(0.996 * epsilon / certified, 4.0) if certified > 0.0 else 4.0
