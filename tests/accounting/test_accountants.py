@@ -268,3 +268,22 @@ def test_classic_is_the_theorem() -> None:
     want = drift + epsilon * math.sqrt(2 * k * math.log(2 / delta))
     got = make_accountant("classic", [selections(epsilon, k)]).get_epsilon(delta)
     assert got == pytest.approx(want, rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-240, 1e-252, 1e-300, 5e-324])
+@pytest.mark.parametrize("name", ["exact", "rdp", "zcdp", "gdp", "classic"])
+def test_no_delta_above_zero_is_too_small(name, delta):
+    """The tails are Gaussian: against a closed form in the logarithm of delta."""
+    events = [GaussianEvent("leaves", 1, 10**4, 2, 50), ExponentialEvent("splits", 1 << 52, 60, 9)]
+    for listed in (events, events[:1]):
+        got = make_accountant(name, listed).get_epsilon(delta)
+        if name == "classic" and delta == 5e-324:  # of which no release can have a part
+            assert got == math.inf
+            continue
+        mu = math.sqrt(50 / 10**4)
+        # log of Phi(mu/2 - x/mu) - e^x Phi(-mu/2 - x/mu), by the first term of Mills' ratio
+        t = got / mu - mu / 2
+        reached = -t * t / 2 - math.log(math.sqrt(2 * math.pi) * t) + math.log(mu / t)
+        assert reached <= math.log(delta) + 0.1
+        assert got <= 8 * (mu**2 / 2 + mu * math.sqrt(-2 * math.log(delta)))
+    assert make_accountant(name, events).get_epsilon(0.0) == math.inf

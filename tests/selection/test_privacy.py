@@ -24,6 +24,7 @@ from xgb_dp.accounting import (
     event_from_json,
     make_accountant,
 )
+from xgb_dp.accounting.books import _Sum
 from xgb_dp.accounting.selection import SelectionAccountant
 from xgb_dp.errors import LedgerError
 
@@ -215,6 +216,44 @@ def test_selections_compose_with_other_releases() -> None:
     assert make_accountant("exact", [twice]).get_epsilon(1e-6) == pytest.approx(
         2 * alone.get_epsilon(5e-7)
     )
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs(), pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 12.0), st.integers(1, 2))
+def test_composition_is_above_the_exact_law(
+    runs: tuple[Law, Law, npt.NDArray[np.int64]],
+    rest: tuple[Law, Law, npt.NDArray[np.int64]],
+    family: str,
+    mean: float,
+    selections: int,
+) -> None:
+    """The law of the selections and of what follows them, multiplied out."""
+    p, q, group = runs
+    law = Repetitions.of(family, mean)
+    a, b = (best_of(x, group, law) for x in (p, q))
+    both = rest[0], rest[1]
+    for _ in range(selections):
+        both = np.outer(a, both[0]).ravel(), np.outer(b, both[1]).ravel()
+    alone = [SelectionAccountant(law, [Pair(p, q)], 1) for _ in range(selections)]
+    bound = _Sum(alone, Pair(rest[0], rest[1]))
+    for x in (0.0, 0.1, 0.5, 1.0, 3.0):
+        assert stick(*both, x) <= bound.get_delta(x) + 1e-9
+
+
+def test_a_continued_selection_is_guessed_less_often_than_always() -> None:
+    """The total variation by three other roads: none of them may be far below."""
+    rest = [GaussianEvent("leaves", 1, 100, 1, 8)]
+    both, alone = make_accountant("exact", [EVENT, *rest]), make_accountant("exact", [EVENT])
+    found = both.get_delta(0.0)
+    # A coupling of the selection, and of the rest where that one agrees.
+    follows = make_accountant("exact", rest).get_delta(0.0)
+    coupled = 1.0 - (1.0 - alone.get_delta(0.0)) * (1.0 - follows)
+    assert max(alone.get_delta(0.0), follows) < found <= coupled
+    for delta in (0.1, 1e-2, 1e-3, 1e-6):
+        total = both.get_epsilon(delta)  # any (epsilon, delta) bounds it
+        assert found <= delta + (1.0 - delta) * math.tanh(total / 2.0)
+    curve = [both.get_delta(x) for x in (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)]
+    assert curve == sorted(curve, reverse=True)
 
 
 def test_runs_of_any_kind() -> None:

@@ -28,6 +28,10 @@ from .zcdp import ZCDPAccountant
 
 __all__ = ["ACCOUNTANTS", "Accountant", "make_accountant", "simplified"]
 
+_UP = 1.0 + 1e-12
+# Shares of delta that each of several selections is tried with: any of them gives a bound.
+_EACH = (1e-3, 1e-2, 0.1, 0.03, 0.3, *(10.0**-digits for digits in range(4, 21)))
+
 
 class Accountant(Protocol):
     """What every accountant answers, for events that it was given."""
@@ -149,14 +153,32 @@ class _Sum:
         if self._rest is None and len(self._selections) == 1:
             return self._selections[0].get_delta(epsilon)
         best = 1.0
-        for digits in range(1, 21):
-            each = 10.0**-digits
-            left = epsilon - math.fsum(s.get_epsilon(each) for s in self._selections)
-            if left < 0.0:
-                break
-            rest = 0.0 if self._rest is None else self._rest.get_delta(left, group)
-            best = min(best, rest + each * len(self._selections))
+        for each in _EACH:
+            delta = each * len(self._selections)
+            if delta < best:
+                loss = math.fsum(s.get_epsilon(each) for s in self._selections) * _UP
+                best = min(best, self._after(loss, delta, epsilon, group))
         return best
+
+    def _after(self, loss: float, delta: float, epsilon: float, group: int) -> float:
+        """Delta of the rest together with what is (loss, delta)-private in both orders.
+
+        The worst that is so private shows everything with probability delta, and else has the loss
+        +loss or -loss, in proportion e^loss to 1.
+        """
+        if math.isinf(loss):
+            return 1.0
+        odds = math.exp(-loss)
+        ahead, behind = 1.0 / (1.0 + odds), odds / (1.0 + odds)
+        value = ahead * self._of_rest(epsilon - loss, group)
+        value += behind * self._of_rest(epsilon + loss, group)
+        return min(1.0, (delta + (1.0 - delta) * value) * _UP)
+
+    def _of_rest(self, epsilon: float, group: int) -> float:
+        """Delta of the rest at any real epsilon; the other order gives that below zero."""
+        if epsilon < 0.0:
+            return -math.expm1(epsilon) + math.exp(epsilon) * self._of_rest(-epsilon, group)
+        return 0.0 if self._rest is None else self._rest.get_delta(epsilon, group)
 
 
 class _Nothing:

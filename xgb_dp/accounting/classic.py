@@ -66,7 +66,7 @@ class ClassicAccountant:
         total = math.fsum(n * e for e, n in parts)
         drift = math.fsum(n * e * math.tanh(e / 2.0) for e, n in parts)
         spread = math.fsum(n * e * e for e, n in parts)
-        return min(total, drift + math.sqrt(-2.0 * spread * math.log(delta / 2.0))) * _UP
+        return min(total, drift + math.sqrt(2.0 * spread * (math.log(2.0) - math.log(delta)))) * _UP
 
     def get_delta(self, epsilon: float, group: int = 1) -> float:
         """Delta in [0, 1]; the smallest that :meth:`get_epsilon` answers with this epsilon.

@@ -32,6 +32,7 @@ _TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
 _BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed a Gaussian
 _ROUNDING = 1.0 + 1e-9
 _LOG_TINY = -640.0
+_LOWEST = 1e-250  # delta of a curve in doubles
 
 
 class _Composition:
@@ -185,16 +186,18 @@ class FlatAccountant:
             return 0.0
         if math.isinf(totals.mu) or (delta == 0.0 and totals.mu > 0.0):
             return math.inf
-        if delta < 1e-250:
-            return pure if totals.mu == 0.0 else math.inf
+        if delta == 0.0:
+            return pure
         coarse = min(ZCDP(totals.mu, steps).epsilon(delta), self._renyi.get_epsilon(delta, group))
+        if delta < _LOWEST:  # no grid holds such a delta; the coarse bounds work on its logarithm
+            return min(pure, coarse) if totals.mu == 0.0 else coarse
         curve = _Composition(totals.mu, steps, math.log(delta * _TAIL), self._work)
         if totals.mu == 0.0:
             return min(pure, coarse, solve(curve, delta, 0.0))
         slack = totals.slack(math.log(delta * _BETA))
         eta = slack.eta
         inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
-        if inner < 1e-250:  # the slack is no longer small
+        if inner < _LOWEST:  # the slack is no longer small
             return coarse
         return min(coarse, max(0.0, solve(curve, inner, -eta) + eta))
 

@@ -14,11 +14,15 @@ from scipy.special import ndtri
 from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
 from .gaussian import GaussianTotals, gaussian_delta
 from .pure import check_query
+from .zcdp import ZCDP
 
 __all__ = ["GDPAccountant", "bounded_range_mu"]
 
 _BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
 _UP = 1.0 + 1e-12
+# Below, the curve is not computed in doubles. What is mu-GDP, and discrete noise of the same mu, is
+# mu^2 / 2-zCDP, whose bound works on the logarithm of delta.
+_LOWEST = 1e-250
 
 
 def bounded_range_mu(eps0: float) -> float:
@@ -60,13 +64,15 @@ class GDPAccountant:
         totals, mu = self._totals(group)
         if delta >= 1.0 or mu == 0.0:
             return 0.0
-        if delta < 1e-250 or math.isinf(mu):
+        if delta == 0.0 or math.isinf(mu):
             return math.inf
+        if delta < _LOWEST:
+            return ZCDP(mu, []).epsilon(delta)
         slack = totals.slack(math.log(delta * _BETA))
         eta = slack.eta
         inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
-        if inner < 1e-250:
-            return math.inf
+        if inner < _LOWEST:
+            return ZCDP(mu, []).epsilon(delta)
         if gaussian_delta(0.0, mu) <= inner:
             return eta
         high = mu
