@@ -8,12 +8,12 @@
 #include <string>  // for string
 
 #include "c_api/c_api_error.h"           // for API_BEGIN, API_END
-#include "plugin_cpp/candidates/release.h"  // for CandidateEvent
-#include "plugin_cpp/candidates/rows.h"     // for ForEachPage, CheckFeatures
+#include "plugin_cpp/candidates/candidates.h"  // for CandidateEvent
+#include "plugin_cpp/rows/raw_pages.h"     // for ForEachPage, CheckFeatures
 #include "plugin_cpp/checks.h"              // for IsEmptyPart
 #include "plugin_cpp/intercept.h"           // for ReleaseIntercept
 #include "plugin_cpp/leaf/release.h"        // for LeafEvent
-#include "plugin_cpp/plan.h"                // for ParsePlan
+#include "plugin_cpp/plan/plan.h"                // for ParsePlan
 #include "plugin_cpp/split/score.h"         // for ScoreRange
 #include "xgboost/data.h"                   // for DMatrix, SparsePage
 #include "xgboost/json.h"                   // for Json

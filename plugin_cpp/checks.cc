@@ -7,8 +7,8 @@
 #include <vector>     // for vector
 
 #include "collective/communicator-inl.h"  // for IsDistributed
-#include "plugin_cpp/distributed.h"       // for SumOverWorkers
-#include "plugin_cpp/row_bound.h"         // for kMaxRows
+#include "plugin_cpp/release/workers.h"       // for SumOverWorkers
+#include "plugin_cpp/plan/row_bound.h"         // for kMaxRows
 #include "xgboost/json.h"                 // for Json
 #include "xgboost/logging.h"              // for CHECK
 

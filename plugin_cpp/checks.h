@@ -8,7 +8,7 @@
 #include <string>   // for string
 
 #include "plugin_cpp/guard.h"  // for Attributes
-#include "plugin_cpp/plan.h"   // for Plan
+#include "plugin_cpp/plan/plan.h"   // for Plan
 #include "tree/param.h"        // for TrainParam
 #include "xgboost/context.h"   // for Context
 #include "xgboost/data.h"      // for DMatrix, MetaInfo

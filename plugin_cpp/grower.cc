@@ -6,8 +6,8 @@
 #include <vector>     // for vector
 
 #include "common/categorical.h"           // for CatBitField
-#include "plugin_cpp/constraints.h"       // for FeatureList
-#include "plugin_cpp/distributed.h"       // for SumOverWorkers
+#include "plugin_cpp/split/features.h"       // for FeatureList
+#include "plugin_cpp/release/workers.h"       // for SumOverWorkers
 
 namespace xgboost::dp {
 TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,

@@ -11,20 +11,20 @@
 
 #include "common/hist_util.h"                   // for HistogramCuts
 #include "common/timer.h"                       // for Monitor
-#include "plugin_cpp/constraints.h"             // for FeatureList, InteractionSets
-#include "plugin_cpp/gradient.h"                // for GradientSum
-#include "plugin_cpp/ledger.h"                  // for Ledger
-#include "plugin_cpp/noise/samplers.h"          // for RandomSource
-#include "plugin_cpp/pages/binned_pages.h"      // for BinnedPages
-#include "plugin_cpp/plan.h"                    // for Plan
-#include "plugin_cpp/secure/masked_sums.h"      // for MaskedSums
-#include "plugin_cpp/split/candidates.h"        // for SplitCandidates, CellSum
-#include "plugin_cpp/split/groups.h"            // for GroupSelector
-#include "plugin_cpp/split/histogram.h"         // for HistogramSelector, ReleasedSplit
+#include "plugin_cpp/split/features.h"             // for FeatureList, InteractionSets
+#include "plugin_cpp/rows/gradient.h"                // for GradientSum
+#include "plugin_cpp/release/ledger.h"                  // for Ledger
+#include "plugin_cpp/random/samplers.h"          // for RandomSource
+#include "plugin_cpp/rows/binned_pages.h"      // for BinnedPages
+#include "plugin_cpp/plan/plan.h"                    // for Plan
+#include "plugin_cpp/release/masked_sums.h"      // for MaskedSums
+#include "plugin_cpp/split/offers.h"        // for SplitCandidates, CellSum
+#include "plugin_cpp/split/partitions.h"            // for GroupSelector
+#include "plugin_cpp/split/noisy.h"         // for HistogramSelector, ReleasedSplit
 #include "plugin_cpp/split/history.h"           // for SplitHistory
-#include "plugin_cpp/split/node_histograms.h"   // for NodeHistograms
-#include "plugin_cpp/split/row_router.h"        // for RowRouter
-#include "plugin_cpp/split/row_sets.h"          // for RowSets, Branching
+#include "plugin_cpp/rows/node_histograms.h"   // for NodeHistograms
+#include "plugin_cpp/rows/row_router.h"        // for RowRouter
+#include "plugin_cpp/rows/row_sets.h"          // for RowSets, Branching
 #include "plugin_cpp/split/select.h"            // for SplitSelector, OpenNode
 #include "xgboost/context.h"                    // for Context
 #include "xgboost/tree_model.h"                 // for RegTree

@@ -8,16 +8,16 @@
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "plugin_cpp/distributed.h"         // for SumOverWorkers, FromRankZero
-#include "plugin_cpp/json_reader.h"         // for JsonReader, ReadSigma2
-#include "plugin_cpp/ledger.h"              // for GaussianEvent, ToJson
-#include "plugin_cpp/noise/chacha20.h"      // for WipeStack
-#include "plugin_cpp/noise/samplers.h"      // for DiscreteGaussian
-#include "plugin_cpp/random_source.h"       // for MakeRandomSource, MakeShareSource
-#include "plugin_cpp/row_bound.h"           // for kMaxRows
-#include "plugin_cpp/secure/masked_sums.h"  // for MaskedSums
-#include "plugin_cpp/secure/masking.h"      // for Masking, ReadMasking
-#include "plugin_cpp/secure/pads.h"         // for FindPads
+#include "plugin_cpp/release/workers.h"         // for SumOverWorkers, FromRankZero
+#include "plugin_cpp/plan/json_reader.h"         // for JsonReader, ReadSigma2
+#include "plugin_cpp/release/ledger.h"              // for GaussianEvent, ToJson
+#include "plugin_cpp/random/chacha20.h"      // for WipeStack
+#include "plugin_cpp/random/samplers.h"      // for DiscreteGaussian
+#include "plugin_cpp/random/source.h"       // for MakeRandomSource, MakeShareSource
+#include "plugin_cpp/plan/row_bound.h"           // for kMaxRows
+#include "plugin_cpp/release/masked_sums.h"  // for MaskedSums
+#include "plugin_cpp/release/masking.h"      // for Masking, ReadMasking
+#include "plugin_cpp/release/pads.h"         // for FindPads
 #include "xgboost/json.h"                   // for Json
 #include "xgboost/logging.h"                // for CHECK
 

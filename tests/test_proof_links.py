@@ -19,7 +19,7 @@ PLUMBING = {
     "json_reader.h",
     "page_file.h",
     "plan.h",
-    "random_source.h",
+    "source.h",
 }
 HEADERS = sorted(p for p in (ROOT / "plugin_cpp").rglob("*.h") if p.name not in PLUMBING)
 

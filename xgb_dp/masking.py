@@ -2,7 +2,7 @@
 
 Every worker adds its own share of the noise to its sums and masks them with pads that it shares
 with each of the others; the pads cancel in the sum of all. The sums are made in C++
-(``plugin_cpp/secure/``). Here are the checks, and the agreement on the keys of the pads: one fresh
+(``plugin_cpp/release/``). Here are the checks, and the agreement on the keys of the pads: one fresh
 X25519 key for each worker and training, from which each pair derives a secret by HKDF. Secrets go
 to C++ and nowhere else: not into the plan, the model, a message or a pickle.
 

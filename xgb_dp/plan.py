@@ -109,7 +109,7 @@ def build_plan(
         earlier: Trainings that the continued model has behind it.
 
     Returns:
-        dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan.h``
+        dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan/plan.h``
         for its fields.
     """
     low, high = s.target if s.target is not None else (0.0, 0.0)

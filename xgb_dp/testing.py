@@ -84,7 +84,7 @@ def train_with_plan(
     Privacy: none; only plans marked non-private are taken.
 
     Args:
-        plan: Fields of ``plugin_cpp/plan.h``; ``private`` must be false.
+        plan: Fields of ``plugin_cpp/plan/plan.h``; ``private`` must be false.
         dtrain: xgboost.DMatrix.
         num_boost_round: Rounds to train; the plan's by default.
         base_score: Intercept.

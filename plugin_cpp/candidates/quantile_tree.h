@@ -17,7 +17,7 @@
 #include <functional>  // for function
 #include <vector>      // for vector
 
-#include "plugin_cpp/plan.h"  // for CandidatePlan
+#include "plugin_cpp/plan/plan.h"  // for CandidatePlan
 
 namespace xgboost::dp {
 /** @brief Exact number of this worker's rows in node `cell` of `level` of a tree. Not private. */

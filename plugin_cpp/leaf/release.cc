@@ -6,8 +6,8 @@
 #include <cstdint>    // for int64_t, uint64_t
 #include <vector>     // for vector
 
-#include "plugin_cpp/distributed.h"  // for FromRankZero
-#include "plugin_cpp/row_bound.h"    // for RowQuantiser
+#include "plugin_cpp/release/workers.h"  // for FromRankZero
+#include "plugin_cpp/plan/row_bound.h"    // for RowQuantiser
 
 namespace xgboost::dp {
 namespace {

@@ -14,11 +14,11 @@
 #include <cstdint>  // for int64_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/gradient.h"            // for GradientSum
-#include "plugin_cpp/ledger.h"              // for LedgerEvent
-#include "plugin_cpp/noise/samplers.h"      // for RandomSource
-#include "plugin_cpp/plan.h"                // for Plan
-#include "plugin_cpp/secure/masked_sums.h"  // for MaskedSums
+#include "plugin_cpp/rows/gradient.h"            // for GradientSum
+#include "plugin_cpp/release/ledger.h"              // for LedgerEvent
+#include "plugin_cpp/random/samplers.h"      // for RandomSource
+#include "plugin_cpp/plan/plan.h"                // for Plan
+#include "plugin_cpp/release/masked_sums.h"  // for MaskedSums
 #include "xgboost/context.h"                // for Context
 
 namespace xgboost::dp {

@@ -15,7 +15,7 @@
 #include <cstdint>  // for int32_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/plan.h"  // for Plan
+#include "plugin_cpp/plan/plan.h"  // for Plan
 
 namespace xgboost::dp {
 /** @brief Real-valued released sums of a node, and the variance of the noise on grad. */

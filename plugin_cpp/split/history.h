@@ -13,9 +13,9 @@
 #include <cstdint>  // for int64_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/constraints.h"     // for FeatureList
+#include "plugin_cpp/split/features.h"     // for FeatureList
 #include "plugin_cpp/leaf/shrinkage.h"  // for NodeSum
-#include "plugin_cpp/plan.h"            // for Plan
+#include "plugin_cpp/plan/plan.h"            // for Plan
 #include "xgboost/tree_model.h"         // for RegTree
 
 namespace xgboost::dp {

@@ -6,7 +6,7 @@
 #include <cstdint>    // for int64_t, uint64_t
 #include <vector>     // for vector
 
-#include "plugin_cpp/noise/exponential.h"  // for SelectExponential, SelectArgmax
+#include "plugin_cpp/random/exponential.h"  // for SelectExponential, SelectArgmax
 #include "xgboost/logging.h"               // for CHECK
 #include "xgboost/span.h"                  // for Span
 

@@ -19,10 +19,10 @@
 #include <utility>    // for pair
 #include <vector>     // for vector
 
-#include "plugin_cpp/gradient.h"        // for GradientSum
-#include "plugin_cpp/noise/samplers.h"  // for RandomSource
-#include "plugin_cpp/plan.h"            // for Plan
-#include "plugin_cpp/row_bound.h"       // for RowBound
+#include "plugin_cpp/rows/gradient.h"        // for GradientSum
+#include "plugin_cpp/random/samplers.h"  // for RandomSource
+#include "plugin_cpp/plan/plan.h"            // for Plan
+#include "plugin_cpp/plan/row_bound.h"       // for RowBound
 
 namespace xgboost::dp {
 /**

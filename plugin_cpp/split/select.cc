@@ -8,7 +8,7 @@
 #include <vector>     // for vector
 
 #include "common/threading_utils.h"           // for ParallelFor
-#include "plugin_cpp/distributed.h"           // for FromRankZero
+#include "plugin_cpp/release/workers.h"           // for FromRankZero
 #include "plugin_cpp/split/score.h"           // for DispatchScore, SelectCandidate, UtilityOfOneNat
 
 namespace xgboost::dp {

@@ -14,11 +14,11 @@
 #include <optional>  // for optional
 #include <vector>   // for vector
 
-#include "plugin_cpp/constraints.h"        // for FeatureList
-#include "plugin_cpp/gradient.h"           // for GradientSum
-#include "plugin_cpp/noise/samplers.h"     // for RandomSource
-#include "plugin_cpp/plan.h"               // for Plan
-#include "plugin_cpp/split/candidates.h"   // for SplitCandidates, Split
+#include "plugin_cpp/split/features.h"        // for FeatureList
+#include "plugin_cpp/rows/gradient.h"           // for GradientSum
+#include "plugin_cpp/random/samplers.h"     // for RandomSource
+#include "plugin_cpp/plan/plan.h"               // for Plan
+#include "plugin_cpp/split/offers.h"   // for SplitCandidates, Split
 #include "plugin_cpp/split/history.h"      // for SplitHistory
 #include "xgboost/base.h"                  // for bst_node_t
 #include "xgboost/context.h"               // for Context

@@ -1,4 +1,4 @@
-"""The samplers inside libxgboost, through the test entry points of plugin_cpp/noise/c_api.cc."""
+"""The samplers inside libxgboost, through the test entry points of plugin_cpp/random/c_api.cc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The samplers of ``plugin_cpp/noise`` in exact Python integers.
+"""The samplers of ``plugin_cpp/random`` in exact Python integers.
 
 Same algorithms, same order of draws: with the same key and stream id every function here returns
 what its C++ namesake returns, and leaves the stream at the same word. Written for reading; for the

@@ -1,4 +1,4 @@
-"""The samplers of libxgboost, through the test entry points of ``plugin_cpp/noise/c_api.cc``.
+"""The samplers of libxgboost, through the test entry points of ``plugin_cpp/random/c_api.cc``.
 
 The C++ code that draws the noise of trainings draws here, with a fresh key of the operating system
 for every call.

@@ -101,7 +101,7 @@ def rows_apart(rows: int, share_num: int) -> tuple[npt.NDArray[np.int64], npt.ND
 def discrete_gaussian(sigma2: int, size: int) -> npt.NDArray[np.int64]:
     """Independent discrete Gaussian numbers, from a fresh key of the operating system.
 
-    Source: ``plugin_cpp/noise/samplers.h``, proof in ``docs/proofs/samplers.md``.
+    Source: ``plugin_cpp/random/samplers.h``, proof in ``docs/proofs/samplers.md``.
 
     Args:
         sigma2: Parameter of the noise, 1 to 2**56.

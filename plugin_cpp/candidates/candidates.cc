@@ -1,0 +1,155 @@
+#include "plugin_cpp/candidates/candidates.h"
+
+#include <algorithm>  // for min, max, upper_bound
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int64_t, uint64_t
+#include <iterator>   // for back_inserter, distance
+#include <utility>    // for move
+#include <vector>     // for vector
+
+#include "plugin_cpp/rows/bins.h"            // for MakeCuts
+#include "plugin_cpp/candidates/cell_sums.h"       // for CellSums
+#include "plugin_cpp/candidates/float_key.h"       // for FloatKey
+#include "plugin_cpp/candidates/histogram_cuts.h"  // for EqualMassCuts, RefineEdges
+#include "plugin_cpp/candidates/quantile_tree.h"   // for QuantileCuts
+#include "plugin_cpp/rows/raw_pages.h"            // for ForEachPage
+#include "plugin_cpp/release/workers.h"                // for FromRankZero, SumOverWorkers
+#include "plugin_cpp/plan/json_reader.h"                // for JsonReader
+#include "xgboost/logging.h"                       // for CHECK_LT
+
+namespace xgboost::dp {
+namespace {
+// Cells that one pass over the rows may count: 512 features at 16 key bits, and 256 MiB if a row fell
+// in every chunk; in practice it is a tenth.
+constexpr std::size_t kCellsOfPass = std::size_t{1} << 25;
+}  // namespace
+
+LedgerEvent CandidateEvent(Plan const& plan) {
+  auto const& candidates = plan.candidates;
+  auto touched = static_cast<std::int64_t>(plan.NumPrivateFeatures());
+  if (candidates.kind == CandidateKind::kTree) {
+    touched *= candidates.levels;
+  }
+  auto unit = candidates.hessian ? plan.row_bound.MaxHessian()
+                                 : std::int64_t{1} << candidates.shift;
+  // As a double, before any integer can overflow.
+  CHECK_LT(static_cast<double>(touched) * static_cast<double>(unit) * static_cast<double>(unit),
+           4.6e18)
+      << "dp_plan: the sensitivity of the candidates overflows." << JsonReader::kMend;
+  if (candidates.laplace) {
+    return LaplaceEvent("candidates", touched * unit, candidates.scale);
+  }
+  return GaussianEvent("candidates", touched * unit * unit, candidates.sigma2, touched);
+}
+
+CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, RandomSource* rng,
+                                   MaskedSums* masked)
+    : ctx_{ctx}, plan_{plan}, rng_{rng}, masked_{masked} {
+  for (bst_feature_t f = 0; f < plan.features.size(); ++f) {
+    if (plan.features[f].kind == FeaturePlan::Kind::kPrivate) {
+      features_.push_back(f);
+      edges_.push_back(plan.features[f].grid);
+    }
+  }
+}
+
+std::vector<std::int64_t> CandidateRelease::AddNoise(std::vector<std::int64_t> sums) const {
+  auto const& plan = plan_.candidates;
+  if (masked_) {
+    return masked_->Release(std::move(sums), plan.sigma2);
+  }
+  SumOverWorkers(ctx_, plan_.masking, &sums);
+  return FromRankZero(ctx_, [&] {
+    if (rng_) {
+      for (auto& value : sums) {
+        value += plan.laplace ? DiscreteLaplace(rng_, plan.scale)
+                              : DiscreteGaussian(rng_, plan.sigma2);
+      }
+    }
+    return sums;
+  });
+}
+
+std::vector<std::vector<float>> CandidateRelease::FromTrees(
+    DMatrix* p_fmat, std::vector<PackedPair> const& gpair) {
+  auto key_bits = plan_.candidates.levels - 1;
+  auto n_cells = std::size_t{1} << key_bits;
+  auto features_of_pass = kCellsOfPass / n_cells;
+  std::vector<std::vector<float>> out;
+  for (std::size_t begin = 0; begin < features_.size(); begin += features_of_pass) {
+    auto end = std::min(features_.size(), begin + features_of_pass);
+    std::vector<bst_feature_t> block(features_.begin() + begin, features_.begin() + end);
+    auto n_block = block.size();
+    CellSums sums{ctx_, std::move(block), std::vector<std::size_t>(n_block, n_cells)};
+    ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
+      auto cell = [=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); };
+      if (plan_.candidates.hessian) {
+        sums.Add(page, cell, [&](auto i) { return gpair[i].Sum().hess; });
+      } else {
+        sums.Add(page, cell, [](auto) { return std::int64_t{1}; });
+      }
+    });
+    auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
+      auto width = key_bits - level;
+      return sums.Sum(k, cell << width, (cell + 1) << width);
+    };
+    auto cuts = QuantileCuts(
+        plan_.candidates, n_block, count,
+        [&](auto exact) { return this->AddNoise(std::move(exact)); },
+        plan_.masking.DrawnVariance(plan_.candidates.sigma2));
+    std::move(cuts.begin(), cuts.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
+std::vector<std::vector<float>> CandidateRelease::FromHistograms(
+    DMatrix* p_fmat, std::vector<PackedPair> const& gpair) {
+  auto const& plan = plan_.candidates;
+  std::vector<std::size_t> n_cells;
+  for (auto const& edges : edges_) {
+    n_cells.push_back(edges.size() - 1);
+  }
+  CellSums sums{ctx_, features_, n_cells};
+  ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
+    // Values beyond the public edges belong to the first and the last cell.
+    auto cell = [&](std::size_t k, float value) {
+      auto const& edges = edges_[k];
+      auto it = std::upper_bound(edges.cbegin() + 1, edges.cend() - 1, value);
+      return static_cast<std::size_t>(std::distance(edges.cbegin() + 1, it));
+    };
+    sums.Add(page, cell, [&](auto i) {
+      return plan.hessian ? gpair[i].Sum().hess : std::int64_t{1};
+    });
+  });
+  std::vector<std::int64_t> exact;
+  for (std::size_t k = 0; k < features_.size(); ++k) {
+    for (std::size_t c = 0; c < n_cells[k]; ++c) {
+      exact.push_back(sums.Sum(k, c, c + 1) << plan.shift);
+    }
+  }
+  auto all = this->AddNoise(std::move(exact));
+  std::vector<std::vector<float>> out;
+  auto next = all.cbegin();
+  for (std::size_t k = 0; k < features_.size(); ++k) {
+    std::vector<std::int64_t> noisy(next, next + n_cells[k]);
+    next += n_cells[k];
+    if (plan.kind == CandidateKind::kHistogram) {
+      out.push_back(EqualMassCuts(edges_[k], noisy, plan.max_bin));
+    } else {
+      edges_[k] = RefineEdges(edges_[k], noisy, plan.max_bin);
+      out.emplace_back(edges_[k].cbegin() + 1, edges_[k].cend() - 1);
+    }
+  }
+  return out;
+}
+
+common::HistogramCuts CandidateRelease::Release(DMatrix* p_fmat,
+                                                std::vector<PackedPair> const& gpair) {
+  std::vector<std::vector<float>> cuts;
+  if (!features_.empty()) {
+    cuts = plan_.candidates.kind == CandidateKind::kTree ? this->FromTrees(p_fmat, gpair)
+                                                         : this->FromHistograms(p_fmat, gpair);
+  }
+  return MakeCuts(plan_, cuts);
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,125 @@
+/**
+ * The plan of one private training: everything that xgb_dp has calibrated, declared or chosen.
+ *
+ * It travels as the single parameter `dp_plan` (JSON). Integers are JSON integers, real numbers
+ * are JSON strings (XGBoost's JSON numbers are 32-bit floats). A plan that lacks a field is
+ * refused: there are no permissive defaults, so nothing trains without a calibration.
+ */
+#pragma once
+
+#include <cstdint>  // for int64_t, uint64_t, int32_t
+#include <string>   // for string
+#include <vector>   // for vector
+
+#include "plugin_cpp/plan/row_bound.h"       // for RowBound
+#include "plugin_cpp/release/masking.h"  // for Masking
+#include "xgboost/base.h"               // for bst_feature_t
+
+namespace xgboost::dp {
+/** @brief Which tree shape a round grows. */
+enum class TreeShape { kAlternate, kPerNode, kOblivious };
+/** @brief How splits are chosen. */
+enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial };
+/** @brief Utility of a split candidate. */
+enum class Score { kL1, kNewton, kGain };
+
+/** @brief How leaves are released: noisy sums, or the leaf value itself with noise. */
+enum class LeafRelease { kGaussian, kLaplace, kOutput };
+/** @brief What private candidates are read from. */
+enum class CandidateKind { kTree, kHistogram, kAdaptive };
+
+/** @brief Where the splits of one feature may be. All but `kPrivate` are public. */
+struct FeaturePlan {
+  enum class Kind { kPrivate, kCuts, kCategorical } kind{Kind::kPrivate};
+  std::vector<float> cuts;      // kCuts: sorted, finite
+  std::vector<float> grid;      // kPrivate: public edges, to which noisy histograms are tied
+  std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1
+};
+
+struct CandidatePlan {
+  CandidateKind kind{CandidateKind::kTree};
+  std::int32_t rounds{0};       // rounds that release candidates, from the first one on
+  bool hessian{false};          // rows weigh their bounded Hessian instead of one
+  bool laplace{false};
+  std::int32_t levels{0};       // released levels of the quantile tree, the root included
+  std::int32_t shift{0};        // counts are multiplied by 2^shift before noise
+  std::uint64_t sigma2{0};      // variance of Gaussian noise on these integers
+  std::uint64_t scale{0};       // scale of Laplace noise on them
+  std::int32_t max_bin{0};      // target number of bins of a feature
+};
+
+struct LeafPlan {
+  LeafRelease release{LeafRelease::kGaussian};
+  std::uint64_t sigma2{0};      // variance of Gaussian noise on grid integers, for G and for H
+  std::uint64_t scale{0};       // scale of Laplace noise
+  bool geometric_clip{false};   // kOutput: values are clipped to (1 - eta)^t, where C = 1
+  double eta{0};
+  double lambda{0};
+  double alpha{0};
+  double max_delta_step{0};     // 0: no clip
+  double min_child_weight{0};   // floor of the noisy Hessian; kOutput: of the exact count
+  bool shrinkage{false};
+  bool strata{false};           // shrink effects of a tree's selections, where it is complete
+  double prior_max{0};
+};
+
+struct Plan {
+  bool is_private{false};
+  bool noise_free{false};
+  std::string test_key;         // fixed noise, tests only: the model is marked non-private
+  std::string id;               // names this calibration in the ledger
+  std::string objective;
+  std::int32_t n_features{0};
+  std::int32_t n_groups{0};     // trees a round
+  std::int32_t rounds{0};
+  std::int32_t depth{0};
+  std::int32_t parallel_trees{0};  // trees of one class in one round, on the same gradients
+  std::int32_t features_per_tree{0};
+  bool cyclic_features{false};  // take them in turn; else at random
+  TreeShape shape{TreeShape::kAlternate};
+  SplitChoice split{SplitChoice::kExponential};
+  Score score{Score::kL1};
+  double tau{0};                // weight clip of the Newton score
+  std::int32_t split_levels{0};      // levels that one selection fills
+  std::int32_t split_candidates{0};  // partitions of a feature that are drawn for one selection
+  double split_prior{0};        // weight of earlier released gains in the choice of features
+  bool no_split{false};
+  double gamma{0};              // public bonus of "no split", in utility units where C = 1
+  std::uint64_t histogram_sigma2{0};  // variance of the noise on each sum of a noisy histogram
+  std::uint64_t eps_num{0};     // eps0 of one selection is eps_num / 2^kEpsBits
+  std::int64_t sampling_num{0};  // a round reads each row with probability sampling_num / 2^32
+  std::int32_t parts{0};        // rounds of one ensemble, which read disjoint parts of the rows
+  bool halving{false};          // each takes half of the rows that are left, instead of its share
+  bool base_margin{false};      // whether rows bring their own margins
+  Masking masking;
+  RowBound row_bound;
+  CandidatePlan candidates;
+  LeafPlan leaf;
+  std::vector<FeaturePlan> features;
+  std::vector<std::int32_t> monotone;  // -1, 0 or 1 for each feature
+  std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all
+
+  static constexpr std::int32_t kEpsBits = 40;
+  static constexpr std::int32_t kMaxParts = 1 << 16;
+  static constexpr std::int32_t kSampleBits = 32;
+  static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;
+
+  /** @brief Selections on the way from the root to a leaf. */
+  [[nodiscard]] std::int32_t SelectionsOfTree() const {
+    return (depth + split_levels - 1) / split_levels;
+  }
+  [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
+  /** @brief Whether splits and leaves are both read from the same noisy sums. */
+  [[nodiscard]] bool HasNoisySums() const {
+    return split == SplitChoice::kHistogram || split == SplitChoice::kPartial;
+  }
+
+  [[nodiscard]] std::int32_t NumPrivateFeatures() const;
+  [[nodiscard]] bool IsOblivious(std::int64_t tree_idx) const {
+    return shape == TreeShape::kOblivious || (shape == TreeShape::kAlternate && tree_idx % 2 == 0);
+  }
+};
+
+/** @brief Parse and validate; throws dmlc::Error that names the field at fault. */
+[[nodiscard]] Plan ParsePlan(std::string const& json);
+}  // namespace xgboost::dp

@@ -1,0 +1,123 @@
+#include "plugin_cpp/plan/row_bound.h"
+
+#include <algorithm>  // for clamp, max, min
+#include <cmath>      // for isfinite, sqrt, floor, ceil, abs
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int64_t
+
+#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
+#include "plugin_cpp/wide.h"            // for XGB_DP_WIDE
+#include "xgboost/logging.h"            // for CHECK
+
+namespace xgboost::dp {
+namespace {
+/** @brief Nearest integer, ties to even, clamped first: a later cast out of range is undefined. */
+inline double Round(double value, double lower, double upper) {
+  constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
+  // The order makes NaN fall to the lower end.
+  value = value > lower ? value : lower;
+  value = value < upper ? value : upper;
+  return (value + kShift) - kShift;
+}
+
+/**
+ * @brief Scale pairs to the bound.
+ *
+ * Without branches, which about half of the rows would take. Roots and quotients, nearly all of the
+ * time, are wider where the processor has it.
+ */
+XGB_DP_WIDE void ScaleRows(double c, double r, double root, double to_grid, double unit,
+                           double h_max, double* g, double* h, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    // A row that is not a number must not count differently from one that is.
+    bool is_number = std::isfinite(g[i]) & std::isfinite(h[i]);
+    auto g_i = is_number ? g[i] : 0.0;
+    auto h_i = is_number ? h[i] : 0.0;
+    auto s = c / std::max(std::sqrt(g_i * g_i + r * h_i * h_i), c);  // exactly 1 within the bound
+    auto q_g = Round(g_i * s * to_grid, -unit, unit);
+    auto q_h = Round(root * h_i * s * to_grid, 0.0, h_max);
+    // Integers below 2^40: the floor of the floating point root is that of the root.
+    g[i] = q_g;
+    h[i] = std::min(q_h, std::floor(std::sqrt(unit * unit - q_g * q_g)));
+  }
+}
+}  // namespace
+
+std::int64_t RowBound::MaxHessian() const {
+  if (mode == Mode::kRowWeight) {
+    return Unit();
+  }
+  double largest = std::ceil(std::sqrt(hessian_weight) * hessian_bound / gradient_bound *
+                             static_cast<double>(Unit()));
+  // Blocks of some rows must fit half a word (PackedPair). Written so that NaN fails too.
+  CHECK(largest >= 0.0 && largest < 16777216.0)
+      << "dp_plan: the Hessian bound exceeds 2^24 steps of the grid.";
+  return static_cast<std::int64_t>(largest);
+}
+
+std::int64_t RowBound::Sensitivity2() const {
+  auto unit2 = Unit() * Unit();
+  return mode == Mode::kRowWeight ? unit2 : unit2 + MaxHessian() * MaxHessian();
+}
+
+std::int64_t RowBound::SensitivityL1() const {
+  if (mode == Mode::kRowWeight) {
+    // |q_g| + |q_h| is an integer of at most sqrt(2 (q_g^2 + q_h^2)).
+    return static_cast<std::int64_t>(IntegerSqrt(2 * Unit() * Unit()));
+  }
+  return Unit() + MaxHessian();
+}
+
+std::int64_t RowBound::RoundSensitivity2(std::int32_t n_groups) const {
+  if (n_groups == 1) {
+    return Sensitivity2();
+  }
+  // Every class is bounded by C on its own. With weights of at most w, the pairs of the classes
+  // other than the row's own have norms of at most w p_k sqrt(1 + 4 r), the p_k sum to at most 1
+  // (up to 32-bit rounding), and min(C, x)^2 <= C x. The rest covers the rounding to the grid.
+  auto tree = Sensitivity2();
+  auto most = n_groups * tree;
+  double unit = static_cast<double>(Unit());
+  double a = ((1.0 + 1e-5) * max_weight * std::sqrt(1.0 + 4.0 * hessian_weight) +
+              1e-15 * n_groups * std::sqrt(hessian_weight)) /
+             gradient_bound;
+  // That needs Hessians which vanish with p_k. Unit Hessians fill every class up to C.
+  if (unit_hessian || max_weight == 0.0 || a >= n_groups) {
+    return most;
+  }
+  return std::min(most, tree + n_groups + static_cast<std::int64_t>(std::ceil(
+                                              a * (static_cast<double>(tree) + 1.5 * unit))));
+}
+
+double RowBound::GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }
+
+double RowBound::HessianStep() const {
+  return gradient_bound / (std::sqrt(hessian_weight) * static_cast<double>(Unit()));
+}
+
+RowQuantiser::RowQuantiser(RowBound const& bound)
+    : scale_row_{bound.mode == RowBound::Mode::kRowWeight},
+      filter_{bound.mode == RowBound::Mode::kFilter},
+      c_{bound.gradient_bound},
+      r_{bound.hessian_weight},
+      root_{std::sqrt(bound.hessian_weight)},
+      h_bound_{bound.hessian_bound},
+      to_grid_{static_cast<double>(bound.Unit()) / bound.gradient_bound},
+      unit_{static_cast<double>(bound.Unit())},
+      h_max_{static_cast<double>(bound.MaxHessian())} {}
+
+void RowQuantiser::operator()(double* g, double* h, std::size_t n) const {
+  if (scale_row_) {
+    ScaleRows(c_, r_, root_, to_grid_, unit_, h_max_, g, h, n);
+    return;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(g[i]) || !std::isfinite(h[i]) || (filter_ && std::abs(g[i]) > c_)) {
+      g[i] = h[i] = 0.0;
+      continue;
+    }
+    g[i] = Round(std::clamp(g[i], -c_, c_) * to_grid_, -unit_, unit_);
+    h[i] = Round(root_ * std::clamp(h[i], 0.0, h_bound_) * to_grid_, 0.0, h_max_);
+  }
+}
+}  // namespace xgboost::dp

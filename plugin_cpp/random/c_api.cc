@@ -1,0 +1,166 @@
+/**
+ * @brief Entry points for the tests of the samplers. They draw noise and touch no data.
+ *
+ * `key` is 32 bytes, or null for a fresh key of the operating system. 128-bit integers come as two
+ * 64-bit words. Every function returns 0, or -1 with the message in XGBGetLastError.
+ */
+#include "xgboost/c_api.h"  // for XGB_DLL
+
+#include <algorithm>  // for copy_n
+#include <array>      // for array
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int64_t, uint8_t, uint32_t, uint64_t
+#include <memory>     // for unique_ptr
+
+#include "c_api/c_api_error.h"             // for API_BEGIN, API_END
+#include "plugin_cpp/random/chacha20.h"     // for ChaCha20Source, ChaCha20Block, SecureWipe
+#include "plugin_cpp/random/entropy.h"      // for SystemKey
+#include "plugin_cpp/random/exponential.h"  // for SelectExponential, SelectArgmax
+#include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace, UniformBelow
+
+namespace xgboost::dp {
+namespace {
+std::unique_ptr<ChaCha20Source> MakeSource(std::uint8_t const* key, std::uint32_t stream_id) {
+  ChaChaKey bytes{};
+  if (key != nullptr) {
+    std::copy_n(key, bytes.size(), bytes.begin());
+  } else {
+    bytes = SystemKey();
+  }
+  auto source = std::make_unique<ChaCha20Source>(bytes, stream_id);
+  SecureWipe(bytes.data(), bytes.size());
+  return source;
+}
+
+u128 Join(std::uint64_t high, std::uint64_t low) { return u128{high} << 64 | low; }
+}  // namespace
+}  // namespace xgboost::dp
+
+using xgboost::dp::MakeSource;
+
+extern "C" {
+/** @brief One block of the key stream: 16 words in, 64 bytes out. */
+XGB_DLL int XGDPTestChaCha20Block(std::uint32_t const* state, std::uint8_t* out) {
+  API_BEGIN();
+  std::array<std::uint32_t, 16> words{};
+  std::copy_n(state, words.size(), words.begin());
+  xgboost::dp::ChaCha20Block(words, out);
+  API_END();
+}
+
+/** @brief 32 bytes of the operating system's generator. */
+XGB_DLL int XGDPTestSystemKey(std::uint8_t* out) {
+  API_BEGIN();
+  auto const key = xgboost::dp::SystemKey();
+  std::copy_n(key.data(), key.size(), out);
+  API_END();
+}
+
+/** @brief A source that outlives the call; see XGDPTestSourceFree. */
+XGB_DLL int XGDPTestSourceCreate(std::uint8_t const* key, std::uint32_t stream_id, void** out) {
+  API_BEGIN();
+  *out = MakeSource(key, stream_id).release();
+  API_END();
+}
+
+XGB_DLL int XGDPTestSourceNext(void* handle, std::size_t n, std::uint64_t* out) {
+  API_BEGIN();
+  CHECK_HANDLE();
+  auto* source = static_cast<xgboost::dp::ChaCha20Source*>(handle);
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = source->Next64();
+  }
+  API_END();
+}
+
+XGB_DLL int XGDPTestSourceFree(void* handle) {
+  API_BEGIN();
+  delete static_cast<xgboost::dp::ChaCha20Source*>(handle);
+  API_END();
+}
+
+XGB_DLL int XGDPTestIntegerSqrt(std::uint64_t x, std::uint64_t* out) {
+  API_BEGIN();
+  *out = xgboost::dp::IntegerSqrt(x);
+  API_END();
+}
+
+/** @brief n draws below a 64-bit bound. */
+XGB_DLL int XGDPTestUniform(std::uint8_t const* key, std::uint32_t stream_id, std::uint64_t below,
+                            std::size_t n, std::uint64_t* out) {
+  API_BEGIN();
+  auto source = MakeSource(key, stream_id);
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = xgboost::dp::UniformBelow(source.get(), below);
+  }
+  API_END();
+}
+
+/** @brief n draws below a 128-bit bound, each as (high, low). */
+XGB_DLL int XGDPTestUniform128(std::uint8_t const* key, std::uint32_t stream_id,
+                               std::uint64_t below_high, std::uint64_t below_low, std::size_t n,
+                               std::uint64_t* out) {
+  API_BEGIN();
+  auto source = MakeSource(key, stream_id);
+  auto const below = xgboost::dp::Join(below_high, below_low);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const draw = xgboost::dp::UniformBelow128(source.get(), below);
+    out[2 * i] = static_cast<std::uint64_t>(draw >> 64);
+    out[2 * i + 1] = static_cast<std::uint64_t>(draw);
+  }
+  API_END();
+}
+
+/** @brief n coins of probability exp(-(q + a / b)); q fits 64 bits. */
+XGB_DLL int XGDPTestBernoulliExp(std::uint8_t const* key, std::uint32_t stream_id, std::uint64_t q,
+                                 std::uint64_t a_high, std::uint64_t a_low, std::uint64_t b_high,
+                                 std::uint64_t b_low, std::size_t n, std::uint8_t* out) {
+  API_BEGIN();
+  auto source = MakeSource(key, stream_id);
+  auto const a = xgboost::dp::Join(a_high, a_low);
+  auto const b = xgboost::dp::Join(b_high, b_low);
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = xgboost::dp::BernoulliExp(source.get(), q, a, b) ? 1 : 0;
+  }
+  API_END();
+}
+
+XGB_DLL int XGDPTestDiscreteLaplace(std::uint8_t const* key, std::uint32_t stream_id,
+                                    std::uint64_t scale, std::size_t n, std::int64_t* out) {
+  API_BEGIN();
+  auto source = MakeSource(key, stream_id);
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = xgboost::dp::DiscreteLaplace(source.get(), scale);
+  }
+  API_END();
+}
+
+XGB_DLL int XGDPTestDiscreteGaussian(std::uint8_t const* key, std::uint32_t stream_id,
+                                     std::uint64_t sigma2, std::size_t n, std::int64_t* out) {
+  API_BEGIN();
+  auto source = MakeSource(key, stream_id);
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = xgboost::dp::DiscreteGaussian(source.get(), sigma2);
+  }
+  API_END();
+}
+
+/** @brief n independent choices among the same m utilities. */
+XGB_DLL int XGDPTestSelect(std::uint8_t const* key, std::uint32_t stream_id,
+                           std::int64_t const* utilities, std::size_t m, std::uint64_t eps_num,
+                           std::uint64_t den, std::size_t n, std::uint64_t* out) {
+  API_BEGIN();
+  auto source = MakeSource(key, stream_id);
+  xgboost::common::Span<std::int64_t const> const u{utilities, m};
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = xgboost::dp::SelectExponential(source.get(), u, eps_num, den);
+  }
+  API_END();
+}
+
+XGB_DLL int XGDPTestArgmax(std::int64_t const* utilities, std::size_t m, std::uint64_t* out) {
+  API_BEGIN();
+  *out = xgboost::dp::SelectArgmax({utilities, m});
+  API_END();
+}
+}  // extern "C"

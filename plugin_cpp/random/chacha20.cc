@@ -1,0 +1,179 @@
+/**
+ * @brief ChaCha20 (RFC 8439), four blocks at a time.
+ */
+#include "plugin_cpp/random/chacha20.h"
+
+#include <atomic>   // for atomic
+#include <cstring>  // for memset
+
+#if defined(_WIN32)
+#include <process.h>  // for _getpid
+#else
+#include <pthread.h>  // for pthread_atfork
+#include <unistd.h>   // for getpid
+#endif  // defined(_WIN32)
+
+#include "xgboost/logging.h"  // for CHECK_EQ, CHECK_LE
+
+namespace xgboost::dp {
+namespace {
+constexpr std::size_t kLanes = 4;
+// One word of four consecutive blocks. A vector extension of GCC and Clang, which this code needs
+// anyway for its 128-bit integers.
+using Lanes = std::uint32_t __attribute__((vector_size(4 * kLanes)));
+
+template <typename Word>
+Word RotateLeft(Word x, int n) {
+  return (x << n) | (x >> (32 - n));
+}
+
+template <typename Word>
+void QuarterRound(Word* a, Word* b, Word* c, Word* d) {
+  *a += *b;
+  *d = RotateLeft(*d ^ *a, 16);
+  *c += *d;
+  *b = RotateLeft(*b ^ *c, 12);
+  *a += *b;
+  *d = RotateLeft(*d ^ *a, 8);
+  *c += *d;
+  *b = RotateLeft(*b ^ *c, 7);
+}
+
+template <typename Word>
+void TwentyRounds(Word x[16]) {
+  for (int i = 0; i < 10; ++i) {
+    QuarterRound(&x[0], &x[4], &x[8], &x[12]);
+    QuarterRound(&x[1], &x[5], &x[9], &x[13]);
+    QuarterRound(&x[2], &x[6], &x[10], &x[14]);
+    QuarterRound(&x[3], &x[7], &x[11], &x[15]);
+    QuarterRound(&x[0], &x[5], &x[10], &x[15]);
+    QuarterRound(&x[1], &x[6], &x[11], &x[12]);
+    QuarterRound(&x[2], &x[7], &x[8], &x[13]);
+    QuarterRound(&x[3], &x[4], &x[9], &x[14]);
+  }
+}
+
+// The words of the blocks with counters state[12], ..., state[12] + 3, in stream order. Not inlined,
+// so that all it leaves on the stack lies below the frame of its caller.
+__attribute__((noinline)) void FourBlocks(std::array<std::uint32_t, 16> const& state, std::uint32_t* out) {
+  Lanes first[16];
+  Lanes x[16];
+  for (std::size_t i = 0; i < 16; ++i) {
+    first[i] = Lanes{state[i], state[i], state[i], state[i]};
+  }
+  first[12] += Lanes{0, 1, 2, 3};
+  for (std::size_t i = 0; i < 16; ++i) {
+    x[i] = first[i];
+  }
+  TwentyRounds(x);
+  for (std::size_t i = 0; i < 16; ++i) {
+    x[i] += first[i];
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      out[lane * 16 + i] = x[i][lane];
+    }
+  }
+  SecureWipe(first, sizeof(first));
+  SecureWipe(x, sizeof(x));
+}
+
+std::uint32_t LoadLittleEndian(std::uint8_t const* p) {
+  return static_cast<std::uint32_t>(p[0]) | static_cast<std::uint32_t>(p[1]) << 8 |
+         static_cast<std::uint32_t>(p[2]) << 16 | static_cast<std::uint32_t>(p[3]) << 24;
+}
+
+// Counts the forks between the first process and this one, so that a child fails at its first draw
+// and not only once the words its parent left in the buffer are used up.
+std::atomic<std::uint64_t> fork_generation{0};
+
+std::uint64_t WatchForks() {
+#if !defined(_WIN32)
+  static int const kStatus = pthread_atfork(
+      nullptr, nullptr, +[] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+  CHECK_EQ(kStatus, 0) << "Failed to install the fork handler of the private noise.";
+#endif  // !defined(_WIN32)
+  return fork_generation.load(std::memory_order_relaxed);
+}
+
+std::int64_t ProcessId() {
+#if defined(_WIN32)
+  return _getpid();
+#else
+  return getpid();
+#endif  // defined(_WIN32)
+}
+
+void CheckProcess(bool same) {
+  CHECK(same) << "The source of private noise was carried into a forked process, which would "
+                 "release the same noise as its parent. Train in a process of its own.";
+}
+}  // namespace
+
+void SecureWipe(void* data, std::size_t n_bytes) {
+  std::memset(data, 0, n_bytes);
+  // The compiler must assume that this reads the memory, so it cannot drop the line above.
+  __asm__ __volatile__("" : : "r"(data) : "memory");
+}
+
+__attribute__((noinline)) void WipeStack() {
+  std::uint8_t region[32768];
+  SecureWipe(region, sizeof(region));
+}
+
+void ChaCha20Block(std::array<std::uint32_t, 16> const& state, std::uint8_t out[64]) {
+  auto x = state;
+  TwentyRounds(x.data());
+  for (std::size_t i = 0; i < 16; ++i) {
+    auto const word = x[i] + state[i];
+    for (std::size_t byte = 0; byte < 4; ++byte) {
+      out[4 * i + byte] = static_cast<std::uint8_t>(word >> (8 * byte));
+    }
+  }
+  SecureWipe(x.data(), sizeof(x));
+}
+
+ChaCha20Source::ChaCha20Source(ChaChaKey const& key, std::uint32_t stream_id)
+    : fork_generation_{WatchForks()}, process_id_{ProcessId()} {
+  // "expand 32-byte k"
+  state_[0] = 0x61707865;
+  state_[1] = 0x3320646e;
+  state_[2] = 0x79622d32;
+  state_[3] = 0x6b206574;
+  for (std::size_t i = 0; i < 8; ++i) {
+    state_[4 + i] = LoadLittleEndian(key.data() + 4 * i);
+  }
+  state_[12] = 0;  // block counter
+  state_[13] = stream_id;
+}
+
+ChaCha20Source::~ChaCha20Source() {
+  SecureWipe(state_.data(), sizeof(state_));
+  SecureWipe(buffer_.data(), sizeof(buffer_));
+}
+
+void ChaCha20Source::Refill() {
+  // A second look, for a fork that bypasses the handler (a bare system call).
+  CheckProcess(ProcessId() == process_id_);
+  CHECK_LE(n_blocks_ + kBlocks, std::uint64_t{1} << 32)
+      << "The stream of private noise is used up.";
+  for (std::size_t i = 0; i < kBlocks; i += kLanes) {
+    state_[12] = static_cast<std::uint32_t>(n_blocks_);
+    FourBlocks(state_, buffer_.data() + 16 * i);
+    n_blocks_ += kLanes;
+  }
+  WipeStack();
+  pos_ = 0;
+}
+
+std::uint64_t ChaCha20Source::Next64() {
+  if (fork_generation_ != fork_generation.load(std::memory_order_relaxed)) {
+    CheckProcess(false);
+  }
+  if (pos_ == kBufferWords) {
+    this->Refill();
+  }
+  auto const low = buffer_[pos_];
+  auto const high = buffer_[pos_ + 1];
+  pos_ += 2;
+  return static_cast<std::uint64_t>(high) << 32 | low;
+}
+}  // namespace xgboost::dp

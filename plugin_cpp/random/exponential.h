@@ -1,0 +1,43 @@
+/**
+ * @brief The exponential mechanism, exact, over integer utilities.
+ */
+#pragma once
+
+// Proof: docs/proofs/exponential-mechanism.md
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int64_t, uint64_t
+
+#include "plugin_cpp/random/samplers.h"  // for RandomSource
+#include "xgboost/span.h"               // for Span
+
+namespace xgboost::dp {
+/** @brief Largest absolute utility, exclusive. */
+inline constexpr std::int64_t kMaxUtility = std::int64_t{1} << 62;
+/** @brief Largest eps_num of @ref SelectExponential, exclusive. */
+inline constexpr std::uint64_t kMaxEpsNum = std::uint64_t{1} << 47;
+/** @brief Largest den of @ref SelectExponential, exclusive. */
+inline constexpr std::uint64_t kMaxSelectionDen = std::uint64_t{1} << 63;
+
+/**
+ * @brief Choose index c with probability proportional to exp(utilities[c] * eps_num / den).
+ *
+ * When adding a row moves every utility by an amount in an interval of length r (any interval: it
+ * may depend on the row and on the data), the choice has bounded range r * eps_num / den. With
+ * den = r * 2^40 that is eps0 = eps_num / 2^40. Nothing but the index may be released: neither
+ * the utilities nor their maximum is protected.
+ *
+ * Expected number of rounds: the number of candidates over the sum of the weights, where the best
+ * candidate has weight 1; so at most the number of candidates.
+ *
+ * @param utilities Not empty, |u| < 2^62.
+ * @param eps_num   Below 2^47. Zero means a uniform choice.
+ * @param den       1 <= den < 2^63.
+ */
+[[nodiscard]] std::size_t SelectExponential(RandomSource* rng,
+                                            common::Span<std::int64_t const> utilities,
+                                            std::uint64_t eps_num, std::uint64_t den);
+
+/** @brief Index of the largest utility, the lowest one of several. Not private: for tests. */
+[[nodiscard]] std::size_t SelectArgmax(common::Span<std::int64_t const> utilities);
+}  // namespace xgboost::dp

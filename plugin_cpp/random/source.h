@@ -1,0 +1,39 @@
+/**
+ * The random source of one release. XGBoost's `seed` never reaches it.
+ */
+#pragma once
+
+#include <cstdint>  // for uint32_t
+#include <memory>   // for unique_ptr
+#include <string>   // for string
+
+#include "plugin_cpp/random/chacha20.h"  // for RandomSource
+
+namespace xgboost::dp {
+/** @brief Stream of the intercept release. */
+inline constexpr std::uint32_t kInterceptStream = 0;
+/** @brief Stream of a training: candidates, splits and leaves. */
+inline constexpr std::uint32_t kTrainingStream = 1;
+/** @brief Stream of the random features and splits of trees, which read no data. */
+inline constexpr std::uint32_t kStructureStream = 2;
+/** @brief Stream of the subsampling coins of the worker of rank 0; others count up from it. */
+inline constexpr std::uint32_t kSamplingStream = 3;
+
+/** @brief First of the streams of a worker's own shares of noise, where sums are masked. */
+inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
+
+/**
+ * @brief A source with a fresh key of the operating system, or with a known key for tests.
+ *
+ * @param test_key Empty, or 64 hexadecimal digits; the caller marks what it trains as non-private.
+ */
+[[nodiscard]] std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
+                                                             std::uint32_t stream_id);
+
+/**
+ * @brief The source of this worker's shares of noise, where each adds its own. A known key gives
+ *        every worker another stream of it.
+ */
+[[nodiscard]] std::unique_ptr<RandomSource> MakeShareSource(std::string const& test_key,
+                                                            std::uint32_t stream_id);
+}  // namespace xgboost::dp

@@ -1,0 +1,31 @@
+/**
+ * Masked sums: who adds which part of the noise. Of W workers up to c collude, or only know their
+ * own noise; the shares of the other W - c are the noise that the ledger claims.
+ *
+ * Proof: docs/proofs/masked-sums.md
+ */
+#pragma once
+
+#include <cstdint>  // for int32_t, uint64_t
+
+#include "plugin_cpp/plan/json_reader.h"  // for JsonReader
+
+namespace xgboost::dp {
+struct Masking {
+  std::int32_t workers{0};    // 0: sums travel in the clear, and rank 0 adds the noise
+  std::int32_t colluders{0};
+
+  static constexpr std::int32_t kMaxWorkers = 1 << 16;
+  /** @brief Below, sums of shares would not be as close to a discrete Gaussian as is proved. */
+  static constexpr std::uint64_t kMinShare = std::uint64_t{1} << 10;
+
+  [[nodiscard]] bool IsOn() const { return workers > 0; }
+  /** @brief Variance parameter of one worker's share, where the ledger claims `sigma2`. */
+  [[nodiscard]] std::uint64_t ShareOf(std::uint64_t sigma2) const;
+  /** @brief Variance of the noise on a released sum: that of the shares of all workers together. */
+  [[nodiscard]] double DrawnVariance(std::uint64_t sigma2) const;
+};
+
+/** @brief Read `workers` and `colluders`. */
+[[nodiscard]] Masking ReadMasking(JsonReader const& in);
+}  // namespace xgboost::dp

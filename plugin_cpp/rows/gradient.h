@@ -1,0 +1,88 @@
+/**
+ * From XGBoost's gradients to bounded integers: clip every row to the row bound and quantise.
+ *
+ * All sums are sums of integers, hence independent of threads, pages and workers.
+ *
+ * Proof: docs/proofs/integer-grid.md
+ * Proof: docs/proofs/sensitivity.md
+ */
+#pragma once
+
+#include <cstdint>  // for int64_t, uint64_t, uint8_t
+#include <vector>   // for vector
+
+#include "plugin_cpp/plan/row_bound.h"  // for RowBound
+#include "xgboost/base.h"          // for GradientPair
+#include "xgboost/context.h"       // for Context
+#include "xgboost/data.h"          // for MetaInfo
+#include "xgboost/linalg.h"        // for MatrixView
+
+namespace xgboost::dp {
+/** @brief Exact sums of the integers of a set of rows. */
+struct GradientSum {
+  std::int64_t grad{0};
+  std::int64_t hess{0};
+
+  GradientSum& operator+=(GradientSum const& that) {
+    grad += that.grad;
+    hess += that.hess;
+    return *this;
+  }
+  friend GradientSum operator-(GradientSum a, GradientSum const& b) {
+    a.grad -= b.grad;
+    a.hess -= b.hess;
+    return a;
+  }
+  friend GradientSum operator+(GradientSum a, GradientSum const& b) { return a += b; }
+};
+
+/** @brief The sums as one list of numbers: G and H of each, in order. */
+[[nodiscard]] inline std::vector<std::int64_t> Flat(std::vector<GradientSum> const& sums) {
+  std::vector<std::int64_t> out;
+  out.reserve(2 * sums.size());
+  for (auto const& sum : sums) {
+    out.insert(out.end(), {sum.grad, sum.hess});
+  }
+  return out;
+}
+
+/**
+ * @brief The integers of a row in one word, which sums both by one addition: G 2^32 + H.
+ *
+ * A sum of such words is right while the entries of all its rows together stay below kLimit.
+ */
+class PackedPair {
+ public:
+  static constexpr std::int64_t kLimit = (std::int64_t{1} << 31) - 1;
+
+  PackedPair() = default;
+  PackedPair(std::int64_t grad, std::int64_t hess)
+      : word_{(static_cast<std::uint64_t>(grad) << 32) + static_cast<std::uint64_t>(hess)} {}
+
+  PackedPair& operator+=(PackedPair that) {
+    word_ += that.word_;
+    return *this;
+  }
+  /** @brief Both entries; H is at least 0, so that nothing is borrowed from G. */
+  [[nodiscard]] GradientSum Sum() const {
+    return {static_cast<std::int64_t>(word_) >> 32,
+            static_cast<std::int64_t>(word_ & 0xffffffffULL)};
+  }
+
+ private:
+  std::uint64_t word_{0};
+};
+
+/**
+ * @brief Quantise the gradients of one tree.
+ *
+ * @param gpair  Gradients of one class or target, one per row.
+ * @param sample Which rows take part; empty for all. The others count nothing.
+ *
+ * @return The exact sum over the rows of this worker.
+ */
+GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+                              linalg::MatrixView<GradientPair const> gpair,
+                              std::vector<std::uint8_t> const& sample,
+                              std::vector<PackedPair>* out);
+}  // namespace xgboost::dp
