@@ -70,7 +70,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
             (n_classes && *n_classes == std::to_string(training_->plan.n_groups)))
           << "The plan was calibrated for another number of classes.";
       auto scale = Find(args, "scale_pos_weight");
-      CHECK(!scale || training_->plan.objective == "binary:logistic" ||
+      CHECK(!scale || training_->plan.IsBinary() ||
             std::strtod(scale->c_str(), nullptr) == 1.0)
           << "`scale_pos_weight` is for binary classification.";
       return;

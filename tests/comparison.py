@@ -15,6 +15,8 @@ from xgb_dp.testing import train_with_plan
 
 KEY = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 LOGISTIC, SQUARED, SOFTMAX = "binary:logistic", "reg:squarederror", "multi:softprob"
+RAW, ARGMAX = "binary:logitraw", "multi:softmax"  # the same gradients as their siblings
+BINARY, MULTICLASS = (LOGISTIC, RAW), (SOFTMAX, ARGMAX)
 OBJECTIVES = (LOGISTIC, SQUARED, SOFTMAX)
 SHAPES = ("alternate", "per_node", "oblivious")
 CLASSES = 3
@@ -33,7 +35,7 @@ def make_plan(objective: str, noise_free: bool, features: list[Plan], **changes:
         features,
         noise_free=noise_free,
         objective=objective,
-        num_class=CLASSES if objective == SOFTMAX else 1,
+        num_class=CLASSES if objective in MULTICLASS else 1,
         rounds=3,
         depth=3,
         row_bound={"max_weight": "2.0"},
@@ -63,9 +65,9 @@ def make_data(objective: str, n: int = 240) -> tuple[npt.NDArray[Any], npt.NDArr
     X[:, 3] = rng.integers(0, 4, n)  # the declared category 4 never occurs
     signal = z[:, 0] + np.sin(2 * z[:, 1]) + z[:, 2] * (X[:, 3] == 2) + 0.4 * rng.normal(size=n)
     X[rng.random(X.shape) < 0.12] = np.nan
-    if objective == LOGISTIC:
+    if objective in BINARY:
         y = signal > 0
-    elif objective == SOFTMAX:
+    elif objective in MULTICLASS:
         y = np.digitize(signal, (-0.5, 0.8))
     else:
         y = 2 * signal  # some beyond the declared bounds
@@ -136,7 +138,10 @@ def check(
     exact: bool = True,
 ) -> Model:
     """Train both, compare trees and margins. `dense`: what the oracle sees if `X` is sparse."""
-    base: Any = {LOGISTIC: 0.4, SQUARED: 0.5, SOFTMAX: [-1.0, -0.5, 0.25]}[plan["objective"]]
+    margins = [-1.0, -0.5, 0.25]
+    base: Any = {LOGISTIC: 0.4, RAW: -0.4, SQUARED: 0.5, SOFTMAX: margins, ARGMAX: margins}[
+        plan["objective"]
+    ]
     d = xgb.DMatrix(
         X,
         y,

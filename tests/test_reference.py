@@ -10,14 +10,16 @@ import scipy.sparse
 import xgboost as xgb
 
 from tests.comparison import (
+    ARGMAX,
     CLASSES,
     KEY,
     LOGISTIC,
     MIXED,
+    MULTICLASS,
     OBJECTIVES,
     PRIVATE_FEATURE,
+    RAW,
     SHAPES,
-    SOFTMAX,
     SQUARED,
     assert_same_trees,
     check,
@@ -104,6 +106,7 @@ CASES = {
     "no_split_gamma": Case({"no_split": True, "gamma": "7.6"}),
     "never_split": Case({"no_split": True, "gamma": "1e12"}, noise=(True,)),
     "one_row": Case({}, n=1),
+    "other_predictions": Case({}, objectives=(RAW, ARGMAX), weighted=True),
     "parallel": Case({"parallel_trees": 3, "rounds": 2}, objectives=OBJECTIVES, noise=(False,)),
     "random_splits": Case({"split": "random"}, objectives=OBJECTIVES, noise=(False,)),
     "random_splits_oblivious": Case({"split": "random", "shape": "oblivious"}, noise=(False,)),
@@ -159,7 +162,7 @@ def test_cases(name: str, objective: str, noise_free: bool) -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_base_margin(objective: str) -> None:
     X, y = make_data(objective, 150)
-    classes = CLASSES if objective == SOFTMAX else 1
+    classes = CLASSES if objective in MULTICLASS else 1
     margin = np.random.default_rng(8).normal(size=(150, classes)).astype(np.float32)
     check(make_plan(objective, False, MIXED, base_margin=True), X, y, base_margin=margin)
 

@@ -22,6 +22,7 @@ from .frames import refuse_texts, with_categories
 from .labels import codes_of, declared, label_array
 from .report import PrivacyReport, privacy_report
 from .selection import select
+from .sklearn_support import refuse_margins
 
 __all__ = ["DPXGBClassifier", "DPXGBRegressor"]
 
@@ -102,6 +103,8 @@ class _Private:
     ) -> None:
         """Keep the best of a private selection as the fitted model."""
         params = self.get_xgb_params()
+        if "dp_classes" in params:
+            refuse_margins(params)
         if params.get("dp_epsilon") is None or params.get("dp_delta") is None:
             raise PrivacyParameterError("`epsilon` and `delta` must be given.")
         matrix = DMatrix(
@@ -114,7 +117,9 @@ class _Private:
             nthread=self.n_jobs,  # type: ignore[attr-defined]
         )
         if params.get("dp_classes", 2) > 2:
-            params |= {"objective": "multi:softprob", "num_class": params["dp_classes"]}
+            if params.get("objective") != "multi:softmax":
+                params["objective"] = "multi:softprob"
+            params["num_class"] = params["dp_classes"]
         result = select(
             {k: v for k, v in params.items() if k not in ("dp_epsilon", "dp_delta")},
             matrix,
@@ -292,7 +297,11 @@ class DPXGBClassifier(_Private, XGBClassifier):
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Most probable class of every row, or margins with ``output_margin=True``."""
         found: np.ndarray = super().predict(self._coded(X), **kwargs)
-        return found if kwargs.get("output_margin") else self.classes_[found]
+        if kwargs.get("output_margin"):
+            return found
+        if found.ndim == 2:  # XGBoost takes two classes of multi:softprob for two labels
+            found = found.argmax(axis=1)
+        return self.classes_[found]
 
     def predict_proba(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Probability of every declared class, (rows, classes), in the order of ``classes_``."""

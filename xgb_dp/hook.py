@@ -155,9 +155,15 @@ def check_matrix(dtrain: Any) -> None:
         )
 
 
-def _check_forest(earlier: dict[str, Any] | None, s: Settings) -> None:
-    """XGBoost keeps one number of parallel trees in a model."""
+def _check_earlier(earlier: dict[str, Any] | None, s: Settings) -> None:
+    """XGBoost keeps one objective and one number of parallel trees in a model."""
     for training in earlier["trainings"] if earlier else ():
+        objective = training["public"].get("objective", s.objective)
+        if objective != s.objective:
+            raise PrivacyParameterError(
+                f"`objective` is {s.objective}, but `xgb_model` was trained with {objective}: its "
+                f"intercept and trees would mean something else. Set objective={objective!r}."
+            )
         before = training["public"].get("hyperparameters", {}).get("num_parallel_tree", 1)
         if before != s.parallel_trees:
             raise PrivacyParameterError(
@@ -291,7 +297,7 @@ def before_train(
     if schema.typed:
         types = ["c" if f.kind == "categorical" else "float" for f in settings.features]
     earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
-    _check_forest(earlier, settings)
+    _check_earlier(earlier, settings)
     native.lib()
     if settings.noise_free:
         warnings.warn(

@@ -29,6 +29,7 @@ __all__ = [
     "Parameter",
     "as_markdown",
     "check_names",
+    "kind_of",
 ]
 
 PUBLIC = "public"
@@ -203,8 +204,8 @@ _DP = (
 _ORDINARY = (
     Parameter("tree_method", "selects private training; 'dp_approx' releases candidates for every "
               "tree", "", "'dp_hist' or 'dp_approx'", "none", PUBLIC, "XGBoost"),
-    Parameter("objective", "loss", "", "binary:logistic, reg:squarederror or multi:softprob",
-              "none, must be given", PUBLIC, "XGBoost"),
+    Parameter("objective", "loss", "", "binary:logistic, binary:logitraw, reg:squarederror, "
+              "multi:softprob or multi:softmax", "none, must be given", PUBLIC, "XGBoost"),
     Parameter("eta", "learning rate; sets the clip of `dp_geometric_clip`", "1", "0 < eta <= 1",
               "0.5", PUBLIC, "XGBoost", ("learning_rate",)),
     Parameter("max_depth", "depth of the trees", "levels", "1 to 10",
@@ -236,8 +237,9 @@ _ORDINARY = (
               "sensitivity of dp_leaf_noise='output'", "hessian", ">= 0", "0", PUBLIC, "XGBoost"),
     Parameter("max_bin", "bins of a feature", "bins", "2 to 4096",
               "64; classification with dp_epsilon >= 1: 256", PUBLIC, "XGBoost"),
-    Parameter("base_score", "public intercept", "prediction; multi:softprob: margins",
-              "number, or list of K for multi:softprob", "released privately", PUBLIC, "XGBoost"),
+    Parameter("base_score", "public intercept",
+              "prediction; binary:logitraw and several classes: margins",
+              "number, or list of K for several classes", "released privately", PUBLIC, "XGBoost"),
     Parameter("num_class", "number of classes", "classes", "int >= 2", "dp_classes", PUBLIC,
               "XGBoost"),
     Parameter("scale_pos_weight", "weight of positive rows; a public number", "row weight", "> 0",
@@ -277,10 +279,23 @@ PASSED_ON = (
 
 OBJECTIVES: dict[str, str] = {
     "binary:logistic": "binary",
+    "binary:logitraw": "binary",
     "reg:squarederror": "regression",
     "multi:softprob": "multiclass",
+    "multi:softmax": "multiclass",
 }
-"""Supported objectives and the kind of their labels."""
+"""Supported objectives and the kind of their labels.
+
+Objectives of one kind of classification have the same gradients: they differ in what is predicted
+(binary:logitraw: margins; multi:softmax: the most probable class).
+"""
+
+
+def kind_of(user: Mapping[str, Any]) -> str | None:
+    """Kind of the labels: "binary", "regression" or "multiclass"; None without a supported one."""
+    objective = user.get("objective")
+    return OBJECTIVES.get(objective) if isinstance(objective, str) else None
+
 
 NEUTRAL: dict[str, tuple[Any, ...]] = {
     "booster": ("gbtree",),

@@ -246,8 +246,8 @@ def base_score_from_sums(s: Settings, noise: NoiseLevels, sums: list[int]) -> fl
         sums: Noisy integers in units of ``2**-shift``.
 
     Returns:
-        float or list of float: ``base_score``: a probability for binary labels, a value of the
-        target for regression, one margin per class for multi-class.
+        float or list of float: ``base_score``: a probability for binary:logistic, its margin for
+        binary:logitraw, a value of the target for regression, one margin per class for multi-class.
     """
     unit = float(2**noise.intercept_shift)
     floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
@@ -257,9 +257,16 @@ def base_score_from_sums(s: Settings, noise: NoiseLevels, sums: list[int]) -> fl
     total = float(s.n_public) if s.n_public is not None else sums[1] / unit
     mean = sums[0] / unit / max(total, floor)
     if s.kind == "binary":
-        return min(max(0.5 + 0.5 * mean, 0.001), 0.999)
+        share = min(max(0.5 + 0.5 * mean, 0.001), 0.999)
+        return share if s.objective == "binary:logistic" else _logit(share)
     assert s.target is not None
     return (s.target[0] + s.target[1]) / 2 + s.scale * min(max(mean, -1.0), 1.0)
+
+
+def _logit(share: float) -> float:
+    """The margin that XGBoost makes of a probability, in 32-bit floats as there."""
+    odds = np.float32(1.0) / np.float32(share) - np.float32(1.0)
+    return -float(np.float32(math.log(float(odds))))
 
 
 def neutral_base_score(s: Settings) -> float | list[float]:
@@ -274,7 +281,9 @@ def neutral_base_score(s: Settings) -> float | list[float]:
     """
     if s.kind == "multiclass":
         return [0.0] * s.classes
-    return 0.5 if s.target is None else (s.target[0] + s.target[1]) / 2
+    if s.target is not None:
+        return (s.target[0] + s.target[1]) / 2
+    return 0.5 if s.objective == "binary:logistic" else 0.0
 
 
 def public_inputs(s: Settings) -> dict[str, Any]:

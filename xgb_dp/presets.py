@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import PrivacyParameterError
+from .params import kind_of
 from .parse import parse_int
 
 __all__ = ["PRESETS", "Preset", "describe", "of_epsilon", "with_preset"]
@@ -188,7 +189,7 @@ def of_epsilon(user: Mapping[str, Any]) -> dict[str, Any]:
         large = float(user.get("dp_epsilon", 0)) >= 1.0
     except (TypeError, ValueError):
         return {}  # refused where it is read
-    classifies = user.get("objective") in ("binary:logistic", "multi:softprob")
+    classifies = kind_of(user) in ("binary", "multiclass")
     if user.get("dp_preset", "default") != "default" or not classifies:
         return {}
     if not _OF_TREES.isdisjoint(user):
@@ -416,9 +417,9 @@ def with_preset(
 
 def _public_intercept(user: Mapping[str, Any]) -> dict[str, Any]:
     bounds = user.get("dp_target_bounds")
-    if user.get("objective") == "binary:logistic":
-        return {"base_score": 0.5}
-    if user.get("objective") == "reg:squarederror" and isinstance(bounds, (list, tuple)):
+    if kind_of(user) == "binary":  # even odds
+        return {"base_score": 0.5 if user["objective"] == "binary:logistic" else 0.0}
+    if kind_of(user) == "regression" and isinstance(bounds, (list, tuple)):
         return {"base_score": sum(map(float, bounds)) / 2.0}
     return {}
 

@@ -171,11 +171,11 @@ def _classes(p: Mapping[str, Any], kind: str) -> int:
     if kind == "binary":
         if declared not in (None, 2):
             raise PrivacyParameterError(
-                "`dp_classes` declares more than two classes, but the objective is "
-                "binary:logistic. Use objective='multi:softprob'."
+                "`dp_classes` declares more than two classes, but the objective is for two. Use "
+                "objective='multi:softprob'."
             )
         if num_class not in (None, 0, 1):
-            raise PrivacyParameterError("`num_class` does not go with objective binary:logistic.")
+            raise PrivacyParameterError("`num_class` does not go with objectives for two classes.")
         return 2
     k = num_class or declared
     if k is None:
@@ -214,10 +214,10 @@ def _base_score(p: Mapping[str, Any], kind: str, classes: int) -> float | list[f
             return scores
         if len(scores) != 1:
             raise PrivacyParameterError(
-                "`base_score` must be one number (multi:softprob: or one for each class)."
+                "`base_score` must be one number (several classes: or one for each class)."
             )
         value = scores[0]
-    if kind == "binary":
+    if p["objective"] == "binary:logistic":  # binary:logitraw takes a margin
         return parse.parse_number("base_score", value, low=0, high=1, open_low=True, open_high=True)
     return parse.parse_number("base_score", value)
 
@@ -275,7 +275,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
                 f"`objective` is missing. Private training supports {', '.join(params.OBJECTIVES)}."
             )
         p = {**p, "objective": "reg:squarederror"}  # as in XGBoost
-    kind = params.OBJECTIVES.get(p["objective"]) if isinstance(p["objective"], str) else None
+    kind = params.kind_of(p)
     if kind is None:
         raise PrivacyRefusal(
             f"`objective` {p['objective']!r} is refused: its gradients have no proved bound per "
@@ -305,7 +305,7 @@ def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: boo
         "scale_pos_weight", p.get("scale_pos_weight", 1.0), low=0, high=1e6, open_low=True
     )
     if weight != 1.0 and kind != "binary":
-        raise PrivacyParameterError("`scale_pos_weight` is for objective binary:logistic only.")
+        raise PrivacyParameterError("`scale_pos_weight` is for two classes only.")
     if continues and "base_score" in p:
         raise PrivacyParameterError(
             "`base_score` cannot be given with xgb_model, which brings its own."

@@ -6,6 +6,7 @@ The patched ``xgboost/sklearn.py`` calls these through :mod:`xgb_dp.hook`.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .errors import PrivacyParameterError, PrivacyRefusal
 from .parse import parse_classes
 from .rows import check_class_labels
 
-__all__ = ["declared_classes", "default_rounds", "refuse_search"]
+__all__ = ["declared_classes", "default_rounds", "refuse_margins", "refuse_search"]
 
 DEFAULT_ROUNDS = 50
 
@@ -45,6 +46,7 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
         RowDomainError: A row has an undeclared label. The message shows neither label nor row.
     """
     params = estimator if isinstance(estimator, dict) else estimator.get_xgb_params()
+    refuse_margins(params)
     declared = params.get("dp_classes")
     if declared is None:
         raise PrivacyParameterError(
@@ -56,6 +58,21 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
     if y is not None:
         check_class_labels(np.asarray(y), k)
     return np.arange(k)
+
+
+def refuse_margins(params: Mapping[str, Any]) -> None:
+    """Refuse an objective whose predictions a classifier would take for probabilities.
+
+    Raises:
+        PrivacyParameterError: ``objective`` is binary:logitraw.
+    """
+    objective = params.get("objective")
+    if isinstance(objective, str) and objective == "binary:logitraw":
+        raise PrivacyParameterError(
+            "`objective`='binary:logitraw' predicts margins, which a classifier would take for "
+            "probabilities. Use 'binary:logistic', whose margins are the same: "
+            "predict(X, output_margin=True)."
+        )
 
 
 _REFUSED_CALLERS = {

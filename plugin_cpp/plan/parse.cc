@@ -205,7 +205,7 @@ Plan ParsePlan(std::string const& text) {
 
   auto regression = plan.objective == "reg:squarederror";
   auto multiclass = plan.objective == "multi:softprob" || plan.objective == "multi:softmax";
-  CHECK(regression || multiclass || plan.objective == "binary:logistic")
+  CHECK(regression || multiclass || plan.IsBinary())
       << "dp_plan: objective `" << plan.objective << "` has no proved row bound." << JsonReader::kMend;
   CHECK(multiclass || plan.n_groups == 1) << "dp_plan: `num_class` without softmax." << JsonReader::kMend;
 

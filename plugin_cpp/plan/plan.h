@@ -109,6 +109,10 @@ struct Plan {
     return (depth + split_levels - 1) / split_levels;
   }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
+  /** @brief Whether labels are 0 and 1; the margin that is predicted raw has the same gradients. */
+  [[nodiscard]] bool IsBinary() const {
+    return objective == "binary:logistic" || objective == "binary:logitraw";
+  }
   /** @brief Whether splits and leaves are both read from the same noisy sums. */
   [[nodiscard]] bool HasNoisySums() const {
     return split == SplitChoice::kHistogram || split == SplitChoice::kPartial;

@@ -18,8 +18,8 @@ from .scan import COMMON, DATA, KINDS, OBJECTIVE, matrix, saved_trees, small
 
 OTHER_OBJECTIVES = re.findall(r"\S+", """
 reg:squaredlogerror reg:logistic reg:pseudohubererror reg:absoluteerror reg:quantileerror
-reg:expectileerror reg:gamma reg:tweedie binary:logitraw binary:hinge count:poisson survival:cox
-survival:aft multi:softmax rank:ndcg rank:map rank:pairwise
+reg:expectileerror reg:gamma reg:tweedie binary:hinge count:poisson survival:cox survival:aft
+rank:ndcg rank:map rank:pairwise
 """)  # fmt: skip
 
 
@@ -32,8 +32,16 @@ def test_other_objectives(objective: str) -> None:
     plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], d, 1))
     with pytest.raises(XGBoostError, match="objective"):
         from_plan(plan | {"objective": objective}, d).update(d, 0)
-    classes = {"num_class": 3} if objective.startswith("multi") else {}
     with pytest.raises(XGBoostError, match="objective"):
+        from_plan(plan, d, objective=objective).update(d, 0)
+
+
+@pytest.mark.parametrize("objective", ["binary:logitraw", "multi:softmax"])
+def test_objective_of_another_plan(objective: str) -> None:
+    d = small()
+    plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], d, 1))
+    classes = {"num_class": 3} if objective == "multi:softmax" else {}
+    with pytest.raises(XGBoostError, match="calibrated for another objective"):
         from_plan(plan, d, objective=objective, **classes).update(d, 0)
 
 

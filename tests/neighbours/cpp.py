@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xgboost as xgb
 
-from tests.comparison import LOGISTIC, SOFTMAX, SQUARED, make_plan
+from tests.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
 
 from .strategies import text_of
@@ -62,6 +62,6 @@ def cpp_leaf_sums(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray) -> npt
 
 PAST = {
     (o, m): past(o, *m)
-    for o in (LOGISTIC, SQUARED, SOFTMAX)
+    for o in (*BINARY, SQUARED, *MULTICLASS)
     for m in ((0.0, 0.0), (30.0, -100.0), (1e30, -1e30))
 }

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from tests.comparison import LOGISTIC, SOFTMAX, SQUARED, make_plan
+from tests.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference import objective as objectives
 from tests.reference.candidates import FLT_MAX, key_of
 from tests.reference.trainer import RowBound as Bound
@@ -48,7 +48,7 @@ def label(objective: str) -> st.SearchStrategy[float]:
     """A valid label; for regression also beyond the declared bounds -4, 4."""
     if objective == SQUARED:
         return st.sampled_from(LABELS)
-    return st.integers(0, 1 if objective == LOGISTIC else CLASSES - 1).map(float)
+    return st.integers(0, 1 if objective in BINARY else CLASSES - 1).map(float)
 
 
 def column(kind: str) -> st.SearchStrategy[float]:
@@ -72,7 +72,7 @@ def rows(
     draw: st.DrawFn, objective: str, kinds: list[str], weights: tuple[float, ...] = WEIGHTS
 ) -> Rows:
     """0 to 12 rows and one more; the margins and nodes stand for any trees grown before."""
-    k = CLASSES if objective == SOFTMAX else 1
+    k = CLASSES if objective in MULTICLASS else 1
     n = draw(st.integers(1, 13))
     row = st.tuples(
         st.tuples(*map(column, kinds)),

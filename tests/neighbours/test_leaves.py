@@ -12,7 +12,7 @@ import xgboost as xgb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.comparison import LOGISTIC, SOFTMAX, SQUARED
+from tests.comparison import BINARY, MULTICLASS, SOFTMAX, SQUARED
 
 from .cpp import GRID, NO_CLIP, PAST, cpp_leaf_sums
 from .strategies import (
@@ -29,7 +29,7 @@ from .strategies import (
 )
 
 
-@pytest.mark.parametrize("objective", [LOGISTIC, SQUARED, SOFTMAX])
+@pytest.mark.parametrize("objective", [*BINARY, SQUARED, *MULTICLASS])
 @MORE
 @given(data=st.data())
 def test_leaf_sums(objective: str, data: st.DataObject) -> None:
@@ -83,7 +83,7 @@ def sparse_rows(data: Rows, twice: bool) -> sp.csr_matrix:
     )
 
 
-@pytest.mark.parametrize("objective", [LOGISTIC, SQUARED, SOFTMAX])
+@pytest.mark.parametrize("objective", [*BINARY, SQUARED, *MULTICLASS])
 @EXAMPLES
 @given(data=st.data())
 def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:

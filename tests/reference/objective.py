@@ -16,7 +16,7 @@ def _exp(x: Floats) -> Floats:
 
 
 def initial_margin(objective: str, base_score: float | list[float], n: int, classes: int) -> Floats:
-    """Margins (rows, classes) before the first tree; the logistic base score is a probability."""
+    """Margins (rows, classes) before the first tree; that of binary:logistic is a probability."""
     base = np.broadcast_to(np.asarray(base_score, dtype=np.float32), (n, classes)).copy()
     if objective == "binary:logistic":
         one, eps = np.float32(1), np.float32(1e-6)
@@ -31,10 +31,10 @@ def gradients(objective: str, margin: Floats, y: Floats, weight: Floats) -> tupl
     y, weight = y[:, None], weight[:, None]
     if objective == "reg:squarederror":
         return (margin - y) * weight, np.ones_like(margin) * weight
-    if objective == "binary:logistic":
+    if objective in ("binary:logistic", "binary:logitraw"):
         p = one / (_exp(np.minimum(-margin, np.float32(88.7))) + one + eps)
         return (p - y) * weight, np.maximum(p * (one - p), eps) * weight
-    if objective == "multi:softprob":
+    if objective in ("multi:softprob", "multi:softmax"):
         largest = np.maximum(margin.max(axis=1, keepdims=True), np.float32(FLT_MIN))
         exponentials = _exp(margin - largest)
         total = np.zeros((len(margin), 1))

@@ -17,6 +17,7 @@ from .. import __version__
 from ..budget import Budget
 from ..card import model_card
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..predictions import objective_of, probabilities
 from ..report import PrivacyReport, privacy_report
 from ..report_views import round_up
 from . import inspect
@@ -231,7 +232,7 @@ def predict(
         )
     matrix = table.matrix()
     made = table.kept.copy()
-    values = booster.predict(matrix)
+    values = probabilities(booster, matrix)
     if domain.classes is None:
         made["prediction"] = values
     else:
@@ -260,8 +261,8 @@ def _domain_of(booster: xgboost.Booster, model: Path) -> Domain:
             "--schema with its columns in their order."
         )
     classes = None
-    config = json.loads(booster.save_config())["learner"]
-    if config["objective"]["name"] != "reg:squarederror":
+    if objective_of(booster) != "reg:squarederror":
+        config = json.loads(booster.save_config())["learner"]
         count = max(int(config["learner_model_param"]["num_class"]), 2)
         classes = tuple(map(str, range(count)))
     return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))
@@ -285,6 +286,8 @@ def _score(booster: xgboost.Booster, matrix: Any, table: Table) -> None:
     metrics = {True: ["rmse"], False: ["auc", "error", "logloss"]}[table.domain.classes is None]
     if table.domain.classes is not None and len(table.domain.classes) > 2:
         metrics = ["merror", "mlogloss"]
+    elif objective_of(booster) == "binary:logitraw":
+        metrics = ["auc", "error@0"]  # XGBoost computes its metrics from the margins
     booster.set_param([("eval_metric", name) for name in metrics])
     shown = booster.eval_set([(matrix, "rows")]).split("\t")[1:]
     click.echo("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)

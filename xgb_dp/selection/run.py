@@ -22,6 +22,7 @@ from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..features import read_schema
 from ..gate import check_free, guarded
 from ..hook import check_matrix
+from ..predictions import probabilities
 from ..report import PrivacyReport, privacy_report
 from ..workers import this_worker
 from . import draws
@@ -213,7 +214,7 @@ def _train(candidate: Candidate, plan: Plan, expected: Sequence[Event], dtrain: 
 def _predict(booster: Any, dvalid: Any) -> np.ndarray:
     if dvalid.num_row() == 0:
         return np.zeros(0)
-    return np.asarray(booster.predict(dvalid))
+    return probabilities(booster, dvalid)
 
 
 def _listed(

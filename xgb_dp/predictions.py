@@ -1,0 +1,41 @@
+"""Predictions of a model as probabilities, whatever its objective predicts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["objective_of", "probabilities"]
+
+
+def objective_of(booster: Any) -> str:
+    """XGBoost's name of the loss that a model was trained with."""
+    return str(json.loads(booster.save_config())["learner"]["objective"]["name"])
+
+
+def probabilities(booster: Any, matrix: Any) -> npt.NDArray[Any]:
+    """Predicted probabilities, or values of a regression.
+
+    Privacy: free post-processing of the model.
+
+    Args:
+        booster: A trained xgboost.Booster. With binary:logitraw it predicts margins, with
+            multi:softmax classes; their probabilities follow from the margins.
+        matrix: The rows, an xgboost.DMatrix.
+
+    Returns:
+        Shape (rows,): the probability of class 1, or the value; (rows, classes) for several
+        classes.
+    """
+    objective = objective_of(booster)
+    if objective not in ("binary:logitraw", "multi:softmax"):
+        return np.asarray(booster.predict(matrix))
+    margin = np.asarray(booster.predict(matrix, output_margin=True), dtype=np.float64)
+    if objective == "binary:logitraw":
+        # Without overflow: both exponents are at most 0.
+        return np.asarray(np.exp(np.minimum(margin, 0.0)) / (1.0 + np.exp(-np.abs(margin))))
+    odds = np.exp(margin - margin.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
