@@ -2,8 +2,8 @@
 
 Every worker runs :func:`xgb_dp.hook.before_train` on its own rows. All derive the same plan from
 the same parameters; what they could differ in is what is checked or shared here. Sums of rows are
-added up in C++: exact ones (``plugin_cpp/release/workers.h``, ``docs/proofs/distributed.md``), or noisy
-and masked ones (``plugin_cpp/release/``, ``docs/proofs/masked-sums.md``).
+added up in C++: exact ones (``plugin_cpp/release/workers.h``, ``docs/proofs/distributed.md``), or
+noisy and masked ones (``plugin_cpp/release/``, ``docs/proofs/masked-sums.md``).
 """
 
 from __future__ import annotations
