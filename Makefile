@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/stamps
+# Processes of the tests.
+JOBS ?= auto
 STOCK_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' patches/upstream.toml)
 STOCK := build/stock-$(STOCK_VERSION)
 # Folders count too: their time changes when a file is removed.
@@ -15,7 +17,7 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-spark demo bench tables lint docs wheel release-wheel test-wheel clean
+.PHONY: help build test test-spark demo bench tables lint format docs wheel release-wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -25,7 +27,8 @@ help:
 	@echo "make demo    build, train private models on real data, print scores and the statement"
 	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
-	@echo "make lint    ruff (rules and layout) and mypy"
+	@echo "make lint    rules, layout, types and spelling; says how to mend what it finds"
+	@echo "make format  mends the layout, and what else can be mended by itself"
 	@echo "make docs    the documentation in build/docs, warnings are errors"
 	@echo "make wheel   a wheel in dist/, for machines like this one"
 	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
@@ -59,7 +62,8 @@ $(STOCK)/done:
 	touch $@
 
 test: build $(STAMPS)/extra-test $(STOCK)/done
-	XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
+	XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal \
+		$(PYTEST_ARGS)
 
 # Spark alone weighs half a gigabyte, and needs a Java runtime.
 test-spark: build $(STAMPS)/extra-test $(STAMPS)/extra-spark
@@ -78,10 +82,16 @@ bench: build $(STAMPS)/extra-bench
 tables: build $(STAMPS)/extra-experiments
 	$(VENV)/bin/python -m experiments all $(TABLES_ARGS)
 
+# Each check that fails says how to mend what it found.
 lint: build $(STAMPS)/extra-dev
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
+	$(VENV)/bin/ruff check . || { echo "Mend what can be mended by itself: make format"; exit 1; }
+	$(VENV)/bin/ruff format --check . || { echo "Mend: make format"; exit 1; }
+	$(VENV)/bin/mypy || { echo "Mend the types above by hand."; exit 1; }
+	$(VENV)/bin/codespell || { echo "Mend the words above, or, if they are right, add them to \
+	[tool.codespell] in pyproject.toml."; exit 1; }
+
+format: $(STAMPS)/extra-dev
+	$(VENV)/bin/ruff check --fix --quiet . ; $(VENV)/bin/ruff format .
 
 docs: build $(STAMPS)/extra-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q -E -b html docs build/docs
