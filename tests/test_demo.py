@@ -125,7 +125,8 @@ def test_shares() -> None:
             shares[found[1]] = float(found[2])
     private = shares.pop("all that is for privacy")
     assert len(shares) == 10
-    assert min(shares.values()) > 0
+    assert min(shares.values()) >= 0  # in tenths of a percent, which the shortest may not reach
+    assert sum(share > 0 for share in shares.values()) > 5
     assert sum(shares.values()) == pytest.approx(100, abs=1)
     assert 0 < private < 100
 

@@ -119,8 +119,8 @@ def grow(
             u = np.sum(
                 [utilities(plan, features, allowed, pairs, at, score) for at in rows], axis=0
             )
-            for f, offset in zip(allowed, history.offsets(allowed, score), strict=True):
-                u[[s.feature == f for s in splits]] += offset
+            offset = dict(zip(allowed, history.offsets(allowed, score), strict=True))
+            u = u + [offset[s.feature] for s in splits]
             if plan["no_split"]:
                 alone = sum(int(score.phi(pairs[at].sum(axis=0))) for at in rows)
                 u = np.append(u, alone + gamma)

@@ -12,6 +12,10 @@ import struct
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.uint32]
 _MASK = 0xFFFFFFFF
 _CONSTANTS = (0x61707865, 0x3320646E, 0x79622D32, 0x6B206574)
 _ROUNDS = (
@@ -33,24 +37,24 @@ class RandomSource(Protocol):
         """The next word, in [0, 2^64)."""
 
 
-def chacha20_block(state: Sequence[int]) -> list[int]:
-    """The 16 words of one key stream block (RFC 8439, section 2.3)."""
-    x = list(state)
+def chacha20_blocks(head: Sequence[int], counter: int, nonce: Sequence[int], n: int) -> Words:
+    """Words of the n key stream blocks from a counter on (RFC 8439, section 2.3), one row each."""
+    state = [np.full(n, word, dtype=np.uint32) for word in (*head, 0, *nonce)]
+    state[len(head)] = np.arange(counter, counter + n, dtype=np.uint64).astype(np.uint32)
+    x = [word.copy() for word in state]
+
+    def mix(to: int, by: int, turned: int, left: int) -> None:
+        x[to] += x[by]
+        t = x[turned] ^ x[to]
+        x[turned] = (t << np.uint32(left)) | (t >> np.uint32(32 - left))
+
     for _ in range(10):
         for a, b, c, d in _ROUNDS:
-            x[a] = (x[a] + x[b]) & _MASK
-            t = x[d] ^ x[a]
-            x[d] = ((t << 16) | (t >> 16)) & _MASK
-            x[c] = (x[c] + x[d]) & _MASK
-            t = x[b] ^ x[c]
-            x[b] = ((t << 12) | (t >> 20)) & _MASK
-            x[a] = (x[a] + x[b]) & _MASK
-            t = x[d] ^ x[a]
-            x[d] = ((t << 8) | (t >> 24)) & _MASK
-            x[c] = (x[c] + x[d]) & _MASK
-            t = x[b] ^ x[c]
-            x[b] = ((t << 7) | (t >> 25)) & _MASK
-    return [(word + first) & _MASK for word, first in zip(x, state, strict=True)]
+            mix(a, b, d, 16)
+            mix(c, d, b, 12)
+            mix(a, b, d, 8)
+            mix(c, d, b, 7)
+    return np.stack([word + first for word, first in zip(x, state, strict=True)], axis=1)
 
 
 class ChaCha20Source:
@@ -70,10 +74,11 @@ class ChaCha20Source:
         if not self._words:
             if self._counter > _MASK:
                 raise RuntimeError("the stream is used up")
-            block = chacha20_block([*self._head, self._counter, *self._nonce])
-            self._counter += 1
-            self._words = [lo | hi << 32 for lo, hi in zip(block[::2], block[1::2], strict=True)]
-            self._words.reverse()
+            # Many blocks at a time, more from refill to refill: one alone takes as long as many.
+            n = min(max(8, self._counter), 1024, _MASK + 1 - self._counter)
+            blocks = chacha20_blocks(self._head, self._counter, self._nonce, n)
+            self._counter += n
+            self._words = blocks.astype("<u4").ravel().view("<u8").tolist()[::-1]
         return self._words.pop()
 
 
