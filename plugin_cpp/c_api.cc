@@ -11,9 +11,10 @@
 #include "plugin_cpp/candidates/candidates.h"  // for CandidateEvent
 #include "plugin_cpp/rows/raw_pages.h"     // for ForEachPage, CheckFeatures
 #include "plugin_cpp/checks.h"              // for IsEmptyPart
-#include "plugin_cpp/intercept.h"           // for ReleaseIntercept
+#include "plugin_cpp/intercept.h"           // for ReleaseIntercept, DescribeIntercept
 #include "plugin_cpp/leaf/release.h"        // for LeafEvent
 #include "plugin_cpp/plan/plan.h"                // for ParsePlan
+#include "plugin_cpp/round_events.h"        // for EventsOfPlan
 #include "plugin_cpp/split/score.h"         // for ScoreRange
 #include "xgboost/data.h"                   // for DMatrix, SparsePage
 #include "xgboost/json.h"                   // for Json
@@ -69,9 +70,19 @@ XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
   if (plan.NumPrivateFeatures() > 0) {
     json["candidates"] = xgboost::dp::ToJson(xgboost::dp::CandidateEvent(plan));
   }
+  json["events"] = xgboost::dp::EventsOfPlan(plan).SaveEvents();
   json["score_range"] =
       xgboost::Integer{static_cast<std::int64_t>(xgboost::dp::ScoreRange(plan))};
   xgboost::Json::Dump(json, &ReturnText());
+  *out = ReturnText().c_str();
+  API_END();
+}
+
+/** @brief The ledger event that a request for the intercept leads to. Reads no data. */
+XGB_DLL int XGDPDescribeIntercept(char const* request, char const** out) {
+  API_BEGIN();
+  CHECK(request && out);
+  ReturnText() = xgboost::dp::DescribeIntercept(request);
   *out = ReturnText().c_str();
   API_END();
 }

@@ -92,7 +92,20 @@ std::vector<std::int64_t> ExactSums(MetaInfo const& info, Request const& request
   }
   return sums;
 }
+
+LedgerEvent InterceptEvent(Request const& request) {
+  // A row adds one unit to one class count, or at most one unit to the sum and one to the count.
+  bool pair = request.kind != "multiclass" && !request.n_public;
+  auto unit2 = std::uint64_t{1} << (2 * request.shift);
+  return GaussianEvent("intercept", pair ? 2 * unit2 : unit2, request.sigma2, pair ? 2 : 1);
+}
 }  // namespace
+
+std::string DescribeIntercept(std::string const& text) {
+  std::string out;
+  Json::Dump(ToJson(InterceptEvent(ParseRequest(text))), &out);
+  return out;
+}
 
 std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::string const& text) {
   auto request = ParseRequest(text);
@@ -109,11 +122,7 @@ std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::stri
   if (!request.noise_free) {
     rng = request.masking.IsOn() ? MakeShareSource(request.test_key, kInterceptStream)
                                  : MakeRandomSource(request.test_key, kInterceptStream);
-    // A row adds one unit to one class count, or at most one unit to the sum and one to the count.
-    bool pair = request.kind != "multiclass" && !request.n_public;
-    auto unit2 = std::uint64_t{1} << (2 * request.shift);
-    out["event"] = ToJson(
-        GaussianEvent("intercept", pair ? 2 * unit2 : unit2, request.sigma2, pair ? 2 : 1));
+    out["event"] = ToJson(InterceptEvent(request));
   }
   if (request.masking.IsOn()) {
     MaskedSums masked{ctx, request.masking, rng.get()};

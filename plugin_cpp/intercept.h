@@ -22,4 +22,7 @@ namespace xgboost::dp {
  */
 [[nodiscard]] std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info,
                                            std::string const& request);
+
+/** @brief The ledger event of such a release, as JSON; what the request asks for, not the rows. */
+[[nodiscard]] std::string DescribeIntercept(std::string const& request);
 }  // namespace xgboost::dp

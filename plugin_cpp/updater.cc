@@ -15,7 +15,7 @@
 #include "collective/communicator-inl.h"       // for GetRank
 #include "common/timer.h"                      // for Monitor
 #include "plugin_cpp/rows/bins.h"        // for BinRows, BytesOfBins, CheckRoom
-#include "plugin_cpp/candidates/candidates.h"     // for CandidateRelease, CandidateEvent
+#include "plugin_cpp/candidates/candidates.h"     // for CandidateRelease
 #include "plugin_cpp/rows/raw_pages.h"        // for ForEachPage, CheckFeatures
 #include "plugin_cpp/checks.h"                 // for CheckTrainParam, CheckSums, CheckClaim
 #include "plugin_cpp/split/features.h"            // for FeaturesOfTree
@@ -24,11 +24,12 @@
 #include "plugin_cpp/grower.h"                 // for TreeGrower
 #include "plugin_cpp/guard.h"                  // for kPlanKey, PrivateUpdater, Attributes
 #include "plugin_cpp/leaf/values.h"            // for FinishTree, LeafShrinkage
-#include "plugin_cpp/leaf/release.h"           // for ReleaseLeaves, LeafEvent, ReleasedLeaf
-#include "plugin_cpp/release/ledger.h"                 // for Ledger, LedgerEvent
+#include "plugin_cpp/leaf/release.h"           // for ReleaseLeaves, ReleasedLeaf
+#include "plugin_cpp/release/ledger.h"                 // for Ledger
 #include "plugin_cpp/random/chacha20.h"         // for WipeStack
 #include "plugin_cpp/plan/plan.h"                   // for Plan, ParsePlan
 #include "plugin_cpp/random/source.h"          // for MakeRandomSource, MakeShareSource
+#include "plugin_cpp/round_events.h"           // for RecordRound
 #include "plugin_cpp/rows/sampling.h"               // for DrawSample, DrawParts
 #include "plugin_cpp/release/masked_sums.h"     // for MaskedSums
 #include "plugin_cpp/release/pads.h"            // for FindPads
@@ -329,7 +330,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     auto& training = *training_;
     auto const& plan = training.plan;
     if (training.rng) {
-      this->RecordRound(round);
+      RecordRound(plan, round, &training.ledger);
     }
     if (plan.IsSampled()) {
       DrawSample(training.coins.get(), plan.sampling_num, n_rows, &training.sample);
@@ -340,40 +341,6 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       training.sample.resize(n_rows);
       std::transform(training.parts.cbegin(), training.parts.cend(), training.sample.begin(),
                      [&](auto part) { return part == round % plan.parts; });
-    }
-  }
-
-  void RecordRound(std::int32_t round) {
-    auto& training = *training_;
-    auto const& plan = training.plan;
-    std::vector<LedgerEvent> events;
-    if (plan.NumPrivateFeatures() > 0 && round < plan.candidates.rounds) {
-      auto candidates = CandidateEvent(plan);
-      if (plan.candidates.hessian) {
-        events.push_back(candidates);  // reads gradients, hence the rows of the round only
-      } else {
-        training.ledger.Record(candidates);
-      }
-    }
-    auto leaves = LeafEvent(plan);
-    if (!plan.IsSampled() && plan.parts == 1) {
-      // The selections of each level are recorded as they are made: "no split" may spare some.
-      events.push_back(leaves);
-      for (auto const& event : events) {
-        training.ledger.Record(event);
-      }
-      return;
-    }
-    if (plan.split == SplitChoice::kExponential) {
-      events.push_back(ExponentialEvent("splits", plan.eps_num));
-      events.back().count =
-          static_cast<std::uint64_t>(plan.SelectionsOfTree()) * plan.n_groups * plan.parallel_trees;
-    }
-    events.push_back(leaves);
-    if (plan.IsSampled()) {
-      training.ledger.Record(SampledEvent(plan.sampling_num, events));
-    } else if (round % plan.parts == 0) {
-      training.ledger.Record(ParallelEvent(plan.parts, events));
     }
   }
 

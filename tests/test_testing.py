@@ -76,7 +76,12 @@ def test_a_plan_with_too_little_noise_is_not_trained(params, matrix, monkeypatch
         described = true(text)
         if field == "score_range":
             return described | {field: 1 << 60}
-        return described | {field: described[field] | {"sensitivity2": 1 << 60}}
+        events = [
+            e | {"sensitivity2": 1 << 60} if e["release"] == field else e
+            for e in described["events"]
+        ]
+        assert events != described["events"]
+        return described | {"events": events}
 
     monkeypatch.setattr(native, "describe_plan", other)
     monkeypatch.setattr(native, "release_intercept", lambda *a: pytest.fail("noise was drawn"))

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from xgboost.callback import EarlyStopping, LearningRateScheduler, TrainingCallback
 from xgboost.core import Booster, DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
-from . import ledger, masking, native, plan, rows, testing, workers
-from .errors import BudgetError, PrivacyParameterError, PrivacyRefusal
+from . import agreement, ledger, masking, native, plan, rows, testing, workers
+from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
 from .gate import before_release
-from .mechanisms import MechanismSpec
 from .params import OBJECTIVES
 from .prepare import prepare
-from .sensitivity import range_int
 from .settings import Settings
 from .sklearn_support import declared_classes, default_rounds, refuse_search
 
@@ -200,28 +198,6 @@ def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     rows.check_features(dtrain, plan_text)
 
 
-def _check_agreement(text: str, events: Iterable[Any], s: Settings, grid_bits: int) -> None:
-    """Two independent derivations of sensitivity and range must agree before any release."""
-    described = native.describe_plan(text)
-    bound = MechanismSpec.from_settings(s).row_bound
-    expected = range_int(s.score, bound, grid_bits, s.score_clip)
-    flat = [e for event in events for e in getattr(event, "events", (event,))]
-    planned = {e.release: {**e.to_json(), "count": 0} for e in flat}
-    derived: list[dict[str, Any]] = [
-        {**cast(dict[str, Any], described[name]), "count": 0}
-        for name in ("leaves", "candidates")
-        if name in described
-    ]
-    agree = described["score_range"] == expected and (
-        s.noise_free or all(planned.get(e["release"]) == e for e in derived)
-    )
-    if not agree:
-        raise BudgetError(
-            "The calibrated noise does not fit the sensitivity that the trainer derives from "
-            "the plan. Nothing was released. This is a defect of xgb_dp: please report it."
-        )
-
-
 def _low_level(s: Settings) -> dict[str, Any]:
     """Ordinary XGBoost parameters with the private defaults."""
     low: dict[str, Any] = {
@@ -310,7 +286,10 @@ def before_train(
         settings, noise, key, earlier=len(earlier["trainings"]) if earlier else 0
     )
     text = plan.dump_plan(low_plan)
-    _check_agreement(text, noise.events, settings, noise.grid_bits)
+    request = None
+    if settings.intercept == "released":
+        request = plan.intercept_request(settings, noise, key, low_plan["id"])
+    agreement.check(text, request, noise, settings)
     workers.check_agreement(text, schema)
     workers.check_together(lambda: _check_rows(dtrain, settings, text))
 
@@ -327,8 +306,7 @@ def before_train(
             low["base_score"] = settings.base_score
         elif settings.intercept == "base_margin":
             low["base_score"] = plan.neutral_base_score(settings)
-        elif settings.intercept == "released":
-            request = plan.intercept_request(settings, noise, key, low_plan["id"])
+        elif request is not None:
             answer = native.release_intercept(dtrain, request)
             low["base_score"] = plan.base_score_from_sums(settings, noise, answer["sums"])
             event = None if settings.noise_free else answer["event"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from .errors import NativeLibraryError
@@ -16,6 +17,7 @@ __all__ = [
     "build_info",
     "call",
     "check_rows",
+    "describe_intercept",
     "describe_plan",
     "is_dp_build",
     "lib",
@@ -91,20 +93,37 @@ def build_info() -> dict[str, Any]:
     return json.loads(out.value or b"{}")
 
 
-def describe_plan(text: str) -> dict[str, int]:
+def describe_plan(text: str) -> dict[str, Any]:
     """Sensitivity and range that the C++ side derives from a plan by itself.
 
     Args:
         text: The plan as JSON.
 
     Returns:
-        dict: ``leaf_sensitivity2`` and ``score_range`` in grid units, and the events ``leaves`` and
-        ``candidates`` of one round. Reads no data.
+        dict: ``leaf_sensitivity2`` and ``score_range`` in grid units, the events ``leaves`` and
+        ``candidates`` of one round, and ``events``, all that the rounds release together. Reads
+        no data.
     """
     out = ctypes.c_char_p()
     call("XGDPDescribePlan", ctypes.c_char_p(text.encode()), ctypes.byref(out))
-    described: dict[str, int] = json.loads(out.value or b"{}")
+    described: dict[str, Any] = json.loads(out.value or b"{}")
     return described
+
+
+def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The event that the C++ side derives from a request for the intercept.
+
+    Args:
+        request: As for :func:`release_intercept`.
+
+    Returns:
+        dict: The ledger event. Reads no data.
+    """
+    out = ctypes.c_char_p()
+    text = json.dumps(dict(request)).encode()
+    call("XGDPDescribeIntercept", ctypes.c_char_p(text), ctypes.byref(out))
+    event: dict[str, Any] = json.loads(out.value or b"{}")
+    return event
 
 
 def check_rows(dtrain: Any, text: str) -> None:
