@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import plan
-from ..accounting import ExactAccountant
+from ..accounting import make_accountant
+from ..errors import PrivacyParameterError
 from ..features import read_schema
 from ..prepare import prepare
 from .bounds import DELTAS, Claim, one_run_lower_bound
@@ -45,6 +46,12 @@ class PreparedTraining:
         like: A matrix with the schema of the data; its rows are not read.
         rounds: Boosting rounds.
 
+    Raises:
+        PrivacyParameterError: A parameter is missing, unknown or out of range, or asks for no
+            noise.
+        PrivacyRefusal: Something that would not be private.
+        BudgetError: No noise meets the target.
+
     Attributes:
         settings: Checked settings.
         noise: Calibrated noise.
@@ -55,7 +62,12 @@ class PreparedTraining:
         self.params = {k: v for k, v in params.items() if v is not None}
         prepared = prepare(self.params, read_schema(like), rounds)
         self.settings, self.noise = prepared.settings, prepared.noise
-        self.claim: Claim = ExactAccountant(self.noise.events)
+        if self.settings.noise_free:
+            raise PrivacyParameterError(
+                "`dp_epsilon` is infinite: such a training claims nothing that could be audited. "
+                "Give a finite one."
+            )
+        self.claim: Claim = make_accountant("exact", self.noise.events)
 
     def plan(self, test_key: str) -> dict[str, Any]:
         """The calibrated plan with a fixed key, for ``xgb_dp.testing.train_with_plan``.

@@ -1,0 +1,50 @@
+"""A prepared training is the training that ``xgboost.train`` makes of the same parameters."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import xgboost as xgb
+
+from xgb_dp import PrivacyParameterError, privacy_report, testing
+from xgb_dp.audit import PreparedTraining
+from xgb_dp.presets import PRESETS
+
+from ..test_presets import data, params, rounds
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_it_trains_what_xgboost_trains(name: str, kind: str, epsilon: float) -> None:
+    X, y = data(kind, 300)
+    wanted = params(name, kind, dp_epsilon=epsilon)
+    dtrain, count = xgb.DMatrix(X, y), min(rounds(name), 4)
+    prepared = PreparedTraining(wanted, dtrain, count)
+    with testing.fixed_noise(7):
+        ours, theirs = prepared(dtrain), xgb.train(wanted, dtrain, count)
+    assert ours.save_raw("json") == theirs.save_raw("json")
+    report = privacy_report(prepared(dtrain))
+    assert report.private
+    # The claim is that of what was drawn.
+    assert prepared.claim.get_epsilon(1e-6) == pytest.approx(report.get_epsilon(1e-6))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"dp_accountant": "rdp"}, {"subsample": 0.5}, {"dp_epsilon": 0.05}]
+)
+def test_whatever_the_parameters_say(changes: dict) -> None:
+    X, y = data(n=300)
+    wanted = params("default", **changes)
+    dtrain = xgb.DMatrix(X, y)
+    prepared = PreparedTraining(wanted, dtrain, 2)
+    with testing.fixed_noise(7):
+        ours, theirs = prepared(dtrain), xgb.train(wanted, dtrain, 2)
+    assert ours.save_raw("json") == theirs.save_raw("json")
+
+
+def test_without_noise_there_is_no_claim() -> None:
+    X, y = data(n=50)
+    with pytest.raises(PrivacyParameterError, match="infinite"):
+        PreparedTraining(params("default", dp_epsilon=math.inf), xgb.DMatrix(X, y))
