@@ -1,0 +1,323 @@
+"""The file of a budget: locks that vanish, files that are swapped, threads and processes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xgb_dp import Budget, BudgetError, budget_file
+from xgb_dp.accounting import GaussianEvent
+
+if sys.platform == "win32":
+    pytest.skip("files of POSIX", allow_module_level=True)
+
+import fcntl
+
+TINY = GaussianEvent("mean", 1, 1 << 40, 1, 1)  # thousands of them fit
+TOTAL = {"epsilon": 3.0, "delta": 1e-6}
+BOOK = """
+import sys
+from xgb_dp import Budget, BudgetError
+from xgb_dp.accounting import GaussianEvent
+budget = Budget(sys.argv[1], epsilon=3.0, delta=1e-6)
+for i in range(int(sys.argv[2])):
+    print(budget.reserve([GaussianEvent("mean", 1, 1 << 40, 1, 1)]), flush=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "budget.json"
+
+
+@contextmanager
+def meanwhile(action: Callable[[], object]) -> Iterator[None]:
+    """Repeat an action in a thread."""
+    done = threading.Event()
+
+    def run() -> None:
+        while not done.wait(0.0005):
+            action()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def processes(path: Path, number: int, each: int) -> list[str]:
+    """Entries that several processes have booked at the same time."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", BOOK, str(path), str(each)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(number)
+    ]
+    booked = []
+    for process in running:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        booked += out.split()
+    return booked
+
+
+def test_a_lock_file_that_is_removed_all_the_time_loses_no_entry(path: Path) -> None:
+    lock = path.with_name(path.name + ".lock")
+    with meanwhile(lambda: lock.unlink(missing_ok=True)):
+        booked = processes(path, 3, 60)
+    assert len(booked) == 180
+    assert sorted(booked) == sorted(e.id for e in Budget(path).entries)
+
+
+def test_a_lock_file_that_is_replaced_all_the_time_loses_no_entry(path: Path) -> None:
+    lock, other = path.with_name(path.name + ".lock"), path.with_name("other")
+
+    def replace() -> None:
+        other.touch()
+        os.replace(other, lock)
+
+    with meanwhile(replace):
+        booked = processes(path, 2, 60)
+    assert sorted(booked) == sorted(e.id for e in Budget(path).entries)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one budget", "a budget each"])
+def test_threads_lose_no_entry(path: Path, shared: bool) -> None:
+    one = Budget(path, **TOTAL)
+    lock = path.with_name(path.name + ".lock")
+
+    def book(_: int) -> list[str]:
+        budget = one if shared else Budget(path)
+        return [budget.reserve([TINY]) for _ in range(20)]
+
+    with meanwhile(lambda: lock.unlink(missing_ok=True)), ThreadPoolExecutor(6) as pool:
+        booked = [name for names in pool.map(book, range(6)) for name in names]
+    assert len(booked) == 120
+    assert sorted(booked) == sorted(e.id for e in one.entries)
+
+
+def test_a_file_made_by_several_at_once_is_made_once(tmp_path: Path) -> None:
+    for i in range(20):
+        path = tmp_path / f"{i}.json"
+        lock = path.with_name(path.name + ".lock")
+
+        def make(_: int, path: Path = path) -> str:
+            return Budget(path, **TOTAL).reserve([TINY])
+
+        with (
+            meanwhile(lambda lock=lock: lock.unlink(missing_ok=True)),
+            ThreadPoolExecutor(5) as pool,
+        ):
+            booked = list(pool.map(make, range(5)))
+        assert sorted(booked) == sorted(e.id for e in Budget(path).entries)
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_no_two_are_inside_at_once(path: Path) -> None:
+    """The lock itself, while its file is removed: between reading and writing nobody else is."""
+    Budget(path, **TOTAL)
+    lock, inside, most = path.with_name(path.name + ".lock"), [], []
+
+    def change(content: Any) -> Any:
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.002)
+        inside.pop()
+        return content
+
+    with meanwhile(lambda: lock.unlink(missing_ok=True)), ThreadPoolExecutor(5) as pool:
+        list(pool.map(lambda _: budget_file.update(path, change), range(60)))
+    assert set(most) == {1}
+
+
+def test_a_stale_lock_file_is_no_lock(path: Path) -> None:
+    lock = path.with_name(path.name + ".lock")
+    lock.write_bytes(b"of a process that died")
+    os.utime(lock, (0, 0))
+    Budget(path, **TOTAL).reserve([TINY])
+    assert len(Budget(path).entries) == 1
+
+
+@pytest.mark.parametrize("name", ["budget.json", "budget.json.lock"])
+def test_a_lock_that_is_not_given_back_is_an_error(
+    path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = Budget(path, **TOTAL)
+    before = path.read_bytes()
+    monkeypatch.setattr(budget_file, "PATIENCE", 0.2)
+    with open(path.with_name(name), "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(BudgetError, match="held the lock"):
+            budget.reserve([TINY])
+    assert path.read_bytes() == before
+    budget.reserve([TINY])
+
+
+def test_a_forked_child_does_not_keep_the_lock(path: Path) -> None:
+    """Its parent is killed while it books; the child lives on."""
+    script = """
+import os, signal, sys, time
+from pathlib import Path
+from xgb_dp import budget_file
+def fork(content):
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        os.close(1)
+        time.sleep(60)
+        os._exit(0)
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGKILL)
+budget_file.update(Path(sys.argv[1]), fork)
+"""
+    budget = Budget(path, **TOTAL)
+    process = subprocess.run(
+        [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert process.returncode == -signal.SIGKILL
+    child = int(process.stdout)
+    try:
+        start = time.monotonic()
+        budget.reserve([TINY])
+        assert time.monotonic() - start < 10.0
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_file_removed_between_reading_and_writing_is_not_made_anew(path: Path) -> None:
+    Budget(path, **TOTAL).reserve([TINY])
+    seen = []
+
+    def change(content: Any) -> Any:
+        seen.append(content)
+        if content is None:
+            raise BudgetError("gone")
+        path.unlink()
+        return content
+
+    with pytest.raises(BudgetError, match="gone"):
+        budget_file.update(path, change)
+    assert [c is None for c in seen] == [False, True]
+    assert not path.exists()
+
+
+def test_a_file_replaced_between_reading_and_writing_keeps_its_entries(
+    path: Path, tmp_path: Path
+) -> None:
+    budget = Budget(path, **TOTAL)
+    other = Budget(tmp_path / "other.json", **TOTAL)
+    kept = other.reserve([TINY], "of the other file")
+    seen = []
+
+    def change(content: Any) -> Any:
+        seen.append(len(content["entries"]))
+        if len(seen) == 1:
+            os.replace(other.path, path)
+        return content
+
+    budget_file.update(path, change)
+    assert seen == [0, 1]
+    assert [e.id for e in budget.entries] == [kept]
+
+
+def test_a_file_that_appears_while_one_is_made_is_kept(path: Path, tmp_path: Path) -> None:
+    other = Budget(tmp_path / "other.json", **TOTAL)
+    other.reserve([TINY])
+    seen = []
+
+    def change(content: Any) -> Any:
+        seen.append(content)
+        if content is None:
+            os.replace(other.path, path)
+            return {**TOTAL, "selection_epsilon": 0.0, "entries": []}
+        return content
+
+    budget_file.update(path, change)
+    assert [c is None for c in seen] == [True, False]
+    assert len(Budget(path).entries) == 1
+
+
+@pytest.mark.parametrize("what", ["folder", "fifo", "link", "dangling link"])
+def test_what_is_no_plain_file_is_refused(path: Path, tmp_path: Path, what: str) -> None:
+    budget = Budget(path, **TOTAL)
+    path.rename(tmp_path / "away.json")
+    if what == "folder":
+        path.mkdir()
+    elif what == "fifo":
+        os.mkfifo(path)
+    else:  # a budget has one name, which was followed when it was opened
+        path.symlink_to("away.json" if what == "link" else "nowhere.json")
+    before = (tmp_path / "away.json").read_bytes()
+    for use in (lambda: budget.reserve([TINY]), budget.remaining):
+        with pytest.raises(BudgetError, match=r"cannot be|no file"):
+            use()
+    assert (tmp_path / "away.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("what", ["folder", "link"])
+def test_a_lock_that_is_no_plain_file_is_refused(path: Path, what: str) -> None:
+    lock = path.with_name(path.name + ".lock")
+    if what == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to("elsewhere")
+    with pytest.raises(BudgetError, match="cannot be written"):
+        Budget(path, **TOTAL)
+    assert not path.exists()
+    assert not path.with_name("elsewhere").exists()
+
+
+@pytest.mark.parametrize("step", ["open", "replace", "chmod"])
+def test_what_the_system_forbids_is_an_error_and_books_nothing(
+    path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = Budget(path, **TOTAL)
+    before = path.read_bytes()
+    known = getattr(os, step)
+
+    def forbid(*args: Any, **kwargs: Any) -> Any:
+        if step != "open" or args[1] & os.O_RDWR:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return known(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, forbid)
+        with pytest.raises(BudgetError, match="Permission denied"):
+            budget.reserve([TINY])
+    assert path.read_bytes() == before
+    assert {p.name for p in path.parent.iterdir()} == {"budget.json", "budget.json.lock"}
+
+
+def test_a_disk_without_hard_links(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    Budget(path, **TOTAL).reserve([TINY])
+    assert len(Budget(path).entries) == 1
+    assert {p.name for p in path.parent.iterdir()} == {"budget.json", "budget.json.lock"}
+
+
+def test_the_mode_of_the_file_is_kept(path: Path) -> None:
+    budget = Budget(path, **TOTAL)
+    assert path.stat().st_mode & 0o077 == 0  # others see nothing by default
+    path.chmod(0o640)
+    budget.reserve([TINY])
+    assert path.stat().st_mode & 0o777 == 0o640
