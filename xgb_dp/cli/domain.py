@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,8 +17,18 @@ from typing import Any
 
 from ..errors import PrivacyParameterError
 from ..parse import parse_number, parse_range
+from .schema_file import json_of, read_schema_file
 
-__all__ = ["ATTRIBUTE", "Column", "Domain", "from_mapping", "read_domain", "template", "texts"]
+__all__ = [
+    "ATTRIBUTE",
+    "Column",
+    "Domain",
+    "bounds_of",
+    "from_mapping",
+    "read_domain",
+    "template",
+    "texts",
+]
 
 ATTRIBUTE = "dp_schema"
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -170,55 +179,114 @@ def _not_in(name: str, header: Sequence[str]) -> str:
 
 
 def texts(name: str, value: Any) -> tuple[str, ...]:
-    """A list of distinct texts, given as a list or separated by commas.
+    """A list of distinct names.
+
+    Args:
+        name: What is declared, for messages.
+        value: A list of texts or whole numbers, which stand for their digits.
 
     Raises:
-        PrivacyParameterError: Something else, or a text twice.
+        PrivacyParameterError: Something else, or a name twice.
     """
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, Sequence) or not value:
-        raise PrivacyParameterError(f"{name} must be a list of names.")
-    if any(isinstance(v, (bool, Mapping)) or v is None for v in value):
-        raise PrivacyParameterError(f"{name} must be a list of names: put them in quotes.")
-    found = tuple(str(v).strip() for v in value)
+    if not isinstance(value, (list, tuple)):
+        raise PrivacyParameterError(
+            f"{name} must be a list of names, such as [red, green]; got {_kind(value)}."
+        )
+    if not value:
+        raise PrivacyParameterError(f"{name} must name something; the list is empty.")
+    found = []
+    for entry in value:
+        if isinstance(entry, bool) or not isinstance(entry, (str, int)):
+            raise PrivacyParameterError(
+                f"{name} must be a list of names; one entry is {_kind(entry)}: put it in quotes."
+            )
+        found.append(str(entry).strip())
     if len(set(found)) != len(found):
         raise PrivacyParameterError(f"{name} names an entry twice.")
-    return found
+    return tuple(found)
+
+
+def bounds_of(name: str, value: Any) -> tuple[Any, ...]:
+    """A public range: (low, high) or (low, high, "log").
+
+    Raises:
+        PrivacyParameterError: Something else.
+    """
+    if (
+        not isinstance(value, (list, tuple))
+        or len(value) not in (2, 3)
+        or value[2:] not in ([], (), ["log"], ("log",))
+    ):
+        got = "" if isinstance(value, (list, tuple)) else f"; got {_kind(value)}"
+        raise PrivacyParameterError(f"{name} must be [low, high] or [low, high, log]{got}.")
+    return (*parse_range(name, list(value[:2])), *value[2:])
+
+
+def _kind(value: Any) -> str:
+    """What a value of a schema file is, in words."""
+    if value is None:
+        return "nothing (null)"
+    kinds = {bool: "a truth value", str: "a text", int: "a number", float: "a number"}
+    kinds |= {list: "a list", tuple: "a list", dict: "a mapping"}
+    return kinds.get(type(value), f"a {type(value).__name__}")
+
+
+def _name(key: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise PrivacyParameterError(
+            f"`{key}` must be the name of a column; got {_kind(value)}. Put it in quotes, or leave "
+            "the line out."
+        )
+    return value.strip()
+
+
+def _mapping(where: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise PrivacyParameterError(f"{where}; got {_kind(value)}.")
+    return value
 
 
 def _column(name: str, given: Any) -> Column:
     where = f"Column {name!r} of the schema"
-    if given in (None, "", "number", {}):
+    if given in (None, "number", {}):
         return Column()
-    if isinstance(given, Sequence) and not isinstance(given, str):
+    if isinstance(given, list):
         given = {"categories": given}
-    if not isinstance(given, Mapping) or not set(given) <= {
-        "categories",
-        "other",
-        "bounds",
-        "cuts",
-    }:
-        raise PrivacyParameterError(
-            f"{where} must be 'number', a list of categories, or a mapping with some of "
-            "categories, other, bounds and cuts."
-        )
-    categories = (
-        texts(f"{where}: categories", given["categories"]) if "categories" in given else None
+    expected = (
+        f"{where} must be 'number', a list of categories, or a mapping with some of categories, "
+        "other, bounds and cuts"
     )
-    other = str(given.get("other", "error"))
-    if categories is None and "other" in given:
-        raise PrivacyParameterError(f"{where} has `other` without categories.")
-    if categories is not None and other not in ("error", "missing", *categories):
+    _mapping(expected, given)
+    unknown = [key for key in given if key not in ("categories", "other", "bounds", "cuts")]
+    if unknown:
+        raise PrivacyParameterError(f"{expected}; got {', '.join(map(repr, unknown))}.")
+    if "categories" in given and not {"bounds", "cuts"}.isdisjoint(given):
         raise PrivacyParameterError(
-            f"{where}: `other` must be 'error', 'missing' or one of the categories."
+            f"{where} holds categories or numbers (bounds, cuts), not both."
         )
-    bounds = cuts = None
+    if "bounds" in given and "cuts" in given:
+        raise PrivacyParameterError(f"{where} takes bounds or cuts, not both.")
+    if "categories" not in given and "other" in given:
+        raise PrivacyParameterError(f"{where} has `other` without categories.")
+    categories = bounds = cuts = None
+    other = given.get("other", "error")
+    if "categories" in given:
+        categories = texts(f"{where}: categories", given["categories"])
+        if not isinstance(other, str) or other not in ("error", "missing", *categories):
+            raise PrivacyParameterError(
+                f"{where}: `other` must be 'error', 'missing' or one of the categories."
+            )
+        if "other" in given and other in ("error", "missing") and other in categories:
+            raise PrivacyParameterError(
+                f"{where}: `other` is {other!r}, which is also a category: rename the category."
+            )
     if "bounds" in given:
-        values = list(given["bounds"])
-        low, high = parse_range(f"{where}: bounds", values[:2])
-        bounds = (low, high, *map(str, values[2:]))
+        bounds = bounds_of(f"{where}: bounds", given["bounds"])
     if "cuts" in given:
+        if not isinstance(given["cuts"], list):
+            raise PrivacyParameterError(
+                f"{where}: cuts must be a list of numbers; got {_kind(given['cuts'])}."
+            )
         cuts = tuple(parse_number(f"{where}: cuts", v) for v in given["cuts"])
     return Column(categories, other, bounds, cuts)
 
@@ -228,15 +296,13 @@ def from_mapping(given: Any) -> Domain:
 
     Args:
         given: Mapping with some of the keys target, classes, target_bounds, weight, missing, drop,
-            columns and params; values may be texts where numbers are meant.
+            columns and params; values may be texts where numbers are meant, and nothing else than
+            a list where a list is meant.
 
     Raises:
-        PrivacyParameterError: Unknown keys, or ill-formed values.
+        PrivacyParameterError: Unknown keys, or ill-formed values; the message names the key.
     """
-    if not isinstance(given, Mapping):
-        raise PrivacyParameterError(
-            f"A schema must be a mapping with some of the keys {', '.join(KEYS)}."
-        )
+    _mapping(f"A schema must be a mapping with some of the keys {', '.join(KEYS)}", given)
     for key in given:
         if key not in KEYS:
             near = difflib.get_close_matches(str(key), KEYS, 1)
@@ -244,7 +310,7 @@ def from_mapping(given: Any) -> Domain:
             raise PrivacyParameterError(
                 f"The schema has the unknown key {key!r}.{hint} Keys are {', '.join(KEYS)}."
             )
-    made: dict[str, Any] = {k: str(given[k]) for k in ("target", "weight") if given.get(k)}
+    made: dict[str, Any] = {k: _name(k, given[k]) for k in ("target", "weight") if k in given}
     if "classes" in given:
         made["classes"] = texts("`classes`", given["classes"])
         if len(made["classes"]) < 2:
@@ -255,17 +321,20 @@ def from_mapping(given: Any) -> Domain:
         raise PrivacyParameterError("Declare `classes` or `target_bounds`, not both.")
     if "missing" in given:
         made["missing"] = texts("`missing`", given["missing"])
-    if given.get("drop"):
+    if "drop" in given:
         made["drop"] = texts("`drop`", given["drop"])
-    columns = given.get("columns")
-    if columns:
-        if not isinstance(columns, Mapping):
-            raise PrivacyParameterError("`columns` must map names to declarations.")
-        made["columns"] = {str(n): _column(str(n), c) for n, c in columns.items()}
-    params = given.get("params") or {}
-    if not isinstance(params, Mapping):
-        raise PrivacyParameterError("`params` must map names of parameters to values.")
-    made["params"] = {str(k): typed(v) for k, v in params.items()}
+    if "columns" in given:
+        columns = _mapping("`columns` must map names to declarations", given["columns"])
+        if not columns:
+            raise PrivacyParameterError(
+                "`columns` names no column. Leave it out to use every column as a number."
+            )
+        made["columns"] = {n: _column(n, c) for n, c in columns.items()}
+    params = _mapping("`params` must map names of parameters to values", given.get("params", {}))
+    for name, value in params.items():
+        if value is None:
+            raise PrivacyParameterError(f"`params`: {name} has no value.")
+    made["params"] = {name: typed(value) for name, value in params.items()}
     return Domain(**made)
 
 
@@ -278,9 +347,13 @@ def typed(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        found = json.loads(value)
-    except ValueError:
+        found = json_of(value)
+    except PrivacyParameterError as error:
+        if "given twice" in str(error):
+            raise
         return math.inf if value == "inf" else value
+    except RecursionError:
+        return value
     return value if found is None else found
 
 
@@ -291,33 +364,13 @@ def read_domain(path: Path) -> Domain:
         path: Ends in .yaml, .yml, .toml or .json.
 
     Raises:
-        PrivacyParameterError: Another ending, or a file that cannot be parsed.
+        PrivacyParameterError: Another ending, a file that cannot be parsed, a key given twice, or
+            a value of another kind than is due. The message names the line or the key.
     """
-    text = path.read_text(encoding="utf-8")
-    kind = path.suffix.lower()
     try:
-        if kind in (".yaml", ".yml"):
-            import yaml
-
-            # Every scalar stays a text: else `no` were a truth value, 011 nine and 1.10 1.1.
-            return from_mapping(yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506
-        if kind == ".json":
-            return from_mapping(json.loads(text))
-        if kind == ".toml":
-            return from_mapping(_toml(text))
+        return from_mapping(read_schema_file(path))
     except PrivacyParameterError as error:
         raise PrivacyParameterError(f"{path.name}: {error}") from None
-    except Exception as error:  # each parser has errors of its own
-        raise PrivacyParameterError(f"{path.name} cannot be parsed: {error}") from None
-    raise PrivacyParameterError(f"{path.name}: a schema file ends in .yaml, .toml or .json.")
-
-
-def _toml(text: str) -> Any:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
 
 
 def template(header: Sequence[str], target: str | None) -> str:

@@ -16,7 +16,7 @@ import click
 from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError
 from ..parse import parse_range
 from ..report import PrivacyReport
-from .domain import Column, Domain, read_domain, texts, typed
+from .domain import Column, Domain, bounds_of, read_domain, texts, typed
 
 __all__ = [
     "FILE",
@@ -165,7 +165,7 @@ def domain_from(
     if classes and target_bounds:
         raise PrivacyParameterError("Give --classes or --target-bounds, not both.")
     if classes:
-        names = texts("--classes", classes)
+        names = texts("--classes", classes.split(","))
         if len(names) < 2:
             raise PrivacyParameterError("--classes must name at least two classes.")
         changes |= {"classes": names, "target_bounds": None}
@@ -174,15 +174,18 @@ def domain_from(
         changes |= {"classes": None, "target_bounds": low_high}
     if drop:
         changes["drop"] = (*domain.drop, *drop)
-    declared = dict(domain.columns or {})
-    for text in categories:
-        name, value = _pair("--categories", text)
-        declared[name] = Column(categories=texts(f"--categories {name}", value))
-    for text in bounds:
-        name, value = _pair("--bounds", text)
-        parts = value.split(":")
-        low, high = parse_range(f"--bounds {name}", parts[:2])
-        declared[name] = Column(bounds=(low, high, *parts[2:]))
+    named: dict[str, Column] = {}
+    for option, pairs in (("--categories", categories), ("--bounds", bounds)):
+        for text in pairs:
+            name, value = _pair(option, text)
+            if name in named:
+                raise PrivacyParameterError(f"Options declare the column {name!r} twice.")
+            named[name] = (
+                Column(categories=texts(f"{option} {name}", value.split(",")))
+                if option == "--categories"
+                else Column(bounds=bounds_of(f"{option} {name}", value.split(":")))
+            )
+    declared = {**(domain.columns or {}), **named}
     if domain.columns is None:
         changes["declared"] = declared
     else:

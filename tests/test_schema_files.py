@@ -1,0 +1,218 @@
+"""Schema files are read by types: what is ill-formed is named before any row is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xgb_dp
+
+pytest.importorskip("click")
+
+from click.testing import CliRunner
+
+from xgb_dp.cli.commands import cli
+from xgb_dp.cli.domain import read_domain
+from xgb_dp.errors import PrivacyParameterError
+
+SPENT = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "2"]
+# Ending, text, and what the message must say.
+WRONG = [
+    # a scalar where a list is due
+    ("yaml", "columns:\n  age: {bounds: 18}", r"'age'.*bounds must be \[low, high\].*got a text"),
+    ("yaml", "columns:\n  age: {cuts: 12}", "'age'.*cuts must be a list of numbers; got a text"),
+    ("yaml", "columns:\n  a: {categories: TRUEFALSE, other: missing}",
+     "'a'.*categories must be a list of names.*got a text"),
+    ("yaml", "columns:\n  a: red", "'a'.*must be 'number'"),
+    ("yaml", "classes: no,yes", "`classes` must be a list of names"),
+    ("yaml", "missing: NA", "`missing` must be a list of names.*got a text"),
+    ("yaml", "drop: id", "`drop` must be a list"),
+    ("yaml", "target_bounds: 100", "target_bounds` must be a pair"),
+    ("json", '{"columns": {"age": {"bounds": 18}}}', "'age'.*got a number"),
+    ("json", '{"columns": {"age": {"cuts": 12}}}', "'age'.*got a number"),
+    ("json", '{"columns": {"a": {"categories": true}}}', "'a'.*got a truth value"),
+    ("json", '{"columns": {"a": true}}', "'a'.*got a truth value"),
+    ("toml", "[columns]\nage = {bounds = 18}", "'age'.*got a number"),
+    ("toml", "[columns]\na = {categories = \"TRUEFALSE\", other = \"missing\"}", "'a'.*got a text"),
+    # a list or a mapping where a scalar is due
+    ("yaml", "target: [y]", "`target` must be the name of a column; got a list"),
+    ("yaml", "weight: {w: 1}", "`weight` must be the name of a column; got a mapping"),
+    ("yaml", "missing: [[NA], '']", "`missing`.*one entry is a list"),
+    ("yaml", "classes: [[a, b]]", "`classes`.*one entry is a list"),
+    ("yaml", "columns:\n  a: {categories: [x, y], other: [missing]}", "'a'.*: `other` must be"),
+    ("yaml", "columns:\n  a: {bounds: [[0, 1], 2]}", "'a'.*: bounds"),
+    ("yaml", "columns:\n  a: {cuts: [[1]]}", "'a'.*: cuts"),
+    ("yaml", "columns:\n  a: {cuts: {1: 2}}", "'a'.*: cuts must be a list.*got a mapping"),
+    ("yaml", "columns:\n  a: {bounds: [0, 1, 2]}", r"'a'.*: bounds must be \[low, high\]"),
+    ("yaml", "columns:\n  a: {bounds: [0, 1, log, log]}", "'a'.*: bounds"),
+    ("yaml", "columns: [a, b]", "`columns` must map names to declarations; got a list"),
+    ("yaml", "columns: a", "`columns` must map names to declarations; got a text"),
+    ("yaml", "columns: {}", "`columns` names no column"),
+    ("yaml", "params: [max_depth]", "`params` must map names.*got a list"),
+    ("yaml", "- target: y", "must be a mapping.*got a list"),
+    ("yaml", "target", "must be a mapping.*got a text"),
+    ("json", "3", "must be a mapping.*got a number"),
+    ("yaml", "", "must be a mapping.*got nothing"),
+    ("yaml", "# nothing\n", "must be a mapping.*got nothing"),
+    # a key given twice
+    ("yaml", "target: y\nclasses: [a, b]\ntarget: z", "line 3: the key 'target' is given twice"),
+    ("yaml", "columns:\n  a: number\n  b: number\n  'a': [x, y]", "line 4: the key 'a' is given"),
+    ("yaml", "columns:\n  a: {bounds: [0, 1], bounds: [0, 9]}", "line 2: the key 'bounds'"),
+    ("yaml", "params: {max_depth: 2, max_depth: 9}", "line 1: the key 'max_depth'"),
+    ("yaml", "params: {dp_feature_cuts: '{\"a\": [0], \"a\": [1]}'}", "the key 'a' is given twice"),
+    ("json", '{"target": "y", "target": "z"}', "the key 'target' is given twice"),
+    ("json", '{"columns": {"a": "number", "a": ["x", "y"]}}', "the key 'a' is given twice"),
+    ("toml", 'target = "y"\ntarget = "z"\n', "TOML.*line 2"),
+    ("toml", "[columns]\na = 'number'\n[columns.a]\nbounds = [0, 1]", "TOML.*line 3"),
+    # unknown keys and choices
+    ("yaml", "column: {a: number}", "unknown key 'column'.*columns"),
+    ("yaml", "columns:\n  a: {bound: [0, 1]}", "'a'.*got 'bound'"),
+    ("yaml", "columns:\n  a: {bounds: [0, 1], cuts: [1]}", "'a'.*takes bounds or cuts, not both"),
+    ("yaml", "columns:\n  a: {categories: [x, y], bounds: [0, 1]}", "'a'.*holds categories"),
+    ("yaml", "columns:\n  a: {categories: [x, missing], other: missing}", "'a'.*also a category"),
+    # null, truth values, dates and other numbers of YAML
+    ("yaml", "target: null", r"`target`.*got nothing \(null\)"),
+    ("yaml", "target: ~", "`target`.*got nothing"),
+    ("yaml", "target:", "`target`.*got nothing"),
+    ("yaml", "classes: [no, null]", "`classes`.*one entry is nothing.*in quotes"),
+    ("yaml", "columns:", "`columns` must map names to declarations; got nothing"),
+    ("yaml", "columns: {null: number}", "line 1: a key must be a name; put it in quotes"),
+    ("yaml", "columns:\n  ? [a, b]\n  : number", "line 2: a key must be a name"),
+    ("yaml", "columns:\n  a: {bounds: [yes, no]}", "'a'.*: bounds.*must be a number"),
+    ("yaml", "columns:\n  a: {bounds: [2020-01-01, 2021-01-01]}", "'a'.*: bounds.*number"),
+    ("yaml", "columns:\n  a: {cuts: [1:30]}", "'a'.*: cuts.*must be a number"),
+    ("yaml", "columns:\n  a: {cuts: [0x1F]}", "'a'.*: cuts.*must be a number"),
+    ("yaml", "columns:\n  a: {bounds: [null, 1]}", "'a'.*: bounds.*must be a number"),
+    ("yaml", "columns:\n  a: {bounds: [.nan, 1]}", "'a'.*: bounds"),
+    ("yaml", "params: {max_depth: }", "`params`: max_depth has no value"),
+    ("json", '{"target": null}', "`target`.*got nothing"),
+    ("json", '{"target": 5}', "`target`.*got a number"),
+    ("json", '{"classes": [false, true]}', "`classes`.*one entry is a truth value.*quotes"),
+    ("json", '{"classes": [1.5, 2]}', "`classes`.*one entry is a number: put it in quotes"),
+    ("json", '{"columns": {"a": {"bounds": [NaN, 1]}}}', "NaN is no number"),
+    ("json", '{"columns": {"a": {"bounds": [0, Infinity]}}}', "Infinity is no number"),
+    ("toml", "classes = [2020-01-01, 2021-01-01]", "`classes`.*one entry is a date"),
+    ("toml", "columns = {a = {bounds = [true, 2]}}", "'a'.*: bounds.*number; got a bool"),
+    # other syntax
+    ("yaml", "a: &x [1]\nb: *x", "line 1: a schema has no anchors"),
+    ("yaml", "a: &x [*x]", "no anchors"),
+    ("yaml", "target: !!python/object:os.system y", r"line 1: a schema has no tags"),
+    ("yaml", "target: y\n---\ntarget: z", "YAML: line 2"),
+    ("yaml", "a: [", "cannot be parsed as YAML: line 1"),
+    ("yaml", "target: y\n\tclasses: [a, b]", "YAML: line 2"),
+    ("yaml", "a: " + 50 * "[" + 50 * "]", "line 1: it is nested too deeply"),
+    ("yaml", "a: " + 5000 * "[" + 5000 * "]", "nested too deeply"),
+    ("json", 100000 * "[", "nested too deeply"),
+    ("json", '{"target": "y",\n "classes": [}', "JSON: line 2"),
+    ("json", '{"a": ' + 5000 * "9" + "}", "a number is too long|unknown key"),
+    ("json", "", "JSON: line 1"),
+    ("toml", "target = ", "cannot be parsed as TOML"),
+    ("ini", "target = y", "a schema file ends in .yaml, .toml or .json"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """A folder with rows and a model of them."""
+    folder = tmp_path_factory.mktemp("schemas")
+    frame = pd.DataFrame({"a": np.arange(20.0), "age": np.arange(20.0), "y": ["no", "yes"] * 10})
+    frame.to_csv(folder / "rows.csv", index=False)
+    train = ["train", "rows.csv", "--target", "y", "--classes", "no,yes", *SPENT]
+    paths = [folder / p if p.endswith(".csv") else p for p in train]
+    made = CliRunner().invoke(cli, [str(p) for p in [*paths, "--model", folder / "model.json"]])
+    assert made.exit_code == 0, made.output
+    return folder
+
+
+@pytest.fixture
+def no_rows(monkeypatch) -> None:
+    """Fails the test if a file of rows is opened."""
+
+    def fail(*_, **__):
+        pytest.fail("a row was read")
+
+    monkeypatch.setattr("xgb_dp.cli.commands.read_table", fail)
+    monkeypatch.setattr("xgb_dp.cli.table.header_of", fail)
+
+
+@pytest.mark.parametrize(("ending", "text", "message"), WRONG)
+def test_wrong_schema_files(model, tmp_path, no_rows, ending, text, message) -> None:
+    path = tmp_path / f"schema.{ending}"
+    path.write_text(text)
+    with pytest.raises(PrivacyParameterError, match=message):
+        read_domain(path)
+    rows, calibrated = str(model / "rows.csv"), ["--epsilon", "1", "--delta", "1e-6"]
+    for command in (
+        ["train", rows, *SPENT, "--model", str(tmp_path / "new.json")],
+        ["predict", str(model / "model.json"), rows],
+        ["calibrate", *calibrated],
+    ):
+        found = CliRunner().invoke(cli, [*command, "--schema", str(path)])
+        assert found.exit_code == 1 and isinstance(found.exception, SystemExit)
+        assert found.stdout == ""
+        assert found.stderr.startswith(f"Error: schema.{ending}: ")
+        assert len(found.stderr.splitlines()) == 1
+    assert not (tmp_path / "new.json").exists()
+
+
+@pytest.mark.parametrize("content", [b"target: \xff\xfe", b"\x00\x01\x02", b"target: \x07y"])
+def test_garbage(tmp_path, content) -> None:
+    for ending in ("yaml", "json", "toml"):
+        path = tmp_path / f"schema.{ending}"
+        path.write_bytes(content)
+        with pytest.raises(PrivacyParameterError, match=r"schema\.(yaml|json|toml): ") as found:
+            read_domain(path)
+        assert len(str(found.value).splitlines()) == 1
+
+
+def test_names_are_what_is_written(tmp_path) -> None:
+    """What other readers of YAML take for truth values, dates, octal and sexagesimal numbers."""
+    path = tmp_path / "schema.yaml"
+    path.write_text(
+        "\N{BYTE ORDER MARK}target: yes\nclasses: [no, off]\n"
+        "columns:\n  on: [011, 1.10, 1:30, 2020-01-01, y, 'null', 1e3, 0x1F]\n  2: number\n  b:\n"
+    )
+    domain = read_domain(path)
+    assert domain.target == "yes"
+    assert domain.classes == ("no", "off")
+    assert list(domain.columns or {}) == ["on", "2", "b"]
+    assert (domain.columns or {})["on"].categories == (
+        "011", "1.10", "1:30", "2020-01-01", "y", "null", "1e3", "0x1F",
+    )  # fmt: skip
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps({"classes": [0, 1], "columns": {"a": {"cuts": [1, "2.5"]}}}))
+    assert read_domain(path).classes == ("0", "1")
+    assert (read_domain(path).columns or {})["a"].cuts == (1.0, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bounds", "age=18"], "--bounds age must be"),
+        (["--bounds", "age=1:2:3"], "--bounds age must be"),
+        (["--bounds", "age=0:1", "--bounds", "age=0:2"], "'age' twice"),
+        (["--bounds", "age=0:1", "--categories", "age=0,1"], "'age' twice"),
+        (["--categories", "age=0,1", "--categories", "age=2,3"], "'age' twice"),
+        (["--categories", "age=0,0"], "names an entry twice"),
+    ],
+)
+def test_wrong_options(model, tmp_path, no_rows, options, message) -> None:
+    train = ["train", str(model / "rows.csv"), "--target", "y", "--classes", "no,yes", *SPENT]
+    found = CliRunner().invoke(cli, [*train, "--model", str(tmp_path / "m.json"), *options])
+    assert found.exit_code == 1
+    assert message in found.stderr
+
+
+def test_schema_template_is_read_by_all_commands(model, tmp_path) -> None:
+    made = CliRunner().invoke(cli, ["schema", str(model / "rows.csv"), "--target", "y"])
+    path = tmp_path / "made.yaml"
+    path.write_text(made.stdout.replace('["0", "1"]', '["no", "yes"]'))
+    assert read_domain(path).classes == ("no", "yes")
+    train = ["train", str(model / "rows.csv"), "--schema", str(path), *SPENT]
+    found = CliRunner().invoke(cli, [*train, "--model", str(tmp_path / "m.json")])
+    assert found.exit_code == 0, found.output
+    assert xgb_dp.privacy_report(tmp_path / "m.json").private
