@@ -14,6 +14,7 @@ from typing import Any
 
 from .accounting.events import events_from_ledger
 from .errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from .models import load_booster
 
 __all__ = [
     "ATTRIBUTE",
@@ -158,7 +159,7 @@ def earlier_ledger(
         return None
     from xgboost import Booster
 
-    booster = xgb_model if isinstance(xgb_model, Booster) else Booster(model_file=xgb_model)
+    booster = xgb_model if isinstance(xgb_model, Booster) else load_booster(xgb_model)
     try:
         ledger = read_ledger(booster)
     except LedgerError as error:

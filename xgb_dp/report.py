@@ -14,6 +14,7 @@ import numpy as np
 from .accounting import ACCOUNTANTS, events_from_ledger, make_accountant
 from .errors import LedgerError, PrivacyParameterError
 from .ledger import flat_counts, read_ledger
+from .models import load_booster
 from .report_views import DELTAS, as_dict, as_html, as_text, round_up
 from .spending import Spending, spending
 
@@ -300,12 +301,12 @@ def as_booster(model: Any) -> Any:
     """The xgboost.Booster of a booster, a fitted estimator or the path of a saved model.
 
     Raises:
-        PrivacyParameterError: Not a model.
+        PrivacyParameterError: Not a model, or no file of one.
     """
     from xgboost import Booster
 
     if isinstance(model, (str, os.PathLike)):
-        return Booster(model_file=os.fspath(model))
+        return load_booster(model)
     if not isinstance(model, Booster) and hasattr(model, "get_booster"):
         model = model.get_booster()
     if not isinstance(model, Booster):

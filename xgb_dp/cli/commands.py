@@ -17,6 +17,7 @@ from .. import __version__
 from ..budget import Budget
 from ..card import model_card
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..models import load_booster
 from ..predictions import objective_of, probabilities
 from ..report import PrivacyReport, privacy_report
 from ..report_views import round_up
@@ -30,7 +31,7 @@ from .options import (
     domain_from,
     domain_options,
     guarded,
-    new_file,
+    new_files,
     params_from,
     write_report,
 )
@@ -132,8 +133,8 @@ def train(
     xgb-dp train people.csv --target income --classes "<=50K,>50K" \\
         --categories sex=Female,Male --epsilon 1 --delta 1e-6 --model income.json
     """
-    for path in (model, *reports, *([card_path] if card_path else [])):
-        new_file(path, force=force)
+    made = [model, *reports, *([card_path] if card_path else [])]
+    new_files(made, force=force, read=[data, declared["schema"], budget, start])
     for path in reports:
         write_report(None, path)  # an ending that nobody knows is found now
     domain = domain_from(**declared)
@@ -146,7 +147,7 @@ def train(
             )
     table = read_table(data, domain, training=True, csv=Csv(separator, encoding))
     params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
-    earlier = xgboost.Booster(model_file=start) if start else None
+    earlier = load_booster(start) if start else None
     book = Budget(budget) if budget else None
     booster = _train(params, table, rounds, earlier, book, note=f"train {model.name}", quiet=quiet)
     booster.set_attr(**{ATTRIBUTE: table.domain.to_json()})
@@ -219,8 +220,8 @@ def predict(
     probabilities, or the value.
     """
     if out is not None:
-        new_file(out, force=force)
-    booster = xgboost.Booster(model_file=model)
+        new_files([out], force=force, read=[data, model, schema_file])
+    booster = load_booster(model)
     domain = read_domain(schema_file) if schema_file else _domain_of(booster, model)
     table = read_table(
         data, domain, training=False, labels=score, keep=keep, csv=Csv(separator, encoding)

@@ -23,7 +23,7 @@ from .options import (
     domain_from,
     domain_options,
     guarded,
-    new_file,
+    new_files,
     params_from,
     write_report,
 )
@@ -113,6 +113,11 @@ def budget(
     file: Path, epsilon: float | None, delta: float | None, selection_epsilon: float | None
 ) -> None:
     """Make the budget FILE of a data set, or say what is left of it. Spends nothing."""
+    if not file.exists() and (epsilon is None or delta is None):
+        raise PrivacyParameterError(
+            f"There is no budget file {file}. To make one, give the total of the data set: "
+            f"xgb-dp budget {file} --epsilon 2 --delta 1e-6."
+        )
     book = Budget(file, epsilon=epsilon, delta=delta, selection_epsilon=selection_epsilon)
     book.verify()
     click.echo(book.statement())
@@ -155,7 +160,7 @@ def report(
         )
         click.echo(round_up(epsilon))
     elif out is not None:
-        new_file(out, force=force)
+        new_files([out], force=force, read=[model])
         write_report(found, out)
     else:
         shown = {"text": found.summary, "json": found.to_json, "html": found.to_html}
@@ -197,7 +202,7 @@ def card(
     if out is None:
         click.echo(text)
     else:
-        new_file(out, force=force)
+        new_files([out], force=force, read=[model])
         out.write_text(text, encoding="utf-8")
 
 

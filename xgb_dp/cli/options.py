@@ -26,7 +26,7 @@ __all__ = [
     "domain_from",
     "domain_options",
     "guarded",
-    "new_file",
+    "new_files",
     "params_from",
     "write_report",
 ]
@@ -212,19 +212,45 @@ def params_from(pairs: Sequence[str]) -> dict[str, Any]:
     return out
 
 
-def new_file(path: Path, *, force: bool) -> None:
+def new_files(paths: Sequence[Path], *, force: bool, read: Sequence[Path | None] = ()) -> None:
     """Refuse, before anything is spent, what could not be written afterwards.
 
+    Args:
+        paths: Files that will be written.
+        force: Whether files may be overwritten.
+        read: Files that are read; these are never overwritten.
+
     Raises:
-        PrivacyParameterError: The file exists and `force` is not set, or its folder does not.
+        PrivacyParameterError: A file exists and `force` is not set, cannot be written, is written
+            twice, or is read.
     """
+    taken = {path.resolve(): "is also read" for path in read if path is not None}
+    for path in paths:
+        try:
+            _new_file(path, taken, force=force)
+        except OSError as error:
+            raise PrivacyParameterError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _new_file(path: Path, taken: dict[Path, str], *, force: bool) -> None:
     if path.exists() and not force:
         raise PrivacyParameterError(
             f"{path} exists. Nothing is overwritten by accident, least of all a model, which has "
             "cost budget: give another name, or --force."
         )
+    if path.resolve() in taken:
+        raise PrivacyParameterError(
+            f"{path} would be overwritten: it {taken[path.resolve()]}. Give another name."
+        )
+    taken[path.resolve()] = "is written twice"
     if not path.resolve().parent.is_dir():
         raise PrivacyParameterError(f"The folder {path.resolve().parent} does not exist.")
+    if not path.exists():
+        path.touch(exist_ok=False)
+        path.unlink()
+    elif path.is_file():
+        with path.open("r+b"):
+            pass
 
 
 def write_report(report: PrivacyReport | None, path: Path) -> None:

@@ -6,7 +6,10 @@ that the error says; see "Errors" in ``docs/guarantee.md``.
 
 from __future__ import annotations
 
+import lzma
+import tarfile
 import warnings
+import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +35,10 @@ class Csv:
 
     separator: str = ","
     encoding: str = "utf-8-sig"  # with or without a byte order mark
+
+    def __post_init__(self) -> None:
+        if len(self.separator) != 1 or self.separator in '"\r\n\0':
+            raise PrivacyParameterError("--separator must be one character, such as ; or a tab.")
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ def _reading(path: Path) -> Iterator[None]:
     """Turn what parsers raise into errors that show nothing of the file."""
     import pyarrow
 
-    wrong = ""
+    wrong, damaged = "", "is damaged, or is not what its name says"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -75,8 +82,17 @@ def _reading(path: Path) -> Iterator[None]:
         wrong = "cannot be read as CSV: a row has more cells than there are names, or open quotes"
     except (UnicodeError, LookupError):
         wrong = "is not text in this encoding: give --encoding, for example --encoding latin-1"
-    except (pyarrow.ArrowException, EOFError, zlib.error):
-        wrong = "is damaged, or is not what its name says"
+    except (pyarrow.ArrowException, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
+            tarfile.TarError):  # fmt: skip
+        wrong = damaged
+    except ImportError:
+        wrong = "needs a package that is not installed to be unpacked: unpack it first"
+    except OSError as error:
+        if error.errno is not None:  # of the file system; others quote bytes of the file
+            raise
+        wrong = damaged
+    except ValueError:  # an archive of several files, or of none
+        wrong = damaged
     if wrong:
         raise RowDomainError(f"{path.name} {wrong}.")
 

@@ -1,0 +1,169 @@
+"""Every command with files that are missing, damaged or something else: one line, no stack."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.errors import PrivacyParameterError
+
+pytest.importorskip("click")
+
+from click.testing import CliRunner
+
+from xgb_dp.cli.commands import cli
+
+TRAIN = ["--target", "y", "--classes", "0,1", "--epsilon", "1", "--delta", "1e-6", "--rounds", "2"]
+SECRET = "secret cell"
+CONTENT = {
+    "missing": None,
+    "folder": None,
+    "empty": b"",
+    "bytes": bytes(range(256)) * 4,
+    "text": f"{SECRET}\nworld\n".encode(),
+    "list": b"[1, 2]",
+    "mapping": b"{}",
+    "deep": b"[" * 100_000,
+    "half": None,  # of a model
+    "ubj": b"{L\x00\x00\x00\x00\x00\x00\x00\x07learnerN",
+}
+# Schemas that declare nothing, which is no fault of the file.
+SOUND = [("empty", ".toml"), ("mapping", ".json"), ("mapping", ".yaml")]
+# Command, the endings that it is tried with, and the arguments; FILE is replaced.
+COMMANDS = {
+    "report": (["", ".json", ".ubj"], ["report", "FILE"]),
+    "card": (["", ".json", ".ubj"], ["card", "FILE"]),
+    "predict": (["", ".json", ".ubj"], ["predict", "FILE", "rows.csv"]),
+    "continue": (["", ".json", ".ubj"], ["train", "rows.csv", *TRAIN, "--continue", "FILE"]),
+    "predict rows": (
+        ["", ".csv", ".parquet", ".csv.gz", ".csv.zip", ".csv.xz", ".csv.bz2", ".csv.zst", ".tsv"],
+        ["predict", "model.json", "FILE"],
+    ),
+    "train rows": (["", ".csv", ".parquet", ".csv.gz", ".csv.zip"], ["train", "FILE", *TRAIN]),
+    "schema": (["", ".parquet", ".csv.gz", ".csv.zip"], ["schema", "FILE"]),
+    "train schema": (
+        ["", ".yaml", ".json", ".toml"],
+        ["train", "rows.csv", *TRAIN, "--schema", "FILE"],
+    ),
+    "calibrate schema": (
+        [".yaml", ".json", ".toml"],
+        ["calibrate", "--epsilon", "1", "--delta", "1e-6", "--schema", "FILE"],
+    ),
+    "train budget": (["", ".json"], ["train", "rows.csv", *TRAIN, "--budget", "FILE"]),
+    "budget": (["", ".json"], ["budget", "FILE"]),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with rows, a model and the bad files."""
+    made = tmp_path_factory.mktemp("files")
+    frame = pd.DataFrame({"a": np.arange(20.0), "y": [0, 1] * 10})
+    frame.to_csv(made / "rows.csv", index=False)
+    model = str(made / "model.json")
+    found = CliRunner().invoke(cli, ["train", str(made / "rows.csv"), *TRAIN, "--model", model])
+    assert found.exit_code == 0, found.output
+    return made
+
+
+def bad_file(folder: Path, name: str, ending: str) -> str:
+    path = folder / f"{name}{ending}"
+    if name == "folder":
+        path.mkdir(exist_ok=True)
+    elif name == "half":
+        path.write_bytes((folder / "model.json").read_bytes()[:500])
+    elif name != "missing":
+        path.write_bytes(CONTENT[name] or b"")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", CONTENT)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_bad_files(command: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    endings, arguments = COMMANDS[command]
+    for ending in endings:
+        path = bad_file(folder, name, ending)
+        given = [path if a == "FILE" else a for a in arguments]
+        if command.startswith(("train", "continue")):
+            given += ["--model", "new.json"]
+        if command.endswith("schema") and (name, ending) in SOUND:
+            continue
+        found = CliRunner().invoke(cli, given)
+        where = f"{command} {name}{ending}: {found.output}"
+        assert isinstance(found.exception, SystemExit), where
+        assert found.exit_code in (1, 2), where
+        lines = found.stderr.splitlines()
+        errors = [line for line in lines if line and not line.startswith(("Usage:", "Try "))]
+        assert errors == [lines[-1]] and errors[0].startswith("Error: "), where
+        for sign in ("Traceback", "An unexpected", ".cc", "Check failed", "Stack", "0x", SECRET):
+            assert sign not in found.output, where
+        assert not Path("new.json").exists()
+
+
+@pytest.mark.parametrize("name", CONTENT)
+@pytest.mark.parametrize("ending", ["", ".json", ".ubj"])
+def test_models_that_are_none(name: str, ending: str, folder: Path) -> None:
+    path = bad_file(folder, name, ending)
+    d = xgb.DMatrix(np.zeros((4, 1)), np.array([0, 1, 0, 1]))
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0}
+    params |= {"dp_delta": 1e-6}
+    for use in (
+        xgb_dp.privacy_report,
+        xgb_dp.model_card,
+        lambda p: xgb.train(params, d, 1, xgb_model=p),
+    ):
+        for given in (path, Path(path)):
+            with pytest.raises(PrivacyParameterError) as found:
+                use(given)
+            assert len(str(found.value).splitlines()) == 1
+            assert os.path.basename(path) in str(found.value)
+    for given in ("\0", "a" * 5000, "\ud800"):
+        with pytest.raises(PrivacyParameterError):
+            xgb_dp.privacy_report(given)
+
+
+def train(*more: str) -> str:
+    found = CliRunner().invoke(cli, ["train", "rows.csv", *TRAIN, *more])
+    assert found.exit_code == 1, found.output
+    return found.stderr
+
+
+def test_nothing_is_spent_on_files_that_cannot_be_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found before training: a model that cannot be saved has cost its budget."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("xgb_dp.cli.commands.read_table", lambda *_, **__: pytest.fail("read"))
+    xgb_dp.Budget("total.json", epsilon=5.0, delta=1e-5)
+    rows, total = Path("rows.csv").read_bytes(), Path("total.json").read_bytes()
+    assert "cannot be written" in train("--model", "a" * 300 + ".json")
+    if os.path.isdir("/proc/self"):
+        assert "cannot be written" in train("--model", "/proc/self/new.json")
+    assert "is also read" in train("--model", "rows.csv", "--force")
+    assert "is also read" in train("--model", "total.json", "--budget", "total.json", "--force")
+    assert "is written twice" in train("--model", "new.json", "--report", "./new.json")
+    assert (rows, total) == (Path("rows.csv").read_bytes(), Path("total.json").read_bytes())
+    assert not Path("new.json").exists()
+
+
+@pytest.mark.parametrize("separator", ["", ";;", "(", '"', "\n", "\0"])
+def test_separators(separator: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    found = CliRunner().invoke(cli, ["predict", "model.json", "rows.csv", "--separator", separator])
+    assert found.exit_code == 1
+    assert "--separator" in found.stderr or "no column 'a'" in found.stderr
+
+
+@pytest.mark.parametrize("encoding", ["nothing", "rot13", "base64", "\0", "", "utf-16", "idna"])
+def test_encodings(encoding: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    found = CliRunner().invoke(cli, ["predict", "model.json", "rows.csv", "--encoding", encoding])
+    assert "unexpected" not in found.stderr
+    assert isinstance(found.exception, SystemExit) or found.exit_code == 0
