@@ -65,17 +65,26 @@ def defined_tests(path: Path) -> set[str]:
 
 
 def test_series_lists_every_patch_once() -> None:
-    names = [patch.name for patch in SERIES]
-    assert len(names) == len(set(names))
-    assert set(names) == {path.name for path in fetch_upstream.PATCHES.glob("*.patch")}
-    extra = {path.name for path in fetch_upstream.PATCHES.iterdir()} - set(names)
-    assert extra == {"series", "upstream.toml"}
+    assert len(SERIES) == len(set(SERIES))
+    files = {path for path in fetch_upstream.PATCHES.rglob("*") if path.is_file()}
+    assert {path.name for path in files - set(SERIES)} == {"series", "upstream.toml"}
+    assert set(SERIES) <= files
+
+
+def test_fixes_stand_alone() -> None:
+    """They come first, and touch no file that the rest of the series touches."""
+    fixes = [patch for patch in SERIES if patch.parent.name == "fixes"]
+    assert fixes
+    assert SERIES[: len(fixes)] == fixes
+    targets = [set(fetch_upstream.patch_targets(patch)) for patch in SERIES]
+    assert not set().union(*targets[: len(fixes)]) & set().union(*targets[len(fixes) :])
 
 
 @each_patch
 def test_header_says_why_and_which_test_fails_without_it(patch: Path) -> None:
     fields = header(patch)
-    assert set(fields) == set(HEADER_FIELDS)
+    also = {"Upstream"} if patch.parent.name == "fixes" else set()
+    assert set(fields) == set(HEADER_FIELDS) | also
     assert all(fields.values())
     for node in fields["Test"].replace(",", " ").split():
         file, _, name = node.partition("::")
