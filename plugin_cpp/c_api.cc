@@ -4,13 +4,14 @@
  */
 #include "xgboost/c_api.h"  // for XGB_DLL, DMatrixHandle
 
-#include <memory>  // for shared_ptr
-#include <string>  // for string
+#include <algorithm>  // for min
+#include <cstdint>    // for uint64_t
+#include <memory>     // for shared_ptr
+#include <string>     // for string
 
 #include "c_api/c_api_error.h"           // for API_BEGIN, API_END
 #include "plugin_cpp/candidates/candidates.h"  // for CandidateEvent
-#include "plugin_cpp/rows/raw_pages.h"     // for ForEachPage, CheckFeatures
-#include "plugin_cpp/checks.h"              // for IsEmptyPart
+#include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums, Limits
 #include "plugin_cpp/intercept.h"           // for ReleaseIntercept, DescribeIntercept
 #include "plugin_cpp/leaf/release.h"        // for LeafEvent
 #include "plugin_cpp/plan/plan.h"                // for ParsePlan
@@ -45,17 +46,41 @@ XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char
   API_END();
 }
 
-/** @brief Refuse rows outside the declared domain, before anything is released. */
+/** @brief Whether a matrix holds its rows as they are: 1, or 0 for one that keeps bins only. */
+XGB_DLL int XGDPIsPlain(DMatrixHandle handle, int* out) {
+  API_BEGIN();
+  CHECK(handle && out);
+  auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
+  *out = p_fmat->PageExists<xgboost::SparsePage>() ? 1 : 0;
+  API_END();
+}
+
+/** @brief Refuse more rows than can be summed exactly. All workers of a cluster call it together. */
+XGB_DLL int XGDPCheckSums(DMatrixHandle handle, char const* plan_text) {
+  API_BEGIN();
+  CHECK(handle && plan_text);
+  auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
+  xgboost::dp::CheckSums(p_fmat->Ctx(), xgboost::dp::ParsePlan(plan_text),
+                         p_fmat->Info().num_row_);
+  API_END();
+}
+
+/** @brief Refuse a matrix or rows on which training would fail, before anything is released. */
 XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   API_BEGIN();
   CHECK(handle && plan_text);
   auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
   auto plan = xgboost::dp::ParsePlan(plan_text);
-  CHECK(xgboost::dp::IsEmptyPart(p_fmat->Info()) ||
-        p_fmat->Info().num_col_ == static_cast<std::uint64_t>(plan.n_features));
-  xgboost::dp::ForEachPage(p_fmat->Ctx(), p_fmat.get(), [&](xgboost::SparsePage const& page) {
-    xgboost::dp::CheckFeatures(p_fmat->Ctx(), plan, page);
-  });
+  xgboost::dp::CheckMatrix(p_fmat.get(), plan);
+  xgboost::dp::CheckRows(p_fmat->Ctx(), plan, p_fmat.get());
+  API_END();
+}
+
+/** @brief For tests: the most rows of a training and of a batch. Only ever lowers the real limits. */
+XGB_DLL int XGDPTestRowLimits(std::uint64_t total, std::uint64_t batch) {
+  API_BEGIN();
+  static auto const kReal = xgboost::dp::Limits();
+  xgboost::dp::Limits() = {std::min(total, kReal.total), std::min(batch, kReal.batch)};
   API_END();
 }
 

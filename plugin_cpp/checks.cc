@@ -2,13 +2,16 @@
 
 #include <algorithm>  // for all_of, max, min
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t, uint64_t
+#include <cstdint>    // for int64_t, uint32_t, uint64_t
+#include <limits>     // for numeric_limits
 #include <string>     // for string
 #include <vector>     // for vector
 
 #include "collective/communicator-inl.h"  // for IsDistributed
-#include "plugin_cpp/release/workers.h"       // for SumOverWorkers
-#include "plugin_cpp/plan/row_bound.h"         // for kMaxRows
+#include "plugin_cpp/plan/row_bound.h"    // for kMaxRows
+#include "plugin_cpp/release/workers.h"   // for SumOverWorkers
+#include "plugin_cpp/rows/bins.h"         // for BytesOfBins, CheckRoom
+#include "plugin_cpp/rows/raw_pages.h"    // for CheckFeatures, ForEachPage
 #include "xgboost/json.h"                 // for Json
 #include "xgboost/logging.h"              // for CHECK
 
@@ -17,7 +20,12 @@ bool IsEmptyPart(MetaInfo const& info) {
   return collective::IsDistributed() && info.num_row_ == 0 && info.num_col_ == 0;
 }
 
-void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const& plan) {
+RowLimits& Limits() {
+  static RowLimits limits{kMaxRows, std::numeric_limits<std::uint32_t>::max()};
+  return limits;
+}
+
+void CheckTrainParam(tree::TrainParam const& param) {
   CHECK_EQ(param.subsample, 1.0f) << "XGBoost's own `subsample` is not secret: the plan's is.";
   CHECK_EQ(param.colsample_bytree, 1.0f) << "`colsample_bytree` travels in the plan.";
   CHECK_EQ(param.colsample_bylevel, 1.0f) << "`colsample_bylevel` is not available with `dp_hist`.";
@@ -28,6 +36,9 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
   CHECK(param.reg_alpha == 0.0f && param.monotone_constraints.empty() &&
         param.interaction_constraints.empty())
       << "`alpha` and constraints travel in the plan.";
+}
+
+void CheckMatrix(DMatrix* p_fmat, Plan const& plan) {
   auto const& info = p_fmat->Info();
   CHECK(!info.IsColumnSplit()) << "`dp_hist` trains on data split by rows only.";
   // Of a matrix, or a worker's part of it, without rows nobody can tell.
@@ -54,6 +65,18 @@ void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const&
       << "The published gain and output perturbation have proved bounds for unit weights only.";
 }
 
+void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
+  std::uint64_t n_bytes = 0;
+  ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
+    CheckFeatures(ctx, plan, page);
+    CHECK(page.Size() <= Limits().batch)  // CHECK_LE would print the number of rows
+        << "Too many rows in one batch, which holds less than 2^32: give the rows in several "
+        << "batches, by a `DataIter`.";
+    n_bytes += BytesOfBins(plan, page);
+  });
+  CheckRoom(p_fmat, n_bytes);
+}
+
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
   constexpr std::int64_t kExact = std::int64_t{1} << 53;
   std::vector<std::int64_t> total{static_cast<std::int64_t>(n_rows)};
@@ -62,7 +85,8 @@ void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
   // Workers that do not tell their numbers of rows may have an equal part of the bound each.
   auto parts = std::max(plan.masking.workers, 1);
   // Not CHECK_LE, which would print the number of rows.
-  CHECK(total.front() <= std::min(kMaxRows, kExact / largest) / parts)
+  auto limit = std::min(static_cast<std::int64_t>(Limits().total), kExact / largest);
+  CHECK(total.front() <= limit / parts)
       << "Private training takes at most 2^35 rows, or 2^53 / 2^grid_bits: sums of more overflow.";
 }
 

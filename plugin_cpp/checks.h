@@ -17,8 +17,27 @@ namespace xgboost::dp {
 /** @brief Whether this is the matrix of a worker that has been given no rows, nor columns. */
 [[nodiscard]] bool IsEmptyPart(MetaInfo const& info);
 
+/** @brief The most rows that a training takes. Public, and part of what a valid data set is. */
+struct RowLimits {
+  std::uint64_t total;  // over all workers
+  std::uint64_t batch;  // rows of a page are numbered by 32 bits
+};
+
+/** @brief The limits in force. Only tests lower them, to meet them with few rows. */
+[[nodiscard]] RowLimits& Limits();
+
 /** @brief Settings of stock XGBoost that would be ignored here, or would need a proof. */
-void CheckTrainParam(tree::TrainParam const& param, DMatrix* p_fmat, Plan const& plan);
+void CheckTrainParam(tree::TrainParam const& param);
+
+/** @brief The matrix is a plain one, and has the columns of the plan. */
+void CheckMatrix(DMatrix* p_fmat, Plan const& plan);
+
+/**
+ * @brief Every row lies in the declared domain, no batch is too long, and bins on disk have room.
+ *
+ * Called before anything is released, and again before anything is drawn for the trees.
+ */
+void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat);
 
 /**
  * @brief Sums of integers are exact in double up to 2^53 only; a rounded one has no sensitivity.

@@ -14,10 +14,9 @@
 
 #include "collective/communicator-inl.h"       // for GetRank
 #include "common/timer.h"                      // for Monitor
-#include "plugin_cpp/rows/bins.h"        // for BinRows, BytesOfBins, CheckRoom
+#include "plugin_cpp/rows/bins.h"        // for BinRows
 #include "plugin_cpp/candidates/candidates.h"     // for CandidateRelease
-#include "plugin_cpp/rows/raw_pages.h"        // for ForEachPage, CheckFeatures
-#include "plugin_cpp/checks.h"                 // for CheckTrainParam, CheckSums, CheckClaim
+#include "plugin_cpp/checks.h"                 // for CheckMatrix, CheckRows, CheckSums, CheckClaim
 #include "plugin_cpp/split/features.h"            // for FeaturesOfTree
 #include "plugin_cpp/release/workers.h"            // for FromRankZero
 #include "plugin_cpp/rows/gradient.h"               // for QuantiseGradients, GradientSum
@@ -132,7 +131,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
         << "The calibrated number of trees is reached: the privacy budget is spent.";
     // Not CHECK_EQ, which would print the number of rows.
     CHECK(in_gpair->Grad()->Shape(0) == p_fmat->Info().num_row_);
-    CheckTrainParam(*param, p_fmat, plan);
+    CheckTrainParam(*param);
+    CheckMatrix(p_fmat, plan);
     // An exception from here on may leave draws made and half recorded: the flag stays set, and no
     // further tree is grown.
     training.busy = true;
@@ -143,12 +143,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
         training.masked->Open(FindPads(plan.id, true));
       }
       CheckSums(ctx_, plan, p_fmat->Info().num_row_);
-      std::uint64_t n_bytes = 0;
-      ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
-        CheckFeatures(ctx_, plan, page);
-        n_bytes += BytesOfBins(plan, page);
-      });
-      CheckRoom(p_fmat, n_bytes);
+      CheckRows(ctx_, plan, p_fmat);
       monitor_.Stop("Checks");
     }
     // The learner calls once per class; a round is complete with its last class.

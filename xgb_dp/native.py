@@ -18,8 +18,10 @@ __all__ = [
     "call",
     "check_rows",
     "describe_intercept",
+    "check_sums",
     "describe_plan",
     "is_dp_build",
+    "is_plain",
     "lib",
     "release_intercept",
     "stock_hint",
@@ -126,15 +128,40 @@ def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
     return event
 
 
-def check_rows(dtrain: Any, text: str) -> None:
-    """Look for rows outside the declared domain, before anything is released.
+def is_plain(matrix: Any) -> bool:
+    """Whether a DMatrix holds its rows as they are, and not only their bins.
+
+    Args:
+        matrix: An ``xgboost.DMatrix``. No cell is looked at.
+    """
+    out = ctypes.c_int()
+    call("XGDPIsPlain", matrix.handle, ctypes.byref(out))
+    return bool(out.value)
+
+
+def check_sums(dtrain: Any, text: str) -> None:
+    """Refuse more rows than can be summed exactly; all workers of a cluster call it together.
 
     Args:
         dtrain: The training data.
         text: The plan as JSON.
 
     Raises:
-        XGBoostError: A row has an undeclared category. Which row, and which, is not said.
+        XGBoostError: Too many rows. How many is not said.
+    """
+    call("XGDPCheckSums", dtrain.handle, ctypes.c_char_p(text.encode()))
+
+
+def check_rows(dtrain: Any, text: str) -> None:
+    """Look for whatever in the matrix would end the training, before anything is released.
+
+    Args:
+        dtrain: The training data.
+        text: The plan as JSON.
+
+    Raises:
+        XGBoostError: A row has an undeclared category or an infinite feature, a batch has too many
+            rows, or binned rows have no room on disk. Which row, and how many, is not said.
     """
     call("XGDPCheckRows", dtrain.handle, ctypes.c_char_p(text.encode()))
 

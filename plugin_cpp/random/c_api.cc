@@ -13,7 +13,7 @@
 #include <memory>     // for unique_ptr
 
 #include "c_api/c_api_error.h"             // for API_BEGIN, API_END
-#include "plugin_cpp/random/chacha20.h"     // for ChaCha20Source, ChaCha20Block, SecureWipe
+#include "plugin_cpp/random/chacha20.h"     // for ChaCha20Source, NumRefills, SecureWipe
 #include "plugin_cpp/random/entropy.h"      // for SystemKey
 #include "plugin_cpp/random/exponential.h"  // for SelectExponential, SelectArgmax
 #include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace, UniformBelow
@@ -76,6 +76,13 @@ XGB_DLL int XGDPTestSourceNext(void* handle, std::size_t n, std::uint64_t* out) 
 XGB_DLL int XGDPTestSourceFree(void* handle) {
   API_BEGIN();
   delete static_cast<xgboost::dp::ChaCha20Source*>(handle);
+  API_END();
+}
+
+/** @brief See xgboost::dp::NumRefills: tells whether anything was drawn between two calls. */
+XGB_DLL int XGDPTestNumRefills(std::uint64_t* out) {
+  API_BEGIN();
+  *out = xgboost::dp::NumRefills();
   API_END();
 }
 

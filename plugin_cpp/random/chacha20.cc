@@ -85,6 +85,8 @@ std::uint32_t LoadLittleEndian(std::uint8_t const* p) {
 // and not only once the words its parent left in the buffer are used up.
 std::atomic<std::uint64_t> fork_generation{0};
 
+std::atomic<std::uint64_t> n_refills{0};
+
 std::uint64_t WatchForks() {
 #if !defined(_WIN32)
   static int const kStatus = pthread_atfork(
@@ -107,6 +109,8 @@ void CheckProcess(bool same) {
                  "release the same noise as its parent. Train in a process of its own.";
 }
 }  // namespace
+
+std::uint64_t NumRefills() { return n_refills.load(std::memory_order_relaxed); }
 
 void SecureWipe(void* data, std::size_t n_bytes) {
   std::memset(data, 0, n_bytes);
@@ -151,6 +155,7 @@ ChaCha20Source::~ChaCha20Source() {
 }
 
 void ChaCha20Source::Refill() {
+  n_refills.fetch_add(1, std::memory_order_relaxed);
   // A second look, for a fork that bypasses the handler (a bare system call).
   CheckProcess(ProcessId() == process_id_);
   CHECK_LE(n_blocks_ + kBlocks, std::uint64_t{1} << 32)

@@ -37,6 +37,14 @@ void SecureWipe(void* data, std::size_t n_bytes);
 void WipeStack();
 
 /**
+ * @brief How often sources of this process have made key stream so far.
+ *
+ * A new source makes none before its first draw: where the number stands still, nothing was drawn
+ * from any source made since.
+ */
+[[nodiscard]] std::uint64_t NumRefills();
+
+/**
  * @brief The ChaCha20 block function (RFC 8439, section 2.3).
  *
  * @param state Constants, key, block counter and nonce as 16 words.

@@ -13,7 +13,6 @@
 #include "data/sparse_page_dmatrix.h"     // for SparsePageDMatrix
 #include "plugin_cpp/rows/raw_pages.h"   // for ForEachPage
 #include "plugin_cpp/rows/page_file.h"   // for PageFile
-#include "xgboost/logging.h"              // for CHECK
 #include "xgboost/span.h"                 // for Span
 
 namespace xgboost::dp {
@@ -123,9 +122,6 @@ BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& 
   out.n_features = places.NumFeatures();
   out.code_bytes = layout.code_bytes;
   out.n_bytes = layout.n_bytes;
-  // Rows of a page are numbered by 32 bits.
-  CHECK(out.n_rows <= std::numeric_limits<std::uint32_t>::max())  // CHECK_LE would print them
-      << "Too many rows in one batch: give the rows in several, by a `DataIter`.";
   auto* bytes = new std::uint8_t[layout.n_bytes];
   out.bytes = {bytes, std::default_delete<std::uint8_t[]>{}};
   if (out.IsDense()) {
