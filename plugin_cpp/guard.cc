@@ -63,6 +63,12 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
   }
 }
 
+void CheckPredict(Attributes const& attributes, DMatrix const& data) {
+  CHECK(attributes.find(kLedgerAttribute) == attributes.cend() || data.PageExists<SparsePage>())
+      << "A private model predicts for a plain DMatrix only: the bins of a QuantileDMatrix may be "
+      << "exact quantiles of the training rows (`ref`). Pass an xgboost.DMatrix.";
+}
+
 void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
                  std::shared_ptr<DMatrix> const& train, bool estimate_intercept,
                  bool custom_gradient) {

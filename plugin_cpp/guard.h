@@ -47,6 +47,14 @@ class PrivateUpdater {
 void CheckArgs(Args const& args, std::string const& booster, GradientBooster const* gbm);
 
 /**
+ * @brief Refuse to predict for, or to evaluate, binned rows with a model that carries a ledger.
+ *
+ * Bins may be those of another matrix (`ref`), hence exact quantiles of the rows that the model was
+ * trained on; predictions and metrics of public rows would tell them.
+ */
+void CheckPredict(Attributes const& attributes, DMatrix const& data);
+
+/**
  * @brief Called before every boosting iteration, before the data is looked at.
  *
  * @param estimate_intercept Whether the learner would estimate `base_score` from exact labels.
