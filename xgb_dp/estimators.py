@@ -17,6 +17,7 @@ import numpy as np
 from xgboost import DMatrix, XGBClassifier, XGBRegressor
 
 from .budget import Budget, as_budget
+from .call_site import check_eval_set
 from .errors import PrivacyParameterError
 from .frames import refuse_texts, with_categories
 from .labels import codes_of, declared, label_array
@@ -82,11 +83,15 @@ class _Private:
     def _doc_link_module(self) -> str:
         return "xgb_dp"
 
-    def _fit(self, fit: Callable[..., Any], X: Any, y: Any, **kwargs: Any) -> Any:
-        """Call XGBoost's ``fit`` on coded columns, and draw on the budget if there is one."""
-        X = self._coded(X)
-        if kwargs.get("eval_set"):
-            kwargs["eval_set"] = [(self._coded(a), b) for a, b in kwargs["eval_set"]]
+    def _fit(
+        self, fit: Callable[..., Any], X: Any, y: Any, code: Callable[[Any], Any], **kwargs: Any
+    ) -> Any:
+        """Call XGBoost's ``fit`` on coded columns and labels, on the budget if there is one."""
+        eval_set = kwargs.get("eval_set")
+        if eval_set:
+            check_eval_set(X, eval_set)
+            kwargs["eval_set"] = [(self._coded(a), code(b)) for a, b in eval_set]
+        X, y = self._coded(X), code(y)
         budget = getattr(self, "budget", None)
         if budget is None:
             return fit(X, y, **kwargs)
@@ -173,8 +178,8 @@ class DPXGBClassifier(_Private, XGBClassifier):
         accountant: Accountant that certifies epsilon; "exact" by default.
         max_weight: Largest row weight. Public.
         n_public: Number of rows, if it is public.
-        public_evals: Asserts that rows whose exact metrics are taken (``eval_set``, or
-            cross-validation by scikit-learn) are public.
+        public_evals: Asserts that every row of ``eval_set`` is public, so that its exact metrics
+            may be shown. Searches and cross-validation stay refused.
         budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.
         tree_method: "dp_hist" or "dp_approx".
         enable_categorical: Whether categorical columns of data frames are taken as such.
@@ -238,13 +243,12 @@ class DPXGBClassifier(_Private, XGBClassifier):
         """
         classes = self._classes_to_fit()
         objective: Any = self.objective  # type: ignore[has-type]
-        codes = codes_of(label_array(y), classes)
-        if kwargs.get("eval_set"):
-            kwargs["eval_set"] = [
-                (a, codes_of(label_array(b), classes)) for a, b in kwargs["eval_set"]
-            ]
+
+        def code(labels: Any) -> np.ndarray:
+            return codes_of(label_array(labels), classes)
+
         try:
-            self._fit(super().fit, X, codes, sample_weight=sample_weight, **kwargs)
+            self._fit(super().fit, X, y, code, sample_weight=sample_weight, **kwargs)
         finally:
             self.objective = objective  # XGBoost writes the objective of several classes here
         self._classes = classes
@@ -326,8 +330,8 @@ class DPXGBRegressor(_Private, XGBRegressor):
         accountant: Accountant that certifies epsilon; "exact" by default.
         max_weight: Largest row weight. Public.
         n_public: Number of rows, if it is public.
-        public_evals: Asserts that rows whose exact metrics are taken (``eval_set``, or
-            cross-validation by scikit-learn) are public.
+        public_evals: Asserts that every row of ``eval_set`` is public, so that its exact metrics
+            may be shown. Searches and cross-validation stay refused.
         budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.
         tree_method: "dp_hist" or "dp_approx".
         enable_categorical: Whether categorical columns of data frames are taken as such.
@@ -388,7 +392,7 @@ class DPXGBRegressor(_Private, XGBRegressor):
             PrivacyRefusal: Something that would not be private.
             RowDomainError: A row lies outside the declared domain.
         """
-        self._fit(super().fit, X, label_array(y), sample_weight=sample_weight, **kwargs)
+        self._fit(super().fit, X, y, label_array, sample_weight=sample_weight, **kwargs)
         return self
 
     def fit_select(

@@ -11,14 +11,14 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from xgboost.callback import EarlyStopping, LearningRateScheduler, TrainingCallback
-from xgboost.core import Booster, DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
+from xgboost.callback import TrainingCallback
+from xgboost.core import Booster
 
 from . import agreement, ledger, masking, native, plan, rows, testing, workers
+from .call_site import CallSite, check_dask, check_evals, check_matrix
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
 from .gate import before_release
-from .params import OBJECTIVES
 from .prepare import prepare
 from .settings import Settings
 from .sklearn_support import declared_classes, default_rounds, refuse_search
@@ -26,7 +26,7 @@ from .sklearn_support import declared_classes, default_rounds, refuse_search
 __all__ = [
     "LedgerCallback",
     "before_train",
-    "check_matrix",
+    "check_dask",
     "declared_classes",
     "default_rounds",
     "refuse_cv",
@@ -93,66 +93,6 @@ class LedgerCallback(TrainingCallback):
         return model
 
 
-def _check_call_site(
-    dtrain: Any,
-    evals: Sequence[tuple[Any, str]],
-    obj: Any,
-    early_stopping_rounds: int | None,
-    callbacks: Sequence[Any],
-    public_evals: bool,
-) -> None:
-    """Refuse what is not a parameter but would release exact statistics or break the bound."""
-    if obj is not None:
-        raise PrivacyRefusal(
-            "`obj` is refused in private training: nothing bounds how much one row changes the "
-            f"gradients of the others. Use one of the objectives {', '.join(OBJECTIVES)}."
-        )
-    if any(data is dtrain for data, _ in evals):
-        raise PrivacyRefusal(
-            "`evals` holds the training data: its exact metrics would be published every round. "
-            "Remove it."
-        )
-    if evals and not public_evals:
-        raise PrivacyRefusal(
-            "`evals` is refused: metrics of private rows are exact statistics. Remove it, or set "
-            "dp_public_evals=True if every row in it is public."
-        )
-    stops = early_stopping_rounds or any(isinstance(c, EarlyStopping) for c in callbacks)
-    if stops and not evals:
-        raise PrivacyRefusal(
-            "`early_stopping_rounds` is refused without public `evals`: the stopping time would "
-            "follow exact metrics of private rows."
-        )
-    if any(isinstance(c, LearningRateScheduler) for c in callbacks):
-        raise PrivacyRefusal(
-            "`LearningRateScheduler` is refused: the learning rate is part of the calibrated plan. "
-            "Set `eta`."
-        )
-
-
-def check_matrix(dtrain: Any) -> None:
-    """Refuse what is not an ordinary matrix of independent rows.
-
-    Raises:
-        PrivacyParameterError: Not a DMatrix.
-        PrivacyRefusal: A matrix with bins of exact quantiles, or with query groups.
-    """
-    if isinstance(dtrain, (QuantileDMatrix, ExtMemQuantileDMatrix)):
-        raise PrivacyRefusal(
-            f"`dtrain` is a {type(dtrain).__name__}, whose bins are built from exact data "
-            "quantiles. Pass an xgboost.DMatrix; private training finds its own bins."
-        )
-    if not isinstance(dtrain, DMatrix):
-        raise PrivacyParameterError(
-            f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}."
-        )
-    if len(dtrain.get_uint_info("group_ptr")):
-        raise PrivacyRefusal(
-            "Query groups (`group`, `qid`) are refused: they couple rows, and weights would belong "
-            "to groups. Remove them from the DMatrix."
-        )
-
-
 def _check_earlier(earlier: dict[str, Any] | None, s: Settings) -> None:
     """XGBoost keeps one objective and one number of parallel trees in a model."""
     for training in earlier["trainings"] if earlier else ():
@@ -191,9 +131,13 @@ def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     rows.check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s.base_margin)
     rows.check_weights(
         dtrain.get_weight(),
+        n,
         s.kind,
         unit=_needs_unit_weights(s),
         declared=s.weight_declared,
+    )
+    rows.check_unused(
+        *(dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
     )
     rows.check_features(dtrain, plan_text)
 
@@ -227,9 +171,13 @@ def before_train(
     *,
     evals: Sequence[tuple[Any, str]] | None = None,
     obj: Any = None,
+    maximize: Any = None,
     early_stopping_rounds: int | None = None,
+    evals_result: Any = None,
+    verbose_eval: Any = False,
     xgb_model: Any = None,
     callbacks: Sequence[Any] | None = None,
+    custom_metric: Any = None,
 ) -> tuple[dict[str, Any], list[Any]]:
     """Turn the arguments of ``xgboost.train`` into those of a calibrated private training.
 
@@ -241,10 +189,14 @@ def before_train(
         num_boost_round: Rounds of this training; the noise is calibrated for exactly that many.
         evals: Only public sets, with ``dp_public_evals=True``.
         obj: Refused.
+        maximize: As for ``xgboost.train``.
         early_stopping_rounds: Only with public sets.
+        evals_result: As for ``xgboost.train``.
+        verbose_eval: As for ``xgboost.train``.
         xgb_model: A private model to continue. ``dp_epsilon`` is the budget of the new trees
             alone; the ledger composes it with the earlier ones.
         callbacks: The user's callbacks.
+        custom_metric: A metric of the public sets. It is called once before training.
 
     Returns:
         Low-level parameters with exactly one ``dp_plan``, and the callbacks with the ledger's
@@ -258,15 +210,22 @@ def before_train(
         NativeLibraryError: The loaded libxgboost is a stock build.
     """
     check_matrix(dtrain)
+    call_site = CallSite(
+        evals=list(evals or []),
+        obj=obj,
+        maximize=maximize,
+        early_stopping_rounds=early_stopping_rounds,
+        evals_result=evals_result,
+        verbose_eval=verbose_eval,
+        custom_metric=custom_metric,
+        callbacks=list(callbacks or []),
+    )
+    check_evals(dtrain, call_site.evals)
     schema = workers.common_schema(read_schema(dtrain))
     prepared = prepare(params, schema, num_boost_round, continues=xgb_model is not None)
     settings, noise = prepared.settings, prepared.noise
-    user_callbacks = list(callbacks or [])
-    _check_call_site(
-        dtrain, list(evals or []), obj, early_stopping_rounds, user_callbacks, settings.public_evals
-    )
-    if not settings.public_evals:
-        refuse_search()
+    call_site.refuse_leaks(public_evals=settings.public_evals)
+    refuse_search()
     key = None if settings.noise_free else testing.noise_key()
     private = not settings.noise_free and key is None
     names, types = schema.names if schema.named else None, None
@@ -291,12 +250,31 @@ def before_train(
         request = plan.intercept_request(settings, noise, key, low_plan["id"])
     agreement.check(text, request, noise, settings)
     workers.check_agreement(text, schema)
+    native.check_sums(dtrain, text)
     workers.check_together(lambda: _check_rows(dtrain, settings, text))
 
+    target = (settings.epsilon, settings.delta)
+    public = plan.public_inputs(settings)
+    claimed = [e.to_json() for e in noise.events]
+    before = ledger.planned(
+        claimed,
+        plan_digest=low_plan["id"],
+        earlier=earlier,
+        target=target,
+        public=public,
+        rounds=settings.rounds,
+        private=private,
+        noise="none" if settings.noise_free else "os" if private else "fixed",
+    )
     low = _low_level(settings)
-    # A first configuration finds whatever XGBoost itself refuses, before anything is released.
-    trial = {"base_score": [0.5] * settings.trees_per_round, "dp_plan": text}
-    Booster({**low, **trial}, [dtrain]).save_config()
+    # A rehearsal finds whatever XGBoost itself refuses, before anything is released or booked.
+    trial = {**low, "dp_plan": text}
+    if xgb_model is None:
+        trial["base_score"] = [0.5] * settings.trees_per_round
+    booster = Booster(trial, [dtrain, *(data for data, _ in call_site.evals)], xgb_model)
+    booster.save_config()
+    LedgerCallback(before, {}, names, types).before_training(booster)
+    call_site.rehearse(booster, dtrain)
     if settings.masking.workers:
         masking.agree_on_pads(low_plan["id"])
     event: dict[str, Any] | None = None
@@ -315,19 +293,6 @@ def before_train(
         raise
     low["dp_plan"] = text
 
-    target = (settings.epsilon, settings.delta)
-    public = plan.public_inputs(settings)
-    claimed = [e.to_json() for e in noise.events]
-    before = ledger.planned(
-        claimed,
-        plan_digest=low_plan["id"],
-        earlier=earlier,
-        target=target,
-        public=public,
-        rounds=settings.rounds,
-        private=private,
-        noise="none" if settings.noise_free else "os" if private else "fixed",
-    )
     finish = {
         "intercept": event,
         "earlier": earlier,
@@ -338,4 +303,4 @@ def before_train(
         "planned": settings.rounds,
     }
     callback = LedgerCallback(before, finish, names, types)
-    return low, [callback, *user_callbacks]
+    return low, [callback, *call_site.callbacks]

@@ -21,6 +21,7 @@ __all__ = [
     "check_features",
     "check_labels",
     "check_target",
+    "check_unused",
     "check_weights",
 ]
 
@@ -102,19 +103,40 @@ def check_base_margin(margin: np.ndarray, n: int, classes: int, *, declared: boo
         raise RowDomainError("A row has a `base_margin` that is missing or infinite.")
 
 
-def check_weights(weights: np.ndarray, kind: str, *, unit: str, declared: bool) -> None:
+def check_unused(lower: np.ndarray, upper: np.ndarray) -> None:
+    """No row has bounds of its label, which no supported objective reads.
+
+    Args:
+        lower: ``label_lower_bound`` of all rows, empty without.
+        upper: ``label_upper_bound`` of all rows, empty without.
+
+    Raises:
+        RowDomainError: Some row has them.
+    """
+    if lower.size or upper.size:
+        raise RowDomainError(
+            "A row has a `label_lower_bound` or `label_upper_bound`, which are for survival "
+            "objectives. Remove them from the DMatrix."
+        )
+
+
+def check_weights(weights: np.ndarray, n: int, kind: str, *, unit: str, declared: bool) -> None:
     """Every row weight lies in its declared domain.
 
     Args:
         weights: Weights of all rows, empty without.
+        n: Number of rows.
         kind: "binary", "regression" or "multiclass".
         unit: The choice that is proved for weights of one only; empty for none.
         declared: Whether ``dp_max_weight`` was given. Heavier rows then count as that.
 
     Raises:
-        RowDomainError: Some row has a weight that is negative or not finite, not one where that is
-            needed, or above one where its influence grows with it and no bound was declared.
+        RowDomainError: Some row lacks its weight, or has one that is negative or not finite, not
+            one where that is needed, or above one where its influence grows with it and no bound
+            was declared.
     """
+    if weights.size not in (0, n):
+        raise RowDomainError("A row lacks its weight: give one weight for each row, or none.")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RowDomainError(
             "A row has a negative, missing or infinite weight. Weights must be finite and >= 0."
@@ -141,6 +163,7 @@ def check_features(dtrain: Any, plan_text: str) -> None:
     Raises:
         RowDomainError: A row has an infinite feature, an undeclared category or an entry in a
             column that the matrix does not have.
+        XGBoostError: The matrix as a whole is none to train on, see :func:`native.check_rows`.
     """
     from xgboost.core import XGBoostError
 
@@ -148,5 +171,6 @@ def check_features(dtrain: Any, plan_text: str) -> None:
         native.check_rows(dtrain, plan_text)
     except XGBoostError as error:
         found = re.search(r"A row has [^\n]*", str(error))
-        text = found.group() if found else "A row lies outside the declared domain."
-        raise RowDomainError(text) from None
+        if not found:
+            raise  # of the matrix as a whole: too many rows in a batch, no room on disk
+        raise RowDomainError(found.group()) from None

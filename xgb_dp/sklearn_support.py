@@ -103,7 +103,7 @@ def refuse_search() -> None:
                 raise PrivacyRefusal(
                     f"Private training is refused inside {caller}: it {reason}, which no epsilon "
                     "covers. Use xgb_dp.select, which chooses among settings privately and "
-                    "accounts for it. If all these rows are public, say so with public_evals=True "
-                    "(dp_public_evals=True)."
+                    "accounts for it. `dp_public_evals` does not change this: it speaks of `evals` "
+                    "and not of the training rows. To search on public rows, train without privacy."
                 )
         frame = frame.f_back

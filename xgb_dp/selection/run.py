@@ -18,10 +18,10 @@ import xgboost as xgb
 from .. import ledger, native, parse, rows, testing
 from ..accounting import Event, Repetitions, SelectionEvent
 from ..budget import Budget, as_budget
+from ..call_site import check_matrix
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..features import read_schema
 from ..gate import check_free, guarded
-from ..hook import check_matrix
 from ..predictions import probabilities
 from ..report import PrivacyReport, privacy_report
 from ..workers import this_worker
