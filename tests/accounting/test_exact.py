@@ -249,6 +249,11 @@ def test_the_two_ratios_of_the_proof(sigma):
     ratio = np.log(rounded) + k**2 / (2 * sigma**2) + math.log(theta)
     assert np.all(ratio >= -1 / (24 * sigma**2) - 1e-7)
     assert np.all(ratio <= k**2 / (24 * sigma**4) + 1e-8 / sigma**2 + 1e-7)
+    # What the accountant charges for them, with three such sums that one row touches.
+    total = GaussianTotals.of([GaussianEvent("leaves", 1, round(sigma**2), 3, 1)], 1)
+    slack = total.slack(math.log(1e-9))
+    assert slack.eta_to >= -3 * ratio.min() - 1e-7
+    assert slack.eta_from >= ratio[k <= 6 * sigma].max() - 1e-7  # 6 sigma: about once in 1e9
 
 
 def test_slack_is_negligible_on_the_grids_in_use():
