@@ -20,18 +20,23 @@ def stock_folder() -> Path:
     return folder
 
 
+def stock_environment() -> dict[str, str]:
+    """Environment in which ``python -S`` sees the stock `xgboost` and none of our packages."""
+    site_packages = Path(numpy.__file__).parent.parent
+    path = os.pathsep.join([str(stock_folder()), str(site_packages)])
+    return {**os.environ, "PYTHONPATH": path}
+
+
 def run_stock(code: str, *arguments: str) -> str:
     """Standard output of Python code that sees the stock `xgboost` and neither of our packages.
 
     The environment's other packages stay importable. ``-S`` keeps the finder of an editable install
     from putting our `xgboost` first.
     """
-    site_packages = Path(numpy.__file__).parent.parent
-    path = os.pathsep.join([str(stock_folder()), str(site_packages)])
     run = subprocess.run(
         [sys.executable, "-S", "-c", code, *arguments],
         cwd=stock_folder(),
-        env={**os.environ, "PYTHONPATH": path},
+        env=stock_environment(),
         capture_output=True,
         text=True,
         check=False,

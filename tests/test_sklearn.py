@@ -50,6 +50,22 @@ def test_regression():
     assert xgb_dp.privacy_report(model).epsilon <= 1.0
 
 
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_forests(kind):
+    """One round of parallel trees; what their defaults ask for beside that is refused by name."""
+    X, y = arrays(kind)
+    cls = xgb.XGBRFClassifier if kind == "binary" else xgb.XGBRFRegressor
+    declared = {"dp_classes": 2} if kind == "binary" else {"dp_target_bounds": (-3, 3)}
+    with pytest.raises(PrivacyRefusal, match=f"colsample_bynode.*{cls.__name__}"):
+        cls(**PRIVATE, **declared).fit(X, y)
+    model = clone(cls(**PRIVATE, **declared, colsample_bynode=1)).fit(X, y)
+    booster = pickle.loads(pickle.dumps(model)).get_booster()
+    assert booster.num_boosted_rounds() == 1
+    assert len(booster.get_dump()) == PRIVATE["n_estimators"]
+    assert 0.99 <= xgb_dp.privacy_report(model).epsilon <= 1.0
+    assert model.predict(X).shape == (len(y),)
+
+
 @pytest.mark.parametrize("classes", [2, 3, 4])
 def test_absent_class_trains_normally(classes):
     """Upstream would raise, or change the objective, by what occurs in the labels."""

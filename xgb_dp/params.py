@@ -315,7 +315,8 @@ REFUSED: dict[str, str] = {
     "device": "private training runs on the CPU",
     "sampling_method": "gradient-based sampling depends on exact gradients of all rows",
     "colsample_bylevel": "columns are sampled for whole trees only; use colsample_bytree",
-    "colsample_bynode": "columns are sampled for whole trees only; use colsample_bytree",
+    "colsample_bynode": "columns are sampled for whole trees only; use colsample_bytree. "
+    "XGBRFClassifier and XGBRFRegressor set 0.8 unless you give colsample_bynode=1",
     "max_leaves": "the order in which leaves grow would follow exact gains",
     "grow_policy": "lossguide grows the leaf with the largest exact gain first",
     "updater": "it would replace the private tree updater by one that is not private",
