@@ -17,13 +17,14 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-spark demo bench tables lint format docs wheel release-wheel test-wheel clean
+.PHONY: help build test test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make build   build the library and install it, editable, into $(VENV)"
 	@echo "make test    build, then run all tests"
 	@echo "make test-spark   build, install PySpark, run the tests on Spark"
+	@echo "make test-upstream  build, run upstream's tests in XGB_DP_UPSTREAM_TESTS, compare with stock"
 	@echo "make demo    build, train private models on real data, print scores and the statement"
 	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
@@ -68,6 +69,11 @@ test: build $(STAMPS)/extra-test $(STOCK)/done
 # Spark alone weighs half a gigabyte, and needs a Java runtime.
 test-spark: build $(STAMPS)/extra-test $(STAMPS)/extra-spark
 	$(VENV)/bin/python -m pytest -q tests/spark $(PYTEST_ARGS)
+
+# Upstream's own tests on our build and on the stock wheel; fetches no tests. The variable
+# XGB_DP_UPSTREAM_TESTS names a checkout. UPSTREAM_ARGS: further arguments of pytest.
+test-upstream: build $(STAMPS)/extra-test $(STOCK)/done
+	XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m tests.upstream_suite -- $(UPSTREAM_ARGS)
 
 demo: build $(STAMPS)/extra-demo
 	$(VENV)/bin/python examples/demo.py
