@@ -14,6 +14,7 @@ from .errors import (
     PrivacyError,
     PrivacyParameterError,
     PrivacyRefusal,
+    PrivacyWarning,
     RowDomainError,
 )
 from .estimators import DPXGBClassifier, DPXGBRegressor
@@ -32,6 +33,7 @@ __all__ = [
     "PrivacyParameterError",
     "PrivacyRefusal",
     "PrivacyReport",
+    "PrivacyWarning",
     "RowDomainError",
     "Score",
     "Selection",

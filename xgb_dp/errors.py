@@ -1,4 +1,4 @@
-"""Errors of private training, one class for each purpose.
+"""Errors and warnings of private training, one class for each purpose.
 
 Every message says what was wrong, what was expected and how to mend it, and names the parameter. No
 message holds a value of the data or a statistic of it: an error is an output like any other, and
@@ -14,6 +14,7 @@ __all__ = [
     "PrivacyError",
     "PrivacyParameterError",
     "PrivacyRefusal",
+    "PrivacyWarning",
     "RowDomainError",
 ]
 
@@ -39,7 +40,15 @@ class RowDomainError(PrivacyError):
 
 
 class LedgerError(PrivacyError):
-    """The model carries no privacy ledger, or one that does not describe its trees."""
+    """The model carries no privacy ledger, one that is damaged, or one of other trees."""
+
+
+class PrivacyWarning(UserWarning):
+    """A guarantee that says little, or none at all; what was asked for is done all the same.
+
+    ``warnings.simplefilter("error", xgb_dp.PrivacyWarning)`` turns it into an error, which is
+    raised before anything is released.
+    """
 
 
 class NativeLibraryError(RuntimeError):

@@ -3,6 +3,7 @@
 The C++ trainer writes the events from what it drew. This module adds what only Python knows (the
 intercept, earlier trainings, the target, what was public) and stores the whole as the booster
 attribute ``dp_ledger``, the one free-form field that survives ``save_model``, pickling and copying.
+The stored text carries a digest of itself (``sealed.py``), against damage and not against forgers.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import warnings
 from typing import Any
 
-from .accounting.events import events_from_ledger
-from .errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from . import sealed
+from .errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from .models import load_booster
+from .record import VERSION, Ledger
 
 __all__ = [
     "ATTRIBUTE",
@@ -23,13 +26,11 @@ __all__ = [
     "native_ledger",
     "planned",
     "read_ledger",
-    "rounds_in",
     "sign",
     "store",
 ]
 
 ATTRIBUTE = "dp_ledger"
-VERSION = 1
 
 
 def native_ledger(booster: Any) -> dict[str, Any]:
@@ -45,60 +46,94 @@ def native_ledger(booster: Any) -> dict[str, Any]:
     config = json.loads(booster.save_config())
     for updater in config["learner"]["gradient_booster"].get("updater", []):
         if updater.get(ATTRIBUTE):
-            return _check(json.loads(updater[ATTRIBUTE]))
+            record: dict[str, Any] = json.loads(updater[ATTRIBUTE])
+            return record
     raise LedgerError(
         "The booster holds no record of private training: nothing was trained privately."
     )
 
 
 def read_ledger(booster: Any) -> dict[str, Any]:
-    """The ledger stored with a booster, checked for form.
+    """The ledger stored with a booster, without its digest.
+
+    It is sound, its parts fit each other, and it accounts for every tree of the booster. Ledgers
+    of models from before they had a digest are read with a ``PrivacyWarning``.
 
     Args:
         booster: xgboost.Booster.
 
     Raises:
-        LedgerError: There is none, or it does not describe the trees of the booster.
+        LedgerError: There is none, it is damaged or incomplete, or it does not describe the trees
+            of the booster.
     """
-    text = booster.attr(ATTRIBUTE)
-    if text is None:
+    record, has_digest = _stored(booster)
+    ledger = Ledger.from_json(record)
+    if not has_digest:
+        warnings.warn(
+            "The privacy ledger of this model has no digest: it is from before there was one, or "
+            "it was changed. Damage to its numbers would not be noticed.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+    _check_trees(booster, ledger)
+    return record
+
+
+def _stored(booster: Any) -> tuple[dict[str, Any], bool]:
+    """The content of the attribute, and whether it had a digest."""
+    try:
+        text = booster.attr(ATTRIBUTE)
+        found = None if text is None else sealed.loads(text)
+    except (ValueError, AssertionError) as error:  # XGBoost asserts that no attribute is empty
+        reason = "no Unicode" if isinstance(error, UnicodeError) else str(error) or "it is empty"
+        raise LedgerError(
+            f"The privacy ledger of this model is damaged ({reason}), so what the model has cost "
+            "is not known. Take a sound copy of the model, or train it again."
+        ) from None
+    if found is None:
         raise LedgerError(
             "This model carries no privacy ledger: it was not trained with tree_method='dp_hist', "
             "or its attributes were removed. Nothing can be said about its privacy."
         )
-    try:
-        ledger = _check(json.loads(text))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise LedgerError(
-            "The privacy ledger of this model is damaged and cannot be read."
-        ) from None
-    known = {d for t in ledger["trainings"] for d in t.get("trees", [])}
+    return found
+
+
+def _check_trees(booster: Any, ledger: Ledger) -> None:
+    """Refuse trees that the ledger does not name."""
+    known = {name for t in ledger.trainings for name in t.trees or ()}
     digests = _tree_digests(booster)
     unknown = [d for d in digests if d not in known]
     total = booster.num_boosted_rounds()
     # Only the last training may be under way; its trees are the last ones.
-    empty: dict[str, Any] = {"trees": [], "rounds": 0}
-    last = ledger["trainings"][-1] if ledger["trainings"] else empty
-    allowed = 0 if "trees" in last else int(last["rounds"]) * len(digests) // max(total, 1)
-    nameless = sum("trees" not in t for t in ledger["trainings"][:-1])
+    last = ledger.trainings[-1]
+    open_rounds = last.rounds if last.trees is None else 0
+    allowed = open_rounds * len(digests) // max(total, 1)
     at_end = not unknown or digests[-len(unknown) :] == unknown
-    if nameless or len(unknown) > allowed or not at_end or total > rounds_in(ledger):
+    if len(unknown) > allowed or not at_end or total > ledger.rounds:
         raise LedgerError(
             "This model holds trees that its privacy ledger does not account for: it was changed "
             "after training. Continue models with xgboost.train(..., xgb_model=...) only."
         )
-    return ledger
 
 
 def _tree_digests(booster: Any) -> list[str]:
-    """Short names of the trees with all their numbers, which saving and slicing do not change."""
-    model = json.loads(booster.save_raw("json"))["learner"]
-    score = model["learner_model_param"]["base_score"]
-    digests = []
-    for tree in model["gradient_booster"]["model"]["trees"]:
-        tree.pop("id", None)
-        text = json.dumps([score, tree], sort_keys=True)
-        digests.append(hashlib.sha256(text.encode()).hexdigest()[:16])
+    """Short names of the trees with all their numbers, which saving and slicing do not change.
+
+    Raises:
+        LedgerError: The trees cannot be read, so that no ledger can be theirs.
+    """
+    try:
+        model = json.loads(booster.save_raw("json"))["learner"]
+        score = model["learner_model_param"]["base_score"]
+        digests = []
+        for tree in model["gradient_booster"]["model"]["trees"]:
+            tree.pop("id", None)
+            text = json.dumps([score, tree], sort_keys=True)
+            digests.append(hashlib.sha256(text.encode()).hexdigest()[:16])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise LedgerError(
+            "The trees of this model cannot be read: it is damaged, or its booster is not gbtree."
+        ) from None
     return digests
 
 
@@ -119,21 +154,6 @@ def sign(booster: Any, ledger: dict[str, Any], rounds: int) -> dict[str, Any]:
     trainings = [*ledger["trainings"]]
     trainings[-1] = {**trainings[-1], "trees": digests[len(digests) - rounds * per_round :]}
     return {**ledger, "trainings": trainings}
-
-
-def _check(ledger: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a ledger that is not fully understood: an unknown event would cost nothing."""
-    if ledger["version"] != VERSION:
-        raise LedgerError("The privacy ledger has an unknown version; update xgb-dp to read it.")
-    if ledger["noise"] not in ("os", "fixed", "none"):
-        raise LedgerError("The privacy ledger does not say where its noise came from.")
-    events_from_ledger(ledger)
-    return ledger
-
-
-def rounds_in(ledger: dict[str, Any]) -> int:
-    """Boosting rounds that the ledger accounts for."""
-    return sum(int(t["rounds"]) for t in ledger["trainings"])
 
 
 def earlier_ledger(
@@ -159,8 +179,8 @@ def earlier_ledger(
         return None
     from xgboost import Booster
 
-    booster = xgb_model if isinstance(xgb_model, Booster) else load_booster(xgb_model)
     try:
+        booster = xgb_model if isinstance(xgb_model, Booster) else load_booster(xgb_model)
         ledger = read_ledger(booster)
     except LedgerError as error:
         raise PrivacyRefusal(
@@ -349,5 +369,5 @@ def planned(
 
 
 def store(booster: Any, ledger: dict[str, Any]) -> None:
-    """Write the ledger into the booster's attributes."""
-    booster.set_attr(**{ATTRIBUTE: json.dumps(ledger, separators=(",", ":"), allow_nan=False)})
+    """Write the ledger into the booster's attributes, with its digest."""
+    booster.set_attr(**{ATTRIBUTE: sealed.dumps(ledger)})

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .errors import PrivacyParameterError
+from . import ubjson
+from .errors import LedgerError, PrivacyParameterError
 
 __all__ = ["load_booster"]
 
@@ -18,7 +19,8 @@ def load_booster(model: str | os.PathLike[str] | bytes | bytearray) -> Any:
         model: Path of the file, or what ``Booster.save_raw`` returned.
 
     Raises:
-        PrivacyParameterError: There is no such file, it cannot be read, or it is no model.
+        PrivacyParameterError: There is no such file, or it cannot be opened.
+        LedgerError: It is damaged or no model, so that nothing can be said about its privacy.
     """
     from xgboost import Booster
     from xgboost.core import XGBoostError
@@ -34,11 +36,11 @@ def load_booster(model: str | os.PathLike[str] | bytes | bytearray) -> Any:
             reason = getattr(error, "strerror", None) or "this is no path"
             raise PrivacyParameterError(f"{name} cannot be read: {reason}.") from None
     try:
-        if len(model) < 2:  # XGBoost reads beyond the end of an empty buffer
-            raise ValueError
+        if model[1:2] != b'"' and not model[1:2].isspace():  # no JSON
+            ubjson.check(bytes(model))  # XGBoost reads beyond the end of what was cut off
         return Booster(model_file=bytearray(model))
     except (XGBoostError, ValueError, TypeError, KeyError):
-        raise PrivacyParameterError(
+        raise LedgerError(
             f"{name} is no model that XGBoost can read: it is damaged, incomplete, or another kind "
             "of file. Models are saved as .json or .ubj."
         ) from None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .accounting import ACCOUNTANTS, events_from_ledger, make_accountant
-from .errors import LedgerError, PrivacyParameterError
+from .errors import PrivacyParameterError
 from .ledger import flat_counts, read_ledger
 from .models import load_booster
 from .report_views import DELTAS, as_dict, as_html, as_text, round_up
@@ -302,6 +302,7 @@ def as_booster(model: Any) -> Any:
 
     Raises:
         PrivacyParameterError: Not a model, or no file of one.
+        LedgerError: The file is damaged.
     """
     from xgboost import Booster
 
@@ -328,12 +329,7 @@ def privacy_report(model: Any) -> PrivacyReport:
         PrivacyReport: Recomputed from what was released. Costs no privacy.
 
     Raises:
-        LedgerError: The model carries no ledger, or one that does not describe it.
+        LedgerError: The model carries no ledger, or one that is damaged or does not describe it.
         PrivacyParameterError: Not a model.
     """
-    ledger = read_ledger(as_booster(model))
-    if not ledger["trainings"]:
-        raise LedgerError(
-            "The privacy ledger of this model is empty: nothing was trained privately."
-        )
-    return PrivacyReport(ledger)
+    return PrivacyReport(read_ledger(as_booster(model)))

@@ -302,12 +302,13 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         from .selection import SelectionEvent  # which holds events of all other kinds
 
         return SelectionEvent.from_json(data)
-    if not isinstance(data, Mapping) or data.get("mechanism") not in _FIELDS:
+    name = data.get("mechanism") if isinstance(data, Mapping) else None
+    if type(name) is not str or name not in _FIELDS:
         raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
-    kind, fields = _FIELDS[data["mechanism"]]
+    kind, fields = _FIELDS[name]
     if set(data) != fields | {"mechanism"}:
         raise LedgerError(
-            f"A {data['mechanism']} event of the privacy ledger must have exactly the fields "
+            f"A {name} event of the privacy ledger must have exactly the fields "
             f"{', '.join(sorted(fields))}."
         )
     values = {name: data[name] for name in fields}

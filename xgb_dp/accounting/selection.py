@@ -21,6 +21,7 @@ SHAPE_BITS = 16
 RATE_BITS = 32
 _FAMILIES = ("negative_binomial", "poisson")
 _UP = 1.0 + 1e-12
+_MOST_SELECTIONS = 1 << 16  # each has a curve of its own
 # Chances, in units of gamma, at which the shift of a selection is tried: any gives a bound.
 _TRIED = (0.5, 0.2, 0.1, 0.05, 0.02, 5e-3)
 
@@ -158,6 +159,8 @@ class SelectionEvent:
     def __post_init__(self) -> None:
         _check_release(self.release)
         _check_int("count", self.count, 0)
+        if self.count > _MOST_SELECTIONS:
+            raise LedgerError("A selection of the privacy ledger is counted too often.")
         inner = [e for run in (*self.runs, self.score) for e in run]
         if not self.runs or any(isinstance(e, SelectionEvent) for e in inner):
             raise LedgerError("A selection of the privacy ledger does not list its runs.")

@@ -1,0 +1,383 @@
+"""A ledger or model file that was damaged is refused; it never claims less than the true cost."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from click.testing import CliRunner
+
+import xgb_dp
+from xgb_dp import ledger, sealed, ubjson
+from xgb_dp.accounting import (
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ParallelEvent,
+    Repetitions,
+    SampledEvent,
+    SelectionEvent,
+)
+from xgb_dp.cli.commands import cli
+from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from xgb_dp.record import Ledger
+
+Change = Callable[[dict[str, Any]], Any]
+FLIPS, FILES = 2500, 700
+
+
+@pytest.fixture(scope="module")
+def model() -> xgb.Booster:
+    """Two trainings, so that one may be lost, each with two trees."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1}
+    params |= {"dp_epsilon": 1.0, "dp_delta": 1e-6, "max_depth": 2, "verbosity": 0}
+    first = xgb.train(params, xgb.DMatrix(X, X[:, 0] > 0), 2)
+    return xgb.train(params, xgb.DMatrix(X, X[:, 0] > 0), 2, xgb_model=first)
+
+
+@pytest.fixture(scope="module")
+def true_epsilon(model: xgb.Booster) -> float:
+    return xgb_dp.privacy_report(model).epsilon
+
+
+def content(model: xgb.Booster) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(model.attr("dp_ledger"))
+    return found
+
+
+def with_text(model: xgb.Booster, text: str) -> xgb.Booster:
+    twin = model.copy()
+    twin.set_attr(dp_ledger=text)
+    return twin
+
+
+def claims_no_less(read: Callable[[], xgb_dp.PrivacyReport], true: float) -> bool:
+    """Whether it was refused; whatever was not must be as expensive and as private as before."""
+    try:
+        found = read()
+    except LedgerError:
+        return True
+    assert not found.private or found.get_epsilon(1e-6) >= true
+    assert not found.private or found.epsilon >= true
+    return False
+
+
+def test_bit_flips_in_the_ledger(model: xgb.Booster, true_epsilon: float) -> None:
+    """Every bit has the same chance; the file is one that XGBoost reads all the same."""
+    rng = random.Random(1)
+    raw = bytes(model.save_raw("ubj"))
+    text = model.attr("dp_ledger").encode()
+    start = raw.index(text)
+    refused = 0
+    for _ in range(FLIPS):
+        bit = rng.randrange(8 * len(text))
+        damaged = bytearray(raw)
+        damaged[start + bit // 8] ^= 1 << bit % 8
+
+        def read(damaged: bytearray = damaged) -> xgb_dp.PrivacyReport:
+            return xgb_dp.privacy_report(xgb.Booster(model_file=damaged))
+
+        refused += claims_no_less(read, true_epsilon)
+    assert refused >= FLIPS - 10  # 1e-06 and 1E-06 are one number
+
+
+def paths(node: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [here] if here else []
+    items = node.items() if isinstance(node, dict) else enumerate(node)
+    for key, value in items:
+        deeper = paths(value, (*here, key)) if isinstance(value, dict | list) else [(*here, key)]
+        found += deeper
+    return found
+
+
+def parent(record: Any, path: tuple[Any, ...]) -> Any:
+    for key in path[:-1]:
+        record = record[key]
+    return record
+
+
+def damage(rng: random.Random, record: dict[str, Any]) -> str:
+    """The text of a ledger in which something is lost or changed."""
+    text = json.dumps(record)
+    kind = rng.randrange(7)
+    if kind == 0:
+        return text[: rng.randrange(len(text))]
+    if kind == 1:
+        at = rng.randrange(len(text))
+        return text[:at] + "".join(rng.choices('0123456789{}[]":,ex.-', k=4)) + text[at + 4 :]
+    if kind == 2:
+        a, b = sorted(rng.sample(range(len(text)), 2))
+        return text[:a] + text[b:]
+    path = rng.choice([p for p in paths(record) if p[0] != "digest"])
+    inside, key = parent(record, path), path[-1]
+    if kind == 3:
+        del inside[key]
+    elif kind == 4:
+        odd = [
+            None,
+            True,
+            False,
+            "",
+            "0",
+            "inf",
+            [],
+            {},
+            [[]],
+            -1,
+            0,
+            0.5,
+            1e300,
+            10**400,
+            "\ud800",
+        ]
+        inside[key] = rng.choice([v for v in odd if repr(v) != repr(inside[key])])
+    elif kind == 5:
+        if isinstance(inside[key], int | float) and not isinstance(inside[key], bool):
+            inside[key] = inside[key] * rng.choice([2, 10, 0.5]) + 1
+        elif isinstance(inside[key], list):
+            inside[key] = [*inside[key], *inside[key], 0]
+        elif isinstance(inside, dict):
+            inside[f"{key}_"] = inside.pop(key)
+        else:
+            inside.append(inside[key])
+    else:
+        deep: Any = 0
+        for _ in range(rng.choice([3, 500, 900])):
+            deep = [deep]
+        inside[key] = deep
+        wrong = rng.choice([None, "NaN", "Infinity", "-Infinity", "1e999", "[" * 100_000])
+        if wrong:
+            inside[key] = "what is wrong"
+            return json.dumps(record).replace('"what is wrong"', wrong)
+    return json.dumps(record)
+
+
+def test_damaged_files(model: xgb.Booster, true_epsilon: float, tmp_path: Path) -> None:
+    rng = random.Random(2)
+    good = content(model)
+    whole = json.loads(model.save_raw("json"))
+    path = tmp_path / "model.json"
+    refused = 0
+    for _ in range(FILES):
+        text = damage(rng, copy.deepcopy(good))
+        whole["learner"]["attributes"]["dp_ledger"] = text
+        path.write_text(json.dumps(whole))
+        refused += claims_no_less(lambda: xgb_dp.privacy_report(path), true_epsilon)
+    assert refused >= FILES - 1
+
+
+def test_damaged_files_of_old_models(model: xgb.Booster, tmp_path: Path) -> None:
+    """Without a digest changed numbers cannot be told; all the same nothing but our errors."""
+    rng = random.Random(3)
+    good = content(model)
+    del good["digest"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        for _ in range(FILES):
+            twin = with_text(model, damage(rng, copy.deepcopy(good)).replace("\x00", ""))
+
+            def read(twin: xgb.Booster = twin) -> xgb_dp.PrivacyReport:
+                found = xgb_dp.privacy_report(twin)
+                assert found.statement() and found.to_json()
+                return found
+
+            claims_no_less(read, 0.0)
+
+
+LEAVES = GaussianEvent("leaves", 2**40, 2**46, 2, 4)
+KINDS = [
+    [LEAVES, ExponentialEvent("splits", 2**35, 40, 8)],
+    [SampledEvent(2**30, 32, (LaplaceEvent("leaves", 3, 500, 1),), 4)],
+    [ParallelEvent(2, (GaussianEvent("histograms", 2**40, 2**46, 2, 1),), 2)],
+    [SelectionEvent(Repetitions.of("geometric", 3.0), ((LEAVES,), (LEAVES,)), (LEAVES,), 1)],
+]
+
+
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+def test_damaged_events_of_every_kind(kind: int) -> None:
+    rng = random.Random(kind)
+    training = {
+        "plan_digest": "p",
+        "complete": True,
+        "events": [e.to_json() for e in KINDS[kind]],
+        "rounds": 4,
+        "target": {"epsilon": 1.0, "delta": 1e-6},
+        "public": {"hyperparameters": {"rounds": 4, "budget_shares": {"leaves": 1.0}}},
+        "trees": ["0123456789abcdef"] * 8,
+    }
+    good = {"version": 1, "private": True, "noise": "os", "trainings": [training]}
+    assert Ledger.from_json(good).rounds == 4
+    sound = 0
+    for _ in range(FILES):
+        try:
+            found = Ledger.from_json(sealed.loads(damage(rng, copy.deepcopy(good)))[0])
+        except ValueError:
+            continue
+        sound += 1
+        assert not found.private or any(t.events for t in found.trainings)
+    assert sound < FILES / 5
+
+
+@pytest.mark.parametrize("form", ["json", "ubj"])
+def test_damage_anywhere_in_a_file(
+    model: xgb.Booster, true_epsilon: float, form: str, tmp_path: Path
+) -> None:
+    """Files that end too early, and bytes that are lost from them."""
+    rng = random.Random(4)
+    raw = bytes(model.save_raw(form))
+    path = tmp_path / f"model.{form}"
+    refused = 0
+    for _ in range(300):
+        a, b = sorted(rng.sample(range(1, len(raw)), 2))
+        path.write_bytes(raw[:a] if rng.random() < 0.5 else raw[:a] + raw[b:])
+        refused += claims_no_less(lambda: xgb_dp.privacy_report(path), true_epsilon)
+    assert refused > 280
+
+
+INCOMPLETE: dict[str, Change] = {
+    "no events": lambda t: t.update(events=[]),
+    "no leaves": lambda t: t.update(events=[e for e in t["events"] if e["release"] != "leaves"]),
+    "no splits": lambda t: t.update(events=[e for e in t["events"] if e["release"] != "splits"]),
+    "no candidates": lambda t: t["events"].remove(t["events"][1]),
+    "no intercept": lambda t: t["events"].remove(t["events"][0]),
+    "one leaf": lambda t: [e.update(count=1) for e in t["events"] if e["release"] == "leaves"],
+    "three leaves": lambda t: [e.update(count=3) for e in t["events"] if e["release"] == "leaves"],
+    "no count": lambda t: [e.update(count=0) for e in t["events"]],
+    "no trees": lambda t: t.pop("trees"),
+    "trees lost": lambda t: t["trees"].pop(),
+    "rounds lost": lambda t: t.update(rounds=0),
+    "more drawn than charged": lambda t: t.update(drawn=[{**t["events"][0], "count": 2}]),
+    "unknown field": lambda t: t.update(more=1),
+    "unknown mechanism": lambda t: t["events"][0].update(mechanism="magic"),
+    "negative count": lambda t: t["events"][0].update(count=-1),
+    "truth as a number": lambda t: t["events"][0].update(count=True),
+    "no target": lambda t: t["target"].update(delta="small"),
+    "masked sums without workers": lambda t: t["public"].update(masked_sums={"colluders": 1}),
+}
+
+
+@pytest.mark.parametrize("name", list(INCOMPLETE))
+def test_what_does_not_fit_is_refused_even_with_a_right_digest(
+    model: xgb.Booster, name: str
+) -> None:
+    record = content(model)
+    INCOMPLETE[name](record["trainings"][0])
+    twin = model.copy()
+    ledger.store(twin, record)
+    with pytest.raises(LedgerError, match="ledger"):
+        xgb_dp.privacy_report(twin)
+
+
+TEXTS = [
+    "",
+    "{",
+    "[]",
+    "null",
+    "[" * 100_000,
+    '{"version":' + "[" * 100_000,
+    '{"version": 1, "version": 1}',
+    '{"version": ' + "9" * 5000 + "}",
+    '{"version": 1e999}',
+    '{"version": NaN}',
+    '{"version": "\\ud800"}',
+    "\ufeff{}",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_no_ledger_at_all(model: xgb.Booster, text: str) -> None:
+    with pytest.raises(LedgerError, match="damaged"):
+        xgb_dp.privacy_report(with_text(model, text))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r.update(version=9),
+        lambda r: r.update(version=True),
+        lambda r: r.update(noise="dice"),
+        lambda r: r.update(private=1),
+        lambda r: r.update(trainings=[]),
+        lambda r: r.update(trainings={}),
+        lambda r: r["trainings"].pop(),
+        lambda r: r["trainings"].pop(0),
+    ],
+)
+def test_a_whole_that_does_not_fit(model: xgb.Booster, change: Change) -> None:
+    record = content(model)
+    change(record)
+    twin = model.copy()
+    ledger.store(twin, record)
+    with pytest.raises(LedgerError):
+        xgb_dp.privacy_report(twin)
+
+
+def test_the_digest_is_right_wherever_the_model_goes(model: xgb.Booster, tmp_path: Path) -> None:
+    for twin in (model, model[:2], model.copy(), xgb.Booster(model_file=model.save_raw("json"))):
+        text = twin.attr("dp_ledger")
+        assert sealed.loads(text) == (ledger.read_ledger(twin), True)
+        assert "digest" not in xgb_dp.privacy_report(twin).ledger
+    saver = xgb.callback.TrainingCheckPoint(directory=tmp_path, interval=1)
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1}
+    d = xgb.DMatrix(np.zeros((20, 2)), np.zeros(20))
+    chosen = xgb_dp.select(params, d, [{}], epsilon=1.0, delta=1e-6, num_boost_round=2).booster
+    params |= {"dp_epsilon": 1.0, "dp_delta": 1e-6, "max_depth": 2}
+    longer = xgb.train(params, d, 2, xgb_model=chosen, callbacks=[saver])
+    checkpoint = xgb.Booster(model_file=sorted(tmp_path.iterdir())[0])
+    for twin in (chosen, longer, checkpoint):
+        assert sealed.loads(twin.attr("dp_ledger"))[1]
+        assert math.isfinite(xgb_dp.privacy_report(twin).epsilon)
+
+
+def test_a_model_from_before_the_digest(model: xgb.Booster, true_epsilon: float) -> None:
+    record = content(model)
+    del record["digest"]
+    old = with_text(model, json.dumps(record))
+    with pytest.warns(PrivacyWarning, match="no digest"):
+        assert xgb_dp.privacy_report(old).epsilon == true_epsilon
+    record["trainings"][0]["events"] = []
+    with pytest.raises(LedgerError, match="do not pay"):
+        xgb_dp.privacy_report(with_text(model, json.dumps(record)))
+
+
+def test_every_way_to_read_a_damaged_file(model: xgb.Booster, tmp_path: Path) -> None:
+    path = tmp_path / "model.ubj"
+    raw = bytes(model.save_raw("ubj"))
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic"}
+    params |= {"dp_epsilon": 1.0, "dp_delta": 1e-6}
+    d = xgb.DMatrix(np.zeros((20, 3)), np.zeros(20))
+    digest = raw.index(b'"digest"') + 12
+    for damaged in (raw[:-40], raw[:digest] + b"zz" + raw[digest + 2 :], b"", b"PK\x03\x04"):
+        path.write_bytes(damaged)
+        with pytest.raises(LedgerError):
+            xgb_dp.privacy_report(path)
+        with pytest.raises(LedgerError):
+            xgb_dp.model_card(path)
+        with pytest.raises(PrivacyRefusal, match="xgb_model"):
+            xgb.train(params, d, 1, xgb_model=path)
+        for command in ("report", "card"):
+            answer = CliRunner().invoke(cli, [command, str(path)])
+            assert answer.exit_code == 1
+            assert isinstance(answer.exception, SystemExit)
+            assert "Traceback" not in answer.output
+    with pytest.raises(PrivacyParameterError, match="no model file"):
+        xgb_dp.privacy_report(tmp_path / "elsewhere.json")
+
+
+def test_the_form_of_saved_models_is_known(model: xgb.Booster) -> None:
+    raw = bytes(model.save_raw("ubj"))
+    ubjson.check(raw)
+    for size in range(0, len(raw), 7):
+        with pytest.raises(ValueError, match=r"file|length|type"):
+            ubjson.check(raw[:size])

@@ -1,0 +1,239 @@
+"""What a privacy ledger must look like, and which of its parts must fit each other.
+
+A ledger that is not fully understood is refused: an unknown event would cost nothing, and a missing
+one would make epsilon too small.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .accounting import Event, ParallelEvent, SampledEvent, SelectionEvent
+from .accounting.events import event_from_json
+from .errors import LedgerError
+
+__all__ = ["VERSION", "Ledger", "Training", "flat_counts"]
+
+VERSION = 1
+_NOISE = ("os", "fixed", "none")
+_MOST_ROUNDS = 1 << 31
+_TREE = re.compile(r"[0-9a-f]{16}")
+_WORDS = re.compile(r"[a-z_]{1,32}")
+_RELEASE_OF_SHARE = {"candidates": "candidates", "base_score": "intercept", "splits": "splits"}
+
+
+def _damaged(what: str) -> LedgerError:
+    return LedgerError(
+        f"The privacy ledger is damaged or incomplete: {what}. What the model has cost is not "
+        "known. Take a sound copy of the model, or train it again."
+    )
+
+
+def _fields(data: Any, what: str, needed: set[str], optional: set[str] = frozenset()) -> Any:  # type: ignore[assignment]
+    if not isinstance(data, Mapping) or not needed <= set(data) <= needed | optional:
+        raise _damaged(f"{what} must have the fields {', '.join(sorted(needed))}")
+    return data
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training of a model.
+
+    Attributes:
+        plan_digest: Names the plan.
+        complete: Whether it came to its end; a training under way claims its whole plan.
+        events: What it is charged with, in release order.
+        rounds: Boosting rounds that it added; of a training under way those of its plan.
+        target: (epsilon, delta) that it was calibrated for.
+        public: What it took as public.
+        drawn: What was drawn, where that is less than `events`.
+        trees: Names of its trees; None while they are not known.
+    """
+
+    plan_digest: str
+    complete: bool
+    events: tuple[Event, ...]
+    rounds: int
+    target: tuple[float, float]
+    public: Mapping[str, Any]
+    drawn: tuple[Event, ...] | None = None
+    trees: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_json(cls, data: Any) -> Training:
+        """Read one entry of a ledger's ``trainings``.
+
+        Raises:
+            LedgerError: It is ill-formed.
+        """
+        needed = {"plan_digest", "complete", "events", "rounds", "target", "public"}
+        _fields(data, "a training", needed, {"drawn", "trees"})
+        if type(data["plan_digest"]) is not str or type(data["complete"]) is not bool:
+            raise _damaged("a training does not name its plan or its state")
+        rounds = data["rounds"]
+        if type(rounds) is not int or not 0 <= rounds < _MOST_ROUNDS:
+            raise _damaged("a training does not say how many rounds it has")
+        trees = data.get("trees")
+        if "trees" in data and not (
+            isinstance(trees, list)
+            and all(type(name) is str and _TREE.fullmatch(name) for name in trees)
+        ):
+            raise _damaged("a training does not name its trees")
+        return cls(
+            plan_digest=data["plan_digest"],
+            complete=data["complete"],
+            events=_events(data["events"]),
+            rounds=rounds,
+            target=_target(data["target"]),
+            public=_public(data["public"]),
+            drawn=_events(data["drawn"]) if "drawn" in data else None,
+            trees=None if trees is None else tuple(trees),
+        )
+
+    def check_private(self) -> None:
+        """The events account for the rounds and for everything that the plan gave a share.
+
+        Raises:
+            LedgerError: Something was released that no event pays for.
+        """
+        if self.trees is None and self.complete:
+            raise _damaged("a training does not name its trees")
+        if self.complete and self.trees is not None:
+            rounds, trees = self.rounds, len(self.trees)
+            if (trees % rounds if rounds else trees) or (rounds and not trees):
+                raise _damaged("trees and rounds of a training do not fit each other")
+        if self.rounds and not any(self._pays(events) for events in _ways(self.events)):
+            raise _damaged("a training holds trees that its events do not pay for")
+        if self.drawn is not None:
+            limit, drawn = flat_counts(self.events), flat_counts(self.drawn)
+            if any(count > limit.get(name, 0) for name, count in drawn.items()):
+                raise _damaged("a training has drawn more than it is charged with")
+
+    def _pays(self, events: Sequence[Event]) -> bool:
+        counts = flat_counts(events)
+        # The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
+        ensemble = max((e.parts for e in events if isinstance(e, ParallelEvent)), default=1)
+        leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
+        shown = self.public.get("hyperparameters", {})
+        planned = -(-max(shown.get("rounds", self.rounds), self.rounds) // ensemble)
+        if leaves < planned or leaves % planned:
+            return False
+        shares = shown.get("budget_shares", {})
+        given = {_RELEASE_OF_SHARE[k] for k, v in shares.items() if k != "leaves" and v > 0}
+        if "histograms" in counts:  # stand in for splits
+            given.discard("splits")
+        return all(counts.get(name, 0) for name in given)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All trainings of a model.
+
+    Attributes:
+        private: Whether the trees were grown with noise that nobody knows.
+        noise: "os", "fixed" (a key for tests) or "none".
+        trainings: In order.
+    """
+
+    private: bool
+    noise: str
+    trainings: tuple[Training, ...]
+
+    @classmethod
+    def from_json(cls, data: Any) -> Ledger:
+        """Read a ledger without its digest.
+
+        Raises:
+            LedgerError: It is ill-formed, of another version, or its parts do not fit each other.
+        """
+        _fields(data, "it", {"version", "private", "noise", "trainings"})
+        if type(data["version"]) is not int or data["version"] != VERSION:
+            raise LedgerError(
+                "The privacy ledger has an unknown version; update xgb-dp to read it."
+            )
+        if data["noise"] not in _NOISE or type(data["private"]) is not bool:
+            raise _damaged("it does not say where its noise came from")
+        if not isinstance(data["trainings"], list) or not data["trainings"]:
+            raise _damaged("it does not list its trainings")
+        found = cls(
+            private=data["private"],
+            noise=data["noise"],
+            trainings=tuple(Training.from_json(t) for t in data["trainings"]),
+        )
+        if any(t.trees is None for t in found.trainings[:-1]):
+            raise _damaged("a training does not name its trees")
+        if found.private:
+            for training in found.trainings:
+                training.check_private()
+        return found
+
+    @property
+    def rounds(self) -> int:
+        """Boosting rounds that the ledger accounts for."""
+        return sum(t.rounds for t in self.trainings)
+
+
+def _events(data: Any) -> tuple[Event, ...]:
+    if not isinstance(data, list):
+        raise _damaged("a training does not list its events")
+    found = tuple(event_from_json(e) for e in data)
+    if not all(_WORDS.fullmatch(name) for name in flat_counts(found)):
+        raise _damaged("an event does not name its release")
+    return found
+
+
+def _target(data: Any) -> tuple[float, float]:
+    _fields(data, "a target", {"epsilon", "delta"})
+    epsilon = math.inf if data["epsilon"] == "inf" else data["epsilon"]
+    numbers = all(type(v) in (int, float) for v in (epsilon, data["delta"]))
+    if not numbers or not epsilon >= 0 or not 0 <= data["delta"] < 1:
+        raise _damaged("a training does not say what it was calibrated for")
+    return float(epsilon), float(data["delta"])
+
+
+def _public(data: Any) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise _damaged("a training does not say what was public")
+    shown = data.get("hyperparameters", {})
+    sound = isinstance(shown, Mapping)
+    if sound and "rounds" in shown:
+        sound = type(shown["rounds"]) is int and 0 <= shown["rounds"] < _MOST_ROUNDS
+    if sound and "budget_shares" in shown:
+        shares = shown["budget_shares"]
+        sound = isinstance(shares, Mapping) and all(
+            name in {*_RELEASE_OF_SHARE, "leaves"} and type(v) in (int, float)
+            for name, v in shares.items()
+        )
+    masked = data.get("masked_sums")
+    if masked is not None:
+        sound = sound and isinstance(masked, Mapping)
+        sound = sound and all(type(masked.get(k)) is int for k in ("workers", "colluders"))
+    if not sound:
+        raise _damaged("a training does not say what was public")
+    return data
+
+
+def _ways(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
+    """What may have made the trees: the events, or one of the runs of a selection."""
+    rest = [e for e in events if not isinstance(e, SelectionEvent)]
+    yield rest
+    for event in events:
+        if isinstance(event, SelectionEvent) and event.count:
+            yield from ([*rest, *run] for run in event.runs)
+
+
+def flat_counts(events: Iterable[Event]) -> dict[str, int]:
+    """How often each release was made, by name; those of sampled rounds included."""
+    out: dict[str, int] = {}
+    for event in events:
+        if isinstance(event, SampledEvent | ParallelEvent):
+            inner = flat_counts(event.events)
+        else:
+            inner = {event.release: 1}
+        for name, n in inner.items():
+            out[name] = out.get(name, 0) + event.count * n
+    return out

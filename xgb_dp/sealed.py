@@ -1,0 +1,96 @@
+"""JSON texts that carry a digest of themselves, and a reader that takes nothing on trust.
+
+The digest tells a text that was damaged, on a disk or by an editor, from a sound one. There is no
+key: it does not stop anybody who changes a text on purpose and writes a new digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["DIGEST", "digest", "dumps", "loads"]
+
+DIGEST = "digest"
+"""Key of the digest in a sealed text."""
+_LONGEST = 100  # digits of a number: no double and no integer of ours has more
+
+
+def digest(content: Mapping[str, Any]) -> str:
+    """SHA-256 over the canonical form of a JSON object: keys sorted, no spaces, ASCII.
+
+    Raises:
+        ValueError: The content holds a number that is not finite.
+    """
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def dumps(content: Mapping[str, Any]) -> str:
+    """The content as compact JSON with its digest, which replaces any that it had.
+
+    Raises:
+        ValueError: The content holds a number that is not finite.
+    """
+    content = {name: value for name, value in content.items() if name != DIGEST}
+    sealed = {**content, DIGEST: digest(content)}
+    return json.dumps(sealed, separators=(",", ":"), allow_nan=False)
+
+
+def loads(text: str | bytes) -> tuple[dict[str, Any], bool]:
+    """Read a JSON object that may carry a digest.
+
+    Args:
+        text: What :func:`dumps` has written, or JSON without a digest.
+
+    Returns:
+        The content without its digest, and whether it had one, which was right.
+
+    Raises:
+        ValueError: No JSON object; a key given twice, a number that is not finite or has more than
+            100 digits, text that is no Unicode; nested too deep; or the digest is wrong.
+    """
+    try:
+        content = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_refuse,
+            parse_float=_real,
+            parse_int=_whole,
+        )
+        if not isinstance(content, dict):
+            raise ValueError("no JSON object")
+        json.dumps(content, ensure_ascii=False).encode()  # no half of a pair of surrogates
+        if DIGEST not in content:
+            return content, False
+        sound = content.pop(DIGEST) == digest(content)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if not sound:
+        raise ValueError("the digest is not that of the content")
+    return content, True
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def _refuse(text: str) -> float:
+    raise ValueError(f"{text} is not a finite number")
+
+
+def _real(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _whole(text: str) -> int:
+    if len(text) > _LONGEST:
+        raise ValueError("a number has too many digits")
+    return int(text)
