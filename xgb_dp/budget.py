@@ -168,25 +168,53 @@ class Budget:
         """
         from xgboost import train
 
-        with self.drawing(note):
+        with self.one_training(note):
             return train(dict(params), dtrain, num_boost_round, **kwargs)
 
     @contextmanager
     def drawing(self, note: str = "training") -> Iterator[list[str]]:
-        """Book every private training of this block and thread, whoever calls it.
+        """Book every private training of this block, whoever calls it.
+
+        Trainings of threads and tasks that are started with the context of the block
+        (``asyncio.to_thread``, ``contextvars.copy_context().run``) and of forked processes are
+        booked too. Whatever else trains privately while the block is open is refused: in other
+        threads of this process, unless they draw on a budget themselves, and in processes that are
+        started in the block. Processes that were there before are not seen.
 
         Args:
             note: What they are, for the book; public.
 
         Yields:
-            list of str: Names of the entries made so far.
+            list of str: Names of the entries that this process has made so far.
 
         Raises:
             BudgetError: A training would exceed the total, or is not private; before it releases
                 anything. Also at the end of a block in which nothing was booked: what it trained
-                was not private, or ran in another thread or process.
+                was not private, or ran in a process that was there before.
         """
+        with self._booking(note, str(self.path)) as booked:
+            yield booked
+
+    @contextmanager
+    def one_training(self, note: str = "training") -> Iterator[list[str]]:
+        """:meth:`drawing` around one call that trains in this thread; others are left alone.
+
+        Args:
+            note: What it is, for the book; public.
+
+        Yields:
+            list of str: Names of the entries made so far.
+
+        Raises:
+            BudgetError: As for :meth:`drawing`.
+        """
+        with self._booking(note, None) as booked:
+            yield booked
+
+    @contextmanager
+    def _booking(self, note: str, block: str | None) -> Iterator[list[str]]:
         booked: list[str] = []
+        group = secrets.token_hex(8)
 
         def book(events: Sequence[Event], private: bool) -> None:
             if not private:
@@ -194,19 +222,18 @@ class Budget:
                     "A training without noise, or with noise from a fixed key, cannot be booked: "
                     "no budget covers it. Give a finite dp_epsilon."
                 )
-            booked.append(self.reserve(events, note))
+            booked.append(self._reserve(events, note, None, group))
 
-        with guarded(book):
+        with guarded(book, block=block):
             yield booked
-        if not booked:
+        # Not after an error: how much was released is not known. Forked processes book in the file.
+        if not self._commit("group", group):
             raise BudgetError(
                 "Nothing was booked: there was no private training (tree_method='dp_hist') in this "
-                "thread. A model without privacy holds exact statistics of the rows and must not "
-                "be published. Trainings in other threads or processes, such as workers of a "
-                "cluster, are booked by `reserve` and `commit`."
+                "block. A model without privacy holds exact statistics of the rows and must not "
+                "be published. Trainings in processes that were running before the block, such as "
+                "workers of a cluster, are booked by `reserve` and `commit`."
             )
-        for name in booked:  # not after an error: how much was released is not known
-            self.commit(name)
 
     def reserve(
         self, events: Sequence[Event], note: str = "release", *, delta: float | None = None
@@ -224,6 +251,11 @@ class Budget:
         Raises:
             BudgetError: They would exceed the total; nothing was booked.
         """
+        return self._reserve(events, note, delta, None)
+
+    def _reserve(
+        self, events: Sequence[Event], note: str, delta: float | None, group: str | None
+    ) -> str:
         charge = charge_of(events, self.delta, delta)
         line = {
             "id": secrets.token_hex(8),
@@ -235,6 +267,8 @@ class Budget:
             "extra": charge.extra,
             "events": [event.to_json() for event in events],
         }
+        if group is not None:
+            line["group"] = group  # of one block: the parent of a fork finds its child's entries
 
         def book(content: dict[str, Any] | None) -> dict[str, Any]:
             content = self._same(content)
@@ -255,17 +289,25 @@ class Budget:
             BudgetError: There is no such entry.
         """
 
+        if not self._commit("id", name):
+            raise BudgetError("The budget has no entry of that name.")
+
+    def _commit(self, key: str, value: str) -> int:
+        """Mark the entries with such a field; how many there are."""
+        found = 0
+
         def note(content: dict[str, Any] | None) -> dict[str, Any]:
+            nonlocal found
             content = self._same(content)
-            if name not in [line["id"] for line in content["entries"]]:
-                raise BudgetError("The budget has no entry of that name.")
+            found = sum(line.get(key) == value for line in content["entries"])
             entries = [
-                {**line, "state": SPENT} if line["id"] == name else line
+                {**line, "state": SPENT} if line.get(key) == value else line
                 for line in content["entries"]
             ]
             return {**content, "entries": entries}
 
         budget_file.update(self.path, note)
+        return found
 
     def verify(self) -> None:
         """Compute every charge again from the events of its entry.

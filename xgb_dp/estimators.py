@@ -95,7 +95,7 @@ class _Private:
         budget = getattr(self, "budget", None)
         if budget is None:
             return fit(X, y, **kwargs)
-        with as_budget(budget).drawing(type(self).__name__):
+        with as_budget(budget).one_training(type(self).__name__):
             return fit(X, y, **kwargs)
 
     def _coded(self, X: Any) -> Any:

@@ -118,7 +118,8 @@ def test_a_block_that_books_nothing_says_so(budget: Budget) -> None:
         budget.drawing(),
         ThreadPoolExecutor(1) as pool,
     ):
-        pool.submit(xgb.train, PARAMS, data(), 2).result()
+        error = pool.submit(xgb.train, PARAMS, data(), 2).exception()
+    assert isinstance(error, BudgetError)
     assert not budget.entries
 
 

@@ -120,7 +120,7 @@ def select(
         "validation", validation, low=0.0, high=1.0, open_low=True, open_high=True
     )
     check_matrix(dtrain)
-    check_free()
+    check_free(booked=budget is not None)
     if this_worker()[1] > 1:
         raise PrivacyRefusal(
             "A selection runs on one machine: every worker of a cluster would make a choice of its "

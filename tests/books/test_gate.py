@@ -1,0 +1,347 @@
+"""Blocks of a budget against threads, tasks, generators and processes: nothing passes by unseen."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any
+
+import joblib
+import pytest
+import xgboost as xgb
+
+from xgb_dp import Budget, BudgetError, DPXGBClassifier, gate, select
+from xgb_dp.accounting import GaussianEvent
+
+from ..conftest import arrays
+
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 0.3, "dp_delta": 1e-7,
+    "max_depth": 2, "nthread": 1,
+}  # fmt: skip
+
+
+def train() -> str:
+    """Trains, or says that it was refused."""
+    xgb.train(PARAMS, xgb.DMatrix(*arrays()), 1)
+    return "trained"
+
+
+def refused() -> str:
+    with pytest.raises(BudgetError, match="Nothing was released"):
+        train()
+    return "refused"
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> Iterator[Budget]:
+    yield Budget(tmp_path / "budget.json", epsilon=3.0, delta=1e-6)
+    # Whatever a test did, nothing is left open.
+    assert not gate._blocks
+    assert gate.VARIABLE not in os.environ
+    assert train() == "trained"
+
+
+def states(budget: Budget) -> list[str]:
+    return [e.state for e in budget.entries]
+
+
+def test_a_thread_of_the_block_is_refused_without_its_context(budget: Budget) -> None:
+    with budget.drawing(), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(refused).result() == "refused"
+        train()
+    assert states(budget) == ["spent"]
+
+
+def test_a_thread_with_the_context_of_the_block_is_booked(budget: Budget) -> None:
+    with budget.drawing() as booked, ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(copy_context().run, train) for _ in range(4)]
+        assert [f.result() for f in futures] == ["trained"] * 4
+        assert sorted(booked) == sorted(e.id for e in budget.entries)
+    assert states(budget) == ["spent"] * 4
+
+
+def test_threads_of_joblib(budget: Budget) -> None:
+    with budget.drawing():
+        parallel = joblib.Parallel(2, backend="threading")
+        with pytest.raises(BudgetError, match="copy_context"):
+            parallel(joblib.delayed(train)() for _ in range(2))
+        parallel(joblib.delayed(copy_context().run)(train) for _ in range(2))
+    assert states(budget) == ["spent"] * 2
+
+
+def test_a_thread_that_was_there_before_is_refused_while_the_block_is_open(budget: Budget) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(train).result() == "trained"
+        with budget.drawing():
+            train()
+            assert pool.submit(refused).result() == "refused"
+        assert pool.submit(train).result() == "trained"
+    assert len(budget.entries) == 1
+
+
+def test_threads_with_a_budget_of_their_own_go_on(budget: Budget, tmp_path: Path) -> None:
+    other = Budget(tmp_path / "other.json", epsilon=3.0, delta=1e-6)
+    X, y = arrays()
+
+    def by_hand() -> None:
+        with other.drawing():
+            train()
+
+    uses: list[Callable[[], Any]] = [
+        by_hand,
+        lambda: other.train(PARAMS, xgb.DMatrix(X, y), 1),
+        lambda: DPXGBClassifier(
+            epsilon=0.3, delta=1e-7, classes=[0, 1], n_estimators=1, budget=other
+        ).fit(X, y),
+    ]
+    with budget.drawing(), ThreadPoolExecutor(1) as pool:
+        for use in uses:
+            pool.submit(use).result()
+        train()
+    assert (len(budget.entries), len(other.entries)) == (1, 3)
+
+
+def test_a_selection_elsewhere_needs_a_budget(budget: Budget) -> None:
+    params = {k: v for k, v in PARAMS.items() if k not in ("dp_epsilon", "dp_delta")}
+
+    def choose() -> None:
+        select(params, xgb.DMatrix(*arrays()), [{}], epsilon=1.0, delta=1e-6, num_boost_round=1)
+
+    with budget.drawing(), ThreadPoolExecutor(1) as pool:
+        with pytest.raises(BudgetError, match="elsewhere"):
+            pool.submit(choose).result()
+        train()
+
+
+def test_one_training_with_a_budget_leaves_other_threads_alone(budget: Budget) -> None:
+    trained = []
+
+    class Meanwhile(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            thread = threading.Thread(target=lambda: trained.append(train()))
+            thread.start()
+            thread.join()
+            return False
+
+    budget.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[Meanwhile()])
+    assert trained == ["trained"] * 2
+    assert len(budget.entries) == 1
+
+
+def test_two_blocks_in_two_threads(budget: Budget, tmp_path: Path) -> None:
+    """Each books its own; one that ends does not open the gate of the other."""
+    other = Budget(tmp_path / "other.json", epsilon=3.0, delta=1e-6)
+    inside, go_on = threading.Barrier(2), threading.Event()
+
+    def second() -> None:
+        with other.drawing():
+            train()
+            inside.wait(30)
+            go_on.wait(30)
+
+    with ThreadPoolExecutor(2) as pool:
+        running = pool.submit(second)
+        with budget.drawing():
+            train()
+            inside.wait(30)
+            assert os.environ[gate.VARIABLE] in (str(budget.path), str(other.path))
+        assert os.environ[gate.VARIABLE] == str(other.path)
+        assert refused() == "refused"  # the other block is open still
+        go_on.set()
+        running.result()
+    assert (states(budget), states(other)) == (["spent"], ["spent"])
+
+
+def test_a_thread_that_outlives_its_block_is_refused(budget: Budget) -> None:
+    ended = threading.Event()
+
+    def late() -> str:
+        ended.wait(30)
+        with pytest.raises(BudgetError, match="has ended"):
+            train()
+        with budget.drawing("its own"):
+            train()
+        return "done"
+
+    with ThreadPoolExecutor(1) as pool:
+        with budget.drawing():
+            train()
+            running = pool.submit(copy_context().run, late)
+        ended.set()
+        assert running.result() == "done"
+    assert [e.note for e in budget.entries] == ["training", "its own"]
+
+
+def test_a_training_that_outlives_its_block_was_booked_before(budget: Budget) -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    class Slow(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            started.set()
+            ended.wait(30)
+            return False
+
+    def slow() -> None:
+        xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[Slow()])
+
+    with ThreadPoolExecutor(1) as pool:
+        with budget.drawing():
+            running = pool.submit(copy_context().run, slow)
+            started.wait(30)
+        ended.set()
+        running.result()
+    assert len(budget.entries) == 1
+
+
+def test_a_block_that_fails_is_closed(budget: Budget) -> None:
+    def fail() -> None:
+        with budget.drawing():
+            train()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert states(budget) == ["reserved"]
+
+
+def test_tasks(budget: Budget) -> None:
+    async def before(opened: asyncio.Event, closed: asyncio.Event) -> str:
+        await opened.wait()
+        answer = refused()  # it was started without the block
+        closed.set()
+        return answer
+
+    async def main() -> None:
+        opened, closed = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(before(opened, closed))
+        with budget.drawing():
+            opened.set()
+            await closed.wait()
+            assert await asyncio.to_thread(train) == "trained"
+            assert await asyncio.create_task(asyncio.to_thread(train)) == "trained"
+            loop = asyncio.get_running_loop()
+            assert await loop.run_in_executor(None, refused) == "refused"
+        assert await task == "refused"
+
+    asyncio.run(main())
+    assert states(budget) == ["spent"] * 2
+
+
+def test_generators(budget: Budget) -> None:
+    def steps() -> Iterator[str]:
+        with budget.drawing():
+            yield train()
+            yield train()
+
+    running = steps()
+    next(running)
+    train()  # the caller shares the context of the generator
+    next(running)
+    assert list(running) == []
+    assert states(budget) == ["spent"] * 3
+
+
+def test_a_generator_that_is_closed_in_another_context(budget: Budget) -> None:
+    def steps() -> Iterator[str]:
+        with budget.drawing():
+            yield train()
+
+    def start() -> Iterator[str]:
+        running = steps()
+        next(running)
+        return running
+
+    running = copy_context().run(start)
+    assert refused() == "refused"
+    del running
+    gc.collect()
+    assert train() == "trained"
+    assert states(budget) == ["reserved"]
+
+    # Here the context that stays behind is ours: it is told, and may open blocks again.
+    def ours() -> None:
+        running = start()
+        copy_context().run(running.close)
+        with pytest.raises(BudgetError, match="has ended"):
+            train()
+        with budget.drawing():
+            train()
+
+    copy_context().run(ours)
+    assert states(budget) == ["reserved", "reserved", "spent"]
+
+
+# ------------------------------------------------------------------------------------- processes
+
+
+def own_block(path: str) -> str:
+    with Budget(path).drawing("a process"):
+        return train()
+
+
+def trains() -> str:
+    try:
+        return train()
+    except BudgetError as error:
+        return str(error)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_forked_process_is_booked(budget: Budget) -> None:
+    with budget.drawing():
+        pid = os.fork()
+        if pid == 0:
+            try:  # not a training: OpenMP does not survive a fork
+                gate.before_release([GaussianEvent("mean", 1, 1 << 10, 1, 1)], private=True)
+                os._exit(0)
+            except BaseException:
+                os._exit(1)
+        assert os.waitpid(pid, 0)[1] == 0
+    assert states(budget) == ["spent"]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "loky"])
+def test_a_process_that_is_started_in_a_block_draws_by_itself_or_not_at_all(
+    budget: Budget, method: str
+) -> None:
+    with budget.drawing():
+        train()
+        if method == "loky":
+            parallel = joblib.Parallel(2, backend="loky")
+            said = parallel([joblib.delayed(trains)()])
+            assert parallel([joblib.delayed(own_block)(str(budget.path))]) == ["trained"]
+        else:
+            with multiprocessing.get_context(method).Pool(1) as pool:
+                said = [pool.apply(trains)]
+                assert pool.apply(own_block, (str(budget.path),)) == "trained"
+    assert "was started inside a block" in said[0]
+    assert str(budget.path) in said[0]
+    assert sorted(e.note for e in budget.entries) == ["a process", "training"]
+    if method == "loky":  # the workers live on, with the variable
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown(wait=True)
+
+
+def test_a_program_that_is_started_in_a_block(budget: Budget) -> None:
+    code = "from tests.books.test_gate import trains; print(trains())"
+    with budget.drawing():
+        train()
+        inside = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+    outside = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert "was started inside a block" in inside
+    assert outside == "trained\n"
