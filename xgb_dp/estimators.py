@@ -14,13 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from xgboost import DMatrix, XGBClassifier, XGBRegressor
+from xgboost import XGBClassifier, XGBRegressor
 
 from .budget import Budget, as_budget
 from .call_site import check_eval_set
+from .cells import read_data
 from .errors import PrivacyParameterError
-from .frames import refuse_texts, with_categories
+from .frames import prepared
 from .labels import codes_of, declared, label_array
+from .matrices import private_matrix
 from .report import PrivacyReport, privacy_report
 from .selection import select
 from .sklearn_support import refuse_margins
@@ -99,9 +101,7 @@ class _Private:
             return fit(X, y, **kwargs)
 
     def _coded(self, X: Any) -> Any:
-        coded = with_categories(X, self.get_xgb_params().get("dp_categories"))
-        refuse_texts(coded)
-        return coded
+        return read_data(prepared, X, self.get_xgb_params().get("dp_categories"))
 
     def _select(
         self, X: Any, codes: Any, settings: Settings, sample_weight: Any, kwargs: dict[str, Any]
@@ -112,9 +112,10 @@ class _Private:
             refuse_margins(params)
         if params.get("dp_epsilon") is None or params.get("dp_delta") is None:
             raise PrivacyParameterError("`epsilon` and `delta` must be given.")
-        matrix = DMatrix(
-            self._coded(X),
-            codes,
+        matrix = private_matrix(
+            X,
+            categories=params.get("dp_categories"),
+            label=codes,
             weight=sample_weight,
             missing=self.missing,  # type: ignore[attr-defined]
             feature_types=self.feature_types,  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ from .call_site import CallSite, check_dask, check_evals, check_matrix
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
 from .gate import before_release
+from .matrices import private_matrix
 from .prepare import prepare
 from .settings import Settings
 from .sklearn_support import declared_classes, default_rounds, refuse_search
@@ -29,6 +30,7 @@ __all__ = [
     "check_dask",
     "declared_classes",
     "default_rounds",
+    "private_matrix",
     "refuse_cv",
 ]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .cells import plain
 from .errors import PrivacyParameterError, RowDomainError
 
 __all__ = ["codes_of", "declared", "label_array"]
@@ -45,7 +46,7 @@ def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
     Raises:
         RowDomainError: A row has another label. The message shows neither label nor row.
     """
-    labels = np.asarray(y)
+    labels = plain(y, "label")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim != 1:
@@ -68,4 +69,4 @@ def label_array(y: Any) -> Any:
     """Labels as an array, from lists, series and columns of any library."""
     if y is None:
         raise PrivacyParameterError("requires y to be passed, but the target y is None")
-    return np.asarray(y.collect() if hasattr(y, "collect") else y)
+    return plain(y, "label")

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from . import native
-from .errors import RowDomainError
+from .cells import numbers
+from .errors import PrivacyError, RowDomainError
 
 __all__ = [
     "check_base_margin",
@@ -54,8 +55,8 @@ def check_class_labels(labels: np.ndarray, classes: int) -> None:
         RowDomainError: Some row has another label.
     """
     try:
-        values = labels.astype(np.float64).ravel()
-    except (TypeError, ValueError):
+        values = numbers(labels, "label").astype(np.float64).ravel()
+    except PrivacyError:
         values = np.array([np.nan])
     with np.errstate(invalid="ignore"):
         valid = (values >= 0) & (values < classes) & (np.floor(values) == values)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .cells import plain
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .parse import parse_classes
 from .rows import check_class_labels
@@ -56,7 +57,7 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
         )
     k = parse_classes(declared)
     if y is not None:
-        check_class_labels(np.asarray(y), k)
+        check_class_labels(plain(y, "label"), k)
     return np.arange(k)
 
 
