@@ -19,7 +19,7 @@ from .call_site import CallSite, check_dask, check_evals, check_matrix
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
 from .gate import before_release
-from .matrices import private_matrix
+from .matrices import private_matrix, worker_matrix
 from .prepare import prepare
 from .settings import Settings
 from .sklearn_support import declared_classes, default_rounds, refuse_search
@@ -32,6 +32,7 @@ __all__ = [
     "default_rounds",
     "private_matrix",
     "refuse_cv",
+    "worker_matrix",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Matrices that this package makes from rows for a private training: estimators and selection.
+"""Matrices that this package makes from rows for a private training: estimators, Dask, selection.
 
 Whoever makes an ``xgboost.DMatrix`` by hand sees XGBoost's own messages, which quote cells.
 """
@@ -6,15 +6,17 @@ Whoever makes an ``xgboost.DMatrix`` by hand sees XGBoost's own messages, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from . import workers
 from .cells import numbers, read_data
 from .errors import PrivacyParameterError, RowDomainError
-from .frames import check_names, prepared
+from .frames import check_names, columns_of, prepared
 
-__all__ = ["private_matrix"]
+__all__ = ["private_matrix", "worker_matrix"]
 
 _META = {"label": "label", "weight": "weight", "base_margin": "margin"}
 
@@ -77,3 +79,84 @@ def _checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
             raise PrivacyParameterError(f"`{name}` must have one entry for each row of the data.")
         out[name] = array
     return out
+
+
+def worker_matrix(ref: Mapping[str, Any], params: Mapping[str, Any], nthread: int) -> Any:
+    """The training matrix of one worker of a Dask cluster, however the rows lie on workers.
+
+    XGBoost's own refuses data frames with categories if some worker has no rows. Which worker has
+    rows can hang on a single row; declared categories need none.
+
+    Args:
+        ref: What ``xgboost.dask`` knows of the matrix, with this worker's parts.
+        params: Parameters of the training; ``dp_categories`` is read.
+        nthread: Threads.
+
+    Returns:
+        xgboost.DMatrix: This worker's rows, with the columns that all workers have.
+
+    Raises:
+        PrivacyParameterError: As :func:`private_matrix`, on every worker.
+        RowDomainError: As :func:`private_matrix`, on every worker.
+    """
+    from xgboost import config
+
+    given = dict(ref)
+    parts = given.pop("parts")
+    del given["is_quantile"]  # refused before
+    categories = params.get("dp_categories")
+    rows: dict[str, Any] = {}
+    workers.check_together(lambda: rows.update(read_data(_joined, parts, categories)))
+    columns = workers.first_of_all(_columns(rows["data"]) if rows else None)
+    if not rows:
+        rows = {"data": prepared(_without_rows(columns), categories)}
+    made: list[Any] = []
+
+    def make(settings: Mapping[str, Any]) -> Any:
+        with config.config_context(**settings):
+            return private_matrix(**rows, **given, nthread=nthread)
+
+    def make_alone() -> None:
+        # The thread is no member of the cluster, so that no matrix is compared with another one.
+        with ThreadPoolExecutor(1) as alone:
+            made.append(alone.submit(make, config.get_config()).result())
+
+    workers.check_together(make_alone)
+    return made[0]
+
+
+def _joined(parts: Any, categories: Any) -> dict[str, Any]:
+    """All parts of a worker, each coded by the declaration and then put together."""
+    from xgboost.compat import concat
+
+    if not parts:
+        return {}
+    out: dict[str, Any] = {}
+    for name in ("data", *_META, "qid"):
+        values = [part[name] for part in parts if part.get(name) is not None]
+        if name == "data":
+            values = [prepared(value, categories) for value in values]
+        if values:
+            out[name] = concat(values)
+    return out
+
+
+def _columns(table: Any) -> tuple[int, list[tuple[Any, bool]] | None]:
+    """Number of columns, and names and whether they are categories for a data frame; public."""
+    if not hasattr(table, "columns"):
+        return table.shape[1], None
+    kinds = [kind.name == "category" for kind in table.dtypes]
+    return len(kinds), list(zip(columns_of(table), kinds, strict=True))
+
+
+def _without_rows(columns: tuple[int, list[tuple[Any, bool]] | None]) -> Any:
+    """A table of these columns; categories stand in it only once they are declared."""
+    width, named = columns
+    if named is None:
+        return np.empty((0, width), dtype=np.float32)
+    import pandas as pd
+
+    kinds = ["category" if categorical else "float32" for _, categorical in named]
+    table = pd.DataFrame({i: pd.Series([], dtype=kind) for i, kind in enumerate(kinds)})
+    table.columns = pd.Index([name for name, _ in named])
+    return table

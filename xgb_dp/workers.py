@@ -17,7 +17,14 @@ import numpy as np
 from .errors import PrivacyError, PrivacyParameterError, RowDomainError
 from .features import Schema
 
-__all__ = ["check_agreement", "check_together", "common_schema", "tell_all", "this_worker"]
+__all__ = [
+    "check_agreement",
+    "check_together",
+    "common_schema",
+    "first_of_all",
+    "tell_all",
+    "this_worker",
+]
 
 
 def _collective() -> Any:
@@ -42,6 +49,24 @@ def tell_all(text: str) -> list[str]:
     return [str(collective.broadcast(text if root == rank else "", root)) for root in range(world)]
 
 
+def first_of_all(mine: Any) -> Any:
+    """What the first worker with an answer says; it travels in the clear, and is public.
+
+    Args:
+        mine: This worker's answer, None for none.
+
+    Returns:
+        The same on every worker; None if none has an answer.
+    """
+    collective = _collective()
+    if collective is None:
+        return mine
+    rank, world = this_worker()
+    candidate = np.array([world if mine is None else rank], dtype=np.int64)
+    root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
+    return None if root == world else collective.broadcast(mine, root)
+
+
 def common_schema(schema: Schema) -> Schema:
     """The public schema, also for a worker whose matrix has neither rows nor columns.
 
@@ -52,18 +77,10 @@ def common_schema(schema: Schema) -> Schema:
     Returns:
         Schema: On one machine, and on workers with columns, the one given. Public.
     """
-    collective = _collective()
-    if collective is None:
-        return schema
-    rank, world = this_worker()
-    candidate = np.array([rank if schema.width else world], dtype=np.int64)
-    root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
-    if root == world:
-        return schema  # no worker has columns
     # Names and types are public. The categories that a data frame brings along are data of its
     # worker, until they have been compared with the declared ones.
-    common: Schema = collective.broadcast(replace(schema, dictionaries={}), root)
-    return schema if schema.width else common
+    common = first_of_all(replace(schema, dictionaries={}) if schema.width else None)
+    return schema if schema.width or common is None else common
 
 
 def check_together(check: Callable[[], None]) -> None:

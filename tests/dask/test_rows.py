@@ -1,0 +1,192 @@
+"""Which worker has which rows decides nothing: neither whether training raises, nor its model."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from itertools import count, pairwise
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import xgboost as xgb
+from distributed import Client, LocalCluster
+from xgboost import dask as dxgb
+
+from xgb_dp.errors import PrivacyRefusal, RowDomainError
+from xgb_dp.testing import fix_noise_of_process, fixed_noise
+
+NAMES = ["u", "v", "wé"]
+ROWS = [(0.5, "u", 0), (-1.0, "wé", 1), (2.0, None, 0), (float("nan"), "v", 1)]
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist",
+    "objective": "binary:logistic",
+    "dp_epsilon": 1.0,
+    "dp_delta": 1e-6,
+    "max_depth": 2,
+    "verbosity": 0,
+}
+DECLARED = PARAMS | {"dp_categories": {"c": NAMES}}
+KEY = 5
+# Rows of each partition. Those of the second worker stand at odd places.
+LAYOUTS = {
+    0: [(0,), (0, 0)],
+    1: [(1,), (1, 0), (0, 1), (0, 0, 1)],
+    2: [(2,), (1, 1), (2, 0), (0, 2)],
+    4: [(4,), (3, 1), (4, 0), (0, 4), (0, 1, 0, 2, 1)],
+}
+number = count()
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+def workers(request: pytest.FixtureRequest) -> Iterator[Client]:
+    with (
+        LocalCluster(
+            n_workers=request.param, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.run(fix_noise_of_process, KEY)
+        yield client
+
+
+Part = Callable[[list[tuple[Any, Any, Any]]], Any]
+
+
+def frame(rows: list[tuple[Any, Any, Any]]) -> pd.DataFrame:
+    """Its categories are those that are declared, in another order."""
+    a = pd.Series([r[0] for r in rows], dtype="float64")
+    c = pd.Categorical([r[1] for r in rows], categories=NAMES[::-1])
+    return pd.DataFrame({"a": a, "c": c})
+
+
+def texts(rows: list[tuple[Any, Any, Any]]) -> pd.DataFrame:
+    return frame(rows).assign(c=pd.Series([r[1] for r in rows], dtype=object))
+
+
+def array(rows: list[tuple[Any, Any, Any]]) -> np.ndarray:
+    codes = [[a, np.nan if c is None else float(NAMES.index(c))] for a, c, _ in rows]
+    return np.array(codes).reshape(len(rows), 2)
+
+
+def sparse(rows: list[tuple[Any, Any, Any]]) -> Any:
+    return sp.csr_matrix(np.nan_to_num(array(rows)))
+
+
+def spread(client: Client, layout: tuple[int, ...], rows: list[Any], part: Part) -> list[Any]:
+    """One partition for each entry of the layout, on the workers in turn."""
+    addresses = sorted(client.scheduler_info()["workers"])
+    cut = np.cumsum([0, *layout])
+    return [
+        client.submit(
+            part,
+            rows[a:b],
+            workers=[addresses[i % len(addresses)]],
+            key=f"part-{next(number)}",
+            pure=False,
+        )
+        for i, (a, b) in enumerate(pairwise(cut))
+    ]
+
+
+def labels(rows: list[tuple[Any, Any, Any]]) -> Any:
+    return pd.Series([r[2] for r in rows], dtype="float64", name="y")
+
+
+def matrix(
+    client: Client, layout: tuple[int, ...], part: Part, rows: list[Any] | None = None
+) -> dxgb.DaskDMatrix:
+    rows = ROWS if rows is None else rows
+    X, y = spread(client, layout, rows, part), spread(client, layout, rows, labels)
+    if part in (frame, texts):
+        meta = part([])
+        tables = dd.from_delayed(X, meta=meta, verify_meta=False)
+        targets = dd.from_delayed(y, meta=labels([]), verify_meta=False)
+        return dxgb.DaskDMatrix(client, tables, targets, enable_categorical=True)
+    arrays = [da.from_delayed(p, (n, 2), dtype=np.float64) for p, n in zip(X, layout, strict=True)]
+    vectors = [
+        da.from_delayed(client.submit(np.asarray, p, key=f"y-{next(number)}"), (n,), dtype=float)
+        for p, n in zip(y, layout, strict=True)
+    ]
+    return dxgb.DaskDMatrix(client, da.concatenate(arrays), da.concatenate(vectors))
+
+
+def raw(model: Any) -> bytes:
+    return bytes(model["booster"].save_raw("ubj"))
+
+
+@pytest.mark.parametrize("n", LAYOUTS)
+@pytest.mark.parametrize("part", [frame, texts])
+def test_declared_categories_train_however_rows_lie(workers: Client, part: Part, n: int) -> None:
+    """And the model is that of one machine, byte for byte."""
+    table = frame(ROWS[:n])
+    table["c"] = table["c"].cat.set_categories(NAMES)
+    with fixed_noise(KEY):
+        one = xgb.train(DECLARED, xgb.DMatrix(table, labels(ROWS[:n]), enable_categorical=True), 2)
+    for layout in LAYOUTS[n]:
+        d = matrix(workers, layout, part)
+        assert raw(dxgb.train(workers, DECLARED, d, 2)) == bytes(one.save_raw("ubj")), layout
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize("part", [array, sparse])
+def test_arrays_train_however_rows_lie(workers: Client, part: Part, n: int) -> None:
+    models = {raw(dxgb.train(workers, PARAMS, matrix(workers, v, part), 2)) for v in LAYOUTS[n]}
+    assert len(models) == 1
+
+
+@pytest.mark.parametrize("part", [frame, texts])
+def test_a_row_that_raises_alone_raises_everywhere_alike(workers: Client, part: Part) -> None:
+    """With one message that shows nothing of it, on whichever worker it lies."""
+    secret = "-".join(["SECRET", "CELL"])
+    faults = {
+        "category": (1.0, secret, 0),
+        "label": (1.0, "u", 7),
+        "infinite": (float("inf"), "u", 0),
+    }
+    for name, row in faults.items():
+        told = set()
+        for layout, rows in (
+            ((1,), [row]),
+            ((1, 0), [row]),
+            ((0, 1), [row]),
+            ((2, 2), [*ROWS[:3], row]),
+            ((2, 2), [row, *ROWS[:3]]),
+        ):
+            with pytest.raises(RowDomainError) as caught:
+                dxgb.train(workers, DECLARED, matrix(workers, layout, _names(part), rows), 2)
+            assert secret not in "".join(traceback.format_exception(caught.value))
+            told.add(str(caught.value).removeprefix("On another worker: "))
+        assert len(told) == 1, name
+
+
+def _names(part: Part) -> Part:
+    """Frames with the categories that occur, so that an undeclared one is not just missing."""
+    if part is not frame:
+        return part
+
+    def seen(rows: list[tuple[Any, Any, Any]]) -> pd.DataFrame:
+        return texts(rows).astype({"c": pd.CategoricalDtype(["SECRET-CELL", *NAMES])})
+
+    return seen
+
+
+def test_a_worker_without_any_part(workers: Client) -> None:
+    """The public set lies on a worker that has nothing of the training data."""
+    d, public = matrix(workers, (2,), frame), matrix(workers, (1, 1), frame, ROWS[2:])
+    params = DECLARED | {"dp_public_evals": True}
+    model = dxgb.train(workers, params, d, 2, evals=[(public, "public")])
+    assert len(model["history"]["public"]["logloss"]) == 2
+
+
+def test_quantile_matrices_are_refused_before_rows_are_read(workers: Client) -> None:
+    for layout in LAYOUTS[1]:
+        X = dd.from_delayed(spread(workers, layout, ROWS, frame), meta=frame([]))
+        y = dd.from_delayed(spread(workers, layout, ROWS, labels), meta=labels([]))
+        q = dxgb.DaskQuantileDMatrix(workers, X, y, enable_categorical=True)
+        with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
+            dxgb.train(workers, DECLARED, q, 2)
