@@ -200,6 +200,25 @@ def test_matrix(params):
 
 
 @pytest.mark.usefixtures("no_noise")
+def test_matrices_read_from_files_are_refused(params, tmp_path):
+    """One row with an entry in a further column would add that column to the model."""
+    text = tmp_path / "rows.libsvm"
+    for rows in ("0 0:1\n1 1:2\n", "0 0:1\n1 1:2\n1 7:1\n"):
+        text.write_text(rows)
+        d = xgb.DMatrix(f"{text}?format=libsvm")
+        d.save_binary(tmp_path / "rows.buffer")
+        for matrix in (d, d.slice([0]), d.slice([0, 1]).slice([1])):
+            with pytest.raises(PrivacyRefusal, match="n_features"):
+                xgb.train(params(), matrix, 2)
+        with pytest.raises(PrivacyRefusal, match="n_features"):
+            xgb.train(params(), xgb.DMatrix(tmp_path / "rows.buffer"), 2)
+        with pytest.raises(PrivacyRefusal, match="n_features"):
+            xgb_dp.select(params(), d, [{"max_depth": 1}, {}], epsilon=1.0, delta=1e-6)
+    X, y = arrays()
+    assert xgb.DMatrix(X, y).slice([0, 1])._from_file is False
+
+
+@pytest.mark.usefixtures("no_noise")
 def test_categories_must_be_declared(params):
     X, y = arrays()
     frame = pd.DataFrame({"x": X[:, 0], "c": pd.Categorical(["u", "v"] * 150)})
@@ -210,6 +229,7 @@ def test_categories_must_be_declared(params):
         {"c": ["u", "w"]},
         {"c": ["u", "v", "w"]},
         {"c": ["u", "u"]},
+        {"c": ["u", "v\ud800"]},
         {"c": ["u", "v"], "x": 3},
     ):
         with pytest.raises(PrivacyParameterError, match="dp_categories"):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import parse
-from .errors import PrivacyParameterError
+from .errors import PrivacyParameterError, PrivacyRefusal
 
 __all__ = [
     "Feature",
@@ -108,7 +108,18 @@ def read_schema(dtrain: Any) -> Schema:
 
     Returns:
         Schema: Column names, types and dictionaries; no cell is looked at.
+
+    Raises:
+        PrivacyRefusal: XGBoost has read the matrix from a file, so that its number of columns is
+            that of the rows which happen to stand there.
     """
+    if getattr(dtrain, "_from_file", False):
+        raise PrivacyRefusal(
+            "`dtrain` was read from a file by XGBoost, which takes the number of columns from the "
+            "rows in it: one row may add columns. Declare the number and read the rows yourself, "
+            "for example xgboost.DMatrix(*sklearn.datasets.load_svmlight_file(path, "
+            "n_features=...)), or use `xgb-dp train` for CSV and Parquet files."
+        )
     names = dtrain.feature_names
     width = dtrain.num_col()
     types = dtrain.feature_types or []
@@ -222,6 +233,11 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
         declared = [str(v) for v in value]
         size = len(declared)
+        if any("\ud800" <= c <= "\udfff" for name in declared for c in name):
+            raise PrivacyParameterError(
+                f"`dp_categories` of feature {name} has a name that is not valid Unicode: one half "
+                "of a surrogate pair stands alone. Spell the name in whole characters."
+            )
         if len(set(declared)) != size:
             raise PrivacyParameterError(f"`dp_categories` names a category of {name} twice.")
         if dictionary is not None and not _same_names(dictionary, declared):
