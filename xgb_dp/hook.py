@@ -7,14 +7,13 @@ that can be wrong is found before any noise is drawn, and rows are read last.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
-from . import agreement, ledger, masking, native, plan, rows, testing, workers
+from . import agreement, caution, ledger, masking, native, plan, rows, testing, workers
 from .call_site import CallSite, check_dask, check_evals, check_matrix
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
@@ -237,13 +236,7 @@ def before_train(
     earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
     _check_earlier(earlier, settings)
     native.lib()
-    if settings.noise_free:
-        warnings.warn(
-            "`dp_epsilon` is infinite: this trains without noise, for debugging, and the model is "
-            "NOT private.",
-            UserWarning,
-            stacklevel=4,
-        )
+    caution.warn(settings, stacklevel=4)
     low_plan = plan.build_plan(
         settings, noise, key, earlier=len(earlier["trainings"]) if earlier else 0
     )

@@ -208,6 +208,8 @@ def _public(data: Any) -> Mapping[str, Any]:
             name in {*_RELEASE_OF_SHARE, "leaves"} and type(v) in (int, float)
             for name, v in shares.items()
         )
+    if "n_public" in data:
+        sound = sound and type(data["n_public"]) is int and data["n_public"] >= 1
     masked = data.get("masked_sums")
     if masked is not None:
         sound = sound and isinstance(masked, Mapping)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .accounting import ACCOUNTANTS, events_from_ledger, make_accountant
+from .caution import concerns
 from .errors import PrivacyParameterError
 from .ledger import flat_counts, read_ledger
 from .models import load_booster
@@ -169,6 +170,7 @@ class PrivacyReport:
             return f"This model is NOT differentially private. {reason} Do not publish it."
         paragraphs = (
             self._guarantee(),
+            self._concerns(),
             self._released(),
             self._masked(),
             self._public(),
@@ -188,6 +190,11 @@ class PrivacyReport:
             "one row is a removal and an addition, group=2. Noise came from a generator keyed by "
             "the operating system."
         )
+
+    def _concerns(self) -> str:
+        rows = [t["public"].get("n_public") for t in self.ledger["trainings"]]
+        n_public = max((n for n in rows if n is not None), default=None)
+        return " ".join(concerns(self.epsilon, self.delta, n_public))
 
     def _released(self) -> str:
         drawn = [e for t in self.ledger["trainings"] for e in t.get("drawn", t["events"])]

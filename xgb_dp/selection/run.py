@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,8 @@ from .. import ledger, native, parse, rows, testing
 from ..accounting import Event, Repetitions, SelectionEvent
 from ..budget import Budget, as_budget
 from ..call_site import check_matrix
-from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
+from ..caution import warn_of
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..features import read_schema
 from ..gate import check_free, guarded
 from ..predictions import probabilities
@@ -142,6 +144,7 @@ def select(
         law = Repetitions.of(repetitions, mean)
     except (TypeError, ValueError) as error:
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
+    warn_of(epsilon, delta, found[0].settings.n_public, stacklevel=2)
     plan = plan_runs(found, law, judge, epsilon, delta)
     checked = found[0].settings
     rows.check_labels(dtrain.get_label(), checked.kind, checked.classes)
@@ -207,7 +210,9 @@ def _train(candidate: Candidate, plan: Plan, expected: Sequence[Event], dtrain: 
         "dp_delta": plan.delta,
         "dp_accountant": ACCOUNTANT,  # also where a preset has another one
     }
-    with guarded(check):
+    with guarded(check), warnings.catch_warnings():
+        # Said once for the whole selection; said here, they would count the runs.
+        warnings.simplefilter("ignore", PrivacyWarning)
         return xgb.train(own, dtrain, candidate.rounds)
 
 
