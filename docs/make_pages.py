@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from xgb_dp.params import ALLOWED, DP_PARAMETERS, NEUTRAL, REFUSED, Parameter
+from xgb_dp.params import ALLOWED, ARGUMENTS, DP_PARAMETERS, NEUTRAL, REFUSED, Parameter
 from xgb_dp.presets import PRESETS, Preset
 
 DOCS = Path(__file__).resolve().parent
@@ -31,6 +31,12 @@ The privacy effect is one of:
 - **free post-processing**: acts on already released values only and costs nothing. Choosing it by
   comparing models on private rows does cost.
 """
+
+ROUNDS = """\
+Rounds are no key of `params` but an argument: `num_boost_round` of `xgboost.train`, Dask and
+`xgb_dp.select`, `n_estimators` of the estimators and Spark, `--rounds` of the command line.
+XGBoost's own default (10 in `train`, 100 in estimators) holds for trainings that are not
+private."""
 
 REFUSED_HEAD = f"""{NOTE}
 
@@ -71,6 +77,7 @@ def parameters_page() -> str:
     """Text of ``docs/parameters.md``."""
     return (
         f"{HEAD}\n## The `dp_*` parameters\n\n{_table(DP_PARAMETERS.values())}\n"
+        f"\n## Rounds\n\n{ROUNDS}\n\n{_table(ARGUMENTS.values())}\n"
         f"\n## Parameters of XGBoost\n\n{_table(ALLOWED.values())}\n"
     )
 

@@ -66,8 +66,9 @@ def compared(folder: Path | None) -> tuple[int, str]:
 
 
 def test_equal_failures_are_no_difference(tmp_path: Path) -> None:
-    status, said = compared(checkout(tmp_path, test_same=SAME))
-    assert (status, "1 fail with both, 0 with one alone" in said) == (0, True), said
+    files = {"test_same": SAME, "test_broken": "import not_there"}
+    status, said = compared(checkout(tmp_path, **files))
+    assert (status, "2 fail with both, 0 with one alone" in said) == (0, True), said
 
 
 def test_a_difference_is_told(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def run(build: str, folder: Path, arguments: Sequence[str]) -> Outcomes:
         report = Path(scratch) / "report.xml"
         interpreter = [sys.executable, *(["-S"] if build == "stock" else [])]
         pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"]
+        pytest += ["--continue-on-collection-errors"]
         done = subprocess.run(
             [*interpreter, *pytest, f"--junitxml={report}", *arguments],
             cwd=folder.parent,

@@ -24,6 +24,7 @@ from .accounting.filter import Capacity, Charge, charge_of
 from .accounting.gaussian import gaussian_epsilon
 from .errors import BudgetError, PrivacyParameterError
 from .gate import guarded
+from .params import DEFAULT_ROUNDS
 from .parse import parse_number
 
 __all__ = ["Budget", "Entry", "as_budget"]
@@ -143,7 +144,7 @@ class Budget:
         self,
         params: Mapping[str, Any],
         dtrain: Any,
-        num_boost_round: int = 50,
+        num_boost_round: int = DEFAULT_ROUNDS,
         *,
         note: str = "training",
         **kwargs: Any,

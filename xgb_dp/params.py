@@ -21,6 +21,8 @@ from .errors import PrivacyParameterError, PrivacyRefusal
 __all__ = [
     "ALIASES",
     "ALLOWED",
+    "ARGUMENTS",
+    "DEFAULT_ROUNDS",
     "DP_PARAMETERS",
     "NEUTRAL",
     "OBJECTIVES",
@@ -62,7 +64,16 @@ class Parameter:
     aliases: tuple[str, ...] = ()
 
 
+DEFAULT_ROUNDS = 50
+"""Boosting rounds of a private training where none are given, in every interface."""
+
 # fmt: off
+_ARGUMENTS = (
+    Parameter("num_boost_round", "boosting rounds; the noise is calibrated for exactly that many",
+              "rounds", "int >= 1", f"{DEFAULT_ROUNDS}, in every interface", SPENDS, "accounting",
+              ("n_estimators", "--rounds")),
+)
+
 _DP = (
     Parameter("dp_epsilon", "privacy budget of this training", "nats",
               "> 0; inf trains without noise and marks the model non-private",
@@ -257,6 +268,9 @@ _ORDINARY = (
               PUBLIC, "XGBoost"),
 )
 # fmt: on
+
+ARGUMENTS: dict[str, Parameter] = {p.name: p for p in _ARGUMENTS}
+"""Arguments that stand beside the parameters."""
 
 DP_PARAMETERS: dict[str, Parameter] = {p.name: p for p in _DP}
 """All ``dp_*`` parameters by name."""

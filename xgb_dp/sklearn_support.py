@@ -13,19 +13,18 @@ import numpy as np
 
 from .cells import plain
 from .errors import PrivacyParameterError, PrivacyRefusal
+from .params import DEFAULT_ROUNDS
 from .parse import parse_classes
 from .rows import check_class_labels
 
 __all__ = ["declared_classes", "default_rounds", "refuse_margins", "refuse_search"]
 
-DEFAULT_ROUNDS = 50
-
 
 def default_rounds() -> int:
-    """Boosting rounds of a private estimator whose ``n_estimators`` is unset.
+    """Boosting rounds of a private training where neither caller nor estimator says.
 
     Returns:
-        50, the setting of the design; public, constant in the data.
+        :data:`xgb_dp.params.DEFAULT_ROUNDS`; public, constant in the data.
     """
     return DEFAULT_ROUNDS
 

@@ -19,6 +19,7 @@ from xgboost import dask as dxgb
 
 import xgb_dp
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.params import DEFAULT_ROUNDS
 
 N = 1800
 PARAMS: dict[str, Any] = {
@@ -95,6 +96,20 @@ def test_regressor(client: Client) -> None:
     error = model.predict(X).compute().to_numpy() - target.compute().to_numpy()
     assert np.sqrt((error**2).mean()) < 1.4
     assert xgb_dp.privacy_report(model).epsilon <= 8.0
+
+
+def test_rounds_where_none_are_given(client: Client) -> None:
+    """One number for `train` and the estimators; a number that is given is kept."""
+    X, y = table()
+    unset = dxgb.DaskXGBClassifier(**{**ESTIMATOR, "n_estimators": None}, dp_classes=2)
+    unset.client = client
+    unset.fit(X, y)
+    models = [
+        dxgb.train(client, {**PARAMS, "max_depth": 1}, arrays(client))["booster"],
+        unset.get_booster(),
+        dxgb.train(client, PARAMS, arrays(client), 10)["booster"],
+    ]
+    assert [m.num_boosted_rounds() for m in models] == [DEFAULT_ROUNDS, DEFAULT_ROUNDS, 10]
 
 
 def test_a_row_outside_the_domain_ends_all_workers(client: Client) -> None:

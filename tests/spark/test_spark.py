@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pandas as pd
 import pytest
 
 import xgb_dp
+from xgb_dp.params import DEFAULT_ROUNDS
 
 pytest.importorskip("pyspark")
 if shutil.which("java") is None:
@@ -81,3 +83,18 @@ def test_classifier(spark: SparkSession) -> None:
 def test_regressor(spark: SparkSession) -> None:
     model = SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1]).fit(frame(spark, "signs"))
     assert 7.5 < xgb_dp.privacy_report(model.get_booster()).epsilon <= 8.0
+
+
+@pytest.mark.parametrize("given", [None, 100])
+def test_rounds_where_none_are_given(
+    given: int | None, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Those of every private training, also of an estimator that was saved; 100 if one says so."""
+    params = {k: v for k, v in PARAMS.items() if k != "n_estimators"} | {"max_depth": 1}
+    estimator = SparkXGBRegressor(**params, dp_target_bounds=[0, 1])
+    if given is not None:
+        estimator.setParams(n_estimators=given)
+    estimator.write().save(str(tmp_path / "estimator"))
+    for each in (estimator, SparkXGBRegressor.load(str(tmp_path / "estimator"))):
+        model = each.fit(frame(spark, "signs"))
+        assert model.get_booster().num_boosted_rounds() == (given or DEFAULT_ROUNDS)

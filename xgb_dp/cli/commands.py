@@ -18,6 +18,7 @@ from ..budget import Budget
 from ..card import model_card
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..models import load_booster
+from ..params import DEFAULT_ROUNDS
 from ..predictions import objective_of, probabilities
 from ..report import PrivacyReport, privacy_report
 from ..report_views import round_up
@@ -78,7 +79,9 @@ class _Progress(TrainingCallback):
     required=True,
     help="Chance with which the bound may fail: a constant well below 1 / number of people.",
 )
-@click.option("--rounds", type=int, default=50, show_default=True, help="Boosting rounds.")
+@click.option(
+    "--rounds", type=int, default=DEFAULT_ROUNDS, show_default=True, help="Boosting rounds."
+)
 @click.option("--preset", help="A published system; see docs/presets.md.")
 @click.option(
     "--param",

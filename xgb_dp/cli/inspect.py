@@ -13,6 +13,7 @@ from ..accounting import ACCOUNTANTS
 from ..budget import Budget
 from ..card import model_card
 from ..errors import PrivacyParameterError
+from ..params import DEFAULT_ROUNDS
 from ..report import privacy_report
 from ..report_views import round_up
 from .domain import Column, template
@@ -35,7 +36,9 @@ __all__ = ["COMMANDS"]
 @click.command()
 @click.option("--epsilon", type=float, multiple=True, required=True, help="May be repeated.")
 @click.option("--delta", type=float, required=True)
-@click.option("--rounds", type=int, default=50, show_default=True, help="Boosting rounds.")
+@click.option(
+    "--rounds", type=int, default=DEFAULT_ROUNDS, show_default=True, help="Boosting rounds."
+)
 @click.option("--columns", type=int, help="Number of numeric columns, if none are declared.")
 @click.option("--preset", help="A published system; see docs/presets.md.")
 @click.option("--param", "pairs", multiple=True, metavar="NAME=VALUE", help="As for train.")

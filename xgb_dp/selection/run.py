@@ -24,6 +24,7 @@ from ..caution import warn_of
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..features import read_schema
 from ..gate import check_free, guarded
+from ..params import DEFAULT_ROUNDS
 from ..predictions import probabilities
 from ..report import PrivacyReport, privacy_report
 from ..workers import this_worker
@@ -71,7 +72,7 @@ def select(
     *,
     epsilon: float,
     delta: float,
-    num_boost_round: int = 50,
+    num_boost_round: int = DEFAULT_ROUNDS,
     score: Score | str | None = None,
     mean_runs: float | None = None,
     repetitions: str = "poisson",
