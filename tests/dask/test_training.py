@@ -140,6 +140,26 @@ def test_what_is_not_private_is_refused_here_too(client: Client) -> None:
         dxgb.train(client, PARAMS, q, 2)
 
 
+def test_evaluation_sets_are_plain_matrices(client: Client) -> None:
+    """`ref` would bin public rows by exact quantiles of the training rows."""
+    params = PARAMS | {"dp_public_evals": True}
+    d, public = arrays(client), arrays(client, n=300)
+    X, y = da.random.random((300, 3), chunks=(100, 3)), da.zeros(300, chunks=100)
+    for data in (dxgb.DaskQuantileDMatrix(client, X, y, ref=d), d):
+        with pytest.raises(PrivacyRefusal, match="evals"):
+            dxgb.train(client, params, d, 2, evals=[(data, "v")])
+    result = dxgb.train(client, params, d, 2, evals=[(public, "v")], verbose_eval=False)
+    assert len(result["history"]["v"]["logloss"]) == 2
+    other = dxgb.DaskDMatrix(client, X[:, :2], y)
+    with pytest.raises((PrivacyParameterError, RowDomainError), match="columns"):
+        dxgb.train(client, params, d, 2, evals=[(other, "v")])
+    numbers = {k: v for k, v in ESTIMATOR.items() if k != "dp_categories"}
+    model = dxgb.DaskXGBClassifier(**numbers, dp_classes=2, dp_public_evals=True)
+    model.client = client
+    model.fit(X, y, eval_set=[(X + 1, y)], verbose=False)
+    assert len(model.evals_result()["validation_0"]["logloss"]) == 8
+
+
 def test_trainings_are_continued(client: Client) -> None:
     d = arrays(client)
     first = dxgb.train(client, PARAMS, d, 3)["booster"]
