@@ -25,6 +25,7 @@ from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
 from . import native
 from .errors import PrivacyParameterError, PrivacyRefusal
+from .features import read_schema
 from .params import OBJECTIVES
 
 __all__ = ["CallSite", "check_dask", "check_eval_set", "check_evals", "check_matrix"]
@@ -106,6 +107,25 @@ def check_evals(dtrain: Any, evals: Sequence[Any]) -> None:
                 "round. Remove it."
             )
         _check_plain(data, "A set in `evals`")
+        _check_shape(dtrain, data)
+
+
+def _check_shape(dtrain: Any, data: Any) -> None:
+    """A set has the columns of the training data, and one label for each row.
+
+    XGBoost would take the number of targets of a model from its sets, too.
+    """
+    if data.get_label().size != data.num_row():
+        raise PrivacyParameterError("A set in `evals` must have one label for each of its rows.")
+    if not dtrain.num_col() or not data.num_col():
+        return  # the part of a worker without rows
+    one, other = read_schema(dtrain), read_schema(data)
+    same_names = not (one.named and other.named) or one.names == other.names
+    if one.width != other.width or one.categorical != other.categorical or not same_names:
+        raise PrivacyParameterError(
+            "A set in `evals` has other columns than the training data: their number, names, order "
+            "and which are categorical must agree."
+        )
 
 
 def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:

@@ -222,7 +222,7 @@ def before_train(
         custom_metric=custom_metric,
         callbacks=list(callbacks or []),
     )
-    check_evals(dtrain, call_site.evals)
+    workers.check_together(lambda: check_evals(dtrain, call_site.evals))
     schema = workers.common_schema(read_schema(dtrain))
     prepared = prepare(params, schema, num_boost_round, continues=xgb_model is not None)
     settings, noise = prepared.settings, prepared.noise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -100,12 +101,17 @@ def parse_int(name: str, value: Any, low: int, high: int) -> int:
 
 def parse_rounds(value: Any) -> int:
     """Boosting rounds, or an error: a number that is rounded would not be what is calibrated."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    try:
+        # An array of one float has `__index__` as well, and fails only when it is called.
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None:
         raise PrivacyParameterError(
             "`num_boost_round` must be a whole number: the noise is calibrated for exactly that "
             f"many rounds; got {type(value).__name__}."
         )
-    return parse_int("num_boost_round", value, 1, 1 << 20)
+    return parse_int("num_boost_round", whole, 1, 1 << 20)
 
 
 def parse_range(name: str, value: Any) -> tuple[float, float]:

@@ -110,7 +110,7 @@ def check_together(check: Callable[[], None]) -> None:
     if root < world:
         # Messages of this package hold no value and no row number, see rows.py; others might.
         known = isinstance(failure, PrivacyError)
-        text = str(failure) if known else "A row lies outside the declared domain."
+        text = str(failure) if known else "Its checks failed. Nothing was released."
         reason = str(collective.broadcast(text, root))
         raise failure or RowDomainError(f"On another worker: {reason}")
 

@@ -27,7 +27,7 @@ namespace xgboost::dp {
 [[nodiscard]] std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page);
 
 /**
- * @brief Fail, before any noise of candidates and trees is drawn, if the bins of a matrix on disk had no room beside it.
+ * @brief Fail, before anything is released, if the bins of a matrix on disk had no room beside it.
  *
  * @param n_bytes Of all pages, binned.
  */

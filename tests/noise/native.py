@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -152,6 +153,23 @@ def select(
         )
     )
     return out
+
+
+def num_refills() -> int:
+    """How often sources of noise have made key stream: where it stands still, nothing is drawn."""
+    out = _U64()
+    _check(_LIB.XGDPTestNumRefills(ctypes.byref(out)))
+    return out.value
+
+
+@contextmanager
+def row_limits(total: int = 2**63, batch: int = 2**63) -> Iterator[None]:
+    """Lower the most rows that a training and a batch of it take."""
+    _check(_LIB.XGDPTestRowLimits(_U64(total), _U64(batch)))
+    try:
+        yield
+    finally:
+        _check(_LIB.XGDPTestRowLimits(_U64(2**63), _U64(2**63)))
 
 
 def argmax(utilities: Sequence[int]) -> int:
