@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from xgb_dp.params import ALLOWED, ARGUMENTS, DP_PARAMETERS, NEUTRAL, REFUSED, Parameter
+from xgb_dp.names import NEUTRAL, REFUSED
+from xgb_dp.params import ARGUMENTS, PARAMETERS, Parameter
 from xgb_dp.presets import PRESETS, Preset
 
 DOCS = Path(__file__).resolve().parent
@@ -63,8 +64,7 @@ def _source(name: str) -> str:
 
 def _row(p: Parameter) -> str:
     names = f"`{p.name}`" + "".join(f", `{a}`" for a in p.aliases)
-    unit = "" if p.unit in ("", "1") else p.unit
-    cells = (p.meaning, unit, p.values, p.default, p.effect, _source(p.source))
+    cells = (p.meaning, p.unit, p.domain, p.unset, p.effect, _source(p.page))
     return f"| {names} | " + " | ".join(_cell(c) for c in cells) + " |"
 
 
@@ -75,10 +75,12 @@ def _table(rows: Iterable[Parameter]) -> str:
 
 def parameters_page() -> str:
     """Text of ``docs/parameters.md``."""
+    own = [p for p in PARAMETERS.values() if p.name.startswith("dp_")]
+    ordinary = [p for p in PARAMETERS.values() if not p.name.startswith("dp_")]
     return (
-        f"{HEAD}\n## The `dp_*` parameters\n\n{_table(DP_PARAMETERS.values())}\n"
+        f"{HEAD}\n## The `dp_*` parameters\n\n{_table(own)}\n"
         f"\n## Rounds\n\n{ROUNDS}\n\n{_table(ARGUMENTS.values())}\n"
-        f"\n## Parameters of XGBoost\n\n{_table(ALLOWED.values())}\n"
+        f"\n## Parameters of XGBoost\n\n{_table(ordinary)}\n"
     )
 
 
@@ -128,7 +130,7 @@ def preset_page(preset: Preset) -> str:
     lines = [NOTE, "", f"# `{preset.name}`: {preset.system}", "", f"Source: {preset.source}."]
     if preset.needs:
         lines += ["", "The user gives: " + "; ".join(preset.needs) + "."]
-    computed = preset.computed({}, 100, 10)
+    computed = preset.computed(100, 10, 1)
     shown = {**preset.params, **computed}
     if shown:
         lines += ["", "| parameter | value |", "|---|---|"]

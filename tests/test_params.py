@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from xgb_dp import components, features, masking, parse, plan, presets, settings, shares
+from xgb_dp import features, names, plan, prepare, shares
 from xgb_dp import params as table
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 
@@ -40,20 +39,17 @@ def schema(n=4, **kwargs):
 
 
 def resolve(p, rounds=10, continues=False, **kwargs):
-    return settings.resolve(parse.flatten(p), schema(**kwargs), rounds, continues=continues)
+    return prepare.check(p, schema(**kwargs), rounds, continues=continues)
 
 
 def test_table_is_complete():
-    modules = (settings, features, parse, components, masking, presets)
-    source = "".join(inspect.getsource(m) for m in modules)
-    for name, p in (table.DP_PARAMETERS | table.ALLOWED).items():
+    for name, p in table.PARAMETERS.items():
         assert p.meaning, name
-        assert p.values, name
-        assert p.default, name
+        assert p.domain and "object at" not in p.domain and "function" not in p.domain, name
+        assert p.unset and "function" not in p.unset, name
         assert p.effect in (table.PUBLIC, table.SPENDS, table.FREE)
-    for name in table.DP_PARAMETERS:
-        assert f'"{name}"' in source, f"{name} is documented but never read"
-    assert not set(table.REFUSED) & (set(table.ALLOWED) | set(table.DP_PARAMETERS))
+    assert not set(names.REFUSED) & set(table.PARAMETERS)
+    assert not set(names.ALIASES) & set(table.PARAMETERS)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +61,6 @@ def test_table_is_complete():
                 "mode": "row_weight",
                 "gradient_bound": 0.5,
                 "hessian_weight": 1.0,
-                "prior_max": 1.0,
                 "max_weight": 0.0,
             },
         ),
@@ -85,18 +80,18 @@ def test_table_is_complete():
                 "gradient_bound": 0.3,
                 "hessian_weight": 0.075**2,
                 "hessian_bound": 1.0,
-                "prior_max": 0.25,
-                "scale": 3.0,
             },
         ),
     ],
 )
 def test_private_defaults(params, kind, expected):
-    s = resolve(params(kind, max_depth=None))
-    assert (s.depth, s.eta, s.reg_lambda, s.max_delta_step, s.max_bin) == (4, 0.5, 1.0, 2.0, 64)
-    assert (s.min_child_weight, s.score, s.tree_shape) == (0.0, "l1", "alternate")
+    s = resolve(params(kind, max_depth=None, dp_epsilon=0.5))
+    usual = {"max_depth": 4, "eta": 0.5, "lambda": 1.0, "max_delta_step": 2.0, "max_bin": 64}
+    usual |= {"min_child_weight": 0.0, "dp_score": "l1", "dp_tree_shape": "alternate"}
+    assert {name: s[name] for name in usual} == usual
+    assert (s.prior_max, s.scale) == ((0.25, 3.0) if kind == "regression" else (1.0, 1.0))
     for name, value in expected.items():
-        assert getattr(s, name) == pytest.approx(value), name
+        assert getattr(s.row_bound, name) == pytest.approx(value), name
 
 
 def test_aliases_and_lists_of_pairs(params):
@@ -106,11 +101,11 @@ def test_aliases_and_lists_of_pairs(params):
         ("eval_metric", "auc"),
         ("eval_metric", "error"),
     ]
-    flat = parse.flatten(p)
+    flat = names.flatten(p)
     assert flat["eta"] == 0.1
     assert flat["eval_metric"] == ["auc", "error"]
     with pytest.raises(PrivacyParameterError, match="given twice"):
-        parse.flatten([*p, ("eta", 0.2)])
+        names.flatten([*p, ("eta", 0.2)])
 
 
 @pytest.mark.parametrize(
@@ -134,9 +129,9 @@ def test_neutral_values_pass(params, name, value):
 
 
 def test_every_refused_parameter_is_refused_by_name(params):
-    for name in table.REFUSED:
+    for name in names.REFUSED:
         with pytest.raises(PrivacyRefusal, match=f"`{name}`"):
-            table.check_names(params() | {name: "other"})
+            names.check_names(params() | {name: "other"})
 
 
 def test_feature_grids():
@@ -197,7 +192,7 @@ def test_plan_is_json_with_exact_numbers(params):
     assert made["n_public"] == 1000
     assert made["features"][0]["cuts"] == [0.1, 0.3]
     assert np.float32(0.1) == np.float32(made["features"][0]["cuts"][0])
-    assert float(made["row_bound"]["hessian_weight"]) == s.hessian_weight
+    assert float(made["row_bound"]["hessian_weight"]) == s["dp_hessian_weight"]
     assert made["row_bound"]["target_lower"] == "-3.0"
     assert made["num_class"] == 1
     assert made["leaf"]["sigma2"] == 1 << 22
@@ -228,16 +223,18 @@ def test_base_score_is_post_processing(params):
 
 
 def test_bound_of_row_weights(params):
-    assert resolve(params()).max_weight == 0  # the clip bounds every row, whatever its weight
-    assert resolve(params("regression", dp_max_weight=2)).hessian_bound == 2
-    assert resolve(params("multiclass", dp_max_weight=2)).max_weight == 2
+    assert (
+        resolve(params()).row_bound.max_weight == 0
+    )  # the clip bounds every row, whatever its weight
+    assert resolve(params("regression", dp_max_weight=2)).row_bound.hessian_bound == 2
+    assert resolve(params("multiclass", dp_max_weight=2)).row_bound.max_weight == 2
     for kind in ("regression", "multiclass"):
-        assert resolve(params(kind)).max_weight == 1
+        assert resolve(params(kind)).row_bound.max_weight == 1
 
 
 def test_continued_training_takes_no_second_intercept(params):
     s = resolve(params(), continues=True)
     assert s.intercept == "model"
-    assert s.shares["base_score"] == 0
+    assert s["dp_budget_shares"]["base_score"] == 0
     with pytest.raises(PrivacyParameterError, match="base_score"):
         resolve(params(base_score=0.5), continues=True)

@@ -276,8 +276,7 @@ def test_the_default_grows_deeper_trees_from_a_public_epsilon_on(
 
 
 def test_parallel_trees_have_the_noise_of_as_many_rounds() -> None:
-    one = presets.with_preset({"dp_preset": "dp_tr_ada"}, 100, 4)
-    batches = presets.with_preset({"dp_preset": "dp_tr_ada", "num_parallel_tree": 10}, 10, 4)
+    adaptive = presets.PRESETS["dp_tr_ada"].computed
+    one, batches, few = adaptive(100, 4, 1), adaptive(10, 4, 10), adaptive(2, 4, 50)
     assert one["dp_budget_shares"] == batches["dp_budget_shares"]
-    few = presets.with_preset({"dp_preset": "dp_tr_ada", "num_parallel_tree": 50}, 2, 4)
     assert few["dp_budget_shares"]["candidates"] == pytest.approx(2 * 4 / (2 * 4 + 100))

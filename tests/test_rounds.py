@@ -50,7 +50,7 @@ def test_every_interface_takes_the_same_rounds(tmp_path: Path) -> None:
     )
     select = inspect.signature(xgb_dp.select).parameters["num_boost_round"].default
     assert select == DEFAULT_ROUNDS
-    assert str(DEFAULT_ROUNDS) in ARGUMENTS["num_boost_round"].default
+    assert ARGUMENTS["num_boost_round"].default == DEFAULT_ROUNDS
 
 
 def test_given_rounds_are_kept() -> None:

@@ -8,11 +8,9 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp import native, testing
-from xgb_dp.calibrate import MechanismSpec, calibrate
 from xgb_dp.errors import BudgetError, PrivacyParameterError
 from xgb_dp.features import read_schema
-from xgb_dp.parse import flatten
-from xgb_dp.settings import resolve
+from xgb_dp.prepare import prepare
 
 from .conftest import arrays
 from .plans import base_plan
@@ -58,10 +56,7 @@ def test_bad_keys(key):
 def test_both_sides_derive_the_same_sensitivity(params, matrix, kind):
     with testing.fixed_noise(1):
         model = xgb.train(params(kind), matrix(kind), 2)
-    spec = MechanismSpec.from_settings(
-        resolve(flatten(params(kind)), read_schema(matrix(kind)), 2, continues=False)
-    )
-    planned = [e.to_json() for e in calibrate(spec, 1.0, 1e-6).events]
+    planned = [e.to_json() for e in prepare(params(kind), read_schema(matrix(kind)), 2).events]
     drawn = xgb_dp.privacy_report(model).ledger["trainings"][0]["events"]
     for events in (planned, drawn):
         events.sort(key=lambda e: e["release"])

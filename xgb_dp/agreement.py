@@ -8,7 +8,7 @@ from typing import Any
 
 from . import native
 from .errors import BudgetError
-from .mechanisms import MechanismSpec, NoisePlan
+from .mechanisms import NoisePlan
 from .sensitivity import range_int
 from .settings import Settings
 
@@ -31,11 +31,12 @@ def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Set
         BudgetError: They differ. Nothing was released.
     """
     described = native.describe_plan(text)
-    bound = MechanismSpec.from_settings(s).row_bound
     derived = list(described["events"])
     if request is not None:
         derived.append(native.describe_intercept(request))
-    agree = described["score_range"] == range_int(s.score, bound, noise.grid_bits, s.score_clip)
+    agree = described["score_range"] == range_int(
+        s["dp_score"], s.row_bound, noise.grid_bits, s["dp_score_clip"]
+    )
     if not s.noise_free:
         planned = [event.to_json() for event in noise.events]
         agree = agree and _in_order(planned) == _in_order(derived)

@@ -14,10 +14,10 @@ from functools import lru_cache
 from .accounting import ACCOUNTANTS, Event, GaussianEvent, make_accountant
 from .accounting.gaussian import gaussian_mu
 from .errors import BudgetError
-from .mechanisms import DEFAULT_SHARES, SAMPLE_BITS, MechanismSpec, NoisePlan
+from .mechanisms import SAMPLE_BITS, MechanismSpec, NoisePlan
 from .noise import plan_noise
 
-__all__ = ["DEFAULT_SHARES", "MechanismSpec", "NoisePlan", "calibrate"]
+__all__ = ["calibrate"]
 
 _LOWEST, _AIM, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target
 

@@ -26,7 +26,7 @@ from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 from . import native
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
-from .params import OBJECTIVES
+from .readers import OBJECTIVES
 
 __all__ = ["CallSite", "check_dask", "check_eval_set", "check_evals", "check_matrix"]
 

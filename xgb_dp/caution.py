@@ -79,4 +79,4 @@ def warn(settings: Settings, stacklevel: int = 2) -> None:
             stacklevel=stacklevel + 1,
         )
         return
-    warn_of(settings.epsilon, settings.delta, settings.n_public, stacklevel + 1)
+    warn_of(settings.epsilon, settings.delta, settings["dp_n_public"], stacklevel + 1)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from . import parse
 from .errors import PrivacyParameterError
-from .features import Feature, Schema, by_index
+from .features import Schema, by_index, column_index
 
 __all__ = ["interaction_sets", "monotone_directions"]
 
@@ -19,21 +17,20 @@ def _entries(name: str, text: str) -> Any:
     """XGBoost's textual form, e.g. "(1,0,-1)" or "[[0, 1], [2]]"."""
     try:
         return json.loads(text.strip().replace("(", "[").replace(",)", "]").replace(")", "]"))
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         raise PrivacyParameterError(
             f"`{name}` is not a list: write it as XGBoost does, e.g. "
             + ("'(1,0,-1)'." if name == "monotone_constraints" else "'[[0, 1], [2, 3]]'.")
         ) from None
 
 
-def monotone_directions(value: Any, schema: Schema, features: Sequence[Feature]) -> tuple[int, ...]:
+def monotone_directions(value: Any, schema: Schema) -> tuple[int, ...]:
     """Direction of every feature: 1 increasing, -1 decreasing, 0 free.
 
     Args:
         value: XGBoost's ``monotone_constraints``: one entry for each column (the last ones may be
-            left out), its textual form, or a mapping from names or indices. None for no constraint.
+            left out), its textual form, or a mapping from names or indices.
         schema: Public schema of the training data.
-        features: Candidates of every feature.
 
     Returns:
         One of -1, 0 and 1 for each column. Public.
@@ -43,21 +40,20 @@ def monotone_directions(value: Any, schema: Schema, features: Sequence[Feature])
     """
     name = "monotone_constraints"
     if isinstance(value, str):
-        value = _entries(name, value) if value.strip() else None
-    if value is None:
-        value = []
+        value = _entries(name, value) if value.strip() else []
     if not isinstance(value, Mapping):
-        if not isinstance(value, (Sequence, np.ndarray)) or len(value) > len(features):
+        entries = parse.listed(value)
+        if entries is None or len(entries) > schema.width:
             raise PrivacyParameterError(
                 f"`{name}` must be a list of -1, 0 or 1 with one entry for each of the "
-                f"{len(features)} columns, or a mapping from column names."
+                f"{schema.width} columns, or a mapping from column names."
             )
-        value = dict(enumerate(value))
+        value = dict(enumerate(entries))
     given = by_index(name, value, schema)
-    directions = [0] * len(features)
+    directions = [0] * schema.width
     for index, direction in given.items():
         directions[index] = parse.parse_int(name, direction, -1, 1)
-        if directions[index] and features[index].kind == "categorical":
+        if directions[index] and index in schema.categorical:
             raise PrivacyParameterError(
                 f"`{name}` names the categorical feature {schema.names[index]!r}, whose "
                 "categories have no order. Leave it out."
@@ -70,7 +66,7 @@ def interaction_sets(value: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
 
     Args:
         value: XGBoost's ``interaction_constraints``: lists of column indices or names, or the
-            textual form. None for no constraint.
+            textual form.
         schema: Public schema of the training data.
 
     Returns:
@@ -81,13 +77,15 @@ def interaction_sets(value: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
     """
     name = "interaction_constraints"
     if isinstance(value, str):
-        value = _entries(name, value) if value.strip() else None
-    if value is None:
-        return ()
-    if not isinstance(value, Sequence) or any(
-        isinstance(s, (str, bytes)) or not isinstance(s, (Sequence, set, frozenset)) for s in value
-    ):
+        value = _entries(name, value) if value.strip() else []
+    sets = [
+        list(one) if isinstance(one, (set, frozenset)) else parse.listed(one)
+        for one in parse.listed(value) or ()
+    ]
+    if parse.listed(value) is None or None in sets:
         raise PrivacyParameterError(
             f"`{name}` must be a list of lists of columns, e.g. [[0, 1], [2, 3]]."
         )
-    return tuple(tuple(sorted(by_index(name, dict.fromkeys(s), schema))) for s in value)
+    return tuple(
+        tuple(sorted({column_index(name, column, schema) for column in one or ()})) for one in sets
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
@@ -18,6 +18,7 @@ __all__ = [
     "Feature",
     "Schema",
     "by_index",
+    "column_index",
     "grid_edges",
     "public_cuts",
     "read_schema",
@@ -143,11 +144,12 @@ def public_cuts(name: str, values: Any) -> tuple[float, ...]:
     Raises:
         PrivacyParameterError: Not a list of finite numbers, or too many.
     """
-    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, (Sequence, np.ndarray)):
+    given = parse.listed(values)
+    if given is None:
         raise PrivacyParameterError(f"{name} must be a list of finite numbers.")
-    if len(values) > MAX_CUTS:
+    if len(given) > MAX_CUTS:
         raise PrivacyParameterError(f"{name} has more than {MAX_CUTS} cuts.")
-    numbers = np.array([parse.parse_number(name, v) for v in values], dtype=np.float64)
+    numbers = np.array([parse.parse_number(name, v) for v in given], dtype=np.float64)
     with np.errstate(over="ignore"):
         cuts = numbers.astype(np.float32)
     info = np.finfo(np.float32)
@@ -169,13 +171,14 @@ def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
     Raises:
         PrivacyParameterError: Ill-formed bounds.
     """
-    kind = "even"
-    if isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 3:
-        kind, bounds = bounds[2], bounds[:2]
-        if kind != "log":
+    given = parse.listed(bounds)
+    log = given is not None and len(given) == 3
+    if given is not None and log:
+        if not (isinstance(given[2], str) and given[2] == "log"):
             raise PrivacyParameterError(f"{name} takes (low, high) or (low, high, 'log').")
+        bounds = given[:2]
     low, high = parse.parse_range(name, bounds)
-    if kind == "log":
+    if log:
         if low <= 0:
             raise PrivacyParameterError(f"{name}: a 'log' grid needs low > 0.")
         grid = np.exp(np.linspace(np.log(low), np.log(high), bins + 1))
@@ -192,31 +195,40 @@ def by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
 
     Args:
         param: Parameter name for messages.
-        given: Mapping from names or indices to declarations, or None.
+        given: Mapping from names or indices to declarations.
         schema: Public schema of the training data.
 
     Raises:
         PrivacyParameterError: Not a mapping, or a column is unknown or named twice.
     """
-    if given is None:
-        return {}
     if not isinstance(given, Mapping):
         raise PrivacyParameterError(f"`{param}` must map feature names or indices to declarations.")
     out: dict[int, Any] = {}
     for key, value in given.items():
-        if isinstance(key, str) and key in schema.names:
-            index = schema.names.index(key)
-        elif isinstance(key, (int, np.integer)) and 0 <= key < len(schema.names):
-            index = int(key)
-        else:
-            raise PrivacyParameterError(
-                f"`{param}` declares the feature {key!r}, which the training data does not have. "
-                "Use a column's name or its index from 0."
-            )
+        index = column_index(param, key, schema)
         if index in out:
-            raise PrivacyParameterError(f"`{param}` declares the feature {key!r} twice.")
+            raise PrivacyParameterError(
+                f"`{param}` declares the feature {schema.names[index]!r} twice."
+            )
         out[index] = value
     return out
+
+
+def column_index(param: str, key: Any, schema: Schema) -> int:
+    """Index of a column from its name or index.
+
+    Raises:
+        PrivacyParameterError: There is no such column.
+    """
+    if isinstance(key, str) and key in schema.names:
+        return schema.names.index(key)
+    if isinstance(key, (int, np.integer)) and 0 <= key < len(schema.names):
+        return int(key)
+    shown = f"the feature {key!r}" if isinstance(key, (str, int, float)) else type(key).__name__
+    raise PrivacyParameterError(
+        f"`{param}` declares {shown}, which the training data does not have. Use a column's name "
+        "or its index from 0."
+    )
 
 
 def _same_names(dictionary: list[bytes], declared: list[str]) -> bool:
@@ -229,9 +241,22 @@ def _same_names(dictionary: list[bytes], declared: list[str]) -> bool:
     return dictionary == [text[a:b] for a, b in pairwise(ends)]
 
 
+def _category(name: str, value: Any) -> str:
+    try:
+        text = str(value)
+        text.encode()
+    except Exception:  # an object of the caller may do anything
+        raise PrivacyParameterError(
+            f"`dp_categories` of feature {name} holds a {type(value).__name__} that cannot be "
+            "written as a text of Unicode characters."
+        ) from None
+    return text
+
+
 def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> int:
-    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
-        declared = [str(v) for v in value]
+    given = parse.listed(value)
+    if given is not None:
+        declared = [_category(name, v) for v in given]
         size = len(declared)
         if any("\ud800" <= c <= "\udfff" for name in declared for c in name):
             raise PrivacyParameterError(
@@ -260,13 +285,26 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     return size
 
 
-def resolve_features(p: Mapping[str, Any], schema: Schema, cells: int = 0) -> tuple[Feature, ...]:
+def resolve_features(
+    schema: Schema,
+    *,
+    bounds: Mapping[int, Any],
+    cuts: Mapping[int, Any],
+    categories: Mapping[int, Any],
+    bins: int,
+    cells: int = 0,
+    local: bool = False,
+) -> tuple[Feature, ...]:
     """Candidates of every feature from the declarations.
 
     Args:
-        p: Flat parameters.
         schema: Public schema of the training data.
+        bounds: Public ranges by index of the column.
+        cuts: Public split points.
+        categories: Domains of categorical columns.
+        bins: Bins of a public grid.
         cells: Cells of the public grids under noisy histograms; 0 for other candidates.
+        local: Whether nobody may see a value, so that no candidates can be released.
 
     Returns:
         One :class:`Feature` per column.
@@ -274,12 +312,6 @@ def resolve_features(p: Mapping[str, Any], schema: Schema, cells: int = 0) -> tu
     Raises:
         PrivacyParameterError: A declaration is missing, contradictory or ill-formed.
     """
-    bins = parse.parse_int("max_bin", p.get("max_bin", 64), 2, 4096)
-    bounds = by_index("dp_feature_bounds", p.get("dp_feature_bounds"), schema)
-    cuts = by_index("dp_feature_cuts", p.get("dp_feature_cuts"), schema)
-    categories = by_index("dp_categories", p.get("dp_categories"), schema)
-    if not schema.names:
-        raise PrivacyParameterError("The training data has no columns.")
     out: list[Feature] = []
     for index, label in enumerate(schema.names):
         name = repr(label)
@@ -326,7 +358,7 @@ def resolve_features(p: Mapping[str, Any], schema: Schema, cells: int = 0) -> tu
             )
         else:
             out.append(Feature("private"))
-    if parse.parse_flag("dp_local", p.get("dp_local", False)):
+    if local:
         for label, feature in zip(schema.names, out, strict=True):
             if feature.kind == "private":
                 raise PrivacyParameterError(

@@ -19,6 +19,7 @@ from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
 from .gate import before_release
 from .matrices import private_matrix, worker_matrix
+from .params import PARAMETERS
 from .prepare import prepare
 from .settings import Settings
 from .sklearn_support import declared_classes, default_rounds, refuse_search
@@ -98,25 +99,25 @@ class LedgerCallback(TrainingCallback):
 def _check_earlier(earlier: dict[str, Any] | None, s: Settings) -> None:
     """XGBoost keeps one objective and one number of parallel trees in a model."""
     for training in earlier["trainings"] if earlier else ():
-        objective = training["public"].get("objective", s.objective)
-        if objective != s.objective:
+        objective = training["public"].get("objective", s["objective"])
+        if objective != s["objective"]:
             raise PrivacyParameterError(
-                f"`objective` is {s.objective}, but `xgb_model` was trained with {objective}: its "
-                f"intercept and trees would mean something else. Set objective={objective!r}."
+                f"`objective` is {s['objective']}, but `xgb_model` was trained with {objective}: "
+                f"its intercept and trees would mean something else. Set objective={objective!r}."
             )
         before = training["public"].get("hyperparameters", {}).get("num_parallel_tree", 1)
-        if before != s.parallel_trees:
+        if before != s["num_parallel_tree"]:
             raise PrivacyParameterError(
-                f"`num_parallel_tree` is {s.parallel_trees}, but `xgb_model` was trained with "
-                f"{before}: a model has one number. Set num_parallel_tree={before}."
+                f"`num_parallel_tree` is {s['num_parallel_tree']}, but `xgb_model` was trained "
+                f"with {before}: a model has one number. Set num_parallel_tree={before}."
             )
 
 
 def _needs_unit_weights(s: Settings) -> str:
     """The choice whose bound is proved for weights of one only, or an empty text."""
-    if s.score == "gain":
+    if s["dp_score"] == "gain":
         return "dp_score='gain'"
-    return "dp_leaf_noise='output'" if s.leaf_noise == "output" else ""
+    return "dp_leaf_noise='output'" if s["dp_leaf_noise"] == "output" else ""
 
 
 def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
@@ -130,13 +131,15 @@ def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
             "`dtrain` must have one label for each row; several targets are not supported."
         )
     rows.check_labels(labels, s.kind, s.classes)
-    rows.check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s.base_margin)
+    rows.check_base_margin(
+        dtrain.get_base_margin(), n, s.trees_per_round, declared=s["dp_base_margin"]
+    )
     rows.check_weights(
         dtrain.get_weight(),
         n,
         s.kind,
         unit=_needs_unit_weights(s),
-        declared=s.weight_declared,
+        declared="dp_max_weight" in s.given,
     )
     rows.check_unused(
         *(dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
@@ -146,21 +149,10 @@ def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
 
 def _low_level(s: Settings) -> dict[str, Any]:
     """Ordinary XGBoost parameters with the private defaults."""
-    low: dict[str, Any] = {
-        **s.passed_on,
-        "tree_method": "dp_hist",
-        "booster": "gbtree",
-        "objective": s.objective,
-        "eta": s.eta,
-        "max_depth": s.depth,
-        "lambda": s.reg_lambda,
-        "max_delta_step": s.max_delta_step,
-        "min_child_weight": s.min_child_weight,
-        "max_bin": s.max_bin,
-        "num_parallel_tree": s.parallel_trees,
-    }
+    low = {p.name: s[p.name] for p in PARAMETERS.values() if p.xgboost and s[p.name] is not None}
+    low |= {"tree_method": "dp_hist", "booster": "gbtree"}
     if s.kind == "binary":
-        low["scale_pos_weight"] = s.scale_pos_weight
+        low["scale_pos_weight"] = s["scale_pos_weight"]
     if s.kind == "multiclass":
         low["num_class"] = s.classes
     return low
@@ -226,7 +218,7 @@ def before_train(
     schema = workers.common_schema(read_schema(dtrain))
     prepared = prepare(params, schema, num_boost_round, continues=xgb_model is not None)
     settings, noise = prepared.settings, prepared.noise
-    call_site.refuse_leaks(public_evals=settings.public_evals)
+    call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_search()
     key = None if settings.noise_free else testing.noise_key()
     private = not settings.noise_free and key is None
@@ -277,9 +269,9 @@ def before_train(
     try:
         before_release(noise.events, private=private)
         if settings.intercept == "public":
-            low["base_score"] = settings.base_score
+            low["base_score"] = settings["base_score"]
         elif settings.intercept == "base_margin":
-            low["base_score"] = plan.neutral_base_score(settings)
+            low["base_score"] = settings.neutral_base_score
         elif request is not None:
             answer = native.release_intercept(dtrain, request)
             low["base_score"] = plan.base_score_from_sums(settings, noise, answer["sums"])

@@ -2,7 +2,7 @@
 
 Every worker adds its own share of the noise to its sums and masks them with pads that it shares
 with each of the others; the pads cancel in the sum of all. The sums are made in C++
-(``plugin_cpp/release/``). Here are the checks, and the agreement on the keys of the pads: one fresh
+(``plugin_cpp/release/``). Here is the agreement on the keys of the pads: one fresh
 X25519 key for each worker and training, from which each pair derives a secret by HKDF. Secrets go
 to C++ and nowhere else: not into the plan, the model, a message or a pickle.
 
@@ -12,18 +12,13 @@ Proof: docs/proofs/masked-sums.md
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from . import native, parse
+from . import native
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .workers import tell_all, this_worker
 
-if TYPE_CHECKING:
-    from .components import Components
-
-__all__ = ["Masking", "agree_on_pads", "drop_pads", "require_cryptography", "resolve_masking"]
+__all__ = ["Masking", "agree_on_pads", "drop_pads", "require_cryptography"]
 
 _KEY_BYTES = 32
 _LABEL = b"xgb-dp masked sums 1"
@@ -44,64 +39,6 @@ class Masking:
     def to_json(self) -> dict[str, int]:
         """As the plan has it."""
         return {"workers": self.workers, "colluders": self.colluders}
-
-
-def resolve_masking(p: Mapping[str, Any], components: Components) -> Masking:
-    """Check ``dp_secure_sum`` and what it is combined with.
-
-    Args:
-        p: Flat parameters.
-        components: How the training releases what it releases.
-
-    Raises:
-        PrivacyParameterError: A value is out of range, or there are no other workers.
-        PrivacyRefusal: A release that is not a sum with Gaussian noise.
-    """
-    on = parse.parse_flag("dp_secure_sum", p.get("dp_secure_sum", False))
-    if not on:
-        if "dp_secure_colluders" in p:
-            raise PrivacyParameterError(
-                "`dp_secure_colluders` has an effect with dp_secure_sum=True only."
-            )
-        return Masking()
-    _, workers = this_worker()
-    if workers < 2:
-        raise PrivacyParameterError(
-            "`dp_secure_sum` needs at least two workers that train together: join them with "
-            "xgboost.collective.CommunicatorContext or Dask, or leave it out."
-        )
-    _refuse(p, components)
-    colluders = parse.parse_int(
-        "dp_secure_colluders", p.get("dp_secure_colluders", 1), 0, workers - 1
-    )
-    return Masking(workers, colluders)
-
-
-def _refuse(p: Mapping[str, Any], components: Components) -> None:
-    if components.split == "exponential":
-        raise PrivacyRefusal(
-            "`dp_secure_sum` is refused with dp_split='exponential': the exponential mechanism "
-            "needs the exact sums at one worker. Use dp_split='random', 'partial' or 'histogram'."
-        )
-    if components.leaf_noise != "gaussian":
-        raise PrivacyRefusal(
-            f"`dp_secure_sum` is refused with dp_leaf_noise={components.leaf_noise!r}: shares of "
-            "noise add up to what is claimed for 'gaussian' only."
-        )
-    if components.candidate_noise != "gaussian":
-        raise PrivacyRefusal(
-            "`dp_secure_sum` is refused with dp_candidate_noise='laplace': shares of noise add up "
-            "to what is claimed for 'gaussian' only."
-        )
-    if components.local:
-        raise PrivacyRefusal(
-            "`dp_secure_sum` is refused with dp_local, whose rows report by themselves."
-        )
-    if parse.parse_number("subsample", p.get("subsample", 1.0), low=0, high=1) != 1.0:
-        raise PrivacyRefusal(
-            "`dp_secure_sum` is refused with `subsample` below 1: amplification by sampling is not "
-            "proved for masked sums. Leave it out."
-        )
 
 
 def require_cryptography() -> None:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from . import sensitivity
 from .accounting import Event
 from .errors import BudgetError
 from .sensitivity import RowBound
+from .shares import DEFAULT_SHARES
 
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["DEFAULT_SHARES", "SAMPLE_BITS", "MechanismSpec", "NoisePlan"]
-
-DEFAULT_SHARES: Mapping[str, float] = {
-    "candidates": 0.1,
-    "base_score": 0.01,
-    "splits": 0.267,
-    "leaves": 0.623,
-}
+__all__ = ["SAMPLE_BITS", "MechanismSpec", "NoisePlan"]
 
 SAMPLE_BITS = 32
 
@@ -84,30 +78,31 @@ class MechanismSpec:
     @classmethod
     def from_settings(cls, s: Settings) -> MechanismSpec:
         """What the checked settings of a training release."""
-        bound = RowBound(s.mode, s.gradient_bound, s.hessian_weight, s.hessian_bound, s.max_weight)
-        bound = replace(bound, unit_hessian=s.leaf == "gradient")
+        bound = s.row_bound
         return cls(
             rounds=s.rounds,
-            depth=s.depth,
+            depth=s["max_depth"],
             row_bound=bound,
-            grid_bits=sensitivity.largest_grid_bits(s.score, bound, s.score_clip),
+            grid_bits=sensitivity.largest_grid_bits(s["dp_score"], bound, s["dp_score_clip"]),
             n_class=s.trees_per_round,
             candidate_features=s.private_features,
-            candidate_levels=s.candidate_levels if s.candidates == "quantile_tree" else 1,
-            candidate_rounds=s.candidate_rounds,
-            candidate_hessian=s.candidate_weight == "hessian",
-            candidate_laplace=s.candidate_noise == "laplace",
-            leaf_release=s.leaf_noise,
-            ensemble=s.ensemble,
-            split_levels=s.split_levels,
-            local_rows=(s.n_public or 0) if s.local else 0,
+            candidate_levels=(
+                s["dp_candidate_levels"] if s["dp_candidates"] == "quantile_tree" else 1
+            ),
+            candidate_rounds=s["dp_candidate_rounds"],
+            candidate_hessian=s["dp_candidate_weight"] == "hessian",
+            candidate_laplace=s["dp_candidate_noise"] == "laplace",
+            leaf_release=s["dp_leaf_noise"],
+            ensemble=s["dp_ensemble"],
+            split_levels=s["dp_split_levels"],
+            local_rows=s["dp_n_public"] if s["dp_local"] else 0,
             intercept=s.kind if s.intercept == "released" else None,
-            n_public=s.n_public is not None,
-            shares=s.shares,
+            n_public=s["dp_n_public"] is not None,
+            shares=dict(s["dp_budget_shares"]),
             sampling_num=s.sampling_num,
-            parallel_trees=s.parallel_trees,
-            split=s.split,
-            tree_features=s.features_per_tree,
+            parallel_trees=s["num_parallel_tree"],
+            split=s["dp_split"],
+            tree_features=s["dp_features_per_tree"],
         )
 
     @property

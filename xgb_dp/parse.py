@@ -1,55 +1,58 @@
-"""Readers of user-given values: each checks one value and names the parameter at fault."""
+"""Readers of user-given values: each checks one value and names the parameter at fault.
+
+Whatever a caller hands in, even an object whose methods raise, ends as a value or as an error of
+ours. Messages show the type of a value, or the value itself where it is a number or a text.
+"""
 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .errors import PrivacyParameterError
-from .params import ALIASES, same
 
 __all__ = [
-    "choice",
-    "flatten",
+    "Choice",
+    "Flag",
+    "Number",
+    "Reader",
+    "Whole",
+    "listed",
     "parse_classes",
     "parse_flag",
     "parse_int",
     "parse_number",
     "parse_range",
-    "parse_rounds",
+    "plain",
+    "same",
 ]
 
+Reader = Callable[[str, Any, Any], Any]
+"""Reads one value: name of the parameter, what the user gave, and the settings read so far."""
 
-def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """One dictionary from XGBoost's two forms of parameters, without unset (None) values.
 
-    Args:
-        params: A repeated ``eval_metric`` becomes a list.
+def same(a: Any, b: Any) -> bool:
+    """Whether two parameter values are equal; arrays never are."""
+    try:
+        return bool(a == b)
+    except Exception:  # an object of the caller may do anything
+        return False
 
-    Raises:
-        PrivacyParameterError: A parameter is given twice with different values, so which one counts
-            would be a guess.
-    """
-    items = list(params.items()) if isinstance(params, Mapping) else list(params)
-    flat: dict[str, Any] = {}
-    for name, value in items:
-        if value is None and not str(name).startswith("dp_"):
-            continue
-        key = ALIASES.get(name, name)
-        if key == "eval_metric" and key in flat:
-            old = flat[key] if isinstance(flat[key], list) else [flat[key]]
-            flat[key] = old + (value if isinstance(value, list) else [value])
-        elif key in flat and not same(flat[key], value):
-            raise PrivacyParameterError(
-                f"`{name}` is given twice (also as an alias) with different values: keep one."
-            )
-        else:
-            flat[key] = value
-    return flat
+
+def listed(value: Any) -> list[Any] | None:
+    """The entries of a list, a tuple or an array of one dimension; None for anything else."""
+    if isinstance(value, np.ndarray):
+        return list(value) if value.ndim == 1 else None
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        return None
+    try:
+        return list(value)
+    except Exception:  # an object of the caller may do anything
+        return None
 
 
 def parse_number(
@@ -77,7 +80,11 @@ def parse_number(
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
+    except OverflowError:
+        raise PrivacyParameterError(
+            f"{_tick(name)} must be {expected}; got a number beyond 1e308."
+        ) from None
+    except Exception:  # an object of the caller may do anything
         raise PrivacyParameterError(
             f"{_tick(name)} must be a number, {expected}; got a {type(value).__name__}."
         ) from None
@@ -94,35 +101,17 @@ def parse_int(name: str, value: Any, low: int, high: int) -> int:
     number = parse_number(name, value, low=low, high=high)
     if number != int(number):
         raise PrivacyParameterError(
-            f"`{name}` must be a whole number from {low} to {high}; got {number!r}."
+            f"{_tick(name)} must be a whole number from {low} to {high}; got {number!r}."
         )
     return int(number)
 
 
-def parse_rounds(value: Any) -> int:
-    """Boosting rounds, or an error: a number that is rounded would not be what is calibrated."""
-    try:
-        # An array of one float has `__index__` as well, and fails only when it is called.
-        whole = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        whole = None
-    if whole is None:
-        raise PrivacyParameterError(
-            "`num_boost_round` must be a whole number: the noise is calibrated for exactly that "
-            f"many rounds; got {type(value).__name__}."
-        )
-    return parse_int("num_boost_round", whole, 1, 1 << 20)
-
-
 def parse_range(name: str, value: Any) -> tuple[float, float]:
     """A pair (low, high) of finite numbers with low < high; errors name the parameter."""
-    if (
-        isinstance(value, (str, bytes))
-        or not isinstance(value, (Sequence, np.ndarray))
-        or len(value) != 2
-    ):
+    pair = listed(value)
+    if pair is None or len(pair) != 2:
         raise PrivacyParameterError(f"{_tick(name)} must be a pair (low, high).")
-    low, high = (parse_number(name, v) for v in value)
+    low, high = (parse_number(name, v) for v in pair)
     if not low < high or math.isinf(high - low):
         raise PrivacyParameterError(f"{_tick(name)} must have low < high, with a finite width.")
     return low, high
@@ -134,9 +123,11 @@ def _tick(name: str) -> str:
 
 def parse_flag(name: str, value: Any) -> bool:
     """A bool (or 0, 1, 'true', 'false'), or an error that names the parameter."""
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
     table = {"true": True, "false": False, "1": True, "0": False}
-    if isinstance(value, (bool, np.bool_, int, str)) and str(value).lower() in table:
-        return table[str(value).lower()]
+    if isinstance(value, str) and value.lower() in table:
+        return table[value.lower()]
     raise PrivacyParameterError(f"`{name}` must be True or False; got a {type(value).__name__}.")
 
 
@@ -147,27 +138,123 @@ def parse_classes(value: Any) -> int:
         PrivacyParameterError: Anything else: XGBoost predicts class numbers, so labels must already
             be 0..K-1.
     """
-    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
-        try:
-            codes = [parse_number("dp_classes", v) for v in value]
-        except PrivacyParameterError:
-            codes = []
-        if len(codes) < 2 or codes != list(range(len(codes))):
-            raise PrivacyParameterError(
-                "`dp_classes` must be the list 0, 1, ..., K-1 with K >= 2 (or the number K): "
-                "XGBoost needs labels encoded as 0..K-1. Encode them with a mapping that is fixed "
-                "in advance."
-            )
-        return len(codes)
-    return parse_int("dp_classes", value, 2, 1 << 16)
+    given = listed(value)
+    if given is None:
+        return parse_int("dp_classes", value, 2, 1 << 16)
+    try:
+        codes = [parse_number("dp_classes", v) for v in given]
+    except PrivacyParameterError:
+        codes = []
+    if len(codes) < 2 or codes != list(range(len(codes))):
+        raise PrivacyParameterError(
+            "`dp_classes` must be the list 0, 1, ..., K-1 with K >= 2 (or the number K): "
+            "XGBoost needs labels encoded as 0..K-1. Encode them with a mapping that is fixed "
+            "in advance."
+        )
+    return len(codes)
 
 
-def choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """A name out of a list.
+@dataclass(frozen=True)
+class Number:
+    """Reads a real number within a range; see :func:`parse_number`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+    finite: bool = True
+
+    def __call__(self, name: str, value: Any, settings: Any = None) -> float:
+        """The number, or an error that names the parameter."""
+        return parse_number(
+            name,
+            value,
+            low=self.low,
+            high=self.high,
+            open_low=self.open_low,
+            open_high=self.open_high,
+            finite=self.finite,
+        )
+
+    def __str__(self) -> str:
+        above, below = "<" if self.open_low else "<=", "<" if self.open_high else "<="
+        if self.high < math.inf and (self.open_low or self.open_high):
+            return f"{self.low:g} {above} value {below} {self.high:g}"
+        if self.high < math.inf:
+            return f"{self.low:g} to {self.high:g}"
+        return f"{'>' if self.open_low else '>='} {self.low:g}"
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Reads a whole number from `low` to `high`."""
+
+    low: int
+    high: int
+
+    def __call__(self, name: str, value: Any, settings: Any = None) -> int:
+        """The number, or an error that names the parameter."""
+        return parse_int(name, value, self.low, self.high)
+
+    def __str__(self) -> str:
+        return f"int {self.low} to {self.high}"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Reads True or False."""
+
+    def __call__(self, name: str, value: Any, settings: Any = None) -> bool:
+        """The truth value, or an error that names the parameter."""
+        return parse_flag(name, value)
+
+    def __str__(self) -> str:
+        return "bool"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Reads one of some names."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, name: str, value: Any, settings: Any = None) -> str:
+        """The name, or an error that lists all."""
+        if isinstance(value, str) and value in self.names:
+            return str(value)
+        raise PrivacyParameterError(
+            f"`{name}` must be one of {', '.join(map(repr, self.names))}; got {_shown(value)}."
+        )
+
+    def __str__(self) -> str:
+        *first, last = map(repr, self.names)
+        return f"{', '.join(first)} or {last}"
+
+
+def _shown(value: Any) -> str:
+    """A text as Python writes it, in which no character is out of place; else the type."""
+    return repr(str(value)[:40]) if isinstance(value, str) else f"a {type(value).__name__}"
+
+
+def plain(name: str, value: Any, settings: Any = None) -> Any:
+    """What XGBoost reads itself, as it is: a number, a truth value, a text or a list of texts.
 
     Raises:
-        PrivacyParameterError: Another value.
+        PrivacyParameterError: Anything else, or a text that is not Unicode.
     """
-    if value not in choices:
-        raise PrivacyParameterError(f"`{name}` must be one of {', '.join(map(repr, choices))}.")
-    return str(value)
+    for entry in value if isinstance(value, list) else [value]:
+        if isinstance(entry, str):
+            try:
+                entry.encode()
+            except UnicodeEncodeError:
+                raise PrivacyParameterError(
+                    f"`{name}` holds a lone surrogate, which is no character of Unicode."
+                ) from None
+        elif not isinstance(entry, (bool, int, float, np.generic)):
+            raise PrivacyParameterError(
+                f"`{name}` must be a number, a text or a list of texts; got a "
+                f"{type(entry).__name__}."
+            )
+        elif isinstance(entry, int) and abs(entry) >= 1 << 63:
+            raise PrivacyParameterError(f"`{name}` must be a number of at most 64 bits.")
+    return value

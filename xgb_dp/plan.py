@@ -9,96 +9,55 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
+from .features import Feature
+from .mechanisms import NoisePlan
+from .params import PARAMETERS
 from .settings import Settings
 
 __all__ = [
-    "NoiseLevels",
     "base_score_from_sums",
     "build_plan",
     "digest",
     "dump_plan",
     "intercept_request",
-    "neutral_base_score",
     "public_inputs",
 ]
 
 
-class NoiseLevels(Protocol):
-    """Calibrated noise of one training, as whole numbers; 0 where nothing is released.
-
-    Attributes:
-        grid_bits: B = 2**grid_bits grid units are one gradient bound C.
-        eps_num: eps0 of one selection is eps_num / 2**40.
-        leaf_sigma2: Variance of Gaussian noise on a leaf's sums, in grid units.
-        leaf_scale: Scale of Laplace noise on a leaf.
-        histogram_sigma2: The same for each cell of noisy histograms.
-        candidates_sigma2: Variance of Gaussian noise on counts times 2**candidates_shift.
-        candidates_scale: Scale of Laplace noise on them.
-        candidates_shift: See above.
-        intercept_sigma2: Variance of the noise on label sums times 2**intercept_shift.
-        intercept_shift: See above.
-    """
-
-    @property
-    def grid_bits(self) -> int:
-        """Bits of the integer grid."""
-
-    @property
-    def eps_num(self) -> int:
-        """Numerator of eps0."""
-
-    @property
-    def leaf_sigma2(self) -> int:
-        """Variance at a leaf."""
-
-    @property
-    def leaf_scale(self) -> int:
-        """Laplace scale at a leaf."""
-
-    @property
-    def candidates_scale(self) -> int:
-        """Laplace scale of the counts."""
-
-    @property
-    def histogram_sigma2(self) -> int:
-        """Variance at a cell of a noisy histogram."""
-
-    @property
-    def candidates_sigma2(self) -> int:
-        """Variance of the counts."""
-
-    @property
-    def candidates_shift(self) -> int:
-        """Bits of the counts' grid."""
-
-    @property
-    def intercept_sigma2(self) -> int:
-        """Variance of the label sums."""
-
-    @property
-    def intercept_shift(self) -> int:
-        """Bits of the label sums' grid."""
+def _without_reals(value: Any) -> Any:
+    """Reals as texts, and tuples as lists."""
+    if isinstance(value, dict):
+        return {k: v if k == "features" else _without_reals(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_without_reals(v) for v in value]
+    return repr(value) if isinstance(value, float) else value
 
 
-def _real(value: float) -> str:
-    return repr(float(value))
+def _cuts(cuts: tuple[float, ...]) -> list[float]:
+    """The shortest decimals that read back as the same 32-bit floats."""
+    return [float(str(np.float32(c))) for c in cuts]
 
 
-def _feature(feature: Any) -> dict[str, Any]:
+def _feature(feature: Feature) -> dict[str, Any]:
     if feature.kind == "cuts":
-        # The shortest decimal that reads back as the same 32-bit float.
-        return {"kind": "cuts", "cuts": [float(str(np.float32(c))) for c in feature.cuts]}
+        return {"kind": "cuts", "cuts": _cuts(feature.cuts)}
     if feature.kind == "categorical":
         return {"kind": "categorical", "size": feature.size}
-    return {"kind": "private", "grid": [float(str(np.float32(c))) for c in feature.grid]}
+    return {"kind": "private", "grid": _cuts(feature.grid)}
+
+
+def _target(s: Settings) -> dict[str, float]:
+    low, high = s.target if s.target is not None else (0.0, 0.0)
+    return {"target_lower": low, "target_upper": high}
 
 
 def build_plan(
-    s: Settings, noise: NoiseLevels, test_key: str | None = None, earlier: int = 0
+    s: Settings, noise: NoisePlan, test_key: str | None = None, earlier: int = 0
 ) -> dict[str, Any]:
     """The plan of one training.
 
@@ -112,83 +71,46 @@ def build_plan(
         dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan/plan.h``
         for its fields.
     """
-    low, high = s.target if s.target is not None else (0.0, 0.0)
     plan: dict[str, Any] = {
         "version": 1,
         "private": not s.noise_free and test_key is None,
         "noise_free": s.noise_free,
-        "objective": s.objective,
-        "n_features": len(s.features),
+        "n_features": s.schema.width,
         "num_class": s.trees_per_round,
         "rounds": s.rounds,
-        "depth": s.depth,
-        "parallel_trees": s.parallel_trees,
-        "features_per_tree": s.features_per_tree,
-        "cyclic_features": s.cyclic_features,
-        "split": s.split,
-        "shape": s.tree_shape,
-        "score": s.score,
-        "tau": _real(s.score_clip),
-        "split_levels": s.split_levels,
-        "split_candidates": s.split_candidates,
-        "split_prior": _real(s.split_prior),
-        "no_split": s.no_split,
-        "gamma": _real(s.gamma),
+        "cyclic_features": s["dp_feature_order"] == "cyclic",
         "sampling_num": s.sampling_num,
-        "parts": s.ensemble,
-        "halving": s.ensemble_halving,
-        "base_margin": s.base_margin,
         "masking": s.masking.to_json(),
-        "monotone": list(s.monotone),
-        "interactions": [list(group) for group in s.interactions],
         "grid_bits": noise.grid_bits,
-        "row_bound": {
-            "mode": s.mode,
-            "unit_hessian": s.leaf == "gradient",
-            "gradient_bound": _real(s.gradient_bound),
-            "hessian_weight": _real(s.hessian_weight),
-            "hessian_bound": _real(s.hessian_bound),
-            "max_weight": _real(s.max_weight),
-            "scale": _real(s.scale),
-            "target_lower": _real(low),
-            "target_upper": _real(high),
-        },
+        "row_bound": {**asdict(s.row_bound), "scale": s.scale, **_target(s)},
         "selection": {"eps_num": noise.eps_num},
         "histogram": {"sigma2": noise.histogram_sigma2},
         "leaf": {
-            "release": s.leaf_noise,
             "sigma2": noise.leaf_sigma2,
             "scale": noise.leaf_scale,
-            "geometric_clip": s.geometric_clip,
-            "eta": _real(s.eta),
-            "lambda": _real(s.reg_lambda),
-            "alpha": _real(s.reg_alpha / s.scale),
-            "max_delta_step": _real(s.max_delta_step),
-            "min_child_weight": _real(s.min_child_weight),
-            "shrinkage": s.shrinkage,
-            "strata": s.strata,
-            "prior_max": _real(s.prior_max),
+            "alpha": s["alpha"] / s.scale,
+            "prior_max": s.prior_max,
         },
         "features": [_feature(f) for f in s.features],
         "candidates": {
-            "kind": "tree" if s.candidates == "quantile_tree" else s.candidates,
-            "rounds": s.candidate_rounds,
-            "hessian": s.candidate_weight == "hessian",
-            "laplace": s.candidate_noise == "laplace",
-            "levels": s.candidate_levels,
+            "kind": "tree" if s["dp_candidates"] == "quantile_tree" else s["dp_candidates"],
+            "hessian": s["dp_candidate_weight"] == "hessian",
+            "laplace": s["dp_candidate_noise"] == "laplace",
             "shift": noise.candidates_shift,
             "sigma2": noise.candidates_sigma2,
             "scale": noise.candidates_scale,
-            "max_bin": s.max_bin,
         },
         "intercept": {"kind": s.intercept},
     }
-    if s.n_public is not None:
-        plan["n_public"] = s.n_public
+    for parameter in PARAMETERS.values():
+        if parameter.plan and s[parameter.name] is not None:
+            *folder, key = parameter.plan.split(".")
+            (plan[folder[0]] if folder else plan)[key] = s[parameter.name]
     if test_key is not None and not s.noise_free:
         plan["test_key"] = test_key
     # Two trainings of one model never have the same plan, however alike their settings are.
     plan["earlier"] = earlier
+    plan = _without_reals(plan)
     plan["id"] = digest(dump_plan(plan))
     return plan
 
@@ -204,7 +126,7 @@ def digest(text: str) -> str:
 
 
 def intercept_request(
-    s: Settings, noise: NoiseLevels, test_key: str | None, plan_id: str
+    s: Settings, noise: NoisePlan, test_key: str | None, plan_id: str
 ) -> dict[str, Any]:
     """What ``XGDPReleaseIntercept`` is asked to release.
 
@@ -217,27 +139,25 @@ def intercept_request(
     Returns:
         dict: The request; see ``plugin_cpp/intercept.cc``.
     """
-    low, high = s.target if s.target is not None else (0.0, 0.0)
     request: dict[str, Any] = {
-        "objective": s.objective,
+        "objective": s["objective"],
         "plan_id": plan_id,
         "masking": s.masking.to_json(),
         "kind": s.kind,
         "num_class": s.trees_per_round,
         "sigma2": noise.intercept_sigma2,
         "shift": noise.intercept_shift,
-        "target_lower": _real(low),
-        "target_upper": _real(high),
+        **_target(s),
         "noise_free": s.noise_free,
     }
-    if s.n_public is not None and s.kind != "multiclass":
-        request["n_public"] = s.n_public
+    if s["dp_n_public"] is not None and s.kind != "multiclass":
+        request["n_public"] = s["dp_n_public"]
     if test_key is not None and not s.noise_free:
         request["test_key"] = test_key
-    return request
+    return dict(_without_reals(request))
 
 
-def base_score_from_sums(s: Settings, noise: NoiseLevels, sums: list[int]) -> float | list[float]:
+def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> float | list[float]:
     """Intercept from the released label sums; post-processing, costs nothing.
 
     Args:
@@ -254,11 +174,11 @@ def base_score_from_sums(s: Settings, noise: NoiseLevels, sums: list[int]) -> fl
     if s.kind == "multiclass":
         counts = [max(v / unit, floor) for v in sums]
         return [math.log(c / sum(counts)) for c in counts]
-    total = float(s.n_public) if s.n_public is not None else sums[1] / unit
+    total = float(s["dp_n_public"]) if s["dp_n_public"] is not None else sums[1] / unit
     mean = sums[0] / unit / max(total, floor)
     if s.kind == "binary":
         share = min(max(0.5 + 0.5 * mean, 0.001), 0.999)
-        return share if s.objective == "binary:logistic" else _logit(share)
+        return share if s["objective"] == "binary:logistic" else _logit(share)
     assert s.target is not None
     return (s.target[0] + s.target[1]) / 2 + s.scale * min(max(mean, -1.0), 1.0)
 
@@ -269,78 +189,37 @@ def _logit(share: float) -> float:
     return -float(np.float32(math.log(float(odds))))
 
 
-def neutral_base_score(s: Settings) -> float | list[float]:
-    """Public intercept of a model whose training rows bring their own margins.
-
-    Args:
-        s: Checked settings.
-
-    Returns:
-        float or list of float: What a row without a margin starts from: even odds, the middle of
-        the target's range, or equal margins.
-    """
-    if s.kind == "multiclass":
-        return [0.0] * s.classes
-    if s.target is not None:
-        return (s.target[0] + s.target[1]) / 2
-    return 0.5 if s.objective == "binary:logistic" else 0.0
-
-
 def public_inputs(s: Settings) -> dict[str, Any]:
     """Everything that the training took as public, for the ledger and the statement."""
-    named = list(zip(s.feature_names, s.features, strict=True))
+    named = list(zip(s.schema.names, s.features, strict=True))
     out: dict[str, Any] = {
-        "objective": s.objective,
-        "columns": len(s.features),
+        "objective": s["objective"],
+        "columns": s.schema.width,
         "private_candidates": s.private_features,
         "public_cuts": [n for n, f in named if f.kind == "cuts"],
         "public_grids": [n for n, f in named if f.grid],
         "categories": {n: f.size for n, f in named if f.kind == "categorical"},
         "classes": s.classes or None,
         "target_bounds": list(s.target) if s.target is not None else None,
-        "n_public": s.n_public,
-        "max_weight": s.max_weight or None,
-        "base_score": s.base_score if s.intercept == "public" else s.intercept,
-        "evals": s.public_evals,
+        "n_public": s["dp_n_public"],
+        "max_weight": s.row_bound.max_weight or None,
+        "base_score": s["base_score"] if s.intercept == "public" else s.intercept,
+        "evals": s["dp_public_evals"],
         "masked_sums": s.masking.to_json() if s.masking.workers else None,
         "hyperparameters": {
             "rounds": s.rounds,
-            "max_depth": s.depth,
-            "eta": s.eta,
-            "lambda": s.reg_lambda,
-            "alpha": s.reg_alpha,
-            "preset": s.preset,
-            "split": s.split,
-            "leaf": s.leaf,
-            "leaf_noise": s.leaf_noise,
-            "geometric_clip": s.geometric_clip,
-            "gradient_clip": s.mode,
-            "candidates": s.candidates,
-            "candidate_rounds": s.candidate_rounds,
-            "candidate_weight": s.candidate_weight,
-            "candidate_noise": s.candidate_noise,
-            "ensemble": s.ensemble,
-            "num_parallel_tree": s.parallel_trees,
-            "features_per_tree": s.features_per_tree,
-            "feature_order": "cyclic" if s.cyclic_features else "random",
-            "subsample": s.sampling_num / 2**32,
-            "monotone_constraints": list(s.monotone) if any(s.monotone) else None,
-            "interaction_constraints": [list(g) for g in s.interactions] or None,
-            "max_delta_step": s.max_delta_step,
-            "min_child_weight": s.min_child_weight,
-            "max_bin": s.max_bin,
-            "scale_pos_weight": s.scale_pos_weight,
-            "gradient_bound": s.gradient_bound,
-            "hessian_weight": s.hessian_weight,
-            "score": s.score,
-            "tree_shape": s.tree_shape,
-            "split_levels": s.split_levels,
-            "split_candidates": s.split_candidates,
-            "no_split": s.no_split,
-            "split_prior": s.split_prior,
-            "shrinkage": s.shrinkage,
-            "strata": s.strata,
-            "budget_shares": s.shares,
+            **{
+                p.name.removeprefix("dp_"): _recorded(s[p.name])
+                for p in PARAMETERS.values()
+                if p.recorded
+            },
         },
     }
     return {k: v for k, v in out.items() if v is not None}
+
+
+def _recorded(value: Any) -> Any:
+    """A value as JSON has it; None for constraints that bind nothing."""
+    if isinstance(value, tuple):
+        return _without_reals(value) if any(value) else None
+    return value

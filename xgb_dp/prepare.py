@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import parse
 from .accounting import Event
 from .calibrate import calibrate
 from .features import Schema
 from .mechanisms import MechanismSpec, NoisePlan
-from .params import check_names
-from .presets import with_preset
-from .settings import Settings, resolve
+from .names import check_names, flatten
+from .params import ARGUMENTS
+from .settings import Settings, resolve, with_preset
 
 __all__ = ["Prepared", "calibrated", "check", "prepare"]
 
@@ -76,12 +75,11 @@ def check(
     continues: bool = False,
 ) -> Settings:
     """The first half of :func:`prepare`: the checked settings, without any noise."""
-    flat = parse.flatten(user)
+    flat = flatten(user)
     check_names(flat)
     flat = {name: value for name, value in flat.items() if value is not None}
-    count = parse.parse_rounds(rounds)
-    flat = with_preset(flat, count, schema.width, continues=continues)
-    return resolve(flat, schema, count, continues=continues)
+    count = ARGUMENTS["num_boost_round"].read("num_boost_round", rounds, None)
+    return resolve(with_preset(flat, schema, count, continues), schema, count, continues)
 
 
 def calibrated(settings: Settings) -> Prepared:
@@ -91,5 +89,5 @@ def calibrated(settings: Settings) -> Prepared:
         BudgetError: No noise meets the target.
     """
     spec = MechanismSpec.from_settings(settings)
-    noise = calibrate(spec, settings.epsilon, settings.delta, settings.accountant)
+    noise = calibrate(spec, settings.epsilon, settings.delta, settings["dp_accountant"])
     return Prepared(settings, spec, noise)

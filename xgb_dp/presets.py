@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import PrivacyParameterError
-from .params import kind_of
-from .parse import parse_int
 
-__all__ = ["PRESETS", "Preset", "describe", "of_epsilon", "with_preset"]
+__all__ = ["PRESETS", "Preset", "describe"]
 
 
-def _nothing(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
+def _nothing(rounds: int, columns: int, trees: int) -> dict[str, Any]:
     return {}
 
 
@@ -38,7 +36,7 @@ class Preset:
         follows: Where it does what the paper does.
         differs: Where it must differ to be private, or does for the sake of the engine.
         needs: Public inputs that the user must give.
-        computed: Parameters that depend on the user's, and on the numbers of rounds and columns.
+        computed: Parameters that depend on the numbers of rounds, columns and parallel trees.
     """
 
     name: str
@@ -48,7 +46,7 @@ class Preset:
     follows: tuple[str, ...]
     differs: tuple[str, ...]
     needs: tuple[str, ...] = ()
-    computed: Callable[[Mapping[str, Any], int, int], Mapping[str, Any]] = _nothing
+    computed: Callable[[int, int, int], Mapping[str, Any]] = _nothing
 
 
 _NO_DATA = "the intercept is public: no label is read for it (`base_score` overrides)"
@@ -166,53 +164,14 @@ _XGB_DIFFERS = (
 )
 
 
-_OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_split"}
-
-
-_DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
-_SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
-
-
-def of_epsilon(user: Mapping[str, Any]) -> dict[str, Any]:
-    """What the default makes of epsilon, which is public: the trees of a classifier.
-
-    From epsilon 1 on the leaves of deeper trees stand out of the noise; docs/accuracy.md has the
-    evidence. A user who chooses any parameter of the trees has the defaults of small epsilon.
-
-    Args:
-        user: Flat parameters.
-
-    Returns:
-        Parameters that the user has not chosen; empty where none follows from epsilon.
-    """
-    try:
-        large = float(user.get("dp_epsilon", 0)) >= 1.0
-    except (TypeError, ValueError):
-        return {}  # refused where it is read
-    classifies = kind_of(user) in ("binary", "multiclass")
-    if user.get("dp_preset", "default") != "default" or not classifies:
-        return {}
-    if not _OF_TREES.isdisjoint(user):
-        return {}
-    # Bins are also the cells of other candidates than the default's.
-    chosen = {"max_bin", *user} if "dp_candidates" in user else user
-    trees = _DEEP if large else _SHALLOW
-    return {name: value for name, value in trees.items() if name not in chosen}
-
-
-def _by_epsilon(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
-    return of_epsilon(user)
-
-
-def _one_ensemble(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
+def _one_ensemble(rounds: int, columns: int, trees: int) -> dict[str, Any]:
     return {"dp_ensemble": rounds}
 
 
-def _adaptive(user: Mapping[str, Any], rounds: int, columns: int) -> dict[str, Any]:
+def _adaptive(rounds: int, columns: int, trees: int) -> dict[str, Any]:
     """Every query with the same noise: s F of candidates against a tree's leaves each."""
-    trees = rounds * parse_int("num_parallel_tree", user.get("num_parallel_tree", 1), 1, 1 << 20)
     queries = min(5, rounds) * columns
-    share = queries / (queries + trees)
+    share = queries / (queries + rounds * trees)
     return {"dp_budget_shares": {"candidates": share, "leaves": 1.0 - share}}
 
 
@@ -223,7 +182,7 @@ _ALL = (
          "the row-weight clip and empirical-Bayes shrinkage, exact accounting",
          "classification with dp_epsilon >= 1: 256 bins and oblivious trees of depth 6, unless "
          "max_depth or another parameter of the trees is given"),
-        (), computed=_by_epsilon,
+        (),
     ),
     Preset(
         "sarus", "DP-XGBoost", "Grislain and Gonzalvez (2021), sections 4 and 5", _SARUS,
@@ -383,47 +342,6 @@ PRESETS: dict[str, Preset] = {p.name: p for p in _ALL}
 """All presets by name."""
 
 
-def with_preset(
-    user: Mapping[str, Any], rounds: int, columns: int, *, continues: bool = False
-) -> dict[str, Any]:
-    """The user's parameters on top of those of the preset that they name.
-
-    Args:
-        user: Flat parameters.
-        rounds: Boosting rounds.
-        columns: Number of columns.
-        continues: Whether a model is continued, which brings its intercept.
-
-    Raises:
-        PrivacyParameterError: There is no such preset.
-    """
-    name = user.get("dp_preset", "default")
-    if name not in PRESETS:
-        raise PrivacyParameterError(
-            f"`dp_preset`={name!r} is not known. Presets are {', '.join(PRESETS)}; see "
-            "xgb_dp.presets.describe(name)."
-        )
-    preset = PRESETS[name]
-    params = {**preset.params, **preset.computed(user, rounds, columns)}
-    if name != "default" and not continues:
-        params |= _public_intercept(user)
-    if "tree_method" in params and user.get("tree_method") == "dp_hist":
-        # dp_hist asks for private training; which of both methods is the preset's choice.
-        user = {**user, "tree_method": params["tree_method"]}
-    if "dp_features_per_tree" in params and "colsample_bytree" in user:
-        del params["dp_features_per_tree"]
-    return {**params, **user}
-
-
-def _public_intercept(user: Mapping[str, Any]) -> dict[str, Any]:
-    bounds = user.get("dp_target_bounds")
-    if kind_of(user) == "binary":  # even odds
-        return {"base_score": 0.5 if user["objective"] == "binary:logistic" else 0.0}
-    if kind_of(user) == "regression" and isinstance(bounds, (list, tuple)):
-        return {"base_score": sum(map(float, bounds)) / 2.0}
-    return {}
-
-
 def describe(name: str) -> str:
     """A preset in words: its parameters, where it follows its paper and where it differs.
 
@@ -436,7 +354,7 @@ def describe(name: str) -> str:
     if name not in PRESETS:
         raise PrivacyParameterError(f"Presets are {', '.join(PRESETS)}; got {name!r}.")
     preset = PRESETS[name]
-    shown = {**preset.params, **preset.computed({}, 100, 10)}
+    shown = {**preset.params, **preset.computed(100, 10, 1)}
     lines = [f"{preset.name}: {preset.system}. Source: {preset.source}."]
     lines += ["Parameters (for 100 rounds and 10 columns where they depend on that):"]
     lines += [f"  {key} = {value!r}" for key, value in shown.items()]

@@ -1,4 +1,4 @@
-"""From the user's parameters to checked settings with every private default filled in.
+"""What the user asked for, checked, with every private default filled in.
 
 Only the public schema of the data is looked at here: number, names and types of the columns.
 """
@@ -7,105 +7,78 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from . import params, parse
-from .accounting import ACCOUNTANTS
-from .components import Components, RowClip, resolve_clip, resolve_components
-from .constraints import interaction_sets, monotone_directions
-from .errors import PrivacyParameterError, PrivacyRefusal
+from .errors import PrivacyParameterError
 from .features import Feature, Schema, resolve_features
-from .masking import Masking, resolve_masking
-from .parse import choice
-from .shares import resolve_shares
+from .masking import Masking
+from .params import PARAMETERS
+from .presets import PRESETS
+from .readers import OBJECTIVES
+from .rules import check_rules
+from .sensitivity import RowBound
+from .workers import this_worker
 
-__all__ = ["Settings", "resolve"]
+__all__ = ["Settings", "resolve", "with_preset"]
 
 
-@dataclass(frozen=True)
-class Settings(Components, RowClip):
-    """Checked settings of one training; every value is public. Adds to its bases:
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Settings of one training; every value is public. ``settings["eta"]`` is that of a parameter.
+
+    A parameter is read when it is first asked for, so that defaults may follow from others.
+    :func:`resolve` has read and checked all of them.
 
     Attributes:
-        epsilon: Target, in nats; infinite for a training without noise.
-        delta: Target failure probability.
-        objective: XGBoost's name of the loss.
-        kind: "binary", "regression" or "multiclass".
-        classes: Number of classes K; 2 for binary, 0 for regression.
+        given: What the user and the preset have set, by name of the parameter.
+        schema: Public schema of the training data.
         rounds: Boosting rounds.
-        depth: Depth of each tree, in levels.
-        features: One entry per column.
-        feature_names: Names for messages; "0", "1", ... without names.
-        shares: Division of mu^2 over candidates, base_score, splits and leaves; sums to 1.
-        scale: Half the width of the target's range; 1 for classification.
-        target: Range of the target, or None.
-        n_public: Number of rows if public.
-        base_score: Public intercept, or None to release one.
         continues: Whether trees are added to an earlier model, which brings its intercept.
-        base_margin: Whether rows bring margins of their own, which stand in for the intercept.
-        parallel_trees: Trees of each class in one round, on the same gradients.
-        split_levels: Levels of a tree that one selection fills.
-        split_candidates: Partitions of each feature that are drawn for one of them.
-        features_per_tree: Features that a tree may use.
-        cyclic_features: Whether trees take features in turn instead of at random.
-        sampling_num: A round reads each row with probability ``sampling_num / 2**32``.
-        monotone: -1, 0 or 1 for each column.
-        interactions: Sets of columns that may share a path; empty for no constraint.
-        accountant: Name of the accountant that certifies the noise.
-        weight_declared: Whether ``dp_max_weight`` was given.
-        preset: Name of the preset, "default" for none.
-        masking: Whether workers mask their sums, and how they divide the noise.
-        passed_on: Parameters that XGBoost reads itself: threads, messages, metrics of public sets.
     """
 
-    epsilon: float
-    delta: float
-    objective: str
-    kind: str
-    classes: int
+    given: Mapping[str, Any]
+    schema: Schema
     rounds: int
-    depth: int
-    eta: float
-    reg_lambda: float
-    reg_alpha: float
-    max_delta_step: float
-    min_child_weight: float
-    max_bin: int
-    scale_pos_weight: float
-    score_clip: float
-    tree_shape: str
-    no_split: bool
-    split_levels: int
-    split_candidates: int
-    split_prior: float
-    strata: bool
-    gamma: float
-    shrinkage: bool
-    candidate_levels: int
-    features: tuple[Feature, ...]
-    feature_names: tuple[str, ...]
-    shares: dict[str, float]
-    scale: float
-    target: tuple[float, float] | None
-    n_public: int | None
-    base_score: float | list[float] | None
     continues: bool
-    base_margin: bool
-    parallel_trees: int
-    features_per_tree: int
-    cyclic_features: bool
-    sampling_num: int
-    monotone: tuple[int, ...]
-    interactions: tuple[tuple[int, ...], ...]
-    accountant: str
-    weight_declared: bool
-    public_evals: bool
-    preset: str
-    masking: Masking
-    passed_on: dict[str, Any]
+    _values: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            self._values[name] = PARAMETERS[name].value(self)
+        return self._values[name]
+
+    def changed(self, changes: Mapping[str, Any]) -> Settings:
+        """The same with other values of some parameters, checked."""
+        return resolve({**self.given, **changes}, self.schema, self.rounds, self.continues)
+
+    @property
+    def epsilon(self) -> float:
+        """Target, in nats; infinite for a training without noise."""
+        return float(self["dp_epsilon"])
+
+    @property
+    def delta(self) -> float:
+        """Target failure probability."""
+        return float(self["dp_delta"])
+
+    @property
+    def noise_free(self) -> bool:
+        """Whether the training draws no noise (epsilon is infinite)."""
+        return math.isinf(self.epsilon)
+
+    @property
+    def kind(self) -> str:
+        """Kind of the labels: "binary", "regression" or "multiclass"."""
+        return OBJECTIVES[self["objective"]]
+
+    @property
+    def classes(self) -> int:
+        """Number of classes K; 2 for binary, 0 for regression."""
+        if self.kind == "multiclass":
+            return int(self["num_class"] or self["dp_classes"] or 0)
+        return 2 if self.kind == "binary" else 0
 
     @property
     def trees_per_round(self) -> int:
@@ -113,291 +86,157 @@ class Settings(Components, RowClip):
         return self.classes if self.kind == "multiclass" else 1
 
     @property
-    def private_features(self) -> int:
-        """Number of features whose candidates are released privately."""
-        return sum(f.kind == "private" for f in self.features)
+    def target(self) -> tuple[float, float] | None:
+        """Range of the target, or None for classes."""
+        bounds: tuple[float, float] | None = self["dp_target_bounds"]
+        return bounds
+
+    @property
+    def scale(self) -> float:
+        """Half the width of the target's range; 1 for classification."""
+        return 1.0 if self.target is None else (self.target[1] - self.target[0]) / 2
 
     @property
     def intercept(self) -> str:
         """Where the intercept comes from: "public", "released", "model" or "base_margin"."""
         if self.continues:
             return "model"
-        if self.base_margin and self.base_score is None:
-            return "base_margin"
-        return "released" if self.base_score is None else "public"
+        if self["base_score"] is not None:
+            return "public"
+        return "base_margin" if self["dp_base_margin"] else "released"
 
     @property
-    def noise_free(self) -> bool:
-        """Whether the training draws no noise (epsilon is infinite)."""
-        return math.isinf(self.epsilon)
+    def neutral_base_score(self) -> float | list[float]:
+        """An intercept that tells nothing: even odds, the middle of the range, equal margins."""
+        if self.kind == "multiclass":
+            return [0.0] * self.classes
+        if self.target is not None:
+            return (self.target[0] + self.target[1]) / 2
+        return 0.5 if self["objective"] == "binary:logistic" else 0.0
 
-
-def _budget(p: Mapping[str, Any]) -> tuple[float, float]:
-    if "dp_epsilon" not in p:
-        raise PrivacyParameterError(
-            "`dp_epsilon` is missing: private training has no default budget. Give the largest "
-            "privacy loss you accept, e.g. dp_epsilon=1.0 with dp_delta=1e-6."
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """Candidates of every column."""
+        return resolve_features(
+            self.schema,
+            bounds=self["dp_feature_bounds"],
+            cuts=self["dp_feature_cuts"],
+            categories=self["dp_categories"],
+            bins=self["max_bin"],
+            cells=self["dp_candidate_cells"] or 0,
+            local=self["dp_local"],
         )
-    epsilon = parse.parse_number("dp_epsilon", p["dp_epsilon"], low=0, open_low=True, finite=False)
-    if "dp_delta" not in p:
-        if math.isinf(epsilon) or p.get("dp_accountant") == "pure":
-            return epsilon, 0.0
-        raise PrivacyParameterError(
-            "`dp_delta` is missing: give a constant well below one over the number of people, "
-            "e.g. dp_delta=1e-6. It must not be computed from the data."
+
+    @property
+    def private_features(self) -> int:
+        """Number of features whose candidates are released privately."""
+        return sum(f.kind == "private" for f in self.features)
+
+    @property
+    def complete_selections(self) -> bool:
+        """Whether selections alone make trees, complete to max_depth."""
+        return self["dp_split"] == "exponential" and not self["dp_no_split"]
+
+    @property
+    def sampling_num(self) -> int:
+        """A round reads each row with probability ``sampling_num / 2**32``."""
+        return int(self["subsample"] * 2**32)
+
+    @property
+    def logistic(self) -> bool:
+        """Whether Hessians are p (1 - p), at most a quarter."""
+        return self.kind == "binary" and self["dp_leaf"] == "newton"
+
+    @property
+    def largest_hessian(self) -> float:
+        """Largest Hessian of a row within the bound of weights."""
+        return (self["dp_max_weight"] or 1.0) * (0.25 if self.logistic else 1.0)
+
+    @property
+    def row_bound(self) -> RowBound:
+        """Bound of one row; the figures are those of docs/proofs/sensitivity.md."""
+        declared, unit = "dp_max_weight" in self.given, self["dp_max_weight"] or 1.0
+        mode = self["dp_gradient_clip"]
+        # The clip of both derivatives together bounds every row whatever its weight; several
+        # classes share one row, and their joint bound is smaller when the weight is bounded too.
+        weighted = self.kind == ("multiclass" if mode == "row_weight" else "regression")
+        return RowBound(
+            mode="gradient" if mode == "clip" else mode,
+            gradient_bound=self["dp_gradient_bound"],
+            hessian_weight=self["dp_hessian_weight"],
+            hessian_bound=1.0 if mode == "row_weight" else self.largest_hessian,
+            max_weight=unit if weighted or declared else 0.0,
+            unit_hessian=self["dp_leaf"] == "gradient",
         )
-    try:
-        delta = parse.parse_number("dp_delta", p["dp_delta"], low=0, high=1)
-    except PrivacyParameterError:
-        delta = -1.0
-    pure = p.get("dp_accountant") == "pure"
-    if not 0 <= delta < 1 or (delta == 0 and not pure):
-        raise PrivacyParameterError(
-            "`dp_delta` must lie strictly between 0 and 1 (0 is for dp_accountant='pure'): "
-            "Gaussian noise has no finite epsilon at delta = 0. A usual choice is 1e-6."
-        )
-    return epsilon, delta
+
+    @property
+    def prior_max(self) -> float:
+        """Largest prior variance of a leaf weight."""
+        return 0.25 if self.kind == "regression" else 1.0
+
+    @cached_property
+    def workers(self) -> int:
+        """Number of workers that train together; 1 on one machine."""
+        return this_worker()[1]
+
+    @property
+    def masking(self) -> Masking:
+        """Whether workers mask their sums, and how they divide the noise."""
+        if not self["dp_secure_sum"]:
+            return Masking()
+        return Masking(self.workers, self["dp_secure_colluders"])
 
 
-def _classes(p: Mapping[str, Any], kind: str) -> int:
-    declared = parse.parse_classes(p["dp_classes"]) if "dp_classes" in p else None
-    num_class = (
-        parse.parse_int("num_class", p["num_class"], 0, 1 << 16) if "num_class" in p else None
-    )
-    if kind == "regression":
-        if declared is not None or num_class not in (None, 0, 1):
-            raise PrivacyParameterError("`dp_classes` and `num_class` are for classification only.")
-        return 0
-    if kind == "binary":
-        if declared not in (None, 2):
-            raise PrivacyParameterError(
-                "`dp_classes` declares more than two classes, but the objective is for two. Use "
-                "objective='multi:softprob'."
-            )
-        if num_class not in (None, 0, 1):
-            raise PrivacyParameterError("`num_class` does not go with objectives for two classes.")
-        return 2
-    k = num_class or declared
-    if k is None:
-        raise PrivacyParameterError(
-            "`num_class` (or `dp_classes`) is missing: classes are declared, never read off the "
-            "labels. Give num_class=K; labels are 0..K-1."
-        )
-    if declared is not None and num_class and declared != num_class:
-        raise PrivacyParameterError(
-            "`dp_classes` and `num_class` declare different numbers of classes."
-        )
-    return parse.parse_int("num_class", k, 2, 1 << 16)
-
-
-def _target(p: Mapping[str, Any], kind: str) -> tuple[float, float] | None:
-    if kind != "regression":
-        if "dp_target_bounds" in p:
-            raise PrivacyParameterError("`dp_target_bounds` is for regression only.")
-        return None
-    if "dp_target_bounds" not in p:
-        raise PrivacyParameterError(
-            "`dp_target_bounds` is missing: regression needs a public range of the target, e.g. "
-            "dp_target_bounds=(0, 100). Choose it from knowledge of the domain, not from the "
-            "training labels; labels beyond it are clamped."
-        )
-    return parse.parse_range("dp_target_bounds", p["dp_target_bounds"])
-
-
-def _base_score(p: Mapping[str, Any], kind: str, classes: int) -> float | list[float] | None:
-    value = p.get("base_score")
-    if value is None:
-        return None
-    if isinstance(value, (list, tuple, np.ndarray)):
-        scores = [parse.parse_number("base_score", v) for v in value]
-        if kind == "multiclass" and len(scores) == classes:
-            return scores
-        if len(scores) != 1:
-            raise PrivacyParameterError(
-                "`base_score` must be one number (several classes: or one for each class)."
-            )
-        value = scores[0]
-    if p["objective"] == "binary:logistic":  # binary:logitraw takes a margin
-        return parse.parse_number("base_score", value, low=0, high=1, open_low=True, open_high=True)
-    return parse.parse_number("base_score", value)
-
-
-def _features_per_tree(p: Mapping[str, Any], n_features: int) -> int:
-    """Features of one tree, from a number or from XGBoost's fraction."""
-    rate = parse.parse_number(
-        "colsample_bytree", p.get("colsample_bytree", 1.0), low=0, high=1, open_low=True
-    )
-    if "dp_features_per_tree" not in p:
-        return max(1, int(rate * n_features))
-    if rate != 1.0:
-        raise PrivacyParameterError(
-            "Give `colsample_bytree` or `dp_features_per_tree`, not both: either is the number of "
-            "features of a tree."
-        )
-    return parse.parse_int("dp_features_per_tree", p["dp_features_per_tree"], 1, n_features)
-
-
-def _sampling(p: Mapping[str, Any]) -> int:
-    """`subsample` as a whole number out of 2^32, which is what is drawn and accounted."""
-    rate = parse.parse_number("subsample", p.get("subsample", 1.0), low=0, high=1, open_low=True)
-    return max(1, round(rate * 2**32))
-
-
-def resolve(p: Mapping[str, Any], schema: Schema, rounds: int, *, continues: bool) -> Settings:
-    """Check the user's parameters and fill in the private defaults.
+def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bool) -> Settings:
+    """Read every parameter and check what they demand of each other.
 
     Args:
-        p: Flat parameters (:func:`xgb_dp.params.flatten`).
+        given: Flat parameters, those of the preset among them.
         schema: Public schema of the training data.
         rounds: Number of boosting rounds of this training.
         continues: Whether an earlier private model is continued.
-
-    Returns:
-        Settings: All of them public.
 
     Raises:
         PrivacyParameterError: Missing, unknown or ill-formed parameter; it is named.
         PrivacyRefusal: A combination that would not be private.
     """
-    params.check_names(p)
-    tree_method = p.get("tree_method")
-    if tree_method not in ("dp_hist", "dp_approx"):
-        got = "is missing" if tree_method is None else f"is {tree_method!r}"
-        raise PrivacyRefusal(
-            f"`tree_method` {got}, but dp_* parameters were given: only tree_method='dp_hist' "
-            "(or 'dp_approx') trains privately. Set it, or remove the dp_* parameters to train "
-            "without privacy."
-        )
-    epsilon, delta = _budget(p)
-    if "objective" not in p:
-        if "dp_target_bounds" not in p:
-            raise PrivacyParameterError(
-                f"`objective` is missing. Private training supports {', '.join(params.OBJECTIVES)}."
-            )
-        p = {**p, "objective": "reg:squarederror"}  # as in XGBoost
-    kind = params.kind_of(p)
-    if kind is None:
-        raise PrivacyRefusal(
-            f"`objective` {p['objective']!r} is refused: its gradients have no proved bound per "
-            f"row. Private training supports {', '.join(params.OBJECTIVES)}."
-        )
-    classes = _classes(p, kind)
-    n_rounds = parse.parse_int("num_boost_round", rounds, 1, 1 << 20)
-    components = resolve_components(p, kind, n_rounds, approx=tree_method == "dp_approx")
-    no_split = parse.parse_flag("dp_no_split", p.get("dp_no_split", False))
-    exponential = components.split == "exponential"
-    several = exponential and not no_split
-    split_levels = parse.parse_int(
-        "dp_split_levels", p.get("dp_split_levels", 2 if several else 1), 1, 4
-    )
-    if split_levels > 1 and not several:
-        raise PrivacyParameterError(
-            "`dp_split_levels` above 1 needs dp_split='exponential' without dp_no_split: one "
-            "selection then fills several levels."
-        )
-    gamma = parse.parse_number("gamma", p.get("gamma", 0.0), low=0, high=1e12)
-    if gamma and not no_split:
-        raise PrivacyRefusal(
-            "`gamma` is refused without dp_no_split=True: a threshold on the exact gain is not "
-            "private. With dp_no_split it is the bonus of not splitting."
-        )
-    weight = parse.parse_number(
-        "scale_pos_weight", p.get("scale_pos_weight", 1.0), low=0, high=1e6, open_low=True
-    )
-    if weight != 1.0 and kind != "binary":
-        raise PrivacyParameterError("`scale_pos_weight` is for two classes only.")
-    if continues and "base_score" in p:
-        raise PrivacyParameterError(
-            "`base_score` cannot be given with xgb_model, which brings its own."
-        )
-    base_score = _base_score(p, kind, classes)
-    margins = parse.parse_flag("dp_base_margin", p.get("dp_base_margin", False))
-    released = base_score is None and not continues and not margins
-    target = _target(p, kind)
-    features = resolve_features(
-        p,
-        schema,
-        cells=components.candidate_cells if components.candidates != "quantile_tree" else 0,
-    )
-    n_public = p.get("dp_n_public")
-    return Settings(
-        epsilon=epsilon,
-        delta=delta,
-        objective=p["objective"],
-        kind=kind,
-        classes=classes,
-        rounds=n_rounds,
-        depth=parse.parse_int("max_depth", p.get("max_depth", 4), 1, 10),
-        eta=parse.parse_number("eta", p.get("eta", 0.5), low=0, high=1, open_low=True),
-        reg_lambda=parse.parse_number("lambda", p.get("lambda", 1.0), low=0, high=1e12),
-        reg_alpha=parse.parse_number("alpha", p.get("alpha", 0.0), low=0, high=1e12),
-        max_delta_step=parse.parse_number(
-            "max_delta_step", p.get("max_delta_step", 2.0), low=0, high=1e12
-        ),
-        min_child_weight=parse.parse_number(
-            "min_child_weight", p.get("min_child_weight", 0.0), low=0, high=1e12
-        ),
-        max_bin=parse.parse_int("max_bin", p.get("max_bin", 64), 2, 4096),
-        scale_pos_weight=weight,
-        score_clip=parse.parse_number(
-            "dp_score_clip", p.get("dp_score_clip", 0.5), low=0, high=1e6, open_low=True
-        ),
-        tree_shape=choice(
-            "dp_tree_shape",
-            p.get("dp_tree_shape", "alternate"),
-            ("alternate", "per_node", "oblivious"),
-        ),
-        no_split=no_split,
-        split_levels=split_levels,
-        split_candidates=parse.parse_int(
-            "dp_split_candidates", p.get("dp_split_candidates", 16), 1, 4096
-        ),
-        split_prior=parse.parse_number(
-            "dp_split_prior",
-            p.get("dp_split_prior", 0.5 if exponential else 0.0),
-            low=0,
-            high=0.999,
-        ),
-        strata=parse.parse_flag("dp_shrinkage_strata", p.get("dp_shrinkage_strata", True)),
-        gamma=gamma,
-        # No sums are released under output perturbation from which to tell signal from noise.
-        shrinkage=parse.parse_flag("dp_shrinkage", p.get("dp_shrinkage", True))
-        and components.leaf_noise != "output",
-        candidate_levels=parse.parse_int(
-            "dp_candidate_levels", p.get("dp_candidate_levels", 17), 2, 17
-        ),
-        features=features,
-        feature_names=tuple(schema.names),
-        shares=resolve_shares(
-            p.get("dp_budget_shares"),
-            candidates=any(f.kind == "private" for f in features),
-            intercept=released,
-            splits=components.split == "exponential",
-            kind=kind,
-        ),
-        scale=1.0 if target is None else (target[1] - target[0]) / 2,
-        target=target,
-        n_public=None if n_public is None else parse.parse_int("dp_n_public", n_public, 1, 1 << 40),
-        base_score=base_score,
-        continues=continues,
-        base_margin=margins,
-        sampling_num=_sampling(p),
-        parallel_trees=parse.parse_int(
-            "num_parallel_tree", p.get("num_parallel_tree", 1), 1, 1 << 20
-        ),
-        features_per_tree=_features_per_tree(p, len(features)),
-        cyclic_features=choice(
-            "dp_feature_order", p.get("dp_feature_order", "random"), ("random", "cyclic")
-        )
-        == "cyclic",
-        monotone=monotone_directions(p.get("monotone_constraints"), schema, features),
-        interactions=interaction_sets(p.get("interaction_constraints"), schema),
-        accountant=choice("dp_accountant", p.get("dp_accountant", "exact"), [*ACCOUNTANTS]),
-        weight_declared="dp_max_weight" in p,
-        public_evals=parse.parse_flag("dp_public_evals", p.get("dp_public_evals", False)),
-        preset=str(p.get("dp_preset", "default")),
-        masking=resolve_masking(p, components),
-        passed_on={name: p[name] for name in params.PASSED_ON if name in p},
-        **asdict(components),
-        **asdict(resolve_clip(p, kind, components.leaf)),
-    )
+    settings = Settings(given, schema, rounds, continues)
+    for name in ("tree_method", "dp_epsilon", "dp_delta", "objective"):
+        settings[name]  # what every training needs comes first
+    if not schema.width:
+        raise PrivacyParameterError("The training data has no columns.")
+    check_rules(settings)
+    for name in PARAMETERS:
+        settings[name]
+    _ = settings.features
+    return settings
+
+
+def with_preset(
+    user: Mapping[str, Any], schema: Schema, rounds: int, continues: bool
+) -> dict[str, Any]:
+    """The user's parameters on top of those of the preset that they name.
+
+    Args:
+        user: Flat parameters.
+        schema: Public schema of the training data.
+        rounds: Boosting rounds.
+        continues: Whether a model is continued, which brings its intercept.
+
+    Raises:
+        PrivacyParameterError: There is no such preset, or one of these parameters is ill-formed.
+    """
+    preset = PRESETS[Settings(user, schema, rounds, continues)["dp_preset"]]
+    draft = Settings({**preset.params, **user}, schema, rounds, continues)
+    params = {
+        **preset.params,
+        **preset.computed(rounds, schema.width, draft["num_parallel_tree"]),
+    }
+    if preset.name != "default" and not continues and draft.kind != "multiclass":
+        params["base_score"] = draft.neutral_base_score
+    if "tree_method" in params and draft["tree_method"] == "dp_hist":
+        # dp_hist asks for private training; which of both methods is the preset's choice.
+        user = {name: value for name, value in user.items() if name != "tree_method"}
+    if "dp_features_per_tree" in params and "colsample_bytree" in user:
+        del params["dp_features_per_tree"]
+    return {**params, **user}

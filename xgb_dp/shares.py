@@ -8,7 +8,7 @@ from typing import Any
 from . import parse
 from .errors import PrivacyParameterError
 
-__all__ = ["SHARE_NAMES", "resolve_shares"]
+__all__ = ["DEFAULT_SHARES", "SHARE_NAMES", "resolve_shares"]
 
 SHARE_NAMES = ("candidates", "base_score", "splits", "leaves")
 # Of what candidates and base_score leave over; the setting of the design, constant in the data.
@@ -91,3 +91,7 @@ def resolve_shares(
     shares["splits"] *= free / tree
     shares["leaves"] *= free / tree
     return shares
+
+
+DEFAULT_SHARES = resolve_shares(None, candidates=True, intercept=True, kind="binary")
+"""The division of a training that releases all of it."""

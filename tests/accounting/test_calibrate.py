@@ -10,8 +10,9 @@ from xgb_dp.accounting import (
     SampledEvent,
     make_accountant,
 )
-from xgb_dp.calibrate import DEFAULT_SHARES, MechanismSpec, _certified, calibrate
+from xgb_dp.calibrate import _certified, calibrate
 from xgb_dp.errors import BudgetError
+from xgb_dp.mechanisms import MechanismSpec
 from xgb_dp.sensitivity import RowBound
 
 ROW = RowBound("row_weight", 0.5, 1.0)
@@ -75,8 +76,8 @@ def test_shares_are_what_was_asked_for():
         else:
             mu2[event.release] = event.count * event.sensitivity2 / event.sigma2
     total = sum(mu2.values())
-    for release, share in (("candidates", 0.1), ("intercept", 0.01), ("splits", 0.267)):
-        assert mu2[release] / total == pytest.approx(share / sum(DEFAULT_SHARES.values()), rel=1e-3)
+    for release, share in (("candidates", 0.1), ("intercept", 0.009), ("splits", 0.2673)):
+        assert mu2[release] / total == pytest.approx(share, rel=1e-3)
 
 
 def test_events_are_the_plan():

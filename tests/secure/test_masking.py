@@ -16,7 +16,7 @@ from xgboost.core import XGBoostError
 
 from tests.noise.native import _check, _pointer
 from tests.plans import base_plan
-from xgb_dp import components, masking, native
+from xgb_dp import features, masking, native, prepare, settings
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 
 ALARM = 1e-7  # chance that a correct mask fails one test; there are 6 of them
@@ -145,15 +145,16 @@ def test_plans_that_the_cpp_refuses(changes: dict[str, Any], message: str) -> No
 
 # --------------------------------------------------------------------- what Python refuses
 def resolve(p: dict[str, Any]) -> masking.Masking:
-    full = {"dp_split": "random"} | p
-    return masking.resolve_masking(
-        full, components.resolve_components(full, "binary", 5, approx=False)
-    )
+    full = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_split": "random"}
+    full |= {"dp_epsilon": 1.0, "dp_delta": 1e-6, "dp_feature_cuts": {0: [0.0]}}
+    full |= {"dp_feature_bounds": {0: (0.0, 1.0)}} if "dp_candidates" in p else {}
+    schema = features.Schema(["x"], named=True, categorical=frozenset(), dictionaries={})
+    return prepare.check(full | p, schema, 5).masking
 
 
 @pytest.fixture()
 def three_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masking, "this_worker", lambda: (0, 3))
+    monkeypatch.setattr(settings, "this_worker", lambda: (0, 3))
 
 
 @pytest.mark.usefixtures("three_workers")

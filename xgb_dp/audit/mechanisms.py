@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .. import sensitivity
 from ..accounting import Event, ExactAccountant, ParallelEvent, SampledEvent
-from ..calibrate import MechanismSpec, NoisePlan
+from ..mechanisms import MechanismSpec, NoisePlan
 from ..sensitivity import RowBound
 from . import native
 from .bounds import Claim

@@ -218,13 +218,13 @@ def leaf_and_split(
     def score(training: PreparedTraining, outcome: Outcome) -> float:
         tree, noise, s = outcome.trees[0], training.noise, training.settings
         side = _chosen_side(tree)
-        g, h = tree.sums_of(_CORNER[0], s.eta, s.reg_lambda)
+        g, h = tree.sums_of(_CORNER[0], s["eta"], s["lambda"])
         # Known sums of the other rows there: 20 rows of one sign, or everything.
-        unit = s.gradient_bound / 2**noise.grid_bits
-        root_r = float(np.sqrt(s.hessian_weight))
+        unit = s["dp_gradient_bound"] / 2**noise.grid_bits
+        root_r = float(np.sqrt(s["dp_hessian_weight"]))
         own = np.array([0.5, root_r * 0.25])
         if joint_bound:
-            own *= min(1.0, s.gradient_bound / float(np.hypot(*own)))
+            own *= min(1.0, s["dp_gradient_bound"] / float(np.hypot(*own)))
         known = own * np.array([20.0 * side, 20.0 if side else 40.0])
         seen = np.array([g, root_r * h])
         ratio = float((seen - known) @ own) / (noise.leaf_sigma2 * unit * unit)
@@ -296,7 +296,7 @@ def reused_noise() -> Scenario:
         s = training.settings
         if any(tree.left[0] == -1 or tree.condition[0] != 0.5 for tree in outcome.trees):
             return -1e9
-        first, second = (t.sums_of([0.0], s.eta, s.reg_lambda)[0] for t in outcome.trees)
+        first, second = (t.sums_of([0.0], s["eta"], s["lambda"])[0] for t in outcome.trees)
         return -abs(first - second)
 
     params = {"dp_feature_cuts": {0: [0.5]}}

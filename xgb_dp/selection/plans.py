@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from .. import parse
 from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.selection import SelectionAccountant
+from ..defaults import of_epsilon
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..features import Schema
+from ..names import flatten
 from ..prepare import calibrated, check
-from ..presets import of_epsilon
 from ..settings import Settings
 from .scores import Score
 
@@ -104,7 +105,7 @@ def candidates(
     for change in changes:
         own = dict(change)
         count = parse.parse_int("num_boost_round", own.pop("num_boost_round", rounds), 0, 100_000)
-        user = {**parse.flatten(params), **parse.flatten(own)}
+        user = {**flatten(params), **flatten(own)}
         user = {name: value for name, value in user.items() if value is not None}
         for name in _GIVEN:
             if name in user:
@@ -114,8 +115,9 @@ def candidates(
         for name, reason in _REFUSED.items():
             if user.get(name):
                 raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
-        user |= of_epsilon({**user, "dp_epsilon": epsilon})
         settings = check({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, count)
+        trees = of_epsilon(settings)
+        user, settings = user | trees, settings.changed(trees)
         out.append(Candidate(user, dict(change), count, settings))
     kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
     if len(kinds) != 1:
@@ -164,7 +166,9 @@ def plan_runs(
         event = score.event(_SCORE_MU * mu)
         runs = [
             calibrated(
-                replace(c.settings, epsilon=own, delta=own_delta, accountant=ACCOUNTANT)
+                c.settings.changed(
+                    {"dp_epsilon": own, "dp_delta": own_delta, "dp_accountant": ACCOUNTANT}
+                )
             ).events
             for c in settings
         ]

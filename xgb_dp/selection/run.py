@@ -145,7 +145,7 @@ def select(
         law = Repetitions.of(repetitions, mean)
     except (TypeError, ValueError) as error:
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
-    warn_of(epsilon, delta, found[0].settings.n_public, stacklevel=2)
+    warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2)
     plan = plan_runs(found, law, judge, epsilon, delta)
     checked = found[0].settings
     rows.check_labels(dtrain.get_label(), checked.kind, checked.classes)
