@@ -18,7 +18,7 @@ from .call_site import CallSite, check_dask, check_evals, check_matrix
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .features import read_schema
 from .gate import before_release
-from .matrices import private_matrix, worker_matrix
+from .matrices import matrix_maker, private_matrix
 from .params import PARAMETERS
 from .prepare import prepare
 from .settings import Settings
@@ -30,9 +30,9 @@ __all__ = [
     "check_dask",
     "declared_classes",
     "default_rounds",
+    "matrix_maker",
     "private_matrix",
     "refuse_cv",
-    "worker_matrix",
 ]
 
 

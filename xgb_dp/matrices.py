@@ -5,8 +5,9 @@ Whoever makes an ``xgboost.DMatrix`` by hand sees XGBoost's own messages, which 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from .cells import numbers, read_data
 from .errors import PrivacyParameterError, RowDomainError
 from .frames import check_names, columns_of, prepared
 
-__all__ = ["private_matrix", "worker_matrix"]
+__all__ = ["matrix_maker", "private_matrix", "worker_matrix"]
 
 _META = {"label": "label", "weight": "weight", "base_margin": "margin"}
 
@@ -81,16 +82,25 @@ def _checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
     return out
 
 
-def worker_matrix(ref: Mapping[str, Any], params: Mapping[str, Any], nthread: int) -> Any:
+def matrix_maker(params: Mapping[str, Any]) -> Callable[..., Any]:
+    """What ``xgboost.dask`` calls on each worker: :func:`worker_matrix` for these parameters."""
+    return partial(worker_matrix, params)
+
+
+def worker_matrix(
+    params: Mapping[str, Any], *, parts: Any, model: Any, Xy_cats: Any, **given: Any
+) -> Any:
     """The training matrix of one worker of a Dask cluster, however the rows lie on workers.
 
     XGBoost's own refuses data frames with categories if some worker has no rows. Which worker has
     rows can hang on a single row; declared categories need none.
 
     Args:
-        ref: What ``xgboost.dask`` knows of the matrix, with this worker's parts.
         params: Parameters of the training; ``dp_categories`` is read.
-        nthread: Threads.
+        parts: This worker's parts of the data, None without.
+        model: An earlier model. Its categories are compared with the declared ones later on.
+        Xy_cats: Not used: categories are the declared ones.
+        given: Other arguments of ``xgboost.DMatrix``.
 
     Returns:
         xgboost.DMatrix: This worker's rows, with the columns that all workers have.
@@ -101,9 +111,7 @@ def worker_matrix(ref: Mapping[str, Any], params: Mapping[str, Any], nthread: in
     """
     from xgboost import config
 
-    given = dict(ref)
-    parts = given.pop("parts")
-    del given["is_quantile"]  # refused before
+    del model, Xy_cats
     categories = params.get("dp_categories")
     rows: dict[str, Any] = {}
     workers.check_together(lambda: rows.update(read_data(_joined, parts, categories)))
@@ -114,7 +122,7 @@ def worker_matrix(ref: Mapping[str, Any], params: Mapping[str, Any], nthread: in
 
     def make(settings: Mapping[str, Any]) -> Any:
         with config.config_context(**settings):
-            return private_matrix(**rows, **given, nthread=nthread)
+            return private_matrix(**rows, **given)
 
     def make_alone() -> None:
         # The thread is no member of the cluster, so that no matrix is compared with another one.
