@@ -59,7 +59,7 @@ def test_messages_of_others_are_not_sent(collective: Collective) -> None:
 
     with pytest.raises(ValueError, match="Smith"):
         workers.check_together(fail)
-    assert collective.sent == ["A row lies outside the declared domain."]
+    assert collective.sent == ["Its checks failed. Nothing was released."]
 
     def refuse() -> None:
         raise RowDomainError("A row has an infinite feature.")
