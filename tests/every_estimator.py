@@ -122,7 +122,9 @@ def functions() -> dict[str, Any]:
     d = xgb.DMatrix(X, LABELS["Regressor"])
     booster = xgb.train({}, d)
     bars = [p.get_width() for p in xgb.plot_importance(booster).patches]
-    linear = xgb.XGBRegressor(booster="gblinear").fit(X, LABELS["Regressor"])
+    linear = xgb.XGBRegressor(booster="gblinear", updater="coord_descent").fit(
+        X, LABELS["Regressor"]
+    )
     return {
         "train": digest(booster.save_raw("json")),
         "rounds": booster.num_boosted_rounds(),

@@ -43,7 +43,11 @@ def test_card_states_the_report(model):
         assert f"| {spent.release} |" in card
     assert not re.search(r"\$[a-z]", card)
     widths = [len(re.findall(r"(?<!\\)\|", line)) for line in card.splitlines() if line[:1] == "|"]
-    assert set(widths) <= {3, 7}  # two or six columns
+    assert set(widths) <= {3, 4, 7}  # two, three or six columns
+    gains = model.get_score(importance_type="total_gain")
+    best = max(gains, key=lambda name: gains[name])
+    share = gains[best] / sum(gains.values())
+    assert f"{best.replace('|', chr(92) + '|')} | number | {share:.3f} |" in card
 
 
 def test_card_lists_what_was_public(model):

@@ -12,6 +12,7 @@ from string import Template
 from typing import Any
 
 from .errors import PrivacyParameterError, PrivacyRefusal
+from .plotting.explain import importance
 from .report import as_booster, privacy_report
 from .report_views import meaning, round_up, tables
 
@@ -128,8 +129,14 @@ def _columns(booster: Any) -> str:
     names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
     types = booster.feature_types or ["float"] * len(names)
     kinds = {"c": "categorical", "float": "number"}
+    gains = importance(booster)
+    total = sum(gains.values()) or 1.0
     return _markdown(
-        ["column", "type"], [[n, kinds.get(t, t)] for n, t in zip(names, types, strict=True)]
+        ["column", "type", "share of the total gain (noisy)"],
+        [
+            [n, kinds.get(t, t), f"{gains[n] / total:.3f}"]
+            for n, t in zip(names, types, strict=True)
+        ],
     )
 
 

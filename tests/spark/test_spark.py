@@ -98,3 +98,11 @@ def test_rounds_where_none_are_given(
     for each in (estimator, SparkXGBRegressor.load(str(tmp_path / "estimator"))):
         model = each.fit(frame(spark, "signs"))
         assert model.get_booster().num_boosted_rounds() == (given or DEFAULT_ROUNDS)
+
+
+def test_importance_is_the_total_gain(spark: SparkSession) -> None:
+    model = SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1]).fit(frame(spark, "signs"))
+    booster = model.get_booster()
+    assert model.get_feature_importances() == booster.get_score(importance_type="total_gain")
+    weight = booster.get_score(importance_type="weight")
+    assert model.get_feature_importances(importance_type="weight") == weight

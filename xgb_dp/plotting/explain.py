@@ -38,16 +38,21 @@ def _names(booster: Any) -> list[str]:
     return list(booster.feature_names or [f"f{i}" for i in range(booster.num_features())])
 
 
-def importance(model: Any, kind: str = "gain") -> dict[str, float]:
+def importance(model: Any, kind: str = "total_gain") -> dict[str, float]:
     """Importance of each feature, from the noisy statistics that the model holds.
+
+    Every split of a private tree is forced: where no feature helps, the mechanism picks one at
+    random. The number of a feature's splits and its gain per split therefore say little, and the
+    gain of a feature that is split rarely, and by luck, can be the largest. The total gain weighs
+    both, and is what XGBoost's own functions give for private models too where no kind is named.
 
     Privacy: free post-processing. Noise makes gains larger on the whole: a feature without any
     signal still has some where the mechanism chose it.
 
     Args:
         model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
-        kind: "gain" or "cover" (means over a feature's splits), "total_gain", "total_cover", or
-            "weight" (number of splits).
+        kind: "total_gain" or "total_cover" (sums over a feature's splits), "gain" or "cover"
+            (means over them), or "weight" (their number).
 
     Returns:
         dict: Every feature, the most important first; 0 for those that no split uses.
@@ -65,7 +70,9 @@ def importance(model: Any, kind: str = "gain") -> dict[str, float]:
     return dict(sorted(every.items(), key=lambda item: -item[1]))
 
 
-def plot_importance(model: Any, kind: str = "gain", max_features: int = 15, ax: Any = None) -> Any:
+def plot_importance(
+    model: Any, kind: str = "total_gain", max_features: int = 15, ax: Any = None
+) -> Any:
     """Draw the importance of features, see :func:`importance`.
 
     Privacy: free post-processing.
