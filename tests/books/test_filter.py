@@ -21,7 +21,7 @@ from xgb_dp.accounting import (
     SelectionEvent,
     make_accountant,
 )
-from xgb_dp.accounting.filter import Capacity, Charge, charge_of
+from xgb_dp.accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
 from xgb_dp.accounting.gaussian import gaussian_delta, gaussian_mu
 
 TRAINING: tuple[Event, ...] = (
@@ -145,3 +145,119 @@ def test_an_adversary_that_looks_before_choosing(seed: int, taste: float) -> Non
             assert np.maximum(a - math.exp(x) * b, 0.0).sum() <= bound + 1e-12
     stick = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
     assert stick <= delta
+
+
+# ----------------------------------------------------------------------------- the first decides
+
+
+SMALL = Filter(1.0, 1e-2)
+CUTS = np.linspace(-3.0, 3.0, 7)
+
+
+def binned(mu2: float) -> tuple[np.ndarray, np.ndarray]:
+    """A Gaussian's answer in eight bins, on two neighbours."""
+
+    def law(shift: float) -> np.ndarray:
+        below = [0.0, *(0.5 * math.erfc(-(c - shift) / math.sqrt(2.0)) for c in CUTS), 1.0]
+        return np.diff(below)
+
+    mu = math.sqrt(mu2)
+    return law(-mu / 2.0), law(mu / 2.0)
+
+
+def answers(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """Randomised response, which is epsilon-private and no better."""
+    yes = 1.0 / (1.0 + math.exp(-epsilon))
+    return np.array([yes, 1.0 - yes]), np.array([1.0 - yes, yes])
+
+
+@cache
+def catalogue() -> dict[str, tuple[Event, tuple[np.ndarray, np.ndarray]]]:
+    """Releases whose laws are known exactly, between which an adversary chooses."""
+    out: dict[str, tuple[Event, tuple[np.ndarray, np.ndarray]]] = {}
+    for epsilon in (1.0, 0.7, 0.4):
+        mu = gaussian_mu(epsilon, SMALL.delta) * (1.0 - 1e-6)
+        event = GaussianEvent("leaves", 1 << 40, math.ceil((1 << 40) / mu**2), 1, 1)
+        out[f"gaussian {epsilon}"] = (event, binned(mu * mu))
+    for num in (4, 2, 1):
+        # A whisker below: epsilons are rounded upwards.
+        out[f"laplace {num}"] = (LaplaceEvent("leaves", 100 * num, 401, 1), answers(num / 4.01))
+    return out
+
+
+@cache
+def booked(spent: Charge, name: str) -> Charge | None:
+    events = (catalogue()[name][0],)
+    return SMALL.charge(spent, events, charge_of(events, SMALL.delta))
+
+
+@cache
+def worst(spent: Charge, x: float, left: int) -> float:
+    """The largest hockey stick at e^x of everything that may follow, over all adaptive choices."""
+    best = max(0.0, 1.0 - math.exp(x))
+    for name, (_, (p, q)) in catalogue().items() if left else ():
+        charge = booked(spent, name)
+        if charge is None:
+            continue
+        total = Charge.total([spent, charge])
+        for one, other in ((p, q), (q, p)):
+            losses = np.log(one / other)
+            value = sum(
+                float(a) * worst(total, round(x - float(loss), 12), left - 1)
+                for a, loss in zip(one, losses, strict=True)
+            )
+            best = max(best, value)
+    return best
+
+
+def test_no_adaptive_choice_exceeds_the_total() -> None:
+    found = worst(Charge(), SMALL.epsilon, 3)
+    assert 0.3 * SMALL.delta < found <= SMALL.delta
+
+
+def test_the_first_release_decides_on_the_rule() -> None:
+    whole, half = "gaussian 1.0", "gaussian 0.4"
+    first = booked(Charge(), whole)
+    assert first is not None
+    assert first.mu2 == 0.0
+    assert first.shift <= 1.0
+    assert SMALL.adds_up(first)
+    assert booked(first, half) is None  # nothing is left
+    other = booked(Charge(), half)
+    assert other is not None
+    assert other.mu2 > 0.0
+    assert not SMALL.adds_up(other)
+    assert booked(other, whole) is None
+    pure = booked(Charge(), "laplace 4")
+    assert pure is not None
+    assert (pure.mu2, pure.extra) == (0.0, 0.0)
+    assert pure.shift == pytest.approx(400 / 401)
+
+
+def test_pure_releases_add_up_to_the_total() -> None:
+    total = Filter(1.0, 1e-300)  # no Gaussian has room here
+    event = (LaplaceEvent("leaves", 499, 1000, 1),)
+    spent = Charge()
+    for left in (1.0, 0.501):
+        assert total.remaining(spent, 0.0) == pytest.approx(left)
+        charge = total.charge(spent, event, charge_of(event, total.delta))
+        assert charge is not None
+        assert (charge.mu2, charge.extra) == (0.0, 0.0)
+        assert charge.shift == pytest.approx(0.499)
+        spent = Charge.total([spent, charge])
+    assert total.charge(spent, event, charge_of(event, total.delta)) is None
+
+
+def test_a_part_for_selections_keeps_one_rule() -> None:
+    part = Filter(1.0, 1e-2, 0.2)
+    events = (catalogue()["gaussian 1.0"][0],)
+    assert part.charge(Charge(), events, charge_of(events, part.delta)) is None
+    assert not part.adds_up(Charge(0.0, 0.1, 1e-4))
+
+
+def test_a_selection_does_not_decide_for_sums() -> None:
+    score = (GaussianEvent("score", 1 << 20, 1 << 30, 2, 1),)
+    event = SelectionEvent(Repetitions.of("logarithmic", 5.0), (score,), score, 1)
+    charge = charge_of((event,), SMALL.delta, 1e-3)
+    assert charge == plain_charge((event,), 1e-3)
+    assert SMALL.charge(Charge(), (event,), charge) is None

@@ -19,13 +19,14 @@ from .books import make_accountant, simplified
 from .events import Event, SampledEvent
 from .exact import ExactAccountant
 from .flat import FlatAccountant
-from .gaussian import gaussian_delta
+from .gaussian import gaussian_delta, gaussian_epsilon
 from .selection import SelectionEvent
 
-__all__ = ["Capacity", "Charge", "charge_of"]
+__all__ = ["Capacity", "Charge", "Filter", "charge_of", "plain_charge"]
 
 _EXTRA = 0.25  # share of delta for what exceeds a Gaussian
 _EXTRA_EACH = 1e-4  # of delta, for one training
+_MARGIN = 0.004  # by which a training may cost more than the Gaussian of its epsilon
 _POINTS_PER_MU = 30
 _POINTS_SAMPLED = 6  # a point of a sampled curve costs about a hundred times as much
 _REACH = 1.25
@@ -49,7 +50,9 @@ class Charge:
     @classmethod
     def total(cls, charges: Iterable[Charge]) -> Charge:
         """All of them together, rounded upwards."""
-        held = list(charges)
+        held = [c for c in charges if c != cls()]
+        if len(held) < 2:
+            return held[0] if held else cls()
         return cls(
             *(
                 math.fsum(values) * _UP
@@ -99,6 +102,90 @@ class Capacity:
         return total.mu2 <= self.mu2 and total.shift <= self.shift and total.extra <= self.extra
 
 
+@dataclass(frozen=True)
+class Filter:
+    """Which releases a total accepts: those whose charges fit one of two rooms.
+
+    The first release that costs anything decides, once and for all and before anything was shown,
+    whether Gaussian charges add up in mu^2, or epsilons and deltas as they are. The second is for
+    what the first has no room for, above all a single training that takes the whole total.
+
+    Attributes:
+        epsilon: Total in nats.
+        delta: Total probability of failure.
+        selection_epsilon: The part of epsilon set aside for what has no Gaussian bound; if there is
+            one, charges always add up in mu^2.
+    """
+
+    epsilon: float
+    delta: float
+    selection_epsilon: float = 0.0
+
+    def adds_up(self, spent: Charge) -> bool:
+        """Whether epsilons add up as they are, from what was spent."""
+        return self.selection_epsilon == 0.0 and spent.shift > 0.0
+
+    def room(self, spent: Charge) -> Capacity:
+        """Room of the total, by the rule that the first release has decided on."""
+        if self.adds_up(spent):
+            return Capacity(0.0, self.epsilon, self.delta)
+        return Capacity.of(self.epsilon, self.delta, self.selection_epsilon)
+
+    def charge(self, spent: Charge, events: Sequence[Event], charge: Charge) -> Charge | None:
+        """What is to be booked for a release; None if there is no room for it.
+
+        Args:
+            spent: All charges so far.
+            events: What will be released.
+            charge: Result of :func:`charge_of` for it.
+        """
+        if not self.adds_up(spent):
+            if self.room(spent).holds(Charge.total([spent, charge])):
+                return charge
+            selects = any(isinstance(e, SelectionEvent) for e in events)
+            if spent != Charge() or self.selection_epsilon or selects:
+                return None
+        return self._plain(spent, events)
+
+    def _plain(self, spent: Charge, events: Sequence[Event]) -> Charge | None:
+        room = Capacity(0.0, self.epsilon, self.delta)
+        for own in (
+            0.0,
+            self.delta - spent.extra,
+        ):  # first without delta, which leaves it to others
+            plain = plain_charge(events, own)
+            if room.holds(Charge.total([spent, plain])):
+                return plain
+        return None
+
+    def remaining(self, spent: Charge, delta: float) -> float:
+        """The largest epsilon that one more training of such a delta can be given, about."""
+        left = 0.0
+        plain = self.adds_up(spent) or (spent == Charge() and not self.selection_epsilon)
+        if plain and delta <= self.delta - spent.extra:
+            left = max(0.0, self.epsilon - spent.shift * _UP)
+        if self.adds_up(spent):
+            return left
+        room = self.room(spent)
+        if spent.extra + _EXTRA_EACH * self.delta > room.extra:
+            return left
+        mu = math.sqrt(max(0.0, room.mu2 - spent.mu2)) * (1.0 - _MARGIN)
+        return max(left, gaussian_epsilon(mu, delta))
+
+
+def plain_charge(events: Sequence[Event], delta: float) -> Charge:
+    """The epsilon and delta of these releases as they are.
+
+    Args:
+        events: In release order, all fixed before the first of them.
+        delta: In [0, 1).
+
+    Returns:
+        Charge: Infinite if there is no bound.
+    """
+    return Charge(0.0, make_accountant("exact", events).get_epsilon(delta), delta)
+
+
 def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = None) -> Charge:
     """The smallest charge known for these releases; a function of them alone.
 
@@ -117,8 +204,7 @@ def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = N
         mu = _gaussian(events, extra)
     if mu is not None:
         return Charge(mu * mu * _UP, 0.0, extra if mu else 0.0)
-    own = delta / 100.0 if own_delta is None else own_delta
-    return Charge(0.0, make_accountant("exact", events).get_epsilon(own), own)
+    return plain_charge(events, delta / 100.0 if own_delta is None else own_delta)
 
 
 def _gaussian(events: Sequence[Event], extra: float) -> float | None:
