@@ -261,7 +261,8 @@ class DPXGBClassifier(_Private, XGBClassifier):
         """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
 
         Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
-        ``best_score_``; the parameters of the estimator stay as they are.
+        ``best_score_``, which by default is a loss (smaller is better; see :class:`Score`); the
+        parameters of the estimator stay as they are.
 
         Args:
             X: Table of features, shape (rows, columns).
@@ -402,7 +403,8 @@ class DPXGBRegressor(_Private, XGBRegressor):
         """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
 
         Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
-        ``best_score_``; the parameters of the estimator stay as they are.
+        ``best_score_``, which by default is a loss (smaller is better; see :class:`Score`); the
+        parameters of the estimator stay as they are.
 
         Args:
             X: Table of features, shape (rows, columns).

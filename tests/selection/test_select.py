@@ -346,3 +346,13 @@ def test_rows_on_disk_are_refused_before_anything_is_spent(tmp_path: Path) -> No
     with pytest.raises(PrivacyRefusal, match=r"stay on disk.*Nothing was spent"):
         quick(xgb.DMatrix(Batches([arrays(n=400)] * 2, tmp_path)), settings=[{}], budget=budget)
     assert budget.entries == []
+
+
+@pytest.mark.parametrize(("name", "hint"), [("scoring", "`score`"), ("max_depth", "`params`")])
+def test_unknown_arguments_name_the_way(name: str, hint: str) -> None:
+    with pytest.raises(PrivacyParameterError, match=f"`{name}` is no argument.*Use {hint}"):
+        quick(**{name: "accuracy"})
+    X, y = arrays(n=40)
+    own = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2)
+    with pytest.raises(PrivacyParameterError, match=f"`{name}` is no argument.*Use {hint}"):
+        own.fit_select(X, y, TWO, **{name: "accuracy"})

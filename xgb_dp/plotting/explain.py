@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..cells import read_data
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..report import as_booster, privacy_report
 from .privacy import new_axes
@@ -100,7 +101,8 @@ def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
 
     Args:
         model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
-        data: xgboost.DMatrix, or what it takes (an array or a data frame), n rows and F columns.
+        data: xgboost.DMatrix, or what it takes (an array or a data frame), n rows and F columns;
+            with an estimator of this package also what that predicts, columns of texts included.
 
     Returns:
         Contributions, (n, F), or (n, K, F) for K classes; and the bias of each row, (n,) or (n, K).
@@ -114,7 +116,11 @@ def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
     from xgboost import DMatrix
 
     booster = _private_booster(model)
-    matrix = data if isinstance(data, DMatrix) else DMatrix(data, enable_categorical=True)
+    if isinstance(data, DMatrix):
+        matrix = data
+    else:  # an estimator knows its columns of texts
+        coded = model._coded(data) if hasattr(model, "_coded") else data
+        matrix = read_data(DMatrix, coded, enable_categorical=True)
     if not matrix.num_row():
         raise PrivacyParameterError("`data` has no rows to explain.")
     found = np.asarray(booster.predict(matrix, pred_contribs=True), dtype=np.float64)

@@ -30,7 +30,7 @@ from ..report import PrivacyReport, privacy_report
 from ..workers import this_worker
 from . import draws
 from .plans import ACCOUNTANT, Candidate, Plan, candidates, plan_runs
-from .scores import Score, ScoreValue
+from .scores import SCORES, Score, ScoreValue
 
 __all__ = ["Selection", "select"]
 
@@ -46,7 +46,9 @@ class Selection:
         setting: The changes that won, as given.
         params: The common parameters with these changes, and what the default made of epsilon.
         num_boost_round: Its boosting rounds.
-        score: Its noisy score on the rows set aside. It is the largest of several, so it flatters.
+        score: Its noisy score on the rows set aside. Smaller is better for losses ("log_loss",
+            "brier" and the errors of regression), larger for "accuracy" and "auc". It is the best
+            of several, so the model's true score is rather worse.
         score_noise: About the standard deviation of the noise in `score`.
         score_name: What the score is.
     """
@@ -79,6 +81,7 @@ def select(
     validation: float = 0.2,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "selection",
+    **unknown: Any,
 ) -> Selection:
     """Choose among settings on private rows, with one (epsilon, delta) for all of it.
 
@@ -107,6 +110,7 @@ def select(
         validation: Share of the rows that are set aside, in (0, 1).
         budget: A budget, or the path of one, on which the selection draws.
         note: What it is, for the book of the budget.
+        unknown: Refused, with what to use instead.
 
     Returns:
         Selection: The model with its report.
@@ -117,6 +121,13 @@ def select(
         BudgetError: No noise meets the target, or the budget has no room. Nothing was released.
         RowDomainError: A row lies outside the declared domain.
     """
+    for name in unknown:
+        hint = "`score`" if name in ("scoring", "metric", "eval_metric") else "`params`"
+        raise PrivacyParameterError(
+            f"`{name}` is no argument of a selection, which judges by a noisy `score` (one of "
+            f"{', '.join(SCORES)}) and takes parameters of the model in `params` and "
+            f"`settings`. Use {hint}."
+        )
     epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
     delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     share = parse.parse_number(

@@ -32,6 +32,9 @@ _KINDS = {
     "squared_error": ("regression",),
     "absolute_error": ("regression",),
 }
+SCORES = tuple(_KINDS)
+"""Names of all scores."""
+
 _BOUNDED = ("log_loss", "squared_error", "absolute_error")
 _HIGHER_IS_BETTER = ("accuracy", "auc")
 

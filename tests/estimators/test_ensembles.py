@@ -1,0 +1,61 @@
+"""Texts as classes in ensembles of scikit-learn, and as columns where a model is explained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+
+from xgb_dp import DPXGBClassifier, RowDomainError, plotting
+
+from ..conftest import arrays
+
+OWN: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-6, "n_estimators": 3, "n_jobs": 1}
+
+
+def texts() -> tuple[Any, Any]:
+    X, y = arrays()
+    return np.nan_to_num(X), np.array(["no", "yes"])[y.astype(int)]
+
+
+def ensemble(kind: str, classes: Any) -> Any:
+    X, y = texts()
+    members = [(name, DPXGBClassifier(**OWN, classes=classes)) for name in "ab"]
+    if kind == "voting":
+        return VotingClassifier(members, voting="soft")
+    codes = y if isinstance(classes, list) else (y == "yes").astype(int)
+    return StackingClassifier([(n, m.fit(X, codes)) for n, m in members], cv="prefit")
+
+
+@pytest.mark.parametrize("kind", ["voting", "stacking"])
+def test_members_that_declare_a_number_of_classes(kind: str) -> None:
+    X, y = texts()
+    found = ensemble(kind, 2).fit(X, y).predict(X)
+    assert set(found) <= {"no", "yes"}
+    assert (found == y).mean() > 0.6
+
+
+def test_members_that_declare_texts_name_the_way() -> None:
+    X, y = texts()
+    with pytest.raises(RowDomainError, match="declare classes=K in a member"):
+        ensemble("voting", ["no", "yes"]).fit(X, y)
+
+
+def test_contributions_of_columns_of_texts() -> None:
+    X, y = texts()
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(
+        d=np.array(["u", "v", "w"])[np.arange(len(y)) % 3]
+    )
+    model = DPXGBClassifier(**OWN, classes=["no", "yes"], categories={"d": ["u", "v", "w"]})
+    model.fit(frame, y)
+    values, bias = plotting.contributions(model, frame)
+    margin = model.predict(frame, output_margin=True)
+    np.testing.assert_allclose(values.sum(axis=1) + bias, margin, atol=1e-4)
+    ax = plotting.plot_contributions(model, frame, public_rows=True)
+    assert len(ax.patches) == 4
+    with pytest.raises(RowDomainError) as caught:
+        plotting.contributions(model.get_booster(), frame)
+    assert "'u'" not in str(caught.value)
