@@ -201,10 +201,11 @@ def by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
     Raises:
         PrivacyParameterError: Not a mapping, or a column is unknown or named twice.
     """
-    if not isinstance(given, Mapping):
+    declared = parse.mapped(given)
+    if declared is None:
         raise PrivacyParameterError(f"`{param}` must map feature names or indices to declarations.")
     out: dict[int, Any] = {}
-    for key, value in given.items():
+    for key, value in declared.items():
         index = column_index(param, key, schema)
         if index in out:
             raise PrivacyParameterError(
@@ -224,7 +225,9 @@ def column_index(param: str, key: Any, schema: Schema) -> int:
         return schema.names.index(key)
     if isinstance(key, (int, np.integer)) and 0 <= key < len(schema.names):
         return int(key)
-    shown = f"the feature {key!r}" if isinstance(key, (str, int, float)) else type(key).__name__
+    shown = "a feature with a larger index"
+    if not isinstance(key, (int, np.integer)) or -99 <= key <= 1 << 32:
+        shown = f"the feature {key if isinstance(key, int) else parse.shown(key)}"
     raise PrivacyParameterError(
         f"`{param}` declares {shown}, which the training data does not have. Use a column's name "
         "or its index from 0."
@@ -322,7 +325,8 @@ def resolve_features(
         if index in schema.categorical:
             if index in bounds or index in cuts:
                 raise PrivacyParameterError(
-                    f"Feature {name} is categorical: declare it in `dp_categories` only."
+                    f"Feature {name} is categorical: declare it in `dp_categories` only, not in "
+                    "`dp_feature_bounds` or `dp_feature_cuts`."
                 )
             if index not in categories:
                 raise PrivacyParameterError(

@@ -7,7 +7,7 @@ ours. Messages show the type of a value, or the value itself where it is a numbe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ __all__ = [
     "Reader",
     "Whole",
     "listed",
+    "mapped",
     "parse_classes",
     "parse_flag",
     "parse_int",
@@ -29,6 +30,7 @@ __all__ = [
     "parse_range",
     "plain",
     "same",
+    "shown",
 ]
 
 Reader = Callable[[str, Any, Any], Any]
@@ -53,6 +55,19 @@ def listed(value: Any) -> list[Any] | None:
         return list(value)
     except Exception:  # an object of the caller may do anything
         return None
+
+
+def mapped(value: Any) -> dict[Any, Any] | None:
+    """The entries of a mapping; None for anything else."""
+    try:
+        return dict(value.items()) if isinstance(value, Mapping) else None
+    except Exception:  # an object of the caller may do anything
+        return None
+
+
+def shown(value: Any) -> str:
+    """A text as Python writes it, in which no character is out of place; else the type."""
+    return repr(str.__str__(value)[:60]) if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def parse_number(
@@ -221,19 +236,14 @@ class Choice:
     def __call__(self, name: str, value: Any, settings: Any = None) -> str:
         """The name, or an error that lists all."""
         if isinstance(value, str) and value in self.names:
-            return str(value)
+            return self.names[self.names.index(value)]
         raise PrivacyParameterError(
-            f"`{name}` must be one of {', '.join(map(repr, self.names))}; got {_shown(value)}."
+            f"`{name}` must be one of {', '.join(map(repr, self.names))}; got {shown(value)}."
         )
 
     def __str__(self) -> str:
         *first, last = map(repr, self.names)
         return f"{', '.join(first)} or {last}"
-
-
-def _shown(value: Any) -> str:
-    """A text as Python writes it, in which no character is out of place; else the type."""
-    return repr(str(value)[:40]) if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def plain(name: str, value: Any, settings: Any = None) -> Any:
@@ -242,19 +252,25 @@ def plain(name: str, value: Any, settings: Any = None) -> Any:
     Raises:
         PrivacyParameterError: Anything else, or a text that is not Unicode.
     """
-    for entry in value if isinstance(value, list) else [value]:
-        if isinstance(entry, str):
-            try:
-                entry.encode()
-            except UnicodeEncodeError:
-                raise PrivacyParameterError(
-                    f"`{name}` holds a lone surrogate, which is no character of Unicode."
-                ) from None
-        elif not isinstance(entry, (bool, int, float, np.generic)):
+    if isinstance(value, list):
+        entries = listed(value)
+        if entries is not None:
+            return [_plain(name, entry) for entry in entries]
+    return _plain(name, value)
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return str.__str__(value).encode().decode()
+        except UnicodeEncodeError:
             raise PrivacyParameterError(
-                f"`{name}` must be a number, a text or a list of texts; got a "
-                f"{type(entry).__name__}."
-            )
-        elif isinstance(entry, int) and abs(entry) >= 1 << 63:
-            raise PrivacyParameterError(f"`{name}` must be a number of at most 64 bits.")
+                f"`{name}` holds a lone surrogate, which is no character of Unicode."
+            ) from None
+    if not isinstance(value, (bool, int, float, np.bool_, np.number)):
+        raise PrivacyParameterError(
+            f"`{name}` must be a number, a text or a list of texts; got a {type(value).__name__}."
+        )
+    if isinstance(value, int) and abs(value) >= 1 << 63:
+        raise PrivacyParameterError(f"`{name}` must be a number of at most 64 bits.")
     return value

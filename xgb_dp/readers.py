@@ -53,8 +53,7 @@ def tree_method(name: str, value: Any, s: Settings) -> str:
     """One of the private methods."""
     if isinstance(value, str) and value in ("dp_hist", "dp_approx"):
         return value
-    got = f"is {value!r}" if isinstance(value, str) else f"is a {type(value).__name__}"
-    raise PrivacyRefusal(_tree_method(got))
+    raise PrivacyRefusal(_tree_method(f"is {parse.shown(value)}"))
 
 
 def no_tree_method(s: Settings) -> str:
@@ -74,10 +73,9 @@ def objective(name: str, value: Any, s: Settings) -> str:
     """A loss whose gradients have a proved bound."""
     if isinstance(value, str) and value in OBJECTIVES:
         return value
-    got = repr(value) if isinstance(value, str) else f"of type {type(value).__name__}"
     raise PrivacyRefusal(
-        f"`objective` {got} is refused: its gradients have no proved bound per row. Private "
-        f"training supports {', '.join(OBJECTIVES)}."
+        f"`objective` {parse.shown(value)} is refused: its gradients have no proved bound per row. "
+        f"Private training supports {', '.join(OBJECTIVES)}."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from . import parse
@@ -34,16 +33,15 @@ def resolve_shares(
     Raises:
         PrivacyParameterError: Unknown key, negative or impossible fractions.
     """
-    if given is None:
-        given = {}
-    if not isinstance(given, Mapping) or not set(given) <= set(SHARE_NAMES):
+    fractions = parse.mapped({} if given is None else given)
+    if fractions is None or not set(fractions) <= set(SHARE_NAMES):
         raise PrivacyParameterError(
             f"`dp_budget_shares` must map some of {', '.join(SHARE_NAMES)} to fractions of the "
             "budget."
         )
     fixed = {
         k: parse.parse_number(f"dp_budget_shares[{k!r}]", v, low=0, high=1)
-        for k, v in given.items()
+        for k, v in fractions.items()
     }
     default = {
         "candidates": 0.1 if candidates else 0.0,

@@ -1,0 +1,316 @@
+"""Whatever is given for a parameter, it is read or refused by an error that names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from xgb_dp.errors import PrivacyError, PrivacyParameterError
+from xgb_dp.features import Schema
+from xgb_dp.names import ALIASES, REFUSED
+from xgb_dp.params import PARAMETERS
+from xgb_dp.plan import dump_plan, public_inputs
+from xgb_dp.prepare import check
+from xgb_dp.rules import RULES
+
+SURROGATE = "\ud800"
+SCHEMA = Schema(["a", "b", "c"], named=True, categorical=frozenset({2}), dictionaries={})
+USUAL: dict[str, Any] = {
+    "tree_method": "dp_hist",
+    "objective": "binary:logistic",
+    "dp_epsilon": 0.5,
+    "dp_delta": 1e-6,
+    "dp_categories": {2: 4},
+}
+CALM = settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+class Hostile:
+    """Raises whatever one does with it."""
+
+    def _fail(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("hostile")
+
+    __str__ = __repr__ = __float__ = __int__ = __index__ = __bool__ = __len__ = _fail
+    __iter__ = __getitem__ = __lt__ = __le__ = __format__ = _fail
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("hostile")
+
+    __hash__ = object.__hash__
+
+
+class HostileList(list):  # type: ignore[type-arg]
+    def __iter__(self) -> Any:
+        raise RuntimeError("hostile")
+
+
+class HostileText(str):
+    def __str__(self) -> str:
+        raise RuntimeError("hostile")
+
+
+class HostileMapping(Mapping):  # type: ignore[type-arg]
+    def __getitem__(self, key: Any) -> Any:
+        raise RuntimeError("hostile")
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("hostile")
+
+    def __len__(self) -> int:
+        return 3
+
+
+STRANGE: list[Any] = [
+    10**400,
+    float("nan"),
+    float("inf"),
+    -0.0,
+    1e-320,
+    1 + 2j,
+    True,
+    "",
+    SURROGATE,
+    f"[[0, 1], {'[' * 100_000}",
+    "[" * 100_000 + "]" * 100_000,
+    "(" + "9" * 5000 + ",)",
+    "1e999",
+    b"dp_hist",
+    np.array(3),
+    np.array([1.0, 2.0]),
+    np.array(["l1", "gain"]),
+    np.array([[0.0, 1.0]]),
+    np.array(None),
+    np.ma.masked,
+    np.datetime64("2026-01-01"),
+    pd.NA,
+    pd.Series([1.0, 2.0]),
+    pd.DataFrame({"a": [1]}),
+    object,
+    len,
+    {},
+    {SURROGATE: 1},
+    {0: 10**400},
+    {0: (0, 10**400)},
+    {2: [SURROGATE]},
+    {(1,): 2},
+    {float("nan"): 1},
+    {"leaves": 10**400, 3: 4},
+    [[[0]]],
+    [{"a": 1}],
+    [None],
+    {1, 2},
+    range(3),
+]  # fmt: skip
+"""Values that no parameter is meant to have."""
+HOSTILE: list[Any] = [
+    -(10**5000),
+    HostileText("a"),
+    Hostile(),
+    HostileList([1, 2]),
+    HostileMapping(),
+    {"a": Hostile()},
+    {"a": HostileList([0, 1])},
+    {2: [Hostile()]},
+    {2: HostileList([1, 2])},
+    {"leaves": Hostile()},
+    [Hostile()],
+    [[Hostile()]],
+    [{0, 1}, {Hostile()}],
+    (0, Hostile()),
+    (1, 2, Hostile()),
+    iter([1, 2]),
+]  # fmt: skip
+"""Values that cannot even be printed, or read twice."""
+
+
+def _garbage() -> st.SearchStrategy[Any]:
+    scalars = st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(st.characters(), max_size=8),
+        st.sampled_from(["dp_hist", "l1", "a", "b", "c", "log", "leaves", "true", "0", "1"]),
+        st.sampled_from(STRANGE),
+    )
+    keys = st.one_of(st.integers(-1, 4), st.text(max_size=3), st.sampled_from(["a", "leaves"]))
+    return st.recursive(
+        scalars,
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=4),
+            st.tuples(inner, inner),
+            st.dictionaries(keys, inner, max_size=3),
+        ),
+        max_leaves=6,
+    )
+
+
+def read(params: Any, rounds: Any = 3) -> str:
+    """Check parameters, and give the message of an error of ours; it can be printed.
+
+    What passes can be written down, and then the message is empty.
+    """
+    try:
+        found = check(params, SCHEMA, rounds)
+    except PrivacyError as error:
+        message = str(error)
+    else:
+        dump_plan(public_inputs(found))
+        return ""
+    message.encode()
+    assert "hostile" not in message
+    assert len(message) < 1000
+    return message
+
+
+@pytest.mark.parametrize("name", list(PARAMETERS))
+def test_strange_values(name: str) -> None:
+    for value in STRANGE + HOSTILE:
+        message = read(USUAL | {name: value})
+        assert not message or name in message
+
+
+@pytest.mark.parametrize("name", list(PARAMETERS))
+@given(value=_garbage())
+@CALM
+def test_random_values(name: str, value: Any) -> None:
+    message = read(USUAL | {name: value})
+    assert not message or name in message
+
+
+@given(
+    params=st.dictionaries(
+        st.one_of(st.sampled_from([*PARAMETERS, *ALIASES, *REFUSED]), st.text(max_size=9)),
+        _garbage(),
+        max_size=5,
+    ),
+    rounds=st.one_of(st.integers(-1, 4), _garbage()),
+)
+@CALM
+def test_random_sets_of_parameters(params: dict[str, Any], rounds: Any) -> None:
+    for user in (params, USUAL | params, list((USUAL | params).items())):
+        read(user, rounds)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {1: 2},
+        {None: 2},
+        {("a",): 2},
+        {Hostile(): 1},
+        [("eta",)],
+        [3],
+        5,
+        "eta",
+        None,
+        HostileMapping(),
+        HostileList([1]),
+        [(["eta"], 1)],
+        {"eta" + SURROGATE: 1},
+        {"dp_" + SURROGATE: 1},
+        {"x" * 10_000: 1},
+        [("eta", Hostile()), ("eta", 1)],
+        [("eta", np.ones(3)), ("learning_rate", np.ones(3))],
+    ],
+    ids=range(17),
+)
+def test_names_that_are_no_names(params: Any) -> None:
+    assert read(params)
+
+
+WEIGHTED: dict[str, Any] = {"dp_leaf": "gradient", "dp_split": "random"}
+REGRESSION: dict[str, Any] = {"objective": "reg:squarederror", "dp_target_bounds": (0, 1)}
+SEVERAL: dict[str, Any] = {"objective": "multi:softprob", "num_class": 3}
+LOCAL: dict[str, Any] = {"dp_local": True, "dp_split": "random", "dp_n_public": 9}
+GRID: dict[str, Any] = {"dp_feature_bounds": {0: (0, 1), 1: (0, 1)}}
+OUTPUT: dict[str, Any] = REGRESSION | {"dp_leaf_noise": "output"}
+MASKED: dict[str, Any] = {"dp_secure_sum": True, "dp_split": "random"}
+
+BROKEN: dict[str, dict[str, Any]] = {
+    "no classes of a target": REGRESSION | {"dp_classes": 2},
+    "two classes": {"dp_classes": 3},
+    "num_class of two": {"num_class": 2},
+    "classes are declared": SEVERAL | {"num_class": 0},
+    "one number of classes": SEVERAL | {"dp_classes": 4},
+    "several classes": SEVERAL | {"num_class": 1},
+    "no range of classes": {"dp_target_bounds": (0, 1)},
+    "scale_pos_weight of two classes": REGRESSION | {"scale_pos_weight": 2},
+    "a continued model brings base_score": {"base_score": 0.5},
+    "dp_score needs selections": {"dp_split": "random", "dp_score": "l1"},
+    "dp_score_clip needs selections": {"dp_split": "random", "dp_score_clip": 1},
+    "dp_no_split needs selections": {"dp_split": "random", "dp_no_split": True},
+    "score gain needs rows that count alike": {"dp_score": "gain"},
+    "score clip needs score newton": {"dp_score_clip": 1},
+    "several levels need complete selections": {"dp_no_split": True, "dp_split_levels": 2},
+    "gamma needs no_split": {"gamma": 1},
+    "one number of features": {"colsample_bytree": 0.5, "dp_features_per_tree": 1},
+    "gradient leaves weigh no class": WEIGHTED | {"scale_pos_weight": 2},
+    "noisy sums bring Gaussian leaves": {"dp_split": "partial", "dp_leaf_noise": "laplace"},
+    "leaf noise output needs rows that count alike": {"dp_leaf_noise": "output"},
+    "dp_score gain needs unit weights": REGRESSION | {"dp_score": "gain", "dp_max_weight": 1},
+    "dp_leaf_noise output needs unit weights": OUTPUT | {"dp_max_weight": 1},
+    "denominators of output leaves": OUTPUT | {"lambda": 2.0**20, "min_child_weight": 1},
+    "geometric clip needs output leaves": {"dp_geometric_clip": True},
+    "one choice of rows": {"dp_ensemble": 2, "subsample": 0.5},
+    "halving needs an ensemble": {"dp_ensemble_halving": True},
+    "what local reports are": {"dp_local": True},
+    "local reports need base_score": LOCAL,
+    "all rows report": LOCAL | {"base_score": 0.5, "dp_ensemble": 2},
+    "one Hessian of a row": SEVERAL | {"dp_candidate_weight": "hessian"},
+    "quantile trees are Gaussian": {"dp_candidate_noise": "laplace"},
+    "dp_approx releases always": {"tree_method": "dp_approx", "dp_candidate_rounds": 1},
+    "Hessians of the rows of a round": {"dp_candidate_weight": "hessian", "subsample": 0.5},
+    "adaptive edges are those of bins": GRID
+    | {"dp_candidates": "adaptive", "dp_candidate_cells": 9, "max_bin": 8},
+    "cells need histograms": {"dp_candidate_cells": 9},
+    "joint bound of classes": SEVERAL | {"dp_gradient_clip": "clip"},
+    "row weights of classes": REGRESSION | {"dp_gradient_clip": "row_weight"},
+    "Hessians that count": OUTPUT | {"dp_hessian_weight": 1e-9},
+    "Hessians that fit the grid": REGRESSION | {"dp_hessian_weight": 1e6},
+    "colluders of masked sums": {"dp_secure_colluders": 1},
+    "masked sums of several workers": {"dp_secure_sum": True},
+    "masked sums need no selections": {"dp_secure_sum": True},
+    "masked sums have Gaussian leaves": MASKED | {"dp_leaf_noise": "laplace"},
+    "masked sums have Gaussian candidates": MASKED
+    | GRID
+    | {"dp_candidates": "histogram", "dp_candidate_noise": "laplace"},
+    "masked sums are no reports": MASKED | LOCAL | {"base_score": 0.5},
+    "masked sums read all rows": MASKED | {"subsample": 0.5},
+}
+
+
+def test_every_rule_has_a_case() -> None:
+    assert list(BROKEN) == [rule.name for rule in RULES]
+
+
+@pytest.mark.parametrize("name", list(BROKEN))
+def test_every_rule_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its own message, and nothing else is wrong: without the rule it would be read."""
+    if name != "masked sums of several workers":
+        monkeypatch.setattr("xgb_dp.settings.this_worker", lambda: (0, 3))
+    (rule,) = (rule for rule in RULES if rule.name == name)
+    continues = name.startswith("a continued model")
+    with pytest.raises(rule.error) as refusal:
+        check(USUAL | BROKEN[name], SCHEMA, 3, continues=continues)
+    start = re.escape(rule.message.split("{")[0])
+    assert re.match(start, str(refusal.value)), refusal.value
+
+
+def test_an_unset_parameter_is_not_given() -> None:
+    every = dict.fromkeys(PARAMETERS, None)
+    settings_of: Callable[..., Any] = lambda p: check(p, SCHEMA, 3)  # noqa: E731
+    one, two = settings_of(every | USUAL), settings_of(USUAL)
+    assert {name: one[name] for name in PARAMETERS} == {name: two[name] for name in PARAMETERS}
+    with pytest.raises(PrivacyParameterError, match="dp_epsilon"):
+        settings_of({k: v for k, v in USUAL.items() if k != "dp_epsilon"})
