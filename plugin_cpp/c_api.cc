@@ -10,13 +10,10 @@
 #include <string>     // for string
 
 #include "c_api/c_api_error.h"           // for API_BEGIN, API_END
-#include "plugin_cpp/candidates/candidates.h"  // for CandidateEvent
 #include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums, Limits
 #include "plugin_cpp/intercept.h"           // for ReleaseIntercept, DescribeIntercept
-#include "plugin_cpp/leaf/release.h"        // for LeafEvent
 #include "plugin_cpp/plan/plan.h"                // for ParsePlan
-#include "plugin_cpp/round_events.h"        // for EventsOfPlan
-#include "plugin_cpp/split/score.h"         // for ScoreRange
+#include "plugin_cpp/plan/sensitivity.h"    // for EventsOfPlan, CandidateEvent, ScoreRange
 #include "xgboost/data.h"                   // for DMatrix, SparsePage
 #include "xgboost/json.h"                   // for Json
 #include "xgboost/logging.h"                // for CHECK
@@ -90,10 +87,10 @@ XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
   CHECK(plan_text && out);
   auto plan = xgboost::dp::ParsePlan(plan_text);
   xgboost::Json json{xgboost::Object{}};
-  json["leaf_sensitivity2"] = xgboost::Integer{plan.row_bound.RoundSensitivity2(plan.n_groups)};
-  json["leaves"] = xgboost::dp::ToJson(xgboost::dp::LeafEvent(plan));
+  json["leaf_sensitivity2"] = xgboost::Integer{plan.row_bound.RoundSensitivity2(plan.n_class)};
+  json["leaves"] = xgboost::dp::ToJson(xgboost::dp::SumsOfRound(plan));
   if (plan.NumPrivateFeatures() > 0) {
-    json["candidates"] = xgboost::dp::ToJson(xgboost::dp::CandidateEvent(plan));
+    json["candidates"] = xgboost::dp::ToJson({xgboost::dp::CandidateEvent(plan), 1});
   }
   json["events"] = xgboost::dp::EventsOfPlan(plan).SaveEvents();
   json["score_range"] =

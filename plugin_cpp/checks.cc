@@ -5,11 +5,10 @@
 #include <cstdint>    // for int64_t, uint32_t, uint64_t
 #include <limits>     // for numeric_limits
 #include <string>     // for string
-#include <vector>     // for vector
 
 #include "collective/communicator-inl.h"  // for IsDistributed
 #include "plugin_cpp/plan/row_bound.h"    // for kMaxRows
-#include "plugin_cpp/release/workers.h"   // for SumOverWorkers
+#include "plugin_cpp/release/release.h"   // for SumOverWorkers
 #include "plugin_cpp/rows/bins.h"         // for BytesOfBins, CheckRoom
 #include "plugin_cpp/rows/raw_pages.h"    // for CheckFeatures, ForEachPage
 #include "xgboost/json.h"                 // for Json
@@ -60,7 +59,7 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan) {
         << "Declare the domain of every categorical feature in `dp_categories`.";
   }
   auto weights = info.weights_.ConstHostSpan();
-  CHECK((plan.score != Score::kGain && plan.leaf.release != LeafRelease::kOutput) ||
+  CHECK((plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput) ||
         std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
       << "The published gain and output perturbation have proved bounds for unit weights only.";
 }
@@ -77,17 +76,22 @@ void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
   CheckRoom(p_fmat, n_bytes);
 }
 
+void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_rows,
+                  std::int64_t most) {
+  LocalInt local{static_cast<std::int64_t>(n_rows)};
+  // Workers that do not tell their numbers of rows may have an equal part of the bound each.
+  bool fits = masking.IsOn() ? local.value <= most / masking.workers
+                             : SumOverWorkers(ctx, masking, local).value <= most;
+  // Not CHECK_LE, which would print the number of rows.
+  CHECK(fits)
+      << "Private training takes at most 2^35 rows, or 2^53 / 2^grid_bits: sums of more overflow.";
+}
+
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
   constexpr std::int64_t kExact = std::int64_t{1} << 53;
-  std::vector<std::int64_t> total{static_cast<std::int64_t>(n_rows)};
-  SumOverWorkers(ctx, plan.masking, &total);
   auto largest = std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian());
-  // Workers that do not tell their numbers of rows may have an equal part of the bound each.
-  auto parts = std::max(plan.masking.workers, 1);
-  // Not CHECK_LE, which would print the number of rows.
-  auto limit = std::min(static_cast<std::int64_t>(Limits().total), kExact / largest);
-  CHECK(total.front() <= limit / parts)
-      << "Private training takes at most 2^35 rows, or 2^53 / 2^grid_bits: sums of more overflow.";
+  CheckNumRows(ctx, plan.masking, n_rows,
+               std::min(static_cast<std::int64_t>(Limits().total), kExact / largest));
 }
 
 void CheckClaim(Attributes const& attributes, std::string const& plan_id) {

@@ -1,23 +1,17 @@
 #include "plugin_cpp/intercept.h"
 
-#include <algorithm>  // for clamp, max
+#include <algorithm>  // for clamp
 #include <cmath>      // for nearbyint, ldexp, isfinite
 #include <cstdint>    // for int64_t, uint64_t
-#include <memory>     // for unique_ptr
 #include <string>     // for string
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "plugin_cpp/release/workers.h"         // for SumOverWorkers, FromRankZero
-#include "plugin_cpp/plan/json_reader.h"         // for JsonReader, ReadSigma2
-#include "plugin_cpp/release/ledger.h"              // for GaussianEvent, ToJson
-#include "plugin_cpp/random/chacha20.h"      // for WipeStack
-#include "plugin_cpp/random/samplers.h"      // for DiscreteGaussian
-#include "plugin_cpp/random/source.h"       // for MakeRandomSource, MakeShareSource
-#include "plugin_cpp/plan/row_bound.h"           // for kMaxRows
-#include "plugin_cpp/release/masked_sums.h"  // for MaskedSums
-#include "plugin_cpp/release/masking.h"      // for Masking, ReadMasking
-#include "plugin_cpp/release/pads.h"         // for FindPads
+#include "plugin_cpp/checks.h"              // for CheckNumRows
+#include "plugin_cpp/plan/json_reader.h"    // for JsonReader, ReadSigma2, ReadMasking
+#include "plugin_cpp/plan/row_bound.h"      // for kMaxRows
+#include "plugin_cpp/release/release.h"     // for Release, GaussianEvent, LocalInt
+#include "plugin_cpp/release/source.h"      // for kInterceptStream
 #include "xgboost/json.h"                   // for Json
 #include "xgboost/logging.h"                // for CHECK
 
@@ -25,7 +19,7 @@ namespace xgboost::dp {
 namespace {
 struct Request {
   std::string kind;
-  std::int64_t n_classes{0};
+  std::int64_t n_class{0};
   std::int32_t shift{0};
   std::uint64_t sigma2{0};
   bool n_public{false};
@@ -51,7 +45,7 @@ Request ParseRequest(std::string const& text) {
   out.plan_id = in.Text("plan_id");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
   if (out.kind == "multiclass") {
-    out.n_classes = in.Int("num_class", 2, 1 << 20);
+    out.n_class = in.Int("num_class", 2, 1 << 20);
   } else if (out.kind == "regression") {
     out.lower = in.Real("target_lower");
     out.upper = in.Real("target_upper");
@@ -69,80 +63,59 @@ std::int64_t LabelOnGrid(double label, Request const& request) {
   return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, request.shift)));
 }
 
-std::vector<std::int64_t> ExactSums(MetaInfo const& info, Request const& request) {
+std::vector<LocalInt> LocalSums(MetaInfo const& info, Request const& request) {
   auto labels = info.labels.HostView();
   auto n_rows = labels.Shape(0);
   auto unit = std::int64_t{1} << request.shift;
   if (request.kind == "multiclass") {
-    std::vector<std::int64_t> sums(request.n_classes, 0);
+    std::vector<LocalInt> sums(request.n_class);
     for (std::size_t i = 0; i < n_rows; ++i) {
       auto label = labels(i, 0);
-      if (label >= 0 && label < static_cast<float>(request.n_classes)) {
-        sums[static_cast<std::size_t>(label)] += unit;
+      if (label >= 0 && label < static_cast<float>(request.n_class)) {
+        sums[static_cast<std::size_t>(label)].value += unit;
       }
     }
     return sums;
   }
-  std::vector<std::int64_t> sums(request.n_public ? 1 : 2, 0);
+  std::vector<LocalInt> sums(request.n_public ? 1 : 2);
   for (std::size_t i = 0; i < n_rows; ++i) {
-    sums[0] += LabelOnGrid(labels(i, 0), request);
+    sums[0].value += LabelOnGrid(labels(i, 0), request);
     if (!request.n_public) {
-      sums[1] += unit;
+      sums[1].value += unit;
     }
   }
   return sums;
 }
 
-LedgerEvent InterceptEvent(Request const& request) {
+GaussianEvent InterceptEvent(Request const& request) {
   // A row adds one unit to one class count, or at most one unit to the sum and one to the count.
   bool pair = request.kind != "multiclass" && !request.n_public;
   auto unit2 = std::uint64_t{1} << (2 * request.shift);
-  return GaussianEvent("intercept", pair ? 2 * unit2 : unit2, request.sigma2, pair ? 2 : 1);
+  return {"intercept", pair ? 2 * unit2 : unit2, request.sigma2, pair ? 2U : 1U};
 }
 }  // namespace
 
 std::string DescribeIntercept(std::string const& text) {
   std::string out;
-  Json::Dump(ToJson(InterceptEvent(ParseRequest(text))), &out);
+  Json::Dump(ToJson({DrawEvent{InterceptEvent(ParseRequest(text))}, 1}), &out);
   return out;
 }
 
 std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::string const& text) {
   auto request = ParseRequest(text);
-  auto sums = ExactSums(info, request);
-  sums.push_back(static_cast<std::int64_t>(info.num_row_));
-  SumOverWorkers(ctx, request.masking, &sums);
-  // Not CHECK_LE, which would print the number of rows.
-  CHECK(sums.back() <= kMaxRows / std::max(request.masking.workers, 1))
-      << "Private training takes at most 2^35 rows.";
-  sums.pop_back();
-
+  Release release{ctx, request.noise_free, request.test_key, request.masking, kInterceptStream};
+  release.OpenPads(request.plan_id, false);  // the training goes on with them
+  CheckNumRows(ctx, request.masking, info.num_row_, kMaxRows);
   Json out{Object{}};
-  std::unique_ptr<RandomSource> rng;
-  if (!request.noise_free) {
-    rng = request.masking.IsOn() ? MakeShareSource(request.test_key, kInterceptStream)
-                                 : MakeRandomSource(request.test_key, kInterceptStream);
-    out["event"] = ToJson(InterceptEvent(request));
-  }
-  if (request.masking.IsOn()) {
-    MaskedSums masked{ctx, request.masking, rng.get()};
-    masked.Open(FindPads(request.plan_id, false));  // the training goes on with them
-    sums = masked.Release(std::move(sums), request.sigma2);
-  } else if (rng) {
-    sums = FromRankZero(ctx, [&] {
-      auto noisy = sums;
-      for (auto& s : noisy) {
-        s += DiscreteGaussian(rng.get(), request.sigma2);
-      }
-      return noisy;
-    });
-  }
-  WipeStack();
   Array released;
-  for (auto s : sums) {
-    released.GetArray().emplace_back(Integer{s});
+  for (auto sum : release.AddNoise(InterceptEvent(request), LocalSums(info, request)).values) {
+    released.GetArray().emplace_back(Integer{sum.Value()});
   }
   out["sums"] = Json{std::move(released)};
+  auto recorded = release.SaveEvents();
+  if (!get<Array const>(recorded).empty()) {
+    out["event"] = get<Array const>(recorded).front();
+  }
   std::string answer;
   Json::Dump(out, &answer);
   return answer;

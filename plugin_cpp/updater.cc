@@ -3,43 +3,38 @@
  * per tree bounded integer gradients, candidates where they are due, private splits level by level,
  * noisy leaves.
  */
-#include <algorithm>  // for find, find_if, transform
+#include <algorithm>  // for find, find_if
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t, uint8_t, uint16_t, uint64_t
+#include <cstdint>    // for int32_t, int64_t, uint64_t
 #include <cstdlib>    // for strtod
 #include <memory>     // for unique_ptr, make_unique, shared_ptr
 #include <string>     // for string, to_string
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "collective/communicator-inl.h"       // for GetRank
-#include "common/timer.h"                      // for Monitor
-#include "plugin_cpp/rows/bins.h"        // for BinRows
-#include "plugin_cpp/candidates/candidates.h"     // for CandidateRelease
-#include "plugin_cpp/checks.h"                 // for CheckMatrix, CheckRows, CheckSums, CheckClaim
-#include "plugin_cpp/split/features.h"            // for FeaturesOfTree
-#include "plugin_cpp/release/workers.h"            // for FromRankZero
-#include "plugin_cpp/rows/gradient.h"               // for QuantiseGradients, GradientSum
-#include "plugin_cpp/grower.h"                 // for TreeGrower
-#include "plugin_cpp/guard.h"                  // for kPlanKey, PrivateUpdater, Attributes
-#include "plugin_cpp/leaf/values.h"            // for FinishTree, LeafShrinkage
-#include "plugin_cpp/leaf/release.h"           // for ReleaseLeaves, ReleasedLeaf
-#include "plugin_cpp/release/ledger.h"                 // for Ledger
-#include "plugin_cpp/random/chacha20.h"         // for WipeStack
-#include "plugin_cpp/plan/plan.h"                   // for Plan, ParsePlan
-#include "plugin_cpp/random/source.h"          // for MakeRandomSource, MakeShareSource
-#include "plugin_cpp/round_events.h"           // for RecordRound
-#include "plugin_cpp/rows/sampling.h"               // for DrawSample, DrawParts
-#include "plugin_cpp/release/masked_sums.h"     // for MaskedSums
-#include "plugin_cpp/release/pads.h"            // for FindPads
-#include "plugin_cpp/split/history.h"          // for SplitHistory
-#include "tree/hist/evaluate_splits.h"         // for UpdatePredictionCacheImpl
-#include "tree/param.h"                        // for TrainParam
-#include "xgboost/gradient.h"                  // for GradientContainer
-#include "xgboost/json.h"                      // for Json
-#include "xgboost/logging.h"                   // for CHECK, LOG
-#include "xgboost/task.h"                      // for ObjInfo
-#include "xgboost/tree_updater.h"              // for TreeUpdater
+#include "common/timer.h"                   // for Monitor
+#include "plugin_cpp/candidates/release.h"  // for CandidateRelease
+#include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums, CheckClaim
+#include "plugin_cpp/grower.h"              // for TreeGrower
+#include "plugin_cpp/guard.h"               // for kPlanKey, PrivateUpdater, Attributes
+#include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
+#include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
+#include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
+#include "plugin_cpp/plan/sensitivity.h"    // for EventOfRound
+#include "plugin_cpp/release/release.h"     // for Release
+#include "plugin_cpp/release/source.h"      // for MakeSharedSource
+#include "plugin_cpp/rows/bins.h"           // for BinRows
+#include "plugin_cpp/rows/gradient.h"       // for QuantiseGradients
+#include "plugin_cpp/rows/sampling.h"       // for RowSample
+#include "plugin_cpp/split/features.h"      // for FeaturesOfTree
+#include "plugin_cpp/split/history.h"       // for SplitHistory
+#include "tree/hist/evaluate_splits.h"      // for UpdatePredictionCacheImpl
+#include "tree/param.h"                     // for TrainParam
+#include "xgboost/gradient.h"               // for GradientContainer
+#include "xgboost/json.h"                   // for Json
+#include "xgboost/logging.h"                // for CHECK, LOG
+#include "xgboost/task.h"                   // for ObjInfo
+#include "xgboost/tree_updater.h"           // for TreeUpdater
 
 namespace xgboost::dp {
 DMLC_REGISTRY_FILE_TAG(updater_dp);
@@ -65,9 +60,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       CHECK(objective && *objective == training_->plan.objective)
           << "The plan was calibrated for another objective: set `" << training_->plan.objective
           << "`.";
-      auto n_classes = Find(args, "num_class");
-      CHECK(training_->plan.n_groups == 1 ||
-            (n_classes && *n_classes == std::to_string(training_->plan.n_groups)))
+      auto classes = Find(args, "num_class");
+      CHECK(training_->plan.n_class == 1 ||
+            (classes && *classes == std::to_string(training_->plan.n_class)))
           << "The plan was calibrated for another number of classes.";
       auto scale = Find(args, "scale_pos_weight");
       CHECK(!scale || training_->plan.IsBinary() ||
@@ -82,11 +77,11 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     static std::vector<std::string> const kHarmless{
         "nthread", "n_jobs", "verbosity", "eval_metric", "disable_default_eval_metric",
         "validate_parameters", "seed", "random_state", kPlanKey};
-    auto n_groups = training_->plan.n_groups;
+    auto n_class = training_->plan.n_class;
     for (auto const& kv : args) {
       // The learner repeats the number of classes at each configuration; one class is 0 or 1 for it.
-      if (kv.first == "num_class" && (kv.second == std::to_string(n_groups) ||
-                                      (n_groups == 1 && kv.second == "0"))) {
+      if (kv.first == "num_class" && (kv.second == std::to_string(n_class) ||
+                                      (n_class == 1 && kv.second == "0"))) {
         continue;
       }
       CHECK(std::find(kHarmless.cbegin(), kHarmless.cend(), kv.first) != kHarmless.cend())
@@ -139,36 +134,39 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
 
     if (!training.grower) {
       monitor_.Start("Checks");
-      if (training.masked) {
-        training.masked->Open(FindPads(plan.id, true));
-      }
+      training.release.OpenPads(plan.id, true);
+      training.structure = MakeSharedSource(ctx_, training.key, kStructureStream);
       CheckSums(ctx_, plan, p_fmat->Info().num_row_);
       CheckRows(ctx_, plan, p_fmat);
       monitor_.Stop("Checks");
     }
     // The learner calls once per class; a round is complete with its last class.
-    auto group = training.updates % plan.n_groups;
-    auto round = training.updates / plan.n_groups;
+    auto class_idx = static_cast<std::size_t>(training.updates % plan.n_class);
+    auto round = static_cast<std::int32_t>(training.updates / plan.n_class);
     ++training.updates;
-    if (group == 0) {
-      this->StartRound(round, p_fmat->Info().num_row_);
+    if (class_idx == 0) {
+      if (plan.ReadsSomeRows()) {
+        training.release.BeginRound(EventOfRound(plan, round),
+                                    plan.IsSampled() || round % plan.ensemble == 0);
+      }
+      training.rows = &training.sample.Draw(round, p_fmat->Info().num_row_);
     }
 
     monitor_.Start("Gradients");
     auto total = QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(),
-                                   in_gpair->Grad()->HostView(), training.sample, &training.gpair);
+                                   in_gpair->Grad()->HostView(), *training.rows, &training.gpair);
     monitor_.Stop("Gradients");
 
-    if (group == 0 && training.candidates->IsDue(round)) {
+    if (class_idx == 0 && training.candidates.IsDue(round)) {
       monitor_.Start("Candidates");
-      auto cuts = training.candidates->Release(p_fmat, training.gpair);
+      auto cuts = training.candidates.MakeCuts(p_fmat, training.gpair);
       monitor_.Stop("Candidates");
       monitor_.Start("Bins");
       training.grower.reset();  // frees the last bins first
       auto pages = BinRows(ctx_, cuts, p_fmat);
-      training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
-                                                     training.rng.get(), training.structure.get(),
-                                                     training.masked.get(), &training.ledger);
+      training.grower =
+          std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
+                                       training.structure.get(), &training.release);
       monitor_.Stop("Bins");
     }
 
@@ -176,11 +174,10 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       // Trees of one class, counted over all rounds.
       auto tree_idx = static_cast<std::int64_t>(round) * plan.parallel_trees +
                       static_cast<std::int64_t>(i);
-      this->GrowTree(group, tree_idx, total, trees[i], &out_position[i].HostVector());
+      this->GrowTree(class_idx, tree_idx, total, trees[i], &out_position[i].HostVector());
     }
     training.last_tree = trees.back();
     training.busy = false;
-    WipeStack();
   }
 
   void BeforeIteration(Attributes const& attributes,
@@ -192,7 +189,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                                "trees need a new calibration: call `xgboost.train` with "
                                "`xgb_model`.");
     // All trees of a round belong to one iteration: their joint sensitivity is that of one gradient.
-    CHECK(!training_->busy && training_->updates % training_->plan.n_groups == 0)
+    CHECK(!training_->busy && training_->updates % training_->plan.n_class == 0)
         << "This private training failed and cannot go on: start a new one.";
     CHECK(!training_->data || training_->data == train)
         << "One private training reads one DMatrix; this is another one.";
@@ -218,25 +215,33 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
   /** @brief State of a training in progress; gone when the booster is copied, saved or finished. */
   struct Training {
     Plan plan;
-    std::unique_ptr<RandomSource> rng;    // null for the noise-free algorithm
+    std::string key;  // of all sources; empty for fresh ones
+    Release release;
+    RowSample sample;
+    CandidateRelease candidates;
+    SplitHistory history;
+    std::vector<LeafShrinkage> shrinkage;     // of each class
     std::unique_ptr<RandomSource> structure;  // of random features and splits
-    std::unique_ptr<RandomSource> coins;  // null where every round reads all rows
-    std::unique_ptr<MaskedSums> masked;   // null where sums travel in the clear
-    std::vector<std::uint16_t> parts;     // which round of the ensemble reads a row
-    std::vector<std::uint8_t> sample;     // rows of this round, empty for all
-    Ledger ledger;
-    std::int64_t updates{0};  // one for each class of each round
+    std::vector<std::uint8_t> const* rows{nullptr};  // of this round
+    std::int64_t updates{0};                  // one for each class of each round
     bool busy{false};
     std::shared_ptr<DMatrix> data;
-    std::unique_ptr<CandidateRelease> candidates;
     std::unique_ptr<TreeGrower> grower;
     std::vector<PackedPair> gpair;
-    std::vector<LeafShrinkage> shrinkage;  // of each class
-    std::unique_ptr<SplitHistory> history;
     RegTree const* last_tree{nullptr};
 
+    Training(Context const* ctx, Plan parsed)
+        : plan{std::move(parsed)},
+          // Without noise nothing is hidden, and the same rows give the same model.
+          key{plan.noise_free ? std::string(2 * sizeof(ChaChaKey), '0') : plan.test_key},
+          release{ctx, plan.noise_free, key, plan.masking, kTrainingStream},
+          sample{plan, key},
+          candidates{ctx, plan, &release},
+          history{plan},
+          shrinkage(plan.n_class) {}
+
     [[nodiscard]] std::int64_t MaxUpdates() const {
-      return static_cast<std::int64_t>(plan.rounds) * plan.n_groups;
+      return static_cast<std::int64_t>(plan.rounds) * plan.n_class;
     }
   };
 
@@ -249,94 +254,31 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     CHECK(sealed_ledger_.empty() || plan_text != plan_text_)
         << "The noise of this `dp_plan` has been drawn and its budget is spent. More trees need a "
         << "new calibration: call `xgboost.train` with `xgb_model`.";
-    auto training = std::make_unique<Training>();
-    training->plan = ParsePlan(plan_text);
-    training->shrinkage.resize(training->plan.n_groups);
-    training->history = std::make_unique<SplitHistory>(training->plan);
-    // Without noise nothing is hidden, and the same rows give the same model.
-    auto key = training->plan.noise_free ? std::string(2 * sizeof(ChaChaKey), '0')
-                                         : training->plan.test_key;
-    if (!training->plan.noise_free) {
-      training->rng = training->plan.masking.IsOn() ? MakeShareSource(key, kTrainingStream)
-                                                    : MakeRandomSource(key, kTrainingStream);
-    }
-    if (training->plan.masking.IsOn()) {
-      training->masked =
-          std::make_unique<MaskedSums>(ctx_, training->plan.masking, training->rng.get());
-    }
-    training->structure = MakeRandomSource(key, kStructureStream);
-    training->candidates =
-        std::make_unique<CandidateRelease>(ctx_, training->plan, training->rng.get(),
-                                           training->masked.get());
-    if (training->plan.IsSampled() || training->plan.parts > 1) {
-      // Every worker draws for its own rows.
-      training->coins = MakeRandomSource(key, kSamplingStream + collective::GetRank());
-    }
-    training_ = std::move(training);
+    training_ = std::make_unique<Training>(ctx_, ParsePlan(plan_text));
     plan_text_ = plan_text;
     sealed_ledger_.clear();
     return true;
   }
 
-  void GrowTree(std::int64_t group, std::int64_t tree_idx, GradientSum const& total, RegTree* tree,
+  void GrowTree(std::size_t class_idx, std::int64_t tree_idx, LocalSum const& total, RegTree* tree,
                 std::vector<bst_node_t>* positions) {
     auto& training = *training_;
     auto const& plan = training.plan;
     monitor_.Start("Grow");
-    auto features = FromRankZero(ctx_, [&] {
-      auto list = FeaturesOfTree(plan, tree_idx, training.structure.get());
-      return std::vector<std::int64_t>(list.cbegin(), list.cend());
-    });
-    auto leaves = training.grower->Grow(training.gpair, total, {features.cbegin(), features.cend()},
-                                        plan.IsOblivious(tree_idx), group, *training.history, tree);
+    TreeSpec spec{FeaturesOfTree(plan, tree_idx, training.structure.get()),
+                  plan.IsOblivious(tree_idx), class_idx, &training.history};
+    auto leaves = training.grower->Grow(training.gpair, total, spec, tree, positions);
     monitor_.Stop("Grow");
 
     monitor_.Start("Leaves");
-    auto round = tree_idx / plan.parallel_trees;
-    std::vector<bst_node_t> ids;
-    std::vector<GradientSum> exact;
-    std::vector<ReleasedLeaf> released;
-    for (auto const& leaf : leaves) {
-      ids.push_back(leaf.nidx);
-      exact.push_back(leaf.total);
-      released.push_back({leaf.total, plan.masking.DrawnVariance(plan.histogram_sigma2) *
-                                          static_cast<double>(leaf.noisy_cells)});
+    auto round = static_cast<std::int32_t>(tree_idx / plan.parallel_trees);
+    auto released = ReleaseLeaves(plan, round, class_idx, leaves.sums, &training.release);
+    auto sums = FinishTree(plan, leaves.ids, released, spec.oblivious,
+                           &training.shrinkage.at(class_idx), tree);
+    if (plan.leaf.noise != LeafNoise::kOutput) {
+      training.history.Update(class_idx, *tree, sums);
     }
-    if (!plan.HasNoisySums()) {
-      released =
-          ReleaseLeaves(ctx_, plan, round, exact, training.rng.get(), training.masked.get());
-    }
-    auto sums = FinishTree(plan, ids, released, plan.IsOblivious(tree_idx),
-                           &training.shrinkage.at(group), tree);
-    if (plan.leaf.release != LeafRelease::kOutput) {
-      training.history->Update(group, *tree, sums);
-    }
-    *positions = training.grower->LeafPositions();
     monitor_.Stop("Leaves");
-  }
-
-  /**
-   * @brief Record what the round will release, then draw which rows it reads.
-   *
-   * Recorded before anything is drawn, for all trees of the round: a training that breaks off has
-   * spent at most this.
-   */
-  void StartRound(std::int32_t round, std::size_t n_rows) {
-    auto& training = *training_;
-    auto const& plan = training.plan;
-    if (training.rng) {
-      RecordRound(plan, round, &training.ledger);
-    }
-    if (plan.IsSampled()) {
-      DrawSample(training.coins.get(), plan.sampling_num, n_rows, &training.sample);
-    } else if (plan.parts > 1) {
-      if (round % plan.parts == 0) {
-        DrawParts(training.coins.get(), plan.parts, plan.halving, n_rows, &training.parts);
-      }
-      training.sample.resize(n_rows);
-      std::transform(training.parts.cbegin(), training.parts.cend(), training.sample.begin(),
-                     [&](auto part) { return part == round % plan.parts; });
-    }
   }
 
   [[nodiscard]] std::string LedgerText() const {
@@ -348,7 +290,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                                                              : "fixed"};
     Json training{Object{}};
     training["complete"] = Boolean{training_->updates == training_->MaxUpdates()};
-    training["events"] = training_->ledger.SaveEvents();
+    training["events"] = training_->release.SaveEvents();
     out["trainings"] = Array{std::vector<Json>{training}};
     std::string text;
     Json::Dump(out, &text);

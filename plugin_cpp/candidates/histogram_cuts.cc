@@ -9,16 +9,16 @@
 
 namespace xgboost::dp {
 std::vector<float> EqualMassCuts(std::vector<float> const& edges,
-                                 std::vector<std::int64_t> const& mass, std::int32_t max_bin) {
+                                 std::vector<NoisyInt> const& mass, std::int32_t max_bin) {
   std::int64_t total{0};
   for (auto m : mass) {
-    total += std::max<std::int64_t>(m, 0);
+    total += std::max<std::int64_t>(m.Value(), 0);
   }
   // Whole numbers: mass passed since the last cut against total / max_bin.
   std::int64_t passed{0};
   std::vector<float> cuts;
   for (std::size_t i = 0; i + 1 < mass.size(); ++i) {
-    passed += std::max<std::int64_t>(mass[i], 0);
+    passed += std::max<std::int64_t>(mass[i].Value(), 0);
     if (passed > 0 && static_cast<double>(passed) * max_bin >= static_cast<double>(total)) {
       cuts.push_back(edges[i + 1]);
       passed = 0;
@@ -36,7 +36,7 @@ struct Merged {
 };
 
 std::vector<Merged> MergeLight(std::vector<float> const& edges,
-                               std::vector<std::int64_t> const& mass, double target) {
+                               std::vector<NoisyInt> const& mass, double target) {
   std::vector<Merged> out;
   float begin = edges.front();
   double passed{0};
@@ -46,7 +46,7 @@ std::vector<Merged> MergeLight(std::vector<float> const& edges,
     passed = 0;
   };
   for (std::size_t i = 0; i < mass.size(); ++i) {
-    auto m = static_cast<double>(mass[i]);
+    auto m = static_cast<double>(mass[i].Value());
     if (m >= target && begin < edges[i]) {
       close(edges[i]);  // a heavy bin stands alone
     }
@@ -60,10 +60,10 @@ std::vector<Merged> MergeLight(std::vector<float> const& edges,
 }  // namespace
 
 std::vector<float> RefineEdges(std::vector<float> const& edges,
-                               std::vector<std::int64_t> const& mass, std::int32_t max_bin) {
+                               std::vector<NoisyInt> const& mass, std::int32_t max_bin) {
   double total{0};
   for (auto m : mass) {
-    total += static_cast<double>(m);
+    total += static_cast<double>(m.Value());
   }
   auto bins = MergeLight(edges, mass, std::max(total / max_bin, 1.0));
   // The heaviest pieces are cut, one by one, for as long as there is room and mass.

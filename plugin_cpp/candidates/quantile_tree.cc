@@ -31,7 +31,7 @@ struct TreeCounts {
 class Walk {
  public:
   Walk(CandidatePlan const& plan, std::size_t n_trees, CellCount const& count,
-       CountRelease const& release, double variance)
+       CountRelease const& release)
       : plan_{plan},
         count_{count},
         release_{release},
@@ -46,7 +46,7 @@ class Walk {
       root.estimate = std::max(totals[root.tree], 0.0);
       auto& tree = trees_[root.tree];
       tree.target = std::max(root.estimate / plan.max_bin, 1.0);
-      tree.threshold = std::max(tree.target, 2.0 * std::sqrt(variance) / unit_);
+      tree.threshold = std::max(tree.target, 2.0 * std::sqrt(variance_) / unit_);
     }
     for (std::int32_t level = 0; !open.empty(); ++level) {
       open = this->Descend(level, open);
@@ -66,17 +66,19 @@ class Walk {
     double estimate;
   };
 
-  std::vector<double> NoisyCounts(std::int32_t level, std::vector<Node> const& nodes) const {
+  std::vector<double> NoisyCounts(std::int32_t level, std::vector<Node> const& nodes) {
     std::vector<double> out;
     if (nodes.empty()) {
       return out;
     }
-    std::vector<std::int64_t> exact;
+    std::vector<LocalInt> exact;
     for (auto const& node : nodes) {
-      exact.push_back(count_(node.tree, level, node.cell) << plan_.shift);
+      exact.emplace_back(count_(node.tree, level, node.cell) << plan_.shift);
     }
-    for (auto noisy : release_(std::move(exact))) {
-      out.push_back(static_cast<double>(noisy) / unit_);
+    auto released = release_(exact);
+    variance_ = released.variance;
+    for (auto noisy : released.values) {
+      out.push_back(static_cast<double>(noisy.Value()) / unit_);
     }
     return out;
   }
@@ -121,6 +123,7 @@ class Walk {
   CellCount const& count_;
   CountRelease const& release_;
   double unit_;
+  double variance_{0};  // of the noise on a count times 2^shift
   std::vector<TreeCounts> trees_;
 };
 
@@ -203,9 +206,8 @@ std::vector<float> CutsOf(TreeCounts const& tree) {
 }  // namespace
 
 std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan, std::size_t n_trees,
-                                             CellCount const& count, CountRelease const& release,
-                                             double variance) {
-  Walk walk{plan, n_trees, count, release, variance};
+                                             CellCount const& count, CountRelease const& release) {
+  Walk walk{plan, n_trees, count, release};
   std::vector<std::vector<float>> out;
   for (auto const& tree : walk.Trees()) {
     out.push_back(CutsOf(tree));

@@ -18,6 +18,7 @@
 #include <vector>      // for vector
 
 #include "plugin_cpp/plan/plan.h"  // for CandidatePlan
+#include "plugin_cpp/release/release.h"  // for Released, LocalInt, NoisyInt
 
 namespace xgboost::dp {
 /** @brief Exact number of this worker's rows in node `cell` of `level` of a tree. Not private. */
@@ -25,17 +26,11 @@ using CellCount =
     std::function<std::int64_t(std::size_t tree, std::int32_t level, std::uint64_t cell)>;
 
 /** @brief Exact counts of this worker, times 2^shift, to noisy ones over all workers; in order. */
-using CountRelease = std::function<std::vector<std::int64_t>(std::vector<std::int64_t>)>;
+using CountRelease = std::function<Released<NoisyInt>(std::vector<LocalInt> const&)>;
 
-/**
- * @brief Candidate cuts of each feature, in ascending order; all are finite and normal (or zero).
- *
- * @param release  Adds the noise. Its result is the same on all workers.
- * @param variance Of that noise; 0 for the noise-free algorithm.
- */
+/** @brief Candidate cuts of each feature, in ascending order; all are finite and normal (or zero). */
 [[nodiscard]] std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan,
                                                            std::size_t n_trees,
                                                            CellCount const& count,
-                                                           CountRelease const& release,
-                                                           double variance);
+                                                           CountRelease const& release);
 }  // namespace xgboost::dp

@@ -11,36 +11,25 @@
  */
 #pragma once
 
-#include <cstdint>  // for int64_t
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t
+#include <variant>  // for variant
 #include <vector>   // for vector
 
-#include "plugin_cpp/rows/gradient.h"            // for GradientSum
-#include "plugin_cpp/release/ledger.h"              // for LedgerEvent
-#include "plugin_cpp/random/samplers.h"      // for RandomSource
-#include "plugin_cpp/plan/plan.h"                // for Plan
-#include "plugin_cpp/release/masked_sums.h"  // for MaskedSums
-#include "xgboost/context.h"                // for Context
+#include "plugin_cpp/leaf/shrinkage.h"   // for NodeSum
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/release/release.h"  // for Release, Released, LocalSum, GlobalSum, NoisySum
 
 namespace xgboost::dp {
-/** @brief Released numbers of a leaf. */
-struct ReleasedLeaf {
-  GradientSum sum;      // grid units; with output perturbation empty
-  double variance{0};   // of the noise on each sum, or on the value
-  double value{0};      // output perturbation: the leaf's value before eta, where C = 1
-};
-
-/** @brief The leaf releases of one round: all classes and parallel trees together. */
-[[nodiscard]] LedgerEvent LeafEvent(Plan const& plan);
+/** @brief Sums of the leaves of a tree: exact ones, or noisy ones that splits were read from. */
+using LeafSums = std::variant<std::vector<LocalSum>, std::vector<GlobalSum>, Released<NoisySum>>;
 
 /**
- * @brief Add noise to the exact sums of every leaf, in order.
+ * @brief The released sums of every leaf, in order. Noisy ones are released already.
  *
- * @param round  Rounds before this one, on which the geometric clip depends.
- * @param exact  Over all workers, or, to be masked, of this worker alone.
- * @param masked Null where sums travel in the clear.
+ * @param round Rounds before this one, on which the geometric clip depends.
  */
-[[nodiscard]] std::vector<ReleasedLeaf> ReleaseLeaves(Context const* ctx, Plan const& plan,
-                                                      std::int64_t round,
-                                                      std::vector<GradientSum> const& exact,
-                                                      RandomSource* rng, MaskedSums* masked);
+[[nodiscard]] std::vector<NodeSum> ReleaseLeaves(Plan const& plan, std::int32_t round,
+                                                 std::size_t class_idx, LeafSums const& leaves,
+                                                 Release* release);
 }  // namespace xgboost::dp

@@ -123,6 +123,15 @@ class EffectModel {
 };
 }  // namespace
 
+NodeSum::NodeSum(NoisySum const& sum, double variance, RowBound const& bound, double least) {
+  double deviation = std::sqrt(variance * static_cast<double>(sum.cells));
+  double grad_step = bound.GradientStep(), hess_step = bound.HessianStep();
+  grad = static_cast<double>(sum.grad.Value()) * grad_step;
+  hess = std::max({static_cast<double>(sum.hess.Value()) * hess_step, deviation * hess_step, least,
+                   1e-6});
+  noise2 = deviation * grad_step * (deviation * grad_step);
+}
+
 double LeafPrior::Update(std::vector<NodeSum> const& leaves, double prior_max) {
   double signal = 0, hessian = 0;
   for (auto const& s : leaves) {

@@ -15,7 +15,8 @@
 #include <cstdint>  // for int32_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/plan/plan.h"  // for Plan
+#include "plugin_cpp/plan/plan.h"  // for Plan, RowBound
+#include "plugin_cpp/release/sums.h"  // for NoisyInt, NoisySum
 
 namespace xgboost::dp {
 /** @brief Real-valued released sums of a node, and the variance of the noise on grad. */
@@ -23,6 +24,23 @@ struct NodeSum {
   double grad{0};
   double hess{0};
   double noise2{0};
+
+  NodeSum() = default;
+  /**
+   * @param variance Of the noise on each sum.
+   * @param least    Floor of the Hessian, beside the deviation of its noise.
+   */
+  NodeSum(NoisySum const& sum, double variance, RowBound const& bound, double least);
+  /** @brief Of a leaf value that was released itself, where C = 1: as the sums of a count of one. */
+  NodeSum(NoisyInt value, double unit, RowBound const& bound)
+      : grad{-(static_cast<double>(value.Value()) * unit) * bound.gradient_bound}, hess{1.0} {}
+
+  friend NodeSum operator+(NodeSum a, NodeSum const& b) {
+    a.grad += b.grad;
+    a.hess += b.hess;
+    a.noise2 += b.noise2;
+    return a;
+  }
 };
 
 /** @brief Largest depth with strata: the fit takes the cube of the number of leaves. */

@@ -1,85 +1,76 @@
 #include "plugin_cpp/leaf/values.h"
 
-#include <algorithm>  // for max, min, clamp, transform
-#include <cmath>      // for sqrt, abs, copysign
-#include <vector>     // for vector
+#include <algorithm>  // for all_of, clamp, max
+#include <cmath>      // for abs, copysign
+#include <cstddef>    // for size_t
+#include <limits>     // for numeric_limits
 
-#include "plugin_cpp/split/features.h"  // for OrderLeaves
+#include "tree/tree_view.h"  // for ScalarTreeView
 
 namespace xgboost::dp {
 namespace {
-float Additive(RegTree* tree, bst_node_t nidx) {
-  // Cover must be additive in 32-bit floats, or SHAP values would not sum to the margin.
-  auto& stat = tree->Stat(nidx);
-  auto const& node = (*tree)[nidx];
-  if (!node.IsLeaf()) {
-    stat.sum_hess = Additive(tree, node.LeftChild()) + Additive(tree, node.RightChild());
-  }
-  return stat.sum_hess;
-}
-}  // namespace
-
-std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
-                                std::vector<ReleasedLeaf> const& released, bool oblivious,
-                                LeafShrinkage* shrinkage, RegTree* tree) {
-  auto leaf = plan.leaf;
-  bool output = leaf.release == LeafRelease::kOutput;
-  if (output) {
-    // No sums were released: nothing is left to regularise, and every leaf has the same cover.
-    leaf.lambda = leaf.alpha = 0.0;
-    leaf.shrinkage = false;
-  }
-  auto clip = [&](double w) {
-    return leaf.max_delta_step > 0 ? std::clamp(w, -leaf.max_delta_step, leaf.max_delta_step) : w;
-  };
-  auto soft = [&](double g) {
-    return std::copysign(std::max(std::abs(g) - leaf.alpha, 0.0), g);
-  };
-  // As in XGBoost, the trees of one round on the same gradients share the learning rate.
-  double eta = leaf.eta / plan.parallel_trees;
-  double grad_step = plan.row_bound.GradientStep();
-  double hess_step = plan.row_bound.HessianStep();
-  std::vector<NodeSum> sums(tree->NumNodes()), of_leaves;
-  bool noisy = true;
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    auto& s = sums[leaves[i]];
-    if (output) {
-      s = {-released[i].value * plan.row_bound.gradient_bound, 1.0, 0.0};
-    } else {
-      double deviation = std::sqrt(released[i].variance);
-      double floor_h = std::max({deviation * hess_step, leaf.min_child_weight, 1e-6});
-      s.grad = static_cast<double>(released[i].sum.grad) * grad_step;
-      s.hess = std::max(static_cast<double>(released[i].sum.hess) * hess_step, floor_h);
-      s.noise2 = deviation * grad_step * (deviation * grad_step);
+/** @brief Regularised Newton steps and gains of released sums. */
+class Newton {
+ public:
+  explicit Newton(LeafPlan const& leaf) : clip_{leaf.max_delta_step} {
+    // With output perturbation no sums were released: nothing is left to regularise.
+    if (leaf.noise != LeafNoise::kOutput) {
+      lambda_ = leaf.lambda;
+      alpha_ = leaf.alpha;
     }
-    noisy = noisy && s.noise2 > 0;
-    of_leaves.push_back(s);
+  }
+  [[nodiscard]] double Lambda() const { return lambda_; }
+  /** @brief The gradient after the L1 penalty. */
+  [[nodiscard]] double Soft(double grad) const {
+    return std::copysign(std::max(std::abs(grad) - alpha_, 0.0), grad);
+  }
+  [[nodiscard]] double Clip(double weight) const {
+    return clip_ > 0 ? std::clamp(weight, -clip_, clip_) : weight;
+  }
+  [[nodiscard]] double Weight(NodeSum const& s, double shrink = 0.0) const {
+    return this->Clip(-this->Soft(s.grad) / (s.hess + lambda_ + shrink));
+  }
+  [[nodiscard]] double Gain(NodeSum const& s) const {
+    double g = this->Soft(s.grad);
+    return g * g / (s.hess + lambda_);
   }
 
-  std::vector<double> weight(sums.size());
+ private:
+  double clip_, lambda_{0}, alpha_{0};
+};
+
+/** @brief Weights of the leaves: shrunk by strata of effects, each to a shared prior, or not. */
+std::vector<double> LeafWeights(Plan const& plan, Newton const& newton, bool oblivious,
+                                std::vector<NodeSum> const& leaves, LeafShrinkage* shrinkage) {
+  auto const& leaf = plan.leaf;
+  bool shrink = leaf.shrinkage && leaf.noise != LeafNoise::kOutput;
+  bool noisy = std::all_of(leaves.cbegin(), leaves.cend(), [](auto& s) { return s.noise2 > 0; });
   bool complete = plan.depth <= kMaxStrataDepth && leaves.size() == std::size_t{1} << plan.depth;
-  if (leaf.shrinkage && leaf.strata && noisy && complete) {
-    for (auto& s : of_leaves) {
-      s.grad = soft(s.grad);
+  std::vector<double> weights;
+  if (shrink && leaf.strata && noisy && complete) {
+    auto soft = leaves;
+    for (auto& s : soft) {
+      s.grad = newton.Soft(s.grad);
     }
     auto& prior = oblivious ? shrinkage->oblivious : shrinkage->per_node;
-    auto fitted = prior.Fit(of_leaves, leaf.lambda, StrataOf(plan, oblivious));
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      weight[leaves[i]] = clip(fitted[i]);
+    weights = prior.Fit(soft, newton.Lambda(), StrataOf(plan, oblivious));
+    for (auto& weight : weights) {
+      weight = newton.Clip(weight);
     }
-  } else {
-    double prior = leaf.shrinkage ? shrinkage->leaves.Update(of_leaves, leaf.prior_max) : 0.0;
-    for (auto nidx : leaves) {
-      auto const& s = sums[nidx];
-      double shrink = leaf.shrinkage ? s.noise2 / (prior * s.hess) : 0.0;
-      weight[nidx] = clip(-soft(s.grad) / (s.hess + leaf.lambda + shrink));
-    }
+    return weights;
   }
+  double prior = shrink ? shrinkage->leaves.Update(leaves, leaf.prior_max) : 0.0;
+  for (auto const& s : leaves) {
+    weights.push_back(newton.Weight(s, shrink ? s.noise2 / (prior * s.hess) : 0.0));
+  }
+  return weights;
+}
+
+/** @brief Fill in sums, weights and gains of the inner nodes, from those of the leaves. */
+void SumUp(Newton const& newton, RegTree* tree, std::vector<NodeSum>* p_sums,
+           std::vector<double>* weights) {
+  auto& sums = *p_sums;
   // Children have larger ids than their parent.
-  auto gain = [&](NodeSum const& s) {
-    double g = soft(s.grad);
-    return g * g / (s.hess + leaf.lambda);
-  };
   for (bst_node_t nidx = tree->NumNodes() - 1; nidx >= 0; --nidx) {
     auto const& node = (*tree)[nidx];
     if (node.IsLeaf()) {
@@ -87,24 +78,98 @@ std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const&
     }
     auto const& l = sums[node.LeftChild()];
     auto const& r = sums[node.RightChild()];
-    auto& s = sums[nidx];
-    s = {l.grad + r.grad, l.hess + r.hess, l.noise2 + r.noise2};
-    weight[nidx] = clip(-soft(s.grad) / (s.hess + leaf.lambda));
-    tree->Stat(nidx).loss_chg = static_cast<float>(std::max(0.0, gain(l) + gain(r) - gain(s)));
+    sums[nidx] = l + r;
+    (*weights)[nidx] = newton.Weight(sums[nidx]);
+    tree->Stat(nidx).loss_chg = static_cast<float>(
+        std::max(0.0, newton.Gain(l) + newton.Gain(r) - newton.Gain(sums[nidx])));
   }
-  std::vector<double> hess(sums.size());
-  std::transform(sums.cbegin(), sums.cend(), hess.begin(), [](auto const& s) { return s.hess; });
-  OrderLeaves(plan, *tree, hess, &weight);
+}
+
+/** @brief Make the leaf weights follow the monotone constraints of the plan. */
+void OrderLeaves(Plan const& plan, RegTree const& tree, std::vector<NodeSum> const& sums,
+                 std::vector<double>* p_weight) {
+  if (std::all_of(plan.monotone.cbegin(), plan.monotone.cend(), [](auto c) { return c == 0; })) {
+    return;
+  }
+  auto& weight = *p_weight;
+  auto view = tree.HostScView();
+  auto n_nodes = tree.NumNodes();
+  auto mean = [&](bst_node_t l, bst_node_t r) {
+    return (sums[l].hess * weight[l] + sums[r].hess * weight[r]) / (sums[l].hess + sums[r].hess);
+  };
+  // Children have larger ids than their parent.
+  for (bst_node_t nidx = n_nodes - 1; nidx >= 0; --nidx) {
+    if (!view.IsLeaf(nidx)) {
+      weight[nidx] = mean(view.LeftChild(nidx), view.RightChild(nidx));
+    }
+  }
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  std::vector<double> lower(weight.size(), -kInf), upper(weight.size(), kInf);
+  for (bst_node_t nidx = 0; nidx < n_nodes; ++nidx) {
+    weight[nidx] = std::clamp(weight[nidx], lower[nidx], upper[nidx]);
+    if (view.IsLeaf(nidx)) {
+      continue;
+    }
+    auto l = view.LeftChild(nidx), r = view.RightChild(nidx);
+    lower[l] = lower[r] = lower[nidx];
+    upper[l] = upper[r] = upper[nidx];
+    auto direction = plan.monotone[view.SplitIndex(nidx)];
+    if (direction == 0) {
+      continue;
+    }
+    auto below = direction > 0 ? l : r;
+    auto above = direction > 0 ? r : l;
+    // Where the released weights are in order any value between them parts them; where they are
+    // not, both sides meet in their mean.
+    auto middle = weight[below] <= weight[above] ? 0.5 * (weight[below] + weight[above])
+                                                 : mean(l, r);
+    middle = std::clamp(middle, lower[nidx], upper[nidx]);
+    upper[below] = middle;
+    lower[above] = middle;
+  }
+}
+
+/** @brief Cover must be additive in 32-bit floats, or SHAP values would not sum to the margin. */
+float AddCover(RegTree* tree, bst_node_t nidx) {
+  auto& stat = tree->Stat(nidx);
+  auto const& node = (*tree)[nidx];
+  if (!node.IsLeaf()) {
+    stat.sum_hess = AddCover(tree, node.LeftChild()) + AddCover(tree, node.RightChild());
+  }
+  return stat.sum_hess;
+}
+
+void Write(Plan const& plan, std::vector<NodeSum> const& sums, std::vector<double> const& weights,
+           RegTree* tree) {
+  // As in XGBoost, the trees of one round on the same gradients share the learning rate.
+  double eta = plan.leaf.eta / plan.parallel_trees;
   for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
     auto& stat = tree->Stat(nidx);
-    stat.base_weight = static_cast<float>(weight[nidx] * plan.row_bound.scale);
+    stat.base_weight = static_cast<float>(weights[nidx] * plan.row_bound.scale);
     if ((*tree)[nidx].IsLeaf()) {
-      (*tree)[nidx].SetLeaf(static_cast<float>(eta * weight[nidx] * plan.row_bound.scale));
-      stat.sum_hess = static_cast<float>(hess[nidx]);
+      (*tree)[nidx].SetLeaf(static_cast<float>(eta * weights[nidx] * plan.row_bound.scale));
+      stat.sum_hess = static_cast<float>(sums[nidx].hess);
       stat.loss_chg = 0.0f;
     }
   }
-  Additive(tree, RegTree::kRoot);
+  AddCover(tree, RegTree::kRoot);
+}
+}  // namespace
+
+std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
+                                std::vector<NodeSum> const& released, bool oblivious,
+                                LeafShrinkage* shrinkage, RegTree* tree) {
+  Newton newton{plan.leaf};
+  std::vector<NodeSum> sums(tree->NumNodes());
+  std::vector<double> weights(tree->NumNodes());
+  auto of_leaves = LeafWeights(plan, newton, oblivious, released, shrinkage);
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    sums[leaves[i]] = released[i];
+    weights[leaves[i]] = of_leaves[i];
+  }
+  SumUp(newton, tree, &sums, &weights);
+  OrderLeaves(plan, *tree, sums, &weights);
+  Write(plan, sums, weights, tree);
   return sums;
 }
 }  // namespace xgboost::dp

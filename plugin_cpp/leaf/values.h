@@ -1,18 +1,19 @@
 /**
  * Leaf values from what was released: Newton steps with empirical-Bayes shrinkage, gradient steps
- * where Hessians count rows, or the released values themselves.
+ * where Hessians count rows, or the released values themselves, in the order that monotone
+ * constraints ask for.
  *
  * Reads no data. Leaf values, cover, gain and base weights of all nodes are post-processing.
  *
+ * Proof: docs/proofs/constraints.md
  * Proof: docs/proofs/leaves.md
  */
 #pragma once
 
 #include <vector>  // for vector
 
-#include "plugin_cpp/leaf/release.h"    // for ReleasedLeaf
 #include "plugin_cpp/leaf/shrinkage.h"  // for LeafShrinkage, NodeSum
-#include "plugin_cpp/plan/plan.h"            // for Plan
+#include "plugin_cpp/plan/plan.h"       // for Plan
 #include "xgboost/base.h"               // for bst_node_t
 #include "xgboost/tree_model.h"         // for RegTree
 
@@ -21,11 +22,12 @@ namespace xgboost::dp {
  * @brief Set values and statistics of a grown tree from its released leaves.
  *
  * @param leaves    By ascending id, which is from left to right in a complete tree.
+ * @param released  Their sums.
  * @param oblivious Whether one split serves a whole level.
  *
  * @return The released sums of all nodes; without noisy sums, of counts of one.
  */
 std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
-                                std::vector<ReleasedLeaf> const& released, bool oblivious,
+                                std::vector<NodeSum> const& released, bool oblivious,
                                 LeafShrinkage* shrinkage, RegTree* tree);
 }  // namespace xgboost::dp

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <algorithm>  // for max
 #include <cmath>    // for isfinite
 #include <cstdint>  // for int64_t, uint64_t
 #include <cstdlib>  // for strtod
@@ -12,6 +13,7 @@
 #include <utility>  // for move, pair
 #include <vector>   // for vector
 
+#include "plugin_cpp/release/masking.h"  // for Masking
 #include "xgboost/json.h"     // for Json, get, IsA, Object, Integer, String, Boolean
 #include "xgboost/logging.h"  // for CHECK, LOG
 
@@ -87,6 +89,16 @@ class JsonReader {
   Object::Map const* object_;
   std::string path_;
 };
+
+/** @brief Who adds which part of the noise of masked sums. */
+[[nodiscard]] inline Masking ReadMasking(JsonReader const& in) {
+  Masking out;
+  out.workers = static_cast<std::int32_t>(in.Int("workers", 0, Masking::kMaxWorkers));
+  out.colluders = static_cast<std::int32_t>(in.Int("colluders", 0, std::max(out.workers - 1, 0)));
+  CHECK_NE(out.workers, 1) << "dp_plan: there is nothing to mask with one worker."
+                           << JsonReader::kMend;
+  return out;
+}
 
 /**
  * @brief Variance of a Gaussian release, zero exactly without noise.

@@ -7,11 +7,13 @@
  */
 #pragma once
 
+#include <algorithm>  // for count_if
 #include <cstdint>  // for int64_t, uint64_t, int32_t
 #include <string>   // for string
 #include <vector>   // for vector
 
 #include "plugin_cpp/plan/row_bound.h"       // for RowBound
+#include "plugin_cpp/release/ledger.h"  // for kSampleBits
 #include "plugin_cpp/release/masking.h"  // for Masking
 #include "xgboost/base.h"               // for bst_feature_t
 
@@ -23,10 +25,10 @@ enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial };
 /** @brief Utility of a split candidate. */
 enum class Score { kL1, kNewton, kGain };
 
-/** @brief How leaves are released: noisy sums, or the leaf value itself with noise. */
-enum class LeafRelease { kGaussian, kLaplace, kOutput };
+/** @brief Noise of leaves: on their sums, or Laplace noise on the leaf value itself. */
+enum class LeafNoise { kGaussian, kLaplace, kOutput };
 /** @brief What private candidates are read from. */
-enum class CandidateKind { kTree, kHistogram, kAdaptive };
+enum class CandidateKind { kQuantileTree, kHistogram, kAdaptive };
 
 /** @brief Where the splits of one feature may be. All but `kPrivate` are public. */
 struct FeaturePlan {
@@ -37,7 +39,7 @@ struct FeaturePlan {
 };
 
 struct CandidatePlan {
-  CandidateKind kind{CandidateKind::kTree};
+  CandidateKind kind{CandidateKind::kQuantileTree};
   std::int32_t rounds{0};       // rounds that release candidates, from the first one on
   bool hessian{false};          // rows weigh their bounded Hessian instead of one
   bool laplace{false};
@@ -49,7 +51,7 @@ struct CandidatePlan {
 };
 
 struct LeafPlan {
-  LeafRelease release{LeafRelease::kGaussian};
+  LeafNoise noise{LeafNoise::kGaussian};
   std::uint64_t sigma2{0};      // variance of Gaussian noise on grid integers, for G and for H
   std::uint64_t scale{0};       // scale of Laplace noise
   bool geometric_clip{false};   // kOutput: values are clipped to (1 - eta)^t, where C = 1
@@ -70,7 +72,7 @@ struct Plan {
   std::string id;               // names this calibration in the ledger
   std::string objective;
   std::int32_t n_features{0};
-  std::int32_t n_groups{0};     // trees a round
+  std::int32_t n_class{0};      // trees a round of each parallel tree
   std::int32_t rounds{0};
   std::int32_t depth{0};
   std::int32_t parallel_trees{0};  // trees of one class in one round, on the same gradients
@@ -88,8 +90,8 @@ struct Plan {
   std::uint64_t histogram_sigma2{0};  // variance of the noise on each sum of a noisy histogram
   std::uint64_t eps_num{0};     // eps0 of one selection is eps_num / 2^kEpsBits
   std::int64_t sampling_num{0};  // a round reads each row with probability sampling_num / 2^32
-  std::int32_t parts{0};        // rounds of one ensemble, which read disjoint parts of the rows
-  bool halving{false};          // each takes half of the rows that are left, instead of its share
+  std::int32_t ensemble{0};     // rounds of one ensemble, which read disjoint parts of the rows
+  bool ensemble_halving{false};  // each takes half of the rows that are left, not its share
   bool base_margin{false};      // whether rows bring their own margins
   Masking masking;
   RowBound row_bound;
@@ -99,9 +101,7 @@ struct Plan {
   std::vector<std::int32_t> monotone;  // -1, 0 or 1 for each feature
   std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all
 
-  static constexpr std::int32_t kEpsBits = 40;
-  static constexpr std::int32_t kMaxParts = 1 << 16;
-  static constexpr std::int32_t kSampleBits = 32;
+  static constexpr std::int32_t kMaxEnsemble = 1 << 16;
   static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;
 
   /** @brief Selections on the way from the root to a leaf. */
@@ -109,6 +109,16 @@ struct Plan {
     return (depth + split_levels - 1) / split_levels;
   }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
+  /** @brief Whether a round reads some of the rows only. */
+  [[nodiscard]] bool ReadsSomeRows() const { return this->IsSampled() || ensemble > 1; }
+  /** @brief Whether a round releases candidates of its own. */
+  [[nodiscard]] bool ReleasesCandidates(std::int32_t round) const {
+    return this->NumPrivateFeatures() > 0 && round < candidates.rounds;
+  }
+  [[nodiscard]] bool IsRegression() const { return objective == "reg:squarederror"; }
+  [[nodiscard]] bool IsMulticlass() const {
+    return objective == "multi:softprob" || objective == "multi:softmax";
+  }
   /** @brief Whether labels are 0 and 1; the margin that is predicted raw has the same gradients. */
   [[nodiscard]] bool IsBinary() const {
     return objective == "binary:logistic" || objective == "binary:logitraw";
@@ -118,12 +128,19 @@ struct Plan {
     return split == SplitChoice::kHistogram || split == SplitChoice::kPartial;
   }
 
-  [[nodiscard]] std::int32_t NumPrivateFeatures() const;
+  [[nodiscard]] std::int32_t NumPrivateFeatures() const {
+    return std::count_if(features.cbegin(), features.cend(), [](auto const& f) {
+      return f.kind == FeaturePlan::Kind::kPrivate;
+    });
+  }
   [[nodiscard]] bool IsOblivious(std::int64_t tree_idx) const {
     return shape == TreeShape::kOblivious || (shape == TreeShape::kAlternate && tree_idx % 2 == 0);
   }
 };
 
-/** @brief Parse and validate; throws dmlc::Error that names the field at fault. */
+/** @brief Throw dmlc::Error for a plan that no proof covers, or whose numbers do not fit. */
+void CheckPlan(Plan const& plan);
+
+/** @brief Parse and check; throws dmlc::Error that names the field at fault. */
 [[nodiscard]] Plan ParsePlan(std::string const& json);
 }  // namespace xgboost::dp

@@ -1,124 +1,145 @@
 #include "plugin_cpp/release/ledger.h"
 
-#include <algorithm>  // for find_if, equal
-#include <string>     // for string
+#include <algorithm>  // for equal, find_if, max
+#include <tuple>      // for tie
 #include <utility>    // for move
-#include <vector>     // for vector
-
-#include "plugin_cpp/plan/plan.h"  // for Plan
+#include <variant>    // for holds_alternative, visit
 
 namespace xgboost::dp {
-LedgerEvent GaussianEvent(std::string release, std::uint64_t sensitivity2, std::uint64_t sigma2,
-                          std::uint64_t coordinates) {
-  LedgerEvent event;
-  event.mechanism = "gaussian";
-  event.release = std::move(release);
-  event.sensitivity2 = sensitivity2;
-  event.sigma2 = sigma2;
-  event.coordinates = coordinates;
-  event.count = 1;
-  return event;
+namespace {
+bool operator==(GaussianEvent const& a, GaussianEvent const& b) {
+  return std::tie(a.release, a.sensitivity2, a.sigma2, a.coordinates) ==
+         std::tie(b.release, b.sensitivity2, b.sigma2, b.coordinates);
+}
+bool operator==(LaplaceEvent const& a, LaplaceEvent const& b) {
+  return std::tie(a.release, a.sensitivity, a.scale) ==
+         std::tie(b.release, b.sensitivity, b.scale);
+}
+bool operator==(SelectionEvent const& a, SelectionEvent const& b) {
+  return std::tie(a.release, a.eps_num, a.range) == std::tie(b.release, b.eps_num, b.range);
 }
 
-LedgerEvent LaplaceEvent(std::string release, std::uint64_t sensitivity, std::uint64_t scale) {
-  LedgerEvent event;
-  event.mechanism = "laplace";
-  event.release = std::move(release);
-  event.sensitivity = sensitivity;
-  event.scale = scale;
-  event.count = 1;
-  return event;
+bool Same(DrawEvent const& a, DrawEvent const& b) {
+  return a.index() == b.index() &&
+         std::visit(
+             [&](auto const& event) {
+               return event == std::get<std::decay_t<decltype(event)>>(b);
+             },
+             a);
 }
 
-LedgerEvent ExponentialEvent(std::string release, std::uint64_t eps_num) {
-  LedgerEvent event;
-  event.mechanism = "exponential";
-  event.release = std::move(release);
-  event.eps_num = eps_num;
-  event.count = 1;
-  return event;
-}
-
-LedgerEvent SampledEvent(std::uint64_t rate_num, std::vector<LedgerEvent> events) {
-  LedgerEvent event;
-  event.mechanism = "poisson";
-  event.rate_num = rate_num;
-  event.count = 1;
-  event.events = std::move(events);
-  return event;
-}
-
-LedgerEvent ParallelEvent(std::uint64_t parts, std::vector<LedgerEvent> events) {
-  LedgerEvent event;
-  event.mechanism = "parallel";
-  event.parts = parts;
-  event.count = 1;
-  event.events = std::move(events);
-  return event;
-}
-
-bool LedgerEvent::SameMechanism(LedgerEvent const& that) const {
-  return mechanism == that.mechanism && release == that.release &&
-         sensitivity2 == that.sensitivity2 && sigma2 == that.sigma2 &&
-         coordinates == that.coordinates && sensitivity == that.sensitivity &&
-         scale == that.scale && eps_num == that.eps_num && rate_num == that.rate_num &&
-         parts == that.parts &&
-         std::equal(events.cbegin(), events.cend(), that.events.cbegin(), that.events.cend(),
-                    [](auto const& a, auto const& b) {
-                      return a.count == b.count && a.SameMechanism(b);
+bool Same(RoundEvent const& a, RoundEvent const& b) {
+  return a.rate_num == b.rate_num && a.ensemble == b.ensemble &&
+         std::equal(a.entries.cbegin(), a.entries.cend(), b.entries.cbegin(), b.entries.cend(),
+                    [](auto const& x, auto const& y) {
+                      return x.count == y.count && Same(x.event, y.event);
                     });
 }
 
-namespace {
-Json ToJson(std::vector<LedgerEvent> const& events) {
-  Array out;
-  for (auto const& e : events) {
-    out.GetArray().push_back(ToJson(e));
+LedgerEntry* Find(std::vector<LedgerEntry>* entries, DrawEvent const& event) {
+  auto it = std::find_if(entries->begin(), entries->end(),
+                         [&](auto const& entry) { return Same(entry.event, event); });
+  return it == entries->end() ? nullptr : &*it;
+}
+
+Integer Whole(std::uint64_t v) { return Integer{static_cast<Integer::Int>(v)}; }
+
+void Save(GaussianEvent const& event, Json* out) {
+  (*out)["mechanism"] = String{"gaussian"};
+  (*out)["sensitivity2"] = Whole(event.sensitivity2);
+  (*out)["sigma2"] = Whole(event.sigma2);
+  (*out)["coordinates"] = Whole(event.coordinates);
+}
+void Save(LaplaceEvent const& event, Json* out) {
+  (*out)["mechanism"] = String{"laplace"};
+  (*out)["sensitivity"] = Whole(event.sensitivity);
+  (*out)["scale"] = Whole(event.scale);
+}
+void Save(SelectionEvent const& event, Json* out) {
+  (*out)["mechanism"] = String{"exponential"};
+  (*out)["eps_num"] = Whole(event.eps_num);
+  (*out)["eps_bits"] = Integer{kEpsBits};
+}
+
+void Append(std::vector<LedgerEntry> const& entries, Array* out) {
+  for (auto const& entry : entries) {
+    out->GetArray().push_back(ToJson(entry));
   }
-  return Json{std::move(out)};
 }
 }  // namespace
 
-Json ToJson(LedgerEvent const& event) {
-  auto integer = [](std::uint64_t v) { return Integer{static_cast<Integer::Int>(v)}; };
+LedgerEntry::LedgerEntry(NoiseEvent const& noise, std::uint64_t count)
+    : event{std::visit([](auto const& e) { return DrawEvent{e}; }, noise)}, count{count} {}
+
+std::uint64_t LedgerEntry::Draw(std::size_t part) {
+  drawn.resize(std::max(drawn.size(), part + 1));
+  return ++drawn[part];
+}
+
+Json ToJson(LedgerEntry const& entry) {
   Json out{Object{}};
-  out["mechanism"] = String{event.mechanism};
-  out["count"] = integer(event.count);
-  if (event.mechanism == "poisson") {
-    out["rate_num"] = integer(event.rate_num);
-    out["rate_bits"] = Integer{Plan::kSampleBits};
-    out["events"] = ToJson(event.events);
-    return out;
-  }
-  if (event.mechanism == "parallel") {
-    out["parts"] = integer(event.parts);
-    out["events"] = ToJson(event.events);
-    return out;
-  }
-  out["release"] = String{event.release};
-  if (event.mechanism == "gaussian") {
-    out["sensitivity2"] = integer(event.sensitivity2);
-    out["sigma2"] = integer(event.sigma2);
-    out["coordinates"] = integer(event.coordinates);
-  } else if (event.mechanism == "laplace") {
-    out["sensitivity"] = integer(event.sensitivity);
-    out["scale"] = integer(event.scale);
-  } else {
-    out["eps_num"] = integer(event.eps_num);
-    out["eps_bits"] = Integer{Plan::kEpsBits};
-  }
+  std::visit(
+      [&](auto const& event) {
+        Save(event, &out);
+        out["release"] = String{event.release};
+      },
+      entry.event);
+  out["count"] = Whole(entry.count);
   return out;
 }
 
-void Ledger::Record(LedgerEvent const& event) {
-  auto it = std::find_if(events_.begin(), events_.end(),
-                         [&](auto const& e) { return e.SameMechanism(event); });
-  if (it == events_.end()) {
-    events_.push_back(event);
+void Ledger::BeginRound(RoundEvent const& round, bool record) {
+  announced_ = round.entries;
+  if (!record) {
+    return;
+  }
+  auto it = std::find_if(rounds_.begin(), rounds_.end(),
+                         [&](auto const& known) { return Same(known.first, round); });
+  if (it == rounds_.end()) {
+    rounds_.emplace_back(round, 1);
   } else {
-    it->count += event.count;
+    ++it->second;
   }
 }
 
-Json Ledger::SaveEvents() const { return ToJson(events_); }
+void Ledger::Record(DrawEvent const& event, std::size_t part) {
+  if (auto* entry = Find(&announced_, event); entry && entry->Draw(part) <= entry->count) {
+    return;
+  }
+  auto& entry = this->EntryOf(event);
+  entry.count = std::max(entry.count, entry.Draw(part));
+}
+
+void Ledger::Announce(LedgerEntry const& entry) { this->EntryOf(entry.event).count += entry.count; }
+
+LedgerEntry& Ledger::EntryOf(DrawEvent const& event) {
+  auto& entries = std::holds_alternative<SelectionEvent>(event) ? selections_ : noise_;
+  if (auto* known = Find(&entries, event)) {
+    return *known;
+  }
+  return entries.emplace_back(event, 0);
+}
+
+Json Ledger::SaveEvents() const {
+  Array out;
+  Append(noise_, &out);
+  Append(selections_, &out);
+  for (auto const& [round, count] : rounds_) {
+    Json json{Object{}};
+    json["count"] = Whole(count);
+    if (round.rate_num > 0) {
+      json["mechanism"] = String{"poisson"};
+      json["rate_num"] = Whole(round.rate_num);
+      json["rate_bits"] = Integer{kSampleBits};
+    } else {
+      json["mechanism"] = String{"parallel"};
+      json["parts"] = Whole(round.ensemble);
+    }
+    Array entries;
+    Append(round.entries, &entries);
+    json["events"] = std::move(entries);
+    out.GetArray().push_back(std::move(json));
+  }
+  return Json{std::move(out)};
+}
 }  // namespace xgboost::dp

@@ -1,58 +1,103 @@
 /**
- * What was released. The ledger is written from the mechanisms as they draw, never from the
- * calibration; epsilon is recomputed from it.
+ * What was released. Every event is recorded by the draw that it pays for, never from the
+ * calibration; epsilon is recomputed from the ledger.
  *
  * Proof: docs/proofs/accounting.md
  */
 #pragma once
 
-#include <cstdint>  // for int64_t, uint64_t
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t, int64_t, uint64_t
 #include <string>   // for string
+#include <variant>  // for variant
 #include <vector>   // for vector
 
 #include "xgboost/json.h"  // for Json
 
 namespace xgboost::dp {
-/** @brief Releases of one mechanism with the same parameters, in the order of release. */
-struct LedgerEvent {
-  std::string mechanism;  // "gaussian", "laplace", "exponential", "poisson" or "parallel"
-  std::string release;    // "intercept", "candidates", "splits", "histograms" or "leaves"
+/** @brief eps0 of a selection is eps_num / 2^kEpsBits. */
+inline constexpr std::int32_t kEpsBits = 40;
+/** @brief The rate of a sample is rate_num / 2^kSampleBits. */
+inline constexpr std::int32_t kSampleBits = 32;
+
+/** @brief Sums with discrete Gaussian noise. `release` names what they are. */
+struct GaussianEvent {
+  std::string release;
   std::uint64_t sensitivity2{0};
   std::uint64_t sigma2{0};
   std::uint64_t coordinates{0};  // numbers of one release that one row can touch
-  std::uint64_t sensitivity{0};  // "laplace": in the L1 norm
-  std::uint64_t scale{0};
-  std::uint64_t eps_num{0};
-  std::uint64_t rate_num{0};
-  std::uint64_t parts{0};
-  std::uint64_t count{0};
-  std::vector<LedgerEvent> events;  // "poisson", "parallel": the releases of one round
-
-  [[nodiscard]] bool SameMechanism(LedgerEvent const& that) const;
 };
 
-LedgerEvent GaussianEvent(std::string release, std::uint64_t sensitivity2, std::uint64_t sigma2,
-                          std::uint64_t coordinates);
-LedgerEvent LaplaceEvent(std::string release, std::uint64_t sensitivity, std::uint64_t scale);
-LedgerEvent ExponentialEvent(std::string release, std::uint64_t eps_num);
-/** @brief Releases that read only a Poisson sample of the rows, drawn with rate_num / 2^32. */
-LedgerEvent SampledEvent(std::uint64_t rate_num, std::vector<LedgerEvent> events);
-/** @brief Releases of rounds that read disjoint parts of the rows: a row is in one of them. */
-LedgerEvent ParallelEvent(std::uint64_t parts, std::vector<LedgerEvent> events);
+/** @brief Numbers with discrete Laplace noise. */
+struct LaplaceEvent {
+  std::string release;
+  std::uint64_t sensitivity{0};  // in the L1 norm
+  std::uint64_t scale{0};
+};
 
-[[nodiscard]] Json ToJson(LedgerEvent const& event);
+/** @brief A choice by the exponential mechanism. */
+struct SelectionEvent {
+  std::string release;
+  std::uint64_t eps_num{0};
+  std::uint64_t range{0};  // of the utilities; not part of the record
+};
+
+using NoiseEvent = std::variant<GaussianEvent, LaplaceEvent>;
+using DrawEvent = std::variant<GaussianEvent, LaplaceEvent, SelectionEvent>;
+
+/** @brief Releases with the same parameters. */
+struct LedgerEntry {
+  DrawEvent event;
+  std::uint64_t count{0};
+  std::vector<std::uint64_t> drawn;  // of each part of the event
+
+  LedgerEntry(DrawEvent event, std::uint64_t count) : event{std::move(event)}, count{count} {}
+  LedgerEntry(NoiseEvent const& event, std::uint64_t count);
+  /** @return How often the part has been drawn, this draw included. */
+  std::uint64_t Draw(std::size_t part);
+};
+
+/** @brief A round that reads some of the rows, and all that it may release. */
+struct RoundEvent {
+  std::uint64_t rate_num{0};  // of a Poisson sample; else 0
+  std::uint64_t ensemble{0};  // rounds that read disjoint parts of the rows: a row is in one; else 0
+  std::vector<LedgerEntry> entries;
+};
+
+[[nodiscard]] Json ToJson(LedgerEntry const& entry);
 
 /**
- * @brief The events of one training. Selections and leaf releases alternate; they are merged per
- *        mechanism, which the accounting allows: Gaussians and Laplace noise are moved to the front
- *        of all selections there, and the selections of one training have equal ranges.
+ * @brief The events of one training, merged per mechanism, which the accounting allows: Gaussian and
+ *        Laplace noise are moved to the front of all selections there, and the selections of one
+ *        training have equal ranges.
  */
 class Ledger {
  public:
-  void Record(LedgerEvent const& event);
+  /**
+   * @brief Draws from here on are those of a round that reads some of the rows.
+   *
+   * @param record Whether the round is an event of its own, or part of the ensemble begun before.
+   */
+  void BeginRound(RoundEvent const& round, bool record);
+  /**
+   * @brief Record a draw, before it is made.
+   *
+   * What the round has announced is paid for by the round. Any other draw is an event of its own,
+   * as if it read all rows.
+   *
+   * @param part Of several draws that the event's bound holds for together. The same part again is
+   *             another event.
+   */
+  void Record(DrawEvent const& event, std::size_t part);
+  /** @brief Record some draws of an event that will be made, for what a plan releases at most. */
+  void Announce(LedgerEntry const& entry);
+  /** @brief Noise first, then selections, then rounds. */
   [[nodiscard]] Json SaveEvents() const;
 
  private:
-  std::vector<LedgerEvent> events_;
+  [[nodiscard]] LedgerEntry& EntryOf(DrawEvent const& event);
+
+  std::vector<LedgerEntry> noise_, selections_, announced_;
+  std::vector<std::pair<RoundEvent, std::uint64_t>> rounds_;
 };
 }  // namespace xgboost::dp

@@ -1,6 +1,5 @@
 #include "plugin_cpp/release/masking.h"
 
-#include <algorithm>  // for max
 #include <cstdint>    // for int32_t, uint64_t
 
 #include "plugin_cpp/random/samplers.h"  // for kMaxGaussianSigma2
@@ -22,15 +21,5 @@ double Masking::DrawnVariance(std::uint64_t sigma2) const {
   // Zero without noise.
   return IsOn() && sigma2 > 0 ? static_cast<double>(ShareOf(sigma2)) * workers
                               : static_cast<double>(sigma2);
-}
-
-Masking ReadMasking(JsonReader const& in) {
-  Masking out;
-  out.workers = static_cast<std::int32_t>(in.Int("workers", 0, Masking::kMaxWorkers));
-  out.colluders =
-      static_cast<std::int32_t>(in.Int("colluders", 0, std::max(out.workers - 1, 0)));
-  CHECK_NE(out.workers, 1) << "dp_plan: there is nothing to mask with one worker."
-                           << JsonReader::kMend;
-  return out;
 }
 }  // namespace xgboost::dp

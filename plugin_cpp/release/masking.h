@@ -8,8 +8,6 @@
 
 #include <cstdint>  // for int32_t, uint64_t
 
-#include "plugin_cpp/plan/json_reader.h"  // for JsonReader
-
 namespace xgboost::dp {
 struct Masking {
   std::int32_t workers{0};    // 0: sums travel in the clear, and rank 0 adds the noise
@@ -25,7 +23,4 @@ struct Masking {
   /** @brief Variance of the noise on a released sum: that of the shares of all workers together. */
   [[nodiscard]] double DrawnVariance(std::uint64_t sigma2) const;
 };
-
-/** @brief Read `workers` and `colluders`. */
-[[nodiscard]] Masking ReadMasking(JsonReader const& in);
 }  // namespace xgboost::dp

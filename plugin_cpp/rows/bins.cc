@@ -172,7 +172,7 @@ std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page) {
   std::uint32_t most_bins{0};
   if (plan.NumPrivateFeatures() > 0) {
     most_bins = plan.candidates.max_bin;
-    if (plan.candidates.kind == CandidateKind::kTree) {
+    if (plan.candidates.kind == CandidateKind::kQuantileTree) {
       // Cuts that are placed in heavy cells come on top: rarely more.
       most_bins = most_bins * 5 / 2;
     }

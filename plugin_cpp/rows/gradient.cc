@@ -10,7 +10,7 @@
 #include "xgboost/logging.h"         // for CHECK, CHECK_EQ
 
 namespace xgboost::dp {
-GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                               linalg::MatrixView<GradientPair const> gpair,
                               std::vector<std::uint8_t> const& sample,
                               std::vector<PackedPair>* out) {
@@ -27,7 +27,7 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
 
   constexpr std::size_t kBlock = 512;
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;
-  std::vector<GradientSum> partial(n_blocks);
+  std::vector<LocalSum> partial(n_blocks);
   common::ParallelFor(n_blocks, ctx->Threads(), [&](auto block) {
     auto begin = static_cast<std::size_t>(block) * kBlock;
     auto n = std::min(n_rows - begin, kBlock);
@@ -73,7 +73,7 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
       }
     }
     quantise(gradients.data(), hessians.data(), n);
-    GradientSum sum;
+    LocalSum sum;
     auto* words = out->data() + begin;
     for (std::size_t k = 0; k < n; ++k) {
       // Both are of at most 2^24.
@@ -85,7 +85,7 @@ GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInf
     partial[block] = sum;
   });
 
-  GradientSum total;
+  LocalSum total;
   for (auto const& s : partial) {
     total += s;
   }

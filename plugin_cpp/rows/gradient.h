@@ -12,40 +12,13 @@
 #include <vector>   // for vector
 
 #include "plugin_cpp/plan/row_bound.h"  // for RowBound
+#include "plugin_cpp/release/sums.h"    // for LocalSum
 #include "xgboost/base.h"          // for GradientPair
 #include "xgboost/context.h"       // for Context
 #include "xgboost/data.h"          // for MetaInfo
 #include "xgboost/linalg.h"        // for MatrixView
 
 namespace xgboost::dp {
-/** @brief Exact sums of the integers of a set of rows. */
-struct GradientSum {
-  std::int64_t grad{0};
-  std::int64_t hess{0};
-
-  GradientSum& operator+=(GradientSum const& that) {
-    grad += that.grad;
-    hess += that.hess;
-    return *this;
-  }
-  friend GradientSum operator-(GradientSum a, GradientSum const& b) {
-    a.grad -= b.grad;
-    a.hess -= b.hess;
-    return a;
-  }
-  friend GradientSum operator+(GradientSum a, GradientSum const& b) { return a += b; }
-};
-
-/** @brief The sums as one list of numbers: G and H of each, in order. */
-[[nodiscard]] inline std::vector<std::int64_t> Flat(std::vector<GradientSum> const& sums) {
-  std::vector<std::int64_t> out;
-  out.reserve(2 * sums.size());
-  for (auto const& sum : sums) {
-    out.insert(out.end(), {sum.grad, sum.hess});
-  }
-  return out;
-}
-
 /**
  * @brief The integers of a row in one word, which sums both by one addition: G 2^32 + H.
  *
@@ -64,9 +37,9 @@ class PackedPair {
     return *this;
   }
   /** @brief Both entries; H is at least 0, so that nothing is borrowed from G. */
-  [[nodiscard]] GradientSum Sum() const {
-    return {static_cast<std::int64_t>(word_) >> 32,
-            static_cast<std::int64_t>(word_ & 0xffffffffULL)};
+  [[nodiscard]] LocalSum Sum() const {
+    return LocalSum{static_cast<std::int64_t>(word_) >> 32,
+                    static_cast<std::int64_t>(word_ & 0xffffffffULL)};
   }
 
  private:
@@ -81,7 +54,7 @@ class PackedPair {
  *
  * @return The exact sum over the rows of this worker.
  */
-GradientSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                               linalg::MatrixView<GradientPair const> gpair,
                               std::vector<std::uint8_t> const& sample,
                               std::vector<PackedPair>* out);

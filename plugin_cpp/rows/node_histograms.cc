@@ -2,10 +2,10 @@
 
 #include <algorithm>  // for clamp, copy_n, find, max, min
 #include <mutex>      // for mutex, lock_guard
-#include <utility>    // for move, swap
+#include <type_traits>  // for is_same_v
+#include <utility>    // for move
 
 #include "common/threading_utils.h"     // for ParallelFor, Sched
-#include "plugin_cpp/release/workers.h"     // for SumOverWorkers
 #include "plugin_cpp/rows/row_sets.h"  // for RowSets
 #include "xgboost/logging.h"            // for CHECK
 
@@ -82,10 +82,11 @@ void SumBlock(BinPage const& page, BinPlaces const& places, std::vector<FeatureT
 }
 }  // namespace
 
-NodeHistograms::NodeHistograms(Context const* ctx, Masking const& masking, BinPlaces const& places,
-                               std::int64_t largest)
+template <typename Sum>
+NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
+                                    BinPlaces const& places, std::int64_t largest)
     : ctx_{ctx},
-      masking_{masking},
+      release_{release},
       places_{places},
       tiles_{MakeTiles(places)},
       n_bins_{places.Size() - places.NumFeatures()},
@@ -94,45 +95,46 @@ NodeHistograms::NodeHistograms(Context const* ctx, Masking const& masking, BinPl
   CHECK_LE(largest, PackedPair::kLimit);
 }
 
-void NodeHistograms::BeginRoot() {
+template <typename Sum>
+void NodeHistograms<Sum>::BeginRoot() {
   families_.clear();
-  next_.nodes = {RegTree::kRoot};
-  n_summed_ = 1;
-  next_.sums.assign(n_bins_, GradientSum{});
+  summed_ = {RegTree::kRoot};
+  local_.assign(n_bins_, LocalSum{});
 }
 
-void NodeHistograms::BeginLevel(std::vector<Siblings> families) {
+template <typename Sum>
+void NodeHistograms<Sum>::BeginLevel(std::vector<Siblings> families) {
   families_ = std::move(families);
-  next_.nodes.clear();
+  summed_.clear();
   for (auto const& family : families_) {
     for (std::size_t i = 0; i < family.nodes.size(); ++i) {
       if (i != family.heaviest) {
-        next_.nodes.push_back(family.nodes[i]);
+        summed_.push_back(family.nodes[i]);
       }
     }
   }
-  n_summed_ = next_.nodes.size();
-  next_.sums.assign((n_summed_ + families_.size()) * n_bins_, GradientSum{});
+  local_.assign(summed_.size() * n_bins_, LocalSum{});
 }
 
-void NodeHistograms::Add(std::size_t p, BinPage const& page, RowSets const& rows,
-                         std::vector<PackedPair> const& gpair) {
+template <typename Sum>
+void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const& rows,
+                              std::vector<PackedPair> const& gpair) {
   std::vector<Block> blocks;
-  for (std::size_t k = 0; k < n_summed_; ++k) {
-    auto set = rows.Rows(p, next_.nodes[k]);
+  for (std::size_t k = 0; k < summed_.size(); ++k) {
+    auto set = rows.Rows(p, summed_[k]);
     for (std::size_t begin = 0; begin < set.size(); begin += rows_of_block_) {
       blocks.push_back({k, set.subspan(begin, std::min(rows_of_block_, set.size() - begin))});
     }
   }
   words_.resize(ctx_->Threads());
-  std::vector<std::mutex> locks(n_summed_);
+  std::vector<std::mutex> locks(summed_.size());
   common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
     auto& own = words_[omp_get_thread_num()];
     own.assign(places_.Size(), PackedPair{});
     SumBlock(page, places_, tiles_, blocks[b].rows, gpair.data() + page.base_row, own.data());
     // Sums of integers do not depend on which thread is first.
     std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
-    auto* sums = next_.sums.data() + blocks[b].node * n_bins_;
+    auto* sums = local_.data() + blocks[b].node * n_bins_;
     for (std::size_t f = 0; f < places_.NumFeatures(); ++f) {
       auto const* of_feature = own.data() + places_[f];
       for (std::size_t i = 0; i < places_.NumBins(f); ++i) {
@@ -142,31 +144,38 @@ void NodeHistograms::Add(std::size_t p, BinPage const& page, RowSets const& rows
   });
 }
 
-void NodeHistograms::End() {
-  SumOverWorkers(ctx_, masking_, reinterpret_cast<std::int64_t*>(next_.sums.data()),
-                 2 * n_summed_ * n_bins_);
-  std::size_t sibling = 0;
+template <typename Sum>
+void NodeHistograms<Sum>::End() {
+  std::vector<Sum> sums;
+  if constexpr (std::is_same_v<Sum, GlobalSum>) {
+    sums = release_.SumOverWorkers(std::move(local_));
+  } else {
+    sums = std::move(local_);
+  }
+  auto nodes = summed_;
+  sums.resize((nodes.size() + families_.size()) * n_bins_);
+  auto const* others = sums.data();
   for (auto const& family : families_) {
-    auto* rest = next_.sums.data() + next_.nodes.size() * n_bins_;
-    next_.nodes.push_back(family.nodes[family.heaviest]);
+    auto* rest = sums.data() + nodes.size() * n_bins_;
+    nodes.push_back(family.nodes[family.heaviest]);
     std::copy_n(this->Find(family.parent), n_bins_, rest);
-    for (std::size_t k = 1; k < family.nodes.size(); ++k, ++sibling) {
-      auto const* other = next_.sums.data() + sibling * n_bins_;
+    for (std::size_t k = 1; k < family.nodes.size(); ++k, others += n_bins_) {
       for (std::size_t i = 0; i < n_bins_; ++i) {
-        rest[i] = rest[i] - other[i];
+        rest[i] = rest[i] - others[i];
       }
     }
   }
-  std::swap(level_, next_);
+  nodes_ = std::move(nodes);
+  sums_ = std::move(sums);
 }
 
-GradientSum const* NodeHistograms::Find(bst_node_t nidx) const {
-  auto it = std::find(level_.nodes.cbegin(), level_.nodes.cend(), nidx);
-  CHECK(it != level_.nodes.cend());
-  return level_.sums.data() + (it - level_.nodes.cbegin()) * n_bins_;
+template <typename Sum>
+Sum const* NodeHistograms<Sum>::Find(bst_node_t nidx) const {
+  auto it = std::find(nodes_.cbegin(), nodes_.cend(), nidx);
+  CHECK(it != nodes_.cend());
+  return sums_.data() + (it - nodes_.cbegin()) * n_bins_;
 }
 
-HistogramRow NodeHistograms::operator[](bst_node_t nidx) const {
-  return {this->Find(nidx), n_bins_};
-}
+template class NodeHistograms<LocalSum>;
+template class NodeHistograms<GlobalSum>;
 }  // namespace xgboost::dp

@@ -13,17 +13,14 @@
 #include <cstdint>  // for int64_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/rows/gradient.h"        // for GradientSum, PackedPair
+#include "plugin_cpp/release/release.h"  // for Release, LocalSum
+#include "plugin_cpp/rows/gradient.h"        // for PackedPair
 #include "plugin_cpp/rows/bin_page.h"  // for BinPage, BinPlaces
-#include "plugin_cpp/release/masking.h"  // for Masking
 #include "xgboost/base.h"               // for bst_node_t
 #include "xgboost/context.h"            // for Context
 #include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
-/** @brief Sums of the bins of all features in one node. */
-using HistogramRow = common::Span<GradientSum const>;
-
 /** @brief Nodes that part the rows of one node of the level above. */
 struct Siblings {
   bst_node_t parent{0};
@@ -39,14 +36,20 @@ struct FeatureTile {
 
 class RowSets;
 
-/** @brief A level is begun, summed page by page, and ended. */
+/**
+ * @brief A level is begun, summed page by page, and ended.
+ *
+ * @tparam Sum GlobalSum, over the rows of all workers, or LocalSum, of this one alone.
+ */
+template <typename Sum>
 class NodeHistograms {
  public:
   /**
+   * @param release Sums over workers.
    * @param places  Of the bins of all features.
    * @param largest No entry of a row's pair is larger in absolute value.
    */
-  NodeHistograms(Context const* ctx, Masking const& masking, BinPlaces const& places,
+  NodeHistograms(Context const* ctx, Release const& release, BinPlaces const& places,
                  std::int64_t largest);
 
   /** @brief Forget all nodes, and begin with the root. */
@@ -63,26 +66,25 @@ class NodeHistograms {
   /** @brief Complete the level, which replaces the one above. */
   void End();
 
-  /** @brief Sums over the rows of all workers; those of this worker alone in a masked training. */
-  [[nodiscard]] HistogramRow operator[](bst_node_t nidx) const;
+  /** @brief Sums of the bins of all features in one node. */
+  [[nodiscard]] common::Span<Sum const> operator[](bst_node_t nidx) const {
+    return {this->Find(nidx), n_bins_};
+  }
 
  private:
-  struct Level {
-    std::vector<bst_node_t> nodes;  // those that are summed over their rows come first
-    std::vector<GradientSum> sums;
-  };
-
-  [[nodiscard]] GradientSum const* Find(bst_node_t nidx) const;
+  [[nodiscard]] Sum const* Find(bst_node_t nidx) const;
 
   Context const* ctx_;
-  Masking masking_;
+  Release const& release_;
   BinPlaces const& places_;
   std::vector<FeatureTile> tiles_;
   std::size_t n_bins_;
   std::size_t rows_of_block_;
-  Level level_, next_;
+  std::vector<bst_node_t> nodes_;
+  std::vector<Sum> sums_;
   std::vector<Siblings> families_;              // of the level that is begun
-  std::size_t n_summed_{0};                     // nodes of it that are summed over their rows
+  std::vector<bst_node_t> summed_;              // its nodes that are summed over their rows
+  std::vector<LocalSum> local_;                 // their sums
   std::vector<std::vector<PackedPair>> words_;  // of each thread
 };
 }  // namespace xgboost::dp

@@ -26,18 +26,18 @@ bst_node_t RowRouter::LeafOf(BinPlaces const& places, Codes const& codes, std::s
   return nidx;
 }
 
-std::vector<GradientSum> RowRouter::Route(Context const* ctx, BinnedPages const& pages,
+std::vector<LocalSum> RowRouter::Route(Context const* ctx, BinnedPages const& pages,
                                           std::vector<PackedPair> const& gpair,
                                           std::vector<bst_node_t>* positions) const {
   constexpr std::size_t kBlock = 16384;
-  std::vector<GradientSum> sums(nodes_.size());
+  std::vector<LocalSum> sums(nodes_.size());
   std::mutex lock;
   positions->resize(gpair.size());
   for (std::size_t p = 0; p < pages.Size(); ++p) {
     auto page = pages[p];
     WithCodes(page, pages.Places(), [&](auto const& codes) {
       common::ParallelFor((page.n_rows + kBlock - 1) / kBlock, ctx->Threads(), [&](auto block) {
-        std::vector<GradientSum> own(nodes_.size());
+        std::vector<LocalSum> own(nodes_.size());
         auto end = std::min(page.n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
         for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
           auto row = page.base_row + i;

@@ -11,9 +11,9 @@
 #include <cstddef>  // for size_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/rows/gradient.h"            // for GradientSum, PackedPair
+#include "plugin_cpp/rows/gradient.h"            // for LocalSum, PackedPair
 #include "plugin_cpp/rows/binned_pages.h"  // for BinPlaces, BinnedPages
-#include "plugin_cpp/split/offers.h"    // for Split
+#include "plugin_cpp/rows/partition.h"  // for Split
 #include "xgboost/base.h"                   // for bst_node_t
 #include "xgboost/context.h"                // for Context
 
@@ -32,7 +32,7 @@ class RowRouter {
    *
    * @return Sums of the pairs of the rows by node; of inner nodes they are 0.
    */
-  [[nodiscard]] std::vector<GradientSum> Route(Context const* ctx, BinnedPages const& pages,
+  [[nodiscard]] std::vector<LocalSum> Route(Context const* ctx, BinnedPages const& pages,
                                                std::vector<PackedPair> const& gpair,
                                                std::vector<bst_node_t>* positions) const;
 

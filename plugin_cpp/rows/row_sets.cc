@@ -39,18 +39,18 @@ void ForEachCode(Codes const& codes, bst_feature_t f, std::uint32_t const* rows,
 }
 }  // namespace
 
-Branching::Branching(BinPlaces const& places, bst_node_t node, SplitGroup group,
+Branching::Branching(BinPlaces const& places, bst_node_t node, Partition partition,
                      std::vector<bst_node_t> children)
-    : node{node}, feature{group[0].feature}, children{std::move(children)} {
-  CHECK_EQ(this->children.size(), group.size() + 1);
+    : node{node}, feature{partition[0].feature}, children{std::move(children)} {
+  CHECK_EQ(this->children.size(), partition.size() + 1);
   CHECK_LE(this->children.size(), kMaxChildren);
   auto missing = places.MissingCode(feature);
   for (std::uint32_t code = 0; code <= missing; ++code) {
     std::size_t at = 0;
-    while (at < group.size()) {
-      at = 2 * at + (group[at].GoesLeft(code, missing) ? 1 : 2);
+    while (at < partition.size()) {
+      at = 2 * at + (partition[at].GoesLeft(code, missing) ? 1 : 2);
     }
-    child_of.push_back(static_cast<std::uint8_t>(at - group.size()));
+    child_of.push_back(static_cast<std::uint8_t>(at - partition.size()));
   }
 }
 

@@ -1,8 +1,8 @@
 /**
  * Which rows lie in which node, page by page.
  *
- * A row moves by one code of its page, down all levels that one selection fills: its group of splits
- * is on one feature. Rows of a node stay in their order, so that pages are read forwards.
+ * A row moves by one code of its page, down all levels that one selection fills: its partition is
+ * on one feature. Rows of a node stay in their order, so that pages are read forwards.
  *
  * Proof: docs/proofs/integer-grid.md
  */
@@ -13,16 +13,16 @@
 #include <vector>   // for vector
 
 #include "plugin_cpp/rows/binned_pages.h"  // for BinPage, BinPlaces, BinnedPages
-#include "plugin_cpp/split/offers.h"    // for SplitGroup
+#include "plugin_cpp/rows/partition.h"  // for Partition
 #include "xgboost/base.h"                   // for bst_node_t, bst_feature_t
 #include "xgboost/context.h"                // for Context
 #include "xgboost/span.h"                   // for Span
 
 namespace xgboost::dp {
-/** @brief How a group of splits parts the rows of its node. */
+/** @brief How a partition parts the rows of its node. */
 struct Branching {
-  /** @param children The children of the group, from left to right. */
-  Branching(BinPlaces const& places, bst_node_t node, SplitGroup group,
+  /** @param children The children of the partition, from left to right. */
+  Branching(BinPlaces const& places, bst_node_t node, Partition partition,
             std::vector<bst_node_t> children);
 
   bst_node_t node;

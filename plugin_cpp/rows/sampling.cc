@@ -1,32 +1,51 @@
 #include "plugin_cpp/rows/sampling.h"
 
-#include "plugin_cpp/plan/plan.h"      // for Plan
-#include "xgboost/logging.h"      // for CHECK
+#include <algorithm>  // for transform
+
+#include "plugin_cpp/random/samplers.h"  // for UniformBelow
+#include "plugin_cpp/release/source.h"   // for MakeSampleSource
 
 namespace xgboost::dp {
-void DrawSample(RandomSource* rng, std::int64_t num, std::size_t n_rows,
-                std::vector<std::uint8_t>* out) {
-  CHECK(num >= 1 && num <= Plan::kSampleAll);
-  out->resize(n_rows);
-  std::uint64_t coins{0};
-  for (std::size_t i = 0; i < n_rows; ++i) {
-    // Two coins of 32 bits from each word.
-    coins = i % 2 == 0 ? rng->Next64() : coins >> 32;
-    (*out)[i] = static_cast<std::int64_t>(coins & 0xffffffffU) < num;
+RowSample::RowSample(Plan const& plan, std::string const& test_key) : plan_{plan} {
+  if (plan.ReadsSomeRows()) {
+    coins_ = MakeSampleSource(test_key);
   }
 }
 
-void DrawParts(RandomSource* rng, std::int32_t parts, bool halving, std::size_t n_rows,
-               std::vector<std::uint16_t>* out) {
-  CHECK(parts >= 1 && parts <= Plan::kMaxParts);
-  out->resize(n_rows);
-  for (auto& part : *out) {
-    if (!halving) {
-      part = static_cast<std::uint16_t>(UniformBelow(rng, parts));
+std::vector<std::uint8_t> const& RowSample::Draw(std::int32_t round, std::size_t n_rows) {
+  if (plan_.IsSampled()) {
+    this->DrawCoins(n_rows);
+  } else if (plan_.ensemble > 1) {
+    if (round % plan_.ensemble == 0) {
+      this->DrawParts(n_rows);
+    }
+    sample_.resize(n_rows);
+    std::transform(parts_.cbegin(), parts_.cend(), sample_.begin(),
+                   [&](auto part) { return part == round % plan_.ensemble; });
+  }
+  return sample_;
+}
+
+void RowSample::DrawCoins(std::size_t n_rows) {
+  sample_.resize(n_rows);
+  std::uint64_t coins{0};
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    // Two coins of 32 bits from each word.
+    coins = i % 2 == 0 ? coins_->Next64() : coins >> 32;
+    sample_[i] = static_cast<std::int64_t>(coins & 0xffffffffU) < plan_.sampling_num;
+  }
+}
+
+/** @brief Rounds have equal probability; or, halving, each takes half of the rows that are left. */
+void RowSample::DrawParts(std::size_t n_rows) {
+  parts_.resize(n_rows);
+  for (auto& part : parts_) {
+    if (!plan_.ensemble_halving) {
+      part = static_cast<std::uint16_t>(UniformBelow(coins_.get(), plan_.ensemble));
       continue;
     }
     part = 0;
-    while (part + 1 < parts && UniformBelow(rng, 2) == 0) {
+    while (part + 1 < plan_.ensemble && UniformBelow(coins_.get(), 2) == 0) {
       ++part;
     }
   }

@@ -12,26 +12,34 @@
 #pragma once
 
 #include <cstddef>  // for size_t
-#include <cstdint>  // for int64_t, int32_t, uint8_t, uint16_t
+#include <cstdint>  // for int32_t, uint8_t, uint16_t
+#include <memory>   // for unique_ptr
+#include <string>   // for string
 #include <vector>   // for vector
 
-#include "plugin_cpp/random/samplers.h"  // for RandomSource
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/random/chacha20.h"  // for RandomSource
 
 namespace xgboost::dp {
-/**
- * @brief Draw which rows take part: row i with probability num / 2^32, independently.
- *
- * @param out One entry per row, 1 for rows that take part. Never shown to anybody.
- */
-void DrawSample(RandomSource* rng, std::int64_t num, std::size_t n_rows,
-                std::vector<std::uint8_t>* out);
+class RowSample {
+ public:
+  /** @param test_key See MakeRandomSource. */
+  RowSample(Plan const& plan, std::string const& test_key);
 
-/**
- * @brief Draw which of `parts` rounds each row belongs to: with equal probability, or `halving`,
- *        where each round takes half of the rows that are left, and the last one all.
- *
- * The parts do not depend on the data; a row is in one of them.
- */
-void DrawParts(RandomSource* rng, std::int32_t parts, bool halving, std::size_t n_rows,
-               std::vector<std::uint16_t>* out);
+  /**
+   * @brief The rows of a round, which are drawn without looking at them.
+   *
+   * @return One entry per local row, 1 for rows that take part; empty for all. Never shown to anybody.
+   */
+  [[nodiscard]] std::vector<std::uint8_t> const& Draw(std::int32_t round, std::size_t n_rows);
+
+ private:
+  void DrawCoins(std::size_t n_rows);
+  void DrawParts(std::size_t n_rows);
+
+  Plan const& plan_;
+  std::unique_ptr<RandomSource> coins_;  // null where every round reads all rows
+  std::vector<std::uint16_t> parts_;     // which round of the ensemble reads a row
+  std::vector<std::uint8_t> sample_;
+};
 }  // namespace xgboost::dp

@@ -1,6 +1,6 @@
 /**
- * Constraints on trees that cost no privacy: which features a node may be split on, and an order of
- * the leaf weights. Both are public rules applied to released values.
+ * The features that a tree or a node may be split on: public rules applied to released splits, which
+ * cost no privacy.
  *
  * Proof: docs/proofs/constraints.md
  */
@@ -12,7 +12,6 @@
 #include "plugin_cpp/random/samplers.h"  // for RandomSource
 #include "plugin_cpp/plan/plan.h"            // for Plan
 #include "xgboost/base.h"               // for bst_feature_t
-#include "xgboost/tree_model.h"         // for RegTree
 
 namespace xgboost::dp {
 /** @brief Features in ascending order. */
@@ -42,13 +41,4 @@ class InteractionSets {
  */
 [[nodiscard]] FeatureList FeaturesOfTree(Plan const& plan, std::int64_t tree_idx,
                                          RandomSource* rng);
-
-/**
- * @brief Make the leaf weights of a tree follow the monotone constraints of the plan.
- *
- * @param hess   Released Hessian of every node.
- * @param weight Weight of every node; changed at the leaves, and filled in at the inner nodes.
- */
-void OrderLeaves(Plan const& plan, RegTree const& tree, std::vector<double> const& hess,
-                 std::vector<double>* weight);
 }  // namespace xgboost::dp

@@ -23,19 +23,19 @@ namespace xgboost::dp {
 class SplitHistory {
  public:
   explicit SplitHistory(Plan const& plan)
-      : plan_{plan}, gain_(static_cast<std::size_t>(plan.n_features) * plan.n_groups, 0.0) {}
+      : plan_{plan}, gain_(static_cast<std::size_t>(plan.n_features) * plan.n_class, 0.0) {}
 
   /** @brief Count the splits of a tree of a class, from the released sums of all of its nodes. */
-  void Update(std::int64_t group, RegTree const& tree, std::vector<NodeSum> const& sums);
+  void Update(std::size_t class_idx, RegTree const& tree, std::vector<NodeSum> const& sums);
 
   /**
    * @brief What to add to the utilities of the candidates of each feature: (range / eps0) log of its
    *        prior relative to the uniform one. Zero without a history.
    *
-   * @param group The class.
+   * @param class_idx The class.
    * @param unit  range / eps0, in units of utility.
    */
-  [[nodiscard]] std::vector<std::int64_t> Offsets(std::int64_t group, FeatureList const& features,
+  [[nodiscard]] std::vector<std::int64_t> Offsets(std::size_t class_idx, FeatureList const& features,
                                                   double unit) const;
 
  private:

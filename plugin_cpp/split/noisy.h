@@ -13,72 +13,64 @@
 #pragma once
 
 #include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t, int64_t
+#include <utility>  // for pair
 #include <vector>   // for vector
 
-#include "plugin_cpp/rows/gradient.h"            // for GradientSum
-#include "plugin_cpp/random/samplers.h"      // for RandomSource
-#include "plugin_cpp/plan/plan.h"                // for Plan
-#include "plugin_cpp/release/masked_sums.h"  // for MaskedSums
-#include "plugin_cpp/split/offers.h"    // for SplitCandidates, Split, CellSum
-#include "plugin_cpp/split/select.h"        // for OpenNode
-#include "xgboost/context.h"                // for Context
+#include "plugin_cpp/split/exact_levels.h"  // for ExactLevels
+#include "plugin_cpp/split/splitter.h"      // for Splitter
 
 namespace xgboost::dp {
-/** @brief A split with the released sums of both of its children. */
-struct ReleasedSplit {
-  Split split;
-  CellSum left, right;
-};
-
-class HistogramSelector {
+class NoisySplits : public Splitter {
  public:
-  /**
-   * @param rng       Null for the noise-free algorithm.
-   * @param structure Source of random cuts.
-   * @param masked    Null where sums travel in the clear.
-   */
-  HistogramSelector(Context const* ctx, Plan const& plan, SplitCandidates const* candidates,
-                    RandomSource* rng, RandomSource* structure, MaskedSums* masked)
-      : ctx_{ctx},
-        plan_{plan},
-        candidates_{candidates},
-        rng_{rng},
+  NoisySplits(Context const* ctx, Plan const& plan, Offers const& offers, BinnedPages const& pages,
+              RandomSource* structure, Release* release)
+      : plan_{plan},
+        offers_{offers},
         structure_{structure},
-        masked_{masked} {}
+        release_{release},
+        levels_{ctx, plan, offers, pages, *release} {}
 
+  void Begin(std::vector<PackedPair> const& gpair, LocalSum const& total) override {
+    levels_.Begin(gpair, total);
+  }
   /** @brief The split with the largest gain on noisy sums, for each node or for all of them. */
-  [[nodiscard]] std::vector<ReleasedSplit> Select(std::vector<OpenNode> const& nodes,
-                                                  bool oblivious) const;
+  [[nodiscard]] Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
+                                  std::int32_t n_levels) override;
+  void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
+              std::vector<std::vector<bst_node_t>> const& children, bool last) override;
+  [[nodiscard]] LeafSums End(std::vector<bst_node_t> const& leaves,
+                             std::vector<bst_node_t>* positions) override;
 
  private:
-  /** @brief A candidate of a feature with the released sums of its sides. */
-  struct Offer {
-    std::size_t idx;
-    CellSum left, right;
+  /** @brief One feature of a node, with its released cells and, where there is only one, its cut. */
+  struct Cells {
+    bst_feature_t feature{0};
+    std::size_t cut{0};
+    NoisySum const* sums{nullptr};
   };
-  /** @brief The one cut of each feature of each node, where there is only one; else nothing. */
-  [[nodiscard]] std::vector<std::int64_t> DrawCuts(std::vector<OpenNode> const& nodes,
-                                                   bool oblivious) const;
-  /** @brief Exact sums of all features of all nodes, in the order in which they are released. */
-  [[nodiscard]] std::vector<std::int64_t> ListSums(std::vector<OpenNode> const& nodes,
-                                                   std::vector<std::int64_t> const& cuts) const;
-  [[nodiscard]] std::vector<std::int64_t> AddNoise(std::vector<std::int64_t> sums) const;
-  /** @brief What one feature offers with its released sums. @param cut If there is only one. */
-  [[nodiscard]] std::vector<Offer> MakeOffers(bst_feature_t f, std::int64_t cut,
-                                              std::vector<GradientSum> const& released) const;
-  /** @brief The best offers: feature, candidate, and (G, H, cells) of both sides, node by node. */
-  [[nodiscard]] std::vector<std::int64_t> Choose(std::vector<OpenNode> const& nodes, bool oblivious,
-                                                 std::vector<std::int64_t> const& cuts,
-                                                 std::vector<std::int64_t> const& released) const;
-  /** @brief Number of sums of a feature of which a row is in one. */
-  [[nodiscard]] std::size_t NumCells(bst_feature_t f) const;
-  [[nodiscard]] double Gain(CellSum const& s) const;
+  using NodeCells = std::vector<Cells>;
 
-  Context const* ctx_;
+  /** @brief Features of all nodes, in the order in which their sums are released. */
+  [[nodiscard]] std::vector<NodeCells> List(std::vector<OpenNode> const& nodes, bool oblivious);
+  /** @brief Release the sums of all cells. */
+  void ReleaseSums(std::vector<OpenNode> const& nodes, std::size_t class_idx,
+                   std::vector<NodeCells>* cells);
+  /** @brief Call fn(index, left, right) for what one feature offers. */
+  template <typename Fn>
+  void ForEachOffer(Cells const& cells, Fn&& fn) const;
+  /** @brief The best offer for some nodes together: a feature's position and an offer of it. */
+  [[nodiscard]] std::pair<std::size_t, std::size_t> Best(NodeCells const* begin,
+                                                         NodeCells const* end) const;
+  [[nodiscard]] double Gain(NoisySum const& s) const;
+
   Plan const& plan_;
-  SplitCandidates const* candidates_;
-  RandomSource* rng_;
+  Offers const& offers_;
   RandomSource* structure_;
-  MaskedSums* masked_;
+  Release* release_;
+  ExactLevels<LocalSum> levels_;
+  Released<NoisySum> released_;                        // of the level
+  std::vector<std::pair<NoisySum, NoisySum>> chosen_;  // sums of both children of its nodes
+  std::vector<NoisySum> sums_;                         // by node
 };
 }  // namespace xgboost::dp

@@ -13,16 +13,12 @@
 
 #include <algorithm>  // for clamp, max
 #include <cmath>      // for floor
-#include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t, uint64_t
+#include <cstdint>    // for int64_t
 #include <cstdlib>    // for abs
 #include <utility>    // for pair
-#include <vector>     // for vector
 
-#include "plugin_cpp/rows/gradient.h"        // for GradientSum
-#include "plugin_cpp/random/samplers.h"  // for RandomSource
 #include "plugin_cpp/plan/plan.h"            // for Plan
-#include "plugin_cpp/plan/row_bound.h"       // for RowBound
+#include "plugin_cpp/release/sums.h"  // for GlobalSum
 
 namespace xgboost::dp {
 /**
@@ -42,8 +38,8 @@ namespace xgboost::dp {
 class L1Score {
  public:
   explicit L1Score(Plan const&) {}
-  [[nodiscard]] std::int64_t operator()(GradientSum const& s) const { return std::abs(s.grad); }
-  [[nodiscard]] std::int64_t Ordered(GradientSum const& below, GradientSum const& above) const {
+  [[nodiscard]] std::int64_t operator()(GlobalSum const& s) const { return std::abs(s.grad); }
+  [[nodiscard]] std::int64_t Ordered(GlobalSum const& below, GlobalSum const& above) const {
     return std::max(std::abs(below.grad + above.grad), below.grad - above.grad);
   }
 };
@@ -52,11 +48,11 @@ class L1Score {
 class NewtonScore {
  public:
   explicit NewtonScore(Plan const& plan);
-  [[nodiscard]] std::int64_t operator()(GradientSum const& s) const {
+  [[nodiscard]] std::int64_t operator()(GlobalSum const& s) const {
     auto [g, d] = this->Real(s);
     return AsUtility(this->Value(g, d, this->Weight(g, d)) * unit_);
   }
-  [[nodiscard]] std::int64_t Ordered(GradientSum const& below, GradientSum const& above) const {
+  [[nodiscard]] std::int64_t Ordered(GlobalSum const& below, GlobalSum const& above) const {
     auto [g_b, d_b] = this->Real(below);
     auto [g_a, d_a] = this->Real(above);
     double w_b = this->Weight(g_b, d_b), w_a = this->Weight(g_a, d_a);
@@ -68,7 +64,7 @@ class NewtonScore {
   }
 
  private:
-  [[nodiscard]] std::pair<double, double> Real(GradientSum const& s) const {
+  [[nodiscard]] std::pair<double, double> Real(GlobalSum const& s) const {
     return {static_cast<double>(s.grad) * to_grad_,
             static_cast<double>(s.hess) * to_hess_ + lambda_};
   }
@@ -86,11 +82,11 @@ class NewtonScore {
 class GainScore {
  public:
   explicit GainScore(Plan const& plan);
-  [[nodiscard]] std::int64_t operator()(GradientSum const& s) const {
+  [[nodiscard]] std::int64_t operator()(GlobalSum const& s) const {
     auto [g, d] = this->Real(s);
     return AsUtility(Value(g, d) * unit_);
   }
-  [[nodiscard]] std::int64_t Ordered(GradientSum const& below, GradientSum const& above) const {
+  [[nodiscard]] std::int64_t Ordered(GlobalSum const& below, GlobalSum const& above) const {
     auto [g_b, d_b] = this->Real(below);
     auto [g_a, d_a] = this->Real(above);
     // The weights are -g / d: in order, or else both children share one.
@@ -100,7 +96,7 @@ class GainScore {
   }
 
  private:
-  [[nodiscard]] std::pair<double, double> Real(GradientSum const& s) const {
+  [[nodiscard]] std::pair<double, double> Real(GlobalSum const& s) const {
     return {static_cast<double>(s.grad) * to_grad_,
             static_cast<double>(s.hess) * to_count_ + lambda_};
   }
@@ -109,24 +105,8 @@ class GainScore {
   double to_grad_, to_count_, lambda_, unit_;
 };
 
-/**
- * @brief Largest range, exclusive: with the bits of eps0 it must fit the denominator of the
- *        exponential mechanism. A denominator that wraps around would void the guarantee.
- */
-inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - Plan::kEpsBits);
-
-/** @brief Range of the utility of `plan.score` under add/remove, in utility units. */
-[[nodiscard]] std::uint64_t ScoreRange(Plan const& plan);
-
 /** @brief The utility that counts for one nat in a selection: range / eps0; 0 without noise. */
 [[nodiscard]] double UtilityOfOneNat(Plan const& plan);
-
-/**
- * @brief The private choice of a candidate: the exponential mechanism, whose denominator is the range
- *        of the plan's score. The best candidate for the noise-free algorithm.
- */
-[[nodiscard]] std::size_t SelectCandidate(Plan const& plan, RandomSource* rng,
-                                          std::vector<std::int64_t> const& utilities);
 
 /** @brief Call `fn` with the score that the plan names. */
 template <typename Fn>

@@ -10,63 +10,47 @@
 #pragma once
 
 #include <cstddef>  // for size_t
-#include <cstdint>  // for int64_t, uint64_t
-#include <optional>  // for optional
+#include <cstdint>  // for int32_t, int64_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/split/features.h"        // for FeatureList
-#include "plugin_cpp/rows/gradient.h"           // for GradientSum
-#include "plugin_cpp/random/samplers.h"     // for RandomSource
-#include "plugin_cpp/plan/plan.h"               // for Plan
-#include "plugin_cpp/split/offers.h"   // for SplitCandidates, Split
-#include "plugin_cpp/split/history.h"      // for SplitHistory
-#include "xgboost/base.h"                  // for bst_node_t
-#include "xgboost/context.h"               // for Context
+#include "plugin_cpp/split/exact_levels.h"  // for ExactLevels
+#include "plugin_cpp/split/partitions.h"    // for PartitionSelector
+#include "plugin_cpp/split/splitter.h"      // for Splitter
 
 namespace xgboost::dp {
-/** @brief A node that may be split: its histogram, exact totals, and the features allowed. */
-struct OpenNode {
-  bst_node_t nidx{0};
-  GradientSum total;
-  HistogramRow hist;
-  FeatureList features;
-};
-
-class SplitSelector {
+class SelectedSplits : public Splitter {
  public:
-  /**
-   * @param rng       Null for the noise-free algorithm.
-   * @param structure Source of random splits.
-   */
-  SplitSelector(Context const* ctx, Plan const& plan, SplitCandidates const* candidates,
-                RandomSource* rng, RandomSource* structure);
+  SelectedSplits(Context const* ctx, Plan const& plan, Offers const& offers,
+                 BinnedPages const& pages, RandomSource* structure, Release* release)
+      : ctx_{ctx},
+        plan_{plan},
+        offers_{offers},
+        release_{release},
+        levels_{ctx, plan, offers, pages, *release},
+        partitions_{ctx, plan, offers, structure} {}
 
-  /**
-   * @brief Choose the split of every node of a level; empty where "no split" won.
-   *
-   * Random splits take a feature and then one of its candidates, each with equal probability: they
-   * read neither histograms nor totals, and cost nothing.
-   *
-   * @param oblivious Whether one choice serves all nodes; the same features are allowed then.
-   * @param group     The class, for its history.
-   */
-  [[nodiscard]] std::vector<std::optional<Split>> Select(std::vector<OpenNode> const& nodes,
-                                                         bool oblivious, std::int64_t group,
-                                                         SplitHistory const& history);
+  void Begin(std::vector<PackedPair> const& gpair, LocalSum const& total) override;
+  [[nodiscard]] Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
+                                  std::int32_t n_levels) override;
+  void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
+              std::vector<std::vector<bst_node_t>> const& children, bool last) override {
+    levels_.Follow(nodes, partitions, children, last);
+  }
+  [[nodiscard]] LeafSums End(std::vector<bst_node_t> const& leaves,
+                             std::vector<bst_node_t>* positions) override;
 
  private:
-  void ListCandidates(FeatureList const& features);
+  [[nodiscard]] Partitions ChooseSplits(std::vector<OpenNode> const& nodes, TreeSpec const& tree);
+  void ListOffers(FeatureList const& features);
   void AddUtilities(OpenNode const& node);
-  [[nodiscard]] std::int64_t Choose();
-  [[nodiscard]] std::int64_t ChooseAtRandom();
-  [[nodiscard]] std::optional<Split> At(FeatureList const& features, std::int64_t winner);
 
   Context const* ctx_;
   Plan const& plan_;
-  SplitCandidates const* candidates_;
-  RandomSource* rng_;
-  RandomSource* structure_;
-  std::vector<std::size_t> offsets_;  // first candidate of each allowed feature
+  Offers const& offers_;
+  Release* release_;
+  ExactLevels<GlobalSum> levels_;
+  PartitionSelector partitions_;
+  std::vector<std::size_t> offsets_;  // first offer of each allowed feature
   std::vector<std::int64_t> utilities_;
 };
 }  // namespace xgboost::dp

@@ -1,5 +1,5 @@
 /**
- * The random source of one release. XGBoost's `seed` never reaches it.
+ * Sources of random words. XGBoost's `seed` never reaches them.
  */
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <string>   // for string
 
 #include "plugin_cpp/random/chacha20.h"  // for RandomSource
+#include "xgboost/context.h"             // for Context
 
 namespace xgboost::dp {
 /** @brief Stream of the intercept release. */
@@ -36,4 +37,15 @@ inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
  */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeShareSource(std::string const& test_key,
                                                             std::uint32_t stream_id);
+
+/** @brief The source of this worker's coins for its own rows. */
+[[nodiscard]] std::unique_ptr<RandomSource> MakeSampleSource(std::string const& test_key);
+
+/**
+ * @brief A source of the same words on all workers: of rank 0's key. For choices that read no data
+ *        and are public, never for noise or samples.
+ */
+[[nodiscard]] std::unique_ptr<RandomSource> MakeSharedSource(Context const* ctx,
+                                                             std::string const& test_key,
+                                                             std::uint32_t stream_id);
 }  // namespace xgboost::dp

@@ -1,4 +1,4 @@
-#include "plugin_cpp/candidates/candidates.h"
+#include "plugin_cpp/candidates/release.h"
 
 #include <algorithm>  // for min, max, upper_bound
 #include <cstddef>    // for size_t
@@ -13,9 +13,7 @@
 #include "plugin_cpp/candidates/histogram_cuts.h"  // for EqualMassCuts, RefineEdges
 #include "plugin_cpp/candidates/quantile_tree.h"   // for QuantileCuts
 #include "plugin_cpp/rows/raw_pages.h"            // for ForEachPage
-#include "plugin_cpp/release/workers.h"                // for FromRankZero, SumOverWorkers
-#include "plugin_cpp/plan/json_reader.h"                // for JsonReader
-#include "xgboost/logging.h"                       // for CHECK_LT
+#include "plugin_cpp/plan/sensitivity.h"           // for CandidateEvent
 
 namespace xgboost::dp {
 namespace {
@@ -24,27 +22,8 @@ namespace {
 constexpr std::size_t kCellsOfPass = std::size_t{1} << 25;
 }  // namespace
 
-LedgerEvent CandidateEvent(Plan const& plan) {
-  auto const& candidates = plan.candidates;
-  auto touched = static_cast<std::int64_t>(plan.NumPrivateFeatures());
-  if (candidates.kind == CandidateKind::kTree) {
-    touched *= candidates.levels;
-  }
-  auto unit = candidates.hessian ? plan.row_bound.MaxHessian()
-                                 : std::int64_t{1} << candidates.shift;
-  // As a double, before any integer can overflow.
-  CHECK_LT(static_cast<double>(touched) * static_cast<double>(unit) * static_cast<double>(unit),
-           4.6e18)
-      << "dp_plan: the sensitivity of the candidates overflows." << JsonReader::kMend;
-  if (candidates.laplace) {
-    return LaplaceEvent("candidates", touched * unit, candidates.scale);
-  }
-  return GaussianEvent("candidates", touched * unit * unit, candidates.sigma2, touched);
-}
-
-CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, RandomSource* rng,
-                                   MaskedSums* masked)
-    : ctx_{ctx}, plan_{plan}, rng_{rng}, masked_{masked} {
+CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, Release* release)
+    : ctx_{ctx}, plan_{plan}, release_{release} {
   for (bst_feature_t f = 0; f < plan.features.size(); ++f) {
     if (plan.features[f].kind == FeaturePlan::Kind::kPrivate) {
       features_.push_back(f);
@@ -53,28 +32,16 @@ CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, RandomS
   }
 }
 
-std::vector<std::int64_t> CandidateRelease::AddNoise(std::vector<std::int64_t> sums) const {
-  auto const& plan = plan_.candidates;
-  if (masked_) {
-    return masked_->Release(std::move(sums), plan.sigma2);
-  }
-  SumOverWorkers(ctx_, plan_.masking, &sums);
-  return FromRankZero(ctx_, [&] {
-    if (rng_) {
-      for (auto& value : sums) {
-        value += plan.laplace ? DiscreteLaplace(rng_, plan.scale)
-                              : DiscreteGaussian(rng_, plan.sigma2);
-      }
-    }
-    return sums;
-  });
-}
-
 std::vector<std::vector<float>> CandidateRelease::FromTrees(
     DMatrix* p_fmat, std::vector<PackedPair> const& gpair) {
   auto key_bits = plan_.candidates.levels - 1;
   auto n_cells = std::size_t{1} << key_bits;
   auto features_of_pass = kCellsOfPass / n_cells;
+  // All levels of all trees are one release, of which each exchange is a part.
+  std::size_t part = 0;
+  auto noise = [&](std::vector<LocalInt> const& exact) {
+    return release_->AddNoise(CandidateEvent(plan_), exact, part++);
+  };
   std::vector<std::vector<float>> out;
   for (std::size_t begin = 0; begin < features_.size(); begin += features_of_pass) {
     auto end = std::min(features_.size(), begin + features_of_pass);
@@ -93,10 +60,7 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(
       auto width = key_bits - level;
       return sums.Sum(k, cell << width, (cell + 1) << width);
     };
-    auto cuts = QuantileCuts(
-        plan_.candidates, n_block, count,
-        [&](auto exact) { return this->AddNoise(std::move(exact)); },
-        plan_.masking.DrawnVariance(plan_.candidates.sigma2));
+    auto cuts = QuantileCuts(plan_.candidates, n_block, count, noise);
     std::move(cuts.begin(), cuts.end(), std::back_inserter(out));
   }
   return out;
@@ -121,17 +85,17 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
       return plan.hessian ? gpair[i].Sum().hess : std::int64_t{1};
     });
   });
-  std::vector<std::int64_t> exact;
+  std::vector<LocalInt> exact;
   for (std::size_t k = 0; k < features_.size(); ++k) {
     for (std::size_t c = 0; c < n_cells[k]; ++c) {
-      exact.push_back(sums.Sum(k, c, c + 1) << plan.shift);
+      exact.emplace_back(sums.Sum(k, c, c + 1) << plan.shift);
     }
   }
-  auto all = this->AddNoise(std::move(exact));
+  auto all = release_->AddNoise(CandidateEvent(plan_), exact).values;
   std::vector<std::vector<float>> out;
   auto next = all.cbegin();
   for (std::size_t k = 0; k < features_.size(); ++k) {
-    std::vector<std::int64_t> noisy(next, next + n_cells[k]);
+    std::vector<NoisyInt> noisy(next, next + n_cells[k]);
     next += n_cells[k];
     if (plan.kind == CandidateKind::kHistogram) {
       out.push_back(EqualMassCuts(edges_[k], noisy, plan.max_bin));
@@ -143,13 +107,13 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
   return out;
 }
 
-common::HistogramCuts CandidateRelease::Release(DMatrix* p_fmat,
-                                                std::vector<PackedPair> const& gpair) {
+common::HistogramCuts CandidateRelease::MakeCuts(DMatrix* p_fmat,
+                                                 std::vector<PackedPair> const& gpair) {
   std::vector<std::vector<float>> cuts;
   if (!features_.empty()) {
-    cuts = plan_.candidates.kind == CandidateKind::kTree ? this->FromTrees(p_fmat, gpair)
+    cuts = plan_.candidates.kind == CandidateKind::kQuantileTree ? this->FromTrees(p_fmat, gpair)
                                                          : this->FromHistograms(p_fmat, gpair);
   }
-  return MakeCuts(plan_, cuts);
+  return dp::MakeCuts(plan_, cuts);
 }
 }  // namespace xgboost::dp

@@ -1,0 +1,145 @@
+#include "plugin_cpp/plan/sensitivity.h"
+
+#include <algorithm>  // for max
+#include <cmath>      // for ceil, sqrt
+#include <cstdint>    // for int64_t, uint64_t
+
+#include "plugin_cpp/plan/json_reader.h"  // for JsonReader
+#include "xgboost/logging.h"              // for CHECK
+
+namespace xgboost::dp {
+namespace {
+// Utilities are floored to integers and computed in double with values of at most 2^53: the error is
+// below 16 units, four times of which the range must absorb.
+constexpr double kScoreSlack = 64.0;
+// The floor and the rounding before a leaf value is an integer: values are at most N + 1
+// sensitivities.
+constexpr std::int64_t kOutputSlack = 2;
+
+/** @brief sup over rows of max - min over |w| <= tau of -(2 w g + h w^2), where C = 1. */
+double NewtonRange(Plan const& plan) {
+  auto const& bound = plan.row_bound;
+  double tau = plan.tau;
+  double r = bound.hessian_weight;
+  if (bound.mode != RowBound::Mode::kRowWeight) {
+    double e = static_cast<double>(bound.MaxHessian()) /
+               (std::sqrt(r) * static_cast<double>(bound.Unit()));
+    return tau * e <= 1.0 ? 4.0 * tau : (1.0 + tau * e) * (1.0 + tau * e) / e;
+  }
+  if (tau * tau <= 8.0 * r) {
+    return 4.0 * tau;
+  }
+  double s = 0.5 * (1.0 - std::sqrt(1.0 - 8.0 * r / (tau * tau)));
+  double corner = (tau * (1.0 + s)) * (tau * (1.0 + s)) / std::sqrt(tau * tau * s * s + r);
+  return std::max(4.0 * tau, corner);
+}
+}  // namespace
+
+std::uint64_t ScoreRange(Plan const& plan) {
+  // One unit of utility is C / B, so that all scores of C = 1 have comparable scales.
+  auto unit = static_cast<double>(plan.row_bound.Unit());
+  double range = 2.0 * unit;
+  if (plan.score == Score::kNewton) {
+    range = std::ceil(NewtonRange(plan) * unit * (1.0 + 1e-12)) + kScoreSlack;
+  } else if (plan.score == Score::kGain) {
+    // The change lies in (-3, 1] for every lambda.
+    range = 4.0 * unit + kScoreSlack;
+  }
+  // Checked as a double, before any conversion; written so that NaN fails too.
+  CHECK(range >= 1.0 && range < static_cast<double>(kMaxScoreRange))
+      << "dp_plan: the range of the split score does not fit. Lower the weight clip of the score.";
+  return static_cast<std::uint64_t>(range);
+}
+
+SelectionEvent SplitEvent(Plan const& plan) { return {"splits", plan.eps_num, ScoreRange(plan)}; }
+
+GaussianEvent HistogramEvent(Plan const& plan) {
+  // In each level a row is in one cell of each feature.
+  auto cells = static_cast<std::uint64_t>(plan.features_per_tree);
+  auto n_class = static_cast<std::uint64_t>(plan.n_class);
+  return {"histograms", cells * plan.row_bound.RoundSensitivity2(plan.n_class),
+          plan.histogram_sigma2, cells * 2 * n_class};
+}
+
+NoiseEvent LeafEvent(Plan const& plan) {
+  auto const& bound = plan.row_bound;
+  auto n_class = static_cast<std::uint64_t>(plan.n_class);
+  if (plan.leaf.noise == LeafNoise::kGaussian) {
+    return GaussianEvent{"leaves",
+                         static_cast<std::uint64_t>(bound.RoundSensitivity2(plan.n_class)),
+                         plan.leaf.sigma2, 2 * n_class};
+  }
+  auto of_class = plan.leaf.noise == LeafNoise::kLaplace ? bound.SensitivityL1()
+                                                         : kOutputUnits + kOutputSlack;
+  return LaplaceEvent{"leaves", n_class * of_class, plan.leaf.scale};
+}
+
+NoiseEvent CandidateEvent(Plan const& plan) {
+  auto const& candidates = plan.candidates;
+  auto touched = static_cast<std::uint64_t>(plan.NumPrivateFeatures());
+  if (candidates.kind == CandidateKind::kQuantileTree) {
+    touched *= candidates.levels;
+  }
+  auto unit = static_cast<std::uint64_t>(
+      candidates.hessian ? plan.row_bound.MaxHessian() : std::int64_t{1} << candidates.shift);
+  // As a double, before any integer can overflow.
+  CHECK_LT(static_cast<double>(touched) * static_cast<double>(unit) * static_cast<double>(unit),
+           4.6e18)
+      << "dp_plan: the sensitivity of the candidates overflows." << JsonReader::kMend;
+  if (candidates.laplace) {
+    return LaplaceEvent{"candidates", touched * unit, candidates.scale};
+  }
+  return GaussianEvent{"candidates", touched * unit * unit, candidates.sigma2, touched};
+}
+
+LedgerEntry SumsOfRound(Plan const& plan) {
+  auto trees = static_cast<std::uint64_t>(plan.parallel_trees);
+  if (plan.HasNoisySums()) {
+    return {DrawEvent{HistogramEvent(plan)}, trees * plan.depth};
+  }
+  return {LeafEvent(plan), trees};
+}
+
+LedgerEntry SelectionsOfRound(Plan const& plan) {
+  auto per_tree = static_cast<std::uint64_t>(plan.SelectionsOfTree());
+  return {DrawEvent{SplitEvent(plan)}, per_tree * plan.n_class * plan.parallel_trees};
+}
+
+RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {
+  RoundEvent out;
+  if (plan.IsSampled()) {
+    out.rate_num = plan.sampling_num;
+  } else {
+    out.ensemble = plan.ensemble;
+  }
+  // Candidates with unit weights read all rows.
+  if (plan.candidates.hessian && plan.ReleasesCandidates(round)) {
+    out.entries.emplace_back(CandidateEvent(plan), 1);
+  }
+  if (plan.split == SplitChoice::kExponential) {
+    out.entries.push_back(SelectionsOfRound(plan));
+  }
+  out.entries.push_back(SumsOfRound(plan));
+  return out;
+}
+
+Ledger EventsOfPlan(Plan const& plan) {
+  Ledger ledger;
+  for (std::int32_t round = 0; round < plan.rounds; ++round) {
+    bool some = plan.ReadsSomeRows();
+    if (plan.ReleasesCandidates(round) && !(some && plan.candidates.hessian)) {
+      ledger.Announce({CandidateEvent(plan), 1});
+    }
+    if (some) {
+      ledger.BeginRound(EventOfRound(plan, round),
+                        plan.IsSampled() || round % plan.ensemble == 0);
+      continue;
+    }
+    ledger.Announce(SumsOfRound(plan));
+    if (plan.split == SplitChoice::kExponential) {
+      ledger.Announce(SelectionsOfRound(plan));
+    }
+  }
+  return ledger;
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,132 @@
+/**
+ * What must hold between the fields of a plan: where a proof asks for it, or where a number would not
+ * fit.
+ */
+#include <algorithm>  // for any_of
+#include <cstddef>    // for size_t
+#include <string>     // for string
+
+#include "plugin_cpp/plan/json_reader.h"  // for JsonReader
+#include "plugin_cpp/plan/plan.h"         // for Plan
+#include "plugin_cpp/plan/sensitivity.h"  // for CandidateEvent, ScoreRange
+#include "xgboost/logging.h"              // for CHECK
+
+namespace xgboost::dp {
+namespace {
+void Require(bool holds, std::string const& what) {
+  CHECK(holds) << "dp_plan: " << what << JsonReader::kMend;
+}
+
+void CheckRowBound(Plan const& plan) {
+  Require(plan.IsRegression() || plan.IsMulticlass() || plan.IsBinary(),
+          "objective `" + plan.objective + "` has no proved row bound.");
+  Require(plan.IsMulticlass() || plan.n_class == 1, "`num_class` without softmax.");
+  Require(!plan.IsMulticlass() || plan.row_bound.mode == RowBound::Mode::kRowWeight,
+          "softmax needs the row-weight clip.");
+  static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
+  Require(static_cast<double>(plan.features_per_tree) *
+                  static_cast<double>(plan.row_bound.RoundSensitivity2(plan.n_class)) <
+              9e18,
+          "the sensitivity of noisy histograms overflows.");
+}
+
+/** @brief Whether every row has the same Hessian, so that sums of Hessians count rows. */
+bool HessiansCountRows(Plan const& plan) {
+  // Squared loss or gradient boosting, and a clip that leaves the Hessian alone. The row-weight clip
+  // shrinks it for rows with large residuals.
+  auto const& bound = plan.row_bound;
+  return (plan.IsRegression() || bound.unit_hessian) &&
+         bound.mode != RowBound::Mode::kRowWeight &&
+         (bound.max_weight == 0.0 || bound.max_weight >= 1.0);
+}
+
+void CheckSplits(Plan const& plan) {
+  bool selects = plan.split == SplitChoice::kExponential;
+  Require(plan.split_levels == 1 || (selects && !plan.no_split),
+          "only the exponential mechanism fills several levels, and then all of them.");
+  Require(selects || !plan.no_split,
+          "random splits and noisy histograms have no utility to compare with `no_split`.");
+  Require(plan.score != Score::kGain || HessiansCountRows(plan),
+          "the published gain is unbounded under Hessians that vary.");
+  Require(plan.score != Score::kNewton || plan.tau > 0,
+          "the Newton score needs a weight clip `tau`.");
+  static_cast<void>(ScoreRange(plan));  // throws if it does not fit
+}
+
+void CheckLeaves(Plan const& plan) {
+  bool output = plan.leaf.noise == LeafNoise::kOutput;
+  Require(plan.leaf.noise == LeafNoise::kGaussian || !plan.HasNoisySums(),
+          "leaves that are read from noisy histograms have no noise of their own.");
+  Require(!output || HessiansCountRows(plan),
+          "the sensitivity of a leaf value is proved for Hessians that count rows.");
+  // Rows are counted by the integer that stands for a Hessian of one.
+  Require((!output && plan.score != Score::kGain) ||
+              RowQuantiser{plan.row_bound}(0.0, 1.0).second >= 1,
+          "`hessian_weight` is too small: on the grid of gradients a row counts nothing.");
+  // The arithmetic of output perturbation is exact enough up to here.
+  Require(!output || plan.leaf.min_child_weight + plan.leaf.lambda <= 1048576.0,
+          "`min_child_weight` or `lambda` is too large for output perturbation.");
+}
+
+void CheckFeatures(Plan const& plan) {
+  Require(plan.features.size() == static_cast<std::size_t>(plan.n_features),
+          "one entry per feature expected.");
+  Require(plan.monotone.size() == plan.features.size(),
+          "`monotone` needs one entry for each feature.");
+  for (std::size_t f = 0; f < plan.features.size(); ++f) {
+    Require(plan.monotone[f] == 0 || plan.features[f].kind != FeaturePlan::Kind::kCategorical,
+            "categories have no order to be monotone in.");
+  }
+}
+
+void CheckCandidates(Plan const& plan) {
+  if (plan.NumPrivateFeatures() == 0) {
+    return;
+  }
+  auto const& candidates = plan.candidates;
+  bool tree = candidates.kind == CandidateKind::kQuantileTree;
+  Require(!tree || !candidates.laplace, "quantile trees have Gaussian noise.");
+  Require(!candidates.hessian || (plan.n_class == 1 && candidates.shift == 0),
+          "Hessian weights are those of one class, on their own grid.");
+  Require(!candidates.hessian || !plan.ReadsSomeRows() || candidates.rounds == plan.rounds,
+          "rounds that read some rows only release candidates always or never.");
+  Require(tree || std::all_of(plan.features.cbegin(), plan.features.cend(),
+                              [](auto const& f) {
+                                return f.kind != FeaturePlan::Kind::kPrivate || f.grid.size() >= 2;
+                              }),
+          "noisy histograms need a public grid.");
+  static_cast<void>(CandidateEvent(plan));  // throws if it does not fit
+}
+
+/** @brief Masked sums are proved for Gaussian noise on sums of all rows, and for nothing else. */
+void CheckMasking(Plan const& plan) {
+  if (!plan.masking.IsOn()) {
+    return;
+  }
+  bool laplace = plan.NumPrivateFeatures() > 0 && plan.candidates.laplace;
+  Require(plan.split != SplitChoice::kExponential && plan.leaf.noise == LeafNoise::kGaussian &&
+              !laplace && !plan.IsSampled(),
+          "masked sums have Gaussian noise and read all rows; selections need exact sums.");
+  if (plan.noise_free) {
+    return;
+  }
+  // Throw if a share does not fit.
+  static_cast<void>(
+      plan.masking.ShareOf(plan.HasNoisySums() ? plan.histogram_sigma2 : plan.leaf.sigma2));
+  if (plan.NumPrivateFeatures() > 0) {
+    static_cast<void>(plan.masking.ShareOf(plan.candidates.sigma2));
+  }
+}
+}  // namespace
+
+void CheckPlan(Plan const& plan) {
+  Require(plan.ensemble == 1 || !plan.IsSampled(),
+          "disjoint parts are not sampled in addition.");
+  CheckFeatures(plan);
+  CheckRowBound(plan);
+  CheckSplits(plan);
+  CheckLeaves(plan);
+  CheckCandidates(plan);
+  CheckMasking(plan);
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,77 @@
+/**
+ * How splits part the rows of a node: by the bins of one feature and its missing values.
+ *
+ * Proof: docs/proofs/exponential-mechanism.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for uint32_t, uint64_t
+#include <utility>  // for move
+#include <vector>   // for vector
+
+#include "xgboost/base.h"  // for bst_feature_t, bst_bin_t
+#include "xgboost/span.h"  // for Span
+
+namespace xgboost::dp {
+struct Split {
+  bst_feature_t feature{0};
+  bst_bin_t bin{0};  // numeric: last bin of the left child; categorical: the right child's category
+  bool default_left{false};
+  bool is_categorical{false};
+  std::uint64_t subset{0};  // categorical: not 0 names a random half that goes right as well
+
+  /** @brief Whether the rows of a bin go left. */
+  [[nodiscard]] bool GoesLeft(bst_bin_t b) const {
+    return is_categorical ? b != bin && (subset == 0 || !InSubset(subset, b)) : b <= bin;
+  }
+  /** @brief The same of a code: the bin, or that of missing values. */
+  [[nodiscard]] bool GoesLeft(std::uint32_t code, std::uint32_t missing) const {
+    return code == missing ? default_left : this->GoesLeft(static_cast<bst_bin_t>(code));
+  }
+  /** @brief Whether a category is in the half of a name, each with probability 1/2. */
+  [[nodiscard]] static bool InSubset(std::uint64_t name, bst_bin_t category) {
+    // The finaliser of SplitMix64. It needs no secrecy: which half it is, is public.
+    auto z = name + 0x9e3779b97f4a7c15ULL * (static_cast<std::uint64_t>(category) + 1);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return ((z ^ (z >> 31)) & 1) != 0;
+  }
+};
+
+/** @brief Splits of several levels below one node, in heap order; all on one feature. */
+using Partition = common::Span<Split const>;
+
+/** @brief A partition for each node of a level; empty where there is no split. */
+class Partitions {
+ public:
+  /** @brief Append a partition. */
+  void Add(Split const* begin, std::size_t n_splits) {
+    splits_.insert(splits_.end(), begin, begin + n_splits);
+    ends_.push_back(splits_.size());
+  }
+  [[nodiscard]] Partition operator[](std::size_t i) const {
+    auto begin = i == 0 ? 0 : ends_[i - 1];
+    return {splits_.data() + begin, ends_[i] - begin};
+  }
+
+ private:
+  std::vector<Split> splits_;
+  std::vector<std::size_t> ends_;
+};
+
+/** @brief The sums of one feature in a node, ready to be parted by many partitions. */
+template <typename Sum>
+class FeatureSums {
+ public:
+  /** @param bins Sums of the bins of the feature. */
+  FeatureSums(common::Span<Sum const> bins, Sum const& missing);
+  /** @brief Sums of the 2^m cells of a partition, from left to right. They part the rows. */
+  [[nodiscard]] std::vector<Sum> Cells(Partition partition) const;
+
+ private:
+  common::Span<Sum const> bins_;
+  std::vector<Sum> left_of_;  // the sums up to each bin
+  Sum missing_;
+};
+}  // namespace xgboost::dp

@@ -1,0 +1,58 @@
+/**
+ * Slips that must not compile: exact sums where noisy ones belong, and one worker's where those of
+ * all belong.
+ *
+ * Proof: docs/proofs/distributed.md
+ */
+#include <cstdint>      // for int64_t
+#include <type_traits>  // for is_constructible_v, is_convertible_v, is_invocable_v
+#include <vector>       // for vector
+
+#include "plugin_cpp/candidates/histogram_cuts.h"  // for EqualMassCuts, RefineEdges
+#include "plugin_cpp/leaf/release.h"               // for LeafSums
+#include "plugin_cpp/leaf/values.h"                // for FinishTree
+#include "plugin_cpp/release/sums.h"               // for LocalSum, GlobalSum, NoisySum
+#include "plugin_cpp/split/history.h"              // for SplitHistory
+#include "plugin_cpp/split/score.h"                // for L1Score
+
+namespace xgboost::dp {
+namespace {
+template <typename From, typename To>
+constexpr bool kBecomes = std::is_convertible_v<From, To> || std::is_constructible_v<To, From> ||
+                          std::is_assignable_v<To&, From>;
+
+// Only the release makes noisy numbers.
+static_assert(!std::is_constructible_v<NoisyInt, std::int64_t>);
+static_assert(!kBecomes<LocalInt, NoisyInt> && !kBecomes<GlobalInt, NoisyInt>);
+static_assert(!kBecomes<LocalSum, NoisySum> && !kBecomes<GlobalSum, NoisySum>);
+static_assert(!kBecomes<LocalSum, GlobalSum> && !kBecomes<LocalInt, GlobalInt>);
+static_assert(!kBecomes<std::vector<LocalSum>, std::vector<GlobalSum>>);
+static_assert(!kBecomes<std::vector<GlobalSum>, Released<NoisySum>>);
+static_assert(!kBecomes<std::vector<GlobalInt>, std::vector<NoisyInt>>);
+
+// Shrinkage, priors, gains and leaf values see the noisy ones of a node alone.
+template <typename Sum>
+constexpr bool kIsRead = std::is_constructible_v<NodeSum, Sum, double, RowBound, double> ||
+                         std::is_constructible_v<NodeSum, Sum, double, RowBound>;
+static_assert(kIsRead<NoisySum> && kIsRead<NoisyInt>);
+static_assert(!kIsRead<LocalSum> && !kIsRead<GlobalSum> && !kIsRead<GlobalInt>);
+static_assert(!kIsRead<std::int64_t> && !kBecomes<GlobalSum, NodeSum>);
+
+template <typename Sums>
+constexpr bool kFinishes =
+    std::is_invocable_v<decltype(FinishTree), Plan const&, std::vector<bst_node_t> const&, Sums,
+                        bool, LeafShrinkage*, RegTree*>;
+static_assert(kFinishes<std::vector<NodeSum>>);
+static_assert(!kFinishes<std::vector<GlobalSum>> && !kFinishes<LeafSums>);
+
+template <typename Sums>
+constexpr bool kMakesCuts =
+    std::is_invocable_v<decltype(EqualMassCuts), std::vector<float>, Sums, std::int32_t> ||
+    std::is_invocable_v<decltype(RefineEdges), std::vector<float>, Sums, std::int32_t>;
+static_assert(kMakesCuts<std::vector<NoisyInt>>);
+static_assert(!kMakesCuts<std::vector<LocalInt>> && !kMakesCuts<std::vector<std::int64_t>>);
+
+// A selection takes the sums of all workers.
+static_assert(std::is_invocable_v<L1Score, GlobalSum> && !std::is_invocable_v<L1Score, LocalSum>);
+}  // namespace
+}  // namespace xgboost::dp

@@ -1,0 +1,70 @@
+/**
+ * Where the splits of a tree come from, level by level: from private selections on exact sums, from
+ * noisy sums, or from chance. What is data stays inside: out go splits, and the sums of the leaves as
+ * a type that tells whether they still need noise.
+ *
+ * Proof: docs/proofs/distributed.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t
+#include <memory>   // for unique_ptr
+#include <vector>   // for vector
+
+#include "plugin_cpp/leaf/release.h"       // for LeafSums
+#include "plugin_cpp/plan/plan.h"          // for Plan
+#include "plugin_cpp/release/release.h"    // for Release
+#include "plugin_cpp/rows/binned_pages.h"  // for BinnedPages
+#include "plugin_cpp/rows/gradient.h"      // for PackedPair
+#include "plugin_cpp/rows/partition.h"     // for Partitions
+#include "plugin_cpp/split/history.h"      // for SplitHistory
+#include "plugin_cpp/split/offers.h"       // for Offers, OpenNode
+#include "xgboost/context.h"               // for Context
+
+namespace xgboost::dp {
+/** @brief What is known of a tree before it grows. */
+struct TreeSpec {
+  FeatureList features;          // that it may split on
+  bool oblivious{false};         // whether one choice serves a whole level
+  std::size_t class_idx{0};
+  SplitHistory const* history;   // of all classes
+};
+
+class Splitter {
+ public:
+  virtual ~Splitter() = default;
+
+  /**
+   * @brief Begin a tree, with all rows in its root.
+   *
+   * @param gpair Integer gradients of the local rows, which live until the tree is grown.
+   * @param total Their sum.
+   */
+  virtual void Begin(std::vector<PackedPair> const& gpair, LocalSum const& total) = 0;
+  /** @brief The splits of `n_levels` levels below every node; empty where "no split" won. */
+  [[nodiscard]] virtual Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
+                                          std::int32_t n_levels) = 0;
+  /**
+   * @brief Rows follow the splits that were chosen.
+   *
+   * @param children Of each node, from left to right.
+   * @param last     Whether all of these are leaves.
+   */
+  virtual void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
+                      std::vector<std::vector<bst_node_t>> const& children, bool last) = 0;
+  /** @brief End the tree: the sums of its leaves, in order, and the leaf of every local row. */
+  [[nodiscard]] virtual LeafSums End(std::vector<bst_node_t> const& leaves,
+                                     std::vector<bst_node_t>* positions) = 0;
+};
+
+/**
+ * @brief The splitter that the plan names.
+ *
+ * @param structure Source of the choices that read no data, the same on all workers.
+ */
+[[nodiscard]] std::unique_ptr<Splitter> MakeSplitter(Context const* ctx, Plan const& plan,
+                                                     Offers const& offers,
+                                                     BinnedPages const& pages,
+                                                     RandomSource* structure, Release* release);
+}  // namespace xgboost::dp
