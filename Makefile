@@ -17,12 +17,13 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel clean
+.PHONY: help build test fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make build   build the library and install it, editable, into $(VENV)"
 	@echo "make test    build, then run all tests"
+	@echo "make fuzz    build, then 10,000 random cases of parameters and inputs"
 	@echo "make test-spark   build, install PySpark, run the tests on Spark"
 	@echo "make test-upstream  build, run upstream's tests in XGB_DP_UPSTREAM_TESTS, compare with stock"
 	@echo "make demo    build, train private models on real data, print scores and the statement"
@@ -65,6 +66,10 @@ $(STOCK)/done:
 test: build $(STAMPS)/extra-test $(STOCK)/done
 	XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal \
 		$(PYTEST_ARGS)
+
+# FUZZ_ARGS: for example --seed 2 --cases 1000, or --case 17 for one alone.
+fuzz: build $(STAMPS)/extra-test
+	$(VENV)/bin/python -m tests.fuzz $(FUZZ_ARGS)
 
 # Spark alone weighs half a gigabyte, and needs a Java runtime.
 test-spark: build $(STAMPS)/extra-test $(STAMPS)/extra-spark

@@ -147,8 +147,14 @@ class Budget:
         """
         from xgboost import train
 
+        try:
+            params = dict(params)
+        except (TypeError, ValueError):
+            raise PrivacyParameterError(
+                "`params` must be a dictionary of parameters, or a list of pairs (name, value)."
+            ) from None
         with self.one_training(note):
-            return train(dict(params), dtrain, num_boost_round, **kwargs)
+            return train(params, dtrain, num_boost_round, **kwargs)
 
     @contextmanager
     def drawing(self, note: str = "training") -> Iterator[list[str]]:
@@ -371,8 +377,18 @@ class Budget:
 
 
 def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
-    """A budget, or the one at a path."""
-    return budget if isinstance(budget, Budget) else Budget(budget)
+    """A budget, or the one at a path.
+
+    Raises:
+        PrivacyParameterError: Something else.
+    """
+    if isinstance(budget, Budget):
+        return budget
+    if not isinstance(budget, (str, os.PathLike)):
+        raise PrivacyParameterError(
+            f"`budget` must be an xgb_dp.Budget or its path; got a {type(budget).__name__}."
+        )
+    return Budget(budget)
 
 
 def _totals(

@@ -141,6 +141,8 @@ def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
         PrivacyParameterError: Not a list of pairs.
         PrivacyRefusal: The training table, or a part of it.
     """
+    if not isinstance(eval_set, (list, tuple)):
+        raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
     for pair in eval_set:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")

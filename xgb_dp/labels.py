@@ -12,6 +12,9 @@ from .errors import PrivacyParameterError, RowDomainError
 __all__ = ["codes_of", "declared", "label_array"]
 
 
+_MOST = 1 << 16  # classes
+
+
 def declared(classes: Any) -> np.ndarray:
     """The declared classes in increasing order, as scikit-learn keeps them.
 
@@ -19,7 +22,7 @@ def declared(classes: Any) -> np.ndarray:
         PrivacyParameterError: Not an int K >= 2 or at least two different labels of one kind.
     """
     if isinstance(classes, (bool, str, bytes)) or (
-        isinstance(classes, (int, np.integer)) and classes < 2
+        isinstance(classes, (int, np.integer)) and not 2 <= classes <= _MOST
     ):
         classes = ()
     if isinstance(classes, (int, np.integer)):
@@ -34,8 +37,8 @@ def declared(classes: Any) -> np.ndarray:
         sound = False
     if not sound:
         raise PrivacyParameterError(
-            "`classes` must be the number of classes K >= 2, for labels 0..K-1, or the list of at "
-            "least two different labels, all texts or all numbers, e.g. ['no', 'yes']."
+            "`classes` must be the number of classes K, 2 to 65536, for labels 0..K-1, or the "
+            "list of at least two different labels, all texts or all numbers, e.g. ['no', 'yes']."
         )
     return labels
 

@@ -27,6 +27,11 @@ def load_booster(model: str | os.PathLike[str] | bytes | bytearray) -> Any:
 
     name = "`model`"
     if not isinstance(model, (bytes, bytearray)):
+        if not isinstance(model, (str, os.PathLike)):
+            raise PrivacyParameterError(
+                "A model must be an xgboost.Booster, the path of a saved one, or its bytes; got a "
+                f"{type(model).__name__}."
+            )
         name = repr(os.fspath(model))
         try:
             model = Path(model).read_bytes()

@@ -70,7 +70,7 @@ class Repetitions:
         """
         shapes = {"logarithmic": 0.0, "geometric": 1.0, "negative_binomial": -0.5}
         if family != "poisson" and family not in shapes:
-            raise ValueError(f"must be one of {', '.join(shapes)}, poisson; got {family!r}.")
+            raise ValueError(f"must be one of {', '.join(shapes)}, poisson.")
         most = 100 if family == "negative_binomial" else 1000  # the exact sampler takes long
         if not 1.0 < mean <= most:
             raise ValueError(f"must be a number above 1 and at most {most}.")

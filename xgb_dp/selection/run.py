@@ -149,12 +149,18 @@ def select(
     schema = read_schema(dtrain)
     found = candidates(params, _listed(settings), num_boost_round, schema, epsilon)
     kind = found[0].settings.kind
-    judge = Score(score) if isinstance(score, str) else score or Score.default(kind)
+    judge = Score.default(kind) if score is None else score
+    judge = Score(judge) if isinstance(judge, str) else judge
+    if not isinstance(judge, Score):
+        raise PrivacyParameterError(
+            "`score` must be an xgb_dp.Score or the name of one; got a "
+            f"{type(judge).__name__}. Functions of exact scores would not be private."
+        )
     judge.check(kind)
     try:
         mean = min(max(2.0, len(found)), 4.0) if mean_runs is None else float(mean_runs)
         law = Repetitions.of(repetitions, mean)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
     warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2)
     plan = plan_runs(found, law, judge, epsilon, delta)

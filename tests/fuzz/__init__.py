@@ -1,0 +1,1 @@
+"""Random parameters and inputs against every public entry point: ``python -m tests.fuzz -h``."""
