@@ -25,6 +25,7 @@ __all__ = [
     "digest",
     "dump_plan",
     "intercept_request",
+    "low_level",
     "public_inputs",
 ]
 
@@ -123,6 +124,17 @@ def dump_plan(plan: dict[str, Any]) -> str:
 def digest(text: str) -> str:
     """Short name of a plan's text, for the ledger."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def low_level(s: Settings) -> dict[str, Any]:
+    """Ordinary XGBoost parameters with the private defaults; no intercept."""
+    low = {p.name: s[p.name] for p in PARAMETERS.values() if p.xgboost and s[p.name] is not None}
+    low |= {"tree_method": "dp_hist", "booster": "gbtree"}
+    if s.kind == "binary":
+        low["scale_pos_weight"] = s["scale_pos_weight"]
+    if s.kind == "multiclass":
+        low["num_class"] = s.classes
+    return low
 
 
 def intercept_request(

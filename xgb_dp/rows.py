@@ -8,23 +8,55 @@ the guarantee is about, no check ever fails. Messages hold neither values nor ro
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import native
+from . import masking, native
 from .cells import numbers
-from .errors import PrivacyError, RowDomainError
+from .errors import PrivacyError, PrivacyParameterError, RowDomainError
+
+if TYPE_CHECKING:
+    from .settings import Settings
 
 __all__ = [
     "check_base_margin",
     "check_class_labels",
     "check_features",
     "check_labels",
+    "check_rows",
     "check_target",
     "check_unused",
     "check_weights",
 ]
+
+
+def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
+    """Read the rows, each by itself, after everything public has been checked.
+
+    Args:
+        dtrain: The training data.
+        s: Checked settings.
+        plan_text: The plan, which holds the declared sizes of categories.
+
+    Raises:
+        PrivacyParameterError: Rows have no labels, or several.
+        RowDomainError: A row lies outside the declared domain.
+    """
+    if s.masking.workers:
+        masking.require_cryptography()
+    labels, n = dtrain.get_label(), dtrain.num_row()
+    if labels.size != n:
+        raise PrivacyParameterError(
+            "`dtrain` must have one label for each row; several targets are not supported."
+        )
+    check_labels(labels, s.kind, s.classes)
+    check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s["dp_base_margin"])
+    check_weights(
+        dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared="dp_max_weight" in s.given
+    )
+    check_unused(*(dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper")))
+    check_features(dtrain, plan_text)
 
 
 def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:

@@ -170,6 +170,13 @@ class Settings:
         )
 
     @property
+    def unit_weights(self) -> str:
+        """The choice whose bound is proved for weights of one only, or an empty text."""
+        if self["dp_score"] == "gain":
+            return "dp_score='gain'"
+        return "dp_leaf_noise='output'" if self["dp_leaf_noise"] == "output" else ""
+
+    @property
     def prior_max(self) -> float:
         """Largest prior variance of a leaf weight."""
         return 0.25 if self.kind == "regression" else 1.0
