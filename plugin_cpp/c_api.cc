@@ -87,7 +87,7 @@ XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
   CHECK(plan_text && out);
   auto plan = xgboost::dp::ParsePlan(plan_text);
   xgboost::Json json{xgboost::Object{}};
-  json["leaf_sensitivity2"] = xgboost::Integer{plan.row_bound.RoundSensitivity2(plan.n_class)};
+  json["leaf_sensitivity2"] = xgboost::Integer{plan.row_bound.RoundSensitivity2(plan.num_class)};
   json["leaves"] = xgboost::dp::ToJson(xgboost::dp::SumsOfRound(plan));
   if (plan.NumPrivateFeatures() > 0) {
     json["candidates"] = xgboost::dp::ToJson({xgboost::dp::CandidateEvent(plan), 1});

@@ -19,7 +19,7 @@ namespace xgboost::dp {
 namespace {
 struct Request {
   std::string kind;
-  std::int64_t n_class{0};
+  std::int64_t num_class{0};
   std::int32_t shift{0};
   std::uint64_t sigma2{0};
   bool n_public{false};
@@ -45,7 +45,7 @@ Request ParseRequest(std::string const& text) {
   out.plan_id = in.Text("plan_id");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
   if (out.kind == "multiclass") {
-    out.n_class = in.Int("num_class", 2, 1 << 20);
+    out.num_class = in.Int("num_class", 2, 1 << 20);
   } else if (out.kind == "regression") {
     out.lower = in.Real("target_lower");
     out.upper = in.Real("target_upper");
@@ -68,10 +68,10 @@ std::vector<LocalInt> LocalSums(MetaInfo const& info, Request const& request) {
   auto n_rows = labels.Shape(0);
   auto unit = std::int64_t{1} << request.shift;
   if (request.kind == "multiclass") {
-    std::vector<LocalInt> sums(request.n_class);
+    std::vector<LocalInt> sums(request.num_class);
     for (std::size_t i = 0; i < n_rows; ++i) {
       auto label = labels(i, 0);
-      if (label >= 0 && label < static_cast<float>(request.n_class)) {
+      if (label >= 0 && label < static_cast<float>(request.num_class)) {
         sums[static_cast<std::size_t>(label)].value += unit;
       }
     }

@@ -61,8 +61,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
           << "The plan was calibrated for another objective: set `" << training_->plan.objective
           << "`.";
       auto classes = Find(args, "num_class");
-      CHECK(training_->plan.n_class == 1 ||
-            (classes && *classes == std::to_string(training_->plan.n_class)))
+      CHECK(training_->plan.num_class == 1 ||
+            (classes && *classes == std::to_string(training_->plan.num_class)))
           << "The plan was calibrated for another number of classes.";
       auto scale = Find(args, "scale_pos_weight");
       CHECK(!scale || training_->plan.IsBinary() ||
@@ -77,11 +77,11 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     static std::vector<std::string> const kHarmless{
         "nthread", "n_jobs", "verbosity", "eval_metric", "disable_default_eval_metric",
         "validate_parameters", "seed", "random_state", kPlanKey};
-    auto n_class = training_->plan.n_class;
+    auto num_class = training_->plan.num_class;
     for (auto const& kv : args) {
       // The learner repeats the number of classes at each configuration; one class is 0 or 1 for it.
-      if (kv.first == "num_class" && (kv.second == std::to_string(n_class) ||
-                                      (n_class == 1 && kv.second == "0"))) {
+      if (kv.first == "num_class" && (kv.second == std::to_string(num_class) ||
+                                      (num_class == 1 && kv.second == "0"))) {
         continue;
       }
       CHECK(std::find(kHarmless.cbegin(), kHarmless.cend(), kv.first) != kHarmless.cend())
@@ -141,8 +141,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       monitor_.Stop("Checks");
     }
     // The learner calls once per class; a round is complete with its last class.
-    auto class_idx = static_cast<std::size_t>(training.updates % plan.n_class);
-    auto round = static_cast<std::int32_t>(training.updates / plan.n_class);
+    auto class_idx = static_cast<std::size_t>(training.updates % plan.num_class);
+    auto round = static_cast<std::int32_t>(training.updates / plan.num_class);
     ++training.updates;
     if (class_idx == 0) {
       if (plan.ReadsSomeRows()) {
@@ -189,7 +189,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                                "trees need a new calibration: call `xgboost.train` with "
                                "`xgb_model`.");
     // All trees of a round belong to one iteration: their joint sensitivity is that of one gradient.
-    CHECK(!training_->busy && training_->updates % training_->plan.n_class == 0)
+    CHECK(!training_->busy && training_->updates % training_->plan.num_class == 0)
         << "This private training failed and cannot go on: start a new one.";
     CHECK(!training_->data || training_->data == train)
         << "One private training reads one DMatrix; this is another one.";
@@ -238,10 +238,10 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
           sample{plan, key},
           candidates{ctx, plan, &release},
           history{plan},
-          shrinkage(plan.n_class) {}
+          shrinkage(plan.num_class) {}
 
     [[nodiscard]] std::int64_t MaxUpdates() const {
-      return static_cast<std::int64_t>(plan.rounds) * plan.n_class;
+      return static_cast<std::int64_t>(plan.rounds) * plan.num_class;
     }
   };
 

@@ -152,7 +152,7 @@ PLAN_CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
         "candidates": {**p["candidates"], "rounds": p["candidates"]["rounds"] + 1}
     },
     "sample": lambda p: {"sampling_num": p["sampling_num"] // 2},
-    "parts": lambda p: {"parts": p["parts"] + 1},
+    "ensemble": lambda p: {"ensemble": p["ensemble"] + 1},
 }
 
 

@@ -24,8 +24,8 @@ ON_GRID = [
     {"kind": "categorical", "size": 5},
 ]
 COUNTS: Plan = {"row_bound": {"mode": "filter", "unit_hessian": True, "max_weight": "0"}}
-OUTPUT: Plan = merge(COUNTS, {"leaf": {"release": "output", "sigma2": 0, "scale": 1 << 19}})
-LAPLACE: Plan = {"leaf": {"release": "laplace", "sigma2": 0, "scale": 1 << 18}}
+OUTPUT: Plan = merge(COUNTS, {"leaf": {"noise": "output", "sigma2": 0, "scale": 1 << 19}})
+LAPLACE: Plan = {"leaf": {"noise": "laplace", "sigma2": 0, "scale": 1 << 18}}
 
 
 def histogram(**options: object) -> Plan:
@@ -49,11 +49,11 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         (LOGISTIC, SQUARED),
     ),
     "output_ensembles": (
-        merge(OUTPUT, {"rounds": 5, "parts": 2, "leaf": {"geometric_clip": True}}),
+        merge(OUTPUT, {"rounds": 5, "ensemble": 2, "leaf": {"geometric_clip": True}}),
         (SQUARED,),
     ),
-    "parts": ({"rounds": 5, "parts": 3}, OBJECTIVES),
-    "halving": ({"rounds": 5, "parts": 4, "halving": True}, (LOGISTIC,)),
+    "ensemble": ({"rounds": 5, "ensemble": 3}, OBJECTIVES),
+    "ensemble_halving": ({"rounds": 5, "ensemble": 4, "ensemble_halving": True}, (LOGISTIC,)),
     "partial": (
         {"split": "partial", "leaf": {"sigma2": 0}, "histogram": {"sigma2": 1 << 36}},
         OBJECTIVES,
@@ -72,7 +72,7 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
     ),
     "histogram_parts": (
         histogram(rounds=4, hessian=True, shift=0, laplace=True, sigma2=0, scale=1 << 19)
-        | {"rounds": 4, "parts": 2},
+        | {"rounds": 4, "ensemble": 2},
         (LOGISTIC,),
     ),
     "adaptive": (
@@ -94,7 +94,8 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         {"split_levels": 3, "depth": 3, "split_candidates": 3, "shape": "per_node"}, OBJECTIVES
     ),
     "groups_oblivious": (
-        {"split_levels": 2, "depth": 4, "shape": "oblivious", "score": "newton", "tau": "1.5"},
+        {"split_levels": 2, "depth": 4, "shape": "oblivious"}
+        | {"score": "newton", "score_clip": "1.5"},
         (LOGISTIC, SQUARED),
     ),
     "strata": ({"leaf": {"strata": True}, "rounds": 5}, OBJECTIVES),

@@ -117,7 +117,7 @@ def test_gain_of_rows_that_count_one(objective: str, data: st.DataObject) -> Non
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.data(), st.sampled_from(["tree", "histogram", "adaptive"]), st.booleans())
+@given(st.data(), st.sampled_from(["quantile_tree", "histogram", "adaptive"]), st.booleans())
 def test_candidate_masses(data: st.DataObject, kind: str, hessian: bool) -> None:
     """What is released, taken from the draws: noise is asked for once per released number."""
     values = st.floats(-30, 30, width=32) | st.sampled_from([math.nan, 0.0, -0.0, 1.0])
@@ -145,7 +145,7 @@ def test_candidate_masses(data: st.DataObject, kind: str, hessian: bool) -> None
         found = _masses(Candidates(plan, X, Recorder(plan)), pairs, kind, 5)
         masses.append(found)
     unit = largest if hessian else 1
-    touched = 2 * (5 if kind == "tree" else 1)
+    touched = 2 * (5 if kind == "quantile_tree" else 1)
     difference = [abs(a - b) for a, b in zip(*masses, strict=True)]
     assert sum(difference) <= touched * unit
     assert sum(d * d for d in difference) <= touched * unit * unit
@@ -160,7 +160,7 @@ def _masses(source: Candidates, pairs: Any, kind: str, levels: int) -> list[int]
     for f, edges in enumerate(source.edges):
         column = source.X[:, f]
         here = ~np.isnan(column)
-        if kind == "tree":
+        if kind == "quantile_tree":
             keys = key_of(column[here])
             for level in range(levels):
                 for cell in range(1 << level):
@@ -196,7 +196,7 @@ def test_python_and_cpp_state_the_same(release: str, mode: str, classes: int, bi
         False,
         ON_GRID,
         grid_bits=bits,
-        leaf={"release": release, "sigma2": 0, "scale": 1 << 20},
+        leaf={"noise": release, "sigma2": 0, "scale": 1 << 20},
         row_bound={"mode": mode, "unit_hessian": mode == "filter"},
     )
     described = native.describe_plan(dump_plan({"id": "hand", **plan}))["leaves"]

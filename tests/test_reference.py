@@ -56,7 +56,7 @@ def test_more_columns_than_are_counted_in_one_pass(noise_free: bool) -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_newton(objective: str, tau: str, noise_free: bool) -> None:
     X, y = make_data(objective, 150)
-    check(make_plan(objective, noise_free, MIXED, score="newton", tau=tau), X, y)
+    check(make_plan(objective, noise_free, MIXED, score="newton", score_clip=tau), X, y)
 
 
 @pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])

@@ -94,7 +94,7 @@ def build_plan(
         },
         "features": [_feature(f) for f in s.features],
         "candidates": {
-            "kind": "tree" if s["dp_candidates"] == "quantile_tree" else s["dp_candidates"],
+            "kind": s["dp_candidates"],
             "hessian": s["dp_candidate_weight"] == "hessian",
             "laplace": s["dp_candidate_noise"] == "laplace",
             "shift": noise.candidates_shift,

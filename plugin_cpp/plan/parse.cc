@@ -76,7 +76,7 @@ FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
 
 CandidatePlan ReadCandidates(JsonReader const& in, Plan const& plan) {
   CandidatePlan out;
-  out.kind = in.Enum<CandidateKind>("kind", {{"tree", CandidateKind::kQuantileTree},
+  out.kind = in.Enum<CandidateKind>("kind", {{"quantile_tree", CandidateKind::kQuantileTree},
                                              {"histogram", CandidateKind::kHistogram},
                                              {"adaptive", CandidateKind::kAdaptive}});
   out.rounds = in.Int("rounds", 1, plan.rounds);
@@ -92,7 +92,7 @@ CandidatePlan ReadCandidates(JsonReader const& in, Plan const& plan) {
 
 LeafPlan ReadLeaf(JsonReader const& in, Plan const& plan) {
   LeafPlan out;
-  out.noise = in.Enum<LeafNoise>("release", {{"gaussian", LeafNoise::kGaussian},
+  out.noise = in.Enum<LeafNoise>("noise", {{"gaussian", LeafNoise::kGaussian},
                                              {"laplace", LeafNoise::kLaplace},
                                              {"output", LeafNoise::kOutput}});
   bool gaussian = out.noise == LeafNoise::kGaussian;
@@ -130,7 +130,7 @@ void ReadSplits(JsonReader const& in, Plan* plan) {
                                                {"partial", SplitChoice::kPartial}});
   plan->score = in.Enum<Score>(
       "score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
-  plan->tau = in.Real("tau", 0.0, 1e6);
+  plan->score_clip = in.Real("score_clip", 0.0, 1e6);
   plan->split_levels = in.Int("split_levels", 1, 4);
   plan->split_candidates = in.Int("split_candidates", 1, 1 << 12);
   plan->split_prior = in.Real("split_prior", 0.0, 0.999);
@@ -174,15 +174,15 @@ Plan ParsePlan(std::string const& text) {
   plan.id = in.Text("id");
   plan.objective = in.Text("objective");
   plan.n_features = in.Int("n_features", 1, std::numeric_limits<std::int32_t>::max());
-  plan.n_class = in.Int("num_class", 1, 1 << 20);
+  plan.num_class = in.Int("num_class", 1, 1 << 20);
   plan.rounds = in.Int("rounds", 1, 1 << 20);
   plan.depth = in.Int("depth", 1, 10);  // sums of 2^10 utilities stay below 2^62
   plan.parallel_trees = in.Int("parallel_trees", 1, 1 << 20);
   plan.features_per_tree = in.Int("features_per_tree", 1, plan.n_features);
   plan.cyclic_features = in.Bool("cyclic_features");
   plan.sampling_num = in.Int("sampling_num", 1, Plan::kSampleAll);
-  plan.ensemble = in.Int("parts", 1, Plan::kMaxEnsemble);
-  plan.ensemble_halving = in.Bool("halving");
+  plan.ensemble = in.Int("ensemble", 1, Plan::kMaxEnsemble);
+  plan.ensemble_halving = in.Bool("ensemble_halving");
   plan.base_margin = in.Bool("base_margin");
   plan.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
   plan.row_bound = ReadRowBound(JsonReader{in.At("row_bound"), "row_bound."},

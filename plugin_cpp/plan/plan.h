@@ -72,7 +72,7 @@ struct Plan {
   std::string id;               // names this calibration in the ledger
   std::string objective;
   std::int32_t n_features{0};
-  std::int32_t n_class{0};      // trees a round of each parallel tree
+  std::int32_t num_class{0};      // trees a round of each parallel tree
   std::int32_t rounds{0};
   std::int32_t depth{0};
   std::int32_t parallel_trees{0};  // trees of one class in one round, on the same gradients
@@ -81,7 +81,7 @@ struct Plan {
   TreeShape shape{TreeShape::kAlternate};
   SplitChoice split{SplitChoice::kExponential};
   Score score{Score::kL1};
-  double tau{0};                // weight clip of the Newton score
+  double score_clip{0};         // largest leaf weight of the Newton score
   std::int32_t split_levels{0};      // levels that one selection fills
   std::int32_t split_candidates{0};  // partitions of a feature that are drawn for one selection
   double split_prior{0};        // weight of earlier released gains in the choice of features

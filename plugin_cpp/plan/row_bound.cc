@@ -68,24 +68,24 @@ std::int64_t RowBound::SensitivityL1() const {
   return Unit() + MaxHessian();
 }
 
-std::int64_t RowBound::RoundSensitivity2(std::int32_t n_class) const {
-  if (n_class == 1) {
+std::int64_t RowBound::RoundSensitivity2(std::int32_t num_class) const {
+  if (num_class == 1) {
     return Sensitivity2();
   }
   // Every class is bounded by C on its own. With weights of at most w, the pairs of the classes
   // other than the row's own have norms of at most w p_k sqrt(1 + 4 r), the p_k sum to at most 1
   // (up to 32-bit rounding), and min(C, x)^2 <= C x. The rest covers the rounding to the grid.
   auto tree = Sensitivity2();
-  auto most = n_class * tree;
+  auto most = num_class * tree;
   double unit = static_cast<double>(Unit());
   double a = ((1.0 + 1e-5) * max_weight * std::sqrt(1.0 + 4.0 * hessian_weight) +
-              1e-15 * n_class * std::sqrt(hessian_weight)) /
+              1e-15 * num_class * std::sqrt(hessian_weight)) /
              gradient_bound;
   // That needs Hessians which vanish with p_k. Unit Hessians fill every class up to C.
-  if (unit_hessian || max_weight == 0.0 || a >= n_class) {
+  if (unit_hessian || max_weight == 0.0 || a >= num_class) {
     return most;
   }
-  return std::min(most, tree + n_class + static_cast<std::int64_t>(std::ceil(
+  return std::min(most, tree + num_class + static_cast<std::int64_t>(std::ceil(
                                               a * (static_cast<double>(tree) + 1.5 * unit))));
 }
 

@@ -46,7 +46,7 @@ struct RowBound {
   /** @brief L1 sensitivity of (sum q_g, sum q_h). */
   [[nodiscard]] std::int64_t SensitivityL1() const;
   /** @brief Squared L2, for the leaf sums of all trees of one round (K classes) taken together. */
-  [[nodiscard]] std::int64_t RoundSensitivity2(std::int32_t n_class) const;
+  [[nodiscard]] std::int64_t RoundSensitivity2(std::int32_t num_class) const;
   /** @brief Real value of one grid step of G and of H. */
   [[nodiscard]] double GradientStep() const;
   [[nodiscard]] double HessianStep() const;

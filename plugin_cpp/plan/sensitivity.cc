@@ -19,7 +19,7 @@ constexpr std::int64_t kOutputSlack = 2;
 /** @brief sup over rows of max - min over |w| <= tau of -(2 w g + h w^2), where C = 1. */
 double NewtonRange(Plan const& plan) {
   auto const& bound = plan.row_bound;
-  double tau = plan.tau;
+  double tau = plan.score_clip;
   double r = bound.hessian_weight;
   if (bound.mode != RowBound::Mode::kRowWeight) {
     double e = static_cast<double>(bound.MaxHessian()) /
@@ -56,22 +56,22 @@ SelectionEvent SplitEvent(Plan const& plan) { return {"splits", plan.eps_num, Sc
 GaussianEvent HistogramEvent(Plan const& plan) {
   // In each level a row is in one cell of each feature.
   auto cells = static_cast<std::uint64_t>(plan.features_per_tree);
-  auto n_class = static_cast<std::uint64_t>(plan.n_class);
-  return {"histograms", cells * plan.row_bound.RoundSensitivity2(plan.n_class),
-          plan.histogram_sigma2, cells * 2 * n_class};
+  auto num_class = static_cast<std::uint64_t>(plan.num_class);
+  return {"histograms", cells * plan.row_bound.RoundSensitivity2(plan.num_class),
+          plan.histogram_sigma2, cells * 2 * num_class};
 }
 
 NoiseEvent LeafEvent(Plan const& plan) {
   auto const& bound = plan.row_bound;
-  auto n_class = static_cast<std::uint64_t>(plan.n_class);
+  auto num_class = static_cast<std::uint64_t>(plan.num_class);
   if (plan.leaf.noise == LeafNoise::kGaussian) {
     return GaussianEvent{"leaves",
-                         static_cast<std::uint64_t>(bound.RoundSensitivity2(plan.n_class)),
-                         plan.leaf.sigma2, 2 * n_class};
+                         static_cast<std::uint64_t>(bound.RoundSensitivity2(plan.num_class)),
+                         plan.leaf.sigma2, 2 * num_class};
   }
   auto of_class = plan.leaf.noise == LeafNoise::kLaplace ? bound.SensitivityL1()
                                                          : kOutputUnits + kOutputSlack;
-  return LaplaceEvent{"leaves", n_class * of_class, plan.leaf.scale};
+  return LaplaceEvent{"leaves", num_class * of_class, plan.leaf.scale};
 }
 
 NoiseEvent CandidateEvent(Plan const& plan) {
@@ -102,7 +102,7 @@ LedgerEntry SumsOfRound(Plan const& plan) {
 
 LedgerEntry SelectionsOfRound(Plan const& plan) {
   auto per_tree = static_cast<std::uint64_t>(plan.SelectionsOfTree());
-  return {DrawEvent{SplitEvent(plan)}, per_tree * plan.n_class * plan.parallel_trees};
+  return {DrawEvent{SplitEvent(plan)}, per_tree * plan.num_class * plan.parallel_trees};
 }
 
 RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {

@@ -20,12 +20,12 @@ void Require(bool holds, std::string const& what) {
 void CheckRowBound(Plan const& plan) {
   Require(plan.IsRegression() || plan.IsMulticlass() || plan.IsBinary(),
           "objective `" + plan.objective + "` has no proved row bound.");
-  Require(plan.IsMulticlass() || plan.n_class == 1, "`num_class` without softmax.");
+  Require(plan.IsMulticlass() || plan.num_class == 1, "`num_class` without softmax.");
   Require(!plan.IsMulticlass() || plan.row_bound.mode == RowBound::Mode::kRowWeight,
           "softmax needs the row-weight clip.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
   Require(static_cast<double>(plan.features_per_tree) *
-                  static_cast<double>(plan.row_bound.RoundSensitivity2(plan.n_class)) <
+                  static_cast<double>(plan.row_bound.RoundSensitivity2(plan.num_class)) <
               9e18,
           "the sensitivity of noisy histograms overflows.");
 }
@@ -48,8 +48,8 @@ void CheckSplits(Plan const& plan) {
           "random splits and noisy histograms have no utility to compare with `no_split`.");
   Require(plan.score != Score::kGain || HessiansCountRows(plan),
           "the published gain is unbounded under Hessians that vary.");
-  Require(plan.score != Score::kNewton || plan.tau > 0,
-          "the Newton score needs a weight clip `tau`.");
+  Require(plan.score != Score::kNewton || plan.score_clip > 0,
+          "the Newton score needs a weight clip `score_clip`.");
   static_cast<void>(ScoreRange(plan));  // throws if it does not fit
 }
 
@@ -86,7 +86,7 @@ void CheckCandidates(Plan const& plan) {
   auto const& candidates = plan.candidates;
   bool tree = candidates.kind == CandidateKind::kQuantileTree;
   Require(!tree || !candidates.laplace, "quantile trees have Gaussian noise.");
-  Require(!candidates.hessian || (plan.n_class == 1 && candidates.shift == 0),
+  Require(!candidates.hessian || (plan.num_class == 1 && candidates.shift == 0),
           "Hessian weights are those of one class, on their own grid.");
   Require(!candidates.hessian || !plan.ReadsSomeRows() || candidates.rounds == plan.rounds,
           "rounds that read some rows only release candidates always or never.");

@@ -23,7 +23,7 @@ namespace xgboost::dp {
 class SplitHistory {
  public:
   explicit SplitHistory(Plan const& plan)
-      : plan_{plan}, gain_(static_cast<std::size_t>(plan.n_features) * plan.n_class, 0.0) {}
+      : plan_{plan}, gain_(static_cast<std::size_t>(plan.n_features) * plan.num_class, 0.0) {}
 
   /** @brief Count the splits of a tree of a class, from the released sums of all of its nodes. */
   void Update(std::size_t class_idx, RegTree const& tree, std::vector<NodeSum> const& sums);

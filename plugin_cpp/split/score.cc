@@ -14,7 +14,7 @@ NewtonScore::NewtonScore(Plan const& plan)
     : to_grad_{1.0 / Unit(plan)},
       to_hess_{1.0 / (std::sqrt(plan.row_bound.hessian_weight) * Unit(plan))},
       lambda_{plan.leaf.lambda / plan.row_bound.gradient_bound},
-      tau_{plan.tau},
+      tau_{plan.score_clip},
       unit_{Unit(plan)} {}
 
 GainScore::GainScore(Plan const& plan)

@@ -99,6 +99,14 @@ def squared_distance(a: Any, b: Any) -> int:
     return sum((int(x) - int(y)) ** 2 for x, y in zip(np.ravel(a), np.ravel(b), strict=True))
 
 
+def too_fine(plan: dict[str, Any]) -> bool:
+    """Whether the largest Hessian of a row has 2^24 steps of the grid or more."""
+    bound = plan["row_bound"]
+    h, r, c = (float(bound[k]) for k in ("hessian_bound", "hessian_weight", "gradient_bound"))
+    steps = math.ceil(math.sqrt(r) * h / c * 2 ** plan["grid_bits"])
+    return bool(bound["mode"] != "row_weight" and steps >= 1 << 24)
+
+
 @st.composite
 def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) -> dict[str, Any]:
     """A plan without noise whose row bound, grid and score are drawn too."""
@@ -116,15 +124,15 @@ def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) ->
         "row_bound": bound,
         "grid_bits": draw(st.sampled_from((4, 9, 18))),
         "score": score,
-        "tau": draw(st.sampled_from(("0.05", "0.5", "2.0", "9.0"))),
+        "score_clip": draw(st.sampled_from(("0.05", "0.5", "2.0", "9.0"))),
         "leaf": {"lambda": draw(st.sampled_from(("0.0", "1.0", "30.0")))},
     }
     features = [{"kind": "cuts", "cuts": []}]
     plan = make_plan(objective, True, features, **drawn)
     for name, value in changes.items():
         plan[name] = plan[name] | value if isinstance(value, dict) else value
-    while score == "newton" and python_range(plan) >= 1 << 23:  # wider ranges are refused
-        plan["grid_bits"] -= 1
+    while (score == "newton" and python_range(plan) >= 1 << 23) or too_fine(plan):
+        plan["grid_bits"] -= 1  # wider ranges and larger Hessians are refused
     return plan
 
 
@@ -179,7 +187,7 @@ RANGES: dict[str, int] = {}
 
 def python_range(plan: dict[str, Any]) -> int:
     """The range of a plan, by the Python side."""
-    tau = float(plan["tau"])
+    tau = float(plan["score_clip"])
     return sensitivity.range_int(plan["score"], stated(plan), plan["grid_bits"], tau)
 
 

@@ -45,7 +45,7 @@ def width(score: Score, left: Any, right: Any, row: Any) -> int:
 def worst_range(score: str, mode: str, r: str, tau: float, lam: float = 0.0) -> tuple[int, int]:
     """The widest change found for a score, and its range."""
     plan = bound_of(mode, r)
-    plan |= {"score": score, "tau": str(tau), "grid_bits": 15}
+    plan |= {"score": score, "score_clip": str(tau), "grid_bits": 15}
     plan["leaf"]["lambda"] = str(lam)
     bound = Bound.of(plan)
     phi, B = Score(score, bound, tau, lam), bound.B

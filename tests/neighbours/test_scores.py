@@ -69,7 +69,7 @@ def test_score_range(objective: str, score: str, data: st.DataObject) -> None:
     plan["monotone"] = [
         0 if kind == "categorical" else data.draw(st.sampled_from((-1, 0, 1))) for kind in kinds
     ]
-    phi = Score(score, Bound.of(plan), float(plan["tau"]), float(plan["leaf"]["lambda"]))
+    phi = Score(score, Bound.of(plan), float(plan["score_clip"]), float(plan["leaf"]["lambda"]))
     for pairs in pairs_of(plan, drawn):
         if score == "gain":
             pairs[:, 2] = pairs[:, 1] > 0  # the C++ counts rows by their Hessians

@@ -221,7 +221,7 @@ class Candidates:
                 continue
             if spec["kind"] == "cuts":
                 cuts = np.array([*spec["cuts"], FLT_MAX], dtype=np.float32)
-            elif self.options.get("kind", "tree") == "tree":
+            elif self.options.get("kind", "quantile_tree") == "quantile_tree":
                 cuts = private_cuts(next(trees))
             else:
                 cuts = np.append(self._histogram_cuts(f, weight), np.float32(FLT_MAX))
@@ -232,7 +232,7 @@ class Candidates:
     def _trees(self, weight: Ints) -> list[Walk]:
         kinds = [spec["kind"] for spec in self.plan["features"]]
         private = [self.X[:, f] for f, kind in enumerate(kinds) if kind == "private"]
-        if not private or self.options.get("kind", "tree") != "tree":
+        if not private or self.options.get("kind", "quantile_tree") != "quantile_tree":
             return []
         return walk(private, self.options, self.noise, weight)
 

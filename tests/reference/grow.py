@@ -61,7 +61,7 @@ def grow(
 ) -> tuple[Tree, Ints, dict[int, Side]]:
     """The structure of tree `t` of its class, the leaf of every row, sums that are released."""
     bound = RowBound.of(plan)
-    score = Score(plan["score"], bound, float(plan["tau"]), float(plan["leaf"]["lambda"]))
+    score = Score(plan["score"], bound, float(plan["score_clip"]), float(plan["leaf"]["lambda"]))
     of_tree = tree_features(plan, t, noise)
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     gamma = round(float(plan["gamma"]) * bound.B)  # given in units of C

@@ -132,7 +132,7 @@ def fill_leaves(
     h: dict[int, float] = {}
     w: dict[int, float] = {}
     noise_of: dict[int, float] = {}
-    output = leaf["release"] == "output"
+    output = leaf["noise"] == "output"
     if output:
         lam = alpha = 0.0
     for node in leaves:
@@ -144,7 +144,7 @@ def fill_leaves(
         if node in given:
             G, H, cells = given[node]
             deviation = math.sqrt(int(plan["histogram"]["sigma2"]) * cells)
-        elif leaf["release"] == "laplace":
+        elif leaf["noise"] == "laplace":
             G = int(sums[node, 0]) + noise.laplace(int(leaf["scale"]))
             H = int(sums[node, 1]) + noise.laplace(int(leaf["scale"]))
             deviation = math.sqrt(2.0 * float(leaf["scale"]) ** 2)

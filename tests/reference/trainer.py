@@ -55,10 +55,10 @@ def train(
         parallel = int(plan["parallel_trees"])
         sampled = int(plan["sampling_num"]) < 1 << 32
         kept = noise.sample(int(plan["sampling_num"]), len(y)) if sampled else slice(None)
-        if int(plan["parts"]) > 1:
-            ensemble = int(plan["parts"])
+        if int(plan["ensemble"]) > 1:
+            ensemble = int(plan["ensemble"])
             if t % ensemble == 0:
-                part = noise.parts(ensemble, plan["halving"], len(y))
+                part = noise.parts(ensemble, plan["ensemble_halving"], len(y))
             kept, sampled = part == t % ensemble, True
         for k in range(classes):
             labels = y.astype(np.float64)
@@ -75,9 +75,9 @@ def train(
                 tree, where, given = grow(plan, index, features, pairs, noise, history[k])
                 sums = np.zeros((len(tree["left"]), 3), dtype=np.int64)
                 np.add.at(sums, where, pairs)
-                age = t % int(plan["parts"]) if int(plan["parts"]) > 1 else t
+                age = t % int(plan["ensemble"]) if int(plan["ensemble"]) > 1 else t
                 g_h_noise = fill_leaves(plan, index, tree, sums, given, shrinkage[k], noise, age)
-                if plan["leaf"]["release"] != "output":
+                if plan["leaf"]["noise"] != "output":
                     history[k].update(tree, *g_h_noise)
                 margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
                 trees.append(tree)

@@ -131,7 +131,7 @@ def test_plans_that_are_masked() -> None:
         (masked(1, 0), "nothing to mask with one worker"),
         (masked(3, 3), "colluders"),
         (masked(2, 0) | {"split": "exponential"}, "selections need exact sums"),
-        (masked(2, 0) | {"leaf": {"release": "laplace"}}, "Gaussian noise"),
+        (masked(2, 0) | {"leaf": {"noise": "laplace"}}, "Gaussian noise"),
         (masked(2, 0) | {"sampling_num": 1 << 31}, "read all rows"),
         (masked(1 << 11, 0) | LOUD | {"leaf": {"sigma2": 1 << 20}}, "too small"),
         (masked(2, 1) | LOUD | {"leaf": {"sigma2": 1 << 56}}, "too large"),
