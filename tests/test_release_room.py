@@ -16,7 +16,7 @@ ROOM = {
     "noise": r"\b(?:DiscreteGaussian|DiscreteLaplace|BernoulliExp|UniformBelow128)\b",
     "selection": r"\bSelect(?:Exponential|Argmax)\b",
     "keys": r"\b(?:SystemKey|ChaCha20Source)\b",
-    "masks": r"\b(?:MaskedSums|PairPads|FindPads)\b",
+    "masks": r"\b(?:SumMasked|PairPads|FindPads)\b",
     "exchange": r"\b(?:FromRankZero|Broadcast|Allreduce|Allgather\w*|GetRank)\b|workers\.h",
     "noisy numbers": r"\bNoisyInt\s*[({]\s*[^)}\s]|friend\s+class\s+(?!Release;)",
     "ledger": r"\bledger_\b|\bRecord\(",
@@ -58,7 +58,7 @@ def test_words_of_sources_serve_public_choices_and_samples(word: str) -> None:
 def test_the_source_of_noise_is_named_nowhere_else() -> None:
     for path in SOURCES:
         if "rng_" in code(path):
-            assert name(path).startswith(("release/release.", "release/masked_sums.")), path
+            assert name(path).startswith("release/release."), path
 
 
 @pytest.mark.parametrize("layer", LAYERS)

@@ -42,52 +42,40 @@ class LeafValue {
   double clip_{1.0};  // |V| < 1 in any case
 };
 
-/** @brief Adds the noise of the plan to the sums of leaves, whatever they are. */
-class LeafNoiser {
- public:
-  LeafNoiser(Plan const& plan, std::int32_t round, std::size_t class_idx, Release* release)
-      : plan_{plan}, round_{round}, class_idx_{class_idx}, release_{release} {}
-
-  [[nodiscard]] std::vector<NodeSum> operator()(Released<NoisySum> const& released) const {
-    std::vector<NodeSum> out;
-    for (auto const& sum : released.values) {
-      out.emplace_back(sum, released.variance, plan_.row_bound, plan_.leaf.min_child_weight);
-    }
-    return out;
+/** @brief Output perturbation: noise on the values of leaves. */
+std::vector<NodeSum> ReleaseValues(Plan const& plan, std::int32_t round, std::size_t class_idx,
+                                   std::vector<GlobalSum> const& sums, Release* release) {
+  LeafValue value{plan, round};
+  std::vector<GlobalInt> exact;
+  for (auto const& sum : sums) {
+    exact.push_back(value.AsInteger(sum));
   }
-  [[nodiscard]] std::vector<NodeSum> operator()(std::vector<GlobalSum> const& sums) const {
-    if (plan_.leaf.noise != LeafNoise::kOutput) {
-      return (*this)(release_->AddNoise(LeafEvent(plan_), sums, class_idx_));
-    }
-    LeafValue value{plan_, round_};
-    std::vector<GlobalInt> exact;
-    for (auto const& sum : sums) {
-      exact.push_back(value.AsInteger(sum));
-    }
-    auto unit = value.Sensitivity() / static_cast<double>(kOutputUnits);
-    std::vector<NodeSum> out;
-    for (auto noisy : release_->AddNoise(LeafEvent(plan_), exact, class_idx_).values) {
-      out.emplace_back(noisy, unit, plan_.row_bound);
-    }
-    return out;
+  auto unit = value.Sensitivity() / static_cast<double>(kOutputUnits);
+  std::vector<NodeSum> out;
+  for (auto noisy : release->AddNoise(LeafEvent(plan), exact, class_idx).values) {
+    out.emplace_back(noisy, unit, plan.row_bound);
   }
-  [[nodiscard]] std::vector<NodeSum> operator()(std::vector<LocalSum> const& sums) const {
-    if (plan_.leaf.noise == LeafNoise::kOutput) {
-      return (*this)(release_->SumOverWorkers(sums));
-    }
-    return (*this)(release_->AddNoise(LeafEvent(plan_), sums, class_idx_));
-  }
-
- private:
-  Plan const& plan_;
-  std::int32_t round_;
-  std::size_t class_idx_;
-  Release* release_;
-};
+  return out;
+}
 }  // namespace
 
 std::vector<NodeSum> ReleaseLeaves(Plan const& plan, std::int32_t round, std::size_t class_idx,
                                    LeafSums const& leaves, Release* release) {
-  return std::visit(LeafNoiser{plan, round, class_idx, release}, leaves);
+  auto const* local = std::get_if<std::vector<LocalSum>>(&leaves);
+  auto const* global = std::get_if<std::vector<GlobalSum>>(&leaves);
+  if (plan.leaf.noise == LeafNoise::kOutput) {
+    return ReleaseValues(plan, round, class_idx,
+                         local ? release->SumOverWorkers(*local)
+                               : std::get<std::vector<GlobalSum>>(leaves),
+                         release);
+  }
+  auto released = local    ? release->AddNoise(LeafEvent(plan), *local, class_idx)
+                  : global ? release->AddNoise(LeafEvent(plan), *global, class_idx)
+                           : std::get<Released<NoisySum>>(leaves);
+  std::vector<NodeSum> out;
+  for (auto const& sum : released.values) {
+    out.emplace_back(sum, released.variance, plan.row_bound, plan.leaf.min_child_weight);
+  }
+  return out;
 }
 }  // namespace xgboost::dp

@@ -3,42 +3,15 @@
 #include <utility>  // for move
 #include <variant>  // for get_if, visit
 
+#include "collective/allreduce.h"           // for Allreduce
+#include "collective/communicator-inl.h"    // for GetRank, GetWorldSize
 #include "plugin_cpp/random/exponential.h"  // for SelectArgmax, SelectExponential
 #include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace
-#include "plugin_cpp/release/pads.h"        // for FindPads
 #include "xgboost/logging.h"                // for CHECK
 
 namespace xgboost::dp {
 namespace {
 constexpr char kStays[] = "Exact sums of a masked training stay with their worker.";
-
-template <typename Owner>
-std::vector<std::int64_t> Flat(std::vector<ExactSum<Owner>> const& sums) {
-  std::vector<std::int64_t> out;
-  out.reserve(2 * sums.size());
-  for (auto const& sum : sums) {
-    out.insert(out.end(), {sum.grad, sum.hess});
-  }
-  return out;
-}
-
-template <typename Owner>
-std::vector<std::int64_t> Flat(std::vector<ExactInt<Owner>> const& numbers) {
-  std::vector<std::int64_t> out;
-  out.reserve(numbers.size());
-  for (auto const& number : numbers) {
-    out.push_back(number.value);
-  }
-  return out;
-}
-
-Released<NoisySum> Pairs(Released<NoisyInt> const& numbers) {
-  Released<NoisySum> out{{}, numbers.variance};
-  for (std::size_t i = 0; i < numbers.values.size(); i += 2) {
-    out.values.push_back({numbers.values[i], numbers.values[i + 1], 1});
-  }
-  return out;
-}
 }  // namespace
 
 Release::Release(Context const* ctx, bool noise_free, std::string const& test_key,
@@ -47,19 +20,22 @@ Release::Release(Context const* ctx, bool noise_free, std::string const& test_ke
   if (!noise_free) {
     rng_ = masking.IsOn() ? MakeShareSource(test_key, stream) : MakeRandomSource(test_key, stream);
   }
-  if (masking.IsOn()) {
-    masked_.emplace(ctx, masking, rng_.get());
-  }
 }
 
 void Release::OpenPads(std::string const& plan_id, bool last) {
-  if (masked_) {
-    masked_->Open(FindPads(plan_id, last));
+  if (!masking_.IsOn()) {
+    return;
   }
+  auto pads = FindPads(plan_id, last);
+  CHECK(masking_.workers == collective::GetWorldSize() && pads->World() == masking_.workers &&
+        pads->Rank() == collective::GetRank())
+      << "The noise of this masked training was divided among " << masking_.workers
+      << " workers, which are not those that train.";
+  pads_ = std::move(pads);
 }
 
 std::vector<GlobalSum> Release::SumOverWorkers(std::vector<LocalSum> sums) const {
-  CHECK(!masked_) << kStays;
+  CHECK(!masking_.IsOn()) << kStays;
   static_assert(sizeof(LocalSum) == 2 * sizeof(std::int64_t));
   dp::SumOverWorkers(ctx_, reinterpret_cast<std::int64_t*>(sums.data()), 2 * sums.size());
   std::vector<GlobalSum> out;
@@ -76,28 +52,11 @@ GlobalInt SumOverWorkers(Context const* ctx, Masking const& masking, LocalInt va
   return GlobalInt{value.value};
 }
 
-Released<NoisySum> Release::AddNoise(NoiseEvent const& event, std::vector<LocalSum> const& exact,
-                                     std::size_t part) {
-  return Pairs(this->Draw(event, Flat(exact), true, part));
-}
-Released<NoisySum> Release::AddNoise(NoiseEvent const& event, std::vector<GlobalSum> const& exact,
-                                     std::size_t part) {
-  return Pairs(this->Draw(event, Flat(exact), false, part));
-}
-Released<NoisyInt> Release::AddNoise(NoiseEvent const& event, std::vector<LocalInt> const& exact,
-                                     std::size_t part) {
-  return this->Draw(event, Flat(exact), true, part);
-}
-Released<NoisyInt> Release::AddNoise(NoiseEvent const& event, std::vector<GlobalInt> const& exact,
-                                     std::size_t part) {
-  return this->Draw(event, Flat(exact), false, part);
-}
-
 Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64_t> exact,
                                  bool is_local, std::size_t part) {
   auto const* gaussian = std::get_if<GaussianEvent>(&event);
   auto const* laplace = std::get_if<LaplaceEvent>(&event);
-  CHECK(!masked_ || (gaussian && is_local)) << "Masked sums are a worker's own, with Gaussian noise.";
+  CHECK(!masking_.IsOn() || (gaussian && is_local)) << "Masked sums are a worker's own, with Gaussian noise.";
   Released<NoisyInt> out;
   if (rng_) {
     std::visit([&](auto const& e) { ledger_.Record(e, part); }, event);
@@ -105,8 +64,8 @@ Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64
                             : 2.0 * static_cast<double>(laplace->scale) *
                                   static_cast<double>(laplace->scale);
   }
-  if (masked_) {
-    exact = masked_->Release(std::move(exact), rng_ ? gaussian->sigma2 : 0);
+  if (masking_.IsOn()) {
+    exact = this->SumMasked(std::move(exact), rng_ ? gaussian->sigma2 : 0);
   } else {
     if (is_local) {
       dp::SumOverWorkers(ctx_, exact.data(), exact.size());
@@ -126,8 +85,42 @@ Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64
   return out;
 }
 
+std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
+                                             std::uint64_t sigma2) {
+  CHECK(pads_) << "The pads of this masked training are used up: start a new one.";
+  CHECK(rng_ || sigma2 == 0);
+  std::vector<std::uint64_t> words(local.size() + 1);  // the last: zero, and zero it must come out
+  auto share = rng_ ? masking_.ShareOf(sigma2) : 0;
+  for (std::size_t i = 0; i < local.size(); ++i) {
+    words[i] = static_cast<std::uint64_t>(local[i]);
+    if (rng_) {
+      words[i] += static_cast<std::uint64_t>(DiscreteGaussian(rng_.get(), share));
+    }
+  }
+  SecureWipe(local.data(), local.size() * sizeof(local.front()));
+  // From here until the sum has come out right there are no pads for another one.
+  auto pads = std::move(pads_);
+  pads->Mask(&words);
+  WipeStack();
+  auto result = collective::Allreduce(ctx_, linalg::MakeVec(words.data(), words.size()),
+                                      collective::Op::kSum);
+  CHECK(result.OK())
+      << "A worker has dropped out of a masked sum, or cannot be reached. Nothing of this sum can be "
+         "read. The training has ended; what was released before it is in the ledger. Start a new "
+         "training with the workers that are left. "
+      << result.Report();
+  CHECK_EQ(words.back(), 0)
+      << "The pads of a masked sum do not cancel: the workers are out of step. The training has "
+         "ended, and nothing of this sum can be read.";
+  pads_ = std::move(pads);
+  for (std::size_t i = 0; i < local.size(); ++i) {
+    local[i] = static_cast<std::int64_t>(words[i]);
+  }
+  return local;
+}
+
 void Release::BeginSelection(SelectionEvent const& event) {
-  CHECK(!masked_) << "A selection needs exact sums, which no worker has of a masked training.";
+  CHECK(!masking_.IsOn()) << "A selection needs exact sums, which no worker has of a masked training.";
   if (rng_) {
     ledger_.Record(event, 0);
   }

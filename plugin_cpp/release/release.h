@@ -12,16 +12,16 @@
 #pragma once
 
 #include <cstddef>  // for size_t
-#include <cstdint>  // for int64_t, uint32_t
-#include <memory>   // for unique_ptr
-#include <optional>  // for optional
+#include <cstdint>  // for int64_t, uint32_t, uint64_t
+#include <memory>   // for shared_ptr, unique_ptr
 #include <string>   // for string
 #include <utility>  // for forward
 #include <vector>   // for vector
 
 #include "plugin_cpp/release/source.h"        // for RandomSource
 #include "plugin_cpp/release/ledger.h"       // for Ledger, NoiseEvent, SelectionEvent
-#include "plugin_cpp/release/masked_sums.h"  // for MaskedSums, Masking
+#include "plugin_cpp/release/masking.h"  // for Masking
+#include "plugin_cpp/release/pads.h"  // for PairPads
 #include "plugin_cpp/release/sums.h"         // for LocalSum, GlobalSum, NoisySum
 #include "plugin_cpp/release/workers.h"      // for FromRankZero
 #include "xgboost/context.h"                 // for Context
@@ -48,7 +48,8 @@ class Release {
           std::uint32_t stream);
 
   /**
-   * @brief Take the pads that the workers have agreed on, where sums are masked.
+   * @brief Take the pads that the workers have agreed on, where sums are masked. Fails for those of
+   *        other workers.
    *
    * @param plan_id Of the training that they were made for.
    * @param last    Whether no other release of this training needs them.
@@ -61,21 +62,27 @@ class Release {
   /**
    * @brief Add the noise of an event, whose bound holds for these numbers.
    *
-   * @param exact Of this worker, equally many on all; or of all workers.
+   * @param exact Sums or integers: of this worker, equally many on all, or of all workers.
    * @param part  Of several draws that the event's bound holds for together.
+   *
+   * @return NoisySums or NoisyInts, in order.
    */
-  [[nodiscard]] Released<NoisySum> AddNoise(NoiseEvent const& event,
-                                            std::vector<LocalSum> const& exact,
-                                            std::size_t part = 0);
-  [[nodiscard]] Released<NoisySum> AddNoise(NoiseEvent const& event,
-                                            std::vector<GlobalSum> const& exact,
-                                            std::size_t part = 0);
-  [[nodiscard]] Released<NoisyInt> AddNoise(NoiseEvent const& event,
-                                            std::vector<LocalInt> const& exact,
-                                            std::size_t part = 0);
-  [[nodiscard]] Released<NoisyInt> AddNoise(NoiseEvent const& event,
-                                            std::vector<GlobalInt> const& exact,
-                                            std::size_t part = 0);
+  template <typename Exact>
+  [[nodiscard]] auto AddNoise(NoiseEvent const& event, std::vector<Exact> const& exact,
+                              std::size_t part = 0) {
+    constexpr auto kEach = sizeof(Exact) / sizeof(std::int64_t);
+    auto const* first = reinterpret_cast<std::int64_t const*>(exact.data());
+    auto noisy = this->Draw(event, {first, first + kEach * exact.size()}, Exact::kIsLocal, part);
+    if constexpr (kEach == 1) {
+      return noisy;
+    } else {
+      Released<NoisySum> pairs{{}, noisy.variance};
+      for (std::size_t i = 0; i < noisy.values.size(); i += kEach) {
+        pairs.values.push_back({noisy.values[i], noisy.values[i + 1], 1});
+      }
+      return pairs;
+    }
+  }
 
   /**
    * @brief Make some choices by the exponential mechanism, whose rows are disjoint: one event.
@@ -105,6 +112,9 @@ class Release {
  private:
   [[nodiscard]] Released<NoisyInt> Draw(NoiseEvent const& event, std::vector<std::int64_t> exact,
                                         bool is_local, std::size_t part);
+  /** @brief Add this worker's shares of the noise, and sum over workers under masks. */
+  [[nodiscard]] std::vector<std::int64_t> SumMasked(std::vector<std::int64_t> local,
+                                                    std::uint64_t sigma2);
   void BeginSelection(SelectionEvent const& event);
   [[nodiscard]] std::int64_t Choose(SelectionEvent const& event,
                                     std::vector<std::int64_t> const& utilities);
@@ -112,7 +122,7 @@ class Release {
   Context const* ctx_;
   Masking masking_;
   std::unique_ptr<RandomSource> rng_;  // null for the noise-free algorithm
-  std::optional<MaskedSums> masked_;   // empty where sums travel in the clear
+  std::shared_ptr<PairPads> pads_;     // of masked sums; null once a sum has failed
   Ledger ledger_;
 };
 }  // namespace xgboost::dp

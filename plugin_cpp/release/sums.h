@@ -7,12 +7,14 @@
  */
 #pragma once
 
-#include <cstdint>  // for int64_t
+#include <cstdint>      // for int64_t
+#include <type_traits>  // for is_same_v
 
 namespace xgboost::dp {
 /** @brief An exact number, not private. */
 template <typename Owner>
 struct ExactInt {
+  static constexpr bool kIsLocal = std::is_same_v<Owner, struct OfThisWorker>;
   std::int64_t value{0};
 
   ExactInt() = default;
@@ -22,6 +24,7 @@ struct ExactInt {
 /** @brief Exact sums of the integers of a set of rows, not private. */
 template <typename Owner>
 struct ExactSum {
+  static constexpr bool kIsLocal = std::is_same_v<Owner, struct OfThisWorker>;
   std::int64_t grad{0};
   std::int64_t hess{0};
 
