@@ -24,7 +24,7 @@ from ..prepare import calibrated, check
 from ..settings import Settings
 from .scores import Score
 
-__all__ = ["ACCOUNTANT", "Candidate", "Plan", "candidates", "plan_runs"]
+__all__ = ["ACCOUNTANT", "Trial", "TuningPlan", "plan_runs", "trials"]
 
 Params = dict[str, Any]
 
@@ -36,7 +36,6 @@ _REFUSED = {
     "dp_n_public": "which rows are set aside is secret, and so is how many are left",
     "dp_local": "the reports of rows have an epsilon of their own",
     "dp_public_evals": "the runs have no evaluation sets",
-    "dp_plan": "it is the calibrated result",
     "dp_accountant": "a selection has an accountant of its own",
 }
 _SCORE_MU = 0.97  # of the mu of a run: the score must not be what costs most
@@ -44,7 +43,7 @@ _ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Trial:
     """One setting among which a selection chooses.
 
     Attributes:
@@ -62,13 +61,13 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TuningPlan:
     """What a selection does, fixed before it reads a row.
 
     Attributes:
         event: What it releases, for the ledger.
         score: What a run's score releases.
-        runs: What each candidate's training releases.
+        runs: What each trial's training releases.
         epsilon: ``dp_epsilon`` of every training.
         delta: ``dp_delta`` of every training.
     """
@@ -80,13 +79,13 @@ class Plan:
     delta: float
 
 
-def candidates(
+def trials(
     params: Mapping[str, Any],
     changes: Sequence[Mapping[str, Any]],
     rounds: int,
     schema: Schema,
     epsilon: float,
-) -> list[Candidate]:
+) -> list[Trial]:
     """Every setting, checked like the parameters of a training.
 
     Args:
@@ -112,13 +111,13 @@ def candidates(
                 raise PrivacyParameterError(
                     f"`{name}` of single trainings follows from the selection's: leave it out."
                 )
-        for name, reason in _REFUSED.items():
-            if user.get(name):
-                raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
         settings = check({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, count)
+        for name, reason in _REFUSED.items():
+            if name in user and settings[name]:
+                raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
         trees = of_epsilon(settings)
         user, settings = user | trees, settings.changed(trees)
-        out.append(Candidate(user, dict(change), count, settings))
+        out.append(Trial(user, dict(change), count, settings))
     kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
     if len(kinds) != 1:
         raise PrivacyParameterError(
@@ -144,12 +143,12 @@ class _Gaussian:
 
 
 def plan_runs(
-    settings: Sequence[Candidate], law: Repetitions, score: Score, epsilon: float, delta: float
-) -> Plan:
+    settings: Sequence[Trial], law: Repetitions, score: Score, epsilon: float, delta: float
+) -> TuningPlan:
     """Noise of the trainings and of the score, as little as the target allows.
 
     Args:
-        settings: Result of :func:`candidates`.
+        settings: Result of :func:`trials`.
         law: Law of the number of runs.
         score: What the models are judged by.
         epsilon: Target of the whole selection, in nats.
@@ -161,7 +160,7 @@ def plan_runs(
     own_delta = delta / law.mean
     mu = _guess(law, epsilon, delta)
     own = gaussian_epsilon(mu, own_delta) or epsilon
-    best: Plan | None = None
+    best: TuningPlan | None = None
     for _ in range(_ATTEMPTS):
         event = score.event(_SCORE_MU * mu)
         runs = [
@@ -175,7 +174,7 @@ def plan_runs(
         whole = SelectionEvent(law, tuple(dict.fromkeys(runs)), (event,), 1)
         certified = make_accountant(ACCOUNTANT, [whole]).get_epsilon(delta)
         if certified <= epsilon and (best is None or own > best.epsilon):
-            best = Plan(whole, event, tuple(runs), own, own_delta)
+            best = TuningPlan(whole, event, tuple(runs), own, own_delta)
         if 0.99 * epsilon <= certified <= epsilon:
             break
         factor = min(0.996 * epsilon / certified, 4.0) if certified > 0.0 else 4.0

@@ -29,7 +29,7 @@ from ..predictions import probabilities
 from ..report import PrivacyReport, privacy_report
 from ..workers import this_worker
 from . import draws
-from .plans import ACCOUNTANT, Candidate, Plan, candidates, plan_runs
+from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .scores import SCORES, Score, ScoreValue
 
 __all__ = ["Selection", "select"]
@@ -147,7 +147,7 @@ def select(
             "scores are always secret."
         )
     schema = read_schema(dtrain)
-    found = candidates(params, _listed(settings), num_boost_round, schema, epsilon)
+    found = trials(params, _listed(settings), num_boost_round, schema, epsilon)
     kind = found[0].settings.kind
     judge = Score.default(kind) if score is None else score
     judge = Score(judge) if isinstance(judge, str) else judge
@@ -189,29 +189,29 @@ def select(
 @dataclass(frozen=True)
 class _Run:
     booster: Any
-    candidate: Candidate
+    trial: Trial
     score: ScoreValue
 
 
 def _best_run(
-    found: Sequence[Candidate], plan: Plan, judge: Score, dtrain: Any, dvalid: Any
+    found: Sequence[Trial], plan: TuningPlan, judge: Score, dtrain: Any, dvalid: Any
 ) -> _Run:
     """The best of a secret number of runs. Everything else about them is forgotten."""
     best: _Run | None = None
     for _ in range(draws.repetitions(plan.event.repetitions)):
         position = secrets.randbelow(len(found))
-        candidate = found[position]
-        booster = _train(candidate, plan, plan.runs[position], dtrain)
+        trial = found[position]
+        booster = _train(trial, plan, plan.runs[position], dtrain)
         value = judge.release(
-            _predict(booster, dvalid), dvalid.get_label(), candidate.settings.target, plan.score
+            _predict(booster, dvalid), dvalid.get_label(), trial.settings.target, plan.score
         )
         if best is None or value.rank > best.score.rank:
-            best = _Run(booster, candidate, value)
+            best = _Run(booster, trial, value)
     assert best is not None  # there is at least one run
     return best
 
 
-def _train(candidate: Candidate, plan: Plan, expected: Sequence[Event], dtrain: Any) -> Any:
+def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], dtrain: Any) -> Any:
     """One training, stopped before it releases anything but what is accounted for."""
 
     def check(events: Sequence[Event], private: bool) -> None:
@@ -222,7 +222,7 @@ def _train(candidate: Candidate, plan: Plan, expected: Sequence[Event], dtrain: 
             )
 
     own = {
-        **candidate.params,
+        **trial.params,
         "verbosity": 0,  # every line of output would count a run
         "dp_epsilon": plan.epsilon,
         "dp_delta": plan.delta,
@@ -231,7 +231,7 @@ def _train(candidate: Candidate, plan: Plan, expected: Sequence[Event], dtrain: 
     with guarded(check), warnings.catch_warnings():
         # Said once for the whole selection; said here, they would count the runs.
         warnings.simplefilter("ignore", PrivacyWarning)
-        return xgb.train(own, dtrain, candidate.rounds)
+        return xgb.train(own, dtrain, trial.rounds)
 
 
 def _predict(booster: Any, dvalid: Any) -> np.ndarray:
@@ -272,9 +272,9 @@ def _result(
     ledger.store(best.booster, {**record, "trainings": [last]})
     return Selection(
         best.booster,
-        best.candidate.change,
-        best.candidate.params,
-        best.candidate.rounds,
+        best.trial.change,
+        best.trial.params,
+        best.trial.rounds,
         best.score.value,
         best.score.noise,
         judge.name,
