@@ -49,7 +49,7 @@ def calibrate(
     if not epsilon > 0.0:
         raise ValueError("`epsilon` must be above 0; infinity trains without noise.")
     if math.isinf(epsilon):
-        return NoisePlan(math.inf, delta, 0, spec.grid_bits, 0, 0, 0, 0, 0, ())
+        return NoisePlan.without_noise(spec, math.inf, delta)
     _check_accountant(spec, accountant)
     if delta == 0.0 and spec.gaussian:
         raise ValueError(
@@ -58,10 +58,10 @@ def calibrate(
         )
     if not 0.0 <= delta < 1.0:
         raise ValueError("`delta` must be at least 0 and below 1.")
-    parts = spec.parts()
-    if not parts:
-        return NoisePlan(0.0, delta, 0, spec.grid_bits, 0, 0, 0, 0, 0, ())
-    return _search(spec, parts, epsilon, delta, accountant)
+    shares = spec.released_shares()
+    if not shares:
+        return NoisePlan.without_noise(spec, 0.0, delta)
+    return _search(spec, shares, epsilon, delta, accountant)
 
 
 def _check_accountant(spec: MechanismSpec, accountant: str) -> None:
@@ -82,7 +82,7 @@ def _check_accountant(spec: MechanismSpec, accountant: str) -> None:
 
 def _search(
     spec: MechanismSpec,
-    parts: Mapping[str, float],
+    shares: Mapping[str, float],
     epsilon: float,
     delta: float,
     accountant: str,
@@ -97,7 +97,7 @@ def _search(
     aim, slope, last = math.log(_AIM), 1.0, (guess - 1.0, -math.inf)
     for attempt in range(60):
         try:
-            plan = _certified(spec, parts, guess, delta, accountant)
+            plan = _certified(spec, shares, guess, delta, accountant)
         except BudgetError as error:
             refusal, low = error, (guess, None)
         else:
@@ -150,11 +150,11 @@ def _next_guess(
 
 
 def _certified(
-    spec: MechanismSpec, parts: Mapping[str, float], guess: float, delta: float, accountant: str
+    spec: MechanismSpec, shares: Mapping[str, float], guess: float, delta: float, accountant: str
 ) -> NoisePlan:
     """The plan for a total of exp(guess), in mu or in pure epsilon, with what it costs."""
     linear = accountant == "pure"
-    plan = plan_noise(spec, parts, math.exp(guess if linear else 2.0 * guess), linear=linear)
+    plan = plan_noise(spec, shares, math.exp(guess if linear else 2.0 * guess), linear=linear)
     events: list[Event] = list(plan.events)
     if spec.local_rows:  # the target is that of one row's report
         if not all(isinstance(e, GaussianEvent) and e.release == "leaves" for e in events):

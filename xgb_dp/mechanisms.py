@@ -34,7 +34,7 @@ class MechanismSpec:
         split: How splits are chosen: "exponential", "random" (reads no data), or "histogram" and
             "partial" (from noisy sums, which give the leaves too).
         tree_features: Features of one tree, of which noisy sums hold one cell each for a row.
-        leaf_release: "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise.
+        leaf_noise: "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise.
         ensemble: Rounds of an ensemble, which read disjoint parts of the rows; 1 for none.
         candidate_features: Features with private candidates, F >= 0.
         candidate_levels: Cells of one feature that a row is in: released levels of each quantile
@@ -67,7 +67,7 @@ class MechanismSpec:
     parallel_trees: int = 1
     split: str = "exponential"
     tree_features: int = 1
-    leaf_release: str = "gaussian"
+    leaf_noise: str = "gaussian"
     ensemble: int = 1
     candidate_rounds: int = 1
     candidate_hessian: bool = False
@@ -92,7 +92,7 @@ class MechanismSpec:
             candidate_rounds=s["dp_candidate_rounds"],
             candidate_hessian=s["dp_candidate_weight"] == "hessian",
             candidate_laplace=s["dp_candidate_noise"] == "laplace",
-            leaf_release=s["dp_leaf_noise"],
+            leaf_noise=s["dp_leaf_noise"],
             ensemble=s["dp_ensemble"],
             split_levels=s["dp_split_levels"],
             local_rows=s["dp_n_public"] if s["dp_local"] else 0,
@@ -135,10 +135,10 @@ class MechanismSpec:
         return (
             self.intercept is not None
             or (self.candidate_features > 0 and not self.candidate_laplace)
-            or (self.rounds > 0 and self.leaf_release == "gaussian")
+            or (self.rounds > 0 and self.leaf_noise == "gaussian")
         )
 
-    def parts(self) -> dict[str, float]:
+    def released_shares(self) -> dict[str, float]:
         """Shares of what is released, which sum to 1.
 
         Raises:
@@ -153,19 +153,19 @@ class MechanismSpec:
         }
         if not set(self.shares) <= set(released):
             raise BudgetError(f"Shares of the budget are {', '.join(released)}; no others.")
-        parts = {
+        shares = {
             # Noisy histograms stand in for splits and leaves.
             name: float(self.shares.get("leaves" if name == "histograms" else name, 0.0))
             for name, is_on in released.items()
             if is_on
         }
-        for name, share in parts.items():
+        for name, share in shares.items():
             if not (math.isfinite(share) and share > 0.0):
                 raise BudgetError(
                     f"The share of the budget for `{name}` must be above 0, since it is released."
                 )
-        total = math.fsum(parts.values())
-        return {name: share / total for name, share in parts.items()}
+        total = math.fsum(shares.values())
+        return {name: share / total for name, share in shares.items()}
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,10 @@ class NoisePlan:
     """Noise of every mechanism, as the integers that the samplers take.
 
     Attributes:
+        grid_bits: Gradients are integers in units of C / 2**grid_bits.
         epsilon: Certified epsilon of the whole, at most the target; infinite without noise.
         delta: Target failure probability.
         eps_num: Range eps0 of one selection in units of 2**-40 nats.
-        grid_bits: Gradients are integers in units of C / 2**grid_bits.
         leaf_sigma2: Gaussian noise of G and of H, in grid units squared.
         leaf_scale: Scale of the Laplace noise of leaves.
         histogram_sigma2: The same for each cell of noisy histograms.
@@ -188,19 +188,30 @@ class NoisePlan:
         intercept_sigma2: Noise of the label sums, in 2**-shift rows squared.
         events: What the ledger will hold when the training is complete.
 
-    What is not released has noise 0. A noise-free plan has 0 everywhere and no events.
+    What is not released has noise 0.
     """
 
-    epsilon: float
-    delta: float
-    eps_num: int
     grid_bits: int
-    leaf_sigma2: int
-    candidates_shift: int
-    candidates_sigma2: int
-    intercept_shift: int
-    intercept_sigma2: int
-    events: tuple[Event, ...]
-    histogram_sigma2: int = 0
+    epsilon: float = math.inf
+    delta: float = 0.0
+    eps_num: int = 0
+    leaf_sigma2: int = 0
     leaf_scale: int = 0
+    histogram_sigma2: int = 0
+    candidates_shift: int = 0
+    candidates_sigma2: int = 0
     candidates_scale: int = 0
+    intercept_shift: int = 0
+    intercept_sigma2: int = 0
+    events: tuple[Event, ...] = ()
+
+    @classmethod
+    def without_noise(cls, spec: MechanismSpec, epsilon: float, delta: float) -> NoisePlan:
+        """Of a training that draws nothing: 0 everywhere and no events.
+
+        Args:
+            spec: What is released.
+            epsilon: 0 where nothing is released, infinite where all of it is exact.
+            delta: Target failure probability.
+        """
+        return cls(spec.grid_bits, epsilon, delta)

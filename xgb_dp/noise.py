@@ -42,21 +42,21 @@ class _Budget:
 
     Args:
         spec: What is released.
-        parts: Shares, which sum to 1.
+        shares: Shares, which sum to 1.
         total: mu^2 of the whole, or its pure epsilon.
         linear: Whether shares are those of a pure epsilon.
     """
 
     def __init__(
-        self, spec: MechanismSpec, parts: Mapping[str, float], total: float, *, linear: bool
+        self, spec: MechanismSpec, shares: Mapping[str, float], total: float, *, linear: bool
     ) -> None:
-        self._parts, self._total, self._linear = parts, total, linear
+        self._shares, self._total, self._linear = shares, total, linear
         # How much louder a round may be that reads a sample.
         rate = spec.sampling_num / 2**SAMPLE_BITS
         in_rounds = {"splits", "leaves", "histograms"}
         if spec.candidate_hessian:
             in_rounds.add("candidates")
-        share = math.fsum(parts[name] for name in in_rounds & set(parts))
+        share = math.fsum(shares[name] for name in in_rounds & set(shares))
         each = share * total / max(spec.charged_rounds, 1)
         louder = 1.0
         if each > 0.0 and rate < 1.0:
@@ -66,10 +66,10 @@ class _Budget:
                 else mu2_before_sampling(each, rate)
             )
             louder = before / each
-        self._louder = {name: louder if name in in_rounds else 1.0 for name in parts}
+        self._louder = {name: louder if name in in_rounds else 1.0 for name in shares}
 
     def _each(self, part: str, releases: int) -> float:
-        return self._parts[part] * self._total * self._louder[part] / releases
+        return self._shares[part] * self._total * self._louder[part] / releases
 
     def mu2(self, part: str, releases: int) -> float:
         """sensitivity^2 / sigma^2 of one of so many Gaussian releases."""
@@ -88,21 +88,21 @@ class _Budget:
 
 
 def plan_noise(
-    spec: MechanismSpec, parts: Mapping[str, float], total: float, *, linear: bool = False
+    spec: MechanismSpec, shares: Mapping[str, float], total: float, *, linear: bool = False
 ) -> NoisePlan:
     """The integers for a total budget, rounded to more noise; their epsilon is not known yet.
 
     Args:
         spec: What is released.
-        parts: Result of :meth:`MechanismSpec.parts`.
+        shares: Result of :meth:`MechanismSpec.released_shares`.
         total: mu^2 of the whole, or its pure epsilon.
         linear: Whether shares are those of a pure epsilon.
 
     Raises:
         BudgetError: The noise fits no grid.
     """
-    budget = _Budget(spec, parts, total, linear=linear)
-    plan = NoisePlan(math.inf, 0.0, 1, spec.grid_bits, 0, 0, 0, 0, 0, ())
+    budget = _Budget(spec, shares, total, linear=linear)
+    plan = NoisePlan(spec.grid_bits, eps_num=1)  # a plan has one, also without selections
     events: list[Event] = []
     rounds: list[PlainEvent] = []
     if spec.intercept is not None:
@@ -175,10 +175,8 @@ def _leaves(
 ) -> tuple[NoisePlan, GaussianEvent | LaplaceEvent]:
     """The leaf release of one round, or that of its noisy sums."""
     charged = spec.charged_rounds
-    if spec.leaf_release != "gaussian":
-        sens = sensitivity.leaf_sens(
-            spec.leaf_release, spec.row_bound, plan.grid_bits, spec.n_class
-        )
+    if spec.leaf_noise != "gaussian":
+        sens = sensitivity.leaf_sens(spec.leaf_noise, spec.row_bound, plan.grid_bits, spec.n_class)
         scale = _scale(sens, budget.laplace("leaves", charged * spec.parallel_trees))
         return (
             replace(plan, leaf_scale=scale),
@@ -210,7 +208,7 @@ def _grid(spec: MechanismSpec, budget: _Budget) -> int:
         raise ValueError(f"`grid_bits` must lie in [{_MIN_GRID_BITS}, {_MAX_GRID_BITS}].")
     for bits in range(spec.grid_bits, _MIN_GRID_BITS - 1, -1):
         largest = 0.0
-        if spec.leaf_release == "gaussian":
+        if spec.leaf_noise == "gaussian":
             name, cells, count = _sums(spec)
             sens2 = cells * spec.row_bound.round_sens2(bits, spec.n_class) * spec.local_factor
             largest = sens2 / budget.mu2(name, spec.charged_rounds * count)

@@ -153,7 +153,7 @@ _ROWS = (
               "where private candidates come from: a tree of noisy counts over all floats, or, on "
               "dp_feature_bounds, noisy histograms cut at equal mass or refined round by round",
               Choice(("quantile_tree", "histogram", "adaptive")), "quantile_tree", SPENDS,
-              "candidates"),
+              "candidates", plan="candidates.kind"),
     Parameter("dp_candidate_rounds", "rounds that release candidates, from the first one on",
               readers.candidate_rounds, defaults.candidate_rounds, SPENDS, "candidates",
               unit="rounds", values="int >= 1",

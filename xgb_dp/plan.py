@@ -94,7 +94,6 @@ def build_plan(
         },
         "features": [_feature(f) for f in s.features],
         "candidates": {
-            "kind": s["dp_candidates"],
             "hessian": s["dp_candidate_weight"] == "hessian",
             "laplace": s["dp_candidate_noise"] == "laplace",
             "shift": noise.candidates_shift,
