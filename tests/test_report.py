@@ -16,6 +16,7 @@ import xgb_dp
 from xgb_dp import ledger as ledger_module
 from xgb_dp import testing
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from xgb_dp.record import Ledger
 
 KINDS = ["binary", "regression", "multiclass"]
 
@@ -48,13 +49,13 @@ def test_report_follows_the_model(model, tmp_path):
 
 
 def test_epsilon_is_computed_and_not_echoed(model):
-    ledger = json.loads(model.attr("dp_ledger"))
+    ledger = xgb_dp.privacy_report(model).ledger
     ledger["trainings"][0]["target"]["epsilon"] = 0.001
-    ledger_module.store(model, ledger)
+    ledger_module.store(model, Ledger.from_json(ledger))
     assert xgb_dp.privacy_report(model).epsilon > 0.9
     for event in ledger["trainings"][0]["events"]:
         event["count"] *= 2
-    ledger_module.store(model, ledger)
+    ledger_module.store(model, Ledger.from_json(ledger))
     assert xgb_dp.privacy_report(model).epsilon > 1.2
 
 
@@ -191,7 +192,7 @@ def test_ledger_holds_no_data(model):
     """Public inputs and integers of the mechanisms only."""
     text = model.attr("dp_ledger")
     assert "300" not in json.dumps(json.loads(text)["trainings"][0]["events"])
-    assert ledger_module.read_ledger(model)["noise"] == "os"
+    assert ledger_module.read_ledger(model).noise == "os"
     assert np.isfinite(xgb_dp.privacy_report(model).epsilon)
 
 

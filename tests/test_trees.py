@@ -9,7 +9,8 @@ import xgboost as xgb
 from sklearn.metrics import roc_auc_score
 
 import xgb_dp
-from xgb_dp.ledger import flat_counts
+from xgb_dp.accounting import event_from_json
+from xgb_dp.accounting.events import release_counts
 
 from .conftest import arrays
 from .test_constraints import KINDS, big
@@ -19,7 +20,7 @@ from .test_reference import trees_of
 def counts(booster: xgb.Booster) -> dict[str, int]:
     """Releases of the one training of a booster, by name."""
     (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
-    return flat_counts(training["events"])
+    return release_counts(map(event_from_json, training["events"]))
 
 
 def features_of(tree: dict[str, Any]) -> set[int]:
@@ -65,7 +66,10 @@ def test_stopped_and_continued_trainings_count_parallel_trees(params: Any, matri
     assert counts(stopped)["leaves"] == 15  # the whole plan
     more = xgb.train(made, matrix(), 2, xgb_model=stopped)
     report = xgb_dp.privacy_report(more)
-    assert [flat_counts(t["events"])["leaves"] for t in report.ledger["trainings"]] == [15, 6]
+    assert [
+        release_counts(map(event_from_json, t["events"]))["leaves"]
+        for t in report.ledger["trainings"]
+    ] == [15, 6]
     assert 1.0 < report.epsilon <= 2.0
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from .errors import PrivacyParameterError, PrivacyRefusal
 from .plotting.explain import importance
+from .record import Ledger
 from .report import as_booster, privacy_report
 from .report_views import meaning, round_up, tables
 
@@ -70,8 +71,8 @@ def model_card(
             "`metrics_source` is missing: say which rows `metrics` were computed on and whether "
             "they are public. Exact metrics of private rows are not covered by the report."
         )
-    last = report.ledger["trainings"][-1]["public"]
-    shown = last.get("hyperparameters", {})
+    ledger = Ledger.from_json(report.ledger)
+    last = ledger.trainings[-1]
     budget, curve, groups = tables(report)
     fields = {
         "name": name,
@@ -85,14 +86,14 @@ def model_card(
         "delta": f"{report.delta:g}",
         "statement": report.statement(),
         "meaning": meaning(report),
-        "objective": f"`{last.get('objective', 'unknown')}`",
-        "rounds": str(sum(int(t["rounds"]) for t in report.ledger["trainings"])),
-        "max_depth": str(shown.get("max_depth", "unknown")),
+        "objective": f"`{last.public.get('objective', 'unknown')}`",
+        "rounds": str(ledger.rounds),
+        "max_depth": str(last.hyperparameters.get("max_depth", "unknown")),
         "columns_table": _columns(booster),
         "budget_table": _markdown(*budget[1:]),
         "curve_table": _markdown(*curve[1:]),
         "groups_table": _markdown(*groups[1:]),
-        "public_table": _markdown(["what", "value"], _public(report.ledger)),
+        "public_table": _markdown(["what", "value"], _public(ledger)),
         "metrics_table": _metrics(metrics, metrics_source),
         **_versions(),
     }
@@ -140,12 +141,12 @@ def _columns(booster: Any) -> str:
     )
 
 
-def _public(ledger: Mapping[str, Any]) -> list[list[str]]:
+def _public(ledger: Ledger) -> list[list[str]]:
     """What each training took as public, hyperparameters included."""
     rows = []
-    several = len(ledger["trainings"]) > 1
-    for i, training in enumerate(ledger["trainings"], 1):
-        every = {**training["public"], **training["public"].get("hyperparameters", {})}
+    several = len(ledger.trainings) > 1
+    for i, training in enumerate(ledger.trainings, 1):
+        every = {**training.public, **training.hyperparameters}
         every.pop("hyperparameters", None)
         for key, value in every.items():
             if value not in (None, [], {}):

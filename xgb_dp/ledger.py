@@ -10,21 +10,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import sealed
+from .accounting import Event, event_from_json
+from .accounting.events import release_counts
 from .errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from .models import load_booster
-from .record import VERSION, Ledger
+from .record import Ledger, TrainingRecord, charged
 
 __all__ = [
     "ATTRIBUTE",
+    "Drawn",
+    "claim",
     "complete",
+    "drawn",
     "earlier_ledger",
-    "native_ledger",
-    "planned",
     "read_ledger",
     "sign",
     "store",
@@ -33,12 +37,23 @@ __all__ = [
 ATTRIBUTE = "dp_ledger"
 
 
-def native_ledger(booster: Any) -> dict[str, Any]:
-    """The ledger that the C++ trainer keeps of the training under way.
+@dataclass(frozen=True)
+class Drawn:
+    """What the C++ trainer has drawn in the training under way.
 
-    Returns:
-        dict: ``private``, ``noise`` and one entry in ``trainings`` with ``complete`` and
-        ``events``.
+    Attributes:
+        private: Whether its plan is one of a private training.
+        noise: Where its noise came from; see :class:`~xgb_dp.record.Ledger`.
+        events: In release order.
+    """
+
+    private: bool
+    noise: str
+    events: tuple[Event, ...]
+
+
+def drawn(booster: Any) -> Drawn:
+    """What the C++ trainer keeps of the training under way.
 
     Raises:
         LedgerError: The booster was not trained by the private updater.
@@ -46,15 +61,16 @@ def native_ledger(booster: Any) -> dict[str, Any]:
     config = json.loads(booster.save_config())
     for updater in config["learner"]["gradient_booster"].get("updater", []):
         if updater.get(ATTRIBUTE):
-            record: dict[str, Any] = json.loads(updater[ATTRIBUTE])
-            return record
+            found = json.loads(updater[ATTRIBUTE])
+            events = tuple(event_from_json(e) for e in found["trainings"][-1]["events"])
+            return Drawn(found["private"], found["noise"], events)
     raise LedgerError(
         "The booster holds no record of private training: nothing was trained privately."
     )
 
 
-def read_ledger(booster: Any) -> dict[str, Any]:
-    """The ledger stored with a booster, without its digest.
+def read_ledger(booster: Any) -> Ledger:
+    """The ledger stored with a booster.
 
     It is sound, its parts fit each other, and it accounts for every tree of the booster. Ledgers
     of models from before they had a digest are read with a ``PrivacyWarning``.
@@ -76,7 +92,7 @@ def read_ledger(booster: Any) -> dict[str, Any]:
             stacklevel=3,
         )
     _check_trees(booster, ledger)
-    return record
+    return ledger
 
 
 def _stored(booster: Any) -> tuple[dict[str, Any], bool]:
@@ -100,8 +116,8 @@ def _stored(booster: Any) -> tuple[dict[str, Any], bool]:
 
 def _check_trees(booster: Any, ledger: Ledger) -> None:
     """Refuse trees that the ledger does not name."""
-    known = {name for t in ledger.trainings for name in t.trees or ()}
     digests = _tree_digests(booster)
+    known = ledger.trees
     unknown = [d for d in digests if d not in known]
     total = booster.num_boosted_rounds()
     # Only the last training may be under way; its trees are the last ones.
@@ -137,7 +153,7 @@ def _tree_digests(booster: Any) -> list[str]:
     return digests
 
 
-def sign(booster: Any, ledger: dict[str, Any], rounds: int) -> dict[str, Any]:
+def sign(booster: Any, ledger: Ledger) -> Ledger:
     """The ledger with the names of the trees that the last training has added.
 
     A report then speaks of these trees only: attributes that are copied to another model, or trees
@@ -146,19 +162,18 @@ def sign(booster: Any, ledger: dict[str, Any], rounds: int) -> dict[str, Any]:
     Args:
         booster: The trained booster.
         ledger: Result of :func:`complete`.
-        rounds: Boosting rounds that the training added.
     """
     total = booster.num_boosted_rounds()
     digests = _tree_digests(booster)
     per_round = len(digests) // total if total else 0
-    trainings = [*ledger["trainings"]]
-    trainings[-1] = {**trainings[-1], "trees": digests[len(digests) - rounds * per_round :]}
-    return {**ledger, "trainings": trainings}
+    *before, last = ledger.trainings
+    named = tuple(digests[len(digests) - last.rounds * per_round :])
+    return replace(ledger, trainings=(*before, replace(last, trees=named)))
 
 
 def earlier_ledger(
     xgb_model: Any, *, private: bool, names: list[str] | None, types: list[str] | None
-) -> dict[str, Any] | None:
+) -> Ledger | None:
     """Ledger of the model to be continued.
 
     Args:
@@ -187,7 +202,7 @@ def earlier_ledger(
             f"`xgb_model` is refused: {error} Private trees on top of it would not make it "
             "private. Train a new model."
         ) from None
-    if private and not ledger["private"]:
+    if private and not ledger.private:
         raise PrivacyRefusal(
             "`xgb_model` is refused: its trees were grown without noise or with fixed noise, so "
             "the result could not be private. Train a new model."
@@ -198,43 +213,31 @@ def earlier_ledger(
             "categorical must be those of the training data."
         )
     # A training that was broken off named no trees. What it has grown is fixed from here on.
-    known = {d for t in ledger["trainings"] for d in t.get("trees", [])}
-    rest = [d for d in _tree_digests(booster) if d not in known]
-    trainings = [t if "trees" in t else {**t, "trees": rest} for t in ledger["trainings"]]
-    return {**ledger, "trainings": trainings}
+    known = ledger.trees
+    rest = tuple(d for d in _tree_digests(booster) if d not in known)
+    named = (replace(t, trees=rest) if t.trees is None else t for t in ledger.trainings)
+    return replace(ledger, trainings=tuple(named))
 
 
-def _number(value: float) -> float | str:
-    return "inf" if math.isinf(value) else value
+def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise: str) -> Ledger:
+    """Ledger of a training under way, which claims the whole plan as spent.
+
+    A checkpoint or a training that an exception ends keeps it, so that it never shows less than
+    what may have been released.
+
+    Args:
+        earlier: Ledger of the continued model.
+        plan: What the training is going to release.
+        private: Whether it is private.
+        noise: Where its noise comes from.
+    """
+    if earlier is None:
+        return Ledger(private, noise, (plan,))
+    own = Ledger(private and earlier.private, earlier.noise if noise == "os" else noise, ())
+    return replace(own, trainings=earlier.trainings).followed_by(plan)
 
 
-def _compose(
-    earlier: dict[str, Any] | None, training: dict[str, Any], *, private: bool, noise: str
-) -> dict[str, Any]:
-    before = earlier["trainings"] if earlier else []
-    is_private = private and (earlier is None or bool(earlier["private"]))
-    if earlier is not None and noise == "os":
-        noise = earlier["noise"]
-    return {
-        "version": VERSION,
-        "private": is_private,
-        "noise": noise,
-        "trainings": [*before, training],
-    }
-
-
-def complete(
-    native: dict[str, Any],
-    *,
-    intercept: dict[str, Any] | None,
-    earlier: dict[str, Any] | None,
-    target: tuple[float, float],
-    public: dict[str, Any],
-    plan_digest: str,
-    claimed: list[dict[str, Any]] | None,
-    rounds: int,
-    planned: int = 0,
-) -> dict[str, Any]:
+def complete(claimed: Ledger, made: Drawn, intercept: Event | None, rounds: int) -> Ledger:
     """The whole ledger of a model from what C++ drew and what Python knows.
 
     A training that released less than planned (a callback stopped it, or "no split" won somewhere)
@@ -242,98 +245,56 @@ def complete(
     composition is proved for releases fixed in advance. ``drawn`` then holds what was drawn.
 
     Args:
-        native: Ledger of the C++ trainer, see :func:`native_ledger`.
-        intercept: Event of the intercept's release, None if nothing was released.
-        earlier: Ledger of the continued model.
-        target: (epsilon, delta) that this training was calibrated for.
-        public: What was taken as public.
-        plan_digest: Names the plan.
-        claimed: Events of the whole plan; None for plans made by hand, which are not private.
+        claimed: Result of :func:`claim`.
+        made: Result of :func:`drawn`.
+        intercept: The intercept's release, None if nothing was released.
         rounds: Boosting rounds that this training added.
-        planned: Rounds that it was calibrated for.
 
     Raises:
         LedgerError: The trees of the booster are not those that the trainer recorded, or more was
             drawn than planned.
     """
-    record = native["trainings"][-1]
-    drawn = ([intercept] if intercept else []) + record["events"]
-    if claimed is not None:
-        _check_drawn(drawn, claimed, rounds, planned)
-    short = claimed is not None and _counts(drawn) != _counts(claimed)
-    training = {
-        "plan_digest": plan_digest,
-        "complete": True,
-        "events": claimed if short else drawn,
-        **({"drawn": drawn} if short else {}),
-        "rounds": rounds,
-        "target": {"epsilon": _number(target[0]), "delta": target[1]},
-        "public": public,
-    }
-    return _compose(earlier, training, private=bool(native["private"]), noise=native["noise"])
-
-
-def _key(event: dict[str, Any]) -> tuple[str, str]:
-    return event["mechanism"], event.get("release", "rounds")
-
-
-def _counts(events: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
-    return {_key(e): int(e["count"]) for e in events if e["count"]}
-
-
-def flat_counts(events: list[dict[str, Any]]) -> dict[str, int]:
-    """How often each release was made, by name; those of sampled rounds included."""
-    out: dict[str, int] = {}
-    for event in events:
-        count = int(event["count"])
-        inner = flat_counts(event["events"]) if "events" in event else {event["release"]: 1}
-        for name, n in inner.items():
-            out[name] = out.get(name, 0) + count * n
-    return out
-
-
-def _covered(event: dict[str, Any], limit: dict[str, Any]) -> bool:
-    """Whether a drawn event costs no more than a planned one."""
-    if event["count"] > limit["count"]:
-        return False
-    if event["mechanism"] == "gaussian":
-        return bool(
-            event["sigma2"] == limit["sigma2"]
-            and event["sensitivity2"] <= limit["sensitivity2"]
-            and event["coordinates"] <= limit["coordinates"]
-        )
-    if event["mechanism"] == "exponential":
-        return bool(event["eps_num"] <= limit["eps_num"])
-    if event["mechanism"] == "laplace":
-        same = event["scale"] == limit["scale"]
-        return bool(same and event["sensitivity"] <= limit["sensitivity"])
-    pairs = zip(event["events"], limit["events"], strict=False)
-    most = {"poisson": "rate_num", "parallel": "parts"}[event["mechanism"]]
-    return bool(
-        event[most] <= limit[most]
-        and [_key(e) for e in event["events"]] == [_key(e) for e in limit["events"]]
-        and all(_covered(e, most) for e, most in pairs)
+    *before, plan = claimed.trainings
+    events = (intercept, *made.events) if intercept is not None else made.events
+    _check_drawn(events, plan, rounds)
+    short = _counts(events) != _counts(plan.events)
+    last = replace(
+        plan,
+        complete=True,
+        events=plan.events if short else events,
+        drawn=events if short else None,
+        rounds=rounds,
+    )
+    return Ledger(
+        claimed.private and made.private,
+        claimed.noise if made.noise == "os" else made.noise,
+        (*before, last),
     )
 
 
-def _check_drawn(
-    drawn: list[dict[str, Any]], claimed: list[dict[str, Any]], rounds: int, planned: int
-) -> None:
+def _key(event: Event) -> tuple[str, str]:
+    return event.mechanism, event.label
+
+
+def _counts(events: Sequence[Event]) -> dict[tuple[str, str], int]:
+    return {_key(e): e.count for e in events if e.count}
+
+
+def _check_drawn(drawn: Sequence[Event], plan: TrainingRecord, rounds: int) -> None:
     """Everything drawn was planned, with at least as much noise, and every round was drawn."""
-    plan = {_key(e): e for e in claimed}
+    limits = {_key(e): e for e in plan.events}
     for event in drawn:
-        limit = plan.get(_key(event))
-        if limit is None or not _covered(event, limit):
+        limit = limits.get(_key(event))
+        if limit is None or not event.within(limit):
             raise LedgerError(
-                f"The trainer released more than was calibrated ({_key(event)[1]}). The model "
-                "must not be published. Please report this."
+                f"The trainer released more than was calibrated ({event.label}). The model must "
+                "not be published. Please report this."
             )
-    name = "histograms" if "histograms" in flat_counts(claimed) else "leaves"
-    releases = flat_counts(drawn).get(name, 0)
-    # The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
-    ensemble = max((int(e["parts"]) for e in claimed if "parts" in e), default=1)
-    each = flat_counts(claimed).get(name, 0) // max(-(-planned // ensemble), 1)
-    if claimed and releases != -(-rounds // ensemble) * each:
+    limit_counts = release_counts(plan.events)
+    name = "histograms" if "histograms" in limit_counts else "leaves"
+    releases = release_counts(drawn).get(name, 0)
+    each = limit_counts.get(name, 0) // max(charged(plan.rounds, plan.events), 1)
+    if plan.events and releases != charged(rounds, plan.events) * each:
         raise LedgerError(
             f"The booster has grown {rounds} rounds, but the trainer has recorded {releases} "
             f"releases of {name}: "
@@ -341,33 +302,6 @@ def _check_drawn(
         )
 
 
-def planned(
-    events: list[dict[str, Any]],
-    *,
-    plan_digest: str,
-    earlier: dict[str, Any] | None,
-    target: tuple[float, float],
-    public: dict[str, Any],
-    rounds: int,
-    private: bool,
-    noise: str,
-) -> dict[str, Any]:
-    """Ledger of a training under way, which claims the whole plan as spent.
-
-    A checkpoint or a training that an exception ends keeps it, so that it never shows less than
-    what may have been released.
-    """
-    training = {
-        "plan_digest": plan_digest,
-        "complete": False,
-        "events": events,
-        "rounds": rounds,
-        "target": {"epsilon": _number(target[0]), "delta": target[1]},
-        "public": public,
-    }
-    return _compose(earlier, training, private=private, noise=noise)
-
-
-def store(booster: Any, ledger: dict[str, Any]) -> None:
+def store(booster: Any, ledger: Ledger) -> None:
     """Write the ledger into the booster's attributes, with its digest."""
-    booster.set_attr(**{ATTRIBUTE: sealed.dumps(ledger)})
+    booster.set_attr(**{ATTRIBUTE: sealed.dumps(ledger.to_json())})

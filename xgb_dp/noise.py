@@ -133,7 +133,7 @@ def plan_noise(
     elif spec.ensemble > 1:
         events.append(ParallelEvent(spec.ensemble, tuple(rounds), charged))
     else:
-        events += [replace(e, count=e.count * spec.rounds) for e in rounds]
+        events += [e.counted(e.count * spec.rounds) for e in rounds]
     return replace(plan, events=tuple(events))
 
 

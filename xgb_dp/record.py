@@ -1,4 +1,4 @@
-"""What a privacy ledger must look like, and which of its parts must fit each other.
+"""Ledgers as objects, with one reader and one writer of their JSON form.
 
 A ledger that is not fully understood is refused: an unknown event would cost nothing, and a missing
 one would make epsilon too small.
@@ -9,20 +9,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from .accounting import Event, ParallelEvent, SampledEvent, SelectionEvent
-from .accounting.events import event_from_json
+from .accounting import Event, ParallelEvent, SelectionEvent, event_from_json
+from .accounting.events import release_counts
 from .errors import LedgerError
 
-__all__ = ["VERSION", "Ledger", "Training", "flat_counts"]
+__all__ = ["VERSION", "Ledger", "TrainingRecord", "charged"]
 
 VERSION = 1
 _NOISE = ("os", "fixed", "none")
 _MOST_ROUNDS = 1 << 31
 _TREE = re.compile(r"[0-9a-f]{16}")
-_WORDS = re.compile(r"[a-z_]{1,32}")
 _RELEASE_OF_SHARE = {"candidates": "candidates", "base_score": "intercept", "splits": "splits"}
 
 
@@ -40,7 +39,7 @@ def _fields(data: Any, what: str, needed: set[str], optional: set[str] = frozens
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRecord:
     """One training of a model.
 
     Attributes:
@@ -63,8 +62,38 @@ class Training:
     drawn: tuple[Event, ...] | None = None
     trees: tuple[str, ...] | None = None
 
+    @property
+    def hyperparameters(self) -> Mapping[str, Any]:
+        """Those that the training took as public."""
+        shown: Mapping[str, Any] = self.public.get("hyperparameters", {})
+        return shown
+
+    @property
+    def released(self) -> tuple[Event, ...]:
+        """What was really drawn."""
+        return self.events if self.drawn is None else self.drawn
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of a ledger's ``trainings``."""
+        epsilon, delta = self.target
+        out: dict[str, Any] = {
+            "plan_digest": self.plan_digest,
+            "complete": self.complete,
+            "events": [e.to_json() for e in self.events],
+        }
+        if self.drawn is not None:
+            out["drawn"] = [e.to_json() for e in self.drawn]
+        out |= {
+            "rounds": self.rounds,
+            "target": {"epsilon": "inf" if math.isinf(epsilon) else epsilon, "delta": delta},
+            "public": dict(self.public),
+        }
+        if self.trees is not None:
+            out["trees"] = list(self.trees)
+        return out
+
     @classmethod
-    def from_json(cls, data: Any) -> Training:
+    def from_json(cls, data: Any) -> TrainingRecord:
         """Read one entry of a ledger's ``trainings``.
 
         Raises:
@@ -109,17 +138,15 @@ class Training:
         if self.rounds and not any(self._pays(events) for events in _ways(self.events)):
             raise _damaged("a training holds trees that its events do not pay for")
         if self.drawn is not None:
-            limit, drawn = flat_counts(self.events), flat_counts(self.drawn)
+            limit, drawn = release_counts(self.events), release_counts(self.drawn)
             if any(count > limit.get(name, 0) for name, count in drawn.items()):
                 raise _damaged("a training has drawn more than it is charged with")
 
     def _pays(self, events: Sequence[Event]) -> bool:
-        counts = flat_counts(events)
-        # The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
-        ensemble = max((e.parts for e in events if isinstance(e, ParallelEvent)), default=1)
+        counts = release_counts(events)
         leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
-        shown = self.public.get("hyperparameters", {})
-        planned = -(-max(shown.get("rounds", self.rounds), self.rounds) // ensemble)
+        shown = self.hyperparameters
+        planned = charged(max(shown.get("rounds", self.rounds), self.rounds), events)
         if leaves < planned or leaves % planned:
             return False
         shares = shown.get("budget_shares", {})
@@ -141,7 +168,7 @@ class Ledger:
 
     private: bool
     noise: str
-    trainings: tuple[Training, ...]
+    trainings: tuple[TrainingRecord, ...]
 
     @classmethod
     def from_json(cls, data: Any) -> Ledger:
@@ -162,7 +189,7 @@ class Ledger:
         found = cls(
             private=data["private"],
             noise=data["noise"],
-            trainings=tuple(Training.from_json(t) for t in data["trainings"]),
+            trainings=tuple(TrainingRecord.from_json(t) for t in data["trainings"]),
         )
         if any(t.trees is None for t in found.trainings[:-1]):
             raise _damaged("a training does not name its trees")
@@ -171,17 +198,48 @@ class Ledger:
                 training.check_private()
         return found
 
+    def to_json(self) -> dict[str, Any]:
+        """The ledger as JSON holds it, without a digest."""
+        return {
+            "version": VERSION,
+            "private": self.private,
+            "noise": self.noise,
+            "trainings": [t.to_json() for t in self.trainings],
+        }
+
+    def followed_by(self, training: TrainingRecord) -> Ledger:
+        """The ledger with one more training."""
+        return replace(self, trainings=(*self.trainings, training))
+
+    @property
+    def events(self) -> list[Event]:
+        """What all trainings are charged with, in release order."""
+        return [event for training in self.trainings for event in training.events]
+
     @property
     def rounds(self) -> int:
         """Boosting rounds that the ledger accounts for."""
         return sum(t.rounds for t in self.trainings)
+
+    @property
+    def trees(self) -> set[str]:
+        """Names of all trees that are known."""
+        return {name for t in self.trainings for name in t.trees or ()}
+
+
+def charged(rounds: int, events: Iterable[Event]) -> int:
+    """How many rounds a row takes part in.
+
+    The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
+    """
+    return -(-rounds // max((e.parts for e in events if isinstance(e, ParallelEvent)), default=1))
 
 
 def _events(data: Any) -> tuple[Event, ...]:
     if not isinstance(data, list):
         raise _damaged("a training does not list its events")
     found = tuple(event_from_json(e) for e in data)
-    if not all(_WORDS.fullmatch(name) for name in flat_counts(found)):
+    if not all(name.isprintable() for name in release_counts(found)):
         raise _damaged("an event does not name its release")
     return found
 
@@ -192,7 +250,7 @@ def _target(data: Any) -> tuple[float, float]:
     numbers = all(type(v) in (int, float) for v in (epsilon, data["delta"]))
     if not numbers or not epsilon >= 0 or not 0 <= data["delta"] < 1:
         raise _damaged("a training does not say what it was calibrated for")
-    return float(epsilon), float(data["delta"])
+    return epsilon, data["delta"]
 
 
 def _public(data: Any) -> Mapping[str, Any]:
@@ -226,16 +284,3 @@ def _ways(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
     for event in events:
         if isinstance(event, SelectionEvent) and event.count:
             yield from ([*rest, *run] for run in event.runs)
-
-
-def flat_counts(events: Iterable[Event]) -> dict[str, int]:
-    """How often each release was made, by name; those of sampled rounds included."""
-    out: dict[str, int] = {}
-    for event in events:
-        if isinstance(event, SampledEvent | ParallelEvent):
-            inner = flat_counts(event.events)
-        else:
-            inner = {event.release: 1}
-        for name, n in inner.items():
-            out[name] = out.get(name, 0) + event.count * n
-    return out

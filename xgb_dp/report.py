@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .accounting import ACCOUNTANTS, events_from_ledger, make_accountant
+from .accounting import ACCOUNTANTS, SelectionEvent, make_accountant
+from .accounting.events import release_counts
 from .caution import concerns
 from .errors import PrivacyParameterError
-from .ledger import flat_counts, read_ledger
+from .ledger import read_ledger
 from .models import load_booster
+from .record import Ledger
 from .report_views import DELTAS, as_dict, as_html, as_text, round_up
 from .spending import Spending, spending
 
@@ -48,19 +50,23 @@ class PrivacyReport:
     """
 
     ledger: dict[str, Any]
+    _record: Ledger = field(init=False, repr=False, compare=False)
     _cache: dict[tuple[str, float, int], float] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_record", Ledger.from_json(self.ledger))
+
     @property
     def private(self) -> bool:
         """Whether the model is private at all, with noise from the operating system's key."""
-        return bool(self.ledger["private"]) and self.ledger["noise"] == "os"
+        return self._record.private and self._record.noise == "os"
 
     @property
     def delta(self) -> float:
         """Target delta; of several trainings the largest."""
-        return max((float(t["target"]["delta"]) for t in self.ledger["trainings"]), default=0.0)
+        return max(float(t.target[1]) for t in self._record.trainings)
 
     @property
     def epsilon(self) -> float:
@@ -105,7 +111,7 @@ class PrivacyReport:
         rows = int(group) * (2 if adjacency == "replace_one" else 1)
         key = (accountant, float(delta), rows)
         if key not in self._cache:
-            books = make_accountant(accountant, events_from_ledger(self.ledger))
+            books = make_accountant(accountant, self._record.events)
             self._cache[key] = books.get_epsilon(float(delta), rows)
         return self._cache[key]
 
@@ -126,7 +132,7 @@ class PrivacyReport:
             return 1.0
         if not (_is_number(epsilon) and epsilon >= 0 and _is_group(group)):
             raise PrivacyParameterError("`epsilon` must be at least 0, `group` be an int >= 1.")
-        books = make_accountant("exact", events_from_ledger(self.ledger))
+        books = make_accountant("exact", self._record.events)
         return min(books.get_delta(float(epsilon), int(group)), 1.0)
 
     @property
@@ -158,7 +164,7 @@ class PrivacyReport:
         Returns:
             list of Spending: One for each kind of release; see :mod:`xgb_dp.spending`.
         """
-        return spending(self.ledger, self.delta if delta is None else delta)
+        return spending(self._record.events, self.delta if delta is None else delta)
 
     def statement(self) -> str:
         """The guarantee in prose: what it says, about what, and what it does not say."""
@@ -166,7 +172,7 @@ class PrivacyReport:
             reason = {
                 "none": "It was trained without noise (dp_epsilon is infinite).",
                 "fixed": "Its noise was drawn from a fixed key for tests, so it can be subtracted.",
-            }.get(self.ledger["noise"], "It continues a model that is not private.")
+            }.get(self._record.noise, "It continues a model that is not private.")
             return f"This model is NOT differentially private. {reason} Do not publish it."
         paragraphs = (
             self._guarantee(),
@@ -192,13 +198,12 @@ class PrivacyReport:
         )
 
     def _concerns(self) -> str:
-        rows = [t["public"].get("n_public") for t in self.ledger["trainings"]]
+        rows = [t.public.get("n_public") for t in self._record.trainings]
         n_public = max((n for n in rows if n is not None), default=None)
         return " ".join(concerns(self.epsilon, self.delta, n_public))
 
     def _released(self) -> str:
-        drawn = [e for t in self.ledger["trainings"] for e in t.get("drawn", t["events"])]
-        counts = flat_counts(drawn)
+        counts = release_counts(e for t in self._record.trainings for e in t.released)
         parts = [
             f"{_RELEASES.get(name, name)}, {count} {'time' if count == 1 else 'times'}"
             for name, count in counts.items()
@@ -211,10 +216,11 @@ class PrivacyReport:
     def _masked(self) -> str:
         """What the workers saw of each other, where it was not everything."""
         parts = []
-        for i, training in enumerate(self.ledger["trainings"]):
-            masked = training["public"].get("masked_sums")
+        trainings = self._record.trainings
+        for i, training in enumerate(trainings):
+            masked = training.public.get("masked_sums")
             if masked:
-                which = f" of training {i + 1}" if len(self.ledger["trainings"]) > 1 else ""
+                which = f" of training {i + 1}" if len(trainings) > 1 else ""
                 curious = int(masked["colluders"])
                 against = (
                     f"any {'one' if curious == 1 else curious} of them, for the rows of the others"
@@ -239,15 +245,13 @@ class PrivacyReport:
             "n_public": "the number of rows, as declared",
             "max_weight": "the bound of row weights",
         }
-        seen = [t["public"] for t in self.ledger["trainings"]]
+        seen = [t.public for t in self._record.trainings]
         lines += [text for key, text in names.items() if any(p.get(key) for p in seen)]
         if any(isinstance(p.get("base_score"), (int, float, list)) for p in seen):
             lines.append("the given intercept")
         if any(p.get("evals") for p in seen):
             lines.append("every evaluation set, and so the time of early stopping")
-        chosen = any(
-            e["mechanism"] == "selection" for t in self.ledger["trainings"] for e in t["events"]
-        )
+        chosen = any(e.mechanism == SelectionEvent.mechanism for e in self._record.events)
         lines.append(
             ("the list of settings among which was chosen" if chosen else "the hyperparameters")
             + ", which must not have been chosen by looking at these rows (as a "
@@ -256,13 +260,13 @@ class PrivacyReport:
         return ", ".join(lines[:-1]) + ", and " + lines[-1] + "."
 
     def _history(self) -> str:
-        trainings = self.ledger["trainings"]
+        trainings = self._record.trainings
         parts = []
         if len(trainings) > 1:
             parts.append(
                 f"The model was trained in {len(trainings)} steps; the figures compose all of them."
             )
-        if not all(t["complete"] and "drawn" not in t for t in trainings):
+        if not all(t.complete and t.drawn is None for t in trainings):
             parts.append(
                 "A training released less than planned. It counts in full, because when it ended "
                 "was an outcome of training."
@@ -339,4 +343,4 @@ def privacy_report(model: Any) -> PrivacyReport:
         LedgerError: The model carries no ledger, or one that is damaged or does not describe it.
         PrivacyParameterError: Not a model.
     """
-    return PrivacyReport(read_ledger(as_booster(model)))
+    return PrivacyReport(read_ledger(as_booster(model)).to_json())

@@ -100,6 +100,7 @@ def train_with_plan(
 
     from . import ledger
     from .plan import dump_plan
+    from .record import Ledger, TrainingRecord
 
     if plan["private"]:
         raise PrivacyParameterError("`plan` of a test must have private=False.")
@@ -117,15 +118,14 @@ def train_with_plan(
     rounds = plan["rounds"] if num_boost_round is None else num_boost_round
     for iteration in range(rounds):
         booster.update(dtrain, iteration)
-    record = ledger.complete(
-        ledger.native_ledger(booster),
-        intercept=None,
-        earlier=None,
+    drawn = ledger.drawn(booster)
+    training = TrainingRecord(
+        plan_digest="hand-made",
+        complete=True,
+        events=drawn.events,
+        rounds=rounds,
         target=(float("inf"), 0.0),
         public={"plan": "hand-made"},
-        plan_digest="hand-made",
-        claimed=None,
-        rounds=rounds,
     )
-    ledger.store(booster, record)
+    ledger.store(booster, Ledger(drawn.private, drawn.noise, (training,)))
     return booster

@@ -9,10 +9,12 @@ from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
 from . import agreement, ledger, masking, native, plan, testing
+from .accounting import Event, event_from_json
 from .call_site import CallSite
 from .errors import PrivacyParameterError
 from .gate import before_release
 from .prepare import Prepared
+from .record import Ledger, TrainingRecord
 from .settings import Settings
 
 __all__ = ["LedgerCallback", "Training"]
@@ -37,7 +39,7 @@ class Training:
     key: str | None
     names: list[str] | None
     types: list[str] | None
-    earlier: dict[str, Any] | None
+    earlier: Ledger | None
     plan: dict[str, Any]
     text: str
     request: dict[str, Any] | None
@@ -59,9 +61,7 @@ class Training:
         private = not s.noise_free and key is None
         earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
         _check_earlier(earlier, s)
-        low_plan = plan.build_plan(
-            s, noise, key, earlier=len(earlier["trainings"]) if earlier else 0
-        )
+        low_plan = plan.build_plan(s, noise, key, earlier=len(earlier.trainings) if earlier else 0)
         text = plan.dump_plan(low_plan)
         request = None
         if s.intercept == "released":
@@ -78,6 +78,20 @@ class Training:
     def private(self) -> bool:
         """Whether all noise is drawn, from the operating system's key."""
         return not self.settings.noise_free and self.key is None
+
+    def claim(self) -> Ledger:
+        """The ledger while it goes on, which claims its whole plan as spent."""
+        s = self.settings
+        plan_record = TrainingRecord(
+            plan_digest=self.plan["id"],
+            complete=False,
+            events=self.prepared.events,
+            rounds=s.rounds,
+            target=(s.epsilon, s.delta),
+            public=plan.public_inputs(s),
+        )
+        noise = "none" if s.noise_free else "os" if self.private else "fixed"
+        return ledger.claim(self.earlier, plan_record, private=self.private, noise=noise)
 
     def rehearse(self, dtrain: Any, xgb_model: Any, call_site: CallSite) -> None:
         """Find whatever XGBoost itself refuses, before anything is released or booked.
@@ -107,7 +121,7 @@ class Training:
         """
         s = self.settings
         low = {**plan.low_level(s), "dp_plan": self.text}
-        event: dict[str, Any] | None = None
+        event: Event | None = None
         if s.masking.workers:
             masking.agree_on_pads(self.plan["id"])
         try:
@@ -117,7 +131,7 @@ class Training:
                 low["base_score"] = plan.base_score_from_sums(
                     s, self.prepared.noise, answer["sums"]
                 )
-                event = None if s.noise_free else answer["event"]
+                event = None if s.noise_free else event_from_json(answer["event"])
             elif s.intercept == "public":
                 low["base_score"] = s["base_score"]
             elif s.intercept == "base_margin":
@@ -139,29 +153,16 @@ class LedgerCallback(TrainingCallback):
         intercept: Event of the intercept's release, None if nothing was released.
     """
 
-    def __init__(self, training: Training, intercept: dict[str, Any] | None) -> None:
+    def __init__(self, training: Training, intercept: Event | None) -> None:
         super().__init__()
         self.training = training
-        s = training.settings
-        self.claim = {
-            "earlier": training.earlier,
-            "target": (s.epsilon, s.delta),
-            "public": plan.public_inputs(s),
-            "plan_digest": training.plan["id"],
-        }
-        self.claimed = [e.to_json() for e in training.prepared.events]
+        self.claimed = training.claim()
         self.intercept = intercept
         self.start = 0
 
     def before_training(self, model: Any) -> Any:
         """Claim the plan as spent, and fix the public schema of the model."""
-        s = self.training.settings
-        noise = "none" if s.noise_free else "os" if self.training.private else "fixed"
-        private = self.training.private
-        record = ledger.planned(
-            self.claimed, rounds=s.rounds, private=private, noise=noise, **self.claim
-        )
-        ledger.store(model, record)
+        ledger.store(model, self.claimed)
         # Names also for a matrix without rows, and types as declared: whether pandas calls a column
         # an integer or a float can hang on a single row.
         model.feature_names = self.training.names
@@ -172,28 +173,21 @@ class LedgerCallback(TrainingCallback):
     def after_training(self, model: Any) -> Any:
         """Write what was drawn."""
         rounds = model.num_boosted_rounds() - self.start
-        record = ledger.complete(
-            ledger.native_ledger(model),
-            intercept=self.intercept,
-            claimed=self.claimed,
-            rounds=rounds,
-            planned=self.training.settings.rounds,
-            **self.claim,
-        )
-        ledger.store(model, ledger.sign(model, record, rounds))
+        record = ledger.complete(self.claimed, ledger.drawn(model), self.intercept, rounds)
+        ledger.store(model, ledger.sign(model, record))
         return model
 
 
-def _check_earlier(earlier: dict[str, Any] | None, s: Settings) -> None:
+def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
     """XGBoost keeps one objective and one number of parallel trees in a model."""
-    for training in earlier["trainings"] if earlier else ():
-        objective = training["public"].get("objective", s["objective"])
+    for training in earlier.trainings if earlier else ():
+        objective = training.public.get("objective", s["objective"])
         if objective != s["objective"]:
             raise PrivacyParameterError(
                 f"`objective` is {s['objective']}, but `xgb_model` was trained with {objective}: "
                 f"its intercept and trees would mean something else. Set objective={objective!r}."
             )
-        before = training["public"].get("hyperparameters", {}).get("num_parallel_tree", 1)
+        before = training.hyperparameters.get("num_parallel_tree", 1)
         if before != s["num_parallel_tree"]:
             raise PrivacyParameterError(
                 f"`num_parallel_tree` is {s['num_parallel_tree']}, but `xgb_model` was trained "

@@ -23,9 +23,20 @@ LEAVES = GaussianEvent("leaves", 2**40, 2**46, 2, 10)
 def report(*events: object) -> PrivacyReport:
     return PrivacyReport(
         {
+            "version": 1,
             "private": True,
             "noise": "os",
-            "trainings": [{"events": [e.to_json() for e in events], "target": {"delta": 1e-6}}],  # type: ignore[attr-defined]
+            "trainings": [
+                {
+                    "plan_digest": "none",
+                    "complete": True,
+                    "events": [e.to_json() for e in events],  # type: ignore[attr-defined]
+                    "rounds": 0,
+                    "target": {"epsilon": 1.0, "delta": 1e-6},
+                    "public": {},
+                    "trees": [],
+                }
+            ],
         }
     )
 

@@ -123,7 +123,7 @@ def die(task: dict[str, Any], rank: int) -> dict[str, Any]:
         "message": message,
         "again": again,
         "rounds": callback.model.num_boosted_rounds(),
-        "training": ledger["trainings"][0],
+        "training": ledger.trainings[0].to_json(),
     }
 
 

@@ -11,8 +11,6 @@ from .events import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
-    ParallelEvent,
-    SampledEvent,
     event_from_json,
     events_from_ledger,
 )
@@ -20,6 +18,7 @@ from .exact import ExactAccountant
 from .gdp import GDPAccountant
 from .pure import PureAccountant
 from .rdp import RDPAccountant
+from .rounds import ParallelEvent, SampledEvent
 from .selection import Repetitions, SelectionEvent
 from .zcdp import ZCDPAccountant
 

@@ -7,18 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from .classic import ClassicAccountant
-from .events import (
-    Event,
-    ExponentialEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    ParallelEvent,
-    SampledEvent,
-)
+from .events import Event
 from .exact import ExactAccountant
 from .gdp import GDPAccountant
 from .pure import PureAccountant, check_query
@@ -197,9 +189,7 @@ def _counts(event: Event) -> bool:
     return event.count > 0
 
 
-def simplified(
-    events: Sequence[Event], group: int
-) -> list[GaussianEvent | ExponentialEvent | SampledEvent]:
+def simplified(events: Sequence[Event], group: int) -> list[Event]:
     """Gaussians, selections and sampled rounds that cost a group at least as much.
 
     Laplace noise, the front of every order, comes first: its worst pair of laws is the same
@@ -213,20 +203,5 @@ def simplified(
     Raises:
         TypeError: A private selection, which has no such form.
     """
-    flat: list[GaussianEvent | ExponentialEvent | LaplaceEvent | SampledEvent] = []
-    for event in events:
-        if isinstance(event, SelectionEvent):
-            raise TypeError("A private selection has no such form.")
-        flat += event.touched(group) if isinstance(event, ParallelEvent) else [event]
-    front = [e.as_range() for e in flat if isinstance(e, LaplaceEvent)]
-    rest = [
-        _simplified_round(e, group) if isinstance(e, SampledEvent) else e
-        for e in flat
-        if not isinstance(e, LaplaceEvent)
-    ]
-    return [*front, *rest]
-
-
-def _simplified_round(event: SampledEvent, group: int) -> SampledEvent:
-    inner = simplified(event.events, group)
-    return replace(event, events=tuple(e for e in inner if not isinstance(e, SampledEvent)))
+    parts = [event.simplified(group) for event in events]
+    return [e for part in parts for e in part[0]] + [e for part in parts for e in part[1]]

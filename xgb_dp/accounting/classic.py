@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
-from .events import Event, GaussianEvent, SampledEvent, check_mixture
+from .events import Event
 from .gdp import GDPAccountant
 from .pure import PureAccountant, check_query
+from .rounds import Mixture
 
 __all__ = ["ClassicAccountant"]
 
@@ -29,8 +29,7 @@ class ClassicAccountant:
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
-        check_mixture(events)
-        self._events = tuple(e for e in events if e.count)
+        self._mixture = Mixture.of(events)
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:
         """Epsilon in nats, >= 0; infinite at delta = 0 with any Gaussian.
@@ -45,22 +44,19 @@ class ClassicAccountant:
         check_query(group, delta=delta)
         if delta >= 1.0:
             return 0.0
-        if any(isinstance(e, SampledEvent) for e in self._events):
+        if self._mixture.sampled:
             return math.inf
-        gaussians = [e for e in self._events if isinstance(e, GaussianEvent) and e.sensitivity2]
+        gaussians = self._mixture.gaussians
         if delta == 0.0:
             return math.inf if gaussians else self._pure(group)
         releases = sum(e.count for e in gaussians)
-        parts: list[tuple[float, int]] = []
-        for event in self._events:
-            if isinstance(event, GaussianEvent):
-                if event.sensitivity2:
-                    one = GDPAccountant([replace(event, count=1)])
-                    parts.append((one.get_epsilon(delta / (2 * releases), group), event.count))
-            else:
-                parts.append(
-                    (PureAccountant([replace(event, count=1)]).get_epsilon(0.0, group), event.count)
-                )
+        parts = [
+            (PureAccountant([e.counted(1)]).get_epsilon(0.0, group), e.count)
+            for e in self._mixture.selections
+        ]
+        for event in gaussians:
+            one = GDPAccountant([event.counted(1)])
+            parts.append((one.get_epsilon(delta / (2 * releases), group), event.count))
         if any(math.isinf(e) for e, _ in parts):
             return math.inf
         total = math.fsum(n * e for e, n in parts)
@@ -91,4 +87,4 @@ class ClassicAccountant:
         return math.exp(high)
 
     def _pure(self, group: int) -> float:
-        return PureAccountant(self._events).get_epsilon(0.0, group)
+        return PureAccountant(self._mixture.flat).get_epsilon(0.0, group)

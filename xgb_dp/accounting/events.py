@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar
 
 from ..errors import LedgerError
-
-if TYPE_CHECKING:
-    from .selection import SelectionEvent
 
 __all__ = [
     "Event",
     "ExponentialEvent",
     "GaussianEvent",
     "LaplaceEvent",
-    "ParallelEvent",
-    "SampledEvent",
-    "check_mixture",
+    "PlainEvent",
+    "check_int",
+    "check_release",
     "event_from_json",
     "events_from_ledger",
+    "release_counts",
 ]
 
 _BITS = 200  # no number of a ledger comes near; much larger ones are no doubles
 
 
-def _check_int(name: str, value: Any, low: int) -> int:
+def check_int(name: str, value: Any, low: int) -> int:
+    """Refuse what is not an int from `low` on, of a size that a double can hold."""
     if type(value) is not int or not low <= value < 1 << _BITS:
         shown = f"{value.bit_length()} bits" if type(value) is int and value > low else repr(value)
         raise LedgerError(
@@ -37,13 +36,158 @@ def _check_int(name: str, value: Any, low: int) -> int:
     return value
 
 
-def _check_release(value: Any) -> None:
+def check_release(value: Any) -> None:
+    """Refuse what is not the name of a release."""
     if type(value) is not str or not value:
         raise LedgerError("A ledger event does not name its release.")
 
 
+class Event:
+    """Noisy releases of one kind, as the sampler made them.
+
+    Every kind answers for itself; what is asked of all of them is a method here. A new kind is a
+    subclass, which ledgers then read and write under its `mechanism`.
+
+    Attributes:
+        mechanism: Name of the kind in ledgers.
+        count: How often it happened, >= 0.
+    """
+
+    mechanism: ClassVar[str] = ""
+    count: int
+    _kinds: ClassVar[dict[str, type[Event]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.mechanism:
+            Event._kinds[cls.mechanism] = cls
+
+    @property
+    def label(self) -> str:
+        """What is released; "rounds" where several things are."""
+        return "rounds"
+
+    @property
+    def mu2(self) -> float:
+        """Mu^2 of one of it, the currency of the budget (``noise.py``); about, bounds nothing."""
+        raise NotImplementedError
+
+    @property
+    def noise(self) -> str:
+        """The noise of one release in words."""
+        raise NotImplementedError
+
+    @property
+    def inner(self) -> tuple[Event, ...]:
+        """The releases that it is made of: itself, or those of one round."""
+        return (self,)
+
+    @property
+    def repeats(self) -> int:
+        """How often :attr:`inner` happens."""
+        return 1
+
+    @property
+    def kept(self) -> float:
+        """By what mu^2 of :attr:`inner`, with their counts, is multiplied; about."""
+        return 1.0
+
+    def pure(self, group: int) -> float:
+        """Pure epsilon of all of it by basic composition, in nats; infinite if there is none.
+
+        Args:
+            group: Rows added or removed together.
+        """
+        raise NotImplementedError
+
+    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+        """Gaussians, selections and sampled rounds that cost a group at least as much.
+
+        Args:
+            group: Rows added or removed together.
+
+        Returns:
+            What goes to the front of every order, and the rest; see ``books.simplified``.
+
+        Raises:
+            TypeError: There is no such form.
+        """
+        return [], [self]
+
+    def within(self, limit: Event) -> bool:
+        """Whether it costs no more than another event, with the same noise.
+
+        Args:
+            limit: What was planned.
+        """
+        same_kind = (self.mechanism, self.label) == (limit.mechanism, limit.label)
+        return same_kind and self.count <= limit.count and self._covered(limit)
+
+    def _covered(self, limit: Any) -> bool:
+        """The same for a single one of each, of this kind."""
+        return bool(self.counted(0) == limit.counted(0))
+
+    def counted(self: Kind, count: int) -> Kind:
+        """The same event, so many times."""
+        return replace(self, count=count)  # type: ignore[type-var]
+
+    def only(self: Kind, kinds: Container[tuple[str, str]]) -> Kind | None:
+        """The event without what is of other kinds; None if nothing is left.
+
+        Args:
+            kinds: (label, mechanism) of what stays.
+        """
+        return self if (self.label, self.mechanism) in kinds else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger's form of the event."""
+        out: dict[str, Any] = {"mechanism": self.mechanism}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            out[field.name] = [e.to_json() for e in value] if field.name == "events" else value
+        return out
+
+    @classmethod
+    def from_json(cls: type[Kind], data: Mapping[str, Any]) -> Kind:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            LedgerError: The event is ill-formed.
+        """
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        if set(data) != {*names, "mechanism"}:
+            raise LedgerError(
+                f"A {cls.mechanism} event of the privacy ledger must have exactly the fields "
+                f"{', '.join(sorted(names))}."
+            )
+        values = {name: data[name] for name in names}
+        if "events" in values:
+            if not isinstance(values["events"], list):
+                raise LedgerError("A round of the privacy ledger does not list its events.")
+            values["events"] = tuple(event_from_json(e) for e in values["events"])
+        return cls(**values)
+
+
+Kind = TypeVar("Kind", bound=Event)
+
+
+class PlainEvent(Event):
+    """Releases of one mechanism, which may stand in a round.
+
+    Attributes:
+        release: What was released.
+    """
+
+    release: str
+
+    @property
+    def label(self) -> str:
+        """What is released."""
+        return self.release
+
+
 @dataclass(frozen=True)
-class GaussianEvent:
+class GaussianEvent(PlainEvent):
     """`count` releases of integer sums with discrete Gaussian noise.
 
     Attributes:
@@ -57,6 +201,7 @@ class GaussianEvent:
         count: Number of releases, >= 0.
     """
 
+    mechanism = "gaussian"
     release: str
     sensitivity2: int
     sigma2: int
@@ -64,24 +209,36 @@ class GaussianEvent:
     count: int
 
     def __post_init__(self) -> None:
-        _check_release(self.release)
+        check_release(self.release)
         for name in ("sensitivity2", "sigma2", "coordinates", "count"):
-            _check_int(name, getattr(self, name), 0)
+            check_int(name, getattr(self, name), 0)
 
-    def to_json(self) -> dict[str, Any]:
-        """The ledger's form of the event."""
-        return {
-            "mechanism": "gaussian",
-            "release": self.release,
-            "sensitivity2": self.sensitivity2,
-            "sigma2": self.sigma2,
-            "coordinates": self.coordinates,
-            "count": self.count,
-        }
+    @property
+    def mu2(self) -> float:
+        """See :class:`Event`."""
+        if not self.sensitivity2:
+            return 0.0
+        return self.sensitivity2 / self.sigma2 if self.sigma2 else math.inf
+
+    @property
+    def noise(self) -> str:
+        """See :class:`Event`."""
+        return f"noise multiplier {math.sqrt(1.0 / self.mu2) if self.mu2 else math.inf:.4g}"
+
+    def pure(self, group: int) -> float:
+        """See :class:`Event`."""
+        return math.inf if self.count and self.sensitivity2 else 0.0
+
+    def _covered(self, limit: GaussianEvent) -> bool:
+        return (
+            self.sigma2 == limit.sigma2
+            and self.sensitivity2 <= limit.sensitivity2
+            and self.coordinates <= limit.coordinates
+        )
 
 
 @dataclass(frozen=True)
-class ExponentialEvent:
+class ExponentialEvent(PlainEvent):
     """`count` selections by the exponential mechanism, each of bounded range eps0.
 
     Attributes:
@@ -92,15 +249,16 @@ class ExponentialEvent:
             nodes of one level are one.
     """
 
+    mechanism = "exponential"
     release: str
     eps_num: int
     eps_bits: int
     count: int
 
     def __post_init__(self) -> None:
-        _check_release(self.release)
+        check_release(self.release)
         for name in ("eps_num", "eps_bits", "count"):
-            _check_int(name, getattr(self, name), 0)
+            check_int(name, getattr(self, name), 0)
         if self.eps_bits > 60:
             raise LedgerError("A ledger event has `eps_bits` above 60.")
 
@@ -109,19 +267,26 @@ class ExponentialEvent:
         """Range of the privacy loss of one selection, in nats."""
         return self.eps_num / 2**self.eps_bits
 
-    def to_json(self) -> dict[str, Any]:
-        """The ledger's form of the event."""
-        return {
-            "mechanism": "exponential",
-            "release": self.release,
-            "eps_num": self.eps_num,
-            "eps_bits": self.eps_bits,
-            "count": self.count,
-        }
+    @property
+    def mu2(self) -> float:
+        """See :class:`Event`."""
+        return self.eps0**2 / 4.0
+
+    @property
+    def noise(self) -> str:
+        """See :class:`Event`."""
+        return f"eps0 {self.eps0:.4g}"
+
+    def pure(self, group: int) -> float:
+        """See :class:`Event`."""
+        return self.count * self.eps0 * group
+
+    def _covered(self, limit: ExponentialEvent) -> bool:
+        return self.eps_bits == limit.eps_bits and self.eps_num <= limit.eps_num
 
 
 @dataclass(frozen=True)
-class LaplaceEvent:
+class LaplaceEvent(PlainEvent):
     """`count` releases of integers with discrete Laplace noise.
 
     Attributes:
@@ -133,15 +298,16 @@ class LaplaceEvent:
         count: Number of releases, >= 0.
     """
 
+    mechanism = "laplace"
     release: str
     sensitivity: int
     scale: int
     count: int
 
     def __post_init__(self) -> None:
-        _check_release(self.release)
+        check_release(self.release)
         for name in ("sensitivity", "scale", "count"):
-            _check_int(name, getattr(self, name), 0)
+            check_int(name, getattr(self, name), 0)
 
     @property
     def epsilon(self) -> float:
@@ -150,142 +316,33 @@ class LaplaceEvent:
             return 0.0
         return self.sensitivity / self.scale if self.scale else math.inf
 
+    @property
+    def mu2(self) -> float:
+        """See :class:`Event`."""
+        return self.epsilon**2
+
+    @property
+    def noise(self) -> str:
+        """See :class:`Event`."""
+        return f"scale {1.0 / self.epsilon if self.epsilon else math.inf:.4g} sensitivities"
+
+    def pure(self, group: int) -> float:
+        """See :class:`Event`."""
+        return self.count * self.epsilon * group * (1.0 + 1e-15) if self.count else 0.0
+
+    def _covered(self, limit: LaplaceEvent) -> bool:
+        return self.scale == limit.scale and self.sensitivity <= limit.sensitivity
+
+    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+        """See :class:`Event`."""
+        return [self.as_range()], []
+
     def as_range(self) -> GaussianEvent | ExponentialEvent:
         """What costs at least as much: a loss in [-epsilon, epsilon] has range 2 epsilon."""
         if self.sensitivity and not self.scale:
             return GaussianEvent(self.release, 1, 0, 1, self.count)  # costs everything
         num = -(-(2 * self.sensitivity << 60) // max(self.scale, 1))
         return ExponentialEvent(self.release, num, 60, self.count)
-
-    def to_json(self) -> dict[str, Any]:
-        """The ledger's form of the event."""
-        return {
-            "mechanism": "laplace",
-            "release": self.release,
-            "sensitivity": self.sensitivity,
-            "scale": self.scale,
-            "count": self.count,
-        }
-
-
-@dataclass(frozen=True)
-class SampledEvent:
-    """`count` rounds, each of which reads its own Poisson sample of the rows.
-
-    Attributes:
-        rate_num: A row is in the sample of a round with probability rate_num / 2**rate_bits,
-            independently of everything else; 1 to 2**rate_bits.
-        rate_bits: 1 to 60.
-        events: What one round releases from its sample, in release order.
-        count: Number of rounds, >= 0.
-    """
-
-    rate_num: int
-    rate_bits: int
-    events: tuple[PlainEvent, ...]
-    count: int
-
-    def __post_init__(self) -> None:
-        for name in ("rate_num", "rate_bits", "count"):
-            _check_int(name, getattr(self, name), 0)
-        if not 1 <= self.rate_bits <= 60 or not 1 <= self.rate_num <= 1 << self.rate_bits:
-            raise LedgerError("A ledger event has a sampling rate that is not in (0, 1].")
-        _check_plain(self.events)
-
-    @property
-    def rate(self) -> float:
-        """Probability with which a round reads a row."""
-        return self.rate_num / 2**self.rate_bits
-
-    def group_rate(self, group: int) -> float:
-        """Probability with which a round reads some row of a group of this many rows."""
-        if group == 1 or self.rate == 1.0:
-            return self.rate
-        return -math.expm1(group * math.log1p(-self.rate))
-
-    def to_json(self) -> dict[str, Any]:
-        """The ledger's form of the event."""
-        return {
-            "mechanism": "poisson",
-            "rate_num": self.rate_num,
-            "rate_bits": self.rate_bits,
-            "events": [e.to_json() for e in self.events],
-            "count": self.count,
-        }
-
-
-@dataclass(frozen=True)
-class ParallelEvent:
-    """`count` ensembles of rounds that read disjoint parts of the rows.
-
-    Which part a row belongs to is drawn for each ensemble without looking at the data, so that one
-    row touches one round of an ensemble.
-
-    Attributes:
-        parts: Rounds of one ensemble, >= 1.
-        events: What one round releases from its part, in release order.
-        count: Number of ensembles, >= 0.
-    """
-
-    parts: int
-    events: tuple[PlainEvent, ...]
-    count: int
-
-    def __post_init__(self) -> None:
-        _check_int("parts", self.parts, 1)
-        _check_int("count", self.count, 0)
-        _check_plain(self.events)
-
-    def touched(self, group: int) -> tuple[PlainEvent, ...]:
-        """Releases that a group of this many rows takes part in, each with all of them at worst."""
-        rounds = min(group, self.parts)
-        return tuple(replace(e, count=e.count * self.count * rounds) for e in self.events)
-
-    def to_json(self) -> dict[str, Any]:
-        """The ledger's form of the event."""
-        return {
-            "mechanism": "parallel",
-            "parts": self.parts,
-            "events": [e.to_json() for e in self.events],
-            "count": self.count,
-        }
-
-
-PlainEvent: TypeAlias = GaussianEvent | ExponentialEvent | LaplaceEvent
-Event: TypeAlias = "PlainEvent | SampledEvent | ParallelEvent | SelectionEvent"
-
-
-def _check_plain(events: tuple[Any, ...]) -> None:
-    if not all(isinstance(e, GaussianEvent | ExponentialEvent | LaplaceEvent) for e in events):
-        raise LedgerError("A round of the privacy ledger holds an unknown event.")
-
-
-def check_mixture(events: Iterable[Any]) -> None:
-    """Refuse what an accountant of Gaussians, selections and sampled rounds does not know.
-
-    Raises:
-        TypeError: An event of another kind, which would be spent for nothing.
-    """
-    if not all(isinstance(e, GaussianEvent | ExponentialEvent | SampledEvent) for e in events):
-        raise TypeError(
-            "`events` holds something that is not an event of this accountant: use "
-            "`make_accountant`, which takes all of them."
-        )
-
-
-_FIELDS: dict[str, tuple[type[Event], frozenset[str]]] = {
-    "gaussian": (
-        GaussianEvent,
-        frozenset({"release", "sensitivity2", "sigma2", "coordinates", "count"}),
-    ),
-    "exponential": (
-        ExponentialEvent,
-        frozenset({"release", "eps_num", "eps_bits", "count"}),
-    ),
-    "laplace": (LaplaceEvent, frozenset({"release", "sensitivity", "scale", "count"})),
-    "poisson": (SampledEvent, frozenset({"rate_num", "rate_bits", "events", "count"})),
-    "parallel": (ParallelEvent, frozenset({"parts", "events", "count"})),
-}
 
 
 def event_from_json(data: Mapping[str, Any]) -> Event:
@@ -298,25 +355,19 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         LedgerError: The event is unknown or ill-formed. It is never skipped: an event that
             is not understood would be spent for nothing.
     """
-    if isinstance(data, Mapping) and data.get("mechanism") == "selection":
-        from .selection import SelectionEvent  # which holds events of all other kinds
-
-        return SelectionEvent.from_json(data)
     name = data.get("mechanism") if isinstance(data, Mapping) else None
-    if type(name) is not str or name not in _FIELDS:
+    if type(name) is not str or name not in Event._kinds:
         raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
-    kind, fields = _FIELDS[name]
-    if set(data) != fields | {"mechanism"}:
-        raise LedgerError(
-            f"A {name} event of the privacy ledger must have exactly the fields "
-            f"{', '.join(sorted(fields))}."
-        )
-    values = {name: data[name] for name in fields}
-    if "events" in fields:
-        if not isinstance(values["events"], list):
-            raise LedgerError("A round of the privacy ledger does not list its events.")
-        values["events"] = tuple(event_from_json(e) for e in values["events"])
-    return kind(**values)
+    return Event._kinds[name].from_json(data)
+
+
+def release_counts(events: Iterable[Event]) -> dict[str, int]:
+    """How often each release was made, by name; those of rounds included."""
+    out: dict[str, int] = {}
+    for event in events:
+        for release in event.inner:
+            out[release.label] = out.get(release.label, 0) + event.repeats * release.count
+    return out
 
 
 def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
+from .events import Event
 from .flat import FlatAccountant
 from .poisson import SampledComposition
 from .pure import PureAccountant, check_query
+from .rounds import Mixture
 
 __all__ = ["ExactAccountant"]
 
@@ -27,11 +28,10 @@ class ExactAccountant:
     """
 
     def __init__(self, events: Sequence[Event], work: float = 1e8) -> None:
-        check_mixture(events)
-        kinds = GaussianEvent | ExponentialEvent | SampledEvent
-        self._events = [e for e in events if isinstance(e, kinds)]  # all of them
-        self._sampled = [e for e in events if isinstance(e, SampledEvent) and e.count and e.events]
-        self._flat = FlatAccountant([e for e in events if not isinstance(e, SampledEvent)], work)
+        mixture = Mixture.of(events)
+        self._events = tuple(events)
+        self._sampled = [e for e in mixture.sampled if e.events]
+        self._flat = FlatAccountant(mixture.flat, work)
         self._pure = PureAccountant(events)
         self._work = work
 

@@ -16,10 +16,11 @@ import numpy as np
 
 from .blocks import dominating_mu
 from .books import make_accountant, simplified
-from .events import Event, SampledEvent
+from .events import Event
 from .exact import ExactAccountant
 from .flat import FlatAccountant
 from .gaussian import gaussian_delta, gaussian_epsilon
+from .rounds import Mixture
 from .selection import SelectionEvent
 
 __all__ = ["Capacity", "Charge", "Filter", "charge_of", "plain_charge"]
@@ -210,9 +211,9 @@ def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = N
 def _gaussian(events: Sequence[Event], extra: float) -> float | None:
     """mu of a Gaussian whose curve, raised by `extra`, is above that of the events."""
     plain = simplified(events, 1)
-    sampled = any(isinstance(e, SampledEvent) for e in plain)
+    sampled = Mixture.of(plain).sampled
     # All rows cost at least as much as a sample: the guess only has to be the right size.
-    inner = [s for e in plain for s in (e.events if isinstance(e, SampledEvent) else (e,))]
+    inner = [release for e in plain for release in e.inner]
     exact = ExactAccountant(plain)
     if not any(e.count for e in inner) or exact.get_delta(0.0) == 0.0:
         return 0.0

@@ -19,10 +19,11 @@ from scipy.special import ndtr
 
 from .blocks import merge_blocks
 from .bounded_range import Grid, tail_curve
-from .events import Event, ExponentialEvent, GaussianEvent
+from .events import Event
 from .gaussian import GaussianTotals, gaussian_delta
 from .pure import check_query
 from .rdp import RDPAccountant
+from .rounds import Mixture
 from .zcdp import ZCDP
 
 __all__ = ["FlatAccountant", "solve"]
@@ -155,14 +156,12 @@ class FlatAccountant:
     """
 
     def __init__(self, events: Sequence[Event], work: float = 1e8) -> None:
-        if not all(isinstance(e, GaussianEvent | ExponentialEvent) for e in events):
-            raise TypeError("`events` holds something that is not an event.")
-        self.events = tuple(events)
+        mixture = Mixture.of(events)
+        if len(mixture.flat) < len(events):
+            raise TypeError("`events` holds rounds that do not read all rows.")
+        self.events = mixture.flat
         self._renyi = RDPAccountant(self.events)
-        self._gaussians = [e for e in events if isinstance(e, GaussianEvent)]
-        self._selections = [
-            e for e in events if isinstance(e, ExponentialEvent) and e.count and e.eps_num
-        ]
+        self._gaussians, self._selections = mixture.gaussians, mixture.selections
         self._work = work
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
+from .events import Event
 from .gaussian import GaussianTotals, gaussian_delta
 from .pure import check_query
+from .rounds import Mixture
 from .zcdp import ZCDP
 
 __all__ = ["GDPAccountant", "bounded_range_mu"]
@@ -47,8 +48,7 @@ class GDPAccountant:
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
-        check_mixture(events)
-        self._events = tuple(events)
+        self._mixture = Mixture.of(events)
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:
         """Epsilon in nats, >= 0; infinite at delta = 0.
@@ -108,12 +108,10 @@ class GDPAccountant:
         return slack.raised(gaussian_delta(epsilon - slack.eta, mu), beta)
 
     def _totals(self, group: int) -> tuple[GaussianTotals, float]:
-        totals = GaussianTotals.of([e for e in self._events if isinstance(e, GaussianEvent)], group)
-        if any(isinstance(e, SampledEvent) and e.count for e in self._events):
+        totals = GaussianTotals.of(self._mixture.gaussians, group)
+        if self._mixture.sampled:
             return totals, math.inf
         selections = (
-            e.count * bounded_range_mu(group * e.eps0) ** 2
-            for e in self._events
-            if isinstance(e, ExponentialEvent) and e.count and e.eps_num
+            e.count * bounded_range_mu(group * e.eps0) ** 2 for e in self._mixture.selections
         )
         return totals, math.sqrt(totals.mu**2 + math.fsum(selections)) * _UP

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from . import sampled
-from .events import ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
+from .events import Event
 from .flat import FlatAccountant, solve
+from .rounds import Mixture
 
 __all__ = ["SampledComposition"]
 
@@ -39,14 +40,14 @@ class SampledComposition:
 
     def __init__(
         self,
-        events: Sequence[GaussianEvent | ExponentialEvent | SampledEvent],
+        events: Sequence[Event],
         group: int,
         work: float,
     ) -> None:
         self.events, self.group, self.work = list(events), group, work
-        self.sampled = [e for e in events if isinstance(e, SampledEvent) and e.count and e.events]
-        flat = [e for e in events if not isinstance(e, SampledEvent)]
-        self.rest = FlatAccountant(flat, work)
+        mixture = Mixture.of(events)
+        self.sampled = [e for e in mixture.sampled if e.events]
+        self.rest = FlatAccountant(mixture.flat, work)
 
     def epsilon(self, delta: float) -> float:
         """Smallest certified epsilon."""
@@ -98,21 +99,12 @@ class SampledComposition:
         that of the worst round at every loss, those of many rounds together is smaller. None where
         selections of unequal range take turns: runs of them would not be in release order.
         """
-        flat: list[GaussianEvent | ExponentialEvent] = []
+        flat: list[Event] = []
         for event in self.events:
-            if isinstance(event, SampledEvent):
-                check_mixture(event.events)
-                inner = [
-                    replace(e, count=e.count * event.count)
-                    for e in event.events
-                    if isinstance(e, GaussianEvent | ExponentialEvent)
-                ]
-                ranges = {e.eps0 for e in inner if isinstance(e, ExponentialEvent) and e.count}
-                if event.count > 1 and len(ranges) > 1:
-                    return None
-                flat += inner
-            else:
-                flat.append(event)
+            inner = Mixture.of(event.inner)
+            if event.repeats > 1 and len({e.eps0 for e in inner.selections}) > 1:
+                return None
+            flat += [e.counted(e.count * event.repeats) for e in inner.flat]
         return FlatAccountant(flat, self.work)
 
     def _rounds(self, delta: float) -> list[sampled.Rounds] | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, ParallelEvent
-from .selection import SelectionEvent
+from .events import Event
 
 __all__ = ["PureAccountant"]
 
@@ -36,37 +35,12 @@ class PureAccountant:
             ValueError: ``delta`` or ``group`` is out of range.
         """
         check_query(group, delta=delta)
-        return math.fsum(_cost(e, group) for e in self._events) * (1.0 + 1e-14)
+        return math.fsum(e.pure(group) for e in self._events) * (1.0 + 1e-14)
 
     def get_delta(self, epsilon: float, group: int = 1) -> float:
         """0 if epsilon is at least the pure epsilon, else 1."""
         check_query(group, epsilon=epsilon)
         return 0.0 if epsilon >= self.get_epsilon(group=group) else 1.0
-
-
-def _cost(event: Event, group: int) -> float:
-    if isinstance(event, GaussianEvent):
-        return math.inf if event.count and event.sensitivity2 else 0.0
-    if isinstance(event, ExponentialEvent):
-        return event.count * event.eps0 * group
-    if not event.count:
-        return 0.0
-    if isinstance(event, LaplaceEvent):
-        return event.count * event.epsilon * group * (1.0 + 1e-15)
-    if isinstance(event, ParallelEvent):  # an ensemble costs what one row sees of it, once
-        return event.count * math.fsum(_cost(e, group) for e in event.events)
-    if isinstance(event, SelectionEvent):  # docs/proofs/selection.md
-        run = max(math.fsum(_cost(e, group) for e in part) for part in event.parts(group))
-        if event.repetitions.family == "poisson":
-            return event.count * (run - event.repetitions.rate * math.expm1(-run)) * (1.0 + 1e-13)
-        return event.count * (2.0 + event.repetitions.shape) * run * (1.0 + 1e-13)
-    inner = math.fsum(_cost(e, group) for e in event.events)
-    rate = event.group_rate(group)
-    if inner < 30.0:
-        cost = math.log1p(rate * math.expm1(inner))
-    else:  # the same, where e^inner may overflow
-        cost = inner + math.log(rate + (1.0 - rate) * math.exp(-inner))
-    return event.count * cost * (1.0 + 1e-13)
 
 
 def check_query(group: int, *, delta: float | None = None, epsilon: float | None = None) -> None:

@@ -7,13 +7,15 @@ and Rogers 2020; theorem 1 of the DP-XGB paper), Gaussian sums that of their noi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
+from .events import Event, ExponentialEvent, GaussianEvent
 from .pure import check_query
+from .rounds import Mixture, SampledEvent
 from .selection import SelectionEvent
 
 __all__ = ["RDPAccountant", "bounded_range_rdp"]
@@ -59,8 +61,8 @@ class RDPAccountant:
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
-        check_mixture(e for e in events if not isinstance(e, SelectionEvent))
         self._events = tuple(events)
+        Mixture.of(e for e in events if e.mechanism != SelectionEvent.mechanism)
         self._curves: dict[int, Array] = {}
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:
@@ -112,21 +114,29 @@ class RDPAccountant:
     def _sum(self, group: int) -> Array:
         total = np.zeros_like(_ORDERS)
         for event in self._events:
-            if not event.count:
-                continue
-            if isinstance(event, SampledEvent):
-                return np.full_like(_ORDERS, math.inf)
-            if isinstance(event, SelectionEvent):
-                total += event.count * _selection_rdp(event, group)
-            if isinstance(event, GaussianEvent):
-                if event.sensitivity2 and not event.sigma2:
-                    return np.full_like(_ORDERS, math.inf)
-                if event.sensitivity2:
-                    rho = event.count * group**2 * event.sensitivity2 / event.sigma2 / 2.0
-                    total += _ORDERS * rho * _UP
-            elif isinstance(event, ExponentialEvent) and event.eps_num:
-                total += event.count * bounded_range_rdp(group * event.eps0, _ORDERS)
+            if event.count:
+                total += _CURVES[event.mechanism](event, group)
         return total
+
+
+def _gaussian_rdp(event: GaussianEvent, group: int) -> Array:
+    if not event.sensitivity2:
+        return np.zeros_like(_ORDERS)
+    if not event.sigma2:
+        return np.full_like(_ORDERS, math.inf)
+    rho = event.count * group**2 * event.sensitivity2 / event.sigma2 / 2.0
+    return _ORDERS * rho * _UP
+
+
+def _exponential_rdp(event: ExponentialEvent, group: int) -> Array:
+    if not event.eps_num:
+        return np.zeros_like(_ORDERS)
+    return event.count * bounded_range_rdp(group * event.eps0, _ORDERS)
+
+
+def _sampled_rdp(event: SampledEvent, group: int) -> Array:
+    del event, group
+    return np.full_like(_ORDERS, math.inf)
 
 
 def _selection_rdp(event: SelectionEvent, group: int) -> Array:
@@ -143,4 +153,12 @@ def _selection_rdp(event: SelectionEvent, group: int) -> Array:
     a = _ORDERS
     raised = float(np.min((1.0 - 1.0 / a) * run - math.log(law.rate) / a))
     value = run + (1.0 + law.shape) * raised + math.log(law.mean) / (a - 1.0)
-    return np.asarray(value * _UP + 1e-13)
+    return event.count * np.asarray(value * _UP + 1e-13)
+
+
+_CURVES: dict[str, Callable[[Any, int], Array]] = {
+    GaussianEvent.mechanism: _gaussian_rdp,
+    ExponentialEvent.mechanism: _exponential_rdp,
+    SampledEvent.mechanism: _sampled_rdp,
+    SelectionEvent.mechanism: _selection_rdp,
+}

@@ -13,7 +13,8 @@ from typing import Any
 from scipy.optimize import brentq
 
 from ..errors import LedgerError
-from .events import Event, _check_int, _check_release, event_from_json
+from .events import Event, check_int, check_release, event_from_json
+from .gaussian import gaussian_mu
 
 __all__ = ["Repetitions", "SelectionAccountant", "SelectionEvent", "map_runs"]
 
@@ -49,7 +50,7 @@ class Repetitions:
     def __post_init__(self) -> None:
         if self.family not in _FAMILIES:
             raise LedgerError(f"`family` must be one of {', '.join(_FAMILIES)}.")
-        _check_int("rate_num", self.rate_num, 1)
+        check_int("rate_num", self.rate_num, 1)
         if self.family == "poisson":
             sound = self.shape_num == 0 and self.rate <= 1e6
         else:
@@ -137,7 +138,7 @@ def _mean(shape: float, gamma: float) -> float:
 
 
 @dataclass(frozen=True)
-class SelectionEvent:
+class SelectionEvent(Event):
     """The best, by a noisy score, of a secret number of runs.
 
     Each run draws one of the settings without looking at the data, trains on one part of the rows
@@ -150,6 +151,7 @@ class SelectionEvent:
         count: Number of selections, >= 0.
     """
 
+    mechanism = "selection"
     repetitions: Repetitions
     runs: tuple[tuple[Event, ...], ...]
     score: tuple[Event, ...]
@@ -157,13 +159,45 @@ class SelectionEvent:
     release: str = "selection"
 
     def __post_init__(self) -> None:
-        _check_release(self.release)
-        _check_int("count", self.count, 0)
+        check_release(self.release)
+        check_int("count", self.count, 0)
         if self.count > _MOST_SELECTIONS:
             raise LedgerError("A selection of the privacy ledger is counted too often.")
         inner = [e for run in (*self.runs, self.score) for e in run]
         if not self.runs or any(isinstance(e, SelectionEvent) for e in inner):
             raise LedgerError("A selection of the privacy ledger does not list its runs.")
+
+    @property
+    def label(self) -> str:
+        """See :class:`Event`."""
+        return self.release
+
+    @property
+    def mu2(self) -> float:
+        """That of a Gaussian which is as private; see :class:`Event`."""
+        from .books import make_accountant  # which knows selections
+
+        epsilon = make_accountant("exact", [self.counted(1)]).get_epsilon(1e-6)
+        return gaussian_mu(epsilon, 1e-6) ** 2 if math.isfinite(epsilon) else math.inf
+
+    @property
+    def noise(self) -> str:
+        """See :class:`Event`."""
+        score = "; ".join(release.noise for e in self.score for release in e.inner)
+        return f"{self.repetitions.mean:.4g} runs expected; of the score: {score}"
+
+    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+        """See :class:`Event`."""
+        raise TypeError("A private selection has no such form.")
+
+    def pure(self, group: int) -> float:
+        """See :class:`Event`; docs/proofs/selection.md."""
+        if not self.count:
+            return 0.0
+        run = max(math.fsum(e.pure(group) for e in part) for part in self.parts(group))
+        if self.repetitions.family == "poisson":
+            return self.count * (run - self.repetitions.rate * math.expm1(-run)) * (1.0 + 1e-13)
+        return self.count * (2.0 + self.repetitions.shape) * run * (1.0 + 1e-13)
 
     def parts(self, group: int) -> tuple[tuple[Event, ...], ...]:
         """Alternatives for what one run shows of a group of rows; the worst of them counts.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .events import Event, ExponentialEvent, GaussianEvent, SampledEvent, check_mixture
+from .events import Event
 from .pure import check_query
+from .rounds import Mixture
 
 __all__ = ["ZCDP", "ZCDPAccountant"]
 
@@ -64,8 +65,7 @@ class ZCDPAccountant:
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
-        check_mixture(events)
-        self._events = tuple(e for e in events if e.count)
+        self._mixture = Mixture.of(events)
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:
         """Epsilon in nats, >= 0; infinite at delta = 0.
@@ -99,13 +99,8 @@ class ZCDPAccountant:
 
     def _bound(self, group: int) -> ZCDP | None:
         """None if nothing was released."""
-        mu2, steps = 0.0, []
-        for event in self._events:
-            if isinstance(event, GaussianEvent) and event.sensitivity2:
-                ratio = event.sensitivity2 / event.sigma2 if event.sigma2 else math.inf
-                mu2 += event.count * ratio
-            elif isinstance(event, ExponentialEvent) and event.eps_num:
-                steps.append((group * event.eps0, event.count))
-            elif isinstance(event, SampledEvent):
-                mu2 = math.inf
+        mu2 = math.inf if self._mixture.sampled else 0.0
+        for event in self._mixture.gaussians:
+            mu2 += event.count * event.mu2
+        steps = [(group * e.eps0, e.count) for e in self._mixture.selections]
         return ZCDP(group * math.sqrt(mu2), steps) if mu2 or steps else None

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import sensitivity
-from ..accounting import Event, ExactAccountant, ParallelEvent, SampledEvent
+from ..accounting import Event, ExactAccountant
 from ..mechanisms import MechanismSpec, NoisePlan
 from ..sensitivity import RowBound
 from . import native
@@ -92,11 +92,7 @@ def gaussian_scores(shift: npt.ArrayLike, sigma2: int) -> Sampler:
 
 
 def _claim(plan: NoisePlan, release: str) -> ExactAccountant:
-    events: list[Event] = [
-        e
-        for e in plan.events
-        if not isinstance(e, SampledEvent | ParallelEvent) and e.release == release
-    ]
+    events: list[Event] = [e for e in plan.events if e.label == release]
     if not events:
         raise ValueError(f"The plan releases no {release}.")
     return ExactAccountant(events)

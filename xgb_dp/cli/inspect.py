@@ -91,8 +91,7 @@ def calibrate(
             "dp_delta": delta,
         }
         prepared = prepare(params, shape, rounds)
-        ledger = {"trainings": [{"events": [e.to_json() for e in prepared.events]}]}
-        results.append((target, prepared.noise.epsilon, spending(ledger, delta)))
+        results.append((target, prepared.noise.epsilon, spending(prepared.events, delta)))
     if as_json:
         shown = [
             {"target": t, "epsilon": e, "delta": delta, "budget": [asdict(s) for s in spent]}

@@ -10,7 +10,7 @@ import os
 import secrets
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -264,12 +264,11 @@ def _result(
 ) -> Selection:
     """The model with the ledger of the whole selection in place of that of its own training."""
     record = ledger.read_ledger(best.booster)
-    *before, last = record["trainings"]
-    if before or not record["private"] or record["noise"] != "os":
+    *before, last = record.trainings
+    if before or not record.private or record.noise != "os":
         raise BudgetError("The selected model is not the private model of one training.")
-    last = {k: v for k, v in last.items() if k != "drawn"}
-    last |= {"events": [event.to_json()], "target": {"epsilon": epsilon, "delta": delta}}
-    ledger.store(best.booster, {**record, "trainings": [last]})
+    whole = replace(last, events=(event,), drawn=None, target=(epsilon, delta))
+    ledger.store(best.booster, replace(record, trainings=(whole,)))
     return Selection(
         best.booster,
         best.trial.change,

@@ -1,0 +1,207 @@
+"""Events that are made of others: rounds that read a sample or a part of the rows.
+
+Proofs: docs/proofs/sampling.md; docs/proofs/accounting.md, "Disjoint parts".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from ..errors import LedgerError
+from .events import Event, ExponentialEvent, GaussianEvent, PlainEvent, check_int
+
+__all__ = ["Mixture", "ParallelEvent", "RoundsEvent", "SampledEvent"]
+
+
+class RoundsEvent(Event):
+    """Rounds that each release the same.
+
+    Attributes:
+        events: What one round releases, in release order.
+    """
+
+    events: tuple[PlainEvent, ...]
+
+    @property
+    def inner(self) -> tuple[PlainEvent, ...]:
+        """See :class:`Event`."""
+        return self.events
+
+    @property
+    def repeats(self) -> int:
+        """See :class:`Event`."""
+        return self.count
+
+    @property
+    def kept(self) -> float:
+        """See :class:`Event`."""
+        return float(self.count)
+
+    def only(self: Rounds, kinds: Container[tuple[str, str]]) -> Rounds | None:
+        """See :class:`Event`."""
+        own = tuple(e for e in self.events if e.only(kinds))
+        return replace(self, events=own) if own else None  # type: ignore[type-var]
+
+    def _within_round(self, limit: RoundsEvent) -> bool:
+        return len(self.events) == len(limit.events) and all(
+            e.within(most) for e, most in zip(self.events, limit.events, strict=True)
+        )
+
+
+Rounds = TypeVar("Rounds", bound=RoundsEvent)
+
+
+@dataclass(frozen=True)
+class SampledEvent(RoundsEvent):
+    """`count` rounds, each of which reads its own Poisson sample of the rows.
+
+    Attributes:
+        rate_num: A row is in the sample of a round with probability rate_num / 2**rate_bits,
+            independently of everything else; 1 to 2**rate_bits.
+        rate_bits: 1 to 60.
+        events: What one round releases from its sample, in release order.
+        count: Number of rounds, >= 0.
+    """
+
+    mechanism = "poisson"
+    rate_num: int
+    rate_bits: int
+    events: tuple[PlainEvent, ...]
+    count: int
+
+    def __post_init__(self) -> None:
+        for name in ("rate_num", "rate_bits", "count"):
+            check_int(name, getattr(self, name), 0)
+        if not 1 <= self.rate_bits <= 60 or not 1 <= self.rate_num <= 1 << self.rate_bits:
+            raise LedgerError("A ledger event has a sampling rate that is not in (0, 1].")
+        _check_plain(self.events)
+
+    @property
+    def rate(self) -> float:
+        """Probability with which a round reads a row."""
+        return self.rate_num / 2**self.rate_bits
+
+    def group_rate(self, group: int) -> float:
+        """Probability with which a round reads some row of a group of this many rows."""
+        if group == 1 or self.rate == 1.0:
+            return self.rate
+        return -math.expm1(group * math.log1p(-self.rate))
+
+    @property
+    def kept(self) -> float:
+        """See :class:`Event`; about q^2 (e^(mu^2) - 1) is left of a round."""
+        mu2 = math.fsum(e.count * e.mu2 for e in self.events)
+        left = math.expm1(min(mu2, 700.0)) / mu2 if mu2 else 0.0
+        return self.count * self.rate**2 * left
+
+    def pure(self, group: int) -> float:
+        """See :class:`Event`."""
+        if not self.count:
+            return 0.0
+        inner = math.fsum(e.pure(group) for e in self.events)
+        rate = self.group_rate(group)
+        if inner < 30.0:
+            cost = math.log1p(rate * math.expm1(inner))
+        else:  # the same, where e^inner may overflow
+            cost = inner + math.log(rate + (1.0 - rate) * math.exp(-inner))
+        return self.count * cost * (1.0 + 1e-13)
+
+    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+        """See :class:`Event`."""
+        parts = [e.simplified(group) for e in self.events]
+        inner: list[Any] = [e for i in (0, 1) for part in parts for e in part[i]]
+        return [], [replace(self, events=tuple(inner))]
+
+    def _covered(self, limit: SampledEvent) -> bool:
+        same = self.rate_bits == limit.rate_bits and self.rate_num <= limit.rate_num
+        return same and self._within_round(limit)
+
+
+@dataclass(frozen=True)
+class ParallelEvent(RoundsEvent):
+    """`count` ensembles of rounds that read disjoint parts of the rows.
+
+    Which part a row belongs to is drawn for each ensemble without looking at the data, so that one
+    row touches one round of an ensemble.
+
+    Attributes:
+        parts: Rounds of one ensemble, >= 1.
+        events: What one round releases from its part, in release order.
+        count: Number of ensembles, >= 0.
+    """
+
+    mechanism = "parallel"
+    parts: int
+    events: tuple[PlainEvent, ...]
+    count: int
+
+    def __post_init__(self) -> None:
+        check_int("parts", self.parts, 1)
+        check_int("count", self.count, 0)
+        _check_plain(self.events)
+
+    def touched(self, group: int) -> tuple[PlainEvent, ...]:
+        """Releases that a group of this many rows takes part in, each with all of them at worst."""
+        rounds = min(group, self.parts)
+        return tuple(e.counted(e.count * self.count * rounds) for e in self.events)
+
+    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+        """See :class:`Event`."""
+        parts = [e.simplified(group) for e in self.touched(group)]
+        return [e for part in parts for e in part[0]], [e for part in parts for e in part[1]]
+
+    def pure(self, group: int) -> float:
+        """See :class:`Event`."""
+        # An ensemble costs what one row sees of it, once.
+        return self.count * math.fsum(e.pure(group) for e in self.events) if self.count else 0.0
+
+    def _covered(self, limit: ParallelEvent) -> bool:
+        return self.parts <= limit.parts and self._within_round(limit)
+
+
+def _check_plain(events: tuple[Any, ...]) -> None:
+    if not all(isinstance(e, PlainEvent) for e in events):
+        raise LedgerError("A round of the privacy ledger holds an unknown event.")
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What the accountants compose: Gaussians, selections and sampled rounds, each in order.
+
+    Attributes:
+        flat: Gaussians and selections, which read all rows.
+        gaussians: Those of `flat` that show anything.
+        selections: Those of `flat` that show anything.
+        sampled: Rounds that happen.
+    """
+
+    flat: tuple[GaussianEvent | ExponentialEvent, ...]
+    gaussians: tuple[GaussianEvent, ...]
+    selections: tuple[ExponentialEvent, ...]
+    sampled: tuple[SampledEvent, ...]
+
+    @classmethod
+    def of(cls, events: Iterable[Any]) -> Mixture:
+        """The events by kind.
+
+        Raises:
+            TypeError: An event of another kind, which would be spent for nothing.
+        """
+        listed = list(events)
+        sampled = [e for e in listed if isinstance(e, SampledEvent)]
+        gaussians = [e for e in listed if isinstance(e, GaussianEvent)]
+        selections = [e for e in listed if isinstance(e, ExponentialEvent)]
+        if len(sampled) + len(gaussians) + len(selections) < len(listed):
+            raise TypeError(
+                "`events` holds something that is not an event of this accountant: use "
+                "`make_accountant`, which takes all of them."
+            )
+        return cls(
+            flat=tuple(e for e in listed if not isinstance(e, SampledEvent)),
+            gaussians=tuple(e for e in gaussians if e.count and e.sensitivity2),
+            selections=tuple(e for e in selections if e.count and e.eps_num),
+            sampled=tuple(e for e in sampled if e.count),
+        )
