@@ -8,6 +8,7 @@ STAMPS := $(VENV)/stamps
 JOBS ?= auto
 STOCK_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' patches/upstream.toml)
 STOCK := build/stock-$(STOCK_VERSION)
+CPP_SOURCES := $(shell find plugin_cpp -name '*.h' -o -name '*.cc')
 # Folders count too: their time changes when a file is removed.
 SOURCES := $(shell find plugin_cpp patches) cmake/fetch_upstream.py CMakeLists.txt pyproject.toml
 WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
@@ -97,12 +98,14 @@ tables: build $(STAMPS)/extra-experiments
 lint: build $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff check . || { echo "Mend what can be mended by itself: make format"; exit 1; }
 	$(VENV)/bin/ruff format --check . || { echo "Mend: make format"; exit 1; }
+	$(VENV)/bin/clang-format --dry-run -Werror $(CPP_SOURCES) || { echo "Mend: make format"; exit 1; }
 	$(VENV)/bin/mypy || { echo "Mend the types above by hand."; exit 1; }
 	$(VENV)/bin/codespell || { echo "Mend the words above, or, if they are right, add them to \
 	[tool.codespell] in pyproject.toml."; exit 1; }
 
 format: $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff check --fix --quiet . ; $(VENV)/bin/ruff format .
+	$(VENV)/bin/clang-format -i $(CPP_SOURCES)
 
 docs: build $(STAMPS)/extra-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q -E -b html docs build/docs

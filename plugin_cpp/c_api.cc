@@ -9,14 +9,14 @@
 #include <memory>     // for shared_ptr
 #include <string>     // for string
 
-#include "c_api/c_api_error.h"           // for API_BEGIN, API_END
-#include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums, Limits
-#include "plugin_cpp/intercept.h"           // for ReleaseIntercept, DescribeIntercept
-#include "plugin_cpp/plan/plan.h"                // for ParsePlan
-#include "plugin_cpp/plan/sensitivity.h"    // for EventsOfPlan, CandidateEvent, ScoreRange
-#include "xgboost/data.h"                   // for DMatrix, SparsePage
-#include "xgboost/json.h"                   // for Json
-#include "xgboost/logging.h"                // for CHECK
+#include "c_api/c_api_error.h"            // for API_BEGIN, API_END
+#include "plugin_cpp/checks.h"            // for CheckMatrix, CheckRows, CheckSums, Limits
+#include "plugin_cpp/intercept.h"         // for ReleaseIntercept, DescribeIntercept
+#include "plugin_cpp/plan/plan.h"         // for ParsePlan
+#include "plugin_cpp/plan/sensitivity.h"  // for EventsOfPlan, CandidateEvent, ScoreRange
+#include "xgboost/data.h"                 // for DMatrix, SparsePage
+#include "xgboost/json.h"                 // for Json
+#include "xgboost/logging.h"              // for CHECK
 
 namespace {
 std::string& ReturnText() {
@@ -52,13 +52,13 @@ XGB_DLL int XGDPIsPlain(DMatrixHandle handle, int* out) {
   API_END();
 }
 
-/** @brief Refuse more rows than can be summed exactly. All workers of a cluster call it together. */
+/** @brief Refuse more rows than can be summed exactly. All workers of a cluster call it together.
+ */
 XGB_DLL int XGDPCheckSums(DMatrixHandle handle, char const* plan_text) {
   API_BEGIN();
   CHECK(handle && plan_text);
   auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
-  xgboost::dp::CheckSums(p_fmat->Ctx(), xgboost::dp::ParsePlan(plan_text),
-                         p_fmat->Info().num_row_);
+  xgboost::dp::CheckSums(p_fmat->Ctx(), xgboost::dp::ParsePlan(plan_text), p_fmat->Info().num_row_);
   API_END();
 }
 
@@ -73,7 +73,8 @@ XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   API_END();
 }
 
-/** @brief For tests: the most rows of a training and of a batch. Only ever lowers the real limits. */
+/** @brief For tests: the most rows of a training and of a batch. Only ever lowers the real limits.
+ */
 XGB_DLL int XGDPTestRowLimits(std::uint64_t total, std::uint64_t batch) {
   API_BEGIN();
   static auto const kReal = xgboost::dp::Limits();
@@ -93,8 +94,7 @@ XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
     json["candidates"] = xgboost::dp::ToJson({xgboost::dp::CandidateEvent(plan), 1});
   }
   json["events"] = xgboost::dp::EventsOfPlan(plan).SaveEvents();
-  json["score_range"] =
-      xgboost::Integer{static_cast<std::int64_t>(xgboost::dp::ScoreRange(plan))};
+  json["score_range"] = xgboost::Integer{static_cast<std::int64_t>(xgboost::dp::ScoreRange(plan))};
   xgboost::Json::Dump(json, &ReturnText());
   *out = ReturnText().c_str();
   API_END();

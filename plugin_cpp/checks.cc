@@ -43,7 +43,8 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan) {
   // Of a matrix, or a worker's part of it, without rows nobody can tell.
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
       << "The plan and the DMatrix disagree on whether there is a `base_margin`.";
-  CHECK(info.group_ptr_.empty()) << "Query groups are not available with `dp_hist`: they couple rows.";
+  CHECK(info.group_ptr_.empty())
+      << "Query groups are not available with `dp_hist`: they couple rows.";
   CHECK(p_fmat->PageExists<SparsePage>())
       << "`dp_hist` needs a plain DMatrix: a QuantileDMatrix was built from data quantiles.";
   if (IsEmptyPart(info)) {
@@ -59,8 +60,9 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan) {
         << "Declare the domain of every categorical feature in `dp_categories`.";
   }
   auto weights = info.weights_.ConstHostSpan();
-  CHECK((plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput) ||
-        std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
+  CHECK(
+      (plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput) ||
+      std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
       << "The published gain and output perturbation have proved bounds for unit weights only.";
 }
 

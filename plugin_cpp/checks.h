@@ -7,12 +7,12 @@
 #include <cstdint>  // for int64_t, uint64_t
 #include <string>   // for string
 
-#include "plugin_cpp/guard.h"  // for Attributes
-#include "plugin_cpp/plan/plan.h"   // for Plan
+#include "plugin_cpp/guard.h"            // for Attributes
+#include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/masking.h"  // for Masking
-#include "tree/param.h"        // for TrainParam
-#include "xgboost/context.h"   // for Context
-#include "xgboost/data.h"      // for DMatrix, MetaInfo
+#include "tree/param.h"                  // for TrainParam
+#include "xgboost/context.h"             // for Context
+#include "xgboost/data.h"                // for DMatrix, MetaInfo
 
 namespace xgboost::dp {
 /** @brief Whether this is the matrix of a worker that has been given no rows, nor columns. */

@@ -36,9 +36,10 @@ void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) cons
   }
 }
 
-std::vector<std::vector<bst_node_t>> TreeGrower::Expand(
-    std::vector<OpenNode> const& level, Partitions const& partitions, std::int32_t n_levels,
-    RegTree* tree) const {
+std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<OpenNode> const& level,
+                                                        Partitions const& partitions,
+                                                        std::int32_t n_levels,
+                                                        RegTree* tree) const {
   // Heaps of nodes: those of one level below all nodes are expanded before any of the next.
   std::vector<std::vector<bst_node_t>> heaps(level.size());
   for (std::size_t i = 0; i < level.size(); ++i) {

@@ -41,7 +41,8 @@ DMLC_REGISTRY_FILE_TAG(updater_dp);
 
 namespace {
 std::string const* Find(Args const& args, std::string const& key) {
-  auto it = std::find_if(args.cbegin(), args.cend(), [&](auto const& kv) { return kv.first == key; });
+  auto it =
+      std::find_if(args.cbegin(), args.cend(), [&](auto const& kv) { return kv.first == key; });
   return it == args.cend() ? nullptr : &it->second;
 }
 }  // namespace
@@ -65,8 +66,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
             (classes && *classes == std::to_string(training_->plan.num_class)))
           << "The plan was calibrated for another number of classes.";
       auto scale = Find(args, "scale_pos_weight");
-      CHECK(!scale || training_->plan.IsBinary() ||
-            std::strtod(scale->c_str(), nullptr) == 1.0)
+      CHECK(!scale || training_->plan.IsBinary() || std::strtod(scale->c_str(), nullptr) == 1.0)
           << "`scale_pos_weight` is for binary classification.";
       return;
     }
@@ -74,14 +74,21 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       return;
     }
     // The plan was calibrated and recorded with the settings of its start.
-    static std::vector<std::string> const kHarmless{
-        "nthread", "n_jobs", "verbosity", "eval_metric", "disable_default_eval_metric",
-        "validate_parameters", "seed", "random_state", kPlanKey};
+    static std::vector<std::string> const kHarmless{"nthread",
+                                                    "n_jobs",
+                                                    "verbosity",
+                                                    "eval_metric",
+                                                    "disable_default_eval_metric",
+                                                    "validate_parameters",
+                                                    "seed",
+                                                    "random_state",
+                                                    kPlanKey};
     auto num_class = training_->plan.num_class;
     for (auto const& kv : args) {
-      // The learner repeats the number of classes at each configuration; one class is 0 or 1 for it.
-      if (kv.first == "num_class" && (kv.second == std::to_string(num_class) ||
-                                      (num_class == 1 && kv.second == "0"))) {
+      // The learner repeats the number of classes at each configuration; one class is 0 or 1 for
+      // it.
+      if (kv.first == "num_class" &&
+          (kv.second == std::to_string(num_class) || (num_class == 1 && kv.second == "0"))) {
         continue;
       }
       CHECK(std::find(kHarmless.cbegin(), kHarmless.cend(), kv.first) != kHarmless.cend())
@@ -90,8 +97,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
   }
 
   void LoadConfig(Json const& in) override {
-    // A copy, a pickle or the booster at the end of `xgboost.train`: its noise is spent. It predicts
-    // and keeps its ledger, but grows no tree without a new plan.
+    // A copy, a pickle or the booster at the end of `xgboost.train`: its noise is spent. It
+    // predicts and keeps its ledger, but grows no tree without a new plan.
     training_.reset();
     auto const& config = get<Object const>(in);
     plan_text_ = get<String const>(get<Object const>(config.at("dp_train_param")).at(kPlanKey));
@@ -164,16 +171,15 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       monitor_.Start("Bins");
       training.grower.reset();  // frees the last bins first
       auto pages = BinRows(ctx_, cuts, p_fmat);
-      training.grower =
-          std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
-                                       training.structure.get(), &training.release);
+      training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
+                                                     training.structure.get(), &training.release);
       monitor_.Stop("Bins");
     }
 
     for (std::size_t i = 0; i < trees.size(); ++i) {
       // Trees of one class, counted over all rounds.
-      auto tree_idx = static_cast<std::int64_t>(round) * plan.parallel_trees +
-                      static_cast<std::int64_t>(i);
+      auto tree_idx =
+          static_cast<std::int64_t>(round) * plan.parallel_trees + static_cast<std::int64_t>(i);
       this->GrowTree(class_idx, tree_idx, total, trees[i], &out_position[i].HostVector());
     }
     training.last_tree = trees.back();
@@ -188,7 +194,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                              : "This training is finished and its privacy budget is spent. More "
                                "trees need a new calibration: call `xgboost.train` with "
                                "`xgb_model`.");
-    // All trees of a round belong to one iteration: their joint sensitivity is that of one gradient.
+    // All trees of a round belong to one iteration: their joint sensitivity is that of one
+    // gradient.
     CHECK(!training_->busy && training_->updates % training_->plan.num_class == 0)
         << "This private training failed and cannot go on: start a new one.";
     CHECK(!training_->data || training_->data == train)
@@ -220,10 +227,10 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     RowSample sample;
     CandidateRelease candidates;
     SplitHistory history;
-    std::vector<LeafShrinkage> shrinkage;     // of each class
-    std::unique_ptr<RandomSource> structure;  // of random features and splits
+    std::vector<LeafShrinkage> shrinkage;            // of each class
+    std::unique_ptr<RandomSource> structure;         // of random features and splits
     std::vector<std::uint8_t> const* rows{nullptr};  // of this round
-    std::int64_t updates{0};                  // one for each class of each round
+    std::int64_t updates{0};                         // one for each class of each round
     bool busy{false};
     std::shared_ptr<DMatrix> data;
     std::unique_ptr<TreeGrower> grower;
@@ -285,7 +292,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     Json out{Object{}};
     out["version"] = Integer{1};
     out["private"] = Boolean{training_->plan.is_private};
-    out["noise"] = String{training_->plan.noise_free          ? "none"
+    out["noise"] = String{training_->plan.noise_free         ? "none"
                           : training_->plan.test_key.empty() ? "os"
                                                              : "fixed"};
     Json training{Object{}};

@@ -73,12 +73,14 @@ struct TwoPoint {
  *
  * v0[i] is V(x_i - t_j), w0[i] is V(x_i - t_j + eps0). It calls nothing: see XGBOOST_DP_NO_TRAPS.
  */
-XGBOOST_DP_CLONES XGBOOST_DP_NO_TRAPS
-void RaiseToSegment(double const *XGBOOST_DP_RESTRICT v0, double const *XGBOOST_DP_RESTRICT w0,
-                    double *XGBOOST_DP_RESTRICT out, std::int64_t n, double q0, double p0,
-                    double q1, double p1, double dq, double kappa) {
-  double const *v1 = v0 - 1;
-  double const *w1 = w0 - 1;
+XGBOOST_DP_CLONES XGBOOST_DP_NO_TRAPS void RaiseToSegment(double const* XGBOOST_DP_RESTRICT v0,
+                                                          double const* XGBOOST_DP_RESTRICT w0,
+                                                          double* XGBOOST_DP_RESTRICT out,
+                                                          std::int64_t n, double q0, double p0,
+                                                          double q1, double p1, double dq,
+                                                          double kappa) {
+  double const* v1 = v0 - 1;
+  double const* w1 = w0 - 1;
   for (std::int64_t i = 0; i < n; ++i) {
     double const left = q0 * v0[i] + p0 * w0[i];
     double const right = q1 * v1[i] + p1 * w1[i];
@@ -101,7 +103,7 @@ void RaiseToSegment(double const *XGBOOST_DP_RESTRICT v0, double const *XGBOOST_
  *
  * v[i] is V(x_i), readable from -m to n + m.
  */
-void BackwardStep(double const *v, double *out, std::int64_t n, TwoPoint const &law) {
+void BackwardStep(double const* v, double* out, std::int64_t n, TwoPoint const& law) {
   std::fill_n(out, n, 0.0);
   for (std::int64_t j = 0; j < law.m; ++j) {
     RaiseToSegment(v - j, v - j + law.m, out, n, law.q[j], law.p[j], law.q[j + 1], law.p[j + 1],
@@ -110,9 +112,9 @@ void BackwardStep(double const *v, double *out, std::int64_t n, TwoPoint const &
 }
 
 /** \brief `n_steps` steps of one law on the points [begin, end), all from the same old curve. */
-void AdvanceBlock(std::vector<double> const &curve, LossGrid const &grid, TwoPoint const &law,
-                  std::vector<double> const &below, std::int64_t n_steps, std::int64_t begin,
-                  std::int64_t end, double *out) {
+void AdvanceBlock(std::vector<double> const& curve, LossGrid const& grid, TwoPoint const& law,
+                  std::vector<double> const& below, std::int64_t n_steps, std::int64_t begin,
+                  std::int64_t end, double* out) {
   auto const m = law.m;
   auto const halo = m * n_steps;
   auto const lo = std::max<std::int64_t>(begin - halo, 0);
@@ -147,8 +149,8 @@ void AdvanceBlock(std::vector<double> const &curve, LossGrid const &grid, TwoPoi
 }
 }  // namespace
 
-std::vector<double> BoundedRangeCurve(std::vector<BoundedRangeStep> const &steps,
-                                      LossGrid const &grid, std::int32_t n_threads) {
+std::vector<double> BoundedRangeCurve(std::vector<BoundedRangeStep> const& steps,
+                                      LossGrid const& grid, std::int32_t n_threads) {
   auto const h = grid.step;
   CHECK(h > 0.0 && h <= 0.5) << "The grid step must lie in (0, 0.5].";
   CHECK(grid.n_below >= 0 && grid.n_above >= 0 && grid.Size() <= (std::int64_t{1} << 28));
@@ -189,7 +191,7 @@ std::vector<double> BoundedRangeCurve(std::vector<BoundedRangeStep> const &steps
 
   auto const slack = 1.0 + rounding * kUnitRoundoff;
   double smallest = 1.0;
-  for (auto &value : curve) {
+  for (auto& value : curve) {
     // The true curve does not increase, so a smaller bound to the left bounds what follows too.
     smallest = std::min(smallest, value * slack + 1e-300);
     value = smallest;

@@ -42,6 +42,6 @@ struct LossGrid {
  *                  merely loose.
  * \param n_threads At most this many threads; the result does not depend on it.
  */
-[[nodiscard]] std::vector<double> BoundedRangeCurve(std::vector<BoundedRangeStep> const &steps,
-                                                    LossGrid const &grid, std::int32_t n_threads);
+[[nodiscard]] std::vector<double> BoundedRangeCurve(std::vector<BoundedRangeStep> const& steps,
+                                                    LossGrid const& grid, std::int32_t n_threads);
 }  // namespace xgboost::dp

@@ -19,8 +19,8 @@
 
 namespace xgboost::dp {
 /**
- * @brief Sums for a block of features, over the rows of this worker. A row is in at most one cell of
- *        each. Not private.
+ * @brief Sums for a block of features, over the rows of this worker. A row is in at most one cell
+ * of each. Not private.
  */
 class CellSums {
  public:
@@ -59,9 +59,9 @@ class CellSums {
         auto row = view[i];
         auto w = weight(page.base_rowid + i);
         auto const* last = row.data() + row.size();
-        auto const* e = std::lower_bound(
-            row.data(), last, features_[begin],
-            [](Entry const& l, bst_feature_t r) { return l.index < r; });
+        auto const* e =
+            std::lower_bound(row.data(), last, features_[begin],
+                             [](Entry const& l, bst_feature_t r) { return l.index < r; });
         for (; e != last && e->index <= features_[end - 1]; ++e) {
           auto k = position_[e->index];
           if (k != features_.size()) {

@@ -1,6 +1,6 @@
 /**
- * Order-preserving integer keys of 32-bit floats. Their leading bits are a grid over all floats that
- * depends on no data and adapts to any scale: public bounds of the features are not needed.
+ * Order-preserving integer keys of 32-bit floats. Their leading bits are a grid over all floats
+ * that depends on no data and adapts to any scale: public bounds of the features are not needed.
  *
  * Proof: docs/proofs/candidates.md
  */

@@ -8,8 +8,8 @@
 #include <vector>     // for vector
 
 namespace xgboost::dp {
-std::vector<float> EqualMassCuts(std::vector<float> const& edges,
-                                 std::vector<NoisyInt> const& mass, std::int32_t max_bin) {
+std::vector<float> EqualMassCuts(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
+                                 std::int32_t max_bin) {
   std::int64_t total{0};
   for (auto m : mass) {
     total += std::max<std::int64_t>(m.Value(), 0);
@@ -35,8 +35,8 @@ struct Merged {
   std::int32_t pieces;
 };
 
-std::vector<Merged> MergeLight(std::vector<float> const& edges,
-                               std::vector<NoisyInt> const& mass, double target) {
+std::vector<Merged> MergeLight(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
+                               double target) {
   std::vector<Merged> out;
   float begin = edges.front();
   double passed{0};
@@ -59,8 +59,8 @@ std::vector<Merged> MergeLight(std::vector<float> const& edges,
 }
 }  // namespace
 
-std::vector<float> RefineEdges(std::vector<float> const& edges,
-                               std::vector<NoisyInt> const& mass, std::int32_t max_bin) {
+std::vector<float> RefineEdges(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
+                               std::int32_t max_bin) {
   double total{0};
   for (auto m : mass) {
     total += static_cast<double>(m.Value());
@@ -81,7 +81,8 @@ std::vector<float> RefineEdges(std::vector<float> const& edges,
   for (auto const& bin : bins) {
     double width = static_cast<double>(bin.end) - bin.begin;
     for (std::int32_t k = 1; k <= bin.pieces; ++k) {
-      auto edge = k == bin.pieces ? bin.end : static_cast<float>(bin.begin + width * k / bin.pieces);
+      auto edge =
+          k == bin.pieces ? bin.end : static_cast<float>(bin.begin + width * k / bin.pieces);
       if (std::abs(edge) < std::numeric_limits<float>::min()) {
         edge = 0.0f;  // no subnormal cuts, and no -0
       }

@@ -5,8 +5,8 @@
  * their roots, level by level; noisy counts are released only below nodes whose estimated count is
  * large. The number of levels is fixed before the walk, so one row touches one node per level and
  * feature: the squared L2 sensitivity of all counts is levels * features (times the square of the
- * counts' integer unit). One release serves a level of all trees, so that workers exchange a few sums
- * once a level.
+ * counts' integer unit). One release serves a level of all trees, so that workers exchange a few
+ * sums once a level.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -17,7 +17,7 @@
 #include <functional>  // for function
 #include <vector>      // for vector
 
-#include "plugin_cpp/plan/plan.h"  // for CandidatePlan
+#include "plugin_cpp/plan/plan.h"        // for CandidatePlan
 #include "plugin_cpp/release/release.h"  // for Released, LocalInt, NoisyInt
 
 namespace xgboost::dp {
@@ -28,7 +28,8 @@ using CellCount =
 /** @brief Exact counts of this worker, times 2^shift, to noisy ones over all workers; in order. */
 using CountRelease = std::function<Released<NoisyInt>(std::vector<LocalInt> const&)>;
 
-/** @brief Candidate cuts of each feature, in ascending order; all are finite and normal (or zero). */
+/** @brief Candidate cuts of each feature, in ascending order; all are finite and normal (or zero).
+ */
 [[nodiscard]] std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan,
                                                            std::size_t n_trees,
                                                            CellCount const& count,

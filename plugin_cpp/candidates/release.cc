@@ -7,18 +7,18 @@
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "plugin_cpp/rows/bins.h"            // for MakeCuts
 #include "plugin_cpp/candidates/cell_sums.h"       // for CellSums
 #include "plugin_cpp/candidates/float_key.h"       // for FloatKey
 #include "plugin_cpp/candidates/histogram_cuts.h"  // for EqualMassCuts, RefineEdges
 #include "plugin_cpp/candidates/quantile_tree.h"   // for QuantileCuts
-#include "plugin_cpp/rows/raw_pages.h"            // for ForEachPage
 #include "plugin_cpp/plan/sensitivity.h"           // for CandidateEvent
+#include "plugin_cpp/rows/bins.h"                  // for MakeCuts
+#include "plugin_cpp/rows/raw_pages.h"             // for ForEachPage
 
 namespace xgboost::dp {
 namespace {
-// Cells that one pass over the rows may count: 512 features at 16 key bits, and 256 MiB if a row fell
-// in every chunk; in practice it is a tenth.
+// Cells that one pass over the rows may count: 512 features at 16 key bits, and 256 MiB if a row
+// fell in every chunk; in practice it is a tenth.
 constexpr std::size_t kCellsOfPass = std::size_t{1} << 25;
 }  // namespace
 
@@ -32,8 +32,8 @@ CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, Release
   }
 }
 
-std::vector<std::vector<float>> CandidateRelease::FromTrees(
-    DMatrix* p_fmat, std::vector<PackedPair> const& gpair) {
+std::vector<std::vector<float>> CandidateRelease::FromTrees(DMatrix* p_fmat,
+                                                            std::vector<PackedPair> const& gpair) {
   auto key_bits = plan_.candidates.levels - 1;
   auto n_cells = std::size_t{1} << key_bits;
   auto features_of_pass = kCellsOfPass / n_cells;
@@ -81,9 +81,8 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
       auto it = std::upper_bound(edges.cbegin() + 1, edges.cend() - 1, value);
       return static_cast<std::size_t>(std::distance(edges.cbegin() + 1, it));
     };
-    sums.Add(page, cell, [&](auto i) {
-      return plan.hessian ? gpair[i].Sum().hess : std::int64_t{1};
-    });
+    sums.Add(page, cell,
+             [&](auto i) { return plan.hessian ? gpair[i].Sum().hess : std::int64_t{1}; });
   });
   std::vector<LocalInt> exact;
   for (std::size_t k = 0; k < features_.size(); ++k) {
@@ -111,8 +110,9 @@ common::HistogramCuts CandidateRelease::MakeCuts(DMatrix* p_fmat,
                                                  std::vector<PackedPair> const& gpair) {
   std::vector<std::vector<float>> cuts;
   if (!features_.empty()) {
-    cuts = plan_.candidates.kind == CandidateKind::kQuantileTree ? this->FromTrees(p_fmat, gpair)
-                                                         : this->FromHistograms(p_fmat, gpair);
+    cuts = plan_.candidates.kind == CandidateKind::kQuantileTree
+               ? this->FromTrees(p_fmat, gpair)
+               : this->FromHistograms(p_fmat, gpair);
   }
   return dp::MakeCuts(plan_, cuts);
 }

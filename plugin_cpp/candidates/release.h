@@ -12,12 +12,12 @@
 #include <cstdint>  // for int32_t, int64_t
 #include <vector>   // for vector
 
-#include "common/hist_util.h"               // for HistogramCuts
-#include "plugin_cpp/rows/gradient.h"            // for PackedPair
-#include "plugin_cpp/plan/plan.h"                // for Plan
-#include "plugin_cpp/release/release.h"      // for Release
-#include "xgboost/context.h"                // for Context
-#include "xgboost/data.h"                   // for DMatrix
+#include "common/hist_util.h"            // for HistogramCuts
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/release/release.h"  // for Release
+#include "plugin_cpp/rows/gradient.h"    // for PackedPair
+#include "xgboost/context.h"             // for Context
+#include "xgboost/data.h"                // for DMatrix
 
 namespace xgboost::dp {
 class CandidateRelease {
@@ -35,7 +35,7 @@ class CandidateRelease {
    * @param gpair Integer gradients of the local rows, whose Hessians may be weights.
    */
   [[nodiscard]] common::HistogramCuts MakeCuts(DMatrix* p_fmat,
-                                              std::vector<PackedPair> const& gpair);
+                                               std::vector<PackedPair> const& gpair);
 
  private:
   [[nodiscard]] std::vector<std::vector<float>> FromTrees(DMatrix* p_fmat,

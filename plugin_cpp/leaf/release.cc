@@ -64,10 +64,10 @@ std::vector<NodeSum> ReleaseLeaves(Plan const& plan, std::int32_t round, std::si
   auto const* local = std::get_if<std::vector<LocalSum>>(&leaves);
   auto const* global = std::get_if<std::vector<GlobalSum>>(&leaves);
   if (plan.leaf.noise == LeafNoise::kOutput) {
-    return ReleaseValues(plan, round, class_idx,
-                         local ? release->SumOverWorkers(*local)
-                               : std::get<std::vector<GlobalSum>>(leaves),
-                         release);
+    return ReleaseValues(
+        plan, round, class_idx,
+        local ? release->SumOverWorkers(*local) : std::get<std::vector<GlobalSum>>(leaves),
+        release);
   }
   auto released = local    ? release->AddNoise(LeafEvent(plan), *local, class_idx)
                   : global ? release->AddNoise(LeafEvent(plan), *global, class_idx)

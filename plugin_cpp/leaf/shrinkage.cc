@@ -15,8 +15,8 @@ constexpr double kPast = 0.8;
 constexpr double kLeastVariance = 1e-9;
 
 /**
- * @brief Sums over the leaves with the signs of each Walsh function, or over the functions with those
- *        at each leaf: function k is -1 for every right turn that k counts.
+ * @brief Sums over the leaves with the signs of each Walsh function, or over the functions with
+ * those at each leaf: function k is -1 for every right turn that k counts.
  */
 void WalshTransform(std::vector<double>* values) {
   auto& v = *values;
@@ -34,12 +34,11 @@ void WalshTransform(std::vector<double>* values) {
 constexpr std::size_t kRowsAtOnce = 4;
 
 /**
- * @brief Subtract some rows, at most kRowsAtOnce, each times its factor: at once, so that the result
- *        is read and written less often, and in their order.
+ * @brief Subtract some rows, at most kRowsAtOnce, each times its factor: at once, so that the
+ * result is read and written less often, and in their order.
  */
 XGB_DP_WIDE void SubtractRows(double const* rows, double const* factors, std::size_t n_rows,
-                              std::size_t stride, std::size_t begin, std::size_t end,
-                              double* out) {
+                              std::size_t stride, std::size_t begin, std::size_t end, double* out) {
   if (n_rows < kRowsAtOnce) {
     for (std::size_t k = 0; k < n_rows; ++k) {
       for (auto i = begin; i < end; ++i) {
@@ -66,8 +65,8 @@ class EffectModel {
       right_.push_back(-d * leaf.grad / leaf.noise2);
       walsh_.push_back(d * d / leaf.noise2);
     }
-    // The product of two Walsh functions is the one of their difference: sums of precisions fill the
-    // matrix.
+    // The product of two Walsh functions is the one of their difference: sums of precisions fill
+    // the matrix.
     WalshTransform(&right_);
     WalshTransform(&walsh_);
   }
@@ -127,8 +126,8 @@ NodeSum::NodeSum(NoisySum const& sum, double variance, RowBound const& bound, do
   double deviation = std::sqrt(variance * static_cast<double>(sum.cells));
   double grad_step = bound.GradientStep(), hess_step = bound.HessianStep();
   grad = static_cast<double>(sum.grad.Value()) * grad_step;
-  hess = std::max({static_cast<double>(sum.hess.Value()) * hess_step, deviation * hess_step, least,
-                   1e-6});
+  hess = std::max(
+      {static_cast<double>(sum.hess.Value()) * hess_step, deviation * hess_step, least, 1e-6});
   noise2 = deviation * grad_step * (deviation * grad_step);
 }
 

@@ -1,10 +1,10 @@
 /**
  * Empirical-Bayes shrinkage of leaf weights. Reads released sums only; it is free.
  *
- * Complete trees: the weights of the leaves are the sum of effects of the selections above them, and
- * of their interactions (the Walsh functions of the leaf's path). Effects of one stratum share a
- * normal prior whose variance is estimated over all trees of the same shape, and the weights are the
- * posterior mean given the noise of the sums. Other trees: all leaves share one prior.
+ * Complete trees: the weights of the leaves are the sum of effects of the selections above them,
+ * and of their interactions (the Walsh functions of the leaf's path). Effects of one stratum share
+ * a normal prior whose variance is estimated over all trees of the same shape, and the weights are
+ * the posterior mean given the noise of the sums. Other trees: all leaves share one prior.
  *
  * Proof: docs/proofs/leaves.md
  */
@@ -15,7 +15,7 @@
 #include <cstdint>  // for int32_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/plan/plan.h"  // for Plan, RowBound
+#include "plugin_cpp/plan/plan.h"     // for Plan, RowBound
 #include "plugin_cpp/release/sums.h"  // for NoisyInt, NoisySum
 
 namespace xgboost::dp {
@@ -31,7 +31,8 @@ struct NodeSum {
    * @param least    Floor of the Hessian, beside the deviation of its noise.
    */
   NodeSum(NoisySum const& sum, double variance, RowBound const& bound, double least);
-  /** @brief Of a leaf value that was released itself, where C = 1: as the sums of a count of one. */
+  /** @brief Of a leaf value that was released itself, where C = 1: as the sums of a count of one.
+   */
   NodeSum(NoisyInt value, double unit, RowBound const& bound)
       : grad{-(static_cast<double>(value.Value()) * unit) * bound.gradient_bound}, hess{1.0} {}
 

@@ -121,8 +121,8 @@ void OrderLeaves(Plan const& plan, RegTree const& tree, std::vector<NodeSum> con
     auto above = direction > 0 ? r : l;
     // Where the released weights are in order any value between them parts them; where they are
     // not, both sides meet in their mean.
-    auto middle = weight[below] <= weight[above] ? 0.5 * (weight[below] + weight[above])
-                                                 : mean(l, r);
+    auto middle =
+        weight[below] <= weight[above] ? 0.5 * (weight[below] + weight[above]) : mean(l, r);
     middle = std::clamp(middle, lower[nidx], upper[nidx]);
     upper[below] = middle;
     lower[above] = middle;

@@ -5,17 +5,17 @@
 #pragma once
 
 #include <algorithm>  // for max
-#include <cmath>    // for isfinite
-#include <cstdint>  // for int64_t, uint64_t
-#include <cstdlib>  // for strtod
-#include <limits>   // for numeric_limits
-#include <string>   // for string
-#include <utility>  // for move, pair
-#include <vector>   // for vector
+#include <cmath>      // for isfinite
+#include <cstdint>    // for int64_t, uint64_t
+#include <cstdlib>    // for strtod
+#include <limits>     // for numeric_limits
+#include <string>     // for string
+#include <utility>    // for move, pair
+#include <vector>     // for vector
 
 #include "plugin_cpp/release/masking.h"  // for Masking
-#include "xgboost/json.h"     // for Json, get, IsA, Object, Integer, String, Boolean
-#include "xgboost/logging.h"  // for CHECK, LOG
+#include "xgboost/json.h"                // for Json, get, IsA, Object, Integer, String, Boolean
+#include "xgboost/logging.h"             // for CHECK, LOG
 
 namespace xgboost::dp {
 class JsonReader {

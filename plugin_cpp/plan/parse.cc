@@ -9,9 +9,9 @@
 #include <vector>      // for vector
 
 #include "plugin_cpp/plan/json_reader.h"  // for JsonReader, ReadSigma2, ReadScale
-#include "xgboost/json.h"            // for Json, get, Integer, Number, Array
-#include "xgboost/logging.h"         // for CHECK, LOG
-#include "xgboost/string_view.h"     // for StringView
+#include "xgboost/json.h"                 // for Json, get, Integer, Number, Array
+#include "xgboost/logging.h"              // for CHECK, LOG
+#include "xgboost/string_view.h"          // for StringView
 
 namespace xgboost::dp {
 namespace {
@@ -19,10 +19,9 @@ constexpr double kHuge = std::numeric_limits<double>::max();
 
 RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regression) {
   RowBound bound;
-  bound.mode = in.Enum<RowBound::Mode>("mode",
-      {{"row_weight", RowBound::Mode::kRowWeight},
-       {"gradient", RowBound::Mode::kGradient},
-       {"filter", RowBound::Mode::kFilter}});
+  bound.mode = in.Enum<RowBound::Mode>("mode", {{"row_weight", RowBound::Mode::kRowWeight},
+                                                {"gradient", RowBound::Mode::kGradient},
+                                                {"filter", RowBound::Mode::kFilter}});
   bound.unit_hessian = in.Bool("unit_hessian");
   // Far from the ends of the range of doubles, so that no product below overflows or vanishes.
   bound.gradient_bound = in.Real("gradient_bound", 1e-6, 1e6);
@@ -60,10 +59,9 @@ std::vector<float> ReadCuts(JsonReader const& in, std::string const& key) {
 FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
   JsonReader in{json, "features[" + std::to_string(idx) + "]."};
   FeaturePlan out;
-  out.kind = in.Enum<FeaturePlan::Kind>("kind",
-                                         {{"private", FeaturePlan::Kind::kPrivate},
-                                          {"cuts", FeaturePlan::Kind::kCuts},
-                                          {"categorical", FeaturePlan::Kind::kCategorical}});
+  out.kind = in.Enum<FeaturePlan::Kind>("kind", {{"private", FeaturePlan::Kind::kPrivate},
+                                                 {"cuts", FeaturePlan::Kind::kCuts},
+                                                 {"categorical", FeaturePlan::Kind::kCategorical}});
   if (out.kind == FeaturePlan::Kind::kCategorical) {
     out.n_categories = in.Int("size", 1, 1 << 16);
   } else if (out.kind == FeaturePlan::Kind::kCuts) {
@@ -93,8 +91,8 @@ CandidatePlan ReadCandidates(JsonReader const& in, Plan const& plan) {
 LeafPlan ReadLeaf(JsonReader const& in, Plan const& plan) {
   LeafPlan out;
   out.noise = in.Enum<LeafNoise>("noise", {{"gaussian", LeafNoise::kGaussian},
-                                             {"laplace", LeafNoise::kLaplace},
-                                             {"output", LeafNoise::kOutput}});
+                                           {"laplace", LeafNoise::kLaplace},
+                                           {"output", LeafNoise::kOutput}});
   bool gaussian = out.noise == LeafNoise::kGaussian;
   // Leaves that are read from the last noisy sums of splits have no noise of their own.
   out.sigma2 = ReadSigma2(in, plan.noise_free || plan.HasNoisySums() || !gaussian);
@@ -153,8 +151,8 @@ void ReadFeatures(JsonReader const& in, Plan* plan) {
     CHECK(IsA<Array>(set)) << "dp_plan: an interaction is not a list." << JsonReader::kMend;
     plan->interactions.emplace_back();
     for (auto const& json : get<Array const>(set)) {
-      plan->interactions.back().push_back(static_cast<bst_feature_t>(
-          ListedInt(json, "interactions", 0, plan->n_features - 1)));
+      plan->interactions.back().push_back(
+          static_cast<bst_feature_t>(ListedInt(json, "interactions", 0, plan->n_features - 1)));
     }
   }
 }

@@ -8,14 +8,14 @@
 #pragma once
 
 #include <algorithm>  // for count_if
-#include <cstdint>  // for int64_t, uint64_t, int32_t
-#include <string>   // for string
-#include <vector>   // for vector
+#include <cstdint>    // for int64_t, uint64_t, int32_t
+#include <string>     // for string
+#include <vector>     // for vector
 
-#include "plugin_cpp/plan/row_bound.h"       // for RowBound
-#include "plugin_cpp/release/ledger.h"  // for kSampleBits
+#include "plugin_cpp/plan/row_bound.h"   // for RowBound
+#include "plugin_cpp/release/ledger.h"   // for kSampleBits
 #include "plugin_cpp/release/masking.h"  // for Masking
-#include "xgboost/base.h"               // for bst_feature_t
+#include "xgboost/base.h"                // for bst_feature_t
 
 namespace xgboost::dp {
 /** @brief Which tree shape a round grows. */
@@ -33,46 +33,46 @@ enum class CandidateKind { kQuantileTree, kHistogram, kAdaptive };
 /** @brief Where the splits of one feature may be. All but `kPrivate` are public. */
 struct FeaturePlan {
   enum class Kind { kPrivate, kCuts, kCategorical } kind{Kind::kPrivate};
-  std::vector<float> cuts;      // kCuts: sorted, finite
-  std::vector<float> grid;      // kPrivate: public edges, to which noisy histograms are tied
+  std::vector<float> cuts;       // kCuts: sorted, finite
+  std::vector<float> grid;       // kPrivate: public edges, to which noisy histograms are tied
   std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1
 };
 
 struct CandidatePlan {
   CandidateKind kind{CandidateKind::kQuantileTree};
-  std::int32_t rounds{0};       // rounds that release candidates, from the first one on
-  bool hessian{false};          // rows weigh their bounded Hessian instead of one
+  std::int32_t rounds{0};  // rounds that release candidates, from the first one on
+  bool hessian{false};     // rows weigh their bounded Hessian instead of one
   bool laplace{false};
-  std::int32_t levels{0};       // released levels of the quantile tree, the root included
-  std::int32_t shift{0};        // counts are multiplied by 2^shift before noise
-  std::uint64_t sigma2{0};      // variance of Gaussian noise on these integers
-  std::uint64_t scale{0};       // scale of Laplace noise on them
-  std::int32_t max_bin{0};      // target number of bins of a feature
+  std::int32_t levels{0};   // released levels of the quantile tree, the root included
+  std::int32_t shift{0};    // counts are multiplied by 2^shift before noise
+  std::uint64_t sigma2{0};  // variance of Gaussian noise on these integers
+  std::uint64_t scale{0};   // scale of Laplace noise on them
+  std::int32_t max_bin{0};  // target number of bins of a feature
 };
 
 struct LeafPlan {
   LeafNoise noise{LeafNoise::kGaussian};
-  std::uint64_t sigma2{0};      // variance of Gaussian noise on grid integers, for G and for H
-  std::uint64_t scale{0};       // scale of Laplace noise
-  bool geometric_clip{false};   // kOutput: values are clipped to (1 - eta)^t, where C = 1
+  std::uint64_t sigma2{0};     // variance of Gaussian noise on grid integers, for G and for H
+  std::uint64_t scale{0};      // scale of Laplace noise
+  bool geometric_clip{false};  // kOutput: values are clipped to (1 - eta)^t, where C = 1
   double eta{0};
   double lambda{0};
   double alpha{0};
-  double max_delta_step{0};     // 0: no clip
-  double min_child_weight{0};   // floor of the noisy Hessian; kOutput: of the exact count
+  double max_delta_step{0};    // 0: no clip
+  double min_child_weight{0};  // floor of the noisy Hessian; kOutput: of the exact count
   bool shrinkage{false};
-  bool strata{false};           // shrink effects of a tree's selections, where it is complete
+  bool strata{false};  // shrink effects of a tree's selections, where it is complete
   double prior_max{0};
 };
 
 struct Plan {
   bool is_private{false};
   bool noise_free{false};
-  std::string test_key;         // fixed noise, tests only: the model is marked non-private
-  std::string id;               // names this calibration in the ledger
+  std::string test_key;  // fixed noise, tests only: the model is marked non-private
+  std::string id;        // names this calibration in the ledger
   std::string objective;
   std::int32_t n_features{0};
-  std::int32_t num_class{0};      // trees a round of each parallel tree
+  std::int32_t num_class{0};  // trees a round of each parallel tree
   std::int32_t rounds{0};
   std::int32_t depth{0};
   std::int32_t parallel_trees{0};  // trees of one class in one round, on the same gradients
@@ -81,24 +81,24 @@ struct Plan {
   TreeShape shape{TreeShape::kAlternate};
   SplitChoice split{SplitChoice::kExponential};
   Score score{Score::kL1};
-  double score_clip{0};         // largest leaf weight of the Newton score
+  double score_clip{0};              // largest leaf weight of the Newton score
   std::int32_t split_levels{0};      // levels that one selection fills
   std::int32_t split_candidates{0};  // partitions of a feature that are drawn for one selection
-  double split_prior{0};        // weight of earlier released gains in the choice of features
+  double split_prior{0};             // weight of earlier released gains in the choice of features
   bool no_split{false};
-  double gamma{0};              // public bonus of "no split", in utility units where C = 1
+  double gamma{0};                    // public bonus of "no split", in utility units where C = 1
   std::uint64_t histogram_sigma2{0};  // variance of the noise on each sum of a noisy histogram
-  std::uint64_t eps_num{0};     // eps0 of one selection is eps_num / 2^kEpsBits
-  std::int64_t sampling_num{0};  // a round reads each row with probability sampling_num / 2^32
-  std::int32_t ensemble{0};     // rounds of one ensemble, which read disjoint parts of the rows
+  std::uint64_t eps_num{0};           // eps0 of one selection is eps_num / 2^kEpsBits
+  std::int64_t sampling_num{0};       // a round reads each row with probability sampling_num / 2^32
+  std::int32_t ensemble{0};      // rounds of one ensemble, which read disjoint parts of the rows
   bool ensemble_halving{false};  // each takes half of the rows that are left, not its share
-  bool base_margin{false};      // whether rows bring their own margins
+  bool base_margin{false};       // whether rows bring their own margins
   Masking masking;
   RowBound row_bound;
   CandidatePlan candidates;
   LeafPlan leaf;
   std::vector<FeaturePlan> features;
-  std::vector<std::int32_t> monotone;  // -1, 0 or 1 for each feature
+  std::vector<std::int32_t> monotone;                    // -1, 0 or 1 for each feature
   std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all
 
   static constexpr std::int32_t kMaxEnsemble = 1 << 16;
@@ -129,9 +129,8 @@ struct Plan {
   }
 
   [[nodiscard]] std::int32_t NumPrivateFeatures() const {
-    return std::count_if(features.cbegin(), features.cend(), [](auto const& f) {
-      return f.kind == FeaturePlan::Kind::kPrivate;
-    });
+    return std::count_if(features.cbegin(), features.cend(),
+                         [](auto const& f) { return f.kind == FeaturePlan::Kind::kPrivate; });
   }
   [[nodiscard]] bool IsOblivious(std::int64_t tree_idx) const {
     return shape == TreeShape::kOblivious || (shape == TreeShape::kAlternate && tree_idx % 2 == 0);

@@ -6,8 +6,8 @@
 #include <cstdint>    // for int64_t
 
 #include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
-#include "plugin_cpp/wide.h"            // for XGB_DP_WIDE
-#include "xgboost/logging.h"            // for CHECK
+#include "plugin_cpp/wide.h"             // for XGB_DP_WIDE
+#include "xgboost/logging.h"             // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -85,8 +85,9 @@ std::int64_t RowBound::RoundSensitivity2(std::int32_t num_class) const {
   if (unit_hessian || max_weight == 0.0 || a >= num_class) {
     return most;
   }
-  return std::min(most, tree + num_class + static_cast<std::int64_t>(std::ceil(
-                                              a * (static_cast<double>(tree) + 1.5 * unit))));
+  return std::min(
+      most, tree + num_class +
+                static_cast<std::int64_t>(std::ceil(a * (static_cast<double>(tree) + 1.5 * unit))));
 }
 
 double RowBound::GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }

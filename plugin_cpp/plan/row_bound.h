@@ -26,15 +26,15 @@ struct RowBound {
     kGradient,   // |g| clipped to C, and 0 <= h <= h_max
     kFilter,     // the same, but rows with |g| > C take no part
   } mode{Mode::kRowWeight};
-  double gradient_bound{0};   // C
-  double hessian_weight{0};   // r
-  double hessian_bound{0};    // h_max, mode kGradient
-  double max_weight{0};       // public bound of row weights, 0: unbounded
-  double scale{1};            // regression: half the width of the target domain
+  double gradient_bound{0};  // C
+  double hessian_weight{0};  // r
+  double hessian_bound{0};   // h_max, mode kGradient
+  double max_weight{0};      // public bound of row weights, 0: unbounded
+  double scale{1};           // regression: half the width of the target domain
   double target_lower{0};
   double target_upper{0};
   bool clamp_target{false};
-  bool unit_hessian{false};   // gradient boosting: a row's weight stands in for its Hessian
+  bool unit_hessian{false};  // gradient boosting: a row's weight stands in for its Hessian
   std::int32_t grid_bits{0};
 
   /** @brief B, the grid integer of C. */

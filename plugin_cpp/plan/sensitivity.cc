@@ -9,8 +9,8 @@
 
 namespace xgboost::dp {
 namespace {
-// Utilities are floored to integers and computed in double with values of at most 2^53: the error is
-// below 16 units, four times of which the range must absorb.
+// Utilities are floored to integers and computed in double with values of at most 2^53: the error
+// is below 16 units, four times of which the range must absorb.
 constexpr double kScoreSlack = 64.0;
 // The floor and the rounding before a leaf value is an integer: values are at most N + 1
 // sensitivities.
@@ -69,8 +69,8 @@ NoiseEvent LeafEvent(Plan const& plan) {
                          static_cast<std::uint64_t>(bound.RoundSensitivity2(plan.num_class)),
                          plan.leaf.sigma2, 2 * num_class};
   }
-  auto of_class = plan.leaf.noise == LeafNoise::kLaplace ? bound.SensitivityL1()
-                                                         : kOutputUnits + kOutputSlack;
+  auto of_class =
+      plan.leaf.noise == LeafNoise::kLaplace ? bound.SensitivityL1() : kOutputUnits + kOutputSlack;
   return LaplaceEvent{"leaves", num_class * of_class, plan.leaf.scale};
 }
 
@@ -80,8 +80,8 @@ NoiseEvent CandidateEvent(Plan const& plan) {
   if (candidates.kind == CandidateKind::kQuantileTree) {
     touched *= candidates.levels;
   }
-  auto unit = static_cast<std::uint64_t>(
-      candidates.hessian ? plan.row_bound.MaxHessian() : std::int64_t{1} << candidates.shift);
+  auto unit = static_cast<std::uint64_t>(candidates.hessian ? plan.row_bound.MaxHessian()
+                                                            : std::int64_t{1} << candidates.shift);
   // As a double, before any integer can overflow.
   CHECK_LT(static_cast<double>(touched) * static_cast<double>(unit) * static_cast<double>(unit),
            4.6e18)
@@ -131,8 +131,7 @@ Ledger EventsOfPlan(Plan const& plan) {
       ledger.Announce({CandidateEvent(plan), 1});
     }
     if (some) {
-      ledger.BeginRound(EventOfRound(plan, round),
-                        plan.IsSampled() || round % plan.ensemble == 0);
+      ledger.BeginRound(EventOfRound(plan, round), plan.IsSampled() || round % plan.ensemble == 0);
       continue;
     }
     ledger.Announce(SumsOfRound(plan));

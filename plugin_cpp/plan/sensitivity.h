@@ -1,5 +1,6 @@
 /**
- * What one row can change of every release of a plan, and with it the events that the ledger records.
+ * What one row can change of every release of a plan, and with it the events that the ledger
+ * records.
  *
  * Proof: docs/proofs/accounting.md
  * Proof: docs/proofs/exponential-mechanism.md

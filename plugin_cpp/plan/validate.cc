@@ -1,6 +1,6 @@
 /**
- * What must hold between the fields of a plan: where a proof asks for it, or where a number would not
- * fit.
+ * What must hold between the fields of a plan: where a proof asks for it, or where a number would
+ * not fit.
  */
 #include <algorithm>  // for any_of
 #include <cstddef>    // for size_t
@@ -32,11 +32,10 @@ void CheckRowBound(Plan const& plan) {
 
 /** @brief Whether every row has the same Hessian, so that sums of Hessians count rows. */
 bool HessiansCountRows(Plan const& plan) {
-  // Squared loss or gradient boosting, and a clip that leaves the Hessian alone. The row-weight clip
-  // shrinks it for rows with large residuals.
+  // Squared loss or gradient boosting, and a clip that leaves the Hessian alone. The row-weight
+  // clip shrinks it for rows with large residuals.
   auto const& bound = plan.row_bound;
-  return (plan.IsRegression() || bound.unit_hessian) &&
-         bound.mode != RowBound::Mode::kRowWeight &&
+  return (plan.IsRegression() || bound.unit_hessian) && bound.mode != RowBound::Mode::kRowWeight &&
          (bound.max_weight == 0.0 || bound.max_weight >= 1.0);
 }
 
@@ -60,9 +59,9 @@ void CheckLeaves(Plan const& plan) {
   Require(!output || HessiansCountRows(plan),
           "the sensitivity of a leaf value is proved for Hessians that count rows.");
   // Rows are counted by the integer that stands for a Hessian of one.
-  Require((!output && plan.score != Score::kGain) ||
-              RowQuantiser{plan.row_bound}(0.0, 1.0).second >= 1,
-          "`hessian_weight` is too small: on the grid of gradients a row counts nothing.");
+  Require(
+      (!output && plan.score != Score::kGain) || RowQuantiser{plan.row_bound}(0.0, 1.0).second >= 1,
+      "`hessian_weight` is too small: on the grid of gradients a row counts nothing.");
   // The arithmetic of output perturbation is exact enough up to here.
   Require(!output || plan.leaf.min_child_weight + plan.leaf.lambda <= 1048576.0,
           "`min_child_weight` or `lambda` is too large for output perturbation.");
@@ -120,8 +119,7 @@ void CheckMasking(Plan const& plan) {
 }  // namespace
 
 void CheckPlan(Plan const& plan) {
-  Require(plan.ensemble == 1 || !plan.IsSampled(),
-          "disjoint parts are not sampled in addition.");
+  Require(plan.ensemble == 1 || !plan.IsSampled(), "disjoint parts are not sampled in addition.");
   CheckFeatures(plan);
   CheckRowBound(plan);
   CheckSplits(plan);

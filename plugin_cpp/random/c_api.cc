@@ -12,7 +12,7 @@
 #include <cstdint>    // for int64_t, uint8_t, uint32_t, uint64_t
 #include <memory>     // for unique_ptr
 
-#include "c_api/c_api_error.h"             // for API_BEGIN, API_END
+#include "c_api/c_api_error.h"              // for API_BEGIN, API_END
 #include "plugin_cpp/random/chacha20.h"     // for ChaCha20Source, NumRefills, SecureWipe
 #include "plugin_cpp/random/entropy.h"      // for SystemKey
 #include "plugin_cpp/random/exponential.h"  // for SelectExponential, SelectArgmax

@@ -11,7 +11,7 @@
 #else
 #include <pthread.h>  // for pthread_atfork
 #include <unistd.h>   // for getpid
-#endif  // defined(_WIN32)
+#endif                // defined(_WIN32)
 
 #include "xgboost/logging.h"  // for CHECK_EQ, CHECK_LE
 
@@ -53,9 +53,10 @@ void TwentyRounds(Word x[16]) {
   }
 }
 
-// The words of the blocks with counters state[12], ..., state[12] + 3, in stream order. Not inlined,
-// so that all it leaves on the stack lies below the frame of its caller.
-__attribute__((noinline)) void FourBlocks(std::array<std::uint32_t, 16> const& state, std::uint32_t* out) {
+// The words of the blocks with counters state[12], ..., state[12] + 3, in stream order. Not
+// inlined, so that all it leaves on the stack lies below the frame of its caller.
+__attribute__((noinline)) void FourBlocks(std::array<std::uint32_t, 16> const& state,
+                                          std::uint32_t* out) {
   Lanes first[16];
   Lanes x[16];
   for (std::size_t i = 0; i < 16; ++i) {

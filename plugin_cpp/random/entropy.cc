@@ -17,7 +17,7 @@
 #include <sys/random.h>  // for getentropy
 #else
 #include <unistd.h>  // for getentropy
-#endif  // defined(_WIN32)
+#endif               // defined(_WIN32)
 
 #include "xgboost/logging.h"  // for LOG
 

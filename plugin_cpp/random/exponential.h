@@ -9,7 +9,7 @@
 #include <cstdint>  // for int64_t, uint64_t
 
 #include "plugin_cpp/random/samplers.h"  // for RandomSource
-#include "xgboost/span.h"               // for Span
+#include "xgboost/span.h"                // for Span
 
 namespace xgboost::dp {
 /** @brief Largest absolute utility, exclusive. */

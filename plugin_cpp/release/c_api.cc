@@ -9,9 +9,9 @@
 #include <memory>     // for make_shared
 #include <vector>     // for vector
 
-#include "c_api/c_api_error.h"       // for API_BEGIN, API_END
+#include "c_api/c_api_error.h"        // for API_BEGIN, API_END
 #include "plugin_cpp/release/pads.h"  // for PairPads, KeepPads, DropPads
-#include "xgboost/logging.h"         // for CHECK
+#include "xgboost/logging.h"          // for CHECK
 
 extern "C" {
 /** @brief Keep `world` pairwise keys of 32 bytes for the training `id` of this thread. */

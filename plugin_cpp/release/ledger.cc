@@ -12,8 +12,7 @@ bool operator==(GaussianEvent const& a, GaussianEvent const& b) {
          std::tie(b.release, b.sensitivity2, b.sigma2, b.coordinates);
 }
 bool operator==(LaplaceEvent const& a, LaplaceEvent const& b) {
-  return std::tie(a.release, a.sensitivity, a.scale) ==
-         std::tie(b.release, b.sensitivity, b.scale);
+  return std::tie(a.release, a.sensitivity, a.scale) == std::tie(b.release, b.sensitivity, b.scale);
 }
 bool operator==(SelectionEvent const& a, SelectionEvent const& b) {
   return std::tie(a.release, a.eps_num, a.range) == std::tie(b.release, b.eps_num, b.range);
@@ -22,9 +21,7 @@ bool operator==(SelectionEvent const& a, SelectionEvent const& b) {
 bool Same(DrawEvent const& a, DrawEvent const& b) {
   return a.index() == b.index() &&
          std::visit(
-             [&](auto const& event) {
-               return event == std::get<std::decay_t<decltype(event)>>(b);
-             },
+             [&](auto const& event) { return event == std::get<std::decay_t<decltype(event)>>(b); },
              a);
 }
 

@@ -60,15 +60,16 @@ struct LedgerEntry {
 /** @brief A round that reads some of the rows, and all that it may release. */
 struct RoundEvent {
   std::uint64_t rate_num{0};  // of a Poisson sample; else 0
-  std::uint64_t ensemble{0};  // rounds that read disjoint parts of the rows: a row is in one; else 0
+  std::uint64_t ensemble{
+      0};  // rounds that read disjoint parts of the rows: a row is in one; else 0
   std::vector<LedgerEntry> entries;
 };
 
 [[nodiscard]] Json ToJson(LedgerEntry const& entry);
 
 /**
- * @brief The events of one training, merged per mechanism, which the accounting allows: Gaussian and
- *        Laplace noise are moved to the front of all selections there, and the selections of one
+ * @brief The events of one training, merged per mechanism, which the accounting allows: Gaussian
+ * and Laplace noise are moved to the front of all selections there, and the selections of one
  *        training have equal ranges.
  */
 class Ledger {

@@ -1,9 +1,9 @@
 #include "plugin_cpp/release/masking.h"
 
-#include <cstdint>    // for int32_t, uint64_t
+#include <cstdint>  // for int32_t, uint64_t
 
 #include "plugin_cpp/random/samplers.h"  // for kMaxGaussianSigma2
-#include "xgboost/logging.h"            // for CHECK
+#include "xgboost/logging.h"             // for CHECK
 
 namespace xgboost::dp {
 std::uint64_t Masking::ShareOf(std::uint64_t sigma2) const {
@@ -12,7 +12,8 @@ std::uint64_t Masking::ShareOf(std::uint64_t sigma2) const {
   // One more than the fair part: it pays for what a sum of shares is not quite a discrete Gaussian.
   auto share = (sigma2 + honest - 1) / honest + 1;
   CHECK(share >= kMinShare && share <= kMaxGaussianSigma2)
-      << "One worker's share of the noise is too small or too large to be accounted for. Take fewer "
+      << "One worker's share of the noise is too small or too large to be accounted for. Take "
+         "fewer "
          "workers; with a very small `dp_epsilon`, a larger one.";
   return share;
 }

@@ -10,7 +10,7 @@
 
 namespace xgboost::dp {
 struct Masking {
-  std::int32_t workers{0};    // 0: sums travel in the clear, and rank 0 adds the noise
+  std::int32_t workers{0};  // 0: sums travel in the clear, and rank 0 adds the noise
   std::int32_t colluders{0};
 
   static constexpr std::int32_t kMaxWorkers = 1 << 16;

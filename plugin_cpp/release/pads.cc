@@ -22,8 +22,7 @@ Kept& OfThread() {
 }
 }  // namespace
 
-PairPads::PairPads(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds)
-    : rank_{rank} {
+PairPads::PairPads(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds) : rank_{rank} {
   CHECK(world >= 2 && rank >= 0 && rank < world) << "Pads are shared by at least two workers.";
   sources_.resize(world);
   for (std::int32_t peer = 0; peer < world; ++peer) {

@@ -17,8 +17,8 @@ namespace xgboost::dp {
  * @brief The pads that one worker shares with each of the others.
  *
  * Each pair reads one ChaCha20 stream, with a key that nobody else has, from front to back, so that
- * no word is used twice. The worker of the lower rank adds it and the other one subtracts it, modulo
- * 2^64.
+ * no word is used twice. The worker of the lower rank adds it and the other one subtracts it,
+ * modulo 2^64.
  */
 class PairPads {
  public:

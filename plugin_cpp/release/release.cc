@@ -56,13 +56,14 @@ Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64
                                  bool is_local, std::size_t part) {
   auto const* gaussian = std::get_if<GaussianEvent>(&event);
   auto const* laplace = std::get_if<LaplaceEvent>(&event);
-  CHECK(!masking_.IsOn() || (gaussian && is_local)) << "Masked sums are a worker's own, with Gaussian noise.";
+  CHECK(!masking_.IsOn() || (gaussian && is_local))
+      << "Masked sums are a worker's own, with Gaussian noise.";
   Released<NoisyInt> out;
   if (rng_) {
     std::visit([&](auto const& e) { ledger_.Record(e, part); }, event);
-    out.variance = gaussian ? masking_.DrawnVariance(gaussian->sigma2)
-                            : 2.0 * static_cast<double>(laplace->scale) *
-                                  static_cast<double>(laplace->scale);
+    out.variance =
+        gaussian ? masking_.DrawnVariance(gaussian->sigma2)
+                 : 2.0 * static_cast<double>(laplace->scale) * static_cast<double>(laplace->scale);
   }
   if (masking_.IsOn()) {
     exact = this->SumMasked(std::move(exact), rng_ ? gaussian->sigma2 : 0);
@@ -105,7 +106,8 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
   auto result = collective::Allreduce(ctx_, linalg::MakeVec(words.data(), words.size()),
                                       collective::Op::kSum);
   CHECK(result.OK())
-      << "A worker has dropped out of a masked sum, or cannot be reached. Nothing of this sum can be "
+      << "A worker has dropped out of a masked sum, or cannot be reached. Nothing of this sum can "
+         "be "
          "read. The training has ended; what was released before it is in the ledger. Start a new "
          "training with the workers that are left. "
       << result.Report();
@@ -120,7 +122,8 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
 }
 
 void Release::BeginSelection(SelectionEvent const& event) {
-  CHECK(!masking_.IsOn()) << "A selection needs exact sums, which no worker has of a masked training.";
+  CHECK(!masking_.IsOn())
+      << "A selection needs exact sums, which no worker has of a masked training.";
   if (rng_) {
     ledger_.Record(event, 0);
   }

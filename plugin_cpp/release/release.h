@@ -1,7 +1,7 @@
 /**
- * The one room that draws. Exact sums go in with their bound, noisy ones come out, the same on every
- * worker, and the draw is in the ledger before it is made. Here alone are the source of the noise,
- * the masks, rank 0 with its broadcast, and the noise-free algorithm, which lets sums pass.
+ * The one room that draws. Exact sums go in with their bound, noisy ones come out, the same on
+ * every worker, and the draw is in the ledger before it is made. Here alone are the source of the
+ * noise, the masks, rank 0 with its broadcast, and the noise-free algorithm, which lets sums pass.
  *
  * In the clear rank 0 adds the noise to the sums over all workers. Masked sums are those of no
  * worker: each adds its share of the noise to its own.
@@ -18,13 +18,13 @@
 #include <utility>  // for forward
 #include <vector>   // for vector
 
-#include "plugin_cpp/release/source.h"        // for RandomSource
-#include "plugin_cpp/release/ledger.h"       // for Ledger, NoiseEvent, SelectionEvent
+#include "plugin_cpp/release/ledger.h"   // for Ledger, NoiseEvent, SelectionEvent
 #include "plugin_cpp/release/masking.h"  // for Masking
-#include "plugin_cpp/release/pads.h"  // for PairPads
-#include "plugin_cpp/release/sums.h"         // for LocalSum, GlobalSum, NoisySum
-#include "plugin_cpp/release/workers.h"      // for FromRankZero
-#include "xgboost/context.h"                 // for Context
+#include "plugin_cpp/release/pads.h"     // for PairPads
+#include "plugin_cpp/release/source.h"   // for RandomSource
+#include "plugin_cpp/release/sums.h"     // for LocalSum, GlobalSum, NoisySum
+#include "plugin_cpp/release/workers.h"  // for FromRankZero
+#include "xgboost/context.h"             // for Context
 
 namespace xgboost::dp {
 /** @brief Released numbers, and the variance of the noise on each; 0 without noise. */
@@ -93,8 +93,8 @@ class Release {
    * @return The index that was chosen, for each choice.
    */
   template <typename Fn>
-  [[nodiscard]] std::vector<std::int64_t> Select(SelectionEvent const& event,
-                                                 std::size_t n_choices, Fn&& utilities) {
+  [[nodiscard]] std::vector<std::int64_t> Select(SelectionEvent const& event, std::size_t n_choices,
+                                                 Fn&& utilities) {
     this->BeginSelection(event);
     return FromRankZero(ctx_, [&] {
       std::vector<std::int64_t> chosen;

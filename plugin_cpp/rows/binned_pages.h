@@ -10,7 +10,7 @@
 #include <string>   // for string
 #include <vector>   // for vector
 
-#include "common/hist_util.h"            // for HistogramCuts
+#include "common/hist_util.h"           // for HistogramCuts
 #include "plugin_cpp/rows/bin_page.h"   // for BinPage, BinPlaces
 #include "plugin_cpp/rows/page_file.h"  // for PageFile
 
@@ -31,7 +31,7 @@ class BinnedPages {
 
  private:
   BinPlaces places_;
-  std::vector<BinPage> pages_;  // without their bytes if there is a file
+  std::vector<BinPage> pages_;         // without their bytes if there is a file
   std::vector<std::uint64_t> begins_;  // in the file
   std::unique_ptr<PageFile> file_;
 };

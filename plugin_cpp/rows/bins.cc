@@ -8,16 +8,16 @@
 #include <string>     // for string
 #include <vector>     // for vector
 
-#include "common/categorical.h"           // for IsCat
-#include "common/threading_utils.h"       // for ParallelFor
-#include "data/sparse_page_dmatrix.h"     // for SparsePageDMatrix
-#include "plugin_cpp/rows/raw_pages.h"   // for ForEachPage
-#include "plugin_cpp/rows/page_file.h"   // for PageFile
-#include "xgboost/span.h"                 // for Span
+#include "common/categorical.h"         // for IsCat
+#include "common/threading_utils.h"     // for ParallelFor
+#include "data/sparse_page_dmatrix.h"   // for SparsePageDMatrix
+#include "plugin_cpp/rows/page_file.h"  // for PageFile
+#include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
+#include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
 namespace {
-/** @brief Finds the bin of a value within its feature: the first whose cut is above it, or the last. */
+/** @brief Finds the bin of a value in its feature: the first whose cut is above it, or the last. */
 class BinFinder {
  public:
   BinFinder(common::HistogramCuts const& cuts, common::Span<FeatureType const> types)
@@ -125,9 +125,8 @@ BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& 
   auto* bytes = new std::uint8_t[layout.n_bytes];
   out.bytes = {bytes, std::default_delete<std::uint8_t[]>{}};
   if (out.IsDense()) {
-    WithDenseCodes(out, [&](auto const& codes) {
-      WriteDense(ctx, bin_of, places, page, codes, bytes);
-    });
+    WithDenseCodes(out,
+                   [&](auto const& codes) { WriteDense(ctx, bin_of, places, page, codes, bytes); });
   } else {
     WriteSparse(ctx, bin_of, places, page, bytes);
   }
@@ -194,9 +193,8 @@ void CheckRoom(DMatrix* p_fmat, std::uint64_t n_bytes) {
 BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts, DMatrix* p_fmat) {
   BinFinder bin_of{cuts, p_fmat->Info().feature_types.ConstHostSpan()};
   BinnedPages out{cuts, CacheOf(p_fmat)};
-  ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
-    out.Add(BinPageOf(ctx, bin_of, out.Places(), page));
-  });
+  ForEachPage(ctx, p_fmat,
+              [&](SparsePage const& page) { out.Add(BinPageOf(ctx, bin_of, out.Places(), page)); });
   return out;
 }
 }  // namespace xgboost::dp

@@ -8,11 +8,11 @@
 #include <cstdint>  // for uint64_t
 #include <vector>   // for vector
 
-#include "common/hist_util.h"               // for HistogramCuts
+#include "common/hist_util.h"              // for HistogramCuts
+#include "plugin_cpp/plan/plan.h"          // for Plan
 #include "plugin_cpp/rows/binned_pages.h"  // for BinnedPages
-#include "plugin_cpp/plan/plan.h"                // for Plan
-#include "xgboost/context.h"                // for Context
-#include "xgboost/data.h"                   // for DMatrix, SparsePage
+#include "xgboost/context.h"               // for Context
+#include "xgboost/data.h"                  // for DMatrix, SparsePage
 
 namespace xgboost::dp {
 /**
@@ -23,7 +23,8 @@ namespace xgboost::dp {
 [[nodiscard]] common::HistogramCuts MakeCuts(Plan const& plan,
                                              std::vector<std::vector<float>> const& private_cuts);
 
-/** @brief How many bytes a page takes at most, binned, but for quantile trees with very many cuts. */
+/** @brief How many bytes a page takes at most, binned, but for quantile trees with very many cuts.
+ */
 [[nodiscard]] std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page);
 
 /**

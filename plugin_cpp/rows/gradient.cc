@@ -11,9 +11,8 @@
 
 namespace xgboost::dp {
 LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                              linalg::MatrixView<GradientPair const> gpair,
-                              std::vector<std::uint8_t> const& sample,
-                              std::vector<PackedPair>* out) {
+                           linalg::MatrixView<GradientPair const> gpair,
+                           std::vector<std::uint8_t> const& sample, std::vector<PackedPair>* out) {
   auto n_rows = info.num_row_;
   CHECK(gpair.Shape(0) == n_rows);  // CHECK_EQ would print the number of rows
   CHECK_EQ(gpair.Shape(1), 1);

@@ -13,10 +13,10 @@
 
 #include "plugin_cpp/plan/row_bound.h"  // for RowBound
 #include "plugin_cpp/release/sums.h"    // for LocalSum
-#include "xgboost/base.h"          // for GradientPair
-#include "xgboost/context.h"       // for Context
-#include "xgboost/data.h"          // for MetaInfo
-#include "xgboost/linalg.h"        // for MatrixView
+#include "xgboost/base.h"               // for GradientPair
+#include "xgboost/context.h"            // for Context
+#include "xgboost/data.h"               // for MetaInfo
+#include "xgboost/linalg.h"             // for MatrixView
 
 namespace xgboost::dp {
 /**
@@ -55,7 +55,6 @@ class PackedPair {
  * @return The exact sum over the rows of this worker.
  */
 LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                              linalg::MatrixView<GradientPair const> gpair,
-                              std::vector<std::uint8_t> const& sample,
-                              std::vector<PackedPair>* out);
+                           linalg::MatrixView<GradientPair const> gpair,
+                           std::vector<std::uint8_t> const& sample, std::vector<PackedPair>* out);
 }  // namespace xgboost::dp

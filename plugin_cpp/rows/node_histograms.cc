@@ -1,13 +1,13 @@
 #include "plugin_cpp/rows/node_histograms.h"
 
-#include <algorithm>  // for clamp, copy_n, find, max, min
-#include <mutex>      // for mutex, lock_guard
+#include <algorithm>    // for clamp, copy_n, find, max, min
+#include <mutex>        // for mutex, lock_guard
 #include <type_traits>  // for is_same_v
-#include <utility>    // for move
+#include <utility>      // for move
 
-#include "common/threading_utils.h"     // for ParallelFor, Sched
+#include "common/threading_utils.h"    // for ParallelFor, Sched
 #include "plugin_cpp/rows/row_sets.h"  // for RowSets
-#include "xgboost/logging.h"            // for CHECK
+#include "xgboost/logging.h"           // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -54,8 +54,8 @@ void SumDense(DenseCodes<CodeT> const& codes, BinPlaces const& places,
   }
 }
 
-void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows,
-               PackedPair const* gpair, PackedPair* words) {
+void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows, PackedPair const* gpair,
+               PackedPair* words) {
   auto const* row_ptr = page.RowPtr();
   auto const* entries = page.Entries();
   for (auto row : rows) {
@@ -68,8 +68,7 @@ void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows,
 }
 
 void SumBlock(BinPage const& page, BinPlaces const& places, std::vector<FeatureTile> const& tiles,
-              common::Span<std::uint32_t const> rows, PackedPair const* gpair,
-              PackedPair* words) {
+              common::Span<std::uint32_t const> rows, PackedPair const* gpair, PackedPair* words) {
   if (!page.IsDense()) {
     SumSparse(page, rows, gpair, words);
     return;
@@ -90,8 +89,8 @@ NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
       places_{places},
       tiles_{MakeTiles(places)},
       n_bins_{places.Size() - places.NumFeatures()},
-      rows_of_block_{std::clamp<std::size_t>(PackedPair::kLimit / std::max<std::int64_t>(largest, 1),
-                                             1, kRowsOfBlock)} {
+      rows_of_block_{std::clamp<std::size_t>(
+          PackedPair::kLimit / std::max<std::int64_t>(largest, 1), 1, kRowsOfBlock)} {
   CHECK_LE(largest, PackedPair::kLimit);
 }
 

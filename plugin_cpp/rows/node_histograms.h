@@ -14,11 +14,11 @@
 #include <vector>   // for vector
 
 #include "plugin_cpp/release/release.h"  // for Release, LocalSum
-#include "plugin_cpp/rows/gradient.h"        // for PackedPair
-#include "plugin_cpp/rows/bin_page.h"  // for BinPage, BinPlaces
-#include "xgboost/base.h"               // for bst_node_t
-#include "xgboost/context.h"            // for Context
-#include "xgboost/span.h"               // for Span
+#include "plugin_cpp/rows/bin_page.h"    // for BinPage, BinPlaces
+#include "plugin_cpp/rows/gradient.h"    // for PackedPair
+#include "xgboost/base.h"                // for bst_node_t
+#include "xgboost/context.h"             // for Context
+#include "xgboost/span.h"                // for Span
 
 namespace xgboost::dp {
 /** @brief Nodes that part the rows of one node of the level above. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>    // for mkostemp
 #include <sys/mman.h>  // for mmap, munmap
 #include <unistd.h>    // for close, ftruncate, pwrite, unlink
-#endif  // !defined(_WIN32)
+#endif                 // !defined(_WIN32)
 
 #include "xgboost/logging.h"  // for CHECK, LOG
 
@@ -102,8 +102,7 @@ void PageFile::ReadAhead([[maybe_unused]] std::uint64_t begin,
                          [[maybe_unused]] std::size_t n_bytes) const {
 #if defined(POSIX_FADV_WILLNEED)
   // Advice only: whether it is taken changes no result.
-  posix_fadvise(file_, static_cast<off_t>(begin), static_cast<off_t>(n_bytes),
-                POSIX_FADV_WILLNEED);
+  posix_fadvise(file_, static_cast<off_t>(begin), static_cast<off_t>(n_bytes), POSIX_FADV_WILLNEED);
 #endif  // defined(POSIX_FADV_WILLNEED)
 }
 #endif  // defined(_WIN32)

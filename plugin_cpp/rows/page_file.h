@@ -2,8 +2,8 @@
  * A file of binned rows, for data that memory does not hold.
  *
  * Its rows are private. The file loses its name as soon as it is open: no other process finds it,
- * and the system frees its space when the training ends, however it ends. This is so on local disks;
- * a network file system may keep a name until the file is closed.
+ * and the system frees its space when the training ends, however it ends. This is so on local
+ * disks; a network file system may keep a name until the file is closed.
  */
 #pragma once
 

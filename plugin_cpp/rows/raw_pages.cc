@@ -68,8 +68,7 @@ void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page)
   auto is_categorical = [](FeaturePlan const& feature) {
     return feature.kind == FeaturePlan::Kind::kCategorical;
   };
-  bool any_categorical =
-      std::any_of(plan.features.cbegin(), plan.features.cend(), is_categorical);
+  bool any_categorical = std::any_of(plan.features.cbegin(), plan.features.cend(), is_categorical);
   common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
     auto const* row = view[i].data();
     auto n = view[i].size();

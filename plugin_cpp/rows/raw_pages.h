@@ -12,13 +12,13 @@
 #include <vector>  // for vector
 
 #include "plugin_cpp/plan/plan.h"  // for Plan
-#include "xgboost/context.h"  // for Context
-#include "xgboost/data.h"     // for SparsePage, DMatrix
+#include "xgboost/context.h"       // for Context
+#include "xgboost/data.h"          // for SparsePage, DMatrix
 
 namespace xgboost::dp {
 /**
- * @brief Whether every row has strictly increasing column indices. A column that the matrix does not
- *        have is a defect of its row alone, and refused.
+ * @brief Whether every row has strictly increasing column indices. A column that the matrix does
+ * not have is a defect of its row alone, and refused.
  */
 [[nodiscard]] bool HasDistinctColumns(Context const* ctx, SparsePage const& page,
                                       bst_feature_t n_features);

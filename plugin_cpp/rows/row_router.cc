@@ -27,8 +27,8 @@ bst_node_t RowRouter::LeafOf(BinPlaces const& places, Codes const& codes, std::s
 }
 
 std::vector<LocalSum> RowRouter::Route(Context const* ctx, BinnedPages const& pages,
-                                          std::vector<PackedPair> const& gpair,
-                                          std::vector<bst_node_t>* positions) const {
+                                       std::vector<PackedPair> const& gpair,
+                                       std::vector<bst_node_t>* positions) const {
   constexpr std::size_t kBlock = 16384;
   std::vector<LocalSum> sums(nodes_.size());
   std::mutex lock;

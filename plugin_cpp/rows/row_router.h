@@ -1,8 +1,8 @@
 /**
  * Rows of a tree whose splits read no data: each goes down the finished tree in one pass.
  *
- * Such a tree needs neither histograms nor row sets of its levels. Sums of integers have no order, so
- * that the sums of the leaves are those that any other way would give.
+ * Such a tree needs neither histograms nor row sets of its levels. Sums of integers have no order,
+ * so that the sums of the leaves are those that any other way would give.
  *
  * Proof: docs/proofs/integer-grid.md
  */
@@ -11,11 +11,11 @@
 #include <cstddef>  // for size_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/rows/gradient.h"            // for LocalSum, PackedPair
 #include "plugin_cpp/rows/binned_pages.h"  // for BinPlaces, BinnedPages
-#include "plugin_cpp/rows/partition.h"  // for Split
-#include "xgboost/base.h"                   // for bst_node_t
-#include "xgboost/context.h"                // for Context
+#include "plugin_cpp/rows/gradient.h"      // for LocalSum, PackedPair
+#include "plugin_cpp/rows/partition.h"     // for Split
+#include "xgboost/base.h"                  // for bst_node_t
+#include "xgboost/context.h"               // for Context
 
 namespace xgboost::dp {
 class RowRouter {
@@ -33,8 +33,8 @@ class RowRouter {
    * @return Sums of the pairs of the rows by node; of inner nodes they are 0.
    */
   [[nodiscard]] std::vector<LocalSum> Route(Context const* ctx, BinnedPages const& pages,
-                                               std::vector<PackedPair> const& gpair,
-                                               std::vector<bst_node_t>* positions) const;
+                                            std::vector<PackedPair> const& gpair,
+                                            std::vector<bst_node_t>* positions) const;
 
  private:
   struct Node {

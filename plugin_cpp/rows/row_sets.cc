@@ -79,8 +79,8 @@ common::Span<std::uint32_t const> RowSets::Rows(std::size_t p, bst_node_t nidx) 
   return {rows_.data() + begins_[p] + ranges[nidx].begin, ranges[nidx].size};
 }
 
-void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page,
-                   BinPlaces const& places, std::vector<Branching> const& branchings) {
+void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page, BinPlaces const& places,
+                   std::vector<Branching> const& branchings) {
   auto* rows = rows_.data() + begins_[p];
   auto& ranges = ranges_[p];
   std::vector<Block> blocks;
@@ -94,11 +94,10 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page,
       auto const& branching = branchings[block.node];
       auto const* child_of = branching.child_of.data();
       auto* child = child_.data() + block.begin;
-      ForEachCode(codes, branching.feature, rows + block.begin, block.size,
-                  [&](auto i, auto code) {
-                    child[i] = child_of[code];
-                    ++block.at[child[i]];
-                  });
+      ForEachCode(codes, branching.feature, rows + block.begin, block.size, [&](auto i, auto code) {
+        child[i] = child_of[code];
+        ++block.at[child[i]];
+      });
     });
   });
 

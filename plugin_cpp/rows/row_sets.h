@@ -13,10 +13,10 @@
 #include <vector>   // for vector
 
 #include "plugin_cpp/rows/binned_pages.h"  // for BinPage, BinPlaces, BinnedPages
-#include "plugin_cpp/rows/partition.h"  // for Partition
-#include "xgboost/base.h"                   // for bst_node_t, bst_feature_t
-#include "xgboost/context.h"                // for Context
-#include "xgboost/span.h"                   // for Span
+#include "plugin_cpp/rows/partition.h"     // for Partition
+#include "xgboost/base.h"                  // for bst_node_t, bst_feature_t
+#include "xgboost/context.h"               // for Context
+#include "xgboost/span.h"                  // for Span
 
 namespace xgboost::dp {
 /** @brief How a partition parts the rows of its node. */

@@ -29,7 +29,8 @@ class RowSample {
   /**
    * @brief The rows of a round, which are drawn without looking at them.
    *
-   * @return One entry per local row, 1 for rows that take part; empty for all. Never shown to anybody.
+   * @return One entry per local row, 1 for rows that take part; empty for all. Never shown to
+   * anybody.
    */
   [[nodiscard]] std::vector<std::uint8_t> const& Draw(std::int32_t round, std::size_t n_rows);
 

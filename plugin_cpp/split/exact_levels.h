@@ -62,11 +62,9 @@ class ExactLevels {
       for (std::size_t k = 0; k < cells.size(); ++k) {
         totals_[children[i][k]] = cells[k];
       }
-      auto heaviest = std::max_element(cells.cbegin(), cells.cend(), [](auto& a, auto& b) {
-        return a.hess < b.hess;
-      });
-      families.push_back(
-          {nidx, children[i], static_cast<std::size_t>(heaviest - cells.cbegin())});
+      auto heaviest = std::max_element(cells.cbegin(), cells.cend(),
+                                       [](auto& a, auto& b) { return a.hess < b.hess; });
+      families.push_back({nidx, children[i], static_cast<std::size_t>(heaviest - cells.cbegin())});
       branchings_.emplace_back(pages_.Places(), nidx, partitions[i], children[i]);
     }
     if (!last && !families.empty()) {
@@ -82,7 +80,8 @@ class ExactLevels {
   }
 
  private:
-  /** @brief Part the rows of the nodes above, and sum those of the level: one pass over the pages. */
+  /** @brief Part the rows of the nodes above, and sum those of the level: one pass over the pages.
+   */
   void SumLevel() {
     monitor_.Start("Histograms");
     for (std::size_t p = 0; p < pages_.Size(); ++p) {

@@ -1,6 +1,6 @@
 /**
- * The features that a tree or a node may be split on: public rules applied to released splits, which
- * cost no privacy.
+ * The features that a tree or a node may be split on: public rules applied to released splits,
+ * which cost no privacy.
  *
  * Proof: docs/proofs/constraints.md
  */
@@ -9,9 +9,9 @@
 #include <cstdint>  // for int64_t
 #include <vector>   // for vector
 
+#include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/random/samplers.h"  // for RandomSource
-#include "plugin_cpp/plan/plan.h"            // for Plan
-#include "xgboost/base.h"               // for bst_feature_t
+#include "xgboost/base.h"                // for bst_feature_t
 
 namespace xgboost::dp {
 /** @brief Features in ascending order. */

@@ -43,8 +43,8 @@ std::vector<std::int64_t> SplitHistory::Offsets(std::size_t class_idx, FeatureLi
   }
   for (std::size_t i = 0; i < features.size(); ++i) {
     double share = std::max(gain[features[i]], 0.0) / total;
-    double prior = 1.0 - plan_.split_prior +
-                   plan_.split_prior * share * static_cast<double>(features.size());
+    double prior =
+        1.0 - plan_.split_prior + plan_.split_prior * share * static_cast<double>(features.size());
     offsets[i] = AsUtility(unit * std::log(prior));
   }
   return offsets;

@@ -13,9 +13,9 @@
 #include <cstdint>  // for int64_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/split/features.h"     // for FeatureList
 #include "plugin_cpp/leaf/shrinkage.h"  // for NodeSum
-#include "plugin_cpp/plan/plan.h"            // for Plan
+#include "plugin_cpp/plan/plan.h"       // for Plan
+#include "plugin_cpp/split/features.h"  // for FeatureList
 #include "xgboost/tree_model.h"         // for RegTree
 
 namespace xgboost::dp {
@@ -29,14 +29,14 @@ class SplitHistory {
   void Update(std::size_t class_idx, RegTree const& tree, std::vector<NodeSum> const& sums);
 
   /**
-   * @brief What to add to the utilities of the candidates of each feature: (range / eps0) log of its
-   *        prior relative to the uniform one. Zero without a history.
+   * @brief What to add to the utilities of the candidates of each feature: (range / eps0) log of
+   * its prior relative to the uniform one. Zero without a history.
    *
    * @param class_idx The class.
    * @param unit  range / eps0, in units of utility.
    */
-  [[nodiscard]] std::vector<std::int64_t> Offsets(std::size_t class_idx, FeatureList const& features,
-                                                  double unit) const;
+  [[nodiscard]] std::vector<std::int64_t> Offsets(std::size_t class_idx,
+                                                  FeatureList const& features, double unit) const;
 
  private:
   Plan const& plan_;

@@ -2,10 +2,10 @@
  * Splits read from noisy sums: every sum of a level is released with Gaussian noise, and all that
  * follows, the best split and the sums of its children, costs nothing more.
  *
- * Histograms (FEVERLESS; DP-GBM): the sums of all bins of all features. Partially random (Maddock et
- * al. 2022, section 4.3.2): one random cut of each feature, and the sums of its two sides.
- * A row is in one node of a level and, with its missing values as a bin of their own, in one bin or
- * on one side of each feature: the squared L2 sensitivity of a level is that of a tree's leaves times
+ * Histograms (FEVERLESS; DP-GBM): the sums of all bins of all features. Partially random (Maddock
+ * et al. 2022, section 4.3.2): one random cut of each feature, and the sums of its two sides. A row
+ * is in one node of a level and, with its missing values as a bin of their own, in one bin or on
+ * one side of each feature: the squared L2 sensitivity of a level is that of a tree's leaves times
  * the number of features.
  *
  * Proof: docs/proofs/sensitivity.md
@@ -43,7 +43,8 @@ class NoisySplits : public Splitter {
                              std::vector<bst_node_t>* positions) override;
 
  private:
-  /** @brief One feature of a node, with its released cells and, where there is only one, its cut. */
+  /** @brief One feature of a node, with its released cells and, where there is only one, its cut.
+   */
   struct Cells {
     bst_feature_t feature{0};
     std::size_t cut{0};

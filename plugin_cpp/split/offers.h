@@ -1,7 +1,7 @@
 /**
- * What a selection chooses among: every (feature, cut, missing direction). It depends on the public or
- * released cuts only. Both directions are always offered: to offer one only where values are missing
- * would tell whether any is. No offer is filtered on exact sums, empty children stay.
+ * What a selection chooses among: every (feature, cut, missing direction). It depends on the public
+ * or released cuts only. Both directions are always offered: to offer one only where values are
+ * missing would tell whether any is. No offer is filtered on exact sums, empty children stay.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -11,12 +11,12 @@
 #include <cstdint>  // for uint32_t
 #include <vector>   // for vector
 
-#include "common/hist_util.h"             // for HistogramCuts
-#include "plugin_cpp/plan/plan.h"         // for Plan
-#include "plugin_cpp/rows/partition.h"    // for Split, FeatureSums
-#include "plugin_cpp/split/features.h"    // for FeatureList
-#include "xgboost/base.h"                 // for bst_feature_t, bst_node_t
-#include "xgboost/span.h"                 // for Span
+#include "common/hist_util.h"           // for HistogramCuts
+#include "plugin_cpp/plan/plan.h"       // for Plan
+#include "plugin_cpp/rows/partition.h"  // for Split, FeatureSums
+#include "plugin_cpp/split/features.h"  // for FeatureList
+#include "xgboost/base.h"               // for bst_feature_t, bst_node_t
+#include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
 /** @brief A node that may be split, and the features allowed. */
@@ -69,7 +69,8 @@ class Offers {
   /**
    * @brief Call fn(index, left, right) for every offer of a feature, in the order of its list.
    *
-   * @param bins  Sums of the bins, exact or noisy; with those of missing values they sum to the total.
+   * @param bins  Sums of the bins, exact or noisy; with those of missing values they sum to the
+   * total.
    */
   template <typename Sum, typename Fn>
   void ForEach(bst_feature_t f, Sum const* bins, Sum const& missing, Sum const& total,

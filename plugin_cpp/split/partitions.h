@@ -2,9 +2,9 @@
  * The private choice of several levels at once: one exponential mechanism picks a feature and a
  * partition of its values into 2^m cells, which m levels of the tree then carry out.
  *
- * The partitions are drawn at random without looking at the data, a few for each feature. The utility
- * is the sum of the score over all cells. A row is in one cell, so the range is that of a single
- * split, and m levels cost one selection.
+ * The partitions are drawn at random without looking at the data, a few for each feature. The
+ * utility is the sum of the score over all cells. A row is in one cell, so the range is that of a
+ * single split, and m levels cost one selection.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */

@@ -17,7 +17,7 @@
 #include <cstdlib>    // for abs
 #include <utility>    // for pair
 
-#include "plugin_cpp/plan/plan.h"            // for Plan
+#include "plugin_cpp/plan/plan.h"     // for Plan
 #include "plugin_cpp/release/sums.h"  // for GlobalSum
 
 namespace xgboost::dp {
@@ -31,8 +31,8 @@ namespace xgboost::dp {
 }
 
 // Every score is a supremum over the weights of the two children. `operator()` is the part of one
-// child; `Ordered` is the supremum over pairs with the weight of the first child at most that of the
-// second, for monotone constraints. A supremum over fewer weights has no larger range.
+// child; `Ordered` is the supremum over pairs with the weight of the first child at most that of
+// the second, for monotone constraints. A supremum over fewer weights has no larger range.
 
 /** @brief |G_L| + |G_R|, exact on grid integers. */
 class L1Score {
@@ -57,9 +57,9 @@ class NewtonScore {
     auto [g_a, d_a] = this->Real(above);
     double w_b = this->Weight(g_b, d_b), w_a = this->Weight(g_a, d_a);
     // Children that share a weight are one leaf: their two values could be large and cancel.
-    double value = w_b <= w_a ? this->Value(g_b, d_b, w_b) + this->Value(g_a, d_a, w_a)
-                              : this->Value(g_b + g_a, d_b + d_a,
-                                            this->Weight(g_b + g_a, d_b + d_a));
+    double value = w_b <= w_a
+                       ? this->Value(g_b, d_b, w_b) + this->Value(g_a, d_a, w_a)
+                       : this->Value(g_b + g_a, d_b + d_a, this->Weight(g_b + g_a, d_b + d_a));
     return AsUtility(value * unit_);
   }
 

@@ -47,8 +47,8 @@ void SelectedSplits::AddUtilities(OpenNode const& node) {
                         if (order == 0) {
                           out[idx] += score(left) + score(right);
                         } else {
-                          out[idx] += order > 0 ? score.Ordered(left, right)
-                                                : score.Ordered(right, left);
+                          out[idx] +=
+                              order > 0 ? score.Ordered(left, right) : score.Ordered(right, left);
                         }
                       });
     });
@@ -58,8 +58,7 @@ void SelectedSplits::AddUtilities(OpenNode const& node) {
   });
 }
 
-Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes,
-                                        TreeSpec const& tree) {
+Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, TreeSpec const& tree) {
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
   auto chosen = release_->Select(SplitEvent(plan_), n_choices, [&](std::size_t choice) -> auto& {
     auto const& features = nodes[choice].features;

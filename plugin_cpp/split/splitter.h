@@ -1,7 +1,7 @@
 /**
  * Where the splits of a tree come from, level by level: from private selections on exact sums, from
- * noisy sums, or from chance. What is data stays inside: out go splits, and the sums of the leaves as
- * a type that tells whether they still need noise.
+ * noisy sums, or from chance. What is data stays inside: out go splits, and the sums of the leaves
+ * as a type that tells whether they still need noise.
  *
  * Proof: docs/proofs/distributed.md
  */
@@ -25,10 +25,10 @@
 namespace xgboost::dp {
 /** @brief What is known of a tree before it grows. */
 struct TreeSpec {
-  FeatureList features;          // that it may split on
-  bool oblivious{false};         // whether one choice serves a whole level
+  FeatureList features;   // that it may split on
+  bool oblivious{false};  // whether one choice serves a whole level
   std::size_t class_idx{0};
-  SplitHistory const* history;   // of all classes
+  SplitHistory const* history;  // of all classes
 };
 
 class Splitter {
@@ -64,7 +64,6 @@ class Splitter {
  * @param structure Source of the choices that read no data, the same on all workers.
  */
 [[nodiscard]] std::unique_ptr<Splitter> MakeSplitter(Context const* ctx, Plan const& plan,
-                                                     Offers const& offers,
-                                                     BinnedPages const& pages,
+                                                     Offers const& offers, BinnedPages const& pages,
                                                      RandomSource* structure, Release* release);
 }  // namespace xgboost::dp
