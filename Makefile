@@ -79,7 +79,7 @@ test-spark: build $(STAMPS)/extra-test $(STAMPS)/extra-spark
 # Upstream's own tests on our build and on the stock wheel; fetches no tests. The variable
 # XGB_DP_UPSTREAM_TESTS names a checkout. UPSTREAM_ARGS: further arguments of pytest.
 test-upstream: build $(STAMPS)/extra-test $(STOCK)/done
-	XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m tests.upstream_suite -- $(UPSTREAM_ARGS)
+	XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m tests.upstream.suite -- $(UPSTREAM_ARGS)
 
 demo: build $(STAMPS)/extra-demo
 	$(VENV)/bin/python examples/demo.py

@@ -2,7 +2,7 @@
 
     make test-wheel
     make test-wheel PYTHONS="python3.10 python3.13"
-    make test-wheel WHEEL_TESTS="tests/accounting tests/test_cli.py"
+    make test-wheel WHEEL_TESTS="tests/accounting tests/cli/test_cli.py"
 
 Every interpreter gets a new virtual environment in a temporary folder, and what the wheel asks for
 from the package index that pip is configured for. Then `use_wheel.py` works there as a user does:

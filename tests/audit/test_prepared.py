@@ -7,11 +7,10 @@ import math
 import pytest
 import xgboost as xgb
 
+from tests.parameters.test_presets import data, params, rounds
 from xgb_dp import PrivacyParameterError, privacy_report, testing
 from xgb_dp.audit import PreparedTraining
 from xgb_dp.presets import PRESETS
-
-from ..test_presets import data, params, rounds
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

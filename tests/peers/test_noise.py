@@ -13,8 +13,8 @@ import xgboost as xgb
 from scipy import stats
 
 import xgb_dp
-from tests.comparison import SQUARED, make_plan
 from tests.peers.recover import KINDS, PLAIN, Leaf, events, leaves, make_rows, structure, trees
+from tests.reference.comparison import SQUARED, make_plan
 from tests.reference.noise import ChaCha20Source, discrete_gaussian
 from xgb_dp import native
 from xgb_dp.errors import PrivacyError

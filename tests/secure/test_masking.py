@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 from xgboost.core import XGBoostError
 
 from tests.noise.native import _check, _pointer
-from tests.plans import base_plan
+from tests.reference.plans import base_plan
 from xgb_dp import features, masking, native, prepare, settings
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 

@@ -1,0 +1,1 @@
+"""The command line, its files, and the doctor."""

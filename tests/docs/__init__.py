@@ -1,0 +1,1 @@
+"""Pages are up to date, name what exists, and their examples run."""

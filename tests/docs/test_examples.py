@@ -1,0 +1,139 @@
+"""The tutorial and the how-tos run from front to back, as a reader would type them."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+
+pytest.importorskip("click")
+
+from click.testing import CliRunner
+
+from xgb_dp.cli.commands import cli
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = [DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md"))]
+# Needs a cluster; tests of its own below.
+PAGES.remove(DOCS / "howto" / "dask.md")
+
+
+def adult(n: int = 1200) -> Any:
+    """What OpenML gives for Adult, made up: some categories are missing or undeclared."""
+    from sklearn.utils import Bunch
+
+    rng = np.random.default_rng(0)
+    names = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
+    data = pd.DataFrame({name: rng.integers(17, 90, n) for name in names})
+    for name, values in {
+        "workclass": ["Private", "State-gov", np.nan],
+        "marital-status": ["Divorced", "Widowed", "Never-married"],
+        "relationship": ["Wife", "Husband", "something new"],
+        "sex": ["Female", "Male"],
+    }.items():
+        data[name] = pd.Categorical(rng.choice(np.array(values, dtype=object), n))
+    rich = data["age"] + rng.normal(0, 10, n) > 50
+    return Bunch(data=data, target=pd.Series(np.where(rich, ">50K", "<=50K"), dtype="category"))
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text of every block of code."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^ *```(\w+)\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def run_command(line: str) -> None:
+    words = shlex.split(line)
+    if words[0] != "xgb-dp":
+        assert words[0] in ("pip", "make"), line
+        return
+    result = CliRunner().invoke(cli, words[1:])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_pages_run(page, tmp_path, monkeypatch, capsys):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda *_, **__: adult())
+    scope: dict[str, Any] = {}
+    done = 0
+    for language, text in blocks(page):
+        if language == "python":
+            exec(compile(text, page.name, "exec"), scope)
+        elif language == "yaml":
+            name = re.match(r"# (\S+)\n", text)
+            assert name, "a schema in a page starts with its file name"
+            Path(name[1]).write_text(text, encoding="utf-8")
+        else:
+            assert language == "bash", f"{page.name}: ```{language}"
+            for line in text.splitlines():
+                run_command(line)
+        done += 1
+    assert done >= (1 if page.stem == "spark" else 3)
+    matplotlib.pyplot.close("all")
+
+
+def test_dask_page_runs(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    # Workers in threads start at once; those in processes have tests in tests/dask.
+    quick = functools.partial(distributed.LocalCluster, processes=False)
+    monkeypatch.setattr(distributed, "LocalCluster", quick)
+    monkeypatch.chdir(tmp_path)
+    (code,) = (text for language, text in blocks(DOCS / "howto" / "dask.md"))
+    scope: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(code, "dask.md", "exec"), scope)
+    assert 0.99 < scope["report"].epsilon <= 1.0
+    assert len(scope["predictions"]) == 4000
+
+
+def test_table_of_epsilons():
+    """The figures of `howto/epsilon.md` are those of models of the default setting."""
+    text = (DOCS / "howto" / "epsilon.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| ([\d.]+) \| ([\d.]+)% \| (\d+) \|$", text, flags=re.MULTILINE)
+    assert len(table) == 7
+    empty = xgb.DMatrix(np.zeros((0, 10), np.float32), np.zeros(0))
+    for epsilon, percent, noise in table:
+        params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_delta": 1e-6,
+                  "dp_epsilon": float(epsilon)}  # fmt: skip
+        report = xgb_dp.privacy_report(xgb.train(params, empty, 50))
+        assert float(percent) - 0.1 <= 100 * report.attack_success <= float(percent)
+        leaves = next(s for s in report.spending() if s.release == "leaves")
+        multiplier = float(leaves.noise.rsplit(" ", 1)[1])
+        assert float(noise) == pytest.approx(multiplier, abs=1)
+
+
+def test_every_page_is_linked_from_the_index():
+    """Sphinx lists pages that the index does not name at the end; how-tos it must name."""
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    for page in (DOCS / "howto").glob("*.md"):
+        assert f"\nhowto/{page.stem}\n" in text
+        assert f"](howto/{page.stem}.md)" in text
+    listed = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+    for page in (DOCS / "api").glob("*.md"):
+        assert page.stem == "index" or f"\n{page.stem}\n" in listed
+
+
+def test_every_public_name_is_in_the_reference():
+    text = "".join(p.read_text(encoding="utf-8") for p in (DOCS / "api").glob("*.md"))
+    for name in xgb_dp.__all__:
+        found = getattr(xgb_dp, name)
+        where = "xgb_dp.errors" if getattr(found, "__module__", "") == "xgb_dp.errors" else name
+        assert where in text, name
+    for name in xgb_dp.plotting.__all__:
+        assert f"xgb_dp.plotting.{name}\n" in text, name

@@ -1,0 +1,92 @@
+"""Written pages are up to date, links lead somewhere, Sphinx is content, the README runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from .test_peers import names_in
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def _maker() -> ModuleType:
+    path = ROOT / "docs" / "make_pages.py"
+    spec = importlib.util.spec_from_file_location("make_pages", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_written_pages_are_up_to_date() -> None:
+    pages = _maker().pages()
+    stale = [p for p, text in pages.items() if p.read_text(encoding="utf-8") != text]
+    assert not stale, "run: .venv/bin/python docs/make_pages.py"
+    written = set((ROOT / "docs" / "presets").iterdir())
+    assert written <= set(pages)
+
+
+def test_every_parameter_is_described() -> None:
+    from xgb_dp.params import PARAMETERS
+
+    for p in PARAMETERS.values():
+        assert p.meaning
+        assert p.domain
+        assert p.unset
+        assert p.effect in ("public", "spends budget", "free post-processing")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target or target.startswith("#"):
+            continue
+        assert (page.parent / target.split("#")[0]).exists(), f"{page.name}: {target}"
+
+
+def test_sphinx_has_no_warnings(tmp_path: Path) -> None:
+    """As in `make docs`, but nothing is written: references, lists of pages and docstrings."""
+    pytest.importorskip("myst_parser")
+    quiet = ("-W", "--keep-going", "-q", "-E", "-b", "dummy")
+    run = subprocess.run(
+        [sys.executable, "-m", "sphinx", *quiet, str(ROOT / "docs"), str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_leaks_name_tests_that_exist() -> None:
+    """`module::test`, and further tests of the same module without its name."""
+    module = ""
+    missing = []
+    for row in (ROOT / "docs" / "leaks.md").read_text(encoding="utf-8").splitlines():
+        cell = row.strip("|").rsplit("|", 1)[-1] if row.startswith("|") else row
+        for found, test in re.findall(r"`(?:((?:\w+/)?\w+)::)?(test_\w+)`", cell):
+            module = found or module
+            if test not in names_in(module):
+                missing.append(f"{module}::{test}")
+    assert module
+    assert not missing
+
+
+def test_readme_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert blocks
+    scope: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), scope)
+    assert "differentially private" in capsys.readouterr().out

@@ -1,0 +1,145 @@
+"""The scikit-learn interface: declared classes, private defaults, clone and pickle."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from sklearn.base import clone
+
+import xgb_dp
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+
+from ..conftest import arrays
+
+PRIVATE = {
+    "tree_method": "dp_hist",
+    "dp_epsilon": 1.0,
+    "dp_delta": 1e-6,
+    "n_estimators": 3,
+    "max_depth": 2,
+    "n_jobs": 1,
+}
+
+
+def test_binary():
+    X, y = arrays()
+    model = xgb.XGBClassifier(**PRIVATE, dp_classes=[0, 1]).fit(X, y)
+    proba = model.predict_proba(X)
+    assert proba.shape == (len(y), 2)
+    assert proba.sum(axis=1) == pytest.approx(1)
+    assert set(model.predict(X)) <= {0, 1}
+    assert model.classes_.tolist() == [0, 1]
+    assert 0.99 <= xgb_dp.privacy_report(model).epsilon <= 1.0
+
+
+def test_multiclass():
+    X, y = arrays("multiclass")
+    model = xgb.XGBClassifier(**PRIVATE, dp_classes=3).fit(X, y)
+    assert model.predict_proba(X).shape == (len(y), 3)
+    assert xgb_dp.privacy_report(model).epsilon <= 1.0
+
+
+def test_regression():
+    X, y = arrays("regression")
+    model = xgb.XGBRegressor(**PRIVATE, dp_target_bounds=(-3, 3)).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert xgb_dp.privacy_report(model).epsilon <= 1.0
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_forests(kind):
+    """One round of parallel trees; what their defaults ask for beside that is refused by name."""
+    X, y = arrays(kind)
+    cls = xgb.XGBRFClassifier if kind == "binary" else xgb.XGBRFRegressor
+    declared = {"dp_classes": 2} if kind == "binary" else {"dp_target_bounds": (-3, 3)}
+    with pytest.raises(PrivacyRefusal, match=f"colsample_bynode.*{cls.__name__}"):
+        cls(**PRIVATE, **declared).fit(X, y)
+    model = clone(cls(**PRIVATE, **declared, colsample_bynode=1)).fit(X, y)
+    booster = pickle.loads(pickle.dumps(model)).get_booster()
+    assert booster.num_boosted_rounds() == 1
+    assert len(booster.get_dump()) == PRIVATE["n_estimators"]
+    assert 0.99 <= xgb_dp.privacy_report(model).epsilon <= 1.0
+    assert model.predict(X).shape == (len(y),)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_absent_class_trains_normally(classes):
+    """Upstream would raise, or change the objective, by what occurs in the labels."""
+    X, y = arrays()
+    model = xgb.XGBClassifier(**PRIVATE, dp_classes=classes).fit(X, np.zeros_like(y))
+    assert model.classes_.tolist() == list(range(classes))
+    assert model.predict_proba(X).shape == (len(y), classes)
+
+
+@pytest.mark.parametrize("declared", [None, ["no", "yes"], [1, 2], 1, [0], "ab"])
+def test_classes_must_be_declared(declared):
+    X, y = arrays()
+    with pytest.raises(PrivacyParameterError, match="dp_classes"):
+        xgb.XGBClassifier(**PRIVATE, dp_classes=declared).fit(X, y)
+
+
+def test_data_frame_with_declared_categories():
+    X, y = arrays()
+    values = pd.Categorical(["u", "v"] * 150, categories=["u", "v", "w"])
+    frame = pd.DataFrame({"x": X[:, 0], "c": values})
+    declared = {"dp_categories": {"c": ["u", "v", "w"]}, "enable_categorical": True}
+    model = xgb.XGBClassifier(**PRIVATE, **declared, dp_classes=2).fit(frame, y)
+    assert model.predict(frame).shape == (len(y),)
+    with pytest.raises(PrivacyParameterError, match="dp_categories"):
+        xgb.XGBClassifier(**PRIVATE, enable_categorical=True, dp_classes=2).fit(frame, y)
+
+
+def test_undeclared_label():
+    X, y = arrays("multiclass")
+    with pytest.raises(RowDomainError, match="dp_classes"):
+        xgb.XGBClassifier(**PRIVATE, dp_classes=2).fit(X, y)
+
+
+def test_clone_and_pickle():
+    X, y = arrays()
+    bounds = {0: (-4.0, 4.0)}
+    model = xgb.XGBClassifier(**PRIVATE, dp_classes=2, dp_feature_bounds=bounds)
+    twin = clone(model)
+    assert twin.get_params()["dp_feature_bounds"] == bounds
+    twin.fit(X, y)
+    loaded = pickle.loads(pickle.dumps(twin))
+    np.testing.assert_array_equal(loaded.predict_proba(X), twin.predict_proba(X))
+    assert xgb_dp.privacy_report(loaded).ledger == xgb_dp.privacy_report(twin).ledger
+
+
+def test_parameters_set_after_fit_do_not_spoil_prediction():
+    X, y = arrays()
+    model = xgb.XGBClassifier(**PRIVATE, dp_classes=2).fit(X, y)
+    before = model.predict_proba(X)
+    model.set_params(verbosity=0)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_private_default_of_rounds():
+    free = {k: v for k, v in PRIVATE.items() if k != "n_estimators"}
+    assert xgb.XGBRegressor(**free).get_num_boosting_rounds() == 50
+    assert xgb.XGBRegressor().get_num_boosting_rounds() == 100
+    assert xgb.XGBRegressor(**PRIVATE).get_num_boosting_rounds() == 3
+
+
+def test_refused_estimators():
+    X, y = arrays()
+    with pytest.raises(PrivacyRefusal, match=r"num_parallel_tree|subsample|colsample"):
+        xgb.XGBRFClassifier(**PRIVATE, dp_classes=2).fit(X, y)
+    with pytest.raises(PrivacyRefusal, match="Query groups"):
+        xgb.XGBRanker(**PRIVATE).fit(X, y, qid=np.zeros(len(y), dtype=int))
+    with pytest.raises(PrivacyRefusal, match="obj"):
+        xgb.XGBRegressor(**PRIVATE, objective=lambda a, b: (a, b), dp_target_bounds=(0, 1)).fit(
+            X, y
+        )
+    with pytest.raises(PrivacyRefusal, match="evals"):
+        xgb.XGBClassifier(**PRIVATE, dp_classes=2).fit(X, y, eval_set=[(X, y)])
+
+
+def test_stock_estimators_are_untouched():
+    X, y = arrays()
+    assert xgb.XGBClassifier(n_estimators=2, n_jobs=1).fit(X, y).score(X, y) > 0.8

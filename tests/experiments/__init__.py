@@ -1,0 +1,1 @@
+"""What stands beside the library: published tables, the demo, the benchmarks."""

@@ -1,0 +1,142 @@
+"""`examples/demo.py` and the benchmarks, as users run them, at a small size."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _run(*command: str, data: Path | None = None) -> str:
+    env = {k: v for k, v in os.environ.items() if k != "XGB_DP_DATA"}
+    if data is not None:
+        env["XGB_DP_DATA"] = str(data)
+    run = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=env,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def _demo(out: Path, *arguments: str, data: Path | None = None) -> str:
+    small = ("--rounds", "3", "--repeats", "2", "--epsilons", "4", "1")
+    return _run("examples/demo.py", *small, "--out", str(out), *arguments, data=data)
+
+
+def _assert_complete(out: Path, text: str) -> None:
+    picture = (out / "score_against_epsilon.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert json.loads((out / "model.json").read_text())["learner"]["attributes"]["dp_ledger"]
+    assert "not private" in text
+    assert "-differentially private: adding or removing any one row" in " ".join(text.split())
+    rows = [line.split() for line in text.splitlines()]
+    assert [r[0] for r in rows if len(r) == 5 and r[3] == "to"] == ["1", "4"]
+
+
+def test_demo_on_bundled_data(tmp_path: Path) -> None:
+    text = _demo(tmp_path, "--bundled")
+    assert "scikit-learn's bundled breast cancer data, because --bundled was given" in text
+    _assert_complete(tmp_path, text)
+
+
+def test_demo_reads_adult_from_folder(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    n = 400
+    rng = np.random.default_rng(0)
+    numbers = ["age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"]
+    frame = pd.DataFrame({name: rng.integers(0, 90, n) for name in numbers})
+    for name, values in {
+        "workclass": ["Private", "State-gov", None],
+        "education": ["Bachelors", "HS-grad", "a category that nobody declared"],
+        "marital_status": ["Divorced", "Widowed"],
+        "occupation": ["Sales", None],
+        "relationship": ["Wife", "Husband"],
+        "race": ["White", "Black"],
+        "sex": ["Female", "Male"],
+        "native_country": ["Cuba", "Hong"],
+    }.items():
+        frame[name] = rng.choice(np.array(values, dtype=object), n)
+    frame.insert(0, "split", "train")
+    frame["target"] = (frame["age"] > 45).astype("int8")
+    frame.to_parquet(tmp_path / "adult.parquet")
+    text = _demo(tmp_path / "out", data=tmp_path)
+    assert "Adult census income (adult.parquet in XGB_DP_DATA)" in text
+    assert "280 training rows, 120 test rows, 14 columns." in text
+    _assert_complete(tmp_path / "out", text)
+
+
+@pytest.mark.parametrize("case", ["dense", "sparse"])
+def test_bench(tmp_path: Path, case: str) -> None:
+    out = tmp_path / "bench.json"
+    small = ("--rows", "2000", "--rounds", "4", "--depth", "3", "--repeats", "1", "--threads", "1")
+    text = _run("benchmarks/bench.py", "--case", case, *small, "--out", str(out))
+    assert "| hist | " in text
+    runs = json.loads(out.read_text())[case]
+    assert set(runs) == {
+        "hist",
+        "dp_hist",
+        "dp_hist, public bounds",
+        "hist, 64 bins",
+        "dp_hist, its default of 64 bins",
+        "dp_hist, random splits",
+    }
+    for (run,) in runs.values():
+        assert 0 < run["tree_s"] < run["train_s"]
+        assert run["peak_mib"] > 0
+
+
+def test_growth(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text("A head.\n\n<!-- figures: written by benchmarks/growth.py -->\nan old table\n")
+    small = ("--factor", "rows", "--most", "10000", "--rounds", "2", "--repeats", "1")
+    text = _run("-m", "benchmarks.growth", *small, "--out", str(tmp_path))
+    assert "| 10,000 |" in text
+    with (tmp_path / "performance.csv").open(newline="") as file:
+        runs = list(csv.DictReader(file))
+    assert [run["method"] for run in runs] == ["hist", "dp_hist", "random"]
+    assert all(float(run["tree_s"]) > 0 for run in runs)
+    assert (tmp_path / "performance.png").read_bytes().startswith(b"\x89PNG")
+    written = page.read_text()
+    assert written.startswith("A head.")
+    assert "| 10,000 |" in written
+    assert "an old table" not in written
+
+
+def test_shares() -> None:
+    text = _run("-m", "benchmarks.shares", "--rows", "20000", "--rounds", "3", "--repeats", "1")
+    shares = {}
+    for line in text.splitlines():
+        if found := re.match(r"\| (.+) \| ([0-9.]+) ", line.replace("*", "")):
+            shares[found[1]] = float(found[2])
+    private = shares.pop("all that is for privacy")
+    assert len(shares) == 10
+    assert min(shares.values()) >= 0  # in tenths of a percent, which the shortest may not reach
+    assert sum(share > 0 for share in shares.values()) > 5
+    assert sum(shares.values()) == pytest.approx(100, abs=1)
+    assert 0 < private < 100
+
+
+def test_external(tmp_path: Path) -> None:
+    small = ("--rows", "2000", "--columns", "5", "--batches", "4", "--rounds", "2")
+    command = ("-m", "benchmarks.external", *small, "--methods", "dp_hist")
+    text = _run(*command, "--folder", str(tmp_path))
+    cells = text.splitlines()[-1].split("|")[1:-1]
+    assert cells[0].strip() == "dp_hist"
+    before, peak = (float(cell) for cell in cells[5:7])
+    assert 0 < before < peak
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,134 @@
+"""Tables that compute, write or draw in their own way, and metrics that were added later."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+
+from experiments import kept, render, store, summary, tables
+from experiments.__main__ import main
+from experiments.tables import dp_xgb_figure1, dp_xgb_figure3
+
+from .test_runner import rows_of
+
+
+def test_a_file_of_an_older_run_lacks_later_metrics(tmp_path: Path) -> None:
+    older = [name for name in store.COLUMNS if name not in store.LATER]
+    path = tmp_path / "t.csv"
+    values = {"dataset": "Pol", "system": "x", "epsilon": "1", "seed": "0", "auc": "0.5"}
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, older, restval="")
+        writer.writeheader()
+        writer.writerow({**values, "run": "1"})
+    (row,) = store.read(path)
+    assert (row["auc"], row["r2"], row["tree_ms"]) == (0.5, "", "")
+    with store.Store(path).writing(store.this_run("x")):
+        pass
+    assert store.read(path) == [row]
+    assert path.read_text().startswith(",".join(store.COLUMNS) + "\n")
+
+
+def test_costs_of_selections_are_computed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["dp_xgb_figure1", "--epsilon", "0.5", "--data", "order 2", "20 selections"]
+    assert main([*command, "--out", str(tmp_path), "--jobs", "1"]) == 0
+    found = {
+        (r["dataset"], r["system"]): float(r["loss"]) for r in rows_of(tmp_path, "dp_xgb_figure1")
+    }
+    line = found["order 2", "curve zCDP"]
+    assert line == pytest.approx(2 * 0.5**2 / 8)
+    assert found["order 2", "curve formula"] == pytest.approx(found["order 2", "curve rdp"])
+    assert found["order 2", "curve rdp"] < line
+    total = {k[1].split()[1]: v for k, v in found.items() if k[0] == "20 selections"}
+    assert total["exact"] < total["rdp"] < total["zCDP"] < total["gdp"] < total["pure"]
+    assert total["pure"] == pytest.approx(10.0)
+    text = capsys.readouterr().out
+    assert "| 20 selections | 10 |" in text
+    assert "splits." not in text  # nothing was split, nothing has a spread
+    assert (tmp_path / "dp_xgb_figure1.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("eps0", [0.1, 2.0])
+@pytest.mark.parametrize("order", [1.5, 8.0, 128.0])
+def test_the_printed_formula_is_the_largest_of_two_point_laws(eps0: float, order: float) -> None:
+    t = 0.37 * eps0
+    p = (math.exp(-t) - math.exp(-eps0)) / (1 - math.exp(-eps0))
+    one = (order * (t - eps0) + math.log(math.expm1(order * eps0) * p + 1)) / (order - 1)
+    assert one <= dp_xgb_figure1.formula(eps0, order) <= min(eps0, order * eps0**2 / 8) + 1e-12
+
+
+def test_times_stand_beside_those_of_the_same_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["dpboost_table2", "--seeds", "1", "--size", "600x5", "--jobs", "1"]
+    command += ["--data", "synthetic_cls", "--systems", "default", "not private"]
+    command += ["--out", str(tmp_path)]
+    main(command)
+    rows = {r["system"]: float(r["tree_ms"]) for r in rows_of(tmp_path, "dpboost_table2")}
+    assert set(rows) == {"default", "not private"}
+    assert all(ms > 0 for ms in rows.values())
+    text = capsys.readouterr().out
+    assert f"({rows['default'] / rows['not private']:.2f}x)" in text
+    assert "*1000 / 360 (2.78x)*" in text
+    assert "| SUSY (not run) |  |  |  |  |  | *380 / 320 (1.19x)* |" in text
+    assert "better than the best published" not in text
+
+
+def test_ranks_and_the_best_performance_zone_by_number_of_trees() -> None:
+    table = tables.get("dp_xgb_figure3")
+    models = list(dp_xgb_figure3.PUBLISHED)
+    rows = [
+        {
+            "dataset": "Pol",
+            "system": f"{model} T={t}, d={d}",
+            "epsilon": 1.0,
+            "seed": seed,
+            # The first model is best and at its best from 75 trees on, the last one with 5 trees.
+            "auc": 0.9 - i / 100 + (min(t, 75) if i == 0 else -t) / 1e4 + d / 1e3 + seed / 1e4,
+            "note": "",
+            "run": "1",
+        }
+        for i, model in enumerate(models)
+        for t in dp_xgb_figure3.TREES
+        for d in dp_xgb_figure3.DEPTHS
+        for seed in (0, 1)
+    ]
+    rows.append({**rows[0], "system": "default T=50", "auc": 0.89})
+    found = summary.means(table, rows)
+    ranks = dp_xgb_figure3.mean_ranks(found)
+    assert [ranks[m][5] for m in models] == list(range(1, len(models) + 1))
+    assert ranks["default"] == {50: 2.0}
+    first = dp_xgb_figure3.zone(found, models[0])
+    assert first["50 trees and fewer"] == 0.0
+    assert first["total"] == pytest.approx(100 * 4 / 14)
+    last = dp_xgb_figure3.zone(found, models[-1])
+    assert last["total"] == pytest.approx(100 / 14 * 10 / len(dp_xgb_figure3.TREES[:5]))
+    text = render.markdown(table, rows, {})
+    assert "| dp_xgb *XGB* | 0.0 *(19.1)* | 7.1 *(5.2)* |" in text
+    assert "| default |  |  |  |  | 2.0 |" in text
+    assert "Not all settings" in render.markdown(table, rows[5:], {})
+
+
+@pytest.mark.parametrize("name", ["bar", "maddock_table4", "dp_xgb_figure3"])
+def test_results_are_committed_in_a_form_that_keeps_every_score(name: str, tmp_path: Path) -> None:
+    table = tables.get(name)
+    rows = store.read(render.RESULTS / f"{name}.csv")
+    failed = {**rows[0], "seed": "97", "note": "ValueError", table.metric(rows[0]["dataset"]): ""}
+    kept.write(tmp_path / "t.csv", table, [*reversed(rows), failed])
+    again = store.read(tmp_path / "t.csv")
+    assert sorted(map(str, again)) == sorted(map(str, [*rows, failed]))
+    assert summary.means(table, again) == summary.means(table, rows)
+    (line,) = (x for x in (tmp_path / "t.csv").read_text().splitlines() if "ValueError" in x)
+    assert ",97," in line
+
+
+def test_scores_of_single_runs_stay_small() -> None:
+    size = 0
+    for file in render.RESULTS.glob("*.csv"):
+        with file.open(newline="", encoding="utf-8") as lines:
+            size += sum(len(line["scores"]) for line in csv.DictReader(lines))
+    assert 0 < size < 300_000

@@ -1,0 +1,1 @@
+"""What was built, and whether it is whole: wheels, the installation, the loaded library."""

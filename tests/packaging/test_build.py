@@ -1,0 +1,90 @@
+"""What was built and installed: the wheel's content and the loaded library."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import xgboost
+from xgboost.core import _LIB
+
+from tests.upstream.pinned import ROOT, fetch_upstream
+from tests.upstream.stock import run_stock, stock_folder
+
+
+def test_loaded_library_is_the_private_build() -> None:
+    out = ctypes.c_char_p()
+    assert _LIB.XGDPBuildInfo(ctypes.byref(out)) == 0
+    assert out.value is not None
+    assert isinstance(json.loads(out.value), dict)
+
+
+def test_upstream_version_is_the_pinned_one() -> None:
+    assert fetch_upstream.read_upstream().version == xgboost.__version__
+
+
+def test_library_and_package_lie_together() -> None:
+    package = Path(xgboost.__file__).parent
+    assert Path(_LIB._name).resolve().parent == (package / "lib").resolve()
+    assert (package / "LICENSE").is_file()
+
+
+def test_package_is_the_patched_one() -> None:
+    package = Path(xgboost.__file__).parent
+    built = [path / "source" for path in ROOT.glob("build/*/upstream")]
+    targets = {
+        target
+        for patch in fetch_upstream.read_series()
+        for target in fetch_upstream.patch_targets(patch)
+        if target.startswith("xgboost/")
+    }
+    for target in targets:
+        installed = fetch_upstream.file_sha256(package.parent / target)
+        assert installed in {fetch_upstream.file_sha256(tree / target) for tree in built}, target
+
+
+def test_wheel_metadata() -> None:
+    distribution = metadata.distribution("xgb-dp")
+    assert distribution.version == "0.1.0"
+    assert distribution.metadata["Requires-Python"] == ">=3.10"
+    requires = distribution.requires or []
+    assert {name for name in requires if "extra ==" not in name} == {"numpy", "scipy"}
+    extras = set(distribution.metadata.get_all("Provides-Extra") or [])
+    assert {"test", "dev", "sklearn", "dask", "plot"} <= extras
+    wheel = distribution.read_text("WHEEL") or ""
+    assert "Tag: py3-none-" in wheel
+
+
+def test_wheel_holds_our_two_packages_only() -> None:
+    files = metadata.files("xgb-dp") or []
+    commands = {path for path in files if path.parts[-2:-1] in (("bin",), ("Scripts",))}
+    assert {path.stem for path in commands} == {"xgb-dp"}
+    tops = {p.parts[0] for p in files if p not in commands and ".dist-info" not in p.parts[0]}
+    # An editable install adds a finder for xgb_dp at the top level.
+    assert {name for name in tops if not name.startswith(("_", "xgb_dp"))} == {"xgboost"}
+    suffixes = {path.suffix for path in files}
+    assert not suffixes & {".h", ".hpp", ".cmake", ".a", ".pc", ".cc"}
+
+
+def test_no_cpp_symbol_of_the_plugin_is_exported() -> None:
+    exported = subprocess.run(
+        ["nm", "-D", "--defined-only", "-C", _LIB._name], capture_output=True, text=True, check=True
+    ).stdout
+    assert "XGDPBuildInfo" in exported
+    assert "xgboost::dp::" not in exported
+
+
+def test_stock_wheel_is_the_unmodified_release() -> None:
+    """`make test` puts the stock wheel beside ours; other tests load our models with it."""
+    code = """
+import json, xgboost
+from xgboost.core import _LIB
+print(json.dumps([xgboost.__version__, xgboost.__file__, hasattr(_LIB, "XGDPBuildInfo")]))
+"""
+    version, file, is_private_build = json.loads(run_stock(code))
+    assert version == fetch_upstream.read_upstream().version
+    assert Path(file).is_relative_to(stock_folder())
+    assert not is_private_build

@@ -1,0 +1,182 @@
+"""The calibration, the plan and the trainer must agree on everything that is released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+import xgboost as xgb
+
+from xgb_dp import BudgetError, native, plan, prepare
+from xgb_dp.mechanisms import NoisePlan
+
+from ..conftest import arrays
+
+BOUNDS = dict.fromkeys(range(4), (-4.0, 4.0))
+BASE: dict[str, Any] = {
+    "tree_method": "dp_hist", "dp_epsilon": 2.0, "dp_delta": 1e-6, "max_depth": 2, "nthread": 1,
+    "verbosity": 0,
+}  # fmt: skip
+KINDS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "regression": {"objective": "reg:squarederror", "dp_target_bounds": (-3.0, 3.0)},
+    "classes": {"objective": "multi:softprob", "num_class": 3},
+    "two levels": {"max_depth": 3, "dp_split_levels": 2, "dp_tree_shape": "oblivious"},
+    "forest": {"num_parallel_tree": 2},
+    "sample": {"subsample": 0.5},
+    "ensemble": {"dp_ensemble": 2},
+    "histograms": {"dp_split": "histogram", "dp_feature_bounds": BOUNDS},
+    "laplace": {"dp_leaf_noise": "laplace"},
+    "output": {"dp_leaf": "gradient", "dp_leaf_noise": "output"},
+    "laplace candidates": {
+        "dp_candidates": "histogram", "dp_candidate_noise": "laplace", "dp_feature_bounds": BOUNDS
+    },
+    "adaptive": {"dp_candidates": "adaptive", "dp_feature_bounds": BOUNDS},
+    "n public": {"dp_n_public": 300},
+}  # fmt: skip
+
+Train = Callable[[], Any]
+
+
+@pytest.fixture(params=list(KINDS))
+def train(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Train:
+    """Trains, and fails the test if anything was drawn before an error."""
+    wanted = {"objective": "binary:logistic", **BASE, **KINDS[request.param]}
+    kind = {"reg:squarederror": "regression", "multi:softprob": "multiclass"}.get(
+        wanted["objective"], "binary"
+    )
+    dtrain = xgb.DMatrix(*arrays(kind))
+
+    def run() -> Any:
+        drawn = []
+        with monkeypatch.context() as patch:
+            release = native.release_intercept
+            patch.setattr(
+                native, "release_intercept", lambda *a: drawn.append("intercept") or release(*a)
+            )
+            try:
+                return xgb.train(wanted, dtrain, 4)
+            except BudgetError:
+                assert not drawn
+                raise
+
+    return run
+
+
+def every_number(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where the whole numbers of some JSON are."""
+    if isinstance(tree, dict | list):
+        items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+        return [p for key, value in items for p in every_number(value, (*path, key))]
+    return [path] if type(tree) is int else []
+
+
+def with_number(tree: Any, path: tuple[Any, ...], change: int) -> Any:
+    if not path:
+        return tree + change
+    copied = dict(tree) if isinstance(tree, dict) else list(tree)
+    copied[path[0]] = with_number(tree[path[0]], path[1:], change)
+    return copied
+
+
+def test_every_figure_of_every_event_is_compared(
+    train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, Any] = {}
+    describe, intercept = native.describe_plan, native.describe_intercept
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "describe_plan", lambda t: seen.setdefault("plan", describe(t)))
+        patch.setattr(
+            native, "describe_intercept", lambda r: seen.setdefault("intercept", intercept(r))
+        )
+        train()
+    places = [("plan", "score_range"), *(p for p in every_number(seen) if p[1] == "events")]
+    places += [p for p in every_number(seen) if p[0] == "intercept"]
+    assert len(places) > 8
+    for place in places:
+        for change in (-1, 1):
+            other = with_number(seen, place, change)
+            monkeypatch.setattr(native, "describe_plan", lambda _, o=other: o["plan"])
+            monkeypatch.setattr(native, "describe_intercept", lambda _, o=other: o["intercept"])
+            with pytest.raises(BudgetError, match="does not fit"):
+                train()
+    for other in ([], seen["plan"]["events"][1:], seen["plan"]["events"] * 2):
+        changed = {"plan": {**seen["plan"], "events": other}}
+        monkeypatch.setattr(native, "describe_plan", lambda _, c=changed: c["plan"])
+        monkeypatch.setattr(native, "describe_intercept", lambda _: seen["intercept"])
+        with pytest.raises(BudgetError, match="does not fit"):
+            train()
+
+
+def test_a_level_of_noise_that_is_not_that_of_the_events(
+    train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any level of the calibrated noise, changed while its events still promise the old one."""
+    calibrate = prepare.calibrate
+    tried = []
+    for field in fields(NoisePlan):
+        if field.name in ("epsilon", "delta", "events"):
+            continue
+
+        def other(*args: Any, name: str = field.name) -> Any:
+            noise = calibrate(*args)
+            if getattr(noise, name):
+                tried.append(name)
+            change = 1 if name in ("grid_bits", "eps_num") else -1  # louder
+            value = getattr(noise, name)
+            return replace(noise, **{name: value + change}) if value else noise
+
+        monkeypatch.setattr(prepare, "calibrate", other)
+        before = len(tried)
+        try:
+            model = train()
+        except BudgetError:
+            assert len(tried) > before
+        else:  # it is not used, or there is none
+            noise, record = tried[before:], str(model.attr("dp_ledger"))
+            assert noise in ([], ["eps_num"], ["grid_bits"])
+            if noise == ["eps_num"]:
+                assert "exponential" not in record
+            if noise == ["grid_bits"]:  # leaf values have a grid of their own
+                assert "leaf_noise" in record and '"output"' in record
+    assert len(tried) >= 3
+
+
+PLAN_CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "rounds": lambda p: {"rounds": p["rounds"] + 1},
+    "depth": lambda p: {"depth": p["depth"] + p["split_levels"]},
+    "trees": lambda p: {"parallel_trees": p["parallel_trees"] + 1},
+    "candidate rounds": lambda p: {
+        "candidates": {**p["candidates"], "rounds": p["candidates"]["rounds"] + 1}
+    },
+    "sample": lambda p: {"sampling_num": p["sampling_num"] // 2},
+    "ensemble": lambda p: {"ensemble": p["ensemble"] + 1},
+}
+
+
+@pytest.mark.parametrize("name", list(PLAN_CHANGES))
+def test_a_plan_that_releases_more_often(
+    name: str, train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = plan.build_plan
+    changed = []
+
+    def other(*args: Any, **kwargs: Any) -> Any:
+        made = build(*args, **kwargs)
+        new = {**made, **PLAN_CHANGES[name](made)}
+        # No release of these plans depends on it.
+        private = any(f["kind"] == "private" for f in made["features"])
+        if name == "candidate rounds" and not private:
+            return made
+        changed.append(new)
+        return new
+
+    monkeypatch.setattr(plan, "build_plan", other)
+    try:
+        train()
+    except (BudgetError, xgb.core.XGBoostError):
+        assert changed
+    else:
+        assert not changed

@@ -1,0 +1,71 @@
+"""Boosting rounds where none are given: one number for private trainings, upstream's for others."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from xgboost.training import _DefaultRounds
+
+import xgb_dp
+from xgb_dp.params import ARGUMENTS, DEFAULT_ROUNDS
+
+from ..conftest import arrays
+
+PRIVATE: dict[str, Any] = {
+    "tree_method": "dp_hist",
+    "dp_epsilon": 1.0,
+    "dp_delta": 1e-6,
+    "max_depth": 1,
+}
+BINARY = {**PRIVATE, "objective": "binary:logistic", "nthread": 1}
+
+
+def rounds_of(model: Any) -> int:
+    booster = model if isinstance(model, xgb.Booster) else model.get_booster()
+    [training] = xgb_dp.privacy_report(booster).ledger["trainings"]
+    assert training["rounds"] == booster.num_boosted_rounds()
+    return int(training["rounds"])
+
+
+def test_every_interface_takes_the_same_rounds(tmp_path: Path) -> None:
+    X, y = arrays()
+    d = xgb.DMatrix(X, y)
+    budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=3.0, delta=1e-4)
+    own = {"epsilon": 1.0, "delta": 1e-6, "max_depth": 1, "n_jobs": 1}
+    models = {
+        "train": xgb.train(BINARY, d),
+        "budget": budget.train(BINARY, d),
+        "xgboost's estimator": xgb.XGBClassifier(**PRIVATE, dp_classes=2, n_jobs=1).fit(X, y),
+        "our classifier": xgb_dp.DPXGBClassifier(**own, classes=2).fit(X, y),
+        "our regressor": xgb_dp.DPXGBRegressor(**own, target_bounds=(0, 1)).fit(X, y),
+    }
+    assert {name: rounds_of(model) for name, model in models.items()} == dict.fromkeys(
+        models, DEFAULT_ROUNDS
+    )
+    select = inspect.signature(xgb_dp.select).parameters["num_boost_round"].default
+    assert select == DEFAULT_ROUNDS
+    assert ARGUMENTS["num_boost_round"].default == DEFAULT_ROUNDS
+
+
+def test_given_rounds_are_kept() -> None:
+    """Also upstream's own default, when it is given."""
+    X, y = arrays()
+    d = xgb.DMatrix(X, y)
+    assert rounds_of(xgb.train(BINARY, d, 10)) == 10
+    assert rounds_of(xgb.train(BINARY, d, num_boost_round=np.int64(10))) == 10
+    model = xgb.XGBClassifier(**PRIVATE, dp_classes=2, n_jobs=1, n_estimators=100)
+    assert rounds_of(model.fit(X, y)) == 100
+
+
+@pytest.mark.parametrize("module", ["xgboost", "xgboost.dask"])
+def test_the_default_shows_as_upstream_writes_it(module: str) -> None:
+    train = pytest.importorskip(module).train
+    default = inspect.signature(train).parameters["num_boost_round"].default
+    assert (default, repr(default), f"{default}") == (10, "10", "10")
+    assert isinstance(pickle.loads(pickle.dumps(default)), _DefaultRounds)

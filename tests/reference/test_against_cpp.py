@@ -1,0 +1,233 @@
+"""The C++ trainer and the NumPy oracle grow the same trees, without noise and on a fixed tape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+import scipy.sparse
+import xgboost as xgb
+
+from tests.reference.comparison import (
+    ARGMAX,
+    CLASSES,
+    KEY,
+    LOGISTIC,
+    MIXED,
+    MULTICLASS,
+    OBJECTIVES,
+    PRIVATE_FEATURE,
+    RAW,
+    SHAPES,
+    SQUARED,
+    assert_same_trees,
+    check,
+    make_data,
+    make_plan,
+    trees_of,
+)
+from tests.reference.plans import Plan
+from tests.reference.trainer import train
+from xgb_dp.testing import train_with_plan
+
+
+@pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_objectives_and_shapes(objective: str, shape: str, noise_free: bool) -> None:
+    X, y = make_data(objective)
+    model = check(make_plan(objective, noise_free, MIXED, shape=shape), X, y)
+    assert all(len(tree["left"]) == 15 for tree in model.trees)  # complete to depth 3
+
+
+@pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
+def test_more_columns_than_are_counted_in_one_pass(noise_free: bool) -> None:
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(120, 515)).astype(np.float32)
+    y = (X[:, 513] > 0.3).astype(np.float32)
+    check(make_plan(SQUARED, noise_free, [PRIVATE_FEATURE] * 515, rounds=2), X, y)
+
+
+# not (0.05, no noise): with every weight clipped the utility is linear, and rounding breaks ties
+@pytest.mark.parametrize(
+    ("tau", "noise_free"), [("0.5", True), ("3.0", True), ("0.05", False), ("3.0", False)]
+)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_newton(objective: str, tau: str, noise_free: bool) -> None:
+    X, y = make_data(objective, 150)
+    check(make_plan(objective, noise_free, MIXED, score="newton", score_clip=tau), X, y)
+
+
+@pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_published_gain(shape: str, noise_free: bool) -> None:
+    """Only where every row counts as one whole Hessian: its range is unbounded elsewhere."""
+    X, y = make_data(SQUARED, 150)
+    changes = {"shape": shape, "score": "gain", "row_bound": {"mode": "gradient"}}
+    check(make_plan(SQUARED, noise_free, MIXED, **changes), X, y)
+
+
+@dataclass
+class Case:
+    """One departure from the plan above."""
+
+    changes: Plan
+    objectives: tuple[str, ...] = (LOGISTIC, SQUARED)
+    noise: tuple[bool, ...] = (True, False)
+    weighted: bool = False
+    n: int = 150
+    features: list[Plan] = field(default_factory=lambda: MIXED)
+
+
+PRIVATE = [PRIVATE_FEATURE] * 4
+HISTOGRAM: Plan = {"split": "histogram", "leaf": {"sigma2": 0}, "histogram": {"sigma2": 1 << 36}}
+CASES = {
+    "private_only": Case({}, features=PRIVATE),
+    "gradient_mode": Case({"row_bound": {"mode": "gradient"}}),
+    "tight_bound": Case({"row_bound": {"gradient_bound": "0.05", "hessian_weight": "11.0"}}),
+    "loose_bound": Case({"row_bound": {"gradient_bound": "3.0"}}),
+    "row_weights": Case({}, objectives=OBJECTIVES, weighted=True),
+    "weighted_gradient_mode": Case({"row_bound": {"mode": "gradient"}}, weighted=True),
+    "coarse_grid": Case({"grid_bits": 9}, noise=(True,)),
+    "many_trees": Case({"rounds": 8, "depth": 2}, objectives=OBJECTIVES, noise=(True,)),
+    "stumps": Case({"depth": 1}),
+    "deep": Case({"depth": 5, "rounds": 2}, noise=(True,)),
+    "no_shrinkage": Case({"leaf": {"shrinkage": False, "max_delta_step": "0.0"}}),
+    "small_prior": Case({"leaf": {"prior_max": "0.001"}}, noise=(False,)),
+    "tight_clip": Case({"leaf": {"max_delta_step": "0.05", "lambda": "0.0", "eta": "1.0"}}),
+    "min_child_weight": Case({"leaf": {"min_child_weight": "30.0"}}),
+    "few_levels": Case({"candidates": {"levels": 6, "max_bin": 8}}),
+    "octave_cells": Case({"candidates": {"levels": 10, "max_bin": 64}}, noise=(True,)),
+    "noisy_counts": Case({"candidates": {"sigma2": 1 << 26}}, noise=(False,), n=12),
+    "two_levels": Case({"candidates": {"levels": 2, "max_bin": 4}}, objectives=(SQUARED,)),
+    "no_split": Case({"no_split": True, "shape": "per_node"}, objectives=OBJECTIVES),
+    "no_split_level": Case({"no_split": True, "shape": "oblivious"}),
+    "no_split_gamma": Case({"no_split": True, "gamma": "7.6"}),
+    "never_split": Case({"no_split": True, "gamma": "1e12"}, noise=(True,)),
+    "one_row": Case({}, n=1),
+    "other_predictions": Case({}, objectives=(RAW, ARGMAX), weighted=True),
+    "parallel": Case({"parallel_trees": 3, "rounds": 2}, objectives=OBJECTIVES, noise=(False,)),
+    "random_splits": Case({"split": "random"}, objectives=OBJECTIVES, noise=(False,)),
+    "random_splits_oblivious": Case({"split": "random", "shape": "oblivious"}, noise=(False,)),
+    "histogram": Case(HISTOGRAM, objectives=OBJECTIVES, noise=(False,)),
+    "histogram_exact": Case(
+        {"split": "histogram", "leaf": {"shrinkage": False}}, objectives=OBJECTIVES, noise=(True,)
+    ),
+    "histogram_oblivious": Case(HISTOGRAM | {"shape": "oblivious", "depth": 4}, noise=(False,)),
+    "histogram_few_features": Case(
+        HISTOGRAM | {"features_per_tree": 2, "interactions": [[0, 1], [1, 3]]}, noise=(False,)
+    ),
+    "cyclic_features": Case({"features_per_tree": 3, "cyclic_features": True, "rounds": 5}),
+    "random_features": Case({"features_per_tree": 2, "rounds": 5}, noise=(False,)),
+    "forest": Case(
+        {"parallel_trees": 6, "rounds": 1, "split": "random", "features_per_tree": 1},
+        noise=(False,),
+    ),
+    "few_features_and_interactions": Case(
+        {"features_per_tree": 2, "interactions": [[0, 1], [2, 3]], "depth": 4}, noise=(False,)
+    ),
+    "alpha": Case({"leaf": {"alpha": "4.0"}}, objectives=OBJECTIVES),
+    "monotone": Case({"monotone": [1, -1, 1, 0], "depth": 4}, objectives=OBJECTIVES),
+    "monotone_newton": Case({"monotone": [-1, -1, 1, 0], "score": "newton"}),
+    "monotone_gain": Case(
+        {"monotone": [-1, 1, 1, 0], "score": "gain", "row_bound": {"mode": "gradient"}},
+        objectives=(SQUARED,),
+    ),
+    "interactions": Case({"interactions": [[0, 1], [1, 3]], "depth": 4}, objectives=OBJECTIVES),
+    "interactions_per_node": Case({"interactions": [[2, 3], []], "shape": "per_node"}),
+    "subsample": Case({"sampling_num": 1 << 31}, objectives=OBJECTIVES, noise=(False,), n=151),
+    "no_cut": Case({}, features=[{"kind": "cuts", "cuts": []}] * 4),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "objective", "noise_free"),
+    [
+        (name, o, free)
+        for name, case in CASES.items()
+        for o in case.objectives
+        for free in case.noise
+    ],
+)
+def test_cases(name: str, objective: str, noise_free: bool) -> None:
+    case = CASES[name]
+    X, y = make_data(objective, case.n)
+    weight = None
+    if case.weighted:
+        weight = np.random.default_rng(6).choice([0.0, 0.25, 1.0, 1.7], case.n).astype(np.float32)
+    check(make_plan(objective, noise_free, case.features, **case.changes), X, y, weight)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_base_margin(objective: str) -> None:
+    X, y = make_data(objective, 150)
+    classes = CLASSES if objective in MULTICLASS else 1
+    margin = np.random.default_rng(8).normal(size=(150, classes)).astype(np.float32)
+    check(make_plan(objective, False, MIXED, base_margin=True), X, y, base_margin=margin)
+
+
+@pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
+def test_awkward_columns(noise_free: bool) -> None:
+    """Constant, all missing, huge, tiny, signed zeros, two copies, whole counts."""
+    rng = np.random.default_rng(7)
+    n = 200
+    z = rng.normal(size=n)
+    X = np.full((n, 8), np.nan, dtype=np.float32)
+    X[:, 0] = 3.25
+    X[:, 2] = z * 1e38
+    X[:, 3] = z * 1e-38
+    X[:, 4] = np.where(z < 0, -0.0, 0.0)
+    X[:, 5] = X[:, 6] = np.round(1900 + 60 * np.abs(z))
+    X[:, 7] = np.repeat(np.arange(1, 51), 4)
+    X[100:140, 2] = np.finfo(np.float32).min
+    X[:5, 2] = [np.finfo(np.float32).max, np.finfo(np.float32).min, 0.0, np.nan, 1e-45]
+    y = (z + rng.normal(size=n)).astype(np.float32)
+    features = [PRIVATE_FEATURE] * 8
+    # 25 bins: the target count is whole, and cells can meet it exactly
+    check(make_plan(SQUARED, noise_free, features, depth=4, candidates={"max_bin": 25}), X, y)
+
+
+def test_every_candidate() -> None:
+    """Nearly uniform choices over many small trees visit the cuts, not only the best of them."""
+    X, y = make_data(SQUARED, 120)
+    changes = {"rounds": 15, "depth": 4, "shape": "per_node", "selection": {"eps_num": 1 << 20}}
+    model = check(make_plan(SQUARED, False, MIXED, **changes), X, y)
+    seen = {
+        (f, c)
+        for tree in model.trees
+        for f, c, left in zip(
+            tree["split_index"], tree["split_condition"], tree["left"], strict=True
+        )
+        if left != -1
+    }
+    assert len(seen) > 30
+
+
+def test_another_key_grows_other_trees() -> None:
+    """The tests on the tape are not vacuous: with another key the trees are others."""
+    X, y = make_data(SQUARED, 120)
+    plan = make_plan(SQUARED, False, MIXED)
+    one, other = train(plan, X, y), train(plan | {"test_key": KEY[::-1]}, X, y)
+    assert [t["leaf"] for t in one.trees] != [t["leaf"] for t in other.trees]
+
+
+def test_sparse_column_stored_twice() -> None:
+    """The last entry of a column counts, once; what is not stored is missing."""
+    X, y = make_data(SQUARED, 100)
+    X = X[:, :3]
+    features = [PRIVATE_FEATURE] * 3
+    indptr, indices, data = [0], [], []
+    for i, row in enumerate(X):
+        for j in np.flatnonzero(~np.isnan(row)):
+            if (i + j) % 3 == 0:  # an earlier entry of the same column, to be forgotten
+                indices.append(j)
+                data.append(-7.5)
+            indices.append(j)
+            data.append(row[j])
+        indptr.append(len(indices))
+    sparse = scipy.sparse.csr_matrix((np.array(data, np.float32), indices, indptr), X.shape)
+    plan = make_plan(SQUARED, False, features)
+    d = xgb.DMatrix(sparse, y)
+    booster = train_with_plan(plan, d, plan["rounds"], 0.5)
+    assert_same_trees(trees_of(booster), train(plan, X, y, None, 0.5).trees, exact=True)

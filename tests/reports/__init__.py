@@ -1,0 +1,1 @@
+"""What a model says of its cost and of itself: reports, cards, importance, plots."""

@@ -1,0 +1,84 @@
+"""Importance is the total gain for private models wherever XGBoost would choose a type itself."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from sklearn.base import clone
+
+import xgb_dp
+from xgb_dp import plotting
+
+from ..conftest import arrays
+
+TYPES = ("weight", "gain", "cover", "total_gain", "total_cover")
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    X, y = arrays(n=1500)
+    own = {"epsilon": 4.0, "delta": 1e-6, "classes": 2, "n_estimators": 8, "max_depth": 3}
+    return xgb_dp.DPXGBClassifier(**own, n_jobs=1).fit(X, y)
+
+
+def shares(booster: xgb.Booster, kind: str) -> np.ndarray:
+    found = booster.get_score(importance_type=kind)
+    every = np.array([found.get(f"f{i}", 0.0) for i in range(booster.num_features())])
+    return every / every.sum()
+
+
+def widths(booster: Any, **given: Any) -> list[float]:
+    return sorted(bar.get_width() for bar in xgb.plot_importance(booster, **given).patches)
+
+
+def test_default_is_total_gain(model: Any, tmp_path: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    booster = model.get_booster()
+    np.testing.assert_allclose(model.feature_importances_, shares(booster, "total_gain"), rtol=1e-6)
+    total = booster.get_score(importance_type="total_gain")
+    booster.save_model(tmp_path / "model.ubj")
+    saved = xgb.Booster(model_file=tmp_path / "model.ubj")
+    for each in (booster, saved, pickle.loads(pickle.dumps(booster))):
+        assert each.get_score() == total
+    assert plotting.importance(model) == {f"f{i}": total.get(f"f{i}", 0.0) for i in range(4)}
+    # The plot writes its numbers as they are.
+    assert widths(model) == widths(booster) == sorted(total.values())
+
+
+def test_estimators_of_xgboost(model: Any) -> None:
+    X, y = arrays("regression")
+    params = {"tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-6, "n_jobs": 1}
+    own = xgb.XGBRegressor(**params, dp_target_bounds=(-3, 3), n_estimators=5).fit(X, y)
+    expected = shares(own.get_booster(), "total_gain")
+    np.testing.assert_allclose(own.feature_importances_, expected, rtol=1e-6)
+    assert clone(own).importance_type is None
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_type_that_is_given_is_kept(kind: str, model: Any) -> None:
+    booster = model.get_booster()
+    named = booster.get_score(importance_type=kind)
+    assert widths(booster, importance_type=kind) == sorted(named.values())
+    given = clone(model).set_params(importance_type=kind)
+    given._Booster = booster
+    np.testing.assert_allclose(given.feature_importances_, shares(booster, kind), rtol=1e-6)
+    assert booster.get_fscore() == booster.get_score(importance_type="weight")
+
+
+def test_the_types_differ_on_this_model(model: Any) -> None:
+    """So that the tests above can fail."""
+    found = [tuple(np.round(shares(model.get_booster(), kind), 6)) for kind in TYPES]
+    assert len(set(found)) == len(TYPES)
+
+
+@pytest.mark.parametrize("function", [xgb.Booster.get_score, xgb.plot_importance])
+def test_the_default_shows_as_upstream_writes_it(function: Any) -> None:
+    default = inspect.signature(function).parameters["importance_type"].default
+    assert (default, repr(default)) == ("weight", "'weight'")

@@ -1,0 +1,342 @@
+"""Bad input: a clear error before noise is drawn, and never one that two rows decide together."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp import native
+from xgb_dp.errors import (
+    BudgetError,
+    PrivacyError,
+    PrivacyParameterError,
+    PrivacyRefusal,
+    RowDomainError,
+)
+
+from ..conftest import arrays
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    """Fails the test if anything is released."""
+
+    def fail(*args):
+        pytest.fail("noise was drawn before the error")
+
+    monkeypatch.setattr(native, "release_intercept", fail)
+
+
+OUTPUT = {"dp_leaf": "gradient", "dp_leaf_noise": "output", "dp_gradient_bound": 10}
+LOCAL = {"dp_local": True, "dp_split": "random", "dp_n_public": 300, "base_score": 0.5}
+PARAMETERS = [
+    ({"dp_epsilon": None}, PrivacyParameterError, "dp_epsilon"),
+    ({"dp_epsilon": 0}, PrivacyParameterError, "dp_epsilon"),
+    ({"dp_epsilon": -1.0}, PrivacyParameterError, "dp_epsilon"),
+    ({"dp_epsilon": float("nan")}, PrivacyParameterError, "dp_epsilon"),
+    ({"dp_epsilon": "much"}, PrivacyParameterError, "dp_epsilon"),
+    ({"dp_epsilon": True}, PrivacyParameterError, "dp_epsilon"),
+    ({"dp_delta": None}, PrivacyParameterError, "dp_delta"),
+    ({"dp_delta": 0.0}, PrivacyParameterError, "dp_delta"),
+    ({"dp_delta": 1.0}, PrivacyParameterError, "dp_delta"),
+    ({"dp_delta": -1e-6}, PrivacyParameterError, "dp_delta"),
+    ({"dp_delta": float("nan")}, PrivacyParameterError, "dp_delta"),
+    ({"dp_epsilson": 1.0}, PrivacyParameterError, "dp_epsilon"),
+    ({"dp_no_such_thing": 1.0}, PrivacyParameterError, "dp_no_such_thing"),
+    ({"dp_plan": "{}"}, PrivacyRefusal, "dp_plan"),
+    ({"max_dept": 3}, PrivacyParameterError, "max_depth"),
+    ({"objective": None}, PrivacyParameterError, "objective"),
+    ({"objective": "reg:absoluteerror"}, PrivacyRefusal, "reg:absoluteerror"),
+    ({"objective": "survival:cox"}, PrivacyRefusal, "survival:cox"),
+    ({"objective": "rank:ndcg"}, PrivacyRefusal, "rank:ndcg"),
+    ({"objective": "reg:squarederror"}, PrivacyParameterError, "dp_target_bounds"),
+    ({"objective": "multi:softprob"}, PrivacyParameterError, "num_class"),
+    ({"tree_method": "hist"}, PrivacyRefusal, "tree_method"),
+    ({"tree_method": None}, PrivacyRefusal, "tree_method"),
+    ({"tree_method": "dp_exact"}, PrivacyRefusal, "tree_method"),
+    ({"booster": "gblinear"}, PrivacyRefusal, "booster"),
+    ({"booster": "dart"}, PrivacyRefusal, "booster"),
+    ({"updater": "grow_quantile_histmaker"}, PrivacyRefusal, "updater"),
+    ({"process_type": "update"}, PrivacyRefusal, "process_type"),
+    ({"subsample": 0}, PrivacyParameterError, "subsample"),
+    ({"subsample": 1.5}, PrivacyParameterError, "subsample"),
+    ({"dp_accountant": "hope"}, PrivacyParameterError, "dp_accountant"),
+    ({"sampling_method": "gradient_based"}, PrivacyRefusal, "sampling_method"),
+    ({"colsample_bynode": 0.5}, PrivacyRefusal, "colsample_bynode"),
+    ({"num_parallel_tree": 0}, PrivacyParameterError, "num_parallel_tree"),
+    ({"colsample_bytree": 0}, PrivacyParameterError, "colsample_bytree"),
+    ({"colsample_bytree": 0.5, "dp_features_per_tree": 2}, PrivacyParameterError, "not both"),
+    ({"dp_features_per_tree": 5}, PrivacyParameterError, "dp_features_per_tree"),
+    ({"dp_split": "best"}, PrivacyParameterError, "dp_split"),
+    ({"dp_split": "random", "dp_score": "l1"}, PrivacyParameterError, "dp_split"),
+    ({"dp_feature_order": "sorted"}, PrivacyParameterError, "dp_feature_order"),
+    ({"grow_policy": "lossguide"}, PrivacyRefusal, "grow_policy"),
+    ({"max_leaves": 8}, PrivacyRefusal, "max_leaves"),
+    ({"monotone_constraints": "(1,0,0,0,1)"}, PrivacyParameterError, "monotone_constraints"),
+    ({"monotone_constraints": "1;0"}, PrivacyParameterError, "monotone_constraints"),
+    ({"monotone_constraints": [2]}, PrivacyParameterError, "monotone_constraints"),
+    ({"monotone_constraints": {"income": 1}}, PrivacyParameterError, "monotone_constraints"),
+    ({"interaction_constraints": [[0, 4]]}, PrivacyParameterError, "interaction_constraints"),
+    ({"interaction_constraints": [0, 1]}, PrivacyParameterError, "interaction_constraints"),
+    ({"alpha": -1.0}, PrivacyParameterError, "alpha"),
+    ({"gamma": 1.0}, PrivacyRefusal, "dp_no_split"),
+    ({"device": "cuda"}, PrivacyRefusal, "device"),
+    ({"multi_strategy": "multi_output_tree"}, PrivacyRefusal, "multi_strategy"),
+    ({"max_depth": 0}, PrivacyParameterError, "max_depth"),
+    ({"max_depth": 2.5}, PrivacyParameterError, "max_depth"),
+    ({"max_bin": 1}, PrivacyParameterError, "max_bin"),
+    ({"eta": 0}, PrivacyParameterError, "eta"),
+    ({"lambda": -1}, PrivacyParameterError, "lambda"),
+    ({"base_score": 1.0}, PrivacyParameterError, "base_score"),
+    ({"scale_pos_weight": float("inf")}, PrivacyParameterError, "scale_pos_weight"),
+    ({"dp_gradient_bound": 0}, PrivacyParameterError, "dp_gradient_bound"),
+    ({"dp_score": "exact"}, PrivacyParameterError, "dp_score"),
+    ({"dp_score": "gain"}, PrivacyRefusal, "dp_score"),
+    ({"dp_classes": 3}, PrivacyParameterError, "dp_classes"),
+    ({"dp_classes": ["no", "yes"]}, PrivacyParameterError, "dp_classes"),
+    ({"dp_n_public": -5}, PrivacyParameterError, "dp_n_public"),
+    ({"dp_target_bounds": (0, 1)}, PrivacyParameterError, "dp_target_bounds"),
+    ({"dp_feature_bounds": {"income": (0, 1)}}, PrivacyParameterError, "dp_feature_bounds"),
+    ({"dp_feature_bounds": {0: (1, 0)}}, PrivacyParameterError, "dp_feature_bounds"),
+    (
+        {"dp_feature_bounds": {0: (0, 1)}, "dp_feature_cuts": {0: [1]}},
+        PrivacyParameterError,
+        "dp_feature_cuts",
+    ),
+    ({"dp_feature_cuts": {0: [float("nan")]}}, PrivacyParameterError, "dp_feature_cuts"),
+    ({"dp_categories": {0: 3}}, PrivacyParameterError, "dp_categories"),
+    ({"dp_budget_shares": {"leaves": 2}}, PrivacyParameterError, "dp_budget_shares"),
+    ({"dp_candidate_levels": 40}, PrivacyParameterError, "dp_candidate_levels"),
+    (OUTPUT | {"dp_hessian_weight": 1e-12}, PrivacyParameterError, "dp_hessian_weight"),
+    (OUTPUT | {"min_child_weight": 2.0**20}, PrivacyParameterError, "min_child_weight"),
+    (
+        {"dp_score": "gain", "dp_leaf": "gradient", "dp_hessian_weight": 1e-12},
+        PrivacyParameterError,
+        "dp_hessian_weight",
+    ),
+    (LOCAL, PrivacyParameterError, "dp_local"),
+    (
+        LOCAL
+        | {
+            "dp_candidates": "histogram",
+            "dp_candidate_noise": "laplace",
+            "dp_feature_bounds": dict.fromkeys(range(4), (0, 1)),
+        },
+        PrivacyParameterError,
+        "dp_local",
+    ),
+]
+
+
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize(
+    ("change", "error", "named"), PARAMETERS, ids=[str(sorted(c.items())) for c, _, _ in PARAMETERS]
+)
+def test_bad_parameters(params, matrix, change, error, named):
+    with pytest.raises(error, match=named):
+        xgb.train(params(**change), matrix(), 2)
+
+
+def test_all_errors_are_value_errors():
+    assert issubclass(PrivacyError, ValueError)
+
+
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize("bounds", [(1, 1), (2, 1), (0, float("inf")), (float("nan"), 1), 5, "ab"])
+def test_bad_target_bounds(params, matrix, bounds):
+    with pytest.raises(PrivacyParameterError, match="dp_target_bounds"):
+        xgb.train(params("regression", dp_target_bounds=bounds), matrix("regression"), 2)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_call_site(params, matrix):
+    d, other = matrix(), matrix()
+    cases = [
+        ({"evals": [(d, "train")]}, {}, "evals"),
+        ({"evals": [(d, "train")]}, {"dp_public_evals": True}, "evals"),
+        ({"evals": [(other, "test")]}, {}, "evals"),
+        ({"early_stopping_rounds": 2}, {"dp_public_evals": True}, "early_stopping_rounds"),
+        ({"callbacks": [xgb.callback.EarlyStopping(rounds=2)]}, {}, "early_stopping_rounds"),
+        ({"callbacks": [xgb.callback.LearningRateScheduler([0.1, 0.1])]}, {}, "eta"),
+        ({"obj": lambda p, m: (p, p)}, {}, "obj"),
+    ]
+    for kwargs, change, named in cases:
+        with pytest.raises(PrivacyRefusal, match=named):
+            xgb.train(params(**change), d, 2, **kwargs)
+    with pytest.raises(PrivacyParameterError, match="num_boost_round"):
+        xgb.train(params(), d, 0)
+    with pytest.raises(PrivacyRefusal, match="cv"):
+        xgb.cv(params(), d, 2)
+    with pytest.raises(PrivacyRefusal, match="cv"):
+        xgb.cv({"tree_method": "hist", "dp_epsilon": 1.0}, d, 2)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_matrix(params):
+    X, y = arrays()
+    with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
+        xgb.train(params(), xgb.QuantileDMatrix(X, y), 2)
+    d = xgb.DMatrix(X, y, base_margin=np.where(y == 1, np.nan, 0))
+    with pytest.raises(RowDomainError, match="base_margin"):
+        xgb.train(params(dp_base_margin=True), d, 2)
+    with pytest.raises(PrivacyParameterError, match="label"):
+        xgb.train(params(), xgb.DMatrix(X), 2)
+    with pytest.raises(PrivacyParameterError, match="label"):
+        xgb.train(params(), xgb.DMatrix(X, np.stack([y, y], axis=1)), 2)
+    weighted = xgb.DMatrix(*arrays("regression"), weight=np.full(len(y), 1.5))
+    with pytest.raises(RowDomainError, match="dp_max_weight"):
+        xgb.train(params("regression"), weighted, 2)
+    with pytest.raises(PrivacyParameterError, match="whole number"):
+        xgb.train(params(), xgb.DMatrix(X, y), 2.0)
+    with pytest.raises(PrivacyParameterError, match="dp_foo"):
+        xgb.train({**params(), "dp_foo": None}, xgb.DMatrix(X, y), 2)
+    with pytest.raises(ValueError, match=r"eval_metric|Unknown metric"):
+        xgb.train(params(eval_metric="no_such_metric"), xgb.DMatrix(X, y), 2)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_matrices_read_from_files_are_refused(params, tmp_path):
+    """One row with an entry in a further column would add that column to the model."""
+    text = tmp_path / "rows.libsvm"
+    for rows in ("0 0:1\n1 1:2\n", "0 0:1\n1 1:2\n1 7:1\n"):
+        text.write_text(rows)
+        d = xgb.DMatrix(f"{text}?format=libsvm")
+        d.save_binary(tmp_path / "rows.buffer")
+        for matrix in (d, d.slice([0]), d.slice([0, 1]).slice([1])):
+            with pytest.raises(PrivacyRefusal, match="n_features"):
+                xgb.train(params(), matrix, 2)
+        with pytest.raises(PrivacyRefusal, match="n_features"):
+            xgb.train(params(), xgb.DMatrix(tmp_path / "rows.buffer"), 2)
+        with pytest.raises(PrivacyRefusal, match="n_features"):
+            xgb_dp.select(params(), d, [{"max_depth": 1}, {}], epsilon=1.0, delta=1e-6)
+    X, y = arrays()
+    assert xgb.DMatrix(X, y).slice([0, 1])._from_file is False
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_categories_must_be_declared(params):
+    X, y = arrays()
+    frame = pd.DataFrame({"x": X[:, 0], "c": pd.Categorical(["u", "v"] * 150)})
+    d = xgb.DMatrix(frame, y, enable_categorical=True)
+    for declared in (
+        {},
+        {"c": 2},
+        {"c": ["u", "w"]},
+        {"c": ["u", "v", "w"]},
+        {"c": ["u", "u"]},
+        {"c": ["u", "v\ud800"]},
+        {"c": ["u", "v"], "x": 3},
+    ):
+        with pytest.raises(PrivacyParameterError, match="dp_categories"):
+            xgb.train(params(dp_categories=declared), d, 2)
+
+
+# --------------------------------------------------------------------- one row alone
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize("label", [77.125, -1, 0.5, 2])
+def test_undeclared_label(params, label):
+    X, y = arrays()
+    y[123] = label
+    with pytest.raises(RowDomainError) as error:
+        xgb.train(params(), xgb.DMatrix(X, y), 2)
+    assert "77" not in str(error.value)
+    assert "123" not in str(error.value)
+
+
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize("label", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_label_that_is_no_number(params, kind, label):
+    X, y = arrays(kind)
+    y[123] = label
+    with pytest.raises(ValueError, match=r"(?i)label") as error:
+        xgb.train(params(kind), xgb.DMatrix(X, y), 2)
+    # The addresses of XGBoost's stack trace may hold any digits.
+    assert not re.search(r"\b123\b", str(error.value).split("Stack trace")[0])
+
+
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize("code", [5, 2.5])
+def test_undeclared_category(params, code):
+    X, y = arrays()
+    X[:, 3] = np.arange(len(y)) % 3
+    X[123, 3] = code
+    d = xgb.DMatrix(X, y, feature_types=["q", "q", "q", "c"], enable_categorical=True)
+    with pytest.raises(RowDomainError, match="dp_categories") as error:
+        xgb.train(params(dp_categories={3: 3}), d, 2)
+    assert "123" not in str(error.value)
+    assert str(code) not in str(error.value)
+
+
+# --------------------------------------------------------------------- nothing aggregate
+def _edge_cases():
+    X, y = arrays()
+    constant, empty, twice = X.copy(), X.copy(), X.copy()
+    constant[:, 1] = 3.0
+    empty[:, 1] = np.nan
+    twice[:, 1] = twice[:, 0]
+    return {
+        "no rows": (X[:0], y[:0]),
+        "one row": (X[:1], y[:1]),
+        "one class": (X, np.ones_like(y)),
+        "constant column": (constant, y),
+        "missing column": (empty, y),
+        "all missing": (np.full_like(X, np.nan), y),
+        "duplicate columns": (twice, y),
+    }
+
+
+@pytest.mark.parametrize("case", list(_edge_cases()))
+@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass"])
+def test_nothing_aggregate_raises(params, kind, case):
+    X, y = _edge_cases()[case]
+    model = xgb.train(params(kind), xgb.DMatrix(X, y), 3)
+    assert model.num_boosted_rounds() == 3
+    assert xgb_dp.privacy_report(model).epsilon <= 1.0
+    assert np.isfinite(model.predict(xgb.DMatrix(arrays()[0]))).all()
+
+
+def test_absent_category_trains(params):
+    X, y = arrays()
+    X[:, 3] = np.arange(len(y)) % 2
+    d = xgb.DMatrix(X, y, feature_types=["q", "q", "q", "c"], enable_categorical=True)
+    model = xgb.train(params(dp_categories={3: 7}), d, 3)
+    assert model.num_boosted_rounds() == 3
+
+
+def test_declared_names_train(params):
+    X, y = arrays()
+    values = pd.Categorical(["u", "v"] * 150, categories=["u", "v", "never seen"])
+    d = xgb.DMatrix(pd.DataFrame({"x": X[:, 0], "c": values}), y, enable_categorical=True)
+    model = xgb.train(params(dp_categories={"c": ["u", "v", "never seen"]}), d, 3)
+    assert xgb_dp.privacy_report(model).ledger["trainings"][0]["public"]["categories"] == {"c": 3}
+
+
+@pytest.mark.parametrize("names", [["ä", "b c", ""], [3, 5, 8]])
+def test_dictionaries_of_names_and_numbers(params, names):
+    X, y = arrays()
+    column = pd.Categorical([names[i % 2] for i in range(len(y))], categories=names)
+    frame = pd.DataFrame({"x": X[:, 0], "c": column})
+    d = xgb.DMatrix(frame, y, enable_categorical=True)
+    assert xgb.train(params(dp_categories={"c": names}), d, 2).num_boosted_rounds() == 2
+    for others in (names[::-1], [*names[:2], "z"], [*names, "z"]):
+        with pytest.raises(PrivacyParameterError, match="dp_categories"):
+            xgb.train(params(dp_categories={"c": others}), d, 2)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_a_target_that_no_noise_meets(params, matrix):
+    with pytest.raises(BudgetError, match="epsilon"):
+        xgb.train(params(dp_epsilon=1e-12, dp_delta=1e-30), matrix(), 2)
+
+
+def test_labels_beyond_the_bounds_are_clamped(params):
+    X, y = arrays("regression")
+    y[5] = 1e30
+    model = xgb.train(params("regression"), xgb.DMatrix(X, y), 3)
+    assert np.abs(model.predict(xgb.DMatrix(X))).max() < 100

@@ -1,0 +1,230 @@
+"""Data on disk: the model is that of memory, from a fraction of it, and no rows are left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import xgboost as xgb
+
+from xgb_dp.testing import fixed_noise
+
+from ..batches import Batches
+
+KEY = 7
+N, F = 900, 6
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist",
+    "objective": "binary:logistic",
+    "dp_epsilon": 4.0,
+    "dp_delta": 1e-6,
+    "max_depth": 4,
+    "verbosity": 0,
+}
+OpenFile = tuple[str, tuple[int, int, int, int]]  # name; inode, mode, size, time of last change
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def rows(density: tuple[float, float, float]) -> list[tuple[Any, Any]]:
+    """Three batches in which these shares of the cells are stored; F columns wide as a whole."""
+    rng = np.random.default_rng(3)
+    parts = []
+    for share in density:
+        X = rng.normal(size=(N // 3, F)).astype(np.float32)
+        signal = X[:, 0] + X[:, 1] * X[:, 2]
+        X[rng.random(X.shape) >= share] = np.nan
+        X[0] = 1.0
+        parts.append((X, (signal > 0).astype(np.float32)))
+    return parts
+
+
+def csr(X: Any) -> Any:
+    """The stored cells alone."""
+    stored = ~np.isnan(X)
+    indptr = np.append(0, np.cumsum(stored.sum(axis=1)))
+    return scipy.sparse.csr_matrix((X[stored], np.nonzero(stored)[1], indptr), X.shape)
+
+
+def fit(d: xgb.DMatrix, **extra: Any) -> bytes:
+    with fixed_noise(KEY):
+        return bytes(xgb.train(PARAMS | extra, d, 5).save_raw("ubj"))
+
+
+# One byte a cell, two where a feature has more bins than a byte holds, and one entry a stored cell.
+MANY_BINS = {"max_bin": 300, "dp_feature_bounds": dict.fromkeys(range(F), (-3.0, 3.0))}
+
+
+@pytest.mark.parametrize("extra", [{}, MANY_BINS], ids=["64 bins", "300 bins"])
+@pytest.mark.parametrize(
+    "density", [(1.0, 1.0, 1.0), (0.8, 0.9, 0.7), (0.2, 0.1, 0.3), (1.0, 0.1, 0.8)], ids=str
+)
+def test_model_does_not_depend_on_the_layout_of_pages(
+    density: tuple[float, float, float], extra: dict[str, Any], tmp_path: Path
+) -> None:
+    parts = rows(density)
+    X, y = (np.concatenate(v) for v in zip(*parts, strict=True))
+    expected = fit(xgb.DMatrix(X, y), **extra)
+    assert fit(xgb.DMatrix(csr(X), y), **extra) == expected
+    assert fit(xgb.DMatrix(Batches(parts, tmp_path)), **extra) == expected
+    sparse = [(csr(a), b) for a, b in parts]
+    assert fit(xgb.DMatrix(Batches(sparse, tmp_path)), **extra) == expected
+    assert fit(xgb.DMatrix(Batches(sparse, tmp_path)), nthread=2, **extra) == expected
+
+
+class Look(xgb.callback.TrainingCallback):
+    """Notes the open files of binned rows after each round."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[list[OpenFile]] = []
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        self.seen.append(open_pages())
+        return False
+
+
+def open_pages() -> list[OpenFile]:
+    """Name, and identity with size and time, of each open file of binned rows."""
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            name, stat = os.readlink(link), link.stat()
+        except OSError:  # that of the listing itself
+            continue
+        if ".dp_bins.page." in name:
+            found.append(
+                (name, (stat.st_ino, stat.st_mode & 0o777, stat.st_size, stat.st_mtime_ns))
+            )
+    return found
+
+
+@LINUX
+def test_pages_are_nameless_files_beside_the_cache(tmp_path: Path) -> None:
+    d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
+    look = Look()
+    xgb.train(PARAMS, d, 4, callbacks=[look])
+    (page,) = look.seen[0]
+    name, (_, mode, size, _) = page
+    assert name.startswith(str(tmp_path / "cache"))
+    assert name.endswith(" (deleted)")
+    assert mode == 0o600
+    assert size >= N * F  # a byte a cell
+    assert look.seen == [[page]] * 4  # binned once, in the first round
+    assert not open_pages()
+    assert all(path.name.endswith(".row.page") for path in tmp_path.iterdir())
+
+
+@LINUX
+def test_candidates_of_each_tree_are_binned_anew(tmp_path: Path) -> None:
+    d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
+    look = Look()
+    xgb.train(PARAMS | {"tree_method": "dp_approx"}, d, 3, callbacks=[look])
+    assert [len(pages) for pages in look.seen] == [1, 1, 1]
+    assert len({pages[0][0] for pages in look.seen}) == 3  # each file had a name of its own
+
+
+NO_ROOM = """
+import resource, sys
+import xgboost as xgb
+from pathlib import Path
+from tests.batches import Batches
+from tests.rows.test_external_memory import PARAMS, rows
+
+d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), Path(sys.argv[1])))
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+xgb.train(PARAMS, d, 1)
+"""
+
+
+@LINUX
+def test_no_room_is_an_error_before_any_tree(tmp_path: Path) -> None:
+    """The bins of a row take a byte a cell: files of a thousand bytes cannot hold them."""
+    done = subprocess.run(
+        [sys.executable, "-c", NO_ROOM, str(tmp_path)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "No room for binned rows" in done.stderr
+    assert "`cache_prefix`" in done.stderr
+    assert not [path for path in tmp_path.iterdir() if "dp_bins" in path.name]
+
+
+@LINUX
+def test_pages_need_no_file_in_memory() -> None:
+    X, y = rows((1.0, 1.0, 1.0))[0]
+    look = Look()
+    xgb.train(PARAMS, xgb.DMatrix(X, y), 2, callbacks=[look])
+    assert look.seen == [[], []]
+
+
+LIMITED = """
+import json, resource, sys
+import numpy as np
+import xgboost as xgb
+
+def status(field):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field + ":")) << 10
+
+class Batches(xgb.DataIter):
+    def __init__(self, n, rows, columns, cache):
+        self.n, self.shape, self.at = n, (rows, columns), 0
+        super().__init__(cache_prefix=cache)
+    def next(self, input_data):
+        if self.at == self.n:
+            return False
+        rng = np.random.default_rng(self.at)
+        X = rng.random(self.shape, dtype=np.float32)
+        input_data(data=X, label=(X[:, 0] + X[:, 1] > 1).astype(np.float32))
+        self.at += 1
+        return True
+    def reset(self):
+        self.at = 0
+
+def train(batches, rows, cache):
+    bounds = dict.fromkeys(range(8, COLUMNS), (0.0, 1.0))  # the first 8 have private candidates
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
+              "dp_delta": 1e-6, "max_depth": 4, "dp_feature_bounds": bounds, "nthread": 1}
+    d = xgb.DMatrix(Batches(batches, rows, COLUMNS, cache), nthread=1)
+    return xgb.train(params, d, 4), d
+
+COLUMNS = 400
+cache, batches, rows, share = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+train(2, 50, cache)  # what a training needs by itself: libraries, threads
+before = status("VmSize")
+allowed = int(4 * COLUMNS * batches * rows * share)
+resource.setrlimit(resource.RLIMIT_AS, (before + allowed, before + allowed))
+model, d = train(batches, rows, cache)
+print(json.dumps({"rows": d.num_row(), "trees": model.num_boosted_rounds(),
+                  "above": status("VmPeak") - before, "allowed": allowed}))
+"""
+
+
+@LINUX
+def test_training_under_a_limit_of_a_fifth_of_the_data(tmp_path: Path) -> None:
+    """All memory that the process may map, files included, is limited once libraries are loaded."""
+    # 128 MiB of 32-bit floats.
+    job = [str(tmp_path / "cache"), "80", "1050", "0.2"]
+    run = subprocess.run(
+        [sys.executable, "-c", LIMITED, *job],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    told = json.loads(run.stdout.splitlines()[-1])
+    assert told["rows"] == 80 * 1050
+    assert told["trees"] == 4
+    assert told["above"] <= told["allowed"]

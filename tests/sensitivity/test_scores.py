@@ -1,0 +1,83 @@
+"""Utilities of candidates move within the range of their score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.reference.candidates import bin_features
+from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
+from tests.reference.draws import Noise
+from tests.reference.trainer import RowBound as Bound
+from tests.reference.trainer import Score, utilities
+
+from .strategies import CUTS, EXAMPLES, WEIGHTS, pairs_of, plans, range_of, rows
+
+FREE = Noise({"noise_free": True})
+SPECS = [
+    {"kind": "cuts", "cuts": CUTS},
+    {"kind": "categorical", "size": 3},
+    {"kind": "cuts", "cuts": [0.0]},
+    {"kind": "cuts", "cuts": []},
+]
+
+
+def changes(
+    plan: dict[str, Any],
+    features: list[Any],
+    pairs: npt.NDArray[np.int64],
+    nodes: npt.NDArray[np.int64],
+    score: Score,
+) -> list[npt.NDArray[np.int64]]:
+    """Per node, the change of each utility, "no split" last, when the last row is added."""
+    out = []
+    for node in range(3):
+        inside = np.flatnonzero(nodes == node)
+        before = inside[inside < len(pairs) - 1]
+        u = [
+            np.append(
+                utilities(plan, features, list(range(len(features))), pairs, at, score),
+                score.phi(pairs[at].sum(axis=0)),
+            )
+            for at in (inside, before)
+        ]
+        out.append(u[0] - u[1])
+    return out
+
+
+@pytest.mark.parametrize(
+    ("objective", "score"),
+    [(o, s) for o in (LOGISTIC, SQUARED, SOFTMAX) for s in ("l1", "newton")] + [(SQUARED, "gain")],
+)
+@EXAMPLES
+@given(data=st.data())
+def test_score_range(objective: str, score: str, data: st.DataObject) -> None:
+    """Largest minus smallest change of a utility, over all candidates and "no split"."""
+    kinds = ["cuts", "categorical", "cuts", "cuts"][: data.draw(st.integers(1, 4))]
+    unit = (1.0,)
+    drawn = data.draw(rows(objective, kinds, unit if score == "gain" else WEIGHTS))
+    plan = data.draw(plans(objective, score))
+    if score == "gain":  # margins that are not numbers would count as no row, with a gradient of 0
+        plan["row_bound"] |= {"hessian_bound": "1.0", "max_weight": "1.0"}
+    limit = range_of(plan)
+    features = bin_features({"features": SPECS[: len(kinds)]}, drawn.X, FREE)
+    plan["monotone"] = [
+        0 if kind == "categorical" else data.draw(st.sampled_from((-1, 0, 1))) for kind in kinds
+    ]
+    phi = Score(score, Bound.of(plan), float(plan["score_clip"]), float(plan["leaf"]["lambda"]))
+    for pairs in pairs_of(plan, drawn):
+        if score == "gain":
+            pairs[:, 2] = pairs[:, 1] > 0  # the C++ counts rows by their Hessians
+        moved = changes(plan, features, pairs, drawn.nodes, phi)
+        for node, change in enumerate(moved):  # one selection per node
+            if node == drawn.nodes[-1]:
+                assert int(change.max()) - int(change.min()) <= limit
+            else:
+                assert not change.any()
+        level = sum(moved)  # one selection for the level
+        assert int(level.max()) - int(level.min()) <= limit

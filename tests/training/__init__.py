@@ -1,0 +1,1 @@
+"""Private training as a user calls it, and what the C++ side refuses by itself."""

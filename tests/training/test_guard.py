@@ -1,0 +1,406 @@
+"""What the C++ side refuses by itself, whatever Python does."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import xgboost as xgb
+from xgboost.core import XGBoostError
+
+import xgb_dp
+from tests.training.test_training import PARAMS, REGRESSION, rows
+from xgb_dp.native import describe_plan
+
+HIST = {"tree_method": "hist", "objective": "binary:logistic"}
+
+
+@pytest.fixture(scope="module")
+def dtrain() -> xgb.DMatrix:
+    return xgb.DMatrix(*rows(400))
+
+
+@pytest.fixture()
+def booster(dtrain: xgb.DMatrix) -> xgb.Booster:
+    return xgb.train(PARAMS, dtrain, 3)
+
+
+def plan_of(booster: xgb.Booster) -> dict:
+    updater = json.loads(booster.save_config())["learner"]["gradient_booster"]["updater"][0]
+    return json.loads(updater["dp_train_param"]["dp_plan"])
+
+
+def from_plan(plan: dict, dtrain: xgb.DMatrix, **extra: object) -> xgb.Booster:
+    """A booster as `xgboost.train` makes it: with a plan, and a ledger that claims the plan."""
+    params = {
+        "tree_method": "dp_hist",
+        "objective": "binary:logistic",
+        "base_score": 0.5,
+        "dp_plan": json.dumps(plan),
+        **extra,
+    }
+    booster = xgb.Booster(params, [dtrain])
+    claim = {"trainings": [{"plan_digest": plan["id"], "complete": False}]}
+    booster.set_attr(dp_ledger=json.dumps(claim))
+    return booster
+
+
+def test_ledgered_model_takes_no_stock_trees(
+    booster: xgb.Booster, dtrain: xgb.DMatrix, tmp_path: Path
+) -> None:
+    booster.save_model(tmp_path / "m.json")
+    with pytest.raises(XGBoostError, match="ledger"):
+        xgb.train(HIST, dtrain, 1, xgb_model=tmp_path / "m.json")
+    with pytest.raises(XGBoostError, match="ledger"):
+        xgb.train(
+            {"process_type": "update", "updater": "refresh", "refresh_leaf": True},
+            dtrain,
+            1,
+            xgb_model=tmp_path / "m.json",
+        )
+    loaded = xgb.Booster(model_file=tmp_path / "m.json")
+    with pytest.raises(XGBoostError, match="ledger"):
+        loaded.update(dtrain, 3)
+    with pytest.raises(XGBoostError, match="ledger"):
+        loaded.boost(dtrain, 3, grad=np.ones(400), hess=np.ones(400))
+    assert loaded.num_boosted_rounds() == 3
+
+
+def test_finished_training_is_sealed(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+    for sealed in (booster, booster.copy(), pickle.loads(pickle.dumps(booster))):
+        with pytest.raises(XGBoostError, match="finished"):
+            sealed.update(dtrain, 3)
+        assert sealed.num_boosted_rounds() == 3
+
+
+def test_tree_method_cannot_change(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+    booster.set_param({"tree_method": "hist"})
+    with pytest.raises(XGBoostError):
+        booster.update(dtrain, 3)
+
+
+def test_uncalibrated_parameters_are_refused(dtrain: xgb.DMatrix) -> None:
+    booster = xgb.Booster({**PARAMS, "base_score": 0.5}, [dtrain])
+    with pytest.raises(XGBoostError, match="uncalibrated"):
+        booster.update(dtrain, 0)
+
+
+def test_no_plan_no_training_and_no_exact_intercept(dtrain: xgb.DMatrix) -> None:
+    booster = xgb.Booster({"tree_method": "dp_hist", "objective": "binary:logistic"}, [dtrain])
+    with pytest.raises(XGBoostError, match="base_score"):
+        booster.update(dtrain, 0)
+    booster.set_param({"base_score": 0.5})
+    with pytest.raises(XGBoostError, match="calibrated plan"):
+        booster.update(dtrain, 0)
+
+
+def test_more_trees_than_calibrated(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+    again = from_plan(plan_of(booster), dtrain)
+    for i in range(3):
+        again.update(dtrain, i)
+    with pytest.raises(XGBoostError, match="spent"):
+        again.update(dtrain, 3)
+
+
+def test_another_matrix_in_mid_training(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+    other = xgb.DMatrix(*rows(400, seed=1))
+    again = from_plan(plan_of(booster), dtrain)
+    again.update(dtrain, 0)
+    with pytest.raises(XGBoostError, match="another"):
+        again.update(other, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"eta": 0.1},
+        {"updater": "grow_histmaker"},
+        {"tree_method": "hist"},
+        {"booster": "gblinear"},
+        {"subsample": 0.5},
+        {"dp_other": 1},
+        {"process_type": "update"},
+    ],
+    ids=str,
+)
+def test_nothing_changes_in_mid_training(
+    booster: xgb.Booster, dtrain: xgb.DMatrix, change: dict
+) -> None:
+    again = from_plan(plan_of(booster), dtrain)
+    again.update(dtrain, 0)
+    again.set_param(change)
+    with pytest.raises(XGBoostError):
+        again.update(dtrain, 1)
+
+
+@pytest.mark.parametrize("name", ["gblinear", "dart"])
+def test_other_boosters(name: str, booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+    with pytest.raises(XGBoostError, match="gbtree"):
+        from_plan(plan_of(booster), dtrain, booster=name).update(dtrain, 0)
+
+
+def test_custom_gradients(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+    with pytest.raises(XGBoostError, match="custom gradients"):
+        from_plan(plan_of(booster), dtrain).boost(dtrain, 0, grad=np.ones(400), hess=np.ones(400))
+
+
+def test_stock_parameters_with_dp_keys(dtrain: xgb.DMatrix) -> None:
+    booster = xgb.Booster({**HIST, "dp_epsilon": 1.0}, [dtrain])
+    with pytest.raises(XGBoostError, match="without privacy"):
+        booster.update(dtrain, 0)
+
+
+@pytest.mark.parametrize("field", ["leaf", "selection", "row_bound", "features", "rounds", "depth"])
+def test_plan_without_a_field(booster: xgb.Booster, dtrain: xgb.DMatrix, field: str) -> None:
+    plan = plan_of(booster)
+    del plan[field]
+    with pytest.raises(XGBoostError, match=field):
+        from_plan(plan, dtrain).update(dtrain, 0)
+
+
+@pytest.mark.parametrize(
+    "path, value, named",
+    [
+        (("version",), 2, "version"),
+        (("leaf", "sigma2"), 0, "sigma2"),
+        (("leaf", "sigma2"), -1, "sigma2"),
+        (("leaf", "sigma2"), 2.5, "sigma2"),
+        (("leaf", "eta"), 0.5, "eta"),
+        (("leaf", "shrinkage"), "yes", "shrinkage"),
+        (("leaf",), [], "object"),
+        (("selection", "eps_num"), 0, "eps_num"),
+        (("row_bound", "gradient_bound"), "nan", "gradient_bound"),
+        (("row_bound", "gradient_bound"), "-1", "gradient_bound"),
+        (("row_bound", "mode"), "none", "mode"),
+        (("candidates", "levels"), 40, "levels"),
+        (("noise_free",), True, "contradicts"),
+        (("test_key",), "00" * 32, "contradicts"),
+        (("objective",), "count:poisson", "objective"),
+        (("num_class",), 3, "softmax"),
+        (("score",), "gain", "gain"),
+        (("split",), "random", None),
+        (("sampling_num",), 0, "sampling_num"),
+        (("sampling_num",), 2**32 + 1, "sampling_num"),
+        (("parallel_trees",), 0, "parallel_trees"),
+        (("features_per_tree",), 10**6, "features_per_tree"),
+        (("monotone",), [0], "monotone"),
+        (("monotone",), "up", "monotone"),
+        (("monotone", 0), 2, "monotone"),
+        (("interactions",), [0], "interaction"),
+        (("interactions",), [[10**6]], "interactions"),
+        (("interactions",), {}, "interactions"),
+        (("features",), {}, "features"),
+        (("features", 0), {"kind": "cuts", "cuts": [1.0, 0.0]}, "increase"),
+        (("features", 0), {"kind": "cuts", "cuts": [0.0, 1e39]}, "finite"),
+        (("features", 0), {"kind": "cuts", "cuts": 0.0}, "cuts"),
+        (("features", 0), {"kind": "other"}, "kind"),
+    ],
+    ids=str,
+)
+def test_plan_that_contradicts_itself(
+    booster: xgb.Booster, dtrain: xgb.DMatrix, path: tuple, value: object, named: str | None
+) -> None:
+    """Refused where it is read, before the ledger is looked at."""
+    plan = plan_of(booster)
+    inner = plan
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    if path == ("split",):
+        plan["split_levels"], plan["no_split"], named = 1, True, "random splits"
+    with pytest.raises(XGBoostError, match=named):
+        from_plan(plan, dtrain).save_config()
+
+
+def test_softmax_plans_need_the_row_weight_clip(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
+    plan = plan_of(booster) | {"objective": "multi:softprob", "num_class": 3}
+    plan["row_bound"] = plan["row_bound"] | {"mode": "gradient"}
+    with pytest.raises(XGBoostError, match="row-weight clip"):
+        from_plan(plan, dtrain, objective="multi:softprob", num_class=3).save_config()
+
+
+def test_categories_are_not_monotone(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
+    plan = plan_of(booster)
+    plan["features"][0] = {"kind": "categorical", "size": 3}
+    plan["monotone"][0] = 1
+    with pytest.raises(XGBoostError, match="no order"):
+        from_plan(plan, dtrain).save_config()
+
+
+def test_continuation_composes(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+    longer = xgb.train(PARAMS, dtrain, 2, xgb_model=booster)
+    assert longer.num_boosted_rounds() == 5
+    report = xgb_dp.privacy_report(longer)
+    assert len(report.ledger["trainings"]) == 2
+    assert 1.0 < report.epsilon < 2.0
+
+
+class Meddle(xgb.callback.TrainingCallback):
+    """Calls `act(model)` after round `when`, or before training."""
+
+    def __init__(self, act: Callable[[xgb.Booster], object], when: int = -1) -> None:
+        super().__init__()
+        self.act = act
+        self.when = when
+
+    def before_training(self, model: xgb.Booster) -> xgb.Booster:
+        if self.when < 0:
+            self.act(model)
+        return model
+
+    def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: object) -> bool:
+        if epoch == self.when:
+            self.act(model)
+        return False
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"objective": "survival:cox"},
+        {"objective": "rank:pairwise"},
+        {"objective": "reg:absoluteerror"},
+        {"objective": "reg:squarederror", "scale_pos_weight": 50},
+    ],
+    ids=str,
+)
+def test_objective_cannot_change_before_training(change: dict, dtrain: xgb.DMatrix) -> None:
+    meddle = Meddle(lambda model: model.set_param(change))
+    with pytest.raises(XGBoostError, match=r"cannot change|objective|scale_pos_weight"):
+        xgb.train(PARAMS, dtrain, 2, callbacks=[meddle])
+
+
+def test_plan_cannot_restart(dtrain: xgb.DMatrix) -> None:
+    """Neither in mid-training nor on a finished model: its noise has been drawn."""
+
+    def restart(model: xgb.Booster) -> None:
+        plan = json.dumps(plan_of(model), separators=(",", ":"))
+        model.reset()
+        model.set_param({"dp_plan": plan})
+
+    with pytest.raises(XGBoostError, match=r"drawn|uncalibrated"):
+        xgb.train(PARAMS, dtrain, 4, callbacks=[Meddle(restart, 1)])
+    booster = xgb.train(PARAMS, dtrain, 3)
+    restart(booster)
+    with pytest.raises(XGBoostError, match="drawn"):
+        booster.update(dtrain, 3)
+
+
+def test_plan_of_another_training_is_not_claimed(dtrain: xgb.DMatrix) -> None:
+    """A slice has room for trees in its ledger, but not for those of another plan."""
+    booster = xgb.train(PARAMS, dtrain, 4)
+    plan = plan_of(booster)
+    plan["leaf"]["sigma2"] = 1 << 20
+    part = booster[0:2]
+    part.set_param(
+        {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_plan": json.dumps(plan)}
+    )
+    with pytest.raises(XGBoostError, match="does not account"):
+        part.update(dtrain, 2)
+
+
+def test_stopping_early_counts_in_full(dtrain: xgb.DMatrix) -> None:
+    """When a training ended is an outcome of its mechanisms."""
+
+    class Stop(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: object) -> bool:
+            return epoch == 1
+
+    params = {**PARAMS, "dp_split_levels": 1}
+    full = xgb_dp.privacy_report(xgb.train(params, dtrain, 20))
+    short = xgb_dp.privacy_report(xgb.train(params, dtrain, 20, callbacks=[Stop()]))
+    unsplit = xgb_dp.privacy_report(
+        xgb.train({**params, "dp_no_split": True, "gamma": 1e9}, dtrain, 20)
+    )
+    for report in (short, unsplit):
+        assert report.epsilon == pytest.approx(full.epsilon, rel=1e-6)
+        assert "drawn" in report.ledger["trainings"][0]
+        assert "counts in full" in report.statement()
+
+
+def test_matrix_is_kept(booster: xgb.Booster) -> None:
+    """Another matrix never takes the place of the first one in memory."""
+    first = xgb.DMatrix(*rows(400))
+    again = from_plan(plan_of(booster), first)
+    again.update(first, 0)
+    del first
+    for n in (400, 200):
+        with pytest.raises(XGBoostError, match="another"):
+            again.update(xgb.DMatrix(*rows(n)), 1)
+
+
+def test_failed_training_does_not_go_on(booster: xgb.Booster) -> None:
+    x, y = rows(400)
+    x[:, 4] = 7.0
+    types = ["q"] * 4 + ["c"]
+    plan = plan_of(booster)
+    plan["features"][4] = {"kind": "categorical", "size": 3}
+    matrix = xgb.DMatrix(x, y, feature_types=types, enable_categorical=True)
+    again = from_plan(plan, matrix)
+    with pytest.raises(XGBoostError, match="category"):
+        again.update(matrix, 0)
+    with pytest.raises(XGBoostError, match="failed"):
+        again.update(matrix, 0)
+
+
+def test_column_that_the_matrix_does_not_have(dtrain: xgb.DMatrix) -> None:
+    data = sp.csr_matrix(
+        (np.ones(3, np.float32), np.array([0, 1, 2]), np.array([0, 3])), shape=(1, 3)
+    )
+    data.indices[2] = 9
+    with pytest.raises(ValueError, match="column"):
+        xgb.train(PARAMS, xgb.DMatrix(data, [1.0]), 1)
+
+
+@pytest.mark.parametrize("clip", [0.01, 0.5, 2.9, 5.7, 8.0, 32.0, 32.95448535, 100.0, 1e5])
+@pytest.mark.parametrize("params", [PARAMS, REGRESSION], ids=["binary", "regression"])
+def test_range_never_wraps(clip: float, params: dict, dtrain: xgb.DMatrix) -> None:
+    """C++ and Python agree on the range, and it fits the denominator of the mechanism."""
+    params = {**params, "dp_score": "newton", "dp_score_clip": clip}
+    if clip > 1000:
+        with pytest.raises(xgb_dp.BudgetError, match="dp_score_clip"):
+            xgb.train(params, dtrain, 1)
+        return
+    booster = xgb.train(params, dtrain, 1)
+    described = describe_plan(json.dumps(plan_of(booster)))
+    assert 4 * clip * 2 ** plan_of(booster)["grid_bits"] <= described["score_range"] < 2**23
+
+
+def test_implicit_weights_are_bounded_too() -> None:
+    """`dp_max_weight` below one shrinks rows of a matrix without weights, whose weight is one."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2)).astype(np.float32)
+    y = rng.integers(0, 3, 300)
+    params = {
+        **PARAMS,
+        "objective": "multi:softprob",
+        "num_class": 3,
+        "dp_max_weight": 0.25,
+        "dp_epsilon": float("inf"),
+        "base_score": [0.0, 0.0, 0.0],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = xgb.train(params, xgb.DMatrix(x, y), 2)
+        weighted = xgb.train(params, xgb.DMatrix(x, y, weight=np.full(300, 0.25)), 2)
+    np.testing.assert_allclose(
+        plain.predict(xgb.DMatrix(x)), weighted.predict(xgb.DMatrix(x)), rtol=1e-3
+    )
+
+
+@pytest.mark.parametrize("when", [-1, 0, 1])
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_harmless_parameters_may_change(kind: str, when: int) -> None:
+    x, y = rows(200)
+    params = PARAMS
+    if kind == "multiclass":
+        params = {**PARAMS, "objective": "multi:softprob", "num_class": 3}
+    meddle = Meddle(lambda model: model.set_param({"nthread": 1, "verbosity": 1}), when)
+    booster = xgb.train(params, xgb.DMatrix(x, y), 3, callbacks=[meddle])
+    assert booster.num_boosted_rounds() == 3

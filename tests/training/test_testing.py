@@ -1,0 +1,98 @@
+"""Fixed noise repeats a training exactly and never calls itself private."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from tests.reference.plans import base_plan
+from xgb_dp import native, testing
+from xgb_dp.errors import BudgetError, PrivacyParameterError
+from xgb_dp.features import read_schema
+from xgb_dp.prepare import prepare
+
+from ..conftest import arrays
+
+
+def _dump(model):
+    return model.get_dump(with_stats=True)
+
+
+def test_same_key_same_trees(params, matrix):
+    def train(key):
+        with testing.fixed_noise(key):
+            return _dump(xgb.train(params(), matrix(), 3))
+
+    assert train(5) == train(5)
+    assert train(5) != train(6)
+    assert train(5) == train((5).to_bytes(32, "little")) == train("05" + "00" * 31)
+
+
+def test_seed_does_not_touch_the_noise(params, matrix):
+    assert _dump(xgb.train(params(seed=1), matrix(), 3)) != _dump(
+        xgb.train(params(seed=1), matrix(), 3)
+    )
+
+
+def test_the_key_ends_with_the_block():
+    assert testing.noise_key() is None
+    with testing.fixed_noise(1):
+        assert testing.noise_key() == "01" + "00" * 31
+        with testing.fixed_noise(2):
+            assert testing.noise_key() == "02" + "00" * 31
+        assert testing.noise_key() == "01" + "00" * 31
+    assert testing.noise_key() is None
+
+
+@pytest.mark.parametrize("key", [-1, b"short", "zz", "ab", None, 1 << 256])
+def test_bad_keys(key):
+    with pytest.raises(PrivacyParameterError, match="key"), testing.fixed_noise(key):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass"])
+def test_both_sides_derive_the_same_sensitivity(params, matrix, kind):
+    with testing.fixed_noise(1):
+        model = xgb.train(params(kind), matrix(kind), 2)
+    planned = [e.to_json() for e in prepare(params(kind), read_schema(matrix(kind)), 2).events]
+    drawn = xgb_dp.privacy_report(model).ledger["trainings"][0]["events"]
+    for events in (planned, drawn):
+        events.sort(key=lambda e: e["release"])
+    assert planned == drawn
+
+
+@pytest.mark.parametrize("field", ["leaves", "candidates", "score_range"])
+def test_a_plan_with_too_little_noise_is_not_trained(params, matrix, monkeypatch, field):
+    true = native.describe_plan
+
+    def other(text):
+        described = true(text)
+        if field == "score_range":
+            return described | {field: 1 << 60}
+        events = [
+            e | {"sensitivity2": 1 << 60} if e["release"] == field else e
+            for e in described["events"]
+        ]
+        assert events != described["events"]
+        return described | {"events": events}
+
+    monkeypatch.setattr(native, "describe_plan", other)
+    monkeypatch.setattr(native, "release_intercept", lambda *a: pytest.fail("noise was drawn"))
+    with pytest.raises(BudgetError, match="sensitivity"):
+        xgb.train(params(), matrix(), 2)
+
+
+def _plan(private=False):
+    return base_plan([{"kind": "private", "grid": []}] * 4, private=private, shape="per_node")
+
+
+def test_train_with_plan(matrix):
+    model = testing.train_with_plan(_plan(), matrix())
+    assert model.num_boosted_rounds() == 2
+    assert not xgb_dp.privacy_report(model).private
+    X, y = arrays()
+    assert np.mean((model.predict(xgb.DMatrix(X)) > 0.5) == y) > 0.8
+    with pytest.raises(PrivacyParameterError, match="private"):
+        testing.train_with_plan(_plan(private=True), matrix())

@@ -1,0 +1,166 @@
+"""Several trees a round, random splits, features by turns: the parts of forests and batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import xgboost as xgb
+from sklearn.metrics import roc_auc_score
+
+import xgb_dp
+from tests.reference.test_against_cpp import trees_of
+from xgb_dp.accounting import event_from_json
+from xgb_dp.accounting.events import release_counts
+
+from ..conftest import arrays
+from .test_constraints import KINDS, big
+
+
+def counts(booster: xgb.Booster) -> dict[str, int]:
+    """Releases of the one training of a booster, by name."""
+    (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
+    return release_counts(map(event_from_json, training["events"]))
+
+
+def features_of(tree: dict[str, Any]) -> set[int]:
+    return {f for f, left in zip(tree["split_index"], tree["left"], strict=True) if left > 0}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parallel_trees_are_all_accounted(kind: str, params: Any, matrix: Any) -> None:
+    booster = xgb.train(params(kind, num_parallel_tree=3), matrix(kind), 4)
+    classes = 3 if kind == "multiclass" else 1
+    assert len(trees_of(booster)) == 12 * classes
+    assert booster.num_boosted_rounds() == 4
+    assert counts(booster)["leaves"] == 12
+    assert counts(booster)["splits"] == 12 * classes  # both levels in one selection
+    assert 0.99 < xgb_dp.privacy_report(booster).epsilon <= 1.0
+
+
+def test_parallel_trees_share_the_learning_rate(params: Any, matrix: Any) -> None:
+    """As in XGBoost: leaves are those of one tree, divided by the number of trees."""
+    made = params(dp_epsilon=float("inf"), dp_tree_shape="per_node", dp_shrinkage=False)
+    made |= {"dp_split_levels": 1}
+    with pytest.warns(UserWarning, match="NOT private"):
+        one = trees_of(xgb.train(made, matrix(), 1))
+    with pytest.warns(UserWarning, match="NOT private"):
+        three = trees_of(xgb.train(made | {"num_parallel_tree": 3}, matrix(), 1))
+    assert len(three) == 3
+    for tree in three:  # without noise all three are the same
+        assert tree["split_index"] == one[0]["split_index"]
+        leaves = [i for i, left in enumerate(tree["left"]) if left == -1]
+        assert [tree["leaf"][i] for i in leaves] == pytest.approx(
+            [one[0]["leaf"][i] / 3 for i in leaves], rel=1e-5
+        )
+
+
+def test_stopped_and_continued_trainings_count_parallel_trees(params: Any, matrix: Any) -> None:
+    class Stop(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            return epoch == 1
+
+    made = params(num_parallel_tree=3)
+    stopped = xgb.train(made, matrix(), 5, callbacks=[Stop()])
+    assert stopped.num_boosted_rounds() == 2
+    assert counts(stopped)["leaves"] == 15  # the whole plan
+    more = xgb.train(made, matrix(), 2, xgb_model=stopped)
+    report = xgb_dp.privacy_report(more)
+    assert [
+        release_counts(map(event_from_json, t["events"]))["leaves"]
+        for t in report.ledger["trainings"]
+    ] == [15, 6]
+    assert 1.0 < report.epsilon <= 2.0
+
+
+def test_random_splits_cost_nothing(params: Any) -> None:
+    X, y = big()
+    d = xgb.DMatrix(X, y)
+    made = params(
+        dp_split="random", max_depth=4, dp_feature_bounds=dict.fromkeys(range(4), (-2, 2))
+    )
+    booster = xgb.train(made, d, 30)
+    assert "splits" not in counts(booster)
+    noise = {}
+    for split in ("random", "exponential"):
+        ledger = xgb_dp.privacy_report(xgb.train(made | {"dp_split": split}, d, 30)).ledger
+        events = {e["release"]: e for t in ledger["trainings"] for e in t["events"]}
+        noise[split] = events["leaves"]["sigma2"]
+    assert noise["random"] < 0.75 * noise["exponential"]
+    assert roc_auc_score(y, booster.predict(d)) > 0.8
+
+
+def test_a_random_forest(params: Any) -> None:
+    """One round of many random trees on the first gradients."""
+    X, y = big()
+    d = xgb.DMatrix(X, y)
+    made = params(dp_split="random", num_parallel_tree=60, eta=1.0, max_depth=4, max_delta_step=0)
+    booster = xgb.train(made, d, 1)
+    assert counts(booster)["leaves"] == 60
+    assert roc_auc_score(y, booster.predict(d)) > 0.75
+
+
+def test_random_splits_do_not_look_at_the_labels(params: Any) -> None:
+    """With one noise tape the structure is the same whatever the labels are."""
+    from xgb_dp.testing import fixed_noise
+
+    X, y = arrays()
+    bounds = dict.fromkeys(range(4), (-2, 2))
+    made = params(dp_split="random", dp_feature_bounds=bounds, base_score=0.5)
+    grown = []
+    for labels in (y, 1 - y):
+        with fixed_noise("ab" * 32):
+            grown.append(trees_of(xgb.train(made, xgb.DMatrix(X, labels), 5)))
+    for a, b in zip(*grown, strict=True):
+        assert a["split_index"] == b["split_index"]
+        assert a["split_condition"][0] == b["split_condition"][0]
+        assert a["leaf"] != b["leaf"]
+
+
+def test_features_in_turn(params: Any, matrix: Any) -> None:
+    made = params(dp_features_per_tree=1, dp_feature_order="cyclic", max_depth=3)
+    for t, tree in enumerate(trees_of(xgb.train(made, matrix(), 9))):
+        assert features_of(tree) == {t % 4}
+
+
+def test_features_at_random(params: Any, matrix: Any) -> None:
+    trees = trees_of(xgb.train(params(colsample_bytree=0.5, dp_epsilon=0.1), matrix(), 30))
+    seen = [features_of(tree) for tree in trees]
+    assert all(len(features) <= 2 for features in seen)
+    assert len({frozenset(f) for f in seen}) > 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_noisy_histograms_are_all_that_is_released(kind: str, params: Any, matrix: Any) -> None:
+    made = params(kind, dp_split="histogram", max_depth=3, dp_features_per_tree=2)
+    booster = xgb.train(made, matrix(kind), 4)
+    assert set(counts(booster)) == {"intercept", "candidates", "histograms"}
+    assert counts(booster)["histograms"] == 12
+    report = xgb_dp.privacy_report(booster)
+    assert 0.99 < report.epsilon <= 1.0
+    assert "noisy sums of split candidates" in report.statement()
+    (training,) = report.ledger["trainings"]
+    (event,) = (e for e in training["events"] if e["release"] == "histograms")
+    classes = 3 if kind == "multiclass" else 1
+    assert event["coordinates"] == 2 * 2 * classes
+
+
+def test_noisy_histograms_learn(params: Any) -> None:
+    X, y = big()
+    d = xgb.DMatrix(X, y)
+    made = params(dp_split="histogram", dp_epsilon=8.0, max_depth=3, max_bin=8)
+    assert roc_auc_score(y, xgb.train(made, d, 10).predict(d)) > 0.8
+
+
+def test_noisy_histograms_with_subsampling_and_parallel_trees(params: Any, matrix: Any) -> None:
+    made = params(dp_split="histogram", subsample=0.5, num_parallel_tree=2)
+    booster = xgb.train(made, matrix(), 3)
+    assert counts(booster)["histograms"] == 12
+    assert 0.95 < xgb_dp.privacy_report(booster).epsilon <= 1.0
+
+
+def test_every_level_of_noisy_histograms_is_drawn_anew(params: Any, matrix: Any) -> None:
+    """A leaf's cover is the sum of cells of its own level, not of exact counts."""
+    made = params(dp_split="histogram", max_depth=1, dp_epsilon=50.0, base_score=0.5)
+    covers = {tree["sum_hess"][0] for tree in trees_of(xgb.train(made, matrix(), 12))}
+    assert len(covers) == 12

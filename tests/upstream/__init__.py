@@ -1,0 +1,1 @@
+"""XGBoost itself: the patches, and that everything else stays the stock wheel's."""

@@ -1,0 +1,34 @@
+"""Access of the tests to `cmake/fetch_upstream.py`, which is a script and no package."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "fetch_upstream", ROOT / "cmake" / "fetch_upstream.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+fetch_upstream = _load()
+
+
+def pinned_sdist() -> Path:
+    """The sdist that the build downloaded and checked."""
+    upstream = fetch_upstream.read_upstream()
+    for path in sorted(ROOT.glob(f"build/*/upstream/{upstream.sdist_name}")):
+        if fetch_upstream.file_sha256(path) == upstream.sha256:
+            return path
+    raise AssertionError("the build folder holds no copy of the pinned sdist: run `make build`")

@@ -1,0 +1,203 @@
+"""The patch series: small, documented, applied strictly, and outside upstream's hot files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.upstream.pinned import ROOT, fetch_upstream, pinned_sdist
+
+HEADER_FIELDS = ("Subject", "Why", "Checked", "Test")
+MAX_CHANGED_LINES = 120  # of what private training needs
+MAX_FIXED_LINES = (
+    30  # of fixes that stock XGBoost needs as well, which a release will make obsolete
+)
+HOT_FILES = {"evaluate_splits.h", "quantile.cc", "updater_quantile_hist.cc", "param.h"}
+
+SERIES = fetch_upstream.read_series()
+each_patch = pytest.mark.parametrize("patch", SERIES, ids=lambda patch: patch.stem)
+
+
+def header(patch: Path) -> dict[str, str]:
+    """The fields above the first diff; a continued field has indented lines."""
+    fields: dict[str, str] = {}
+    name = ""
+    for line in patch.read_text(encoding="utf-8").splitlines():
+        if line.startswith("diff --git "):
+            return fields
+        match = re.match(r"(\w+):\s*(.*)", line)
+        if match:
+            name = match[1]
+            fields[name] = match[2]
+        elif line.strip():
+            assert line.startswith(" "), (
+                f"{patch.name}: neither a field nor its continuation: {line}"
+            )
+            assert name, f"{patch.name}: text before the first field"
+            fields[name] += " " + line.strip()
+    raise AssertionError(f"{patch.name} holds no diff")
+
+
+def changed_lines(patch: Path) -> int:
+    """Lines added and removed, counted inside the hunks only."""
+    count = left_old = left_new = 0
+    for line in patch.read_text(encoding="utf-8").splitlines():
+        hunk = re.match(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@", line)
+        if hunk:
+            assert left_old == left_new == 0, f"{patch.name}: a hunk is shorter than it says"
+            left_old, left_new = (int(size or "1") for size in hunk.groups())
+        elif left_old or left_new:
+            left_old -= not line.startswith(("+", "\\"))
+            left_new -= not line.startswith(("-", "\\"))
+            count += line.startswith(("+", "-"))
+    return count
+
+
+def defined_tests(path: Path) -> set[str]:
+    """`test_x` and `TestY::test_z` for every test function of a file."""
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}::{m.name}" for m in node.body if isinstance(m, ast.FunctionDef)}
+    return names
+
+
+def test_series_lists_every_patch_once() -> None:
+    assert len(SERIES) == len(set(SERIES))
+    files = {path for path in fetch_upstream.PATCHES.rglob("*") if path.is_file()}
+    assert {path.name for path in files - set(SERIES)} == {"series", "upstream.toml"}
+    assert set(SERIES) <= files
+
+
+def test_fixes_stand_alone() -> None:
+    """They come first, and touch no file that the rest of the series touches."""
+    fixes = [patch for patch in SERIES if patch.parent.name == "fixes"]
+    assert fixes
+    assert SERIES[: len(fixes)] == fixes
+    targets = [set(fetch_upstream.patch_targets(patch)) for patch in SERIES]
+    assert not set().union(*targets[: len(fixes)]) & set().union(*targets[len(fixes) :])
+
+
+@each_patch
+def test_header_says_why_and_which_test_fails_without_it(patch: Path) -> None:
+    fields = header(patch)
+    also = {"Upstream"} if patch.parent.name == "fixes" else set()
+    assert set(fields) == set(HEADER_FIELDS) | also
+    assert all(fields.values())
+    for node in fields["Test"].replace(",", " ").split():
+        file, _, name = node.partition("::")
+        assert (ROOT / file).is_file(), f"{node}: no such file"
+        assert re.sub(r"\[.*\]$", "", name) in defined_tests(ROOT / file), f"{node}: no such test"
+
+
+def test_series_is_small() -> None:
+    fixes = {p.name: changed_lines(p) for p in SERIES if p.parent.name == "fixes"}
+    needed = {p.name: changed_lines(p) for p in SERIES if p.name not in fixes}
+    assert sum(needed.values()) < MAX_CHANGED_LINES, needed
+    assert sum(fixes.values()) < MAX_FIXED_LINES, fixes
+
+
+@each_patch
+def test_hot_files_are_not_patched(patch: Path) -> None:
+    assert not {Path(name).name for name in fetch_upstream.patch_targets(patch)} & HOT_FILES
+
+
+def test_series_applies_to_the_pinned_sdist_without_fuzz_or_offset(tmp_path: Path) -> None:
+    tree = tmp_path / "source"
+    fetch_upstream.unpack(fetch_upstream.read_upstream(), pinned_sdist(), tree)
+    for patch in SERIES:
+        said = fetch_upstream.apply_patch(patch, tree)
+        assert "offset" not in said, f"{patch.name}: {said}"
+        assert "succeeded at" not in said, f"{patch.name}: {said}"
+
+
+# -- the tool that applies them -------------------------------------------------------------------
+
+PATCH = """Subject: x
+diff --git a/a.txt b/a.txt
+--- a/a.txt
++++ b/a.txt
+@@ -1,3 +1,3 @@
+ one
+-two
++2
+ three
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A source tree inside a repository that ignores it, as a build folder is."""
+    (tmp_path / ".git").mkdir()
+    for name, text in {
+        "HEAD": "ref: refs/heads/main\n",
+        "config": "[core]\n bare = false\n",
+    }.items():
+        (tmp_path / ".git" / name).write_text(text)
+    for name in ("objects", "refs"):
+        (tmp_path / ".git" / name).mkdir()
+    (tmp_path / ".gitignore").write_text("build/\n")
+    folder = tmp_path / "build" / "source"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("one\ntwo\nthree\n")
+    return folder
+
+
+def write_patch(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "change.patch"
+    path.write_text(text)
+    return path
+
+
+def test_patch_is_applied_inside_an_ignored_folder(tmp_path: Path, tree: Path) -> None:
+    fetch_upstream.apply_patch(write_patch(tmp_path, PATCH), tree)
+    assert (tree / "a.txt").read_text() == "one\n2\nthree\n"
+
+
+@pytest.mark.parametrize(
+    "context", ["uno\ntwo\nthree\n", " one\ntwo\nthree\n", "one\ntwo\nthree \n"]
+)
+def test_other_context_or_whitespace_is_refused(tmp_path: Path, tree: Path, context: str) -> None:
+    (tree / "a.txt").write_text(context)
+    with pytest.raises(fetch_upstream.UpstreamError, match="does not apply"):
+        fetch_upstream.apply_patch(write_patch(tmp_path, PATCH), tree)
+    assert (tree / "a.txt").read_text() == context
+
+
+def test_patch_without_effect_is_refused(tmp_path: Path, tree: Path) -> None:
+    mode_only = "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n"
+    with pytest.raises(fetch_upstream.UpstreamError, match=r"did not change a\.txt"):
+        fetch_upstream.apply_patch(write_patch(tmp_path, mode_only), tree)
+
+
+def test_other_sdist_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.tar.gz"
+    other.write_bytes(pinned_sdist().read_bytes()[:-1])
+    with pytest.raises(fetch_upstream.UpstreamError, match="sha256"):
+        fetch_upstream.obtain_sdist(fetch_upstream.read_upstream(), tmp_path, str(other))
+
+
+def test_changed_patch_rewrites_only_the_files_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "upstream"
+    sdist = str(pinned_sdist())
+    source = fetch_upstream.make_tree(folder, sdist)
+    names = fetch_upstream._files(source)
+    before = {name: (source / name).stat().st_mtime_ns for name in names}
+    generated = source / "cpp_src" / "include" / "xgboost" / "generated.h"
+    generated.touch()  # as CMake does
+
+    assert fetch_upstream.make_tree(folder, sdist) == source
+    assert before == {name: (source / name).stat().st_mtime_ns for name in names}
+
+    monkeypatch.setattr(fetch_upstream, "read_series", lambda: SERIES[:-1])
+    fetch_upstream.make_tree(folder, sdist)
+    touched = {name for name in names if (source / name).stat().st_mtime_ns != before[name]}
+    assert touched == set(fetch_upstream.patch_targets(SERIES[-1]))
+    assert generated.exists()

@@ -1,0 +1,63 @@
+"""For somebody who never asks for privacy, our `xgboost` is the stock one, to the last byte."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xgboost as xgb
+from xgboost import dask as dxgb
+
+from tests.upstream import every_estimator
+from tests.upstream.stock import run_stock
+
+SCRIPT = Path(every_estimator.__file__)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    """What our build makes of every estimator, and what the stock wheel makes of it."""
+    ours = subprocess.run(
+        [sys.executable, "-c", SCRIPT.read_text(), "dask"],
+        cwd=tmp_path_factory.mktemp("elsewhere"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ours.returncode == 0, ours.stderr
+    return _read(ours.stdout), _read(run_stock(SCRIPT.read_text(), "dask"))
+
+
+def _read(text: str) -> Any:
+    [line] = [line for line in text.splitlines() if line.startswith("FOUND")]
+    return json.loads(line[len("FOUND") :])
+
+
+def test_two_builds_are_compared(found: tuple[Any, Any]) -> None:
+    ours, stock = found
+    assert ours.pop("private") is True
+    assert stock.pop("private") is False
+
+
+def test_every_estimator_is_tried() -> None:
+    """Also one that a later release adds."""
+    classes = {
+        f"{prefix}{name}"
+        for module, prefix in ((xgb, ""), (dxgb, ""))
+        for name, value in vars(module).items()
+        if inspect.isclass(value) and issubclass(value, xgb.XGBModel)
+    }
+    tried = {*every_estimator.IN_MEMORY, *(f"Dask{n}" for n in every_estimator.IN_MEMORY)}
+    assert classes - tried == {"XGBModel", "DaskScikitLearnBase"} & classes
+
+
+def test_models_and_defaults_are_those_of_stock(found: tuple[Any, Any]) -> None:
+    ours, stock = ({k: v for k, v in side.items() if k != "private"} for side in found)
+    assert sorted(ours) == sorted(stock)
+    different = [name for name in stock if ours[name] != stock[name]]
+    assert not different, {name: (ours[name], stock[name]) for name in different[:2]}
