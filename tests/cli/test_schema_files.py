@@ -38,6 +38,8 @@ WRONG = [
     ("json", '{"columns": {"a": true}}', "'a'.*got a truth value"),
     ("toml", "[columns]\nage = {bounds = 18}", "'age'.*got a number"),
     ("toml", "[columns]\na = {categories = \"TRUEFALSE\", other = \"missing\"}", "'a'.*got a text"),
+    # a parameter that there is not
+    ("yaml", "params: {max_dept: 3}", "schema.yaml: `max_dept`.*Did you mean `max_depth`"),
     # a list or a mapping where a scalar is due
     ("yaml", "target: [y]", "`target` must be the name of a column; got a list"),
     ("yaml", "weight: {w: 1}", "`weight` must be the name of a column; got a mapping"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from xgb_dp import features, names, plan, prepare, shares
+from xgb_dp import features, names, parse, plan, prepare, shares
 from xgb_dp import params as table
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 
@@ -238,3 +238,21 @@ def test_continued_training_takes_no_second_intercept(params):
     assert s["dp_budget_shares"]["base_score"] == 0
     with pytest.raises(PrivacyParameterError, match="base_score"):
         resolve(params(base_score=0.5), continues=True)
+
+
+def test_a_new_scalar_is_a_row(params, monkeypatch):
+    """A row of the table is read and checked, and travels to the plan and the public record."""
+    row = table.Parameter(
+        "dp_leaf_wisdom", "how wise a leaf is", parse.Number(0, 2), lambda s: s["eta"] / 2,
+        table.PUBLIC, "leaves", plan="leaf.wisdom",
+    )  # fmt: skip
+    monkeypatch.setitem(table.PARAMETERS, row.name, row)
+    for given, expected in (({}, 0.25), ({"dp_leaf_wisdom": "1.5"}, 1.5)):
+        s = resolve(params(**given))
+        assert s["dp_leaf_wisdom"] == expected
+        assert plan.build_plan(s, Noise())["leaf"]["wisdom"] == repr(expected)
+        assert plan.public_inputs(s)["hyperparameters"]["leaf_wisdom"] == expected
+    with pytest.raises(PrivacyParameterError, match="`dp_leaf_wisdom` must be >= 0 and <= 2"):
+        resolve(params(dp_leaf_wisdom=3))
+    with pytest.raises(PrivacyParameterError, match="Did you mean `dp_leaf_wisdom`"):
+        resolve(params(dp_leaf_wisdon=1))

@@ -15,7 +15,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyError, PrivacyParameterError
+from ..names import check_names, flatten
+from ..params import PARAMETERS
 from ..parse import parse_number, parse_range
 from .schema_file import json_of, read_schema_file
 
@@ -366,11 +368,17 @@ def read_domain(path: Path) -> Domain:
     Raises:
         PrivacyParameterError: Another ending, a file that cannot be parsed, a key given twice, or
             a value of another kind than is due. The message names the line or the key.
+        PrivacyRefusal: A parameter that private training does not take.
     """
     try:
-        return from_mapping(read_schema_file(path))
-    except PrivacyParameterError as error:
-        raise PrivacyParameterError(f"{path.name}: {error}") from None
+        domain = from_mapping(read_schema_file(path))
+        check_names(flatten(domain.params))
+    except PrivacyError as error:
+        raise type(error)(f"{path.name}: {error}") from None
+    return domain
+
+
+_SHOWN = ("dp_preset", "max_depth", "eta", "max_bin")
 
 
 def template(header: Sequence[str], target: str | None) -> str:
@@ -390,4 +398,7 @@ def template(header: Sequence[str], target: str | None) -> str:
         '  # {categories: ["red"], other: missing}   others are treated as missing',
     ]
     lines += [f"  {json.dumps(name)}: number" for name in header if name != target]
+    lines += ["# params:                      # of training, by their names in docs/parameters.md"]
+    for parameter in map(PARAMETERS.__getitem__, _SHOWN):
+        lines.append(f"#   {parameter.name}: {parameter.unset}    # {parameter.meaning}")
     return "\n".join(lines) + "\n"
