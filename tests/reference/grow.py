@@ -8,8 +8,8 @@ import numpy as np
 
 from .candidates import MISSING, Feature
 from .draws import Noise
-from .groups import Part, cell_of, cell_sums, draw_group
 from .history import History
+from .partitions import Part, cell_of, cell_sums, draw_partition
 from .splits import (
     Ints,
     Plan,
@@ -68,7 +68,7 @@ def grow(
     tree: Tree = {name: [] for name in COLUMNS}
     released: dict[int, Side] = {}
     if int(plan["split_levels"]) > 1:
-        where = grow_by_groups(
+        where = grow_by_partitions(
             plan, features, pairs, noise, tree, of_tree, score, oblivious, history
         )
         return tree, where, {}
@@ -98,23 +98,23 @@ def grow(
                 parts = [noisy_sides(plan, features[f], pairs, at, noise) for f in allowed]
                 sides[node] = [pair for part in parts for pair in part]
         best: dict[int, tuple[Side, Side]] = {}
-        for group in [level] if oblivious else [[node] for node in level]:
-            rows = [np.flatnonzero(where == node) for node in group]
-            allowed = allowed_features(plan, of_tree, above[group[0]])
+        for together in [level] if oblivious else [[node] for node in level]:
+            rows = [np.flatnonzero(where == node) for node in together]
+            allowed = allowed_features(plan, of_tree, above[together[0]])
             splits = candidates(features, allowed)
             if plan["split"] == "random":  # a feature, then one of its candidates
                 f = allowed[noise.below(len(allowed))]
                 own = candidates(features, [f])
-                chosen.update(dict.fromkeys(group, own[noise.below(len(own))]))
+                chosen.update(dict.fromkeys(together, own[noise.below(len(own))]))
                 continue
             if sides:
-                splits = offered.get(group[0], splits)
+                splits = offered.get(together[0], splits)
                 gain = np.zeros(len(splits))
-                for node in group:
+                for node in together:
                     gain += [sum(noisy_gain(plan, bound, s) for s in pair) for pair in sides[node]]
                 choice = int(np.argmax(gain))
-                chosen.update(dict.fromkeys(group, splits[choice]))
-                best.update({node: sides[node][choice] for node in group})
+                chosen.update(dict.fromkeys(together, splits[choice]))
+                best.update({node: sides[node][choice] for node in together})
                 continue
             u = np.sum(
                 [utilities(plan, features, allowed, pairs, at, score) for at in rows], axis=0
@@ -126,7 +126,7 @@ def grow(
                 u = np.append(u, alone + gamma)
             choice = noise.choose(u, int(plan["selection"]["eps_num"]), score.range_int)
             if choice < len(splits):  # "no split" is the last candidate
-                chosen.update(dict.fromkeys(group, splits[choice]))
+                chosen.update(dict.fromkeys(together, splits[choice]))
         level = []
         for node, split in chosen.items():
             feature = features[split.feature]
@@ -142,7 +142,7 @@ def grow(
     return tree, where, released
 
 
-def grow_by_groups(
+def grow_by_partitions(
     plan: Plan, features: list[Feature], pairs: Ints, noise: Noise, tree: Tree, of_tree: list[int],
     score: Score, oblivious: bool, history: History,
 ) -> Ints:  # fmt: skip
@@ -163,16 +163,16 @@ def grow_by_groups(
             for nodes in [level] if oblivious else [[node] for node in level]:
                 allowed = allowed_features(plan, of_tree, above[nodes[0]])
                 drawn = [
-                    draw_group(f, features[f], m, noise)
+                    draw_partition(f, features[f], m, noise)
                     for f in allowed
                     for _ in range(int(plan["split_candidates"]))
                 ]
                 offsets = history.offsets(allowed, score)
                 u = np.repeat(np.array(offsets, dtype=np.int64), int(plan["split_candidates"]))
-                for i, group in enumerate(drawn):
+                for i, partition in enumerate(drawn):
                     for node in nodes:
                         rows = np.flatnonzero(where == node)
-                        sums = cell_sums(group, features[group[0].feature], pairs, rows)
+                        sums = cell_sums(partition, features[partition[0].feature], pairs, rows)
                         u[i] += score.phi(sums).sum()
                 choice = noise.choose(u, int(plan["selection"]["eps_num"]), score.range_int)
                 chosen.update(dict.fromkeys(nodes, drawn[choice]))
@@ -185,7 +185,7 @@ def _single(
     score: Score, oblivious: bool, level: list[int], above: dict[int, frozenset[int]],
     where: Ints, history: History,
 ) -> dict[int, list[Part]]:  # fmt: skip
-    """One selection of a single level, as groups of one split."""
+    """One selection of a single level, as partitions of one split."""
     chosen = {}
     for nodes in [level] if oblivious else [[node] for node in level]:
         allowed = allowed_features(plan, of_tree, above[nodes[0]])
@@ -204,7 +204,7 @@ def _expand(
     tree: Tree, features: list[Feature], level: list[int], chosen: dict[int, list[Part]],
     above: dict[int, frozenset[int]], where: Ints,
 ) -> tuple[list[int], Ints]:  # fmt: skip
-    """Expand all nodes by their groups, one level of the tree after the other."""
+    """Expand all nodes by their partitions, one level of the tree after the other."""
     heaps = {node: [node] for node in level}
     size = len(next(iter(chosen.values())))
     for at in range(size):
@@ -221,13 +221,13 @@ def _expand(
     out = where.copy()
     children = []
     for node in level:
-        group = chosen[node]
-        feature = features[group[0].feature]
+        partition = chosen[node]
+        feature = features[partition[0].feature]
         rows = np.flatnonzero(where == node)
         below = heaps[node][size:]
-        cells = cell_of(group, feature.bins[rows], feature.cuts is None)
+        cells = cell_of(partition, feature.bins[rows], feature.cuts is None)
         out[rows] = np.array(below, dtype=np.int64)[cells]
         for child in below:
-            above[child] = above[node] | {group[0].feature}
+            above[child] = above[node] | {partition[0].feature}
         children += below
     return children, out

@@ -267,5 +267,5 @@ def allowed_features(plan: Plan, every: list[int], above: frozenset[int]) -> lis
         return every
     return [
         f for f in every
-        if f in above or any(above | {f} <= set(group) for group in plan["interactions"])
+        if f in above or any(above | {f} <= set(joined) for joined in plan["interactions"])
     ]  # fmt: skip

@@ -88,18 +88,18 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         {"candidates": {"rounds": 3, "hessian": True, "shift": 0, "sigma2": 1 << 38}},
         (LOGISTIC, SQUARED),
     ),
-    "groups": ({"split_levels": 2, "depth": 4}, OBJECTIVES),
-    "groups_odd": ({"split_levels": 2, "depth": 5, "rounds": 2}, (LOGISTIC, SQUARED)),
-    "groups_of_eight": (
+    "partitions": ({"split_levels": 2, "depth": 4}, OBJECTIVES),
+    "partitions_odd": ({"split_levels": 2, "depth": 5, "rounds": 2}, (LOGISTIC, SQUARED)),
+    "partitions_of_eight": (
         {"split_levels": 3, "depth": 3, "split_candidates": 3, "shape": "per_node"}, OBJECTIVES
     ),
-    "groups_oblivious": (
+    "partitions_oblivious": (
         {"split_levels": 2, "depth": 4, "shape": "oblivious"}
         | {"score": "newton", "score_clip": "1.5"},
         (LOGISTIC, SQUARED),
     ),
     "strata": ({"leaf": {"strata": True}, "rounds": 5}, OBJECTIVES),
-    "strata_of_groups": (
+    "strata_of_partitions": (
         {"leaf": {"strata": True}, "rounds": 4, "split_levels": 2, "depth": 4,
          "monotone": [1, 0, 0, 0]},
         (LOGISTIC, SQUARED),
@@ -113,12 +113,12 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         (LOGISTIC,),
     ),
     "history": ({"split_prior": "0.5", "rounds": 6, "depth": 2}, OBJECTIVES),
-    "history_of_groups": (
+    "history_of_partitions": (
         {"split_prior": "0.7", "rounds": 6, "split_levels": 2, "selection": {"eps_num": 1 << 36},
          "leaf": {"strata": True}},
         OBJECTIVES,
     ),
-    "groups_constrained": (
+    "partitions_constrained": (
         {"split_levels": 2, "depth": 4, "features_per_tree": 3, "monotone": [1, 0, -1, 0],
          "interactions": [[0, 1], [1, 3]], "sampling_num": 3 << 30},
         (LOGISTIC,),

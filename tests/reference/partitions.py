@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Part(NamedTuple):
-    """One split of a group: bins up to `bin` go left, or the categories in `right` go right."""
+    """One split of a partition: bins up to `bin` go left, or the categories in `right` go right."""
 
     feature: int
     bin: int
@@ -22,7 +22,7 @@ class Part(NamedTuple):
     missing_left: bool
 
 
-Group = list[Part]  # in heap order: the children of i are 2 i + 1 and 2 i + 2
+Partition = list[Part]  # in heap order: the children of i are 2 i + 1 and 2 i + 2
 
 
 def heap_of(ordered: list[int]) -> list[int]:
@@ -40,7 +40,7 @@ def heap_of(ordered: list[int]) -> list[int]:
     return heap
 
 
-def draw_group(f: int, feature: Feature, levels: int, noise: Noise) -> Group:
+def draw_partition(f: int, feature: Feature, levels: int, noise: Noise) -> Partition:
     """A random partition of a feature's values, drawn without looking at the data."""
     splits = (1 << levels) - 1
     if feature.cuts is None:
@@ -77,12 +77,12 @@ def in_half(name: int, category: int) -> bool:
     return bool((z ^ (z >> 31)) & 1)
 
 
-def cell_of(group: Group, bins: Ints, categorical: bool) -> Ints:
+def cell_of(partition: Partition, bins: Ints, categorical: bool) -> Ints:
     """Which of the 2^m cells, from left to right, each row falls into."""
     at = np.zeros(len(bins), dtype=np.int64)
-    for _ in range((len(group) + 1).bit_length() - 1):
+    for _ in range((len(partition) + 1).bit_length() - 1):
         out = np.empty_like(at)
-        for i, part in enumerate(group):
+        for i, part in enumerate(partition):
             here = at == i
             if not here.any():
                 continue
@@ -90,11 +90,11 @@ def cell_of(group: Group, bins: Ints, categorical: bool) -> Ints:
             left = ~np.isin(b, list(part.right)) if categorical else b <= part.bin
             out[here] = 2 * i + np.where(np.where(b == MISSING, part.missing_left, left), 1, 2)
         at = out
-    return at - len(group)
+    return at - len(partition)
 
 
-def cell_sums(group: Group, feature: Feature, pairs: Ints, rows: Ints) -> Ints:
+def cell_sums(partition: Partition, feature: Feature, pairs: Ints, rows: Ints) -> Ints:
     """Sums of the cells over some rows."""
-    cells = np.zeros((len(group) + 1, pairs.shape[1]), dtype=np.int64)
-    np.add.at(cells, cell_of(group, feature.bins[rows], feature.cuts is None), pairs[rows])
+    cells = np.zeros((len(partition) + 1, pairs.shape[1]), dtype=np.int64)
+    np.add.at(cells, cell_of(partition, feature.bins[rows], feature.cuts is None), pairs[rows])
     return cells
