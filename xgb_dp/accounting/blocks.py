@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from .bounded_range import tail_curve
+from .search import narrow
 
 __all__ = ["block_mu", "dominating_mu", "merge_blocks"]
 
@@ -104,16 +105,11 @@ def dominating_mu(
     if curve[-1] > extra:
         return None
     middles = (np.arange(len(curve) - 1, dtype=np.float64) + 0.5) * step
-    low, high = 0.5, most
-    if not _is_above(high * guess, middles, step, curve, extra):
-        return None
-    for _ in range(36):
-        scale = 0.5 * (low + high)
-        if _is_above(scale * guess, middles, step, curve, extra):
-            high = scale
-        else:
-            low = scale
-    return high * guess
+
+    def is_above(scale: float) -> bool:
+        return _is_above(scale * guess, middles, step, curve, extra)
+
+    return narrow(is_above, most, 0.5, 36)[0] * guess if is_above(most) else None
 
 
 def _is_above(

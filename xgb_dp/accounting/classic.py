@@ -12,6 +12,7 @@ from .events import Event
 from .gdp import GDPAccountant
 from .pure import PureAccountant, check_query
 from .rounds import Mixture
+from .search import narrow
 
 __all__ = ["ClassicAccountant"]
 
@@ -77,14 +78,11 @@ class ClassicAccountant:
         check_query(group, epsilon=epsilon)
         if self.get_epsilon(0.0, group) <= epsilon:
             return 0.0
-        low, high = -600.0, 0.0  # of log delta: too little, and enough
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            if self.get_epsilon(math.exp(middle), group) <= epsilon:
-                high = middle
-            else:
-                low = middle
-        return math.exp(high)
+
+        def is_enough(log_delta: float) -> bool:
+            return self.get_epsilon(math.exp(log_delta), group) <= epsilon
+
+        return math.exp(narrow(is_enough, 0.0, -600.0, 60)[0])
 
     def _pure(self, group: int) -> float:
         return PureAccountant(self._mixture.flat).get_epsilon(0.0, group)

@@ -21,6 +21,7 @@ from .exact import ExactAccountant
 from .flat import FlatAccountant
 from .gaussian import gaussian_delta, gaussian_epsilon
 from .rounds import Mixture
+from .search import doubled, narrow
 from .selection import SelectionEvent
 
 __all__ = ["Capacity", "Charge", "Filter", "charge_of", "plain_charge"]
@@ -87,16 +88,12 @@ class Capacity:
         """
         extra = _EXTRA * delta
         inner, rest = (delta - extra) * (1.0 - 1e-9), epsilon - selection_epsilon
-        low, high = 0.0, 1.0
-        while gaussian_delta(rest, high) <= inner:
-            low, high = high, 2.0 * high
-        for _ in range(80):
-            middle = 0.5 * (low + high)
-            if gaussian_delta(rest, middle) <= inner:
-                low = middle
-            else:
-                high = middle
-        return cls(low * low * (1.0 - 1e-12), selection_epsilon, extra)
+
+        def fits(mu: float) -> bool:
+            return gaussian_delta(rest, mu) <= inner
+
+        mu, _ = narrow(fits, *doubled(fits), 80)
+        return cls(mu * mu * (1.0 - 1e-12), selection_epsilon, extra)
 
     def holds(self, total: Charge) -> bool:
         """Whether all this fits."""
@@ -235,10 +232,8 @@ def _scale(accountant: ExactAccountant) -> float:
     target = accountant.get_delta(0.0)
     if target >= 1.0:
         return math.inf
-    low, high = 0.0, 1.0
-    while gaussian_delta(0.0, high) < target and high < 1e3:
-        high *= 2.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if gaussian_delta(0.0, middle) < target else (low, middle)
-    return high
+
+    def is_less(mu: float) -> bool:
+        return gaussian_delta(0.0, mu) < target
+
+    return narrow(is_less, 0.0, doubled(is_less, 1e3)[1], 60)[1]

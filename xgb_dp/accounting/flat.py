@@ -14,7 +14,6 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from .blocks import merge_blocks
@@ -24,6 +23,7 @@ from .gaussian import GaussianTotals, gaussian_delta
 from .pure import check_query
 from .rdp import RDPAccountant
 from .rounds import Mixture
+from .search import root_above
 from .zcdp import ZCDP
 
 __all__ = ["FlatAccountant", "solve"]
@@ -290,9 +290,8 @@ def solve(curve: Curve, delta: float, lowest: float) -> float:
         low, high = high, 2.0 * high
         if high > 1e12:
             return math.inf
-    root = float(brentq(excess, low, high, xtol=1e-12, rtol=1e-9))
-    step = 1e-9 * max(root, 1e-3)
-    while curve.delta(root) > delta:
-        root += step
-        step *= 2.0
-    return root
+
+    def is_safe(epsilon: float) -> bool:
+        return curve.delta(epsilon) <= delta
+
+    return root_above(excess, is_safe, low, high, xtol=1e-12, rtol=1e-9)

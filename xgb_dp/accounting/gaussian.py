@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from scipy.special import log_ndtr
 
 from .events import GaussianEvent
+from .search import doubled, narrow
 
 __all__ = [
     "GaussianTotals",
@@ -112,29 +113,22 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The mu whose Gaussian mechanism is (epsilon, delta)-private; a first guess, not a bound."""
-    low, high = 0.0, 1.0
-    while gaussian_delta(epsilon, high) < delta and high < 1e6:
-        low, high = high, 2.0 * high
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        if gaussian_delta(epsilon, middle) < delta:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
+
+    def is_safe(mu: float) -> bool:
+        return gaussian_delta(epsilon, mu) < delta
+
+    return 0.5 * sum(narrow(is_safe, *doubled(is_safe, 1e6), 100))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The epsilon at which a Gaussian mechanism of this mu has this delta; about, no bound."""
     if mu == 0.0 or gaussian_delta(0.0, mu) <= delta:
         return 0.0
-    low, high = 0.0, 1.0
-    while gaussian_delta(high, mu) > delta:
-        high *= 2.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
-    return low
+
+    def is_low(epsilon: float) -> bool:
+        return gaussian_delta(epsilon, mu) > delta
+
+    return narrow(is_low, 0.0, doubled(is_low)[1], 60)[0]
 
 
 def mu2_before_sampling(mu2: float, rate: float) -> float:

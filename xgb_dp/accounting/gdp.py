@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from .events import Event
 from .gaussian import GaussianTotals, gaussian_delta
 from .pure import check_query
 from .rounds import Mixture
+from .search import root_above
 from .zcdp import ZCDP
 
 __all__ = ["GDPAccountant", "bounded_range_mu"]
@@ -82,10 +82,10 @@ class GDPAccountant:
         def excess(epsilon: float) -> float:
             return math.log(gaussian_delta(epsilon, mu)) - math.log(inner)
 
-        root = float(brentq(excess, 0.0, high, xtol=1e-13))
-        while gaussian_delta(root, mu) > inner:
-            root += 1e-9 * max(root, 1e-3)
-        return root + eta
+        def is_safe(epsilon: float) -> bool:
+            return gaussian_delta(epsilon, mu) <= inner
+
+        return root_above(excess, is_safe, 0.0, high, xtol=1e-13) + eta
 
     def get_delta(self, epsilon: float, group: int = 1) -> float:
         """Delta in [0, 1].

@@ -13,11 +13,11 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import betaincinv
 from scipy.stats import binom
 
 from ..accounting.gaussian import gaussian_delta
+from ..accounting.search import doubled, narrow, root_above
 
 __all__ = [
     "DELTAS",
@@ -76,12 +76,17 @@ class GaussianClaim:
 
     def get_epsilon(self, delta: float) -> float:
         """Smallest epsilon >= 0 whose delta is at most `delta`."""
-        if gaussian_delta(0.0, self.mu) <= delta:
+
+        def excess(epsilon: float) -> float:
+            return gaussian_delta(epsilon, self.mu) - delta
+
+        def is_safe(epsilon: float) -> bool:
+            return excess(epsilon) <= 0.0
+
+        if is_safe(0.0):
             return 0.0
-        high = 1.0
-        while gaussian_delta(high, self.mu) > delta:
-            high *= 2.0
-        return float(brentq(lambda e: gaussian_delta(e, self.mu) - delta, 0.0, high, xtol=1e-10))
+        _, high = doubled(lambda epsilon: not is_safe(epsilon))
+        return root_above(excess, is_safe, 0.0, high, xtol=1e-10)
 
 
 def clopper_pearson(hits: npt.ArrayLike, n: int, alpha: float) -> tuple[Floats, Floats]:
@@ -242,17 +247,10 @@ def one_run_lower_bound(
     """
     level = 1.0 - confidence
 
-    def kept(epsilon: float) -> bool:
-        return one_run_p_value(m, guesses, correct, epsilon, delta) >= level
+    def rejected(epsilon: float) -> bool:
+        return not one_run_p_value(m, guesses, correct, epsilon, delta) >= level
 
-    if kept(0.0):
+    if not rejected(0.0):
         return 0.0
-    low, high = 0.0, 1.0
-    while not kept(high):
-        low, high = high, 2.0 * high
-        if high > 700.0:
-            return low
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if kept(middle) else (middle, high)
-    return low
+    low, high = doubled(rejected, 700.0)
+    return low if high > 700.0 else narrow(rejected, low, high, 50)[0]

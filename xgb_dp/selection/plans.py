@@ -15,6 +15,7 @@ from typing import Any
 from .. import parse
 from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
+from ..accounting.search import doubled, narrow
 from ..accounting.selection import SelectionAccountant
 from ..defaults import of_epsilon
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
@@ -189,14 +190,8 @@ def plan_runs(
 
 def _guess(law: Repetitions, epsilon: float, delta: float) -> float:
     """mu of the Gaussian whose selection meets the target."""
-    low, high = 0.0, 1.0
 
-    def cost(mu: float) -> float:
-        return SelectionAccountant(law, [_Gaussian(mu)], 1).get_epsilon(delta)
+    def fits(mu: float) -> bool:
+        return SelectionAccountant(law, [_Gaussian(mu)], 1).get_epsilon(delta) < epsilon
 
-    while cost(high) < epsilon and high < 1e3:
-        low, high = high, 2.0 * high
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if cost(middle) < epsilon else (low, middle)
-    return max(low, 1e-9)
+    return max(narrow(fits, *doubled(fits, 1e3), 30)[0], 1e-9)
