@@ -12,8 +12,6 @@ So the lock file may be stale, removed or made anew at any time, and no entry is
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import os
 import stat
 import sys
@@ -24,6 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from . import sealed
 from .errors import BudgetError
 
 __all__ = ["read", "update"]
@@ -72,8 +71,7 @@ def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
                 if not _same(held, status):
                     continue  # another one since it was locked
                 content = {**change(old), "format": FORMAT, "version": VERSION}
-                text = json.dumps({**content, "digest": _digest(content)}, indent=1)
-                if _replace(path, text, status):
+                if _replace(path, sealed.dumps(content, indent=1), status):
                     return content
     except OSError as error:
         raise BudgetError(
@@ -106,24 +104,16 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
             f"The budget file {str(path)!r} has several names (hard links): keep one."
         )
     try:
-        content: Content = json.loads(text)
-        sound = (content["format"], content["version"]) == (FORMAT, VERSION) and content.pop(
-            "digest"
-        ) == _digest(content)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        sound = False
+        content, sound = sealed.loads(text)
+    except ValueError:
+        content, sound = {}, False
+    sound = sound and (content.get("format"), content.get("version")) == (FORMAT, VERSION)
     if not sound:
         raise BudgetError(
             f"The budget file {str(path)!r} is damaged or of another version, so what was spent is "
             "not known. Restore it from a copy that holds every training."
         )
     return content, status
-
-
-def _digest(content: Content) -> str:
-    """Tells a damaged file from a sound one; it does not stop anybody from editing it."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _replace(path: Path, text: str, old: os.stat_result | None) -> bool:

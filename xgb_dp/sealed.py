@@ -29,15 +29,20 @@ def digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def dumps(content: Mapping[str, Any]) -> str:
-    """The content as compact JSON with its digest, which replaces any that it had.
+def dumps(content: Mapping[str, Any], indent: int | None = None) -> str:
+    """The content as JSON with its digest, which replaces any that it had.
+
+    Args:
+        content: What JSON can hold.
+        indent: Spaces of a level, for people; by default none, nor others.
 
     Raises:
         ValueError: The content holds a number that is not finite.
     """
     content = {name: value for name, value in content.items() if name != DIGEST}
     sealed = {**content, DIGEST: digest(content)}
-    return json.dumps(sealed, separators=(",", ":"), allow_nan=False)
+    separators = (",", ":") if indent is None else None
+    return json.dumps(sealed, indent=indent, separators=separators, allow_nan=False)
 
 
 def loads(text: str | bytes) -> tuple[dict[str, Any], bool]:
