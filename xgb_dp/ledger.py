@@ -19,7 +19,7 @@ from . import sealed
 from .accounting import Event, event_from_json
 from .accounting.events import release_counts
 from .errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
-from .models import load_booster
+from .models import check_parts, load_booster
 from .record import Ledger, TrainingRecord, charged
 
 __all__ = [
@@ -136,10 +136,12 @@ def _tree_digests(booster: Any) -> list[str]:
     """Short names of the trees with all their numbers, which saving and slicing do not change.
 
     Raises:
-        LedgerError: The trees cannot be read, so that no ledger can be theirs.
+        LedgerError: The trees cannot be read, so that no ledger can be theirs, or other parts of
+            the model do not fit them.
     """
     try:
         model = json.loads(booster.save_raw("json"))["learner"]
+        check_parts(model)
         score = model["learner_model_param"]["base_score"]
         digests = []
         for tree in model["gradient_booster"]["model"]["trees"]:

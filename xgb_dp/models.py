@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from . import ubjson
 from .errors import LedgerError, PrivacyParameterError
 
-__all__ = ["load_booster"]
+__all__ = ["check_parts", "load_booster"]
 
 
 def load_booster(model: str | os.PathLike[str] | bytes | bytearray) -> Any:
@@ -49,3 +50,45 @@ def load_booster(model: str | os.PathLike[str] | bytes | bytearray) -> Any:
             f"{name} is no model that XGBoost can read: it is damaged, incomplete, or another kind "
             "of file. Models are saved as .json or .ubj."
         ) from None
+
+
+def check_parts(learner: dict[str, Any]) -> None:
+    """Refuse a model whose parts do not fit each other; XGBoost would crash as it predicts.
+
+    Args:
+        learner: Entry "learner" of a model that XGBoost has loaded and saved as JSON.
+
+    Raises:
+        ValueError: They do not fit, or there is one too few.
+    """
+    numbers = learner["learner_model_param"]
+    model = learner["gradient_booster"]["model"]
+    groups = max(1, int(numbers["num_class"]), int(numbers["num_target"]))
+    features = {tree["tree_param"]["num_feature"] for tree in model["trees"]}
+    if not features <= {numbers["num_feature"]}:
+        raise ValueError("its trees are of another number of features")
+    if not all(0 <= group < groups for group in model["tree_info"]):
+        raise ValueError("a tree is of an unknown class")
+    if not _ascends(model["iteration_indptr"], len(model["trees"])):
+        raise ValueError("its rounds are in no order")
+    _check_names(model["cats"])
+
+
+def _ascends(ends: list[int], last: int) -> bool:
+    return ends[:1] == [0] and ends[-1] == last and all(a <= b for a, b in pairwise(ends))
+
+
+def _check_names(cats: dict[str, Any]) -> None:
+    """The stored names of categories: ends of each feature's, and the order of each feature's."""
+    columns, ends, order = cats["enc"], cats["feature_segments"], cats["sorted_idx"]
+    if not columns and not ends and not order:
+        return
+    if len(ends) != len(columns) + 1 or not _ascends(ends, len(order)):
+        raise ValueError("its categories are not those of its features")
+    for column, (first, end) in zip(columns, pairwise(ends), strict=True):
+        texts = column.get("offsets")  # of names; numbers have none
+        count = len(column["values"]) if texts is None else max(len(texts) - 1, 0)
+        if texts and not _ascends(texts, len(column["values"])):
+            raise ValueError("a name of a category has no end")
+        if count != end - first or sorted(order[first:end]) != list(range(count)):
+            raise ValueError("its categories are in no order")

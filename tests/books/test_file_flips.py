@@ -1,0 +1,145 @@
+"""A model file with a flipped bit or a wrong index is an error: no crash, no smaller epsilon."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xgb_dp
+from tests.upstream.pinned import ROOT
+from xgb_dp.errors import LedgerError
+
+from . import flips
+
+Model = dict[str, Any]
+FLIPS = 300
+
+
+def child(*arguments: str) -> str:
+    """Output of another process, which may crash."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{done.stdout[-200:]}{done.stderr[-2000:]}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("form", ["ubj", "json"])
+@pytest.mark.parametrize("kind", flips.KINDS)
+def test_a_flipped_bit_ends_no_process(kind: str, form: str) -> None:
+    """Every report is refused with a LedgerError, or tells the true epsilon; what it speaks of
+    predicts, or says why not."""
+    told = child("-m", "tests.books.flips", kind, form, "1", str(FLIPS)).splitlines()
+    refused, useless = map(int, told[-1].split())
+    assert len(told) == FLIPS + 1
+    assert 0.85 * FLIPS < refused < FLIPS  # a flip in the name of a column changes no number
+    assert useless < 0.02 * FLIPS
+
+
+def whole() -> Model:
+    found: Model = json.loads(flips.model("names").save_raw("json"))
+    return found
+
+
+def parts(model: Model) -> Any:
+    return model["learner"]["gradient_booster"]["model"]
+
+
+def node(field: str, value: int) -> Callable[[Model], Any]:
+    return lambda model: parts(model)["trees"][0][field].__setitem__(1, value)
+
+
+def first(field: str, value: int) -> Callable[[Model], Any]:
+    return lambda model: parts(model)["trees"][0][field].__setitem__(0, value)
+
+
+# What XGBoost's own loader has to find; it crashed, or would crash later.
+TREES: dict[str, Callable[[Model], Any]] = {
+    "a parent that is none": node("parents", 1 << 30),
+    "a left child beyond the tree": first("left_children", 1 << 20),
+    "a left child before the tree": first("left_children", -5),
+    "a right child beyond the tree": first("right_children", 1 << 20),
+    "no right child": first("right_children", -1),
+    "a feature that is none": first("split_indices", 3),
+    "a category below 0": first("categories", -7),
+    "a category beyond all": first("categories", 1 << 24),
+    "categories that begin nowhere": first("categories_segments", 1 << 40),
+    "categories that begin before the first": first("categories_segments", -1),
+    "too many categories": first("categories_sizes", 1 << 40),
+    "no sizes": lambda model: parts(model)["trees"][0]["categories_sizes"].clear(),
+    "no beginnings": lambda model: parts(model)["trees"][0]["categories_segments"].clear(),
+    "a leaf of categories": lambda model: parts(model)["trees"][0]["split_type"].__setitem__(-1, 1),
+    "one id twice": lambda model: parts(model)["trees"][1].update(id=0),
+    "leaves of three numbers": lambda model: parts(model)["trees"][0]["tree_param"].update(
+        size_leaf_vector="3"
+    ),
+}
+LOAD = """
+import sys, xgboost
+for path in sys.argv[1:]:
+    try:
+        booster = xgboost.Booster(model_file=path)
+        booster.save_raw()
+        print("read")
+    except xgboost.core.XGBoostError:
+        print("refused", flush=True)
+"""
+
+
+def test_indices_out_of_range_are_refused(tmp_path: Path) -> None:
+    good = json.dumps(whole())
+    assert all(t["categories_nodes"] for t in parts(json.loads(good))["trees"][:1])
+    paths = [tmp_path / "good.json"]
+    paths[0].write_text(good)
+    for number, change in enumerate(TREES.values()):
+        model = json.loads(good)
+        change(model)
+        paths.append(tmp_path / f"{number}.json")
+        paths[-1].write_text(json.dumps(model))
+    told = child("-c", LOAD, *map(str, paths)).split()
+    assert told[0] == "read"
+    assert dict(zip(TREES, told[1:], strict=True)) == dict.fromkeys(TREES, "refused")
+
+
+# What XGBoost reads, and would crash of as it predicts.
+OTHERS: dict[str, Callable[[Model], Any]] = {
+    "a class that is none": lambda model: parts(model)["tree_info"].__setitem__(0, 9),
+    "a class below 0": lambda model: parts(model)["tree_info"].__setitem__(0, -1),
+    "rounds in no order": lambda model: parts(model)["iteration_indptr"].__setitem__(1, 1000),
+    "more features": lambda model: model["learner"]["learner_model_param"].update(num_feature="7"),
+    "names in no order": lambda model: parts(model)["cats"]["sorted_idx"].__setitem__(0, 1 << 20),
+    "names of no feature": lambda model: parts(model)["cats"]["feature_segments"].pop(),
+    "too few names": lambda model: parts(model)["cats"]["feature_segments"].__setitem__(2, 1),
+    "a name without an end": lambda model: parts(model)["cats"]["enc"][1]["offsets"].__setitem__(
+        1, 1 << 20
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(OTHERS))
+def test_parts_that_do_not_fit_each_other_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    model = whole()
+    path.write_text(json.dumps(model))
+    assert xgb_dp.privacy_report(path).private
+    OTHERS[name](model)
+    path.write_text(json.dumps(model))
+    with pytest.raises(LedgerError, match="damaged"):
+        xgb_dp.privacy_report(path)
+
+
+def test_slices_and_copies_are_whole() -> None:
+    booster = flips.model("classes")
+    for model in (booster, booster[1:2], booster.copy()):
+        assert xgb_dp.privacy_report(model).private
