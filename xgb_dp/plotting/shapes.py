@@ -149,7 +149,7 @@ def _leaf_noise(booster: Any) -> _LeafNoise:
         "gaussian": float(leaf["sigma2"] or plan["histogram"]["sigma2"]),
         "laplace": 2.0 * float(leaf["scale"]) ** 2,
         "output": math.nan,
-    }[leaf["release"]]
+    }[leaf["noise"]]
     deviation = step * math.sqrt(variance)
     return _LeafNoise(
         grad=deviation,
