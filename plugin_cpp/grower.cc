@@ -97,7 +97,9 @@ TreeGrower::Leaves TreeGrower::Grow(std::vector<PackedPair> const& gpair, LocalS
     leaves.ids.push_back(node.nidx);
   }
   std::sort(leaves.ids.begin(), leaves.ids.end());
+  monitor_.Start("Positions");
   leaves.sums = splitter_->End(leaves.ids, positions);
+  monitor_.Stop("Positions");
   return leaves;
 }
 }  // namespace xgboost::dp

@@ -73,10 +73,8 @@ class ExactLevels {
     }
   }
   /** @brief The leaf of every local row. */
-  void Positions(std::vector<bst_node_t>* positions) {
-    monitor_.Start("Positions");
+  void Positions(std::vector<bst_node_t>* positions) const {
     rows_.Positions(ctx_, pages_, branchings_, positions);
-    monitor_.Stop("Positions");
   }
 
  private:
