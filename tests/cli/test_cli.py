@@ -1,4 +1,4 @@
-"""The command line: declared domains, models that read files as they were trained, clear errors."""
+"""The command line: declared domains, and models that read files as they were trained."""
 
 from __future__ import annotations
 
@@ -16,75 +16,11 @@ import xgb_dp
 
 pytest.importorskip("click")
 
-from click.testing import CliRunner
-
-from xgb_dp import __main__
-from xgb_dp.cli.commands import cli
 from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.cli.table import Csv, read_table
-from xgb_dp.errors import PrivacyParameterError, RowDomainError
+from xgb_dp.errors import RowDomainError
 
-SCHEMA = """\
-target: buys
-classes: [no, yes]
-missing: ["", "?"]
-drop: [id]
-columns:
-  age: {bounds: [0, 120]}
-  height: number
-  zip: [011, 1.10, on, "None"]
-  pet: {categories: [cat, dog, others], other: others}
-params: {max_depth: 2}
-"""
-SPENT = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "3"]
-
-
-def rows(n: int = 200) -> pd.DataFrame:
-    rng = np.random.default_rng(5)
-    age = rng.integers(18, 90, n)
-    return pd.DataFrame(
-        {
-            "id": np.arange(n),
-            "age": age.astype(str),
-            "height": np.where(rng.random(n) < 0.2, "?", rng.normal(170, 10, n).round(1)),
-            "zip": rng.choice(["011", "1.10", "on", "None", ""], n),
-            "pet": rng.choice(["cat", "dog", "an undeclared snake"], n),
-            "buys": np.where(age > 50, "yes", "no"),
-        }
-    )
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder with a CSV file and its schema, as the working directory."""
-    monkeypatch.chdir(tmp_path)
-    rows().to_csv("rows.csv", index=False)
-    Path("schema.yaml").write_text(SCHEMA)
-    return tmp_path
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(cli, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
-
-
-def fails(*arguments):
-    """The error message of a command; a usage error has code 2."""
-    result = CliRunner().invoke(cli, [str(a) for a in arguments])
-    assert isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code != 0, result.output
-    return result.stderr
-
-
-@pytest.fixture
-def no_training(monkeypatch):
-    """Fails the test if training gets as far as releasing something."""
-    monkeypatch.setattr(
-        xgb_dp.native, "release_intercept", lambda *_: pytest.fail("noise was drawn")
-    )
+from .calls import SPENT, fails, rows, run
 
 
 def test_train_and_predict(folder):
@@ -207,110 +143,6 @@ def test_a_file_without_rows_trains(folder):
     assert xgb_dp.privacy_report("model.json").epsilon <= 1.0
 
 
-DECLARED = ["--target", "buys", "--classes", "no,yes"]
-WRONG = [
-    (["--classes", "no,yes"], "--target"),
-    (["--target", "buys"], "Which classes or values occur in the file is private"),
-    (["--target", "buyz", "--classes", "no,yes"], "Did you mean 'buys'"),
-    ([*DECLARED], "'zip', 'pet': a row holds something that is not a number"),
-    ([*DECLARED, "--categories", "zip=a,b", "--drop", "pet"], "'zip': a row holds something"),
-    ([*DECLARED, "--categories", "zip"], "--categories takes COLUMN="),
-    ([*DECLARED, "--target-bounds", "0", "1"], "not both"),
-    ([*DECLARED, "--bounds", "age=9:1"], "low < high"),
-    ([*DECLARED, "--drop", "nothing"], "no column 'nothing'"),
-    ([*DECLARED, "--param", "max_depth"], "NAME=VALUE"),
-    (["--target", "buys", "--classes", "no,no"], "twice"),
-    (["--target", "buys", "--classes", "no,maybe", "--schema", "schema.yaml"], "declared class"),
-    (["--schema", "schema.yaml", "--param", "max_dept=3"], "max_depth"),
-    (["--schema", "schema.yaml", "--param", "dp_epsilon=3"], "--epsilon"),
-    (["--schema", "schema.yaml", "--param", "booster=dart"], "gbtree"),
-    (["--schema", "schema.yaml", "--preset", "sarus"], "dp_feature_bounds"),
-    (["--schema", "schema.yaml", "--report", "r.doc"], ".html"),
-    (["--schema", "schema.yaml", "--model", "no/such/m.json"], "does not exist"),
-    (["--schema", "schema.yaml", "--continue", "rows.csv"], "no model that XGBoost can read"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=lambda x: str(x)[-40:])
-def test_errors_tell_what_to_do_and_spend_nothing(folder, no_training, arguments, message):
-    shown = fails("train", "rows.csv", *arguments, *SPENT)
-    assert message in shown
-    assert "Traceback" not in shown
-    assert "snake" not in shown  # a value of a row
-    assert not Path("model.json").exists()
-
-
-@pytest.mark.parametrize("left_out", ["--epsilon", "--delta"])
-def test_budget_must_be_given(folder, left_out):
-    given = [a for a in ("--epsilon", "--delta") if a != left_out]
-    shown = fails("train", "rows.csv", "--schema", "schema.yaml", given[0], "1e-6")
-    assert left_out in shown
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"age": "seventy"}, "'age': a row holds something that is not a number"),
-        ({"zip": "90210"}, "'zip': a row holds something that is not declared"),
-        ({"buys": "perhaps"}, "'buys' of a row is no declared class"),
-        ({"buys": "?"}, "'buys' of a row is no declared class"),
-    ],
-)
-def test_a_row_outside_its_domain_is_told_by_column_only(folder, no_training, change, message):
-    frame = rows()
-    for where in ([3], [3, 7, 150]):  # how many there are is not told
-        bad = frame.copy()
-        bad.loc[where, next(iter(change))] = next(iter(change.values()))
-        bad.to_csv("bad.csv", index=False)
-        shown = fails("train", "bad.csv", "--schema", "schema.yaml", *SPENT)
-        assert message in shown
-        assert next(iter(change.values())) not in shown or change == {"buys": "?"}
-
-
-def test_ragged_rows_are_refused_without_their_numbers(folder, no_training):
-    with open("rows.csv", "a", encoding="utf-8") as file:
-        file.write("1,50,180,on,cat,yes,7,8,9\n")
-    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
-    assert "more cells than there are names" in shown
-    assert "202" not in shown
-
-
-def test_files_that_cannot_be_read(folder, no_training):
-    frame = rows()
-    frame.loc[3, "pet"] = "Kätzchen"
-    frame.to_csv("latin.csv", index=False, encoding="latin-1")
-    frame.to_csv("bom.csv", index=False, encoding="utf-8-sig")
-    Path("empty.csv").write_text("")
-    Path("wrong.parquet").write_text("no Parquet, but a secret")
-    Path("wrong.csv.gz").write_text("no gzip, but a secret")
-    for name, message in [
-        ("latin.csv", "--encoding latin-1"),
-        ("empty.csv", "is empty"),
-        ("wrong.parquet", "damaged"),
-        ("wrong.csv.gz", "damaged"),
-    ]:
-        shown = fails("train", name, "--schema", "schema.yaml", *SPENT)
-        assert message in shown
-        assert "secret" not in shown
-    domain = read_domain(Path("schema.yaml"))
-    first = read_table(Path("bom.csv"), domain, training=True)
-    other = read_table(Path("latin.csv"), domain, training=True, csv=Csv(encoding="latin-1"))
-    pd.testing.assert_frame_equal(first.frame, other.frame)
-
-
-def test_unexpected_errors_show_no_data(folder, monkeypatch):
-    def defect(*_, **__):
-        raise KeyError("the value of a cell")
-
-    monkeypatch.setattr("xgb_dp.cli.commands.read_table", defect)
-    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
-    assert "KeyError" in shown
-    assert "cell" not in shown
-    monkeypatch.setenv("XGB_DP_DEBUG", "1")
-    with pytest.raises(KeyError):
-        run("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
-
-
 def test_what_a_model_says_of_its_files_does_not_depend_on_rows(folder):
     said = []
     for n in (0, 7, 200):
@@ -321,35 +153,6 @@ def test_what_a_model_says_of_its_files_does_not_depend_on_rows(folder):
     assert "an undeclared snake" not in said[2]
     attributes = xgb.Booster(model_file="model.json").attributes()
     assert sorted(attributes) == ["dp_ledger", "dp_schema"]
-
-
-def test_models_are_not_overwritten_by_accident(folder, no_training):
-    Path("model.json").write_text("precious")
-    assert "--force" in fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
-    assert Path("model.json").read_text() == "precious"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("classes: [a]", "at least two"),
-        ("target_bound: [0, 1]", "target_bounds"),
-        ("columns: [a, b]", "must map names"),
-        ("columns: {a: {category: [x]}}", "'a'"),
-        ("columns: {a: {other: missing}}", "without categories"),
-        ("columns: {a: {categories: [x], other: y}}", "one of the categories"),
-        ("classes: [a, b]\ntarget_bounds: [0, 1]", "not both"),
-        ("- a", "mapping"),
-        ("a: [", "cannot be parsed"),
-    ],
-)
-def test_wrong_schemas(tmp_path, text, message):
-    path = tmp_path / "schema.yaml"
-    path.write_text(text)
-    with pytest.raises(PrivacyParameterError, match=message):
-        read_domain(path)
-    with pytest.raises(PrivacyParameterError, match=r"\.yaml"):
-        read_domain(path.rename(tmp_path / "schema.txt"))
 
 
 def test_schema_template_reads_names_only(folder):
@@ -460,18 +263,3 @@ def test_module_runs_as_a_program():
         [sys.executable, "-m", "xgb_dp", "--version"], capture_output=True, text=True, check=True
     )
     assert xgb_dp.__version__ in made.stdout
-
-
-def test_without_the_extra_only_the_doctor_runs(monkeypatch, capsys):
-    find = __main__.importlib.util.find_spec
-    monkeypatch.setattr(
-        __main__.importlib.util, "find_spec", lambda name: None if name == "click" else find(name)
-    )
-    monkeypatch.setattr(sys, "argv", ["xgb-dp", "train"])
-    with pytest.raises(SystemExit, match=r"xgb-dp\[cli\]"):
-        __main__.main()
-    monkeypatch.setattr(sys, "argv", ["xgb-dp", "doctor"])
-    with pytest.raises(SystemExit) as ended:
-        __main__.main()
-    assert ended.value.code == 0
-    assert "Private training works here" in capsys.readouterr().out
