@@ -41,12 +41,13 @@ help:
 build: $(STAMPS)/installed
 
 # The virtual environment and what the build itself needs (pyproject.toml: build-system.requires,
-# and cmake and ninja, which scikit-build-core asks for only in an isolated build).
+# and cmake and ninja, which scikit-build-core asks for only in an isolated build). Some extras come
+# as source that setuptools builds, PySpark for one: it makes wheels by itself from 70.1 on.
 $(STAMPS)/tools: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed")'
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -q "scikit-build-core>=0.10" "unearth>=0.17" "tomli; python_version < '3.11'" \
-		"cmake>=3.21" ninja
+		"cmake>=3.21" ninja "setuptools>=70.1"
 	mkdir -p $(STAMPS) && touch $@
 
 # The build folder is kept, so only what changed is compiled again.
