@@ -1,0 +1,71 @@
+"""Messages of commits: ``make lint`` reads those since a fixed one, and says how to mend them.
+
+Subject: imperative, at most 72 characters, no full stop. Body: after an empty line. No path of
+somebody's machine. A clone that lacks the fixed commit (a shallow one, or an archive) is passed
+over. Whether a body says enough, only people can tell.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+START = "4589d15"
+LONGEST = 72
+_PATH = re.compile(r"(?<![\w./~])(?:/(?:work|tmp|home|root|mnt|Users)/|[A-Z]:\\)")
+_FORMS = re.compile(r"(?!(?:Bring|Embed|Feed|Need|Seed|Speed|Focus|Process)$)\w+(?:ing|ed|[^s]s)$")
+
+
+def faults(message: str) -> list[str]:
+    """What is wrong with the message of a commit."""
+    subject, _, rest = message.strip().partition("\n")
+    found = []
+    if len(subject) > LONGEST:
+        found.append(f"the subject has {len(subject)} characters, of at most {LONGEST}")
+    if subject.endswith("."):
+        found.append("the subject ends with a full stop")
+    word = subject.partition(" ")[0]
+    if not word[:1].isupper() or _FORMS.match(word):
+        found.append(f"the subject is no order: it begins with {word!r} (say 'Add', not 'Added')")
+    if rest and not rest.startswith("\n"):
+        found.append("no empty line follows the subject")
+    if _PATH.search(message):
+        found.append("it has a path of a machine")
+    return found
+
+
+def commits(folder: Path, start: str = START) -> Iterator[tuple[str, str]]:
+    """Short name and message of the commits after `start`; none where it is not in the clone."""
+
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", "-C", str(folder), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    if git("merge-base", "--is-ancestor", start, "HEAD").returncode:
+        return
+    log = git("log", "--no-merges", "--format=%x00%h%n%B", f"{start}..HEAD")
+    for entry in log.stdout.split("\0")[1:]:
+        name, _, message = entry.partition("\n")
+        yield name, message
+
+
+def main(folder: Path = Path()) -> int:
+    """Print the faults; returns 1 if there are any."""
+    bad = False
+    for name, message in commits(folder):
+        for fault in faults(message):
+            bad = True
+            print(f"{name} {message.partition(chr(10))[0]}\n    {fault}")
+    if bad:
+        print(
+            "Mend commits that are not shared yet: `git commit --amend` for the last one, `git "
+            "rebase -i` and `reword` for others. The form is in CONTRIBUTING.md, under 'Commits'."
+        )
+    return int(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

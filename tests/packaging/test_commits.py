@@ -1,0 +1,69 @@
+"""Messages of commits are read before they are shared."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .test_check_wheel import script
+
+check = script("check_commits")
+
+GOOD = "Check the indices in the trees of a model file\n\nA flipped bit ended the process."
+
+
+def test_a_sound_message() -> None:
+    assert check.faults(GOOD) == []
+    assert check.faults("Seed every test by its name") == []
+
+
+@pytest.mark.parametrize(
+    ("message", "fault"),
+    [
+        ("Check " + "x" * 67, "73 characters"),
+        ("Check the indices.", "full stop"),
+        ("check the indices", "no order"),
+        ("Checked the indices", "no order"),
+        ("Checks the indices", "no order"),
+        ("Checking the indices", "no order"),
+        ("Check the indices\nof trees", "no empty line"),
+        ("Check the indices\n\nSeen in /home/somebody/xgb.", "path of a machine"),
+        ("Check the indices\n\nSeen in /tmp/x.", "path of a machine"),
+        ("Check the indices\n\nSeen in C:\\xgb.", "path of a machine"),
+    ],
+)
+def test_each_fault(message: str, fault: str) -> None:
+    (found,) = check.faults(message)
+    assert fault in found
+
+
+def test_commits_since_the_first_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*arguments: str) -> str:
+        who = {f"GIT_{kind}_{what}": "a" for kind in ("AUTHOR", "COMMITTER") for what in
+               ("NAME", "EMAIL")}  # fmt: skip
+        done = subprocess.run(
+            ["git", "-C", str(tmp_path), *arguments],
+            env=os.environ | who,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "whatever stood before.")
+    assert check.main(tmp_path) == 0  # the fixed commit is not in this clone
+    monkeypatch.setattr(check.commits, "__defaults__", (git("rev-parse", "HEAD"),))
+    git("commit", "-q", "--allow-empty", "-m", GOOD)
+    assert check.main(tmp_path) == 0
+    git("commit", "-q", "--allow-empty", "-m", "Add a\n\nbody")
+    git("commit", "-q", "--allow-empty", "-m", "Added more.")
+    assert check.main(tmp_path) == 1
+    said = capsys.readouterr().out
+    assert said.count("Added more.") == 2
+    assert "CONTRIBUTING.md" in said
