@@ -24,6 +24,7 @@ if shutil.which("java") is None:
     pytest.skip("no Java runtime", allow_module_level=True)
 
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import col
 from xgboost.spark import SparkXGBClassifier, SparkXGBRegressor
 
 PARAMS: dict[str, Any] = {
@@ -106,3 +107,17 @@ def test_importance_is_the_total_gain(spark: SparkSession) -> None:
     assert model.get_feature_importances() == booster.get_score(importance_type="total_gain")
     weight = booster.get_score(importance_type="weight")
     assert model.get_feature_importances(importance_type="weight") == weight
+
+
+def test_validation_rows_are_public_only_by_declaration(spark: SparkSession) -> None:
+    """They are a plain matrix, which shares no bins with the rows that are trained on."""
+    data = frame(spark, "signs").withColumn("public", col("a") > 1.0)
+    params = PARAMS | {"dp_target_bounds": [0, 1], "validation_indicator_col": "public"}
+    with pytest.raises(Exception, match="dp_public_evals"):
+        SparkXGBRegressor(**params).fit(data)
+    model = SparkXGBRegressor(**params, dp_public_evals=True).fit(data)
+    summary = model.training_summary
+    assert len(summary.validation_objective_history["rmse"]) == PARAMS["n_estimators"]
+    assert not summary.train_objective_history  # a metric of private rows
+    with pytest.raises(Exception, match="QuantileDMatrix"):  # made for `hist`, of exact quantiles
+        SparkXGBRegressor(**params | {"tree_method": "hist"}, dp_public_evals=True).fit(data)
