@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.children import LIGHT
 from xgb_dp import Budget, BudgetError, budget_file
 from xgb_dp.accounting import GaussianEvent
 
@@ -64,7 +65,7 @@ def processes(path: Path, number: int, each: int) -> list[str]:
     """Entries that several processes have booked at the same time."""
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", BOOK, str(path), str(each)],
+            [sys.executable, "-c", LIGHT + BOOK, str(path), str(each)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -189,7 +190,10 @@ budget_file.update(Path(sys.argv[1]), fork)
 """
     budget = Budget(path, **TOTAL)
     process = subprocess.run(
-        [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-c", LIGHT + script, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
     )
     assert process.returncode == -signal.SIGKILL
     child = int(process.stdout)

@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 
+from tests.children import LIGHT
 from xgb_dp import Budget, BudgetError
 from xgb_dp.accounting import GaussianEvent
 
 if sys.platform == "win32":
     pytest.skip("kills processes", allow_module_level=True)
 
-HEAD = """
+HEAD = (
+    LIGHT
+    + """
 import os, signal, sys
 import numpy as np
 import xgboost as xgb
@@ -26,6 +29,7 @@ from xgb_dp.accounting import GaussianEvent
 budget = Budget(sys.argv[1])
 QUIET = GaussianEvent("mean", 1 << 20, 1 << 26, 1, 1)
 """
+)
 GREEDY = """
 booked = []
 try:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import LIGHT
 from tests.noise import native
 from tests.reference import noise as reference
 
@@ -68,7 +69,9 @@ def test_every_key_is_fresh():
 
 
 # In a process of its own: one with threads, such as a client of a cluster, cannot fork safely.
-FORKS = r"""
+FORKS = (
+    LIGHT
+    + r"""
 import os, sys
 from xgboost.core import XGBoostError
 from tests.noise import native
@@ -97,6 +100,7 @@ assert status_of_child(first_draw_fails) == 0
 print(source.next64(1)[0])
 assert status_of_child(lambda: len(native.Source(None, 7).next64(600)) == 600) == 0
 """
+)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from tests.children import LIGHT
 from tests.reference import noise as reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,7 +112,9 @@ long shim_search(uint32_t const* masked, long n, int64_t* found, long most) {
 }
 """.replace("@MASK@", f"{MASK}").replace("@WORD@", f"{MASK * 0x01010101}u")
 
-CHILD = r"""
+CHILD = (
+    LIGHT
+    + r"""
 import ctypes, json, sys
 import numpy as np
 import xgboost as xgb
@@ -149,6 +152,7 @@ answer = {}
 exec(task["code"])
 print(json.dumps(answer))
 """
+)
 
 
 @cache

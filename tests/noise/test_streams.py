@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 
+from tests.children import LIGHT
 from xgb_dp.testing import fixed_noise
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +41,9 @@ PARAMS = {
     "seed": 5,
 }
 
-CHILD = r"""
+CHILD = (
+    LIGHT
+    + r"""
 import json, os, sys
 import numpy as np
 import xgboost as xgb
@@ -68,6 +71,7 @@ answer = None
 exec(sys.stdin.read())
 print(json.dumps(answer))
 """
+)
 
 
 def empty() -> xgb.DMatrix:

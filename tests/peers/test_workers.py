@@ -15,6 +15,7 @@ import pytest
 import xgboost as xgb
 from xgboost.tracker import RabitTracker
 
+from tests.children import LIGHT
 from tests.peers.recover import structure, trees
 from xgb_dp.testing import fixed_noise
 
@@ -28,7 +29,9 @@ PARAMS = {
     "nthread": 1,
     "verbosity": 0,
 }
-CHILD = r"""
+CHILD = (
+    LIGHT
+    + r"""
 import contextlib, json, sys, time
 import xgboost as xgb
 from tests.peers.test_workers import PARAMS, part
@@ -42,6 +45,7 @@ with xgb.collective.CommunicatorContext(**task["worker"]):
         model = xgb.train(PARAMS, part(rank), 4)
     print(model.save_raw("json").decode(), flush=True)
 """
+)
 
 
 def arrays() -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse
 import xgboost as xgb
 
+from tests.children import LIGHT
 from xgb_dp.testing import fixed_noise
 
 from ..batches import Batches
@@ -148,7 +149,7 @@ xgb.train(PARAMS, d, 1)
 def test_no_room_is_an_error_before_any_tree(tmp_path: Path) -> None:
     """The bins of a row take a byte a cell: files of a thousand bytes cannot hold them."""
     done = subprocess.run(
-        [sys.executable, "-c", NO_ROOM, str(tmp_path)],
+        [sys.executable, "-c", LIGHT + NO_ROOM, str(tmp_path)],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
@@ -217,7 +218,7 @@ def test_training_under_a_limit_of_a_fifth_of_the_data(tmp_path: Path) -> None:
     # 128 MiB of 32-bit floats.
     job = [str(tmp_path / "cache"), "80", "1050", "0.2"]
     run = subprocess.run(
-        [sys.executable, "-c", LIMITED, *job],
+        [sys.executable, "-c", LIGHT + LIMITED, *job],
         capture_output=True,
         text=True,
         check=False,

@@ -14,6 +14,9 @@ from typing import Any
 from xgboost.core import XGBoostError
 from xgboost.tracker import RabitTracker
 
+from tests.children import LIGHT
+
+START = LIGHT + "from tests.secure.worker import main; main()"
 ROOT = Path(__file__).resolve().parents[2]
 WORLD = 3
 
@@ -32,7 +35,7 @@ def run(tasks: list[dict[str, Any]], env: dict[str, str] | None = None) -> list[
         job = {"worker": tracker.worker_args() | {"dmlc_task_id": str(number)}, "tasks": tasks}
         extra = {k: v.format(rank=number) for k, v in (env or {}).items()}
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "tests.secure.worker"],
+            [sys.executable, "-W", "ignore", "-c", START],
             input=json.dumps(job),
             capture_output=True,
             text=True,
