@@ -18,12 +18,13 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel clean
+.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make build   build the library and install it, editable, into $(VENV)"
 	@echo "make test    build, then run all tests"
+	@echo "make test-fast   the same without those that are marked slow"
 	@echo "make fuzz    build, then 10,000 random cases of parameters and inputs"
 	@echo "make test-spark   build, install PySpark, run the tests on Spark"
 	@echo "make test-upstream  build, run upstream's tests in XGB_DP_UPSTREAM_TESTS, compare with stock"
@@ -68,6 +69,9 @@ $(STOCK)/done:
 test: build $(STAMPS)/extra-test $(STOCK)/done
 	XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal \
 		$(PYTEST_ARGS)
+
+test-fast:
+	$(MAKE) test PYTEST_ARGS='-m "not slow" $(PYTEST_ARGS)'
 
 # FUZZ_ARGS: for example --seed 2 --cases 1000, or --case 17 for one alone.
 fuzz: build $(STAMPS)/extra-test

@@ -170,6 +170,7 @@ def test_trainings_are_continued(client: Client) -> None:
     assert 8.0 < report.epsilon <= 16.0
 
 
+@pytest.mark.slow
 def test_workers_from_the_command_line(tmp_path: Path) -> None:
     """A scheduler and two workers that were started as programs of their own."""
     address = tmp_path / "scheduler.json"
@@ -203,6 +204,7 @@ class Die(xgb.callback.TrainingCallback):
         return False
 
 
+@pytest.mark.slow
 def test_a_dead_worker_fails_the_training_and_a_new_one_draws_anew() -> None:
     """As with stock XGBoost the job fails. What is started again has noise and books of its own."""
     with (

@@ -54,6 +54,7 @@ def test_links_lead_to_files(page: Path) -> None:
         assert (page.parent / target.split("#")[0]).exists(), f"{page.name}: {target}"
 
 
+@pytest.mark.slow
 def test_sphinx_has_no_warnings(tmp_path: Path) -> None:
     """As in `make docs`, but nothing is written: references, lists of pages and docstrings."""
     pytest.importorskip("myst_parser")

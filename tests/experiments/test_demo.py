@@ -80,6 +80,7 @@ def test_demo_reads_adult_from_folder(tmp_path: Path) -> None:
     _assert_complete(tmp_path / "out", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["dense", "sparse"])
 def test_bench(tmp_path: Path, case: str) -> None:
     out = tmp_path / "bench.json"
@@ -100,6 +101,7 @@ def test_bench(tmp_path: Path, case: str) -> None:
         assert run["peak_mib"] > 0
 
 
+@pytest.mark.slow
 def test_growth(tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text("A head.\n\n<!-- figures: written by benchmarks/growth.py -->\nan old table\n")

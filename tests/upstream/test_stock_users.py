@@ -38,6 +38,7 @@ def _read(text: str) -> Any:
     return json.loads(line[len("FOUND") :])
 
 
+@pytest.mark.slow
 def test_two_builds_are_compared(found: tuple[Any, Any]) -> None:
     ours, stock = found
     assert ours.pop("private") is True

@@ -66,12 +66,14 @@ def compared(folder: Path | None) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_equal_failures_are_no_difference(tmp_path: Path) -> None:
     files = {"test_same": SAME, "test_broken": "import not_there"}
     status, said = compared(checkout(tmp_path, **files))
     assert (status, "2 fail with both, 0 with one alone" in said) == (0, True), said
 
 
+@pytest.mark.slow
 def test_a_difference_is_told(tmp_path: Path) -> None:
     status, said = compared(checkout(tmp_path, test_same=SAME, test_other=OTHER))
     assert (status, "1 fail with both, 2 with one alone" in said) == (1, True), said
@@ -79,7 +81,9 @@ def test_a_difference_is_told(tmp_path: Path) -> None:
         assert f"TestOther::test_differs[{value}]: failed with ours, passed with stock" in said
 
 
-@pytest.mark.parametrize("kind", ["unset", "no tests", "other release"])
+@pytest.mark.parametrize(
+    "kind", ["unset", "no tests", pytest.param("other release", marks=pytest.mark.slow)]
+)
 def test_what_cannot_be_compared_is_an_error(kind: str, tmp_path: Path) -> None:
     files = {"test_other": "import xgboost.not_there"} if kind == "other release" else {}
     folder = tmp_path / "elsewhere" if kind == "no tests" else checkout(tmp_path, **files)
