@@ -9,8 +9,10 @@ JOBS ?= auto
 STOCK_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' patches/upstream.toml)
 STOCK := build/stock-$(STOCK_VERSION)
 CPP_SOURCES := $(shell find plugin_cpp -name '*.h' -o -name '*.cc')
-# Folders count too: their time changes when a file is removed.
-SOURCES := $(shell find plugin_cpp patches) cmake/fetch_upstream.py CMakeLists.txt pyproject.toml
+# Folders count too: their time changes when a file is removed. Of xgb_dp they alone count: the
+# editable install knows where each module stands.
+SOURCES := $(shell find plugin_cpp patches) $(shell find xgb_dp -type d ! -name __pycache__) \
+	cmake/fetch_upstream.py CMakeLists.txt pyproject.toml
 WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 	$(shell find xgb_dp -name __pycache__ -prune -o -print)
 
@@ -105,6 +107,8 @@ lint: build $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff format --check . || { echo "Mend: make format"; exit 1; }
 	$(VENV)/bin/clang-format --dry-run -Werror $(CPP_SOURCES) || { echo "Mend: make format"; exit 1; }
 	$(VENV)/bin/mypy || { echo "Mend the types above by hand."; exit 1; }
+	$(VENV)/bin/lint-imports --no-logo || { echo "A package imports one above it: see \
+	[tool.importlinter] in pyproject.toml. Move the code down, or hand in what it needs."; exit 1; }
 	$(VENV)/bin/codespell || { echo "Mend the words above, or, if they are right, add them to \
 	[tool.codespell] in pyproject.toml."; exit 1; }
 	$(VENV)/bin/python cmake/check_commits.py

@@ -19,7 +19,7 @@ _TAG = re.compile(
 _NEEDED = (
     "xgb_dp/__init__.py",
     "xgb_dp/py.typed",
-    "xgb_dp/templates/model_card.md",
+    "xgb_dp/record/templates/model_card.md",
     "xgboost/__init__.py",
     "xgboost/LICENSE",
 )

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from xgb_dp.names import NEUTRAL, REFUSED
-from xgb_dp.params import ARGUMENTS, PARAMETERS, Parameter
 from xgb_dp.presets import PRESETS, Preset
+from xgb_dp.request.names import NEUTRAL, REFUSED
+from xgb_dp.request.params import ARGUMENTS, PARAMETERS, Parameter
 
 DOCS = Path(__file__).resolve().parent
 

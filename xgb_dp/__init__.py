@@ -6,7 +6,7 @@ reports on it.
 
 from . import accounting, plotting, presets
 from .budget import Budget
-from .card import model_card
+from .engine.native import is_dp_build, warn_if_stock
 from .errors import (
     BudgetError,
     LedgerError,
@@ -17,10 +17,10 @@ from .errors import (
     PrivacyWarning,
     RowDomainError,
 )
-from .estimators import DPXGBClassifier, DPXGBRegressor
-from .native import is_dp_build, warn_if_stock
-from .report import PrivacyReport, privacy_report
-from .selection import Score, Selection, select
+from .record.card import model_card
+from .record.report import PrivacyReport, privacy_report
+from .sklearn import DPXGBClassifier, DPXGBRegressor
+from .tuning import Score, Selection, select
 
 __all__ = [
     "Budget",

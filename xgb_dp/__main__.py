@@ -16,7 +16,7 @@ def main() -> None:
 
         cli(prog_name="xgb-dp")
     elif sys.argv[1:] == ["doctor"]:
-        from .doctor import main as doctor
+        from .cli.doctor import main as doctor
 
         raise SystemExit(doctor())
     else:

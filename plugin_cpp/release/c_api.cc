@@ -1,5 +1,5 @@
 /**
- * C entry points of masked sums, for xgb_dp/masking.py and for tests.
+ * C entry points of masked sums, for xgb_dp/request/masking.py and for tests.
  */
 #include "xgboost/c_api.h"  // for XGB_DLL
 

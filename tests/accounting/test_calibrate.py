@@ -10,10 +10,10 @@ from xgb_dp.accounting import (
     SampledEvent,
     make_accountant,
 )
-from xgb_dp.calibrate import _certified, calibrate
+from xgb_dp.accounting.sensitivity import RowBound
+from xgb_dp.calibrate.mechanisms import MechanismSpec
+from xgb_dp.calibrate.search import _certified, calibrate
 from xgb_dp.errors import BudgetError
-from xgb_dp.mechanisms import MechanismSpec
-from xgb_dp.sensitivity import RowBound
 
 ROW = RowBound("row_weight", 0.5, 1.0)
 SQUARED = RowBound("gradient", 0.3, 0.005625, 1.0)

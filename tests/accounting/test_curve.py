@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from xgb_dp.accounting.blocks import block_mu, merge_blocks
-from xgb_dp.accounting.bounded_range import (
-    Grid,
-    _width,
-    choose_grid,
-    selection_curve,
-    tail_curve,
-)
+from xgb_dp.accounting.bounded_range import Grid, _width, choose_grid, selection_curve, tail_curve
 from xgb_dp.accounting.gaussian import gaussian_delta
 
 from .oracle import recursion

@@ -1,11 +1,6 @@
 import pytest
 
-from xgb_dp.accounting import (
-    ExponentialEvent,
-    GaussianEvent,
-    event_from_json,
-    events_from_ledger,
-)
+from xgb_dp.accounting import ExponentialEvent, GaussianEvent, event_from_json, events_from_ledger
 from xgb_dp.errors import LedgerError
 
 G = GaussianEvent("leaves", 2**36, 2**44, 2, 50)

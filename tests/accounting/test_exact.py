@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from xgb_dp.accounting import (
-    ExactAccountant,
-    GaussianEvent,
-    PureAccountant,
-    blocks,
-)
+from xgb_dp.accounting import ExactAccountant, GaussianEvent, PureAccountant, blocks
 from xgb_dp.accounting.gaussian import GaussianTotals, gaussian_delta
 from xgb_dp.accounting.zcdp import ZCDP
 

@@ -14,7 +14,7 @@ from xgb_dp.accounting import (
     make_accountant,
 )
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.report import PrivacyReport
+from xgb_dp.record.report import PrivacyReport
 
 SPLITS = ExponentialEvent("splits", 2**35, 40, 40)
 LEAVES = GaussianEvent("leaves", 2**40, 2**46, 2, 10)

@@ -28,8 +28,8 @@ from xgb_dp.audit.result import AuditResult
 from xgb_dp.audit.scenarios import Outcome, Rows, Scenario
 from xgb_dp.audit.suite import Size, one_run_case
 from xgb_dp.audit.training import TreeView
-from xgb_dp.calibrate import calibrate
-from xgb_dp.mechanisms import NoisePlan
+from xgb_dp.calibrate.mechanisms import NoisePlan
+from xgb_dp.calibrate.search import calibrate
 from xgb_dp.testing import train_with_plan
 
 Plan = dict[str, Any]

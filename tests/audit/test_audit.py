@@ -20,7 +20,7 @@ from xgb_dp.audit import ApproximateClaim, audit_one_run, mechanisms, scenarios
 from xgb_dp.audit import __main__ as command
 from xgb_dp.audit.result import AuditResult, table
 from xgb_dp.audit.suite import Size
-from xgb_dp.calibrate import calibrate
+from xgb_dp.calibrate.search import calibrate
 
 from . import broken
 

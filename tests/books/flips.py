@@ -17,8 +17,8 @@ import pandas as pd
 import xgboost as xgb
 
 import xgb_dp
+from xgb_dp.engine.models import load_booster
 from xgb_dp.errors import LedgerError
-from xgb_dp.models import load_booster
 
 KINDS = ("numbers", "names", "classes")
 ROWS = 60

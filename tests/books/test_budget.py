@@ -15,8 +15,9 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp import Budget, BudgetError, PrivacyParameterError, RowDomainError, budget_file
+from xgb_dp import Budget, BudgetError, PrivacyParameterError, RowDomainError
 from xgb_dp.accounting import GaussianEvent
+from xgb_dp.budget import file as budget_file
 
 from ..conftest import arrays
 
@@ -109,7 +110,7 @@ def test_refused_before_anything_is_released(
     budget: Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     released = []
-    monkeypatch.setattr(xgb_dp.native, "release_intercept", lambda *a: released.append(a))
+    monkeypatch.setattr(xgb_dp.engine.native, "release_intercept", lambda *a: released.append(a))
     with pytest.raises(BudgetError, match="Nothing was released"):
         budget.train({**PARAMS, "dp_epsilon": 3.0}, data(), 2)
     assert not released

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from tests.children import LIGHT
-from xgb_dp import Budget, BudgetError, budget_file
+from xgb_dp import Budget, BudgetError
 from xgb_dp.accounting import GaussianEvent
+from xgb_dp.budget import file as budget_file
 
 if sys.platform == "win32":
     pytest.skip("files of POSIX", allow_module_level=True)
@@ -177,7 +178,7 @@ def test_a_forked_child_does_not_keep_the_lock(path: Path) -> None:
     script = """
 import os, signal, sys, time
 from pathlib import Path
-from xgb_dp import budget_file
+from xgb_dp.budget import file as budget_file
 def fork(content):
     if os.fork() == 0:
         print(os.getpid(), flush=True)

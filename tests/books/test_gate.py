@@ -19,8 +19,9 @@ import joblib
 import pytest
 import xgboost as xgb
 
-from xgb_dp import Budget, BudgetError, DPXGBClassifier, gate, select
+from xgb_dp import Budget, BudgetError, DPXGBClassifier, select
 from xgb_dp.accounting import GaussianEvent
+from xgb_dp.budget import gate
 
 from ..conftest import arrays
 

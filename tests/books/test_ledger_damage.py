@@ -17,7 +17,6 @@ import xgboost as xgb
 from click.testing import CliRunner
 
 import xgb_dp
-from xgb_dp import ledger, sealed, ubjson
 from xgb_dp.accounting import (
     ExponentialEvent,
     GaussianEvent,
@@ -28,8 +27,10 @@ from xgb_dp.accounting import (
     SelectionEvent,
 )
 from xgb_dp.cli.commands import cli
+from xgb_dp.engine import ubjson
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
-from xgb_dp.record import Ledger
+from xgb_dp.record import ledger, sealed
+from xgb_dp.record.form import Ledger
 
 Change = Callable[[dict[str, Any]], Any]
 FLIPS, FILES = 2500, 700

@@ -24,5 +24,5 @@ def folder(tmp_path, monkeypatch):
 def no_training(monkeypatch):
     """Fails the test if training gets as far as releasing something."""
     monkeypatch.setattr(
-        xgb_dp.native, "release_intercept", lambda *_: pytest.fail("noise was drawn")
+        xgb_dp.engine.native, "release_intercept", lambda *_: pytest.fail("noise was drawn")
     )

@@ -7,7 +7,8 @@ import os
 import pytest
 import xgboost as xgb
 
-from xgb_dp import doctor, native
+from xgb_dp.cli import doctor
+from xgb_dp.engine import native
 
 
 def statuses(found):

@@ -19,7 +19,7 @@ from xgboost import dask as dxgb
 
 import xgb_dp
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
-from xgb_dp.params import DEFAULT_ROUNDS
+from xgb_dp.request.params import DEFAULT_ROUNDS
 
 N = 1800
 PARAMS: dict[str, Any] = {

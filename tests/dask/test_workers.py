@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xgb_dp import workers
+from xgb_dp.engine import workers
 from xgb_dp.errors import RowDomainError
-from xgb_dp.features import Schema
+from xgb_dp.request.features import Schema
 
 
 class Collective:

@@ -36,7 +36,7 @@ def test_written_pages_are_up_to_date() -> None:
 
 
 def test_every_parameter_is_described() -> None:
-    from xgb_dp.params import PARAMETERS
+    from xgb_dp.request.params import PARAMETERS
 
     for p in PARAMETERS.values():
         assert p.meaning

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 
 import xgb_dp
 from xgb_dp import DPXGBClassifier, DPXGBRegressor
+from xgb_dp.data.frames import with_categories
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
-from xgb_dp.frames import with_categories
 
 from ..conftest import arrays
 

@@ -13,9 +13,9 @@ import xgboost as xgb
 from xgboost.callback import EarlyStopping, EvaluationMonitor, LearningRateScheduler
 
 import xgb_dp
-from xgb_dp.names import REFUSED
-from xgb_dp.params import PARAMETERS
 from xgb_dp.presets import PRESETS
+from xgb_dp.request.names import REFUSED
+from xgb_dp.request.params import PARAMETERS
 
 from .inputs import Rows, rows
 from .values import absurd, mutated, name

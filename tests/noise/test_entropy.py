@@ -377,7 +377,7 @@ answer["drawn"] = search()
 def test_nothing_is_left_on_the_stack() -> None:
     """Vector registers that a compiler parks on the stack hold key and noise too."""
     code = """
-import xgb_dp.native
+import xgb_dp.engine.native
 def look(state):
     answer[f"{state} {len(answer)}"] = search()
 xgb.train(params, d, 4, callbacks=[After(lambda: look("drawing"))])
@@ -393,7 +393,7 @@ for n in (1, 300, 600):
 for kind in ("binary", "multiclass"):
     request = {"kind": kind, "num_class": 40, "sigma2": 1 << 40, "shift": 20, "noise_free": False,
                "plan_id": "", "masking": {"workers": 0, "colluders": 0}}
-    xgb_dp.native.release_intercept(d, request)
+    xgb_dp.engine.native.release_intercept(d, request)
     look("idle")
 """
     for when, names in searched(code).items():

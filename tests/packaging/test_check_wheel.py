@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GOOD = [
     "xgb_dp/__init__.py",
     "xgb_dp/py.typed",
-    "xgb_dp/templates/model_card.md",
+    "xgb_dp/record/templates/model_card.md",
     "xgboost/__init__.py",
     "xgboost/LICENSE",
     "xgboost/lib/libxgboost.so",

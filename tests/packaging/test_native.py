@@ -9,7 +9,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp import native
+from xgb_dp.engine import native
 from xgb_dp.errors import NativeLibraryError
 
 

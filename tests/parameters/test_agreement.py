@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import xgboost as xgb
 
-from xgb_dp import BudgetError, native, plan, prepare
-from xgb_dp.mechanisms import NoisePlan
+from xgb_dp import BudgetError
+from xgb_dp.calibrate.mechanisms import NoisePlan
+from xgb_dp.engine import native
+from xgb_dp.training import plan, prepare
 
 from ..conftest import arrays
 

@@ -13,8 +13,8 @@ import xgboost as xgb
 from click.testing import CliRunner
 
 import xgb_dp
-from xgb_dp.caution import concerns
 from xgb_dp.cli.commands import cli
+from xgb_dp.record.caution import concerns
 
 CASES = [
     ({"dp_epsilon": 10.0, "dp_delta": 1e-3}, None),
@@ -96,7 +96,7 @@ def test_a_selection_warns_once_whatever_the_number_of_runs(
 ) -> None:
     own = {k: v for k, v in params().items() if k not in ("dp_epsilon", "dp_delta")}
     for runs in (1, 5):
-        monkeypatch.setattr("xgb_dp.selection.draws.repetitions", lambda law, runs=runs: runs)
+        monkeypatch.setattr("xgb_dp.tuning.draws.repetitions", lambda law, runs=runs: runs)
         found = said(
             lambda: xgb_dp.select(own, matrix(), [{}], epsilon=60.0, delta=0.01, num_boost_round=2)
         )

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from xgb_dp import features, names, parse, plan, prepare, shares
-from xgb_dp import params as table
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
+from xgb_dp.request import features, names, parse, shares
+from xgb_dp.request import params as table
+from xgb_dp.training import plan, prepare
 
 
 @dataclass

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from xgb_dp.errors import PrivacyError, PrivacyParameterError
-from xgb_dp.features import Schema
-from xgb_dp.names import ALIASES, REFUSED
-from xgb_dp.params import PARAMETERS
-from xgb_dp.plan import dump_plan, public_inputs
-from xgb_dp.prepare import check
-from xgb_dp.rules import RULES
+from xgb_dp.request.features import Schema
+from xgb_dp.request.names import ALIASES, REFUSED
+from xgb_dp.request.params import PARAMETERS
+from xgb_dp.request.rules import RULES
+from xgb_dp.training.plan import dump_plan, public_inputs
+from xgb_dp.training.prepare import check
 
 SURROGATE = "\ud800"
 SCHEMA = Schema(["a", "b", "c"], named=True, categorical=frozenset({2}), dictionaries={})
@@ -298,7 +298,7 @@ def test_every_rule_has_a_case() -> None:
 def test_every_rule_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its own message, and nothing else is wrong: without the rule it would be read."""
     if name != "masked sums of several workers":
-        monkeypatch.setattr("xgb_dp.settings.this_worker", lambda: (0, 3))
+        monkeypatch.setattr("xgb_dp.request.settings.this_worker", lambda: (0, 3))
     (rule,) = (rule for rule in RULES if rule.name == name)
     continues = name.startswith("a continued model")
     with pytest.raises(rule.error) as refusal:

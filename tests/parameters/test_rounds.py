@@ -13,7 +13,7 @@ import xgboost as xgb
 from xgboost.training import _DefaultRounds
 
 import xgb_dp
-from xgb_dp.params import ARGUMENTS, DEFAULT_ROUNDS
+from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS
 
 from ..conftest import arrays
 

@@ -16,7 +16,7 @@ import xgb_dp
 from tests.peers.recover import KINDS, PLAIN, Leaf, events, leaves, make_rows, structure, trees
 from tests.reference.comparison import SQUARED, make_plan
 from tests.reference.noise import ChaCha20Source, discrete_gaussian
-from xgb_dp import native
+from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyError
 from xgb_dp.testing import fixed_noise, train_with_plan
 

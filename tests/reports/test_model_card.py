@@ -10,7 +10,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
-from xgb_dp.report_views import round_up
+from xgb_dp.record.report_views import round_up
 
 from ..conftest import arrays
 

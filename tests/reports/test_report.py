@@ -13,10 +13,10 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp import ledger as ledger_module
 from xgb_dp import testing
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
-from xgb_dp.record import Ledger
+from xgb_dp.record import ledger as ledger_module
+from xgb_dp.record.form import Ledger
 
 KINDS = ["binary", "regression", "multiclass"]
 

@@ -16,8 +16,10 @@ from xgboost.core import XGBoostError
 
 from tests.noise.native import _check, _pointer
 from tests.reference.plans import base_plan
-from xgb_dp import features, masking, native, prepare, settings
+from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
+from xgb_dp.request import features, masking, settings
+from xgb_dp.training import prepare
 
 ALARM = 1e-7  # chance that a correct mask fails one test; there are 6 of them
 

@@ -13,8 +13,10 @@ import numpy as np
 import xgboost as xgb
 
 from tests.secure.cluster import WORLD
-from xgb_dp import masking, native, privacy_report
-from xgb_dp.ledger import read_ledger
+from xgb_dp import privacy_report
+from xgb_dp.engine import native
+from xgb_dp.record.ledger import read_ledger
+from xgb_dp.request import masking
 from xgb_dp.testing import fixed_noise
 
 N = 900

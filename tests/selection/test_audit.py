@@ -11,8 +11,8 @@ import pytest
 from xgb_dp.accounting import Repetitions
 from xgb_dp.accounting.selection import SelectionAccountant
 from xgb_dp.audit.bounds import violates
-from xgb_dp.selection import run
-from xgb_dp.selection.scores import ScoreValue
+from xgb_dp.tuning import run
+from xgb_dp.tuning.scores import ScoreValue
 
 from .test_privacy import Pair, best_of
 

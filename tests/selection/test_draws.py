@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from xgb_dp.accounting import Repetitions
-from xgb_dp.selection import Score, draws
+from xgb_dp.tuning import Score, draws
 
 SURE = 1e-7  # a sound sampler fails a test less often than this
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.selection import Score
+from xgb_dp.tuning import Score
 
 EXAMPLES = settings(max_examples=200, deadline=None)
 PROBABILITY = st.floats(0.0, 1.0, width=32)

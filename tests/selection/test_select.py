@@ -12,7 +12,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
-from xgb_dp.selection import draws, run
+from xgb_dp.tuning import draws, run
 
 from ..batches import Batches
 from ..conftest import arrays
@@ -101,7 +101,7 @@ def test_the_best_run_is_kept(runs: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def release(self: Score, *args: Any) -> Any:
         kept.append(next(ranks))
-        return xgb_dp.selection.scores.ScoreValue(10.0 * kept[-1] + len(kept), 0.0, kept[-1])
+        return xgb_dp.tuning.scores.ScoreValue(10.0 * kept[-1] + len(kept), 0.0, kept[-1])
 
     monkeypatch.setattr(Score, "release", release)
     assert quick().score == 10.0 * 0.7 + 2  # the first of equals
@@ -231,7 +231,7 @@ def test_a_training_that_would_release_something_else_is_stopped(
 
     monkeypatch.setattr(run, "plan_runs", louder)
     released = []
-    monkeypatch.setattr(xgb_dp.native, "release_intercept", lambda *args: released.append(1))
+    monkeypatch.setattr(xgb_dp.engine.native, "release_intercept", lambda *args: released.append(1))
     with pytest.raises(BudgetError, match="something else"):
         quick()
     assert not released

@@ -16,8 +16,9 @@ from tests.reference import objective as objectives
 from tests.reference.candidates import FLT_MAX, key_of
 from tests.reference.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
-from xgb_dp import native, sensitivity
-from xgb_dp.plan import dump_plan
+from xgb_dp.accounting import sensitivity
+from xgb_dp.engine import native
+from xgb_dp.training.plan import dump_plan
 
 # Derandomised: the same examples on every run, so that the result says something about the code.
 EXAMPLES = settings(

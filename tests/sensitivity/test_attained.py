@@ -14,7 +14,8 @@ from tests.reference.candidates import FLT_MAX
 from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
 from tests.reference.trainer import Score
-from xgb_dp import native, sensitivity
+from xgb_dp.accounting import sensitivity
+from xgb_dp.engine import native
 
 from .cpp import GRID, IN_THE_CLEAR, NO_CLIP, PAST, cpp_leaf_sums
 from .strategies import Rows, counts, pairs_of, range_of, round_sens2, squared_distance

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.comparison import SQUARED, check, make_plan
-from xgb_dp import sensitivity
+from xgb_dp.accounting import sensitivity
 
 from .strategies import CUTS, FEWER, MORE, cell, counts, rows
 

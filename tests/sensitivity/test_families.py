@@ -25,9 +25,10 @@ from tests.reference.leaves import leaf_value
 from tests.reference.splits import RowBound, Score
 from tests.reference.test_families_against_cpp import COUNTS, ON_GRID, OUTPUT
 from tests.training.test_guard import plan_of
-from xgb_dp import native, sensitivity
-from xgb_dp.plan import dump_plan
+from xgb_dp.accounting import sensitivity
+from xgb_dp.engine import native
 from xgb_dp.testing import fixed_noise
+from xgb_dp.training.plan import dump_plan
 
 BITS = (4, 9, 18)
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
-from xgb_dp import native, sensitivity
+from xgb_dp.accounting import sensitivity
+from xgb_dp.engine import native
 
 from .cpp import IN_THE_CLEAR
 from .strategies import CLASSES, EXAMPLES, label, squared_distance

@@ -14,12 +14,7 @@ from hypothesis import strategies as st
 from tests.reference.candidates import key_of
 from tests.reference.trainer import RowBound as Oracle
 from tests.reference.trainer import Score
-from xgb_dp.sensitivity import (
-    RowBound,
-    candidates_sens2,
-    intercept_sens2,
-    range_int,
-)
+from xgb_dp.accounting.sensitivity import RowBound, candidates_sens2, intercept_sens2, range_int
 
 EXAMPLES = settings(max_examples=200, deadline=None)
 B = 1 << 9

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from xgb_dp import sensitivity
-from xgb_dp.sensitivity import RowBound
+from xgb_dp.accounting import sensitivity
+from xgb_dp.accounting.sensitivity import RowBound
 
 
 def quantise(bound, grid_bits, g, h):

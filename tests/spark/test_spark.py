@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import xgb_dp
-from xgb_dp.params import DEFAULT_ROUNDS
+from xgb_dp.request.params import DEFAULT_ROUNDS
 
 pytest.importorskip("pyspark")
 if shutil.which("java") is None:

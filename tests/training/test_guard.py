@@ -16,7 +16,7 @@ from xgboost.core import XGBoostError
 
 import xgb_dp
 from tests.training.test_training import PARAMS, REGRESSION, rows
-from xgb_dp.native import describe_plan
+from xgb_dp.engine.native import describe_plan
 
 HIST = {"tree_method": "hist", "objective": "binary:logistic"}
 

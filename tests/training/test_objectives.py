@@ -10,8 +10,8 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.conftest import Params, arrays
+from xgb_dp.engine.predictions import probabilities
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.predictions import probabilities
 from xgb_dp.testing import fixed_noise
 
 SIBLING = {"binary:logitraw": "binary:logistic", "multi:softmax": "multi:softprob"}

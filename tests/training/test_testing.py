@@ -8,10 +8,11 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.reference.plans import base_plan
-from xgb_dp import native, testing
+from xgb_dp import testing
+from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, PrivacyParameterError
-from xgb_dp.features import read_schema
-from xgb_dp.prepare import prepare
+from xgb_dp.request.features import read_schema
+from xgb_dp.training.prepare import prepare
 
 from ..conftest import arrays
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .. import native
+from ..engine import native
 
 __all__ = ["Grid", "choose_grid", "selection_curve", "tail_curve"]
 

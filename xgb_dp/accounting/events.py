@@ -374,7 +374,7 @@ def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:
     """All events of all trainings of a model, in release order.
 
     Args:
-        ledger: A whole ledger, see ``xgb_dp.ledger``.
+        ledger: A whole ledger, see ``xgb_dp.record.ledger``.
 
     Raises:
         LedgerError: An event is unknown or ill-formed.

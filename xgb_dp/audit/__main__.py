@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from .. import native
+from ..engine import native
 from .result import AuditResult, table
 from .suite import FAST, FULL, cases
 

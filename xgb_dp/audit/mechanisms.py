@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .. import sensitivity
-from ..accounting import Event, ExactAccountant
-from ..mechanisms import MechanismSpec, NoisePlan
-from ..sensitivity import RowBound
+from ..accounting import Event, ExactAccountant, sensitivity
+from ..accounting.sensitivity import RowBound
+from ..calibrate.mechanisms import MechanismSpec, NoisePlan
 from . import native
 from .bounds import Claim
 from .result import AuditResult

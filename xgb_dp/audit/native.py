@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .. import native
+from ..engine import native
 
 __all__ = ["discrete_gaussian", "select"]
 

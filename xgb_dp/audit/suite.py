@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..calibrate import calibrate
+from ..calibrate.search import calibrate
 from . import mechanisms, scenarios
 from .result import AuditResult
 from .training import PreparedTraining, audit_one_run

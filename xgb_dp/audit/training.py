@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .. import plan
 from ..accounting import make_accountant
 from ..errors import PrivacyParameterError
-from ..features import read_schema
-from ..prepare import prepare
+from ..request.features import read_schema
+from ..training import plan
+from ..training.prepare import prepare
 from .bounds import DELTAS, Claim, one_run_lower_bound
 from .result import AuditResult
 from .two_neighbour import audit_scores

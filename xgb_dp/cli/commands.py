@@ -14,14 +14,14 @@ import xgboost
 from xgboost.callback import TrainingCallback
 
 from .. import __version__
-from ..budget import Budget
-from ..card import model_card
+from ..budget.budget import Budget
+from ..engine.models import load_booster
+from ..engine.predictions import objective_of, probabilities
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..models import load_booster
-from ..params import DEFAULT_ROUNDS
-from ..predictions import objective_of, probabilities
-from ..report import PrivacyReport, privacy_report
-from ..report_views import round_up
+from ..record.card import model_card
+from ..record.report import PrivacyReport, privacy_report
+from ..record.report_views import round_up
+from ..request.params import DEFAULT_ROUNDS
 from . import inspect
 from .domain import ATTRIBUTE, Column, Domain, from_mapping, read_domain
 from .options import (

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrivacyError, PrivacyParameterError
-from ..names import check_names, flatten
-from ..params import PARAMETERS
-from ..parse import parse_number, parse_range
+from ..request.names import check_names, flatten
+from ..request.params import PARAMETERS
+from ..request.parse import parse_number, parse_range
 from .schema_file import json_of, read_schema_file
 
 __all__ = [

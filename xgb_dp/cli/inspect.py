@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from ..accounting import ACCOUNTANTS
-from ..budget import Budget
-from ..card import model_card
+from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
-from ..params import DEFAULT_ROUNDS
-from ..report import privacy_report
-from ..report_views import round_up
+from ..record.card import model_card
+from ..record.report import privacy_report
+from ..record.report_views import round_up
+from ..request.params import DEFAULT_ROUNDS
 from .domain import Column, template
 from .options import (
     FILE,
@@ -60,9 +60,9 @@ def calibrate(
     The noise multiplier is the standard deviation of the noise over the most that one row can
     change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
     """
-    from ..features import Schema
-    from ..prepare import prepare
-    from ..spending import spending
+    from ..record.spending import spending
+    from ..request.features import Schema
+    from ..training.prepare import prepare
 
     domain = domain_from(**declared)
     named = dict(domain.columns or domain.declared)
@@ -232,7 +232,7 @@ def audit(arguments: tuple[str, ...]) -> None:
 @guarded
 def doctor() -> None:
     """Check build, entropy, versions and shadowed installs."""
-    from ..doctor import main
+    from .doctor import main
 
     raise SystemExit(main())
 

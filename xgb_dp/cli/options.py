@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError
-from ..parse import parse_range
-from ..report import PrivacyReport
+from ..record.report import PrivacyReport
+from ..request.parse import parse_range
 from .domain import Column, Domain, bounds_of, read_domain, texts, typed
 
 __all__ = [

@@ -13,62 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..cells import read_data
+from ..data.cells import read_data
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..report import as_booster, privacy_report
+from ..record.importance import column_names, importance, private_booster
+from ..record.report import as_booster
 from .privacy import new_axes
 
 __all__ = ["contributions", "importance", "plot_contributions", "plot_importance"]
 
-_KINDS = ("gain", "total_gain", "cover", "total_cover", "weight")
 Floats = npt.NDArray[np.float64]
-
-
-def _private_booster(model: Any) -> Any:
-    """The booster of a model that is private, so that its statistics may be shown."""
-    booster = as_booster(model)
-    if not privacy_report(booster).private:
-        raise PrivacyRefusal(
-            "This model is not differentially private, so its statistics are exact ones of the "
-            "training rows. For debugging, use XGBoost's own get_score and pred_contribs."
-        )
-    return booster
-
-
-def _names(booster: Any) -> list[str]:
-    return list(booster.feature_names or [f"f{i}" for i in range(booster.num_features())])
-
-
-def importance(model: Any, kind: str = "total_gain") -> dict[str, float]:
-    """Importance of each feature, from the noisy statistics that the model holds.
-
-    Every split of a private tree is forced: where no feature helps, the mechanism picks one at
-    random. The number of a feature's splits and its gain per split therefore say little, and the
-    gain of a feature that is split rarely, and by luck, can be the largest. The total gain weighs
-    both, and is what XGBoost's own functions give for private models too where no kind is named.
-
-    Privacy: free post-processing. Noise makes gains larger on the whole: a feature without any
-    signal still has some where the mechanism chose it.
-
-    Args:
-        model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
-        kind: "total_gain" or "total_cover" (sums over a feature's splits), "gain" or "cover"
-            (means over them), or "weight" (their number).
-
-    Returns:
-        dict: Every feature, the most important first; 0 for those that no split uses.
-
-    Raises:
-        PrivacyParameterError: Unknown kind.
-        PrivacyRefusal: The model is not private.
-        LedgerError: The model carries no ledger.
-    """
-    if kind not in _KINDS:
-        raise PrivacyParameterError(f"`kind` must be one of {', '.join(_KINDS)}.")
-    booster = _private_booster(model)
-    found = booster.get_score(importance_type=kind)
-    every = {name: float(found.get(name, 0.0)) for name in _names(booster)}
-    return dict(sorted(every.items(), key=lambda item: -item[1]))
 
 
 def plot_importance(
@@ -115,7 +68,7 @@ def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
     """
     from xgboost import DMatrix
 
-    booster = _private_booster(model)
+    booster = private_booster(model)
     if isinstance(data, DMatrix):
         matrix = data
     else:  # an estimator knows its columns of texts
@@ -172,7 +125,7 @@ def plot_contributions(
         values = values[:, class_index, :]
     one = len(values) == 1
     mean = values[0] if one else np.abs(values).mean(axis=0)
-    found = dict(zip(_names(as_booster(model)), map(float, mean), strict=True))
+    found = dict(zip(column_names(as_booster(model)), map(float, mean), strict=True))
     label = "added to the margin" if one else "mean absolute contribution to the margin"
     return _bars(found, max_features, label, ax)
 

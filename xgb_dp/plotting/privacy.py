@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..report import PrivacyReport, privacy_report
+from ..record.report import PrivacyReport, privacy_report
 
 __all__ = ["new_axes", "plot_budget", "plot_epsilon", "plot_scores"]
 

@@ -1,0 +1,259 @@
+"""Every sensitivity and range, as exact integers on the grid. Proofs: docs/proofs/sensitivity.md.
+
+C++ (``plugin_cpp/plan/row_bound.cc``, ``plugin_cpp/split/score.cc``) computes the same integers by
+the same formulas. All figures are for adding or removing one row; replacing one doubles ranges
+and sensitivities (:func:`replace_one`). Nothing here looks at data.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..errors import BudgetError
+
+__all__ = [
+    "RowBound",
+    "candidates_sens2",
+    "intercept_coordinates",
+    "intercept_sens2",
+    "largest_grid_bits",
+    "leaf_coordinates",
+    "leaf_sens",
+    "range_int",
+    "replace_one",
+]
+
+# A utility is evaluated with an error of less than 16 units; four times that enlarges the range.
+UTILITY_SLACK = 64
+# A leaf value is released as an integer of which this many are its sensitivity.
+OUTPUT_UNITS = 1 << 20
+# The denominator of the exponential mechanism is range * 2^40 and must stay below 2^63.
+MAX_RANGE = 1 << 23
+
+
+@dataclass(frozen=True)
+class RowBound:
+    """How much one row can contribute to the gradient sums of one tree.
+
+    Attributes:
+        mode: "row_weight": the pair is scaled so that g^2 + r h^2 <= C^2. "gradient": |g| clipped
+            to C, and 0 <= h <= h_max. "filter": the same, but rows with |g| > C take no part.
+        gradient_bound: C > 0, in units of the gradient (regression: half widths of the range).
+        hessian_weight: r > 0, weight of h in the norm.
+        hessian_bound: h_max > 0, not used by the mode "row_weight".
+        max_weight: Public bound of row weights, > 0; 0 if there is none. 1 without weights.
+        unit_hessian: Whether a row's weight stands in for its Hessian (gradient boosting).
+    """
+
+    mode: str
+    gradient_bound: float
+    hessian_weight: float
+    hessian_bound: float = 1.0
+    max_weight: float = 1.0
+    unit_hessian: bool = False
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("row_weight", "gradient", "filter"):
+            raise ValueError("`mode` must be 'row_weight', 'gradient' or 'filter'.")
+        positive = (self.gradient_bound, self.hessian_weight, self.hessian_bound)
+        if not all(math.isfinite(v) and v > 0.0 for v in positive):
+            raise ValueError("C, r and h_max must be positive and finite.")
+        if not (math.isfinite(self.max_weight) and self.max_weight >= 0.0):
+            raise ValueError("`max_weight` must be finite and at least 0.")
+
+    def unit(self, grid_bits: int) -> int:
+        """B = 2**grid_bits, the integer of a gradient C."""
+        return 1 << grid_bits
+
+    def max_hessian(self, grid_bits: int) -> int:
+        """Hmax, the largest integer of sqrt(r) h of one row.
+
+        B in the mode "row_weight", else ceil(sqrt(r) h_max / C * B).
+        """
+        b = self.unit(grid_bits)
+        if self.mode == "row_weight":
+            return b
+        ratio = math.sqrt(self.hessian_weight) * self.hessian_bound / self.gradient_bound
+        return math.ceil(ratio * b)
+
+    def tree_sens2(self, grid_bits: int) -> int:
+        """Squared L2 sensitivity of (sum g, sum h) of one tree, in grid units.
+
+        B^2 ("row_weight") or B^2 + Hmax^2 (the others).
+        """
+        b2 = self.unit(grid_bits) ** 2
+        return b2 if self.mode == "row_weight" else b2 + self.max_hessian(grid_bits) ** 2
+
+    def tree_sens1(self, grid_bits: int) -> int:
+        """L1 sensitivity of (sum g, sum h) of one tree, in grid units.
+
+        floor(sqrt(2) B) ("row_weight") or B + Hmax (the others).
+        """
+        b = self.unit(grid_bits)
+        if self.mode == "row_weight":
+            return math.isqrt(2 * b * b)
+        return b + self.max_hessian(grid_bits)
+
+    def round_sens2(self, grid_bits: int, n_class: int = 1) -> int:
+        """Squared L2 sensitivity of the leaf sums of all `n_class` trees of one round.
+
+        One tree: ``tree_sens2``. Softmax with K trees, h = 2p(1-p) and weights up to w, mode
+        "row_weight" only:
+        min(K B^2, B^2 + K + ceil(A (B^2 + 1.5 B))) with
+        A = ((1 + 1e-5) w sqrt(1 + 4r) + 1e-15 K sqrt(r)) / C, and K B^2 without a bound w or
+        with unit Hessians, which fill every class up to C.
+
+        Args:
+            grid_bits: Grid of the gradients.
+            n_class: Trees of one round, K >= 1.
+
+        Raises:
+            ValueError: Several classes with the mode "gradient".
+        """
+        if n_class == 1:
+            return self.tree_sens2(grid_bits)
+        if self.mode != "row_weight":
+            raise ValueError("Several classes need the mode 'row_weight'.")
+        b = self.unit(grid_bits)
+        most = n_class * b * b
+        if self.unit_hessian or self.max_weight == 0.0:
+            return most  # the bound below needs Hessians that vanish with p_k
+        r = self.hessian_weight
+        a = (
+            (1.0 + 1e-5) * self.max_weight * math.sqrt(1.0 + 4.0 * r)
+            + 1e-15 * n_class * math.sqrt(r)
+        ) / self.gradient_bound
+        if a >= n_class:
+            return most
+        return min(most, b * b + n_class + math.ceil(a * (b * b + 1.5 * b)))
+
+
+def leaf_coordinates(n_class: int = 1) -> int:
+    """Noisy leaf sums of one round that one row touches: G and H of one leaf per tree."""
+    return 2 * n_class
+
+
+def leaf_sens(release: str, row_bound: RowBound, grid_bits: int, n_class: int = 1) -> int:
+    """L1 sensitivity of the leaves of all classes that are released with Laplace noise.
+
+    Args:
+        release: "laplace" for noisy sums, in grid units; "output" for leaf values, in units of
+            2**-20 of a value's sensitivity, with two more for rounding.
+        row_bound: Bound of one row.
+        grid_bits: Grid of the gradients.
+        n_class: Trees of one round.
+    """
+    one = row_bound.tree_sens1(grid_bits) if release == "laplace" else OUTPUT_UNITS + 2
+    return n_class * one
+
+
+def range_int(
+    score: str, row_bound: RowBound, grid_bits: int, tau: float = 0.0, *, unit_weights: bool = True
+) -> int:
+    """Range of a split utility: sup - inf of its change over candidates, for any one row.
+
+    In utility units, of which B = 2**grid_bits are one unit of utility in units of C = 1:
+
+    - "l1", |G_L| + |G_R| in grid units: 2 B, exact.
+    - "newton", floor(B u) with u = sum over sides of
+      max_{|w|<=tau} -(2 w G/C + (H/C + lambda/C) w^2): ceil(R B (1 + 1e-12)) + 64, where
+      mode "row_weight": R = 4 tau if tau^2 <= 8 r, else max(4 tau, tau^2 (1 + s)^2 /
+      sqrt(tau^2 s^2 + r)) with s = (1 - sqrt(1 - 8 r / tau^2)) / 2;
+      other modes, with e = Hmax / (sqrt(r) B): R = 4 tau if tau e <= 1, else (1 + tau e)^2 / e.
+    - "gain", floor(B S^2 / (n + lambda)) with S = G/C and n the exact number of rows: 4 B + 64.
+
+    Args:
+        score: "l1", "newton" or "gain".
+        row_bound: Bound of one row.
+        grid_bits: Grid of the gradients.
+        tau: Clip of the leaf weight, "newton" only, > 0, in units of C.
+        unit_weights: Whether every row has weight 1.
+
+    Raises:
+        ValueError: Unknown score, tau missing, or "gain" where the second derivative varies.
+    """
+    b = row_bound.unit(grid_bits)
+    if score == "l1":
+        return 2 * b
+    if score == "newton":
+        width = _newton_range(row_bound, grid_bits, tau)
+        return math.ceil(width * b * (1.0 + 1e-12)) + UTILITY_SLACK
+    if score == "gain":
+        if row_bound.mode == "row_weight" or not unit_weights:
+            raise ValueError(
+                "The score 'gain' has a bounded range only where every row counts the same: "
+                "squared loss or gradient leaves, without row weights. Use 'l1' or 'newton'."
+            )
+        return 4 * b + UTILITY_SLACK
+    raise ValueError("`score` must be 'l1', 'newton' or 'gain'.")
+
+
+def largest_grid_bits(score: str, row_bound: RowBound, tau: float, most: int = 18) -> int:
+    """Bits of the finest grid on which the range of a score fits the exponential mechanism.
+
+    Args:
+        score: "l1", "newton" or "gain".
+        row_bound: Bound of one row.
+        tau: Clip of the leaf weight, "newton" only.
+        most: Finest grid to try.
+
+    Returns:
+        int: At least 4.
+
+    Raises:
+        BudgetError: No grid fits.
+    """
+    for bits in range(most, 3, -1):
+        if range_int(score, row_bound, bits, tau) < MAX_RANGE:
+            return bits
+    raise BudgetError("`dp_score_clip` is too large for this gradient bound. Lower it.")
+
+
+def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:
+    if not (math.isfinite(tau) and tau > 0.0):
+        raise ValueError("The score 'newton' needs a positive, finite weight clip `tau`.")
+    r = row_bound.hessian_weight
+    if row_bound.mode != "row_weight":
+        e = row_bound.max_hessian(grid_bits) / (math.sqrt(r) * row_bound.unit(grid_bits))
+        return 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
+    if tau * tau <= 8.0 * r:
+        return 4.0 * tau
+    s = 0.5 * (1.0 - math.sqrt(1.0 - 8.0 * r / (tau * tau)))
+    return max(4.0 * tau, (tau * (1.0 + s)) ** 2 / math.sqrt(tau * tau * s * s + r))
+
+
+def candidates_sens2(features: int, levels: int, shift: int) -> int:
+    """Squared L2 sensitivity of the counts of all candidate trees: L F 4^shift.
+
+    Args:
+        features: Features with private candidates, F.
+        levels: Released levels of each tree, the root included, L.
+        shift: Counts are multiplied by 2**shift.
+    """
+    return features * levels << (2 * shift)
+
+
+def intercept_sens2(kind: str, shift: int, *, n_public: bool) -> int:
+    """Squared L2 sensitivity of the label sums: 2 * 4^shift, or 4^shift.
+
+    Args:
+        kind: "binary" or "regression": sums of a label in [-1, 1] and of 1; the second is not
+            released if the number of rows is public. "multiclass": K counts, of which a row
+            touches one.
+        shift: Sums are multiplied by 2**shift.
+        n_public: Whether the number of rows is declared public.
+    """
+    return intercept_coordinates(kind, n_public=n_public) << (2 * shift)
+
+
+def intercept_coordinates(kind: str, *, n_public: bool) -> int:
+    """Label sums that one row touches: 2, or 1 for classes and with a public number of rows."""
+    if kind not in ("binary", "regression", "multiclass"):
+        raise ValueError("`kind` must be 'binary', 'regression' or 'multiclass'.")
+    return 1 if kind == "multiclass" or n_public else 2
+
+
+def replace_one(sens2: int) -> int:
+    """Squared sensitivity when one row is replaced: a removal and an addition, twice the norm."""
+    return 4 * sens2

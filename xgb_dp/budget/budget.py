@@ -1,0 +1,419 @@
+"""A privacy budget for a data set, over all trainings and selections on its rows.
+
+Every training books what it is going to release before it releases anything, in a file that several
+processes may share; what would exceed the total is refused. The total holds however the trainings
+were chosen: the composition is a privacy filter (``docs/proofs/filter.md``,
+``docs/howto/budgets.md``).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ..accounting import Event, SelectionEvent
+from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
+from ..errors import BudgetError, PrivacyParameterError
+from ..request.params import DEFAULT_ROUNDS
+from ..request.parse import parse_number
+from . import file as budget_file
+from .entry import RESERVED, SPENT, Entry, read_entry
+from .gate import guarded
+
+__all__ = ["Budget", "Entry", "as_budget"]
+_DIGITS = 4
+
+
+class Budget:
+    """The privacy budget of a data set, kept in a file.
+
+    Args:
+        path: The file, created if it does not exist. A second file, with ``.lock`` at the end,
+            lies beside it. Use one budget for all trainings on the same rows.
+        epsilon: Total in nats, > 0. Needed for a new file; for an old one it may be left out, or
+            must be the same.
+        delta: Total probability of failure, 0 < delta < 1. As for ``epsilon``.
+        selection_epsilon: The part of ``epsilon`` set aside for selections (:func:`xgb_dp.select`)
+            and other releases without a Gaussian bound, whose epsilons add up; 0 by default. It is
+            fixed when the file is made.
+
+    Raises:
+        PrivacyParameterError: A total is missing, out of range, or not that of the file.
+        BudgetError: The file is damaged or cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        selection_epsilon: float | None = None,
+    ) -> None:
+        self.path = Path(path).resolve()  # one file has one lock, whatever links lead to it
+        given = _totals(epsilon, delta, selection_epsilon)
+        content = budget_file.read(self.path)
+        if content is None:
+            if given["epsilon"] is None or given["delta"] is None:
+                raise PrivacyParameterError(
+                    f"There is no budget file {str(self.path)!r}. Give the total of the data set "
+                    "to make one: Budget(path, epsilon=..., delta=...)."
+                )
+            content = budget_file.update(self.path, lambda old: old or _new(given))
+        for name, value in given.items():
+            if value is not None and value != content[name]:
+                raise PrivacyParameterError(
+                    f"`{name}` is {value:g}, but the budget file {str(self.path)!r} was made with "
+                    f"{content[name]:g}. A total cannot be changed afterwards: leave it out."
+                )
+        self.epsilon: float = content["epsilon"]
+        self.delta: float = content["delta"]
+        self.selection_epsilon: float = content["selection_epsilon"]
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the total has room for, by the rule that the first entry has decided on."""
+        return self._filter.room(self.spent)
+
+    @property
+    def _filter(self) -> Filter:
+        return Filter(self.epsilon, self.delta, self.selection_epsilon)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All lines of the book, in the order in which they were booked.
+
+        Raises:
+            BudgetError: The file is damaged, or is gone.
+        """
+        return [read_entry(line) for line in self._content()["entries"]]
+
+    @property
+    def spent(self) -> Charge:
+        """What all entries take of the total, reserved ones included."""
+        return Charge.total(entry.charge for entry in self.entries)
+
+    def remaining(self, delta: float | None = None) -> float:
+        """The largest epsilon that one more training can be given, about.
+
+        Args:
+            delta: The ``dp_delta`` of that training; by default the total's.
+
+        Returns:
+            float: In nats: the whole total while nothing is booked; later rounded down by what the
+            Gaussian bound of a training costs. A default training of that epsilon fits; one with
+            fewer than about 20 selections in all, Laplace leaves or ``subsample`` below 1 needs 1
+            to 7% less.
+        """
+        return self._filter.remaining(self.spent, self.delta if delta is None else delta)
+
+    def remaining_selection(self) -> float:
+        """The largest epsilon that one more selection can be given, in nats."""
+        spent = self.spent
+        return max(0.0, (self._filter.room(spent).shift - spent.shift) * (1.0 - 1e-9))
+
+    def train(
+        self,
+        params: Mapping[str, Any],
+        dtrain: Any,
+        num_boost_round: int = DEFAULT_ROUNDS,
+        *,
+        note: str = "training",
+        **kwargs: Any,
+    ) -> Any:
+        """``xgboost.train`` for private parameters, booked before anything is released.
+
+        Privacy: spends what the parameters say, from this budget.
+
+        Args:
+            params: Parameters of ``xgboost.train``, with ``dp_epsilon`` and ``dp_delta``.
+            dtrain: Training data, an ``xgboost.DMatrix``.
+            num_boost_round: Rounds.
+            note: What the training is, for the book; public.
+            kwargs: Other arguments of ``xgboost.train``.
+
+        Returns:
+            xgboost.Booster
+
+        Raises:
+            BudgetError: The training would exceed the total, or is not private. Nothing was
+                released.
+        """
+        from xgboost import train
+
+        try:
+            params = dict(params)
+        except (TypeError, ValueError):
+            raise PrivacyParameterError(
+                "`params` must be a dictionary of parameters, or a list of pairs (name, value)."
+            ) from None
+        with self.one_training(note):
+            return train(params, dtrain, num_boost_round, **kwargs)
+
+    @contextmanager
+    def drawing(self, note: str = "training") -> Iterator[list[str]]:
+        """Book every private training of this block, whoever calls it.
+
+        Trainings of threads and tasks that are started with the context of the block
+        (``asyncio.to_thread``, ``contextvars.copy_context().run``) and of forked processes are
+        booked too. Whatever else trains privately while the block is open is refused: in other
+        threads of this process, unless they draw on a budget themselves, and in processes that are
+        started in the block. Processes that were there before are not seen.
+
+        Args:
+            note: What they are, for the book; public.
+
+        Yields:
+            list of str: Names of the entries that this process has made so far.
+
+        Raises:
+            BudgetError: A training would exceed the total, or is not private; before it releases
+                anything. Also at the end of a block in which nothing was booked: what it trained
+                was not private, or ran in a process that was there before.
+        """
+        with self._booking(note, str(self.path)) as booked:
+            yield booked
+
+    @contextmanager
+    def one_training(self, note: str = "training") -> Iterator[list[str]]:
+        """:meth:`drawing` around one call that trains in this thread; others are left alone.
+
+        Args:
+            note: What it is, for the book; public.
+
+        Yields:
+            list of str: Names of the entries made so far.
+
+        Raises:
+            BudgetError: As for :meth:`drawing`.
+        """
+        with self._booking(note, None) as booked:
+            yield booked
+
+    @contextmanager
+    def _booking(self, note: str, block: str | None) -> Iterator[list[str]]:
+        booked: list[str] = []
+        group = secrets.token_hex(8)
+
+        def book(events: Sequence[Event], private: bool) -> None:
+            if not private:
+                raise BudgetError(
+                    "A training without noise, or with noise from a fixed key, cannot be booked: "
+                    "no budget covers it. Give a finite dp_epsilon."
+                )
+            booked.append(self._reserve(events, note, None, group))
+
+        with guarded(book, block=block):
+            yield booked
+        # Not after an error: how much was released is not known. Forked processes book in the file.
+        if not self._commit("group", group):
+            raise BudgetError(
+                "Nothing was booked: there was no private training (tree_method='dp_hist') in this "
+                "block. A model without privacy holds exact statistics of the rows and must not "
+                "be published. Trainings in processes that were running before the block, such as "
+                "workers of a cluster, are booked by `reserve` and `commit`."
+            )
+
+    def reserve(
+        self, events: Sequence[Event], note: str = "release", *, delta: float | None = None
+    ) -> str:
+        """Book releases that are about to be made. Call it before anything is released.
+
+        Args:
+            events: What will be released, in release order, as ``xgb_dp.accounting`` events.
+            note: What it is, for the book; public.
+            delta: For releases without a Gaussian bound: the delta at which they are charged.
+
+        Returns:
+            str: Name of the entry, for :meth:`commit`.
+
+        Raises:
+            BudgetError: They would exceed the total; nothing was booked.
+        """
+        return self._reserve(events, note, delta, None)
+
+    def _reserve(
+        self, events: Sequence[Event], note: str, delta: float | None, group: str | None
+    ) -> str:
+        charge = charge_of(events, self.delta, delta)
+        line = {
+            "id": secrets.token_hex(8),
+            "note": str(note),
+            "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "state": RESERVED,
+            "events": [event.to_json() for event in events],
+        }
+        if group is not None:
+            line["group"] = group  # of one block: the parent of a fork finds its child's entries
+
+        def book(content: dict[str, Any] | None) -> dict[str, Any]:
+            content = self._same(content)
+            spent = Charge.total(read_entry(old).charge for old in content["entries"])
+            booked = self._filter.charge(spent, events, charge)
+            if booked is None:
+                raise self._refusal(spent, charge, events)
+            return {**content, "entries": [*content["entries"], {**line, **vars(booked)}]}
+
+        budget_file.update(self.path, book)
+        return str(line["id"])
+
+    def commit(self, name: str) -> None:
+        """Note that what was reserved was released, and ended well. Changes no total.
+
+        Args:
+            name: What :meth:`reserve` returned.
+
+        Raises:
+            BudgetError: There is no such entry.
+        """
+
+        if not self._commit("id", name):
+            raise BudgetError("The budget has no entry of that name.")
+
+    def _commit(self, key: str, value: str) -> int:
+        """Mark the entries with such a field; how many there are."""
+        found = 0
+
+        def note(content: dict[str, Any] | None) -> dict[str, Any]:
+            nonlocal found
+            content = self._same(content)
+            found = sum(line.get(key) == value for line in content["entries"])
+            entries = [
+                {**line, "state": SPENT} if line.get(key) == value else line
+                for line in content["entries"]
+            ]
+            return {**content, "entries": entries}
+
+        budget_file.update(self.path, note)
+        return found
+
+    def verify(self) -> None:
+        """Compute every charge again from the events of its entry.
+
+        Raises:
+            BudgetError: An entry says that it took less than its events cost, or all of them
+                exceed the total.
+        """
+        for entry in self.entries:
+            booked = entry.charge
+            if booked.shift:
+                cost = plain_charge(entry.events, booked.extra)
+            else:
+                cost = charge_of(entry.events, self.delta)
+            # Another machine may round differently.
+            if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
+                raise BudgetError(f"The entry {entry.id} of the budget costs more than it says.")
+        if not self.capacity.holds(self.spent):
+            raise BudgetError("The entries of the budget exceed its total.")
+
+    def statement(self) -> str:
+        """The guarantee of the budget, and the book, in prose."""
+        lines = [
+            f"Everything released through this budget is together ({self.epsilon:g}, "
+            f"{self.delta:g})-differentially private for adding or removing any one row, however "
+            "the releases were chosen. Nothing released without it is covered.",
+            f"Left for trainings: epsilon about {_down(self.remaining())} at delta {self.delta:g}.",
+        ]
+        if self.selection_epsilon:
+            lines.append(f"Left for selections: epsilon {_down(self.remaining_selection())}.")
+        capacity, parts = self.capacity, " of the part for selections"
+        for entry in self.entries:
+            share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
+            taken = (
+                f"epsilon {entry.charge.shift:.4g}{parts if self.selection_epsilon else ''}"
+                if entry.charge.shift
+                else f"{share:.1%} of mu^2"
+            )
+            lines.append(f"{entry.time} {entry.note}: {taken} ({entry.state})")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.statement()
+
+    def __repr__(self) -> str:
+        return f"Budget({str(self.path)!r}, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    def _content(self) -> dict[str, Any]:
+        return self._same(budget_file.read(self.path))
+
+    def _same(self, content: dict[str, Any] | None) -> dict[str, Any]:
+        """The content, if it is still that of this budget."""
+        if content is None:
+            raise BudgetError(
+                f"The budget file {str(self.path)!r} is gone, and what was spent with it. Restore "
+                "it from a copy that holds every training."
+            )
+        totals = (self.epsilon, self.delta, self.selection_epsilon)
+        if totals != tuple(content[k] for k in ("epsilon", "delta", "selection_epsilon")):
+            raise BudgetError(f"The budget file {str(self.path)!r} was replaced by another one.")
+        return content
+
+    def _refusal(self, spent: Charge, charge: Charge, events: Sequence[Event]) -> BudgetError:
+        room = self._filter.room(spent)
+        if any(isinstance(e, SelectionEvent) for e in events) and math.isfinite(charge.shift):
+            what = (
+                f"It has no Gaussian bound and needs {charge.shift:.4g} of the part for selections "
+                f"and delta {charge.extra:g}. Left of them are "
+                f"{_down(max(0.0, room.shift - spent.shift))} and "
+                f"{max(0.0, room.extra - spent.extra):.3g}; the part is fixed when the "
+                "budget is made (selection_epsilon=...)"
+            )
+        else:
+            left = self._filter.remaining(spent, self.delta)
+            what = (
+                "The largest epsilon that still fits one training is about "
+                f"{_down(left)} at delta {self.delta:g}"
+            )
+        return BudgetError(
+            f"This would exceed the budget of epsilon={self.epsilon:g}, delta={self.delta:g} in "
+            f"{str(self.path)!r}. Nothing was released. {what}."
+        )
+
+
+def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
+    """A budget, or the one at a path.
+
+    Raises:
+        PrivacyParameterError: Something else.
+    """
+    if isinstance(budget, Budget):
+        return budget
+    if not isinstance(budget, (str, os.PathLike)):
+        raise PrivacyParameterError(
+            f"`budget` must be an xgb_dp.Budget or its path; got a {type(budget).__name__}."
+        )
+    return Budget(budget)
+
+
+def _totals(
+    epsilon: float | None, delta: float | None, selection_epsilon: float | None
+) -> dict[str, float | None]:
+    given: dict[str, float | None] = dict.fromkeys(("epsilon", "delta", "selection_epsilon"))
+    if epsilon is not None:
+        given["epsilon"] = parse_number("epsilon", epsilon, low=0.0, open_low=True)
+    if delta is not None:
+        given["delta"] = parse_number("delta", delta, low=1e-100, high=1.0, open_high=True)
+    if selection_epsilon is not None:
+        high = math.inf if given["epsilon"] is None else given["epsilon"]
+        given["selection_epsilon"] = parse_number(
+            "selection_epsilon", selection_epsilon, low=0.0, high=high
+        )
+    return given
+
+
+def _new(given: Mapping[str, float | None]) -> dict[str, Any]:
+    return {**given, "selection_epsilon": given["selection_epsilon"] or 0.0, "entries": []}
+
+
+def _down(epsilon: float) -> str:
+    """Rounded down: a figure that is printed must fit."""
+    if epsilon <= 0.0:
+        return "0"
+    scale = 10.0 ** (_DIGITS - 1 - math.floor(math.log10(epsilon)))
+    return f"{math.floor(epsilon * scale) / scale:g}"

@@ -1,0 +1,245 @@
+"""The file of a budget: read and replaced as a whole, by one process at a time.
+
+Every change holds two locks, writes a new file, forces it to disk and renames it over the old
+one. A crash leaves the old file or the new one, never a part of either; a reader sees the same.
+What cannot be read is refused, so that nothing spent is forgotten.
+
+One lock is on a file beside, which stays the same file; the other is on the budget file itself,
+which nobody can remove unseen. A lock counts only while its name leads to the file that is locked.
+So the lock file may be stale, removed or made anew at any time, and no entry is lost.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import BudgetError
+from ..record import sealed
+
+__all__ = ["read", "update"]
+
+FORMAT = "xgb-dp budget"
+VERSION = 1
+
+PATIENCE = 60.0
+"""Seconds to wait for a lock, which is held for milliseconds unless its process was stopped."""
+
+Content = dict[str, Any]
+
+_PAUSE = 0.002  # seconds between two tries
+_PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_READ, _WRITE = os.O_RDONLY | _PLAIN, os.O_RDWR | _PLAIN
+_HELD: set[int] = set()  # descriptors of locks, which a forked child must not keep
+
+
+def read(path: Path) -> Content | None:
+    """The content of a budget file; None if there is no such file.
+
+    Raises:
+        BudgetError: The file is damaged, or of another kind.
+    """
+    return _read(path)[0]
+
+
+def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
+    """Replace the content by a function of it, while no other process can.
+
+    Args:
+        path: The file; it need not exist.
+        change: Old content, or None, to new content. May raise, and then nothing changes.
+
+    Returns:
+        The new content, which is on disk.
+
+    Raises:
+        BudgetError: The file is damaged or cannot be written.
+    """
+    deadline = time.monotonic() + PATIENCE
+    try:
+        while time.monotonic() < deadline:
+            with _locked(path, deadline) as held:
+                old, status = _read(path)
+                if not _same(held, status):
+                    continue  # another one since it was locked
+                content = {**change(old), "format": FORMAT, "version": VERSION}
+                if _replace(path, sealed.dumps(content, indent=1), status):
+                    return content
+    except OSError as error:
+        raise BudgetError(
+            f"The budget file {str(path)!r} cannot be written ({error.strerror}); nothing was "
+            "booked and nothing released. It must lie in a folder that you may write."
+        ) from None
+    raise BudgetError(
+        f"The budget file {str(path)!r} is replaced again and again; nothing was booked and "
+        "nothing released. Only budgets themselves may write it."
+    )
+
+
+def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result | None]:
+    """The content, and which file it is from."""
+    try:
+        with open(os.open(path, _READ), encoding="utf-8") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError
+            text = file.read()
+    except FileNotFoundError:
+        return None, None
+    except (OSError, UnicodeDecodeError):
+        raise BudgetError(f"The budget file {str(path)!r} cannot be read.") from None
+    if status.st_nlink > 1:  # a replacement would leave the other names with what is written now
+        if tries:  # a new file has two names for a moment
+            time.sleep(_PAUSE)
+            return _read(path, tries - 1)
+        raise BudgetError(
+            f"The budget file {str(path)!r} has several names (hard links): keep one."
+        )
+    try:
+        content, sound = sealed.loads(text)
+    except ValueError:
+        content, sound = {}, False
+    sound = sound and (content.get("format"), content.get("version")) == (FORMAT, VERSION)
+    if not sound:
+        raise BudgetError(
+            f"The budget file {str(path)!r} is damaged or of another version, so what was spent is "
+            "not known. Restore it from a copy that holds every training."
+        )
+    return content, status
+
+
+def _replace(path: Path, text: str, old: os.stat_result | None) -> bool:
+    """Write a new file in place of the old one, unless that is gone or another one by now."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if not _same(old, _status(path)):
+            return False
+        if old is None:
+            try:
+                _name_anew(name, path, text)
+            except FileExistsError:
+                return False
+        else:
+            os.chmod(name, old.st_mode & 0o7777)
+            os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    if os.name == "posix":  # the renaming itself must be on disk too
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    return True
+
+
+def _name_anew(name: str, path: Path, text: str) -> None:
+    """Give a finished file the name of a budget that does not exist yet; replaces nothing."""
+    try:
+        os.link(name, path)
+        Path(name).unlink()  # a budget with two names is refused
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+        # A disk without hard links. Whoever reads in the meantime finds the file damaged.
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Which file the name leads to now; a link is none of ours."""
+    try:
+        return os.lstat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return os.path.samestat(one, other)
+
+
+@contextmanager
+def _locked(path: Path, deadline: float) -> Iterator[os.stat_result | None]:
+    """Hold both locks of a budget; yields which file is locked, None where there is none yet.
+
+    The operating system frees them when a process dies.
+    """
+    with ExitStack() as locks:
+        locks.enter_context(_lock_on(path.with_name(path.name + ".lock"), os.O_CREAT, deadline))
+        if sys.platform == "win32":  # where an open file can be neither removed nor replaced
+            status = _status(path)
+        else:
+            try:
+                status = locks.enter_context(_lock_on(path, 0, deadline))
+            except FileNotFoundError:
+                status = None
+        yield status
+
+
+@contextmanager
+def _lock_on(path: Path, flags: int, deadline: float) -> Iterator[os.stat_result | None]:
+    """Hold the lock of the file to which a name leads, also after others have replaced it."""
+    while True:
+        handle = os.open(path, _WRITE | flags, 0o666)
+        _HELD.add(handle)
+        try:
+            while not _try_lock(handle):
+                if time.monotonic() > deadline:
+                    raise BudgetError(
+                        f"Another process has held the lock {str(path)!r} for {PATIENCE:g} "
+                        "seconds; nothing was booked and nothing released. Find out which one, "
+                        "and whether it was stopped."
+                    )
+                time.sleep(_PAUSE)
+            status = os.fstat(handle)
+            if _same(status, _status(path)):
+                yield status
+                return
+        finally:
+            _HELD.discard(handle)
+            os.close(handle)  # frees the lock, unless a child was forked with it
+
+
+def _forget_locks() -> None:
+    """A forked child holds none: its copies would keep them from everybody when the parent dies."""
+    while _HELD:
+        os.close(_HELD.pop())
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: int) -> bool:
+        os.lseek(handle, 0, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+else:
+    import fcntl
+
+    os.register_at_fork(after_in_child=_forget_locks)
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

@@ -1,0 +1,166 @@
+"""The last step before a training releases anything: whoever has to agree is asked here.
+
+A budget books what is about to be released; a selection checks that it is what it has accounted
+for. Both refuse by raising, and then nothing was released.
+
+A gate holds for the thread or task that puts it up, and for those that are given its context. While
+a block of a budget is open, the others of the process are refused, and so are processes that are
+started in it: nothing that runs in the block passes by its budget unseen.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..accounting import Event
+from ..errors import BudgetError
+
+__all__ = ["Gate", "before_release", "check_booked", "check_free", "guarded"]
+
+Gate: TypeAlias = Callable[[Sequence[Event], bool], None]
+"""Called with the events of the whole plan, and whether the training is private at all."""
+
+VARIABLE = "XGB_DP_OPEN_BUDGET"
+"""Environment variable that names an open block's budget to the processes started in it."""
+
+
+@dataclass(eq=False)
+class _Held:
+    """A gate in force, and whether its block still lasts."""
+
+    ask: Gate
+    block: str | None
+    open: bool = True
+
+
+_GATE: ContextVar[_Held | None] = ContextVar("xgb_dp_gate", default=None)
+_INHERITED = os.environ.get(VARIABLE)  # of the process that has started this one
+_blocks: list[_Held] = []  # open ones, of all threads
+_lock = threading.Lock()
+
+
+def before_release(events: Sequence[Event], *, private: bool) -> None:
+    """Ask the gate in force, if there is one. Reads no data.
+
+    Args:
+        events: What the training is going to release, in release order.
+        private: Whether noise is drawn, from the operating system's key.
+
+    Raises:
+        PrivacyError: The gate refuses, or a block of a budget is open that would not see it.
+    """
+    held = _GATE.get()
+    if held is None:
+        check_booked()
+        return
+    if not held.open:
+        raise BudgetError(
+            "The block of the budget in which this thread or task was started has ended, and this "
+            "training would not be booked. Nothing was released. Wait inside the block for what "
+            "was started there, or open a block in the thread or task itself."
+        )
+    held.ask(events, private)
+
+
+def check_booked() -> None:
+    """Refuse what a block of a budget would not see, though it may have been started in it.
+
+    Raises:
+        BudgetError: A block is open in another thread, or in the process that started this one.
+    """
+    if _blocks:
+        raise BudgetError(
+            "A block of a budget (`with budget.drawing()`) is open elsewhere in this process, and "
+            "this thread or task would not be booked there. Nothing was released. Start threads of "
+            "the block with its context, contextvars.copy_context().run(function, ...), as "
+            "asyncio.to_thread does; or open a block in the thread itself. What no budget is to "
+            "cover has to wait until the block has ended."
+        )
+    if _INHERITED is not None:
+        raise BudgetError(
+            f"This process was started inside a block of the budget {_INHERITED!r}, which does not "
+            "see what is trained here. Nothing was released. Draw on the budget in this process: "
+            "`with xgb_dp.Budget(path).drawing(): ...`. What no budget is to cover needs a process "
+            f"that is started outside of the block, without {VARIABLE} in its environment."
+        )
+
+
+def check_free(*, booked: bool = True) -> None:
+    """Refuse what would go past a gate that is in force.
+
+    Args:
+        booked: Whether a budget covers what follows.
+
+    Raises:
+        BudgetError: A budget or a selection is in force here; or one is elsewhere, and what follows
+            is not booked.
+    """
+    held = _GATE.get()
+    if held is not None and held.open:
+        raise BudgetError(
+            "Budgets and selections do not nest: the outer one would not see what is drawn inside. "
+            "Draw on one budget at a time, and give it to a selection itself: "
+            "xgb_dp.select(..., budget=...)."
+        )
+    if not booked:
+        check_booked()
+
+
+@contextmanager
+def guarded(gate: Gate, *, block: str | None = None) -> Iterator[None]:
+    """Put a gate in force for the trainings that follow.
+
+    Args:
+        gate: Whom to ask.
+        block: Name of the budget whose block is open to whatever the user does in it; other threads
+            and new processes are then refused. None where nothing but one training follows.
+
+    Raises:
+        BudgetError: Another gate is in force, which would not see what the new one lets through.
+    """
+    check_free()
+    held = _Held(gate, block)
+    if block is not None:
+        _open(held)
+    token = _GATE.set(held)
+    try:
+        yield
+    finally:
+        held.open = False  # also for contexts that were copied from this one
+        if block is not None:
+            _close(held)
+        # A generator may be closed elsewhere: the context that opened it keeps a closed gate.
+        with suppress(ValueError):
+            _GATE.reset(token)
+
+
+def _open(held: _Held) -> None:
+    with _lock:
+        _blocks.append(held)
+        _tell_children()
+
+
+def _close(held: _Held) -> None:
+    with _lock:
+        _blocks.remove(held)
+        _tell_children()
+
+
+def _tell_children() -> None:
+    name = _blocks[-1].block if _blocks else _INHERITED
+    if name is None:
+        os.environ.pop(VARIABLE, None)
+    else:
+        os.environ[VARIABLE] = name
+
+
+if hasattr(os, "register_at_fork"):  # a fork must not catch the lock of another thread
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )

@@ -1,0 +1,216 @@
+"""What a training releases, and the noise of each release as the integers of a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..accounting import Event, sensitivity
+from ..accounting.sensitivity import RowBound
+from ..errors import BudgetError
+from ..request.shares import DEFAULT_SHARES
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
+
+__all__ = ["SAMPLE_BITS", "MechanismSpec", "NoisePlan"]
+
+SAMPLE_BITS = 32
+
+
+@dataclass(frozen=True)
+class MechanismSpec:
+    """What a training will release, without noise levels. Everything here is public.
+
+    Attributes:
+        rounds: Boosting rounds T >= 0.
+        depth: Levels of selection of each tree, >= 0.
+        row_bound: Bound of one row.
+        n_class: Classes with a tree of their own, K >= 1.
+        parallel_trees: Trees of each class in one round, on the same gradients.
+        split: How splits are chosen: "exponential", "random" (reads no data), or "histogram" and
+            "partial" (from noisy sums, which give the leaves too).
+        tree_features: Features of one tree, of which noisy sums hold one cell each for a row.
+        leaf_noise: "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise.
+        ensemble: Rounds of an ensemble, which read disjoint parts of the rows; 1 for none.
+        candidate_features: Features with private candidates, F >= 0.
+        candidate_levels: Cells of one feature that a row is in: released levels of each quantile
+            tree, L >= 1, or 1 for histograms.
+        candidate_rounds: Rounds that release candidates, from the first one on.
+        candidate_hessian: Whether rows weigh their bounded Hessian in them, instead of one.
+        candidate_laplace: Whether their noise is Laplace instead of Gaussian.
+        split_levels: Levels that one selection fills.
+        local_rows: Rows that each report their leaf sums with noise of their own; 0 for noise on
+            sums. The target epsilon is then that of one report, for any two rows.
+        intercept: "binary", "regression", "multiclass", or None if it is public.
+        n_public: Whether the number of rows is public (then the intercept needs one sum less).
+        shares: Fractions of mu^2 for "candidates", "base_score", "splits" and "leaves", >= 0. What
+            releases nothing gives its share to the others in proportion.
+        grid_bits: Grid of the gradients, 4 to 20; reduced where the noise would not fit.
+        sampling_num: A round reads each row with probability sampling_num / 2**32; 2**32 for all.
+    """
+
+    rounds: int
+    depth: int
+    row_bound: RowBound
+    n_class: int = 1
+    candidate_features: int = 0
+    candidate_levels: int = 17
+    intercept: str | None = None
+    n_public: bool = False
+    shares: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_SHARES), hash=False)
+    grid_bits: int = 18
+    sampling_num: int = 1 << SAMPLE_BITS
+    parallel_trees: int = 1
+    split: str = "exponential"
+    tree_features: int = 1
+    leaf_noise: str = "gaussian"
+    ensemble: int = 1
+    candidate_rounds: int = 1
+    candidate_hessian: bool = False
+    candidate_laplace: bool = False
+    local_rows: int = 0
+    split_levels: int = 1
+
+    @classmethod
+    def from_settings(cls, s: Settings) -> MechanismSpec:
+        """What the checked settings of a training release."""
+        bound = s.row_bound
+        return cls(
+            rounds=s.rounds,
+            depth=s["max_depth"],
+            row_bound=bound,
+            grid_bits=sensitivity.largest_grid_bits(s["dp_score"], bound, s["dp_score_clip"]),
+            n_class=s.trees_per_round,
+            candidate_features=s.private_features,
+            candidate_levels=(
+                s["dp_candidate_levels"] if s["dp_candidates"] == "quantile_tree" else 1
+            ),
+            candidate_rounds=s["dp_candidate_rounds"],
+            candidate_hessian=s["dp_candidate_weight"] == "hessian",
+            candidate_laplace=s["dp_candidate_noise"] == "laplace",
+            leaf_noise=s["dp_leaf_noise"],
+            ensemble=s["dp_ensemble"],
+            split_levels=s["dp_split_levels"],
+            local_rows=s["dp_n_public"] if s["dp_local"] else 0,
+            intercept=s.kind if s.intercept == "released" else None,
+            n_public=s["dp_n_public"] is not None,
+            shares=dict(s["dp_budget_shares"]),
+            sampling_num=s.sampling_num,
+            parallel_trees=s["num_parallel_tree"],
+            split=s["dp_split"],
+            tree_features=s["dp_features_per_tree"],
+        )
+
+    @property
+    def selections(self) -> int:
+        """Selections of one round that a row takes part in, on its way down every tree."""
+        per_tree = -(-self.depth // self.split_levels) if self.split == "exponential" else 0
+        return self.parallel_trees * per_tree * self.n_class
+
+    @property
+    def noisy_sums(self) -> bool:
+        """Whether splits and leaves are read from the same noisy sums."""
+        return self.split in ("histogram", "partial")
+
+    @property
+    def local_factor(self) -> int:
+        """By how much sensitivity^2 / sigma^2 of one report exceeds that of the sum of all.
+
+        Two rows differ by twice the norm of one, and a report has one part in n of the noise.
+        """
+        return 4 * self.local_rows if self.local_rows else 1
+
+    @property
+    def charged_rounds(self) -> int:
+        """Rounds that a row takes part in: one of each ensemble."""
+        return -(-self.rounds // self.ensemble)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether any noise is Gaussian, which no pure epsilon bounds."""
+        return (
+            self.intercept is not None
+            or (self.candidate_features > 0 and not self.candidate_laplace)
+            or (self.rounds > 0 and self.leaf_noise == "gaussian")
+        )
+
+    def released_shares(self) -> dict[str, float]:
+        """Shares of what is released, which sum to 1.
+
+        Raises:
+            BudgetError: A share is unknown, negative, or 0 for something that is released.
+        """
+        released = {
+            "candidates": self.candidate_features > 0,
+            "base_score": self.intercept is not None,
+            "splits": self.rounds > 0 and self.selections > 0,
+            "histograms": self.rounds > 0 and self.noisy_sums,
+            "leaves": self.rounds > 0 and not self.noisy_sums,
+        }
+        if not set(self.shares) <= set(released):
+            raise BudgetError(f"Shares of the budget are {', '.join(released)}; no others.")
+        shares = {
+            # Noisy histograms stand in for splits and leaves.
+            name: float(self.shares.get("leaves" if name == "histograms" else name, 0.0))
+            for name, is_on in released.items()
+            if is_on
+        }
+        for name, share in shares.items():
+            if not (math.isfinite(share) and share > 0.0):
+                raise BudgetError(
+                    f"The share of the budget for `{name}` must be above 0, since it is released."
+                )
+        total = math.fsum(shares.values())
+        return {name: share / total for name, share in shares.items()}
+
+
+@dataclass(frozen=True)
+class NoisePlan:
+    """Noise of every mechanism, as the integers that the samplers take.
+
+    Attributes:
+        grid_bits: Gradients are integers in units of C / 2**grid_bits.
+        epsilon: Certified epsilon of the whole, at most the target; infinite without noise.
+        delta: Target failure probability.
+        eps_num: Range eps0 of one selection in units of 2**-40 nats.
+        leaf_sigma2: Gaussian noise of G and of H, in grid units squared.
+        leaf_scale: Scale of the Laplace noise of leaves.
+        histogram_sigma2: The same for each cell of noisy histograms.
+        candidates_shift: Counts are multiplied by 2**shift.
+        candidates_sigma2: Gaussian noise of the counts, in 2**-shift rows squared; with Hessian
+            weights in grid units squared.
+        candidates_scale: Scale of their Laplace noise.
+        intercept_shift: Label sums are multiplied by 2**shift.
+        intercept_sigma2: Noise of the label sums, in 2**-shift rows squared.
+        events: What the ledger will hold when the training is complete.
+
+    What is not released has noise 0.
+    """
+
+    grid_bits: int
+    epsilon: float = math.inf
+    delta: float = 0.0
+    eps_num: int = 0
+    leaf_sigma2: int = 0
+    leaf_scale: int = 0
+    histogram_sigma2: int = 0
+    candidates_shift: int = 0
+    candidates_sigma2: int = 0
+    candidates_scale: int = 0
+    intercept_shift: int = 0
+    intercept_sigma2: int = 0
+    events: tuple[Event, ...] = ()
+
+    @classmethod
+    def without_noise(cls, spec: MechanismSpec, epsilon: float, delta: float) -> NoisePlan:
+        """Of a training that draws nothing: 0 everywhere and no events.
+
+        Args:
+            spec: What is released.
+            epsilon: 0 where nothing is released, infinite where all of it is exact.
+            delta: Target failure probability.
+        """
+        return cls(spec.grid_bits, epsilon, delta)

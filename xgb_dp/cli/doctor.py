@@ -1,0 +1,248 @@
+"""Whether this installation can train privately: ``xgb-dp doctor``.
+
+Checks the loaded library and its Python part, other installs that shadow it, versions, the
+operating system's random numbers, and a small private training from front to back. No data of the
+user is read.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ..engine import native
+
+__all__ = ["Check", "check_installation", "main"]
+
+OK, WARNING, FAILED = "ok", "warning", "FAILED"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Result of one check.
+
+    Attributes:
+        name: What was checked.
+        status: "ok", "warning" or "FAILED".
+        found: What was found, and how to mend it if it is not well.
+    """
+
+    name: str
+    status: str
+    found: str
+
+
+def check_installation() -> list[Check]:
+    """Run all checks.
+
+    Returns:
+        list of Check: In the order in which they were run; a check that raises has failed.
+    """
+    checks: list[Callable[[], Iterator[Check]]] = [
+        _versions,
+        _library,
+        _python_part,
+        _shadows,
+        _entropy,
+        _training,
+        _extras,
+    ]
+    out: list[Check] = []
+    for check in checks:
+        try:
+            out += check()
+        except Exception as error:  # the doctor reports whatever is wrong
+            name = check.__name__.strip("_").replace("_", " ")
+            out.append(Check(name, FAILED, f"{type(error).__name__}: {error}"))
+    return out
+
+
+def _versions() -> Iterator[Check]:
+    from .. import __version__
+
+    python = f"Python {platform.python_version()} on {platform.platform()}"
+    yield Check("system", OK if sys.version_info >= (3, 10) else FAILED, python)
+    installed = _version("xgb-dp")
+    folder = Path(__file__).resolve().parent
+    if installed == __version__:
+        yield Check("xgb-dp", OK, f"{__version__} in {folder}")
+    elif installed is None:
+        yield Check("xgb-dp", WARNING, f"{__version__} in {folder}, not installed by pip")
+    else:
+        yield Check(
+            "xgb-dp",
+            FAILED,
+            f"pip knows {installed}, but {folder} is {__version__}: another copy is in the way. "
+            "Run from another folder, or reinstall.",
+        )
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _library() -> Iterator[Check]:
+    import xgboost
+    from xgboost.core import _LIB
+
+    where = getattr(_LIB, "path", None) or getattr(_LIB, "_name", "an unknown place")
+    if native.is_dp_build():
+        build = native.build_info()
+        yield Check(
+            "library",
+            OK,
+            f"private build on XGBoost {xgboost.__version__}, plan version "
+            f"{build.get('plan_version')}, in {where}",
+        )
+    else:
+        yield Check("library", FAILED, native.stock_hint())
+
+
+def _python_part() -> Iterator[Check]:
+    import xgboost
+
+    folder = Path(xgboost.__file__).resolve().parent
+    unpatched = [
+        name
+        for name in ("training.py", "sklearn.py")
+        if "_dp_hook" not in (folder / name).read_text(encoding="utf-8")
+    ]
+    if unpatched:
+        yield Check(
+            "xgboost package",
+            FAILED,
+            f"{', '.join(unpatched)} in {folder} come from a stock wheel. {native.stock_hint()}",
+        )
+    else:
+        yield Check("xgboost package", OK, f"hands private trainings to xgb_dp, in {folder}")
+
+
+def _shadows() -> Iterator[Check]:
+    """Other owners of the name ``xgboost``, by pip's records and on the path."""
+    owners = sorted(
+        {
+            str(d.metadata["Name"])
+            for d in metadata.distributions()
+            if d.metadata["Name"] in ("xgboost", "xgboost-cpu")
+        }
+    )
+    if owners:
+        yield Check(
+            "other installs",
+            FAILED,
+            f"{', '.join(owners)} owns the package `xgboost` too, and whichever was installed last "
+            f"has overwritten the other. Mend it with: pip uninstall -y {' '.join(owners)} && pip "
+            "install --force-reinstall --no-deps xgb-dp",
+        )
+    import xgboost
+
+    used = Path(xgboost.__file__).resolve().parent
+    others = []
+    for entry in sys.path:
+        folder = Path(entry or ".") / "xgboost"
+        if (folder / "__init__.py").is_file() and folder.resolve() != used:
+            others.append(str(folder))
+    if others:
+        yield Check(
+            "import path",
+            WARNING,
+            f"other copies of xgboost lie on the path, later than the one in use: "
+            f"{', '.join(others)}",
+        )
+    if not owners and not others:
+        yield Check("other installs", OK, "no other xgboost in this environment")
+
+
+def _entropy() -> Iterator[Check]:
+    first, second = os.urandom(32), os.urandom(32)
+    if first == second or first == bytes(32):
+        yield Check("entropy", FAILED, "the operating system gives the same random bytes twice")
+        return
+    source = "os.urandom"
+    if hasattr(os, "getrandom"):
+        try:
+            os.getrandom(32, os.GRND_NONBLOCK)
+            source = "getrandom(2), initialised"
+        except BlockingIOError:
+            yield Check(
+                "entropy",
+                FAILED,
+                "the kernel's generator is not initialised yet, so training would wait for it. "
+                "Wait after boot, or give the machine a source of entropy (e.g. virtio-rng).",
+            )
+            return
+    yield Check("entropy", OK, f"{source}; every training takes a fresh key of 256 bits from it")
+
+
+def _training() -> Iterator[Check]:
+    """Two private trainings on the same made-up rows: within the budget, with different noise."""
+    import numpy as np
+    import xgboost
+
+    from ..record.report import privacy_report
+
+    X = np.linspace(-1.0, 1.0, 400, dtype=np.float32).reshape(-1, 2)
+    y = (X[:, 0] > 0).astype(np.float32)
+    params: dict[str, Any] = {
+        "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
+        "dp_delta": 1e-6, "max_depth": 2, "nthread": 1, "verbosity": 0, "seed": 0,
+    }  # fmt: skip
+    models = [xgboost.train(params, xgboost.DMatrix(X, y), 2) for _ in range(2)]
+    report = privacy_report(models[0])
+    epsilon = report.epsilon
+    if not report.private or not 0.0 < epsilon <= 1.0 or math.isnan(epsilon):
+        yield Check("training", FAILED, f"asked for epsilon 1, the ledger says {epsilon:g}")
+    elif models[0].get_dump() == models[1].get_dump():
+        yield Check("training", FAILED, "two trainings drew the same noise")
+    else:
+        yield Check(
+            "training", OK, f"asked for epsilon 1, certified {epsilon:.4f}; fresh noise each time"
+        )
+
+
+_EXTRAS = {
+    "cli": ("click", "pandas", "pyarrow", "yaml"),
+    "sklearn": ("sklearn",),
+    "dask": ("dask", "distributed"),
+    "plot": ("matplotlib",),
+}
+
+
+def _extras() -> Iterator[Check]:
+    for extra, modules in _EXTRAS.items():
+        absent = [m for m in modules if importlib.util.find_spec(m) is None]
+        if absent:
+            found = f"not installed ({', '.join(absent)}): pip install 'xgb-dp[{extra}]'"
+        else:
+            found = "installed"
+        yield Check(f"extra {extra}", OK, found)
+
+
+def main() -> int:
+    """Print the checks.
+
+    Returns:
+        0 if none has failed, else 1.
+    """
+    checks = check_installation()
+    width = max(len(c.name) for c in checks)
+    for c in checks:
+        print(f"{c.status:>7}  {c.name:<{width}}  {c.found}")
+    failed = [c.name for c in checks if c.status == FAILED]
+    print()
+    if failed:
+        print(f"Private training cannot be relied on here: {', '.join(failed)}.")
+        return 1
+    print("Private training works here.")
+    return 0

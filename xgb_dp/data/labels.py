@@ -1,0 +1,81 @@
+"""Labels of estimators: coded by declared classes, each row by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import PrivacyParameterError, RowDomainError
+from .cells import plain
+
+__all__ = ["codes_of", "declared", "label_array"]
+
+
+_MOST = 1 << 16  # classes
+
+
+def declared(classes: Any) -> np.ndarray:
+    """The declared classes in increasing order, as scikit-learn keeps them.
+
+    Raises:
+        PrivacyParameterError: Not an int K >= 2 or at least two different labels of one kind.
+    """
+    if isinstance(classes, (bool, str, bytes)) or (
+        isinstance(classes, (int, np.integer)) and not 2 <= classes <= _MOST
+    ):
+        classes = ()
+    if isinstance(classes, (int, np.integer)):
+        return np.arange(classes)
+    try:
+        values = list(classes)
+        kinds = {isinstance(v, str) for v in values}
+        array = np.array(values)
+        labels = np.unique(array)
+        sound = array.ndim == 1 and 2 <= len(labels) == len(values) and len(kinds) == 1
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise PrivacyParameterError(
+            "`classes` must be the number of classes K, 2 to 65536, for labels 0..K-1, or the "
+            "list of at least two different labels, all texts or all numbers, e.g. ['no', 'yes']."
+        )
+    return labels
+
+
+_ENSEMBLES = (
+    " Voting, stacking and bagging of scikit-learn hand codes 0..K-1 to their members in place of "
+    "texts: declare classes=K in a member; the ensemble gives the texts back."
+)
+
+
+def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
+    """Positions of the labels in the declared classes; each row by itself.
+
+    Raises:
+        RowDomainError: A row has another label. The message shows neither label nor row.
+    """
+    labels = plain(y, "label")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise PrivacyParameterError("`y` must have one label for each row.")
+    table = {label: code for code, label in enumerate(classes.tolist())}
+    try:
+        codes = np.array([table.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    except TypeError:  # a label that is no label at all
+        codes = np.array([-1])
+    if (codes < 0).any():
+        raise RowDomainError(
+            "Unknown label type: a row has a label outside the declared `classes`. Declare every "
+            "class that may occur, or drop rows outside the domain by a rule that looks at one row "
+            "at a time." + (_ENSEMBLES if classes.dtype.kind in "US" else "")
+        )
+    return codes
+
+
+def label_array(y: Any) -> Any:
+    """Labels as an array, from lists, series and columns of any library."""
+    if y is None:
+        raise PrivacyParameterError("requires y to be passed, but the target y is None")
+    return plain(y, "label")

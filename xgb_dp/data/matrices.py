@@ -1,0 +1,170 @@
+"""Matrices that this package makes from rows for a private training: estimators, Dask, selection.
+
+Whoever makes an ``xgboost.DMatrix`` by hand sees XGBoost's own messages, which quote cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..engine import workers
+from ..errors import PrivacyParameterError, RowDomainError
+from .cells import numbers, read_data
+from .frames import check_names, columns_of, prepared
+
+__all__ = ["matrix_maker", "private_matrix", "worker_matrix"]
+
+_META = {"label": "label", "weight": "weight", "base_margin": "margin"}
+
+
+def private_matrix(data: Any, *, categories: Mapping[Any, Any] | None = None, **kwargs: Any) -> Any:
+    """An ``xgboost.DMatrix``; what is wrong with the data is told without showing any of it.
+
+    Args:
+        data: Table of features of any kind that ``xgboost.DMatrix`` takes.
+        categories: ``dp_categories``, by which columns of data frames are coded.
+        kwargs: Other arguments of ``xgboost.DMatrix``.
+
+    Returns:
+        xgboost.DMatrix: Private data; nothing was released.
+
+    Raises:
+        PrivacyParameterError: Names, types or shapes, which are public, are not as needed.
+        RowDomainError: A row lies outside the domain by itself.
+    """
+    from xgboost import DMatrix
+
+    meta = {name: kwargs.pop(name, None) for name in _META}
+    coded = read_data(prepared, data, categories)
+    _check_shape(coded)
+    names = kwargs.get("feature_names")
+    if names is not None:
+        if not all(isinstance(name, str) for name in names):
+            raise PrivacyParameterError("`feature_names` must be texts.")
+        check_names(names)
+    matrix = read_data(DMatrix, coded, **kwargs)
+    read_data(matrix.set_info, **_checked(meta, matrix.num_row()))
+    return matrix
+
+
+def _check_shape(table: Any) -> None:
+    shape = getattr(table, "shape", None)
+    if isinstance(shape, tuple) and len(shape) != 2:
+        raise PrivacyParameterError(
+            "`X` must have two dimensions, rows and columns. Please reshape it: X.reshape(-1, 1) "
+            "for one column, X.reshape(1, -1) for one row, np.empty((0, columns)) for no row."
+        )
+
+
+def _checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
+    """Labels, weights and margins as finite numbers, one (or several margins) for each row."""
+    out: dict[str, np.ndarray] = {}
+    for name, values in meta.items():
+        if values is None:
+            continue
+        array = numbers(values, _META[name])
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(array.astype(np.float32))
+        if not finite.all():
+            raise RowDomainError(
+                f"A row has a missing or infinite {_META[name]}. Drop or replace it row by row."
+            )
+        if name == "weight" and not (array >= 0).all():
+            raise RowDomainError("A row has a negative weight. Weights must be finite and >= 0.")
+        if name != "base_margin" and (array.ndim == 0 or len(array) != n):
+            raise PrivacyParameterError(f"`{name}` must have one entry for each row of the data.")
+        out[name] = array
+    return out
+
+
+def matrix_maker(params: Mapping[str, Any]) -> Callable[..., Any]:
+    """What ``xgboost.dask`` calls on each worker: :func:`worker_matrix` for these parameters."""
+    return partial(worker_matrix, params)
+
+
+def worker_matrix(
+    params: Mapping[str, Any], *, parts: Any, model: Any, Xy_cats: Any, **given: Any
+) -> Any:
+    """The training matrix of one worker of a Dask cluster, however the rows lie on workers.
+
+    XGBoost's own refuses data frames with categories if some worker has no rows. Which worker has
+    rows can hang on a single row; declared categories need none.
+
+    Args:
+        params: Parameters of the training; ``dp_categories`` is read.
+        parts: This worker's parts of the data, None without.
+        model: An earlier model. Its categories are compared with the declared ones later on.
+        Xy_cats: Not used: categories are the declared ones.
+        given: Other arguments of ``xgboost.DMatrix``.
+
+    Returns:
+        xgboost.DMatrix: This worker's rows, with the columns that all workers have.
+
+    Raises:
+        PrivacyParameterError: As :func:`private_matrix`, on every worker.
+        RowDomainError: As :func:`private_matrix`, on every worker.
+    """
+    from xgboost import config
+
+    del model, Xy_cats
+    categories = params.get("dp_categories")
+    rows: dict[str, Any] = {}
+    workers.check_together(lambda: rows.update(read_data(_joined, parts, categories)))
+    columns = workers.first_of_all(_columns(rows["data"]) if rows else None)
+    if not rows:
+        rows = {"data": prepared(_without_rows(columns), categories)}
+    made: list[Any] = []
+
+    def make(settings: Mapping[str, Any]) -> Any:
+        with config.config_context(**settings):
+            return private_matrix(**rows, **given)
+
+    def make_alone() -> None:
+        # The thread is no member of the cluster, so that no matrix is compared with another one.
+        with ThreadPoolExecutor(1) as alone:
+            made.append(alone.submit(make, config.get_config()).result())
+
+    workers.check_together(make_alone)
+    return made[0]
+
+
+def _joined(parts: Any, categories: Any) -> dict[str, Any]:
+    """All parts of a worker, each coded by the declaration and then put together."""
+    from xgboost.compat import concat
+
+    if not parts:
+        return {}
+    out: dict[str, Any] = {}
+    for name in ("data", *_META, "qid"):
+        values = [part[name] for part in parts if part.get(name) is not None]
+        if name == "data":
+            values = [prepared(value, categories) for value in values]
+        if values:
+            out[name] = concat(values)
+    return out
+
+
+def _columns(table: Any) -> tuple[int, list[tuple[Any, bool]] | None]:
+    """Number of columns, and names and whether they are categories for a data frame; public."""
+    if not hasattr(table, "columns"):
+        return table.shape[1], None
+    kinds = [kind.name == "category" for kind in table.dtypes]
+    return len(kinds), list(zip(columns_of(table), kinds, strict=True))
+
+
+def _without_rows(columns: tuple[int, list[tuple[Any, bool]] | None]) -> Any:
+    """A table of these columns; categories stand in it only once they are declared."""
+    width, named = columns
+    if named is None:
+        return np.empty((0, width), dtype=np.float32)
+    import pandas as pd
+
+    kinds = ["category" if categorical else "float32" for _, categorical in named]
+    table = pd.DataFrame({i: pd.Series([], dtype=kind) for i, kind in enumerate(kinds)})
+    table.columns = pd.Index([name for name, _ in named])
+    return table

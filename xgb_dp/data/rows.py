@@ -1,0 +1,210 @@
+"""Checks of the training rows, each of which one row alone decides.
+
+A check passes for a data set exactly when it passes for every one of its rows. So an error says
+only that a row lies outside the declared domain, and for a data set of valid rows, which is what
+the guarantee is about, no check ever fails. Messages hold neither values nor row numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..engine import native
+from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
+from ..request import masking
+from .cells import numbers
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
+
+__all__ = [
+    "check_base_margin",
+    "check_class_labels",
+    "check_features",
+    "check_labels",
+    "check_rows",
+    "check_target",
+    "check_unused",
+    "check_weights",
+]
+
+
+def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
+    """Read the rows, each by itself, after everything public has been checked.
+
+    Args:
+        dtrain: The training data.
+        s: Checked settings.
+        plan_text: The plan, which holds the declared sizes of categories.
+
+    Raises:
+        PrivacyParameterError: Rows have no labels, or several.
+        RowDomainError: A row lies outside the declared domain.
+    """
+    if s.masking.workers:
+        masking.require_cryptography()
+    labels, n = dtrain.get_label(), dtrain.num_row()
+    if labels.size != n:
+        raise PrivacyParameterError(
+            "`dtrain` must have one label for each row; several targets are not supported."
+        )
+    check_labels(labels, s.kind, s.classes)
+    check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s["dp_base_margin"])
+    check_weights(
+        dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared="dp_max_weight" in s.given
+    )
+    check_unused(*(dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper")))
+    check_features(dtrain, plan_text)
+
+
+def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:
+    """Every label lies in its declared domain.
+
+    Args:
+        labels: Labels of all rows.
+        kind: "binary", "regression" or "multiclass".
+        classes: K, declared; not used for regression.
+
+    Raises:
+        RowDomainError: Some row has another label.
+    """
+    if kind == "regression":
+        check_target(labels)
+    else:
+        check_class_labels(labels, classes)
+
+
+def check_class_labels(labels: np.ndarray, classes: int) -> None:
+    """Every label is one of the declared classes 0..K-1.
+
+    Args:
+        labels: Labels of all rows, any shape and type.
+        classes: K, declared.
+
+    Raises:
+        RowDomainError: Some row has another label.
+    """
+    try:
+        values = numbers(labels, "label").astype(np.float64).ravel()
+    except PrivacyError:
+        values = np.array([np.nan])
+    with np.errstate(invalid="ignore"):
+        valid = (values >= 0) & (values < classes) & (np.floor(values) == values)
+    if not valid.all():
+        raise RowDomainError(
+            f"A row has a label outside the declared classes 0..{classes - 1} (`dp_classes`). "
+            "Declare every class that may occur, or drop rows outside the domain by a rule that "
+            "looks at one row at a time."
+        )
+
+
+def check_target(labels: np.ndarray) -> None:
+    """Every regression label is finite; those beyond ``dp_target_bounds`` are clamped later."""
+    if not np.isfinite(labels).all():
+        raise RowDomainError(
+            "A row has a missing or infinite label. Drop or replace such labels row by row."
+        )
+
+
+def check_base_margin(margin: np.ndarray, n: int, classes: int, *, declared: bool) -> None:
+    """Every row brings its own finite margins if they are declared, and none otherwise.
+
+    Whether rows have margins must be declared: a matrix without rows does not show it.
+
+    Args:
+        margin: Margins of all rows, empty without.
+        n: Number of rows.
+        classes: Margins that a row has.
+        declared: Whether ``dp_base_margin`` was given.
+
+    Raises:
+        RowDomainError: Some row has margins that are not declared, lacks them, or has one that is
+            missing or infinite.
+    """
+    if margin.size and not declared:
+        raise RowDomainError(
+            "A row has a `base_margin`, which is not declared. Set dp_base_margin=True, or remove "
+            "the margins from the DMatrix."
+        )
+    if declared and margin.size != n * classes:
+        raise RowDomainError(
+            f"A row lacks its `base_margin`: dp_base_margin=True declares {classes} for each row."
+        )
+    if not np.isfinite(margin).all():
+        raise RowDomainError("A row has a `base_margin` that is missing or infinite.")
+
+
+def check_unused(lower: np.ndarray, upper: np.ndarray) -> None:
+    """No row has bounds of its label, which no supported objective reads.
+
+    Args:
+        lower: ``label_lower_bound`` of all rows, empty without.
+        upper: ``label_upper_bound`` of all rows, empty without.
+
+    Raises:
+        RowDomainError: Some row has them.
+    """
+    if lower.size or upper.size:
+        raise RowDomainError(
+            "A row has a `label_lower_bound` or `label_upper_bound`, which are for survival "
+            "objectives. Remove them from the DMatrix."
+        )
+
+
+def check_weights(weights: np.ndarray, n: int, kind: str, *, unit: str, declared: bool) -> None:
+    """Every row weight lies in its declared domain.
+
+    Args:
+        weights: Weights of all rows, empty without.
+        n: Number of rows.
+        kind: "binary", "regression" or "multiclass".
+        unit: The choice that is proved for weights of one only; empty for none.
+        declared: Whether ``dp_max_weight`` was given. Heavier rows then count as that.
+
+    Raises:
+        RowDomainError: Some row lacks its weight, or has one that is negative or not finite, not
+            one where that is needed, or above one where its influence grows with it and no bound
+            was declared.
+    """
+    if weights.size not in (0, n):
+        raise RowDomainError("A row lacks its weight: give one weight for each row, or none.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise RowDomainError(
+            "A row has a negative, missing or infinite weight. Weights must be finite and >= 0."
+        )
+    if unit and not (weights == 1).all():
+        raise RowDomainError(
+            f"A row has a weight other than 1, and {unit} is proved for unit weights only. Make "
+            "another choice, or remove the weights."
+        )
+    if kind != "binary" and not declared and not (weights <= 1).all():
+        raise RowDomainError(
+            f"A row has a weight above 1, and for {kind} labels one row's influence grows with its "
+            "weight. Declare a public bound in `dp_max_weight`; heavier rows count as that."
+        )
+
+
+def check_features(dtrain: Any, plan_text: str) -> None:
+    """Every feature is finite or missing, every category code below its declared size.
+
+    Args:
+        dtrain: The training data.
+        plan_text: The plan, which holds the declared sizes.
+
+    Raises:
+        RowDomainError: A row has an infinite feature, an undeclared category or an entry in a
+            column that the matrix does not have.
+        XGBoostError: The matrix as a whole is none to train on, see :func:`native.check_rows`.
+    """
+    from xgboost.core import XGBoostError
+
+    try:
+        native.check_rows(dtrain, plan_text)
+    except XGBoostError as error:
+        found = re.search(r"A row has [^\n]*", str(error))
+        if not found:
+            raise  # of the matrix as a whole: too many rows in a batch, no room on disk
+        raise RowDomainError(found.group()) from None

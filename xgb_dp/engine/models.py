@@ -1,0 +1,94 @@
+"""Saved models, opened with errors that name the file."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ..errors import LedgerError, PrivacyParameterError
+from . import ubjson
+
+__all__ = ["check_parts", "load_booster"]
+
+
+def load_booster(model: str | os.PathLike[str] | bytes | bytearray) -> Any:
+    """The xgboost.Booster of a saved model.
+
+    Args:
+        model: Path of the file, or what ``Booster.save_raw`` returned.
+
+    Raises:
+        PrivacyParameterError: There is no such file, or it cannot be opened.
+        LedgerError: It is damaged or no model, so that nothing can be said about its privacy.
+    """
+    from xgboost import Booster
+    from xgboost.core import XGBoostError
+
+    name = "`model`"
+    if not isinstance(model, (bytes, bytearray)):
+        if not isinstance(model, (str, os.PathLike)):
+            raise PrivacyParameterError(
+                "A model must be an xgboost.Booster, the path of a saved one, or its bytes; got a "
+                f"{type(model).__name__}."
+            )
+        name = repr(os.fspath(model))
+        try:
+            model = Path(model).read_bytes()
+        except FileNotFoundError:
+            raise PrivacyParameterError(f"There is no model file {name}.") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "this is no path"
+            raise PrivacyParameterError(f"{name} cannot be read: {reason}.") from None
+    try:
+        if model[1:2] != b'"' and not model[1:2].isspace():  # no JSON
+            ubjson.check(bytes(model))  # XGBoost reads beyond the end of what was cut off
+        return Booster(model_file=bytearray(model))
+    except (XGBoostError, ValueError, TypeError, KeyError):
+        raise LedgerError(
+            f"{name} is no model that XGBoost can read: it is damaged, incomplete, or another kind "
+            "of file. Models are saved as .json or .ubj."
+        ) from None
+
+
+def check_parts(learner: dict[str, Any]) -> None:
+    """Refuse a model whose parts do not fit each other; XGBoost would crash as it predicts.
+
+    Args:
+        learner: Entry "learner" of a model that XGBoost has loaded and saved as JSON.
+
+    Raises:
+        ValueError: They do not fit, or there is one too few.
+    """
+    numbers = learner["learner_model_param"]
+    model = learner["gradient_booster"]["model"]
+    groups = max(1, int(numbers["num_class"]), int(numbers["num_target"]))
+    features = {tree["tree_param"]["num_feature"] for tree in model["trees"]}
+    if not features <= {numbers["num_feature"]}:
+        raise ValueError("its trees are of another number of features")
+    if not all(0 <= group < groups for group in model["tree_info"]):
+        raise ValueError("a tree is of an unknown class")
+    if not _ascends(model["iteration_indptr"], len(model["trees"])):
+        raise ValueError("its rounds are in no order")
+    _check_names(model["cats"])
+
+
+def _ascends(ends: list[int], last: int) -> bool:
+    return ends[:1] == [0] and ends[-1] == last and all(a <= b for a, b in pairwise(ends))
+
+
+def _check_names(cats: dict[str, Any]) -> None:
+    """The stored names of categories: ends of each feature's, and the order of each feature's."""
+    columns, ends, order = cats["enc"], cats["feature_segments"], cats["sorted_idx"]
+    if not columns and not ends and not order:
+        return
+    if len(ends) != len(columns) + 1 or not _ascends(ends, len(order)):
+        raise ValueError("its categories are not those of its features")
+    for column, (first, end) in zip(columns, pairwise(ends), strict=True):
+        texts = column.get("offsets")  # of names; numbers have none
+        count = len(column["values"]) if texts is None else max(len(texts) - 1, 0)
+        if texts and not _ascends(texts, len(column["values"])):
+            raise ValueError("a name of a category has no end")
+        if count != end - first or sorted(order[first:end]) != list(range(count)):
+            raise ValueError("its categories are in no order")

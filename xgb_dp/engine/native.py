@@ -1,0 +1,186 @@
+"""The C functions of the private build of libxgboost (``plugin_cpp/c_api.h``), through ctypes.
+
+Nothing here draws noise in Python: every draw happens in C++ from its own generator.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import NativeLibraryError
+
+__all__ = [
+    "build_info",
+    "call",
+    "check_rows",
+    "check_sums",
+    "describe_intercept",
+    "describe_plan",
+    "is_dp_build",
+    "is_plain",
+    "lib",
+    "release_intercept",
+    "stock_hint",
+    "warn_if_stock",
+]
+
+_HINT = (
+    "The loaded libxgboost is a stock build without private training{where}. The wheel `xgb-dp` "
+    "ships its own `xgboost` package; another wheel that owns the same name (`xgboost` or "
+    "`xgboost-cpu`) has replaced it. Mend it with: pip uninstall -y xgboost xgboost-cpu && pip "
+    "install --force-reinstall --no-deps xgb-dp"
+)
+
+
+def _raw() -> ctypes.CDLL:
+    """The library that the `xgboost` package has loaded, whatever build it is."""
+    from xgboost.core import _LIB
+
+    return _LIB
+
+
+def stock_hint() -> str:
+    """What to do about a stock build of libxgboost, in words."""
+    path = getattr(_raw(), "path", None)
+    return _HINT.format(where=f" (loaded from {path})" if path else "")
+
+
+def is_dp_build() -> bool:
+    """Whether the loaded libxgboost is the private build.
+
+    Returns:
+        True if it exports ``XGDPBuildInfo``. Has no privacy effect.
+    """
+    return hasattr(_raw(), "XGDPBuildInfo")
+
+
+def lib() -> ctypes.CDLL:
+    """The loaded libxgboost, checked to be the private build.
+
+    Raises:
+        NativeLibraryError: If it is a stock build; the message says how to mend it.
+    """
+    if not is_dp_build():
+        raise NativeLibraryError(stock_hint())
+    return _raw()
+
+
+def warn_if_stock() -> None:
+    """Warn, at import time, when private training cannot work with the loaded libxgboost."""
+    if not is_dp_build():
+        warnings.warn(stock_hint(), RuntimeWarning, stacklevel=3)
+
+
+def call(name: str, *args: Any) -> None:
+    """Call a C function of the private build; its message becomes an XGBoostError."""
+    from xgboost.core import _check_call
+
+    function = getattr(lib(), name)
+    function.restype = ctypes.c_int
+    _check_call(function(*args))
+
+
+def build_info() -> dict[str, Any]:
+    """What the private build says about itself (version, upstream version).
+
+    Returns:
+        The parsed answer of ``XGDPBuildInfo``. Has no privacy effect.
+    """
+    out = ctypes.c_char_p()
+    call("XGDPBuildInfo", ctypes.byref(out))
+    return json.loads(out.value or b"{}")
+
+
+def describe_plan(text: str) -> dict[str, Any]:
+    """Sensitivity and range that the C++ side derives from a plan by itself.
+
+    Args:
+        text: The plan as JSON.
+
+    Returns:
+        dict: ``leaf_sensitivity2`` and ``score_range`` in grid units, the events ``leaves`` and
+        ``candidates`` of one round, and ``events``, all that the rounds release together. Reads
+        no data.
+    """
+    out = ctypes.c_char_p()
+    call("XGDPDescribePlan", ctypes.c_char_p(text.encode()), ctypes.byref(out))
+    described: dict[str, Any] = json.loads(out.value or b"{}")
+    return described
+
+
+def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The event that the C++ side derives from a request for the intercept.
+
+    Args:
+        request: As for :func:`release_intercept`.
+
+    Returns:
+        dict: The ledger event. Reads no data.
+    """
+    out = ctypes.c_char_p()
+    text = json.dumps(dict(request)).encode()
+    call("XGDPDescribeIntercept", ctypes.c_char_p(text), ctypes.byref(out))
+    event: dict[str, Any] = json.loads(out.value or b"{}")
+    return event
+
+
+def is_plain(matrix: Any) -> bool:
+    """Whether a DMatrix holds its rows as they are, and not only their bins.
+
+    Args:
+        matrix: An ``xgboost.DMatrix``. No cell is looked at.
+    """
+    out = ctypes.c_int()
+    call("XGDPIsPlain", matrix.handle, ctypes.byref(out))
+    return bool(out.value)
+
+
+def check_sums(dtrain: Any, text: str) -> None:
+    """Refuse more rows than can be summed exactly; all workers of a cluster call it together.
+
+    Args:
+        dtrain: The training data.
+        text: The plan as JSON.
+
+    Raises:
+        XGBoostError: Too many rows. How many is not said.
+    """
+    call("XGDPCheckSums", dtrain.handle, ctypes.c_char_p(text.encode()))
+
+
+def check_rows(dtrain: Any, text: str) -> None:
+    """Look for whatever in the matrix would end the training, before anything is released.
+
+    Args:
+        dtrain: The training data.
+        text: The plan as JSON.
+
+    Raises:
+        XGBoostError: A row has an undeclared category or an infinite feature, a batch has too many
+            rows, or binned rows have no room on disk. Which row, and how many, is not said.
+    """
+    call("XGDPCheckRows", dtrain.handle, ctypes.c_char_p(text.encode()))
+
+
+def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """Release the noisy label sums from which the intercept follows.
+
+    Privacy: spends the share ``base_score`` of the budget. The noise is drawn in C++
+    (``plugin_cpp/intercept.cc``, proof in ``docs/proofs/sensitivity.md``).
+
+    Args:
+        dtrain: The training data.
+        request: Kind of the labels, noise, grid and declared domain; see
+            :mod:`xgb_dp.training.plan`.
+
+    Returns:
+        ``{"sums": noisy integers in units of 2**-shift, "event": the ledger event}``.
+    """
+    out = ctypes.c_char_p()
+    text = json.dumps(request).encode()
+    call("XGDPReleaseIntercept", dtrain.handle, ctypes.c_char_p(text), ctypes.byref(out))
+    return json.loads(out.value or b"{}")

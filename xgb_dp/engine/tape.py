@@ -1,0 +1,71 @@
+"""The fixed noise of tests: a key that everybody knows, instead of one of the operating system.
+
+Models made with it are marked non-private, in the plan, in the ledger and in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from ..errors import PrivacyParameterError
+
+__all__ = ["fix_noise_of_process", "fixed_noise", "noise_key"]
+
+_KEY: ContextVar[str | None] = ContextVar("xgb_dp_test_key", default=None)
+_process_key: str | None = None
+
+
+def noise_key() -> str | None:
+    """Key of the fixed noise tape in force, as 64 hexadecimal digits; None outside of tests."""
+    return _KEY.get() or _process_key
+
+
+@contextmanager
+def fixed_noise(key: int | bytes | str) -> Iterator[str]:
+    """Draw all noise from a known key inside the block, so that trainings repeat exactly.
+
+    Privacy: none. Whoever knows the key can subtract the noise, so the models are marked
+    non-private.
+
+    Args:
+        key: Whole number, 32 bytes, or 64 hexadecimal digits.
+
+    Yields:
+        str: The key as 64 hexadecimal digits.
+
+    Raises:
+        PrivacyParameterError: Another form of key.
+    """
+    token = _KEY.set(_hex(key))
+    try:
+        yield _hex(key)
+    finally:
+        _KEY.reset(token)
+
+
+def fix_noise_of_process(key: int | bytes | str | None) -> None:
+    """Draw all noise of this process from a known key, from now on; for workers of a cluster.
+
+    Privacy: none, as for :func:`fixed_noise`.
+
+    Args:
+        key: As for :func:`fixed_noise`; None for noise from the operating system again.
+
+    Raises:
+        PrivacyParameterError: Another form of key.
+    """
+    global _process_key
+    _process_key = None if key is None else _hex(key)
+
+
+def _hex(key: int | bytes | str) -> str:
+    try:
+        raw = key.to_bytes(32, "little") if isinstance(key, int) else key
+        raw = bytes.fromhex(raw) if isinstance(raw, str) else bytes(raw)
+    except (ValueError, TypeError, OverflowError):
+        raw = b""
+    if len(raw) != 32:
+        raise PrivacyParameterError("`key` must be a whole number >= 0, 32 bytes or 64 hex digits.")
+    return raw.hex()

@@ -1,0 +1,162 @@
+"""Model cards: what a reader must know about a private model, filled in from its ledger.
+
+The template is ``xgb_dp/record/templates/model_card.md``, in the form of ``string.Template``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from .form import Ledger
+from .importance import importance
+from .report import as_booster, privacy_report
+from .report_views import meaning, round_up, tables
+
+__all__ = ["model_card"]
+
+
+def model_card(
+    model: Any,
+    *,
+    name: str = "Private XGBoost model",
+    description: str = "",
+    intended_use: str = "",
+    data: str = "",
+    metrics: Mapping[str, float] | None = None,
+    metrics_source: str = "",
+    license: str = "",
+    contact: str = "",
+    template: str | None = None,
+) -> str:
+    """A model card in Markdown: privacy, what was public, columns, quality and use of a model.
+
+    Privacy: free post-processing of the ledger. The texts and metrics are yours: an exact metric of
+    private rows is a release that no report covers, so the card says where metrics come from.
+
+    Args:
+        model: A private model as :func:`xgb_dp.privacy_report` takes it.
+        name: Title.
+        description: What the model predicts.
+        intended_use: What it is for, and what not.
+        data: Where the training rows come from, and how many rows one person may have.
+        metrics: Names and values of scores.
+        metrics_source: The rows that they were computed on, and whether these are public. Needed
+            with `metrics`.
+        license: Licence of the model.
+        contact: Whom to ask.
+        template: Another template, with ``$epsilon`` and the other fields of the built-in one.
+
+    Returns:
+        str: Markdown, with the front matter that model hubs read.
+
+    Raises:
+        PrivacyRefusal: The model is not private.
+        PrivacyParameterError: Metrics without their source, or an unknown field in the template.
+        LedgerError: The model carries no ledger.
+    """
+    booster = as_booster(model)
+    report = privacy_report(booster)
+    if not report.private:
+        raise PrivacyRefusal(
+            "This model is not differentially private, so it gets no model card: it should not be "
+            "published."
+        )
+    if metrics and not metrics_source.strip():
+        raise PrivacyParameterError(
+            "`metrics_source` is missing: say which rows `metrics` were computed on and whether "
+            "they are public. Exact metrics of private rows are not covered by the report."
+        )
+    ledger = Ledger.from_json(report.ledger)
+    last = ledger.trainings[-1]
+    budget, curve, groups = tables(report)
+    fields = {
+        "name": name,
+        "description": description or "No description was given.",
+        "intended_use": intended_use or "Not stated.",
+        "data": data or "Not stated.",
+        "license": license or "not stated",
+        "license_field": json.dumps(license or "unknown"),
+        "contact": contact or "not stated",
+        "epsilon": round_up(report.epsilon),
+        "delta": f"{report.delta:g}",
+        "statement": report.statement(),
+        "meaning": meaning(report),
+        "objective": f"`{last.public.get('objective', 'unknown')}`",
+        "rounds": str(ledger.rounds),
+        "max_depth": str(last.hyperparameters.get("max_depth", "unknown")),
+        "columns_table": _columns(booster),
+        "budget_table": _markdown(*budget[1:]),
+        "curve_table": _markdown(*curve[1:]),
+        "groups_table": _markdown(*groups[1:]),
+        "public_table": _markdown(["what", "value"], _public(ledger)),
+        "metrics_table": _metrics(metrics, metrics_source),
+        **_versions(),
+    }
+    text = template
+    if text is None:
+        file = files("xgb_dp.record").joinpath("templates/model_card.md")
+        text = file.read_text(encoding="utf-8")
+    try:
+        return Template(text).substitute(fields)
+    except (KeyError, ValueError) as error:
+        raise PrivacyParameterError(
+            f"`template` has a field that is not known or ill-formed ({error}). Fields are "
+            f"{', '.join('$' + key for key in fields)}; a dollar sign is written $$."
+        ) from None
+
+
+def _versions() -> dict[str, str]:
+    import xgboost
+
+    return {"xgb_dp_version": version("xgb-dp"), "xgboost_version": xgboost.__version__}
+
+
+def _cell(value: str) -> str:
+    return value.replace("|", "\\|").replace("\n", " ")
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in (head, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
+
+
+def _columns(booster: Any) -> str:
+    names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
+    types = booster.feature_types or ["float"] * len(names)
+    kinds = {"c": "categorical", "float": "number"}
+    gains = importance(booster)
+    total = sum(gains.values()) or 1.0
+    return _markdown(
+        ["column", "type", "share of the total gain (noisy)"],
+        [
+            [n, kinds.get(t, t), f"{gains[n] / total:.3f}"]
+            for n, t in zip(names, types, strict=True)
+        ],
+    )
+
+
+def _public(ledger: Ledger) -> list[list[str]]:
+    """What each training took as public, hyperparameters included."""
+    rows = []
+    several = len(ledger.trainings) > 1
+    for i, training in enumerate(ledger.trainings, 1):
+        every = {**training.public, **training.hyperparameters}
+        every.pop("hyperparameters", None)
+        for key, value in every.items():
+            if value not in (None, [], {}):
+                label = f"{key} (training {i})" if several else key
+                rows.append([label, f"`{json.dumps(value)}`"])
+    return rows
+
+
+def _metrics(metrics: Mapping[str, float] | None, source: str) -> str:
+    if not metrics:
+        return "No scores were given."
+    table = _markdown(["score", "value"], [[k, f"{v:.4g}"] for k, v in metrics.items()])
+    return f"{table}\n\nComputed on: {source.strip()}"

@@ -1,0 +1,82 @@
+"""What is said when a guarantee is formally right and says little about anybody.
+
+Asked before anything is released and again by the report. It depends on public numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING
+
+from ..errors import PrivacyWarning
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
+
+__all__ = ["LARGE_DELTA", "LARGE_EPSILON", "concerns", "warn", "warn_of"]
+
+LARGE_EPSILON = 10.0
+"""Epsilon, in nats, above which a guarantee says little about one row."""
+LARGE_DELTA = 1e-3
+"""Delta above which a guarantee says little, however many rows there are."""
+
+
+def concerns(epsilon: float, delta: float, n_public: int | None) -> list[str]:
+    """Why a guarantee says little: whole sentences, none if there is no reason.
+
+    Args:
+        epsilon: In nats.
+        delta: Failure probability.
+        n_public: Number of rows, where it was declared public.
+    """
+    found = []
+    if epsilon > LARGE_EPSILON:
+        found.append(
+            f"Epsilon is above {LARGE_EPSILON:g}: the probability of an outcome may change by a "
+            f"factor of e^{epsilon:.4g} with a single row, which protects hardly anybody. 1 is "
+            "strong and 4 is usual."
+        )
+    if delta > LARGE_DELTA:
+        found.append(
+            f"Delta is {delta:.4g}, above {LARGE_DELTA:g}: with this probability the guarantee may "
+            "fail altogether. Take 1e-6 or less."
+        )
+    elif n_public is not None and delta * n_public > 1.0:
+        found.append(
+            f"Delta is {delta:.4g}, above 1 / {n_public}, one over the declared number of rows: a "
+            "mechanism that publishes a random row as it is would have this guarantee. Take a far "
+            "smaller one."
+        )
+    return found
+
+
+def warn_of(epsilon: float, delta: float, n_public: int | None, stacklevel: int = 2) -> None:
+    """Issue a ``PrivacyWarning`` for each of the :func:`concerns`.
+
+    Args:
+        epsilon: In nats.
+        delta: Failure probability.
+        n_public: Number of rows, where it was declared public.
+        stacklevel: As for ``warnings.warn``, from the caller of this function.
+    """
+    for text in concerns(epsilon, delta, n_public):
+        warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
+
+
+def warn(settings: Settings, stacklevel: int = 2) -> None:
+    """Issue a ``PrivacyWarning`` for what the target of a training lacks.
+
+    Args:
+        settings: Checked settings.
+        stacklevel: As for ``warnings.warn``, from the caller of this function.
+    """
+    if math.isinf(settings.epsilon):
+        warnings.warn(
+            "`dp_epsilon` is infinite: this trains without noise, for debugging, and the model is "
+            "NOT private.",
+            PrivacyWarning,
+            stacklevel=stacklevel + 1,
+        )
+        return
+    warn_of(settings.epsilon, settings.delta, settings["dp_n_public"], stacklevel + 1)

@@ -1,0 +1,286 @@
+"""Ledgers as objects, with one reader and one writer of their JSON form.
+
+A ledger that is not fully understood is refused: an unknown event would cost nothing, and a missing
+one would make epsilon too small.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..accounting import Event, ParallelEvent, SelectionEvent, event_from_json
+from ..accounting.events import release_counts
+from ..errors import LedgerError
+
+__all__ = ["VERSION", "Ledger", "TrainingRecord", "charged"]
+
+VERSION = 1
+_NOISE = ("os", "fixed", "none")
+_MOST_ROUNDS = 1 << 31
+_TREE = re.compile(r"[0-9a-f]{16}")
+_RELEASE_OF_SHARE = {"candidates": "candidates", "base_score": "intercept", "splits": "splits"}
+
+
+def _damaged(what: str) -> LedgerError:
+    return LedgerError(
+        f"The privacy ledger is damaged or incomplete: {what}. What the model has cost is not "
+        "known. Take a sound copy of the model, or train it again."
+    )
+
+
+def _fields(data: Any, what: str, needed: set[str], optional: set[str] = frozenset()) -> Any:  # type: ignore[assignment]
+    if not isinstance(data, Mapping) or not needed <= set(data) <= needed | optional:
+        raise _damaged(f"{what} must have the fields {', '.join(sorted(needed))}")
+    return data
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """One training of a model.
+
+    Attributes:
+        plan_digest: Names the plan.
+        complete: Whether it came to its end; a training under way claims its whole plan.
+        events: What it is charged with, in release order.
+        rounds: Boosting rounds that it added; of a training under way those of its plan.
+        target: (epsilon, delta) that it was calibrated for.
+        public: What it took as public.
+        drawn: What was drawn, where that is less than `events`.
+        trees: Names of its trees; None while they are not known.
+    """
+
+    plan_digest: str
+    complete: bool
+    events: tuple[Event, ...]
+    rounds: int
+    target: tuple[float, float]
+    public: Mapping[str, Any]
+    drawn: tuple[Event, ...] | None = None
+    trees: tuple[str, ...] | None = None
+
+    @property
+    def hyperparameters(self) -> Mapping[str, Any]:
+        """Those that the training took as public."""
+        shown: Mapping[str, Any] = self.public.get("hyperparameters", {})
+        return shown
+
+    @property
+    def released(self) -> tuple[Event, ...]:
+        """What was really drawn."""
+        return self.events if self.drawn is None else self.drawn
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of a ledger's ``trainings``."""
+        epsilon, delta = self.target
+        out: dict[str, Any] = {
+            "plan_digest": self.plan_digest,
+            "complete": self.complete,
+            "events": [e.to_json() for e in self.events],
+        }
+        if self.drawn is not None:
+            out["drawn"] = [e.to_json() for e in self.drawn]
+        out |= {
+            "rounds": self.rounds,
+            "target": {"epsilon": "inf" if math.isinf(epsilon) else epsilon, "delta": delta},
+            "public": dict(self.public),
+        }
+        if self.trees is not None:
+            out["trees"] = list(self.trees)
+        return out
+
+    @classmethod
+    def from_json(cls, data: Any) -> TrainingRecord:
+        """Read one entry of a ledger's ``trainings``.
+
+        Raises:
+            LedgerError: It is ill-formed.
+        """
+        needed = {"plan_digest", "complete", "events", "rounds", "target", "public"}
+        _fields(data, "a training", needed, {"drawn", "trees"})
+        if type(data["plan_digest"]) is not str or type(data["complete"]) is not bool:
+            raise _damaged("a training does not name its plan or its state")
+        rounds = data["rounds"]
+        if type(rounds) is not int or not 0 <= rounds < _MOST_ROUNDS:
+            raise _damaged("a training does not say how many rounds it has")
+        trees = data.get("trees")
+        if "trees" in data and not (
+            isinstance(trees, list)
+            and all(type(name) is str and _TREE.fullmatch(name) for name in trees)
+        ):
+            raise _damaged("a training does not name its trees")
+        return cls(
+            plan_digest=data["plan_digest"],
+            complete=data["complete"],
+            events=_events(data["events"]),
+            rounds=rounds,
+            target=_target(data["target"]),
+            public=_public(data["public"]),
+            drawn=_events(data["drawn"]) if "drawn" in data else None,
+            trees=None if trees is None else tuple(trees),
+        )
+
+    def check_private(self) -> None:
+        """The events account for the rounds and for everything that the plan gave a share.
+
+        Raises:
+            LedgerError: Something was released that no event pays for.
+        """
+        if self.trees is None and self.complete:
+            raise _damaged("a training does not name its trees")
+        if self.complete and self.trees is not None:
+            rounds, trees = self.rounds, len(self.trees)
+            if (trees % rounds if rounds else trees) or (rounds and not trees):
+                raise _damaged("trees and rounds of a training do not fit each other")
+        if self.rounds and not any(self._pays(events) for events in _ways(self.events)):
+            raise _damaged("a training holds trees that its events do not pay for")
+        if self.drawn is not None:
+            limit, drawn = release_counts(self.events), release_counts(self.drawn)
+            if any(count > limit.get(name, 0) for name, count in drawn.items()):
+                raise _damaged("a training has drawn more than it is charged with")
+
+    def _pays(self, events: Sequence[Event]) -> bool:
+        counts = release_counts(events)
+        leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
+        shown = self.hyperparameters
+        planned = charged(max(shown.get("rounds", self.rounds), self.rounds), events)
+        if leaves < planned or leaves % planned:
+            return False
+        shares = shown.get("budget_shares", {})
+        given = {_RELEASE_OF_SHARE[k] for k, v in shares.items() if k != "leaves" and v > 0}
+        if "histograms" in counts:  # stand in for splits
+            given.discard("splits")
+        return all(counts.get(name, 0) for name in given)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All trainings of a model.
+
+    Attributes:
+        private: Whether the trees were grown with noise that nobody knows.
+        noise: "os", "fixed" (a key for tests) or "none".
+        trainings: In order.
+    """
+
+    private: bool
+    noise: str
+    trainings: tuple[TrainingRecord, ...]
+
+    @classmethod
+    def from_json(cls, data: Any) -> Ledger:
+        """Read a ledger without its digest.
+
+        Raises:
+            LedgerError: It is ill-formed, of another version, or its parts do not fit each other.
+        """
+        _fields(data, "it", {"version", "private", "noise", "trainings"})
+        if type(data["version"]) is not int or data["version"] != VERSION:
+            raise LedgerError(
+                "The privacy ledger has an unknown version; update xgb-dp to read it."
+            )
+        if data["noise"] not in _NOISE or type(data["private"]) is not bool:
+            raise _damaged("it does not say where its noise came from")
+        if not isinstance(data["trainings"], list) or not data["trainings"]:
+            raise _damaged("it does not list its trainings")
+        found = cls(
+            private=data["private"],
+            noise=data["noise"],
+            trainings=tuple(TrainingRecord.from_json(t) for t in data["trainings"]),
+        )
+        if any(t.trees is None for t in found.trainings[:-1]):
+            raise _damaged("a training does not name its trees")
+        if found.private:
+            for training in found.trainings:
+                training.check_private()
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger as JSON holds it, without a digest."""
+        return {
+            "version": VERSION,
+            "private": self.private,
+            "noise": self.noise,
+            "trainings": [t.to_json() for t in self.trainings],
+        }
+
+    def followed_by(self, training: TrainingRecord) -> Ledger:
+        """The ledger with one more training."""
+        return replace(self, trainings=(*self.trainings, training))
+
+    @property
+    def events(self) -> list[Event]:
+        """What all trainings are charged with, in release order."""
+        return [event for training in self.trainings for event in training.events]
+
+    @property
+    def rounds(self) -> int:
+        """Boosting rounds that the ledger accounts for."""
+        return sum(t.rounds for t in self.trainings)
+
+    @property
+    def trees(self) -> set[str]:
+        """Names of all trees that are known."""
+        return {name for t in self.trainings for name in t.trees or ()}
+
+
+def charged(rounds: int, events: Iterable[Event]) -> int:
+    """How many rounds a row takes part in.
+
+    The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
+    """
+    return -(-rounds // max((e.parts for e in events if isinstance(e, ParallelEvent)), default=1))
+
+
+def _events(data: Any) -> tuple[Event, ...]:
+    if not isinstance(data, list):
+        raise _damaged("a training does not list its events")
+    found = tuple(event_from_json(e) for e in data)
+    if not all(name.isprintable() for name in release_counts(found)):
+        raise _damaged("an event does not name its release")
+    return found
+
+
+def _target(data: Any) -> tuple[float, float]:
+    _fields(data, "a target", {"epsilon", "delta"})
+    epsilon = math.inf if data["epsilon"] == "inf" else data["epsilon"]
+    numbers = all(type(v) in (int, float) for v in (epsilon, data["delta"]))
+    if not numbers or not epsilon >= 0 or not 0 <= data["delta"] < 1:
+        raise _damaged("a training does not say what it was calibrated for")
+    return epsilon, data["delta"]
+
+
+def _public(data: Any) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise _damaged("a training does not say what was public")
+    shown = data.get("hyperparameters", {})
+    sound = isinstance(shown, Mapping)
+    if sound and "rounds" in shown:
+        sound = type(shown["rounds"]) is int and 0 <= shown["rounds"] < _MOST_ROUNDS
+    if sound and "budget_shares" in shown:
+        shares = shown["budget_shares"]
+        sound = isinstance(shares, Mapping) and all(
+            name in {*_RELEASE_OF_SHARE, "leaves"} and type(v) in (int, float)
+            for name, v in shares.items()
+        )
+    if "n_public" in data:
+        sound = sound and type(data["n_public"]) is int and data["n_public"] >= 1
+    masked = data.get("masked_sums")
+    if masked is not None:
+        sound = sound and isinstance(masked, Mapping)
+        sound = sound and all(type(masked.get(k)) is int for k in ("workers", "colluders"))
+    if not sound:
+        raise _damaged("a training does not say what was public")
+    return data
+
+
+def _ways(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
+    """What may have made the trees: the events, or one of the runs of a selection."""
+    rest = [e for e in events if not isinstance(e, SelectionEvent)]
+    yield rest
+    for event in events:
+        if isinstance(event, SelectionEvent) and event.count:
+            yield from ([*rest, *run] for run in event.runs)

@@ -1,0 +1,309 @@
+"""The privacy ledger of a model: what was released, by which mechanism, with how much noise.
+
+The C++ trainer writes the events from what it drew. This module adds what only Python knows (the
+intercept, earlier trainings, the target, what was public) and stores the whole as the booster
+attribute ``dp_ledger``, the one free-form field that survives ``save_model``, pickling and copying.
+The stored text carries a digest of itself (``sealed.py``), against damage and not against forgers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..accounting import Event, event_from_json
+from ..accounting.events import release_counts
+from ..engine.models import check_parts, load_booster
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from . import sealed
+from .form import Ledger, TrainingRecord, charged
+
+__all__ = [
+    "ATTRIBUTE",
+    "Drawn",
+    "claim",
+    "complete",
+    "drawn",
+    "earlier_ledger",
+    "read_ledger",
+    "sign",
+    "store",
+]
+
+ATTRIBUTE = "dp_ledger"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What the C++ trainer has drawn in the training under way.
+
+    Attributes:
+        private: Whether its plan is one of a private training.
+        noise: Where its noise came from; see :class:`~xgb_dp.record.form.Ledger`.
+        events: In release order.
+    """
+
+    private: bool
+    noise: str
+    events: tuple[Event, ...]
+
+
+def drawn(booster: Any) -> Drawn:
+    """What the C++ trainer keeps of the training under way.
+
+    Raises:
+        LedgerError: The booster was not trained by the private updater.
+    """
+    config = json.loads(booster.save_config())
+    for updater in config["learner"]["gradient_booster"].get("updater", []):
+        if updater.get(ATTRIBUTE):
+            found = json.loads(updater[ATTRIBUTE])
+            events = tuple(event_from_json(e) for e in found["trainings"][-1]["events"])
+            return Drawn(found["private"], found["noise"], events)
+    raise LedgerError(
+        "The booster holds no record of private training: nothing was trained privately."
+    )
+
+
+def read_ledger(booster: Any) -> Ledger:
+    """The ledger stored with a booster.
+
+    It is sound, its parts fit each other, and it accounts for every tree of the booster. Ledgers
+    of models from before they had a digest are read with a ``PrivacyWarning``.
+
+    Args:
+        booster: xgboost.Booster.
+
+    Raises:
+        LedgerError: There is none, it is damaged or incomplete, or it does not describe the trees
+            of the booster.
+    """
+    record, has_digest = _stored(booster)
+    ledger = Ledger.from_json(record)
+    if not has_digest:
+        warnings.warn(
+            "The privacy ledger of this model has no digest: it is from before there was one, or "
+            "it was changed. Damage to its numbers would not be noticed.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+    _check_trees(booster, ledger)
+    return ledger
+
+
+def _stored(booster: Any) -> tuple[dict[str, Any], bool]:
+    """The content of the attribute, and whether it had a digest."""
+    try:
+        text = booster.attr(ATTRIBUTE)
+        found = None if text is None else sealed.loads(text)
+    except (ValueError, AssertionError) as error:  # XGBoost asserts that no attribute is empty
+        reason = "no Unicode" if isinstance(error, UnicodeError) else str(error) or "it is empty"
+        raise LedgerError(
+            f"The privacy ledger of this model is damaged ({reason}), so what the model has cost "
+            "is not known. Take a sound copy of the model, or train it again."
+        ) from None
+    if found is None:
+        raise LedgerError(
+            "This model carries no privacy ledger: it was not trained with tree_method='dp_hist', "
+            "or its attributes were removed. Nothing can be said about its privacy."
+        )
+    return found
+
+
+def _check_trees(booster: Any, ledger: Ledger) -> None:
+    """Refuse trees that the ledger does not name."""
+    digests = _tree_digests(booster)
+    known = ledger.trees
+    unknown = [d for d in digests if d not in known]
+    total = booster.num_boosted_rounds()
+    # Only the last training may be under way; its trees are the last ones.
+    last = ledger.trainings[-1]
+    open_rounds = last.rounds if last.trees is None else 0
+    allowed = open_rounds * len(digests) // max(total, 1)
+    at_end = not unknown or digests[-len(unknown) :] == unknown
+    if len(unknown) > allowed or not at_end or total > ledger.rounds:
+        raise LedgerError(
+            "This model holds trees that its privacy ledger does not account for: it was changed "
+            "after training. Continue models with xgboost.train(..., xgb_model=...) only."
+        )
+
+
+def _tree_digests(booster: Any) -> list[str]:
+    """Short names of the trees with all their numbers, which saving and slicing do not change.
+
+    Raises:
+        LedgerError: The trees cannot be read, so that no ledger can be theirs, or other parts of
+            the model do not fit them.
+    """
+    try:
+        model = json.loads(booster.save_raw("json"))["learner"]
+        check_parts(model)
+        score = model["learner_model_param"]["base_score"]
+        digests = []
+        for tree in model["gradient_booster"]["model"]["trees"]:
+            tree.pop("id", None)
+            text = json.dumps([score, tree], sort_keys=True)
+            digests.append(hashlib.sha256(text.encode()).hexdigest()[:16])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise LedgerError(
+            "The trees of this model cannot be read: it is damaged, or its booster is not gbtree."
+        ) from None
+    return digests
+
+
+def sign(booster: Any, ledger: Ledger) -> Ledger:
+    """The ledger with the names of the trees that the last training has added.
+
+    A report then speaks of these trees only: attributes that are copied to another model, or trees
+    that are refreshed on exact data, no longer fit.
+
+    Args:
+        booster: The trained booster.
+        ledger: Result of :func:`complete`.
+    """
+    total = booster.num_boosted_rounds()
+    digests = _tree_digests(booster)
+    per_round = len(digests) // total if total else 0
+    *before, last = ledger.trainings
+    named = tuple(digests[len(digests) - last.rounds * per_round :])
+    return replace(ledger, trainings=(*before, replace(last, trees=named)))
+
+
+def earlier_ledger(
+    xgb_model: Any, *, private: bool, names: list[str] | None, types: list[str] | None
+) -> Ledger | None:
+    """Ledger of the model to be continued.
+
+    Args:
+        xgb_model: Booster, file name, raw bytes or None.
+        private: Whether the new training is private.
+        names: Names of the columns of the new training, None without.
+        types: Their types, "c" or "float"; None without.
+
+    Returns:
+        The ledger, in which every training names its trees, or None without a model.
+
+    Raises:
+        PrivacyParameterError: The columns are not those of the model.
+        PrivacyRefusal: The model was not trained privately, so more private trees would not make
+            it private.
+    """
+    if xgb_model is None:
+        return None
+    from xgboost import Booster
+
+    try:
+        booster = xgb_model if isinstance(xgb_model, Booster) else load_booster(xgb_model)
+        ledger = read_ledger(booster)
+    except LedgerError as error:
+        raise PrivacyRefusal(
+            f"`xgb_model` is refused: {error} Private trees on top of it would not make it "
+            "private. Train a new model."
+        ) from None
+    if private and not ledger.private:
+        raise PrivacyRefusal(
+            "`xgb_model` is refused: its trees were grown without noise or with fixed noise, so "
+            "the result could not be private. Train a new model."
+        )
+    if (booster.feature_names, booster.feature_types) != (names, types):
+        raise PrivacyParameterError(
+            "`xgb_model` was trained on other columns: names, their order and which are "
+            "categorical must be those of the training data."
+        )
+    # A training that was broken off named no trees. What it has grown is fixed from here on.
+    known = ledger.trees
+    rest = tuple(d for d in _tree_digests(booster) if d not in known)
+    named = (replace(t, trees=rest) if t.trees is None else t for t in ledger.trainings)
+    return replace(ledger, trainings=tuple(named))
+
+
+def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise: str) -> Ledger:
+    """Ledger of a training under way, which claims the whole plan as spent.
+
+    A checkpoint or a training that an exception ends keeps it, so that it never shows less than
+    what may have been released.
+
+    Args:
+        earlier: Ledger of the continued model.
+        plan: What the training is going to release.
+        private: Whether it is private.
+        noise: Where its noise comes from.
+    """
+    if earlier is None:
+        return Ledger(private, noise, (plan,))
+    own = Ledger(private and earlier.private, earlier.noise if noise == "os" else noise, ())
+    return replace(own, trainings=earlier.trainings).followed_by(plan)
+
+
+def complete(claimed: Ledger, made: Drawn, intercept: Event | None, rounds: int) -> Ledger:
+    """The whole ledger of a model from what C++ drew and what Python knows.
+
+    A training that released less than planned (a callback stopped it, or "no split" won somewhere)
+    counts as the whole plan: when it ended is itself an outcome of the mechanisms, and the
+    composition is proved for releases fixed in advance. ``drawn`` then holds what was drawn.
+
+    Args:
+        claimed: Result of :func:`claim`.
+        made: Result of :func:`drawn`.
+        intercept: The intercept's release, None if nothing was released.
+        rounds: Boosting rounds that this training added.
+
+    Raises:
+        LedgerError: The trees of the booster are not those that the trainer recorded, or more was
+            drawn than planned.
+    """
+    *before, plan = claimed.trainings
+    events = (intercept, *made.events) if intercept is not None else made.events
+    _check_drawn(events, plan, rounds)
+    short = _counts(events) != _counts(plan.events)
+    last = replace(
+        plan,
+        complete=True,
+        events=plan.events if short else events,
+        drawn=events if short else None,
+        rounds=rounds,
+    )
+    return Ledger(
+        claimed.private and made.private,
+        claimed.noise if made.noise == "os" else made.noise,
+        (*before, last),
+    )
+
+
+def _key(event: Event) -> tuple[str, str]:
+    return event.mechanism, event.label
+
+
+def _counts(events: Sequence[Event]) -> dict[tuple[str, str], int]:
+    return {_key(e): e.count for e in events if e.count}
+
+
+def _check_drawn(drawn: Sequence[Event], plan: TrainingRecord, rounds: int) -> None:
+    """Everything drawn was planned, with at least as much noise, and every round was drawn."""
+    limits = {_key(e): e for e in plan.events}
+    for event in drawn:
+        limit = limits.get(_key(event))
+        if limit is None or not event.within(limit):
+            raise LedgerError(
+                f"The trainer released more than was calibrated ({event.label}). The model must "
+                "not be published. Please report this."
+            )
+    limit_counts = release_counts(plan.events)
+    name = "histograms" if "histograms" in limit_counts else "leaves"
+    releases = release_counts(drawn).get(name, 0)
+    each = limit_counts.get(name, 0) // max(charged(plan.rounds, plan.events), 1)
+    if plan.events and releases != charged(rounds, plan.events) * each:
+        raise LedgerError(
+            f"The booster has grown {rounds} rounds, but the trainer has recorded {releases} "
+            f"releases of {name}: "
+            "something has changed the booster during training. The model must not be published."
+        )
+
+
+def store(booster: Any, ledger: Ledger) -> None:
+    """Write the ledger into the booster's attributes, with its digest."""
+    booster.set_attr(**{ATTRIBUTE: sealed.dumps(ledger.to_json())})

@@ -1,0 +1,82 @@
+"""What each kind of release of a model cost: the budget by mechanism, for reports and plots.
+
+Epsilons of parts do not add up to that of the whole, so a part is told in two ways: by its share of
+mu^2, the currency in which the budget was divided (``noise.py``), and by the certified epsilon
+that it would have had alone. All of it is computed from the ledger and costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..accounting import Event, make_accountant
+from ..accounting.events import release_counts
+
+__all__ = ["Spending", "spending"]
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What the releases of one kind cost, over all trainings of a model.
+
+    Attributes:
+        release: "intercept", "candidates", "splits", "histograms", "leaves" or "selection".
+        mechanism: Name of the mechanism.
+        count: Number of releases.
+        noise: The noise of one release in words; of several trainings, of each of them.
+        share: Part of mu^2 of the whole; the shares of a model sum to 1.
+        epsilon: Certified epsilon of these releases alone, in nats, at the delta asked for.
+            Infinite where the mechanism has none at that delta.
+    """
+
+    release: str
+    mechanism: str
+    count: int
+    noise: str
+    share: float
+    epsilon: float
+
+
+_NAMES = {
+    "gaussian": "discrete Gaussian noise",
+    "laplace": "discrete Laplace noise",
+    "exponential": "exponential mechanism",
+    "selection": "best of a random number of runs",
+}
+
+
+def spending(events: Sequence[Event], delta: float) -> list[Spending]:
+    """The budget by mechanism.
+
+    Args:
+        events: All of them, in release order.
+        delta: Failure probability at which the epsilons of the parts are stated.
+
+    Returns:
+        list of Spending: One for each kind of release, in the order of the first of them.
+    """
+    kinds = dict.fromkeys((e.label, e.mechanism) for event in events for e in event.inner)
+    costs = {kind: math.fsum(_mu2(event, kind) for event in events) for kind in kinds}
+    total = math.fsum(costs.values())
+    out = []
+    for kind in kinds:
+        own = [part for event in events if (part := event.only([kind])) is not None]
+        out.append(
+            Spending(
+                release=kind[0],
+                mechanism=_NAMES[kind[1]],
+                count=release_counts(own)[kind[0]],
+                noise="; ".join(dict.fromkeys(e.noise for event in own for e in event.inner)),
+                share=costs[kind] / total if 0.0 < total < math.inf else 0.0,
+                epsilon=make_accountant("exact", own).get_epsilon(delta),
+            )
+        )
+    return out
+
+
+def _mu2(event: Event, kind: tuple[str, str]) -> float:
+    """About mu^2 of the releases of one kind."""
+    own = [e.count * e.mu2 for e in event.inner if e.only([kind])]
+    return event.kept * math.fsum(own)

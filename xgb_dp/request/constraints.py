@@ -1,0 +1,91 @@
+"""Public rules for the shape of trees: monotone and interaction constraints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import PrivacyParameterError
+from . import parse
+from .features import Schema, by_index, column_index
+
+__all__ = ["interaction_sets", "monotone_directions"]
+
+
+def _entries(name: str, text: str) -> Any:
+    """XGBoost's textual form, e.g. "(1,0,-1)" or "[[0, 1], [2]]"."""
+    try:
+        return json.loads(text.strip().replace("(", "[").replace(",)", "]").replace(")", "]"))
+    except (ValueError, RecursionError):
+        raise PrivacyParameterError(
+            f"`{name}` is not a list: write it as XGBoost does, e.g. "
+            + ("'(1,0,-1)'." if name == "monotone_constraints" else "'[[0, 1], [2, 3]]'.")
+        ) from None
+
+
+def monotone_directions(value: Any, schema: Schema) -> tuple[int, ...]:
+    """Direction of every feature: 1 increasing, -1 decreasing, 0 free.
+
+    Args:
+        value: XGBoost's ``monotone_constraints``: one entry for each column (the last ones may be
+            left out), its textual form, or a mapping from names or indices.
+        schema: Public schema of the training data.
+
+    Returns:
+        One of -1, 0 and 1 for each column. Public.
+
+    Raises:
+        PrivacyParameterError: Ill-formed, too long, or a direction for a categorical feature.
+    """
+    name = "monotone_constraints"
+    if isinstance(value, str):
+        value = _entries(name, value) if value.strip() else []
+    if not isinstance(value, Mapping):
+        entries = parse.listed(value)
+        if entries is None or len(entries) > schema.width:
+            raise PrivacyParameterError(
+                f"`{name}` must be a list of -1, 0 or 1 with one entry for each of the "
+                f"{schema.width} columns, or a mapping from column names."
+            )
+        value = dict(enumerate(entries))
+    given = by_index(name, value, schema)
+    directions = [0] * schema.width
+    for index, direction in given.items():
+        directions[index] = parse.parse_int(name, direction, -1, 1)
+        if directions[index] and index in schema.categorical:
+            raise PrivacyParameterError(
+                f"`{name}` names the categorical feature {schema.names[index]!r}, whose "
+                "categories have no order. Leave it out."
+            )
+    return tuple(directions)
+
+
+def interaction_sets(value: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
+    """Sets of features that may occur on one path of a tree.
+
+    Args:
+        value: XGBoost's ``interaction_constraints``: lists of column indices or names, or the
+            textual form.
+        schema: Public schema of the training data.
+
+    Returns:
+        Column indices of each set. Public.
+
+    Raises:
+        PrivacyParameterError: Ill-formed, or an unknown column.
+    """
+    name = "interaction_constraints"
+    if isinstance(value, str):
+        value = _entries(name, value) if value.strip() else []
+    sets = [
+        list(one) if isinstance(one, (set, frozenset)) else parse.listed(one)
+        for one in parse.listed(value) or ()
+    ]
+    if parse.listed(value) is None or None in sets:
+        raise PrivacyParameterError(
+            f"`{name}` must be a list of lists of columns, e.g. [[0, 1], [2, 3]]."
+        )
+    return tuple(
+        tuple(sorted({column_index(name, column, schema) for column in one or ()})) for one in sets
+    )

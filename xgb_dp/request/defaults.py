@@ -1,0 +1,155 @@
+"""Defaults of parameters that follow from others. The figures are those of the proofs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PrivacyParameterError
+from .readers import OBJECTIVES
+from .readers import shares as read_shares
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["of_epsilon"]
+
+
+def epsilon(s: Settings) -> float:
+    """There is none."""
+    raise PrivacyParameterError(
+        "`dp_epsilon` is missing: private training has no default budget. Give the largest "
+        "privacy loss you accept, e.g. dp_epsilon=1.0 with dp_delta=1e-6."
+    )
+
+
+def delta(s: Settings) -> float:
+    """0 where no noise is Gaussian, or none is drawn; else there is none."""
+    if math.isinf(s["dp_epsilon"]) or s["dp_accountant"] == "pure":
+        return 0.0
+    raise PrivacyParameterError(
+        "`dp_delta` is missing: give a constant well below one over the number of people, "
+        "e.g. dp_delta=1e-6. It must not be computed from the data."
+    )
+
+
+def objective(s: Settings) -> str:
+    """As in XGBoost, but only where the range of a target is declared."""
+    if "dp_target_bounds" in s.given:
+        return "reg:squarederror"
+    raise PrivacyParameterError(
+        f"`objective` is missing. Private training supports {', '.join(OBJECTIVES)}."
+    )
+
+
+def target_bounds(s: Settings) -> None:
+    """There is none for regression, and no target for classes."""
+    if s.kind == "regression":
+        raise PrivacyParameterError(
+            "`dp_target_bounds` is missing: regression needs a public range of the target, e.g. "
+            "dp_target_bounds=(0, 100). Choose it from knowledge of the domain, not from the "
+            "training labels; labels beyond it are clamped."
+        )
+
+
+_OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_split"}
+_DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
+_SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
+
+
+def of_epsilon(s: Settings) -> dict[str, Any]:
+    """What the default makes of epsilon, which is public: the trees of a classifier.
+
+    From epsilon 1 on the leaves of deeper trees stand out of the noise; docs/accuracy.md has the
+    evidence. A user who chooses any parameter of the trees has the defaults of small epsilon.
+
+    Returns:
+        Parameters that the user has not chosen; empty where none follows from epsilon.
+    """
+    chosen = set(s.given)
+    if s["dp_preset"] != "default" or s.kind == "regression" or chosen & _OF_TREES:
+        return {}
+    # Bins are also the cells of other candidates than the default's.
+    if "dp_candidates" in chosen:
+        chosen.add("max_bin")
+    trees = _DEEP if s["dp_epsilon"] >= 1.0 else _SHALLOW
+    return {name: value for name, value in trees.items() if name not in chosen}
+
+
+def of_trees(name: str) -> Callable[[Settings], Any]:
+    """Default of a parameter of the trees."""
+    return lambda s: of_epsilon(s).get(name, _SHALLOW[name])
+
+
+def gradient_clip(s: Settings) -> str:
+    """Both derivatives together where they shrink together."""
+    clipped = s.kind == "regression" or s["dp_leaf"] == "gradient"
+    return "clip" if clipped else "row_weight"
+
+
+def gradient_bound(s: Settings) -> float:
+    """C, see docs/proofs/sensitivity.md."""
+    if s["dp_gradient_clip"] == "row_weight":
+        return 0.5
+    return 0.3 if s.kind == "regression" and s["dp_gradient_clip"] == "clip" else 1.0
+
+
+def hessian_weight(s: Settings) -> float:
+    """By default the largest Hessian of a row counts a quarter of the gradient bound."""
+    if s["dp_gradient_clip"] == "row_weight":
+        return 0.25 if s.kind == "multiclass" else 1.0
+    if s.logistic:
+        return 1.0
+    return min(max((0.25 * s["dp_gradient_bound"] / s.largest_hessian) ** 2, 1e-12), 1e6)
+
+
+def candidate_rounds(s: Settings) -> int:
+    """All of dp_approx, the first five of adaptive candidates, else the first."""
+    if s["tree_method"] == "dp_approx":
+        return s.rounds
+    return min(5, s.rounds) if s["dp_candidates"] == "adaptive" else 1
+
+
+def candidate_weight(s: Settings) -> str:
+    """Hessians where candidates are released again and again."""
+    again = s["tree_method"] == "dp_approx" or s["dp_candidates"] == "adaptive"
+    return "hessian" if again and s.kind != "multiclass" else "count"
+
+
+def candidate_cells(s: Settings) -> int | None:
+    """At least 256 where bins are cut at equal mass; a quantile tree has none."""
+    if s["dp_candidates"] == "quantile_tree":
+        return None
+    bins = int(s["max_bin"])
+    return max(bins, 256) if s["dp_candidates"] == "histogram" else bins
+
+
+def features_per_tree(s: Settings) -> int:
+    """XGBoost's fraction of the columns."""
+    return max(1, int(s["colsample_bytree"] * s.schema.width))
+
+
+def split_levels(s: Settings) -> int:
+    """Two where complete trees are grown by selections."""
+    return 2 if s.complete_selections else 1
+
+
+def split_prior(s: Settings) -> float:
+    """Gains are released by selections only."""
+    return 0.5 if s["dp_split"] == "exponential" else 0.0
+
+
+def shrinkage(s: Settings) -> bool:
+    """On where there are noisy sums."""
+    return bool(s["dp_leaf_noise"] != "output")
+
+
+def free_directions(s: Settings) -> tuple[int, ...]:
+    """No order of any column."""
+    return (0,) * s.schema.width
+
+
+def shares(s: Settings) -> dict[str, float]:
+    """See :mod:`xgb_dp.request.shares`."""
+    return read_shares("dp_budget_shares", None, s)

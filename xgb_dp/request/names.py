@@ -1,0 +1,143 @@
+"""Names of parameters: which are known, which are refused and why, and what was meant.
+
+Private training accepts only what is known to be safe, so a name that is in no table is refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from .params import PARAMETERS
+from .parse import same
+
+__all__ = ["ALIASES", "NEUTRAL", "REFUSED", "check_names", "flatten"]
+
+ALIASES: dict[str, str] = {a: p.name for p in PARAMETERS.values() for a in p.aliases}
+
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "booster": ("gbtree",),
+    "device": ("cpu",),
+    "sampling_method": ("uniform",),
+    "colsample_bylevel": (1,),
+    "colsample_bynode": (1,),
+    "max_leaves": (0,),
+    "grow_policy": ("depthwise",),
+    "process_type": ("default",),
+    "multi_strategy": ("one_output_per_tree",),
+}
+"""Refused parameters that are accepted with the value that switches them off."""
+
+REFUSED: dict[str, str] = {
+    "booster": "only gbtree has private leaves and splits",
+    "device": "private training runs on the CPU",
+    "sampling_method": "gradient-based sampling depends on exact gradients of all rows",
+    "colsample_bylevel": "columns are sampled for whole trees only; use colsample_bytree",
+    "colsample_bynode": "columns are sampled for whole trees only; use colsample_bytree. "
+    "XGBRFClassifier and XGBRFRegressor set 0.8 unless you give colsample_bynode=1",
+    "max_leaves": "the order in which leaves grow would follow exact gains",
+    "grow_policy": "lossguide grows the leaf with the largest exact gain first",
+    "updater": "it would replace the private tree updater by one that is not private",
+    "process_type": "updating trees recomputes their exact statistics",
+    "refresh_leaf": "refreshing leaves stores their exact statistics",
+    "multi_strategy": "trees with several outputs have no private updater",
+    "rate_drop": "dart is not part of private training",
+    "one_drop": "dart is not part of private training",
+    "skip_drop": "dart is not part of private training",
+    "sample_type": "dart is not part of private training",
+    "normalize_type": "dart is not part of private training",
+    "max_cat_to_onehot": "categories are divided without being sorted by their sums",
+    "max_cat_threshold": "categories are divided without being sorted by their sums",
+    "max_cached_hist_node": "the private updater keeps its own histograms",
+    "extmem_single_page": "the private updater keeps its own pages",
+    "dp_plan": "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
+}
+"""Why a parameter is refused, by name. What is in neither table is refused as unknown."""
+
+
+def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """One dictionary from XGBoost's two forms of parameters, without unset (None) values.
+
+    Args:
+        params: A repeated ``eval_metric`` becomes a list.
+
+    Raises:
+        PrivacyParameterError: Not pairs of a name and a value, or a parameter is given twice with
+            different values, so which one counts would be a guess.
+    """
+    try:
+        pairs = [(n, v) for n, v in (params.items() if isinstance(params, Mapping) else params)]
+    except Exception:  # an object of the caller may do anything
+        raise PrivacyParameterError(
+            "`params` must be a dictionary, or a list of pairs of a name and a value; got a "
+            f"{type(params).__name__}."
+        ) from None
+    flat: dict[str, Any] = {}
+    for name, value in pairs:
+        if not isinstance(name, str):
+            raise PrivacyParameterError(
+                f"The names in `params` must be texts; one of them is a {type(name).__name__}."
+            )
+        if value is None and not name.startswith("dp_"):
+            continue
+        key = ALIASES.get(name, name)
+        if key == "eval_metric" and key in flat:
+            old = flat[key] if isinstance(flat[key], list) else [flat[key]]
+            flat[key] = old + (value if isinstance(value, list) else [value])
+        elif key in flat and not same(flat[key], value):
+            raise PrivacyParameterError(
+                f"`{_shown(name)}` is given twice (also as an alias) with different values: keep "
+                "one."
+            )
+        else:
+            flat[key] = value
+    return flat
+
+
+def check_names(params: Mapping[str, Any]) -> None:
+    """Refuse every parameter that private training does not know to be safe.
+
+    Args:
+        params: Result of :func:`flatten`.
+
+    Raises:
+        PrivacyParameterError: Unknown name, with the nearest known one.
+        PrivacyRefusal: A known parameter that would break privacy, with the reason.
+    """
+    for name, value in params.items():
+        if name in PARAMETERS:
+            continue
+        if name in NEUTRAL and any(_neutral(value, v) for v in NEUTRAL[name]):
+            continue
+        if name in REFUSED:
+            allowed = (
+                f" Leave it out or set it to {NEUTRAL[name][0]!r}."
+                if name in NEUTRAL
+                else " Leave it out."
+            )
+            raise PrivacyRefusal(
+                f"`{name}` is refused in private training: {REFUSED[name]}.{allowed}"
+            )
+        near = difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
+        hint = f" Did you mean `{near[0]}`?" if near else ""
+        kind = PrivacyParameterError if name.startswith("dp_") or near else PrivacyRefusal
+        raise kind(
+            f"`{_shown(name)}` is not a parameter of private training, which accepts only what is "
+            f"known to be safe.{hint} See the parameter table in the documentation."
+        )
+
+
+def _shown(name: str) -> str:
+    """A name that can be printed, whatever characters it has."""
+    return name[:80].encode("utf-8", "backslashreplace").decode()
+
+
+def _neutral(value: Any, neutral: Any) -> bool:
+    if isinstance(neutral, int) and not isinstance(value, bool):
+        try:
+            return float(value) == neutral
+        except Exception:  # an object of the caller may do anything
+            return False
+    return type(value) is type(neutral) and same(value, neutral)

@@ -1,0 +1,348 @@
+"""The parameters of private training, as one table that is executed.
+
+A row says what a parameter means, which values it takes and what holds when it is unset. Reading
+and checking, error messages, the page in the documentation, the private plan, what XGBoost is told
+and the public record of a model come from these rows. No other module reads what the user gave.
+
+The privacy effect of a parameter is one of
+
+- ``public``: the value is taken as known to everybody; it must not be chosen by looking at the
+  data;
+- ``spends budget``: it decides how much privacy is spent, or on what;
+- ``free post-processing``: it acts on already released values only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..accounting import ACCOUNTANTS
+from ..presets import PRESETS
+from . import defaults, readers
+from .parse import Choice, Flag, Number, Reader, Whole, plain
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["ARGUMENTS", "DEFAULT_ROUNDS", "PARAMETERS", "Parameter"]
+
+PUBLIC = "public"
+SPENDS = "spends budget"
+FREE = "free post-processing"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter.
+
+    Attributes:
+        name: Name in the user's dictionary.
+        meaning: What it means.
+        read: Reads and checks a value; its text says which values there are.
+        default: What holds when it is unset: a value, or a function of the settings read so far.
+        effect: Privacy effect: ``public``, ``spends budget`` or ``free post-processing``.
+        page: Where its proof or explanation is: a page of ``docs/``, or XGBoost.
+        unit: Its unit.
+        values: The values it takes in words, where the reader's own text does not do.
+        shown: The default in words, where it is a function.
+        aliases: Other accepted names (XGBoost's own aliases).
+        plan: Where the plan has it (``plugin_cpp/plan/plan.h``), if it travels there as it is.
+        xgboost: Whether XGBoost reads it as well.
+        recorded: Whether the public record of a model has it among its hyperparameters.
+    """
+
+    name: str
+    meaning: str
+    read: Reader
+    default: Any
+    effect: str
+    page: str
+    unit: str = ""
+    values: str = ""
+    shown: str = ""
+    aliases: tuple[str, ...] = ()
+    plan: str = ""
+    xgboost: bool = False
+    recorded: bool = True
+
+    def value(self, settings: Settings) -> Any:
+        """What holds in these settings.
+
+        Raises:
+            PrivacyParameterError: The value is ill-formed or out of range, or must be given.
+            PrivacyRefusal: It would not be private.
+        """
+        if self.name in settings.given:
+            return self.read(self.name, settings.given[self.name], settings)
+        return self.default(settings) if callable(self.default) else self.default
+
+    @property
+    def domain(self) -> str:
+        """The values it takes, in words."""
+        return self.values or str(self.read)
+
+    @property
+    def unset(self) -> str:
+        """What holds when it is unset, in words."""
+        return self.shown or repr(self.default)
+
+
+DEFAULT_ROUNDS = 50
+"""Boosting rounds of a private training where none are given, in every interface."""
+
+# fmt: off
+_ARGUMENTS = (
+    Parameter("num_boost_round", "boosting rounds; the noise is calibrated for exactly that many",
+              readers.rounds, DEFAULT_ROUNDS, SPENDS, "accounting", unit="rounds",
+              values="int >= 1", shown=f"{DEFAULT_ROUNDS}, in every interface",
+              aliases=("n_estimators", "--rounds")),
+)
+
+_ROWS = (
+    Parameter("dp_epsilon", "privacy budget of this training",
+              Number(0, open_low=True, finite=False), defaults.epsilon, SPENDS, "guarantee",
+              unit="nats", values="> 0; inf trains without noise and marks the model non-private",
+              shown="none, must be given", recorded=False),
+    Parameter("dp_delta", "probability with which the bound e^epsilon may fail",
+              readers.delta, defaults.delta, SPENDS, "guarantee", unit="probability",
+              values="0 < delta < 1, a constant chosen without the data; 0 with "
+              "dp_accountant='pure'", shown="none, must be given ('pure': 0)", recorded=False),
+    Parameter("dp_preset", "a published system: sets the components below, which explicit keys "
+              "override", Choice(tuple(PRESETS)), "default", PUBLIC, "presets",
+              values="a name of xgb_dp.presets.PRESETS"),
+    Parameter("dp_accountant", "accountant that certifies dp_epsilon; the report recomputes with "
+              "any", Choice(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
+              shown="'exact', the tightest"),
+    Parameter("dp_budget_shares", "division of mu^2, the budget in Gaussian terms",
+              readers.shares, defaults.shares, SPENDS, "accounting",
+              unit="fractions that sum to 1",
+              values="mapping with keys candidates, base_score, splits, leaves",
+              shown="candidates 0.1; base_score 0.009 (regression 0.027); of the rest 0.3 splits "
+              "and 0.7 leaves"),
+    Parameter("dp_gradient_bound", "bound C of one row's gradient", Number(1e-6, 1e6),
+              defaults.gradient_bound, PUBLIC, "sensitivity",
+              unit="gradient of the objective; regression: half widths of dp_target_bounds",
+              shown="'row_weight' 0.5; 'clip' 1, regression 0.3; 'filter' 1"),
+    Parameter("dp_gradient_clip",
+              "how a row is bounded: gradient and Hessian scaled together, the gradient clipped, "
+              "or rows beyond the bound left out of a round",
+              Choice(("row_weight", "clip", "filter")), defaults.gradient_clip, PUBLIC,
+              "sensitivity", shown="'row_weight'; regression and dp_leaf='gradient' 'clip'"),
+    Parameter("dp_hessian_weight",
+              "weight r of the second derivative in the norm sqrt(g^2 + r h^2)",
+              Number(1e-12, 1e6), defaults.hessian_weight, PUBLIC, "sensitivity",
+              shown="1; multi-class 0.25; regression and dp_leaf='gradient' "
+              "(0.25 C / dp_max_weight)^2"),
+    Parameter("dp_max_weight", "largest row weight; heavier rows count as this",
+              Number(1e-6, 1e6), None, PUBLIC, "sensitivity", unit="row weight",
+              shown="binary: none needed; else 1, and a heavier row is refused", recorded=False),
+    Parameter("dp_base_margin", "declares that every row brings a base_margin, which stands in "
+              "for the intercept", Flag(), False, PUBLIC, "guarantee",
+              shown="False: a row with margins is refused", plan="base_margin"),
+    Parameter("dp_n_public", "number of rows, if public; for the intercept and `dp_local`",
+              Whole(1, 1 << 40), None, PUBLIC, "guarantee", unit="rows", values="int >= 1",
+              shown="unset: the number of rows is private", plan="n_public", recorded=False),
+    Parameter("dp_target_bounds",
+              "range of the regression target; labels beyond are clamped (those beyond a million "
+              "widths lose precision, and count as any label)",
+              readers.bounds, defaults.target_bounds, PUBLIC, "parameters", unit="label",
+              values="(low, high), finite, low < high",
+              shown="none, must be given for regression", recorded=False),
+    Parameter("dp_candidates",
+              "where private candidates come from: a tree of noisy counts over all floats, or, on "
+              "dp_feature_bounds, noisy histograms cut at equal mass or refined round by round",
+              Choice(("quantile_tree", "histogram", "adaptive")), "quantile_tree", SPENDS,
+              "candidates", plan="candidates.kind"),
+    Parameter("dp_candidate_rounds", "rounds that release candidates, from the first one on",
+              readers.candidate_rounds, defaults.candidate_rounds, SPENDS, "candidates",
+              unit="rounds", values="int >= 1",
+              shown="1; 'adaptive' 5; tree_method='dp_approx' all", plan="candidates.rounds"),
+    Parameter("dp_candidate_weight", "what a row adds to them", Choice(("count", "hessian")),
+              defaults.candidate_weight, PUBLIC, "candidates",
+              shown="'count'; 'adaptive' and tree_method='dp_approx' 'hessian'"),
+    Parameter("dp_candidate_noise", "their noise", Choice(("gaussian", "laplace")), "gaussian",
+              SPENDS, "candidates"),
+    Parameter("dp_candidate_cells", "cells of the public grid under noisy histograms",
+              Whole(2, 65536), defaults.candidate_cells, PUBLIC, "candidates", unit="cells",
+              shown="'histogram' 256; 'adaptive' max_bin"),
+    Parameter("dp_feature_bounds",
+              "public range of features: an even or geometric grid of max_bin bins replaces "
+              "private candidates, or underlies noisy histograms", readers.by_column, {}, PUBLIC,
+              "candidates", unit="feature",
+              values="{name or index: (low, high) or (low, high, 'log')}",
+              shown="unset: candidates are released privately", recorded=False),
+    Parameter("dp_feature_cuts", "public split points of features", readers.by_column, {}, PUBLIC,
+              "candidates", unit="feature", values="{name or index: list of finite numbers}",
+              shown="unset", recorded=False),
+    Parameter("dp_categories", "domain of categorical features", readers.by_column, {}, PUBLIC,
+              "parameters", unit="categories",
+              values="{name or index: int K, or the list of names in the order of the data "
+              "frame's dictionary}", shown="none, must be given for each categorical feature",
+              recorded=False),
+    Parameter("dp_classes", "declared classes", readers.classes, None, PUBLIC, "parameters",
+              unit="labels", values="int K >= 2, or the list 0..K-1",
+              shown="binary: 2; XGBClassifier: must be given", recorded=False),
+    Parameter("dp_split",
+              "choice of splits: the exponential mechanism; a random feature and cut, which "
+              "reads no data and costs nothing; the best of one random cut for each feature, or "
+              "of all, on noisy sums, which give the leaves too",
+              Choice(("exponential", "random", "partial", "histogram")), "exponential", SPENDS,
+              "splits", plan="split"),
+    Parameter("dp_leaf", "leaf values: Newton steps, or mean gradients, where every row counts one "
+              "instead of its Hessian", Choice(("newton", "gradient")), "newton", PUBLIC, "leaves"),
+    Parameter("dp_leaf_noise",
+              "what of a leaf gets noise: its sums (Gaussian or Laplace), or its value (Laplace), "
+              "of which min_child_weight is a floor in the denominator",
+              Choice(("gaussian", "laplace", "output")), "gaussian", SPENDS, "leaves",
+              plan="leaf.noise"),
+    Parameter("dp_geometric_clip", "clip the values of round t to (1 - eta)^t gradient bounds",
+              Flag(), False, PUBLIC, "leaves", values="bool; with dp_leaf_noise='output'",
+              plan="leaf.geometric_clip"),
+    Parameter("dp_ensemble",
+              "rounds of one ensemble, which read disjoint random parts of the rows and so cost "
+              "one round", Whole(1, 1 << 16), 1, SPENDS, "sampling", unit="rounds",
+              shown="1: every round reads all rows", plan="ensemble"),
+    Parameter("dp_ensemble_halving", "each of them takes half of the rows that are left",
+              Flag(), False, PUBLIC, "sampling", shown="False: equal parts",
+              plan="ensemble_halving"),
+    Parameter("dp_local", "noise on every row's report instead of on sums; dp_epsilon is then that "
+              "of one report", Flag(), False, SPENDS, "accounting",
+              values="bool; with random splits and dp_n_public"),
+    Parameter("dp_features_per_tree", "number of features that a tree may use",
+              readers.features_per_tree, defaults.features_per_tree, PUBLIC, "splits",
+              unit="features", values="int >= 1", shown="all (or colsample_bytree)",
+              plan="features_per_tree"),
+    Parameter("dp_feature_order", "how trees take their features: at random or in turn",
+              Choice(("random", "cyclic")), "random", PUBLIC, "splits"),
+    Parameter("dp_score", "utility of a split", Choice(("l1", "newton", "gain")), "l1", PUBLIC,
+              "splits", plan="score"),
+    Parameter("dp_score_clip", "largest leaf weight tau in the score 'newton'",
+              Number(0, 1e6, open_low=True), 0.5, PUBLIC, "splits", unit="leaf weight",
+              values="> 0", plan="score_clip"),
+    Parameter("dp_tree_shape", "one choice for each node, for each level, or both in turn",
+              Choice(("alternate", "per_node", "oblivious")),
+              defaults.of_trees("dp_tree_shape"), PUBLIC, "splits",
+              shown="'alternate'; classification with dp_epsilon >= 1: 'oblivious'", plan="shape"),
+    Parameter("dp_split_levels",
+              "levels of a tree that one selection fills: it picks a feature and a partition of "
+              "its values into 2^levels parts", Whole(1, 4), defaults.split_levels, SPENDS,
+              "splits", unit="levels", shown="2; 1 with dp_no_split or another dp_split",
+              plan="split_levels"),
+    Parameter("dp_split_candidates",
+              "random partitions of each feature that such a selection compares", Whole(1, 4096),
+              16, PUBLIC, "splits", unit="candidates", plan="split_candidates"),
+    Parameter("dp_split_prior",
+              "weight of earlier trees' released gains in the choice of features",
+              Number(0, 0.999), defaults.split_prior, FREE, "splits",
+              shown="0.5; 0 with another dp_split", plan="split_prior"),
+    Parameter("dp_no_split",
+              "let the mechanism choose not to split; gamma is the bonus of that choice", Flag(),
+              False, PUBLIC, "splits", shown="False: trees are complete to max_depth",
+              plan="no_split"),
+    Parameter("dp_shrinkage", "shrink leaves whose noisy signal is below the noise",
+              readers.shrinkage, defaults.shrinkage, FREE, "leaves", values="bool",
+              shown="True; False with dp_leaf_noise='output', which releases no sums",
+              plan="leaf.shrinkage"),
+    Parameter("dp_shrinkage_strata",
+              "shrink the effects of a tree's selections and their interactions each by their own "
+              "estimate (complete trees of depth 8 or less), instead of all leaves by one",
+              Flag(), True, FREE, "leaves", plan="leaf.strata"),
+    Parameter("dp_candidate_levels", "levels of the tree of counts from which candidates are read",
+              Whole(2, 17), 17, PUBLIC, "candidates", unit="levels", plan="candidates.levels"),
+    Parameter("dp_secure_sum",
+              "workers add shares of the noise to their own sums and mask them, so that none of "
+              "them sees the sums of another or of all; no exponential mechanism, Laplace noise or "
+              "subsample", Flag(), False, PUBLIC, "masked-sums",
+              values="bool; with at least two workers",
+              shown="False: workers trust each other", recorded=False),
+    Parameter("dp_secure_colluders",
+              "workers that may put together what they know; the noise of the others alone makes "
+              "dp_epsilon", readers.colluders, 1, SPENDS, "masked-sums", unit="workers",
+              values="0 (nobody who trains is curious) to workers - 1",
+              shown="1: each on its own", recorded=False),
+    Parameter("dp_public_evals",
+              "assert that every set in evals is public, so exact metrics and early stopping "
+              "on it are allowed", Flag(), False, PUBLIC, "guarantee", recorded=False),
+    Parameter("tree_method", "selects private training; 'dp_approx' releases candidates for every "
+              "tree", readers.tree_method, readers.no_tree_method, PUBLIC, "XGBoost",
+              values="'dp_hist' or 'dp_approx'", shown="none, must be given", recorded=False),
+    Parameter("objective", "loss", readers.objective, defaults.objective, PUBLIC, "XGBoost",
+              values="binary:logistic, binary:logitraw, reg:squarederror, multi:softprob or "
+              "multi:softmax",
+              shown="none, must be given; with dp_target_bounds reg:squarederror",
+              plan="objective", xgboost=True, recorded=False),
+    Parameter("eta", "learning rate; sets the clip of `dp_geometric_clip`",
+              Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost", aliases=("learning_rate",),
+              plan="leaf.eta", xgboost=True),
+    Parameter("max_depth", "depth of the trees", Whole(1, 10), defaults.of_trees("max_depth"),
+              PUBLIC, "XGBoost", unit="levels",
+              shown="4; classification with dp_epsilon >= 1: 6", plan="depth", xgboost=True),
+    Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
+              "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 1.0, PUBLIC, "XGBoost",
+              unit="hessian", values=">= 0", aliases=("reg_lambda",), plan="leaf.lambda",
+              xgboost=True),
+    Parameter("alpha", "L1 penalty on leaf weights", Number(0, 1e12), 0.0, FREE, "XGBoost",
+              unit="gradient", values=">= 0", aliases=("reg_alpha",)),
+    Parameter("subsample",
+              "probability with which a round reads a row; secret coins, so that privacy is "
+              "amplified", readers.subsample, 1.0, SPENDS, "sampling", unit="probability",
+              values="0 < value <= 1"),
+    Parameter("num_parallel_tree",
+              "trees of each class in one round, grown on the same gradients and averaged",
+              Whole(1, 1 << 20), 1, SPENDS, "accounting", unit="trees", plan="parallel_trees",
+              xgboost=True),
+    Parameter("colsample_bytree", "fraction of the features that a tree may use",
+              Number(0, 1, open_low=True), 1.0, PUBLIC, "splits", unit="features", recorded=False),
+    Parameter("monotone_constraints", "order of the prediction in a feature",
+              readers.monotone, defaults.free_directions, PUBLIC, "constraints",
+              values="list of -1, 0, 1 for each column, its text, or {name: direction}",
+              shown="none", plan="monotone"),
+    Parameter("interaction_constraints", "sets of features that may share a path of a tree",
+              readers.interactions, (), PUBLIC, "constraints",
+              values="list of lists of columns, or its text", shown="none", plan="interactions"),
+    Parameter("max_delta_step", "largest leaf weight before eta; 0 for none", Number(0, 1e12), 2.0,
+              FREE, "XGBoost", unit="leaf weight; regression: half widths of dp_target_bounds",
+              values=">= 0", plan="leaf.max_delta_step", xgboost=True),
+    Parameter("gamma", "bonus of not splitting; only with dp_no_split", Number(0, 1e12), 0.0,
+              PUBLIC, "XGBoost", unit="score", values=">= 0", aliases=("min_split_loss",),
+              plan="gamma"),
+    Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf; part of the "
+              "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
+              unit="hessian", values=">= 0", plan="leaf.min_child_weight", xgboost=True),
+    Parameter("max_bin", "bins of a feature", Whole(2, 4096), defaults.of_trees("max_bin"), PUBLIC,
+              "XGBoost", unit="bins", shown="64; classification with dp_epsilon >= 1: 256",
+              plan="candidates.max_bin", xgboost=True),
+    Parameter("base_score", "public intercept", readers.base_score, None, PUBLIC, "XGBoost",
+              unit="prediction; binary:logitraw and several classes: margins",
+              values="number, or list of K for several classes", shown="released privately",
+              recorded=False),
+    Parameter("num_class", "number of classes", Whole(0, 1 << 16), None, PUBLIC, "XGBoost",
+              unit="classes", values="int >= 2", shown="dp_classes", recorded=False),
+    Parameter("scale_pos_weight", "weight of positive rows; a public number",
+              Number(0, 1e6, open_low=True), 1.0, PUBLIC, "XGBoost", unit="row weight",
+              values="> 0"),
+    Parameter("eval_metric", "metrics on public sets", plain, None, PUBLIC, "XGBoost",
+              values="names", shown="XGBoost's", xgboost=True, recorded=False),
+    Parameter("disable_default_eval_metric", "no default metric", plain, None, PUBLIC, "XGBoost",
+              values="bool", shown="XGBoost's", xgboost=True, recorded=False),
+    Parameter("nthread", "threads", plain, None, PUBLIC, "XGBoost", unit="threads", values="int",
+              shown="XGBoost's", aliases=("n_jobs",), xgboost=True, recorded=False),
+    Parameter("verbosity", "messages", plain, None, PUBLIC, "XGBoost", values="0 to 3",
+              shown="XGBoost's", xgboost=True, recorded=False),
+    Parameter("seed", "never used for noise; accepted for compatibility", plain, None, PUBLIC,
+              "XGBoost", values="int", shown="XGBoost's", aliases=("random_state",), xgboost=True,
+              recorded=False),
+    Parameter("seed_per_iteration", "never used for noise; accepted for compatibility", plain,
+              None, PUBLIC, "XGBoost", values="bool", shown="XGBoost's", xgboost=True,
+              recorded=False),
+    Parameter("validate_parameters", "warn about unused parameters", plain, None, PUBLIC,
+              "XGBoost", values="bool", shown="XGBoost's", xgboost=True, recorded=False),
+)
+# fmt: on
+
+ARGUMENTS: dict[str, Parameter] = {p.name: p for p in _ARGUMENTS}
+"""Arguments that stand beside the parameters."""
+
+PARAMETERS: dict[str, Parameter] = {p.name: p for p in _ROWS}
+"""All parameters by name; the ``dp_*`` ones first."""

@@ -1,0 +1,172 @@
+"""Readers of parameters that are more than a number, a flag or a choice.
+
+Each takes the name of the parameter, what the user gave and the settings, of which it may read
+others. Errors name the parameter.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from . import parse
+from .constraints import interaction_sets, monotone_directions
+from .features import by_index
+from .shares import resolve_shares
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["OBJECTIVES"]
+
+OBJECTIVES: dict[str, str] = {
+    "binary:logistic": "binary",
+    "binary:logitraw": "binary",
+    "reg:squarederror": "regression",
+    "multi:softprob": "multiclass",
+    "multi:softmax": "multiclass",
+}
+"""Supported objectives and the kind of their labels.
+
+Objectives of one kind of classification have the same gradients: they differ in what is predicted
+(binary:logitraw: margins; multi:softmax: the most probable class).
+"""
+
+
+def rounds(name: str, value: Any, s: Any = None) -> int:
+    """Boosting rounds; a number that is rounded would not be what is calibrated."""
+    try:
+        # An array of one float has `__index__` as well, and fails only when it is called.
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except Exception:  # an object of the caller may do anything
+        whole = None
+    if whole is None:
+        raise PrivacyParameterError(
+            f"`{name}` must be a whole number: the noise is calibrated for exactly that many "
+            f"rounds; got {type(value).__name__}."
+        )
+    return parse.parse_int(name, whole, 1, 1 << 20)
+
+
+def tree_method(name: str, value: Any, s: Settings) -> str:
+    """One of the private methods."""
+    if isinstance(value, str) and value in ("dp_hist", "dp_approx"):
+        return value
+    raise PrivacyRefusal(_tree_method(f"is {parse.shown(value)}"))
+
+
+def no_tree_method(s: Settings) -> str:
+    """There is no default."""
+    raise PrivacyRefusal(_tree_method("is missing"))
+
+
+def _tree_method(got: str) -> str:
+    return (
+        f"`tree_method` {got}, but dp_* parameters were given: only tree_method='dp_hist' (or "
+        "'dp_approx') trains privately. Set it, or remove the dp_* parameters to train without "
+        "privacy."
+    )
+
+
+def objective(name: str, value: Any, s: Settings) -> str:
+    """A loss whose gradients have a proved bound."""
+    if isinstance(value, str) and value in OBJECTIVES:
+        return value
+    raise PrivacyRefusal(
+        f"`objective` {parse.shown(value)} is refused: its gradients have no proved bound per row. "
+        f"Private training supports {', '.join(OBJECTIVES)}."
+    )
+
+
+def delta(name: str, value: Any, s: Settings) -> float:
+    """In (0, 1); 0 too under the pure accountant."""
+    try:
+        number = parse.parse_number(name, value, low=0, high=1, open_high=True)
+    except PrivacyParameterError:
+        number = -1.0
+    if number < 0 or (number == 0 and s["dp_accountant"] != "pure"):
+        raise PrivacyParameterError(
+            "`dp_delta` must lie strictly between 0 and 1 (0 is for dp_accountant='pure'): "
+            "Gaussian noise has no finite epsilon at delta = 0. A usual choice is 1e-6."
+        )
+    return number
+
+
+def bounds(name: str, value: Any, s: Settings) -> tuple[float, float]:
+    """A public range."""
+    return parse.parse_range(name, value)
+
+
+def classes(name: str, value: Any, s: Settings) -> int:
+    """Number of declared classes."""
+    return parse.parse_classes(value)
+
+
+def base_score(name: str, value: Any, s: Settings) -> float | list[float]:
+    """A public intercept: one number, or one for each of several classes."""
+    given = parse.listed(value)
+    if given is not None:
+        scores = [parse.parse_number(name, v) for v in given]
+        if s.kind == "multiclass" and len(scores) == s.classes:
+            return scores
+        if len(scores) != 1:
+            raise PrivacyParameterError(
+                "`base_score` must be one number (several classes: or one for each class)."
+            )
+        value = scores[0]
+    if s["objective"] == "binary:logistic":  # binary:logitraw takes a margin
+        return parse.parse_number(name, value, low=0, high=1, open_low=True, open_high=True)
+    return parse.parse_number(name, value)
+
+
+def by_column(name: str, value: Any, s: Settings) -> dict[int, Any]:
+    """Declarations of single columns, by index."""
+    return by_index(name, value, s.schema)
+
+
+def candidate_rounds(name: str, value: Any, s: Settings) -> int:
+    """Rounds that release candidates, at most all."""
+    return min(parse.parse_int(name, value, 1, 1 << 20), s.rounds)
+
+
+def features_per_tree(name: str, value: Any, s: Settings) -> int:
+    """At least one of the columns."""
+    return parse.parse_int(name, value, 1, s.schema.width)
+
+
+def subsample(name: str, value: Any, s: Settings) -> float:
+    """A whole number out of 2^32, which is what is drawn and accounted."""
+    rate = parse.parse_number(name, value, low=0, high=1, open_low=True)
+    return max(1, round(rate * 2**32)) / 2**32
+
+
+def shrinkage(name: str, value: Any, s: Settings) -> bool:
+    """Off under output perturbation, which releases no sums to tell signal from noise by."""
+    return parse.parse_flag(name, value) and s["dp_leaf_noise"] != "output"
+
+
+def colluders(name: str, value: Any, s: Settings) -> int:
+    """All workers but one, at most."""
+    return parse.parse_int(name, value, 0, max(s.workers - 1, 0))
+
+
+def monotone(name: str, value: Any, s: Settings) -> tuple[int, ...]:
+    """A direction for each column."""
+    return monotone_directions(value, s.schema)
+
+
+def interactions(name: str, value: Any, s: Settings) -> tuple[tuple[int, ...], ...]:
+    """Sets of columns that may share a path."""
+    return interaction_sets(value, s.schema)
+
+
+def shares(name: str, value: Any, s: Settings) -> dict[str, float]:
+    """Parts of the budget for what is released; None for the default ones."""
+    return resolve_shares(
+        value,
+        candidates=s.private_features > 0,
+        intercept=s.intercept == "released",
+        splits=s["dp_split"] == "exponential",
+        kind=s.kind,
+    )

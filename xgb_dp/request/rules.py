@@ -1,0 +1,257 @@
+"""What parameters demand of each other, one named rule for each demand.
+
+A rule is broken or it is not; its message says which parameters do not go together and what to do.
+``{name}`` in a message stands for the value of a parameter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import PrivacyError, PrivacyParameterError, PrivacyRefusal
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["RULES", "Rule", "check_rules"]
+
+_COARSEST_GRID = 16  # steps of a gradient C
+_LARGEST_HESSIAN = 60  # times C, in the norm of a row
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A demand on several parameters.
+
+    Attributes:
+        name: Short name.
+        broken: Whether settings break it.
+        message: What does not go together, why, and how to mend it.
+        error: :class:`PrivacyRefusal` where the combination would not be private, or is not proved
+            to be.
+    """
+
+    name: str
+    broken: Callable[[Settings], bool]
+    message: str
+    error: type[PrivacyError] = PrivacyParameterError
+
+
+def check_rules(s: Settings) -> None:
+    """Raise the error of the first rule that is broken."""
+    for rule in RULES:
+        if rule.broken(s):
+            raise rule.error(rule.message.format_map(s))
+
+
+def _selections_only(name: str) -> Rule:
+    return Rule(
+        f"{name} needs selections",
+        lambda s: s["dp_split"] != "exponential" and name in s.given,
+        f"`{name}` has an effect with dp_split='exponential' only; got {{dp_split!r}}.",
+    )
+
+
+def _unit_weights(name: str, value: str) -> Rule:
+    return Rule(
+        f"{name} {value} needs unit weights",
+        lambda s: s[name] == value and "dp_max_weight" in s.given,
+        f"`{name}`='{value}' is refused with row weights: it is proved for unit weights.",
+        PrivacyRefusal,
+    )
+
+
+def _rows_count_alike(s: Settings) -> bool:
+    counts = s.kind == "regression" or s["dp_leaf"] == "gradient"
+    return counts and s.kind != "multiclass" and s["dp_gradient_clip"] != "row_weight"
+
+
+def _hessians_are_counted(s: Settings) -> bool:
+    return bool(s["dp_score"] == "gain" or s["dp_leaf_noise"] == "output")
+
+
+def _masked(name: str, broken: Callable[[Settings], bool], message: str) -> Rule:
+    return Rule(
+        f"masked sums {name}",
+        lambda s: s["dp_secure_sum"] and broken(s),
+        f"`dp_secure_sum` is refused with {message}",
+        PrivacyRefusal,
+    )
+
+
+_GAUSSIAN_SHARES = "shares of noise add up to what is claimed for 'gaussian' only."
+
+# fmt: off
+RULES = (
+    # labels
+    Rule("no classes of a target",
+         lambda s: (s.kind == "regression" and (s["dp_classes"] is not None
+                    or s["num_class"] not in (None, 0, 1))),
+         "`dp_classes` and `num_class` are for classification only."),
+    Rule("two classes",
+         lambda s: s.kind == "binary" and s["dp_classes"] not in (None, 2),
+         "`dp_classes` declares more than two classes, but the objective is for two. Use "
+         "objective='multi:softprob'."),
+    Rule("num_class of two",
+         lambda s: s.kind == "binary" and s["num_class"] not in (None, 0, 1),
+         "`num_class` does not go with objectives for two classes."),
+    Rule("classes are declared",
+         lambda s: s.kind == "multiclass" and not s.classes,
+         "`num_class` (or `dp_classes`) is missing: classes are declared, never read off the "
+         "labels. Give num_class=K; labels are 0..K-1."),
+    Rule("one number of classes",
+         lambda s: (s.kind == "multiclass" and s["dp_classes"] is not None
+                    and s["dp_classes"] != s.classes),
+         "`dp_classes` and `num_class` declare different numbers of classes."),
+    Rule("several classes",
+         lambda s: s.kind == "multiclass" and s.classes < 2,
+         "`num_class` must be >= 2 for several classes; got {num_class}."),
+    Rule("no range of classes",
+         lambda s: s.kind != "regression" and "dp_target_bounds" in s.given,
+         "`dp_target_bounds` is for regression only."),
+    Rule("scale_pos_weight of two classes",
+         lambda s: s["scale_pos_weight"] != 1.0 and s.kind != "binary",
+         "`scale_pos_weight` is for two classes only."),
+    Rule("a continued model brings base_score",
+         lambda s: s.continues and "base_score" in s.given,
+         "`base_score` cannot be given with xgb_model, which brings its own."),
+    # splits
+    *map(_selections_only, ("dp_score", "dp_score_clip", "dp_no_split")),
+    Rule("score gain needs rows that count alike",
+         lambda s: s["dp_score"] == "gain" and not _rows_count_alike(s),
+         "`dp_score`='gain' is refused for this objective: one row changes the "
+         "gain without bound when second derivatives vary. Use 'l1' or 'newton', "
+         "or dp_leaf='gradient'.", PrivacyRefusal),
+    Rule("score clip needs score newton",
+         lambda s: "dp_score_clip" in s.given and s["dp_score"] != "newton",
+         "`dp_score_clip` has an effect with dp_score='newton' only."),
+    Rule("several levels need complete selections",
+         lambda s: s["dp_split_levels"] > 1 and not s.complete_selections,
+         "`dp_split_levels` above 1 needs dp_split='exponential' without dp_no_split: one "
+         "selection then fills several levels."),
+    Rule("gamma needs no_split",
+         lambda s: s["gamma"] != 0.0 and not s["dp_no_split"],
+         "`gamma` is refused without dp_no_split=True: a threshold on the exact "
+         "gain is not private. With dp_no_split it is the bonus of not splitting.", PrivacyRefusal),
+    Rule("one number of features",
+         lambda s: s["colsample_bytree"] != 1.0 and "dp_features_per_tree" in s.given,
+         "Give `colsample_bytree` or `dp_features_per_tree`, not both: either is the number of "
+         "features of a tree."),
+    # leaves
+    Rule("gradient leaves weigh no class",
+         lambda s: s["dp_leaf"] == "gradient" and s["scale_pos_weight"] != 1.0,
+         "`scale_pos_weight` has no meaning with dp_leaf='gradient', where every row counts one."),
+    Rule("noisy sums bring Gaussian leaves",
+         lambda s: s["dp_leaf_noise"] != "gaussian" and s["dp_split"] in ("histogram", "partial"),
+         "`dp_leaf_noise` has no effect with dp_split={dp_split!r}: leaves are read from the "
+         "noisy sums of the splits."),
+    Rule("leaf noise output needs rows that count alike",
+         lambda s: s["dp_leaf_noise"] == "output" and not _rows_count_alike(s),
+         "`dp_leaf_noise`='output' is refused for this objective: the "
+         "sensitivity of a leaf value is proved where every row counts the same. "
+         "Add dp_leaf='gradient', or use 'laplace'.", PrivacyRefusal),
+    _unit_weights("dp_score", "gain"),
+    _unit_weights("dp_leaf_noise", "output"),
+    Rule("denominators of output leaves",  # the arithmetic of the sensitivity is exact up to here
+         lambda s: s["dp_leaf_noise"] == "output" and s["lambda"] + s["min_child_weight"] > 1 << 20,
+         "`lambda` and `min_child_weight` together are at most 2^20 with dp_leaf_noise='output'."),
+    Rule("geometric clip needs output leaves",
+         lambda s: s["dp_geometric_clip"] and s["dp_leaf_noise"] != "output",
+         "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only."),
+    # which rows a round reads
+    Rule("one choice of rows",
+         lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
+         "Give `dp_ensemble` or `subsample`, not both: either decides which rows a round reads."),
+    Rule("halving needs an ensemble",
+         lambda s: s["dp_ensemble_halving"] and s["dp_ensemble"] == 1,
+         "`dp_ensemble_halving` has an effect with `dp_ensemble` only."),
+    Rule("what local reports are",
+         lambda s: (s["dp_local"] and not (s["dp_split"] == "random"
+                    and s["dp_leaf_noise"] == "gaussian" and "dp_n_public" in s.given)),
+         "`dp_local` needs dp_split='random', Gaussian leaves and `dp_n_public`, the number of "
+         "people who report: their noise adds up."),
+    Rule("local reports need base_score",
+         lambda s: s["dp_local"] and "base_score" not in s.given,
+         "`dp_local` needs a public `base_score`: nobody sees the labels."),
+    Rule("all rows report",
+         lambda s: s["dp_local"] and (s["dp_ensemble"] > 1 or "subsample" in s.given),
+         "`dp_local` lets every row report in every round."),
+    # candidates
+    Rule("one Hessian of a row",
+         lambda s: s["dp_candidate_weight"] == "hessian" and s.kind == "multiclass",
+         "`dp_candidate_weight`='hessian' is refused for several classes, each "
+         "of which has its own. Use 'count'.", PrivacyRefusal),
+    Rule("quantile trees are Gaussian",
+         lambda s: s["dp_candidate_noise"] == "laplace" and s["dp_candidates"] == "quantile_tree",
+         "`dp_candidate_noise`='laplace' needs dp_candidates='histogram' or 'adaptive': the "
+         "quantile tree releases a number of counts for which Gaussian noise is better."),
+    Rule("dp_approx releases always",
+         lambda s: s["tree_method"] == "dp_approx" and s["dp_candidate_rounds"] != s.rounds,
+         "tree_method='dp_approx' releases candidates for every tree. With `dp_candidate_rounds` "
+         "use tree_method='dp_hist'."),
+    Rule("Hessians of the rows of a round",
+         lambda s: (s["dp_candidate_weight"] == "hessian" and (s["subsample"] < 1.0
+                    or s["dp_ensemble"] > 1) and s["dp_candidate_rounds"] != s.rounds),
+         "`dp_candidate_weight`='hessian' with `subsample` or `dp_ensemble` "
+         "needs candidates in every round (tree_method='dp_approx'): all rounds "
+         "must release the same from their rows. Use 'count', which reads all "
+         "rows.", PrivacyRefusal),
+    Rule("adaptive edges are those of bins",
+         lambda s: s["dp_candidates"] == "adaptive" and s["dp_candidate_cells"] > s["max_bin"],
+         "`dp_candidate_cells` is at most max_bin with dp_candidates='adaptive', which moves the "
+         "edges of its bins."),
+    Rule("cells need histograms",
+         lambda s: s["dp_candidates"] == "quantile_tree" and "dp_candidate_cells" in s.given,
+         "`dp_candidate_cells` has an effect with noisy histograms only; the quantile tree has "
+         "`dp_candidate_levels`."),
+    # bound of a row
+    Rule("joint bound of classes",
+         lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] != "row_weight",
+         "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several "
+         "classes: their joint bound is proved for 'row_weight' only.", PrivacyRefusal),
+    Rule("row weights of classes",
+         lambda s: s.kind == "regression" and s["dp_gradient_clip"] == "row_weight",
+         "`dp_gradient_clip`='row_weight' is for classification. Use 'clip' or 'filter'."),
+    Rule("Hessians that count",
+         lambda s: (_hessians_are_counted(s) and _COARSEST_GRID
+                    * math.sqrt(s["dp_hessian_weight"]) < s["dp_gradient_bound"]),
+         "`dp_hessian_weight` is too small for dp_score='gain' and dp_leaf_noise='output', which "
+         "count rows by their Hessians: sqrt(r) must be at least C / 16. Leave it out for the "
+         "default."),
+    Rule("Hessians that fit the grid",
+         lambda s: (s["dp_gradient_clip"] != "row_weight"
+                    and math.sqrt(s["dp_hessian_weight"]) * s.largest_hessian
+                    > _LARGEST_HESSIAN * s["dp_gradient_bound"]),
+         "`dp_hessian_weight` is too large for `dp_max_weight` and `dp_gradient_bound`: sqrt(r) "
+         "* dp_max_weight must not exceed 60 C. Leave it out for the default."),
+    # masked sums
+    Rule("colluders of masked sums",
+         lambda s: "dp_secure_colluders" in s.given and not s["dp_secure_sum"],
+         "`dp_secure_colluders` has an effect with dp_secure_sum=True only."),
+    Rule("masked sums of several workers",
+         lambda s: s["dp_secure_sum"] and s.workers < 2,
+         "`dp_secure_sum` needs at least two workers that train together: join them with "
+         "xgboost.collective.CommunicatorContext or Dask, or leave it out."),
+    _masked("need no selections",
+            lambda s: s["dp_split"] == "exponential",
+            "dp_split='exponential': the exponential mechanism needs the exact sums at one "
+            "worker. Use dp_split='random', 'partial' or 'histogram'."),
+    _masked("have Gaussian leaves",
+            lambda s: s["dp_leaf_noise"] != "gaussian",
+            "dp_leaf_noise={dp_leaf_noise!r}: " + _GAUSSIAN_SHARES),
+    _masked("have Gaussian candidates",
+            lambda s: s["dp_candidate_noise"] != "gaussian",
+            "dp_candidate_noise='laplace': " + _GAUSSIAN_SHARES),
+    _masked("are no reports",
+            lambda s: s["dp_local"],
+            "dp_local, whose rows report by themselves."),
+    _masked("read all rows",
+            lambda s: s["subsample"] != 1.0,
+            "`subsample` below 1: amplification by sampling is not proved for masked sums. Leave "
+            "it out."),
+)
+# fmt: on
+"""All rules, in the order in which they are checked."""

@@ -1,0 +1,249 @@
+"""What the user asked for, checked, with every private default filled in.
+
+Only the public schema of the data is looked at here: number, names and types of the columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..accounting.sensitivity import RowBound
+from ..engine.workers import this_worker
+from ..errors import PrivacyParameterError
+from ..presets import PRESETS
+from .features import Feature, Schema, resolve_features
+from .masking import Masking
+from .params import PARAMETERS
+from .readers import OBJECTIVES
+from .rules import check_rules
+
+__all__ = ["Settings", "resolve", "with_preset"]
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Settings of one training; every value is public. ``settings["eta"]`` is that of a parameter.
+
+    A parameter is read when it is first asked for, so that defaults may follow from others.
+    :func:`resolve` has read and checked all of them.
+
+    Attributes:
+        given: What the user and the preset have set, by name of the parameter.
+        schema: Public schema of the training data.
+        rounds: Boosting rounds.
+        continues: Whether trees are added to an earlier model, which brings its intercept.
+    """
+
+    given: Mapping[str, Any]
+    schema: Schema
+    rounds: int
+    continues: bool
+    _values: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            self._values[name] = PARAMETERS[name].value(self)
+        return self._values[name]
+
+    def changed(self, changes: Mapping[str, Any]) -> Settings:
+        """The same with other values of some parameters, checked."""
+        return resolve({**self.given, **changes}, self.schema, self.rounds, self.continues)
+
+    @property
+    def epsilon(self) -> float:
+        """Target, in nats; infinite for a training without noise."""
+        return float(self["dp_epsilon"])
+
+    @property
+    def delta(self) -> float:
+        """Target failure probability."""
+        return float(self["dp_delta"])
+
+    @property
+    def noise_free(self) -> bool:
+        """Whether the training draws no noise (epsilon is infinite)."""
+        return math.isinf(self.epsilon)
+
+    @property
+    def kind(self) -> str:
+        """Kind of the labels: "binary", "regression" or "multiclass"."""
+        return OBJECTIVES[self["objective"]]
+
+    @property
+    def classes(self) -> int:
+        """Number of classes K; 2 for binary, 0 for regression."""
+        if self.kind == "multiclass":
+            return int(self["num_class"] or self["dp_classes"] or 0)
+        return 2 if self.kind == "binary" else 0
+
+    @property
+    def trees_per_round(self) -> int:
+        """Trees of one round: K for multi-class, else 1."""
+        return self.classes if self.kind == "multiclass" else 1
+
+    @property
+    def target(self) -> tuple[float, float] | None:
+        """Range of the target, or None for classes."""
+        bounds: tuple[float, float] | None = self["dp_target_bounds"]
+        return bounds
+
+    @property
+    def scale(self) -> float:
+        """Half the width of the target's range; 1 for classification."""
+        return 1.0 if self.target is None else (self.target[1] - self.target[0]) / 2
+
+    @property
+    def intercept(self) -> str:
+        """Where the intercept comes from: "public", "released", "model" or "base_margin"."""
+        if self.continues:
+            return "model"
+        if self["base_score"] is not None:
+            return "public"
+        return "base_margin" if self["dp_base_margin"] else "released"
+
+    @property
+    def neutral_base_score(self) -> float | list[float]:
+        """An intercept that tells nothing: even odds, the middle of the range, equal margins."""
+        if self.kind == "multiclass":
+            return [0.0] * self.classes
+        if self.target is not None:
+            return (self.target[0] + self.target[1]) / 2
+        return 0.5 if self["objective"] == "binary:logistic" else 0.0
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """Candidates of every column."""
+        return resolve_features(
+            self.schema,
+            bounds=self["dp_feature_bounds"],
+            cuts=self["dp_feature_cuts"],
+            categories=self["dp_categories"],
+            bins=self["max_bin"],
+            cells=self["dp_candidate_cells"] or 0,
+            local=self["dp_local"],
+        )
+
+    @property
+    def private_features(self) -> int:
+        """Number of features whose candidates are released privately."""
+        return sum(f.kind == "private" for f in self.features)
+
+    @property
+    def complete_selections(self) -> bool:
+        """Whether selections alone make trees, complete to max_depth."""
+        return self["dp_split"] == "exponential" and not self["dp_no_split"]
+
+    @property
+    def sampling_num(self) -> int:
+        """A round reads each row with probability ``sampling_num / 2**32``."""
+        return int(self["subsample"] * 2**32)
+
+    @property
+    def logistic(self) -> bool:
+        """Whether Hessians are p (1 - p), at most a quarter."""
+        return self.kind == "binary" and self["dp_leaf"] == "newton"
+
+    @property
+    def largest_hessian(self) -> float:
+        """Largest Hessian of a row within the bound of weights."""
+        return (self["dp_max_weight"] or 1.0) * (0.25 if self.logistic else 1.0)
+
+    @property
+    def row_bound(self) -> RowBound:
+        """Bound of one row; the figures are those of docs/proofs/sensitivity.md."""
+        declared, unit = "dp_max_weight" in self.given, self["dp_max_weight"] or 1.0
+        mode = self["dp_gradient_clip"]
+        # The clip of both derivatives together bounds every row whatever its weight; several
+        # classes share one row, and their joint bound is smaller when the weight is bounded too.
+        weighted = self.kind == ("multiclass" if mode == "row_weight" else "regression")
+        return RowBound(
+            mode="gradient" if mode == "clip" else mode,
+            gradient_bound=self["dp_gradient_bound"],
+            hessian_weight=self["dp_hessian_weight"],
+            hessian_bound=1.0 if mode == "row_weight" else self.largest_hessian,
+            max_weight=unit if weighted or declared else 0.0,
+            unit_hessian=self["dp_leaf"] == "gradient",
+        )
+
+    @property
+    def unit_weights(self) -> str:
+        """The choice whose bound is proved for weights of one only, or an empty text."""
+        if self["dp_score"] == "gain":
+            return "dp_score='gain'"
+        return "dp_leaf_noise='output'" if self["dp_leaf_noise"] == "output" else ""
+
+    @property
+    def prior_max(self) -> float:
+        """Largest prior variance of a leaf weight."""
+        return 0.25 if self.kind == "regression" else 1.0
+
+    @cached_property
+    def workers(self) -> int:
+        """Number of workers that train together; 1 on one machine."""
+        return this_worker()[1]
+
+    @property
+    def masking(self) -> Masking:
+        """Whether workers mask their sums, and how they divide the noise."""
+        if not self["dp_secure_sum"]:
+            return Masking()
+        return Masking(self.workers, self["dp_secure_colluders"])
+
+
+def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bool) -> Settings:
+    """Read every parameter and check what they demand of each other.
+
+    Args:
+        given: Flat parameters, those of the preset among them.
+        schema: Public schema of the training data.
+        rounds: Number of boosting rounds of this training.
+        continues: Whether an earlier private model is continued.
+
+    Raises:
+        PrivacyParameterError: Missing, unknown or ill-formed parameter; it is named.
+        PrivacyRefusal: A combination that would not be private.
+    """
+    settings = Settings(given, schema, rounds, continues)
+    for name in ("tree_method", "dp_epsilon", "dp_delta", "objective"):
+        settings[name]  # what every training needs comes first
+    if not schema.width:
+        raise PrivacyParameterError("The training data has no columns.")
+    check_rules(settings)
+    for name in PARAMETERS:
+        settings[name]
+    _ = settings.features
+    return settings
+
+
+def with_preset(
+    user: Mapping[str, Any], schema: Schema, rounds: int, continues: bool
+) -> dict[str, Any]:
+    """The user's parameters on top of those of the preset that they name.
+
+    Args:
+        user: Flat parameters.
+        schema: Public schema of the training data.
+        rounds: Boosting rounds.
+        continues: Whether a model is continued, which brings its intercept.
+
+    Raises:
+        PrivacyParameterError: There is no such preset, or one of these parameters is ill-formed.
+    """
+    preset = PRESETS[Settings(user, schema, rounds, continues)["dp_preset"]]
+    draft = Settings({**preset.params, **user}, schema, rounds, continues)
+    params = {
+        **preset.params,
+        **preset.computed(rounds, schema.width, draft["num_parallel_tree"]),
+    }
+    if preset.name != "default" and not continues and draft.kind != "multiclass":
+        params["base_score"] = draft.neutral_base_score
+    if "tree_method" in params and draft["tree_method"] == "dp_hist":
+        # dp_hist asks for private training; which of both methods is the preset's choice.
+        user = {name: value for name, value in user.items() if name != "tree_method"}
+    if "dp_features_per_tree" in params and "colsample_bytree" in user:
+        del params["dp_features_per_tree"]
+    return {**params, **user}

@@ -1,0 +1,8 @@
+"""Estimators in the manner of scikit-learn.
+
+Imports ``tuning``, ``budget``, ``training`` and what is below them.
+"""
+
+from .estimators import DPXGBClassifier, DPXGBRegressor
+
+__all__ = ["DPXGBClassifier", "DPXGBRegressor"]

@@ -1,0 +1,57 @@
+"""The calibration and the trainer agree on everything that is released, or nothing is released."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..accounting.sensitivity import range_int
+from ..calibrate.mechanisms import NoisePlan
+from ..engine import native
+from ..errors import BudgetError
+from ..request.settings import Settings
+
+__all__ = ["check"]
+
+
+def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Settings) -> None:
+    """Two independent derivations of everything that is released must agree before any release.
+
+    The calibration says what the training releases, with which sensitivity, range and noise, and
+    how often; the trainer derives the same from the plan and from the request for the intercept.
+
+    Args:
+        text: The plan as JSON.
+        request: What the release of the intercept is asked for; None if there is none.
+        noise: Calibrated noise, with the events that the guarantee rests on.
+        s: Checked settings.
+
+    Raises:
+        BudgetError: They differ. Nothing was released.
+    """
+    described = native.describe_plan(text)
+    derived = list(described["events"])
+    if request is not None:
+        derived.append(native.describe_intercept(request))
+    agree = described["score_range"] == range_int(
+        s["dp_score"], s.row_bound, noise.grid_bits, s["dp_score_clip"]
+    )
+    if not s.noise_free:
+        planned = [event.to_json() for event in noise.events]
+        agree = agree and _in_order(planned) == _in_order(derived)
+    if not agree:
+        raise BudgetError(
+            "The calibrated noise does not fit the sensitivity that the trainer derives from "
+            "the plan. Nothing was released. This is a defect of xgb_dp: please report it."
+        )
+
+
+def _in_order(events: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Events as texts in an order of their own; those of a round too, and none that never occur."""
+    texts = []
+    for event in events:
+        inner = {"events": _in_order(event["events"])} if "events" in event else {}
+        if event["count"]:
+            texts.append(json.dumps({**event, **inner}, sort_keys=True))
+    return sorted(texts)

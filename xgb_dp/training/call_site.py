@@ -1,0 +1,314 @@
+"""What a caller hands to ``xgboost.train`` besides parameters: sets, callbacks, metrics.
+
+Two questions are asked of all of it before anything is released or booked. Would it publish an
+exact statistic of the training rows (``docs/leaks.md``)? And would training fail with it later on,
+when budget has been spent? Nothing here reads a training row.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xgboost.callback import (
+    CallbackContainer,
+    EarlyStopping,
+    EvaluationMonitor,
+    LearningRateScheduler,
+    TrainingCallback,
+    TrainingCheckPoint,
+)
+from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
+
+from ..engine import native
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..request.features import read_schema
+from ..request.readers import OBJECTIVES
+
+__all__ = ["CallSite", "check_dask", "check_eval_set", "check_evals", "check_matrix"]
+
+
+def check_matrix(dtrain: Any) -> None:
+    """Refuse what is not an ordinary matrix of independent rows.
+
+    Args:
+        dtrain: The training data.
+
+    Raises:
+        PrivacyParameterError: Not a DMatrix.
+        PrivacyRefusal: A matrix with bins of exact quantiles, with query groups or with
+            ``feature_weights``.
+    """
+    if not isinstance(dtrain, DMatrix):
+        raise PrivacyParameterError(
+            f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}."
+        )
+    _check_plain(dtrain, "`dtrain`")
+    if len(dtrain.get_uint_info("group_ptr")):
+        raise PrivacyRefusal(
+            "Query groups (`group`, `qid`) are refused: they couple rows, and weights would belong "
+            "to groups. Remove them from the DMatrix."
+        )
+    if len(dtrain.get_float_info("feature_weights")):
+        raise PrivacyRefusal(
+            "`feature_weights` is refused: private training draws columns evenly, and weights that "
+            "were found on the rows would be an exact statistic of them. Remove it."
+        )
+
+
+def _check_plain(matrix: Any, name: str) -> None:
+    """The allow-list: exactly ``xgboost.DMatrix``, over rows that are stored as they are."""
+    # What the type says does not settle it: DMatrix(other.handle) is another name for any matrix.
+    if type(matrix) is DMatrix and native.is_plain(matrix):
+        return
+    quantiles = isinstance(matrix, (QuantileDMatrix, ExtMemQuantileDMatrix))
+    if quantiles or type(matrix) is DMatrix:
+        kind = type(matrix).__name__ if quantiles else "matrix of bins"
+        raise PrivacyRefusal(
+            f"{name} is a {kind}, whose bins are exact quantiles: of its own rows or, with `ref`, "
+            "of the training rows. Pass an xgboost.DMatrix; private training finds its own bins."
+        )
+    raise PrivacyRefusal(
+        f"{name} is a {type(matrix).__name__}: private training takes exactly xgboost.DMatrix, of "
+        "whose rows it knows what they depend on. Build an xgboost.DMatrix."
+    )
+
+
+def check_evals(dtrain: Any, evals: Sequence[Any]) -> None:
+    """Refuse evaluation sets that carry statistics of the training rows, or are none.
+
+    Whether the rows of a set are public is the caller's word (``dp_public_evals``): to compare them
+    with the training rows would tell which rows are there.
+
+    Args:
+        dtrain: The training data.
+        evals: Pairs of a matrix and a name.
+
+    Raises:
+        PrivacyParameterError: Not a list of pairs of a DMatrix and a name.
+        PrivacyRefusal: The training data itself, or another matrix than a plain one.
+    """
+    for pair in evals:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[1], str):
+            raise PrivacyParameterError(
+                "`evals` must be a list of pairs (xgboost.DMatrix, name), with a text as the name."
+            )
+        data = pair[0]
+        if not isinstance(data, DMatrix):
+            raise PrivacyParameterError(
+                f"`evals` must hold xgboost.DMatrix objects; got {type(data).__name__}."
+            )
+        if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
+            raise PrivacyRefusal(
+                "`evals` holds the training data: its exact metrics would be published every "
+                "round. Remove it."
+            )
+        _check_plain(data, "A set in `evals`")
+        _check_shape(dtrain, data)
+
+
+def _check_shape(dtrain: Any, data: Any) -> None:
+    """A set has the columns of the training data, and one label for each row.
+
+    XGBoost would take the number of targets of a model from its sets, too.
+    """
+    if data.get_label().size != data.num_row():
+        raise PrivacyParameterError("A set in `evals` must have one label for each of its rows.")
+    if not dtrain.num_col() or not data.num_col():
+        return  # the part of a worker without rows
+    one, other = read_schema(dtrain), read_schema(data)
+    same_names = not (one.named and other.named) or one.names == other.names
+    if one.width != other.width or one.categorical != other.categorical or not same_names:
+        raise PrivacyParameterError(
+            "A set in `evals` has other columns than the training data: their number, names, order "
+            "and which are categorical must agree."
+        )
+
+
+def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
+    """Refuse the training table of an estimator, or a view of it, as an evaluation set.
+
+    Only where the tables are stored is compared: to compare rows would tell which ones are there.
+
+    Args:
+        X: The training table.
+        eval_set: Pairs of a table and labels.
+
+    Raises:
+        PrivacyParameterError: Not a list of pairs.
+        PrivacyRefusal: The training table, or a part of it.
+    """
+    if not isinstance(eval_set, (list, tuple)):
+        raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
+    for pair in eval_set:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
+        if pair[0] is X or _share_memory(pair[0], X):
+            raise PrivacyRefusal(
+                "`eval_set` (`evals`) holds training rows: their exact metrics would be published "
+                "every round. Evaluate on other rows, which are public."
+            )
+
+
+def _share_memory(one: Any, other: Any) -> bool:
+    arrays = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    return arrays and bool(np.shares_memory(one, other))
+
+
+def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
+    """Refuse matrices of Dask before any worker builds its part of them.
+
+    Args:
+        dtrain: The training data, a ``DaskDMatrix``.
+        evals: Pairs of a ``DaskDMatrix`` and a name.
+
+    Raises:
+        PrivacyRefusal: Another matrix than a plain one, or the training data among the sets.
+    """
+    from xgboost.dask import DaskDMatrix
+
+    sets = [pair[0] for pair in evals or []]
+    if any(data is dtrain for data in sets):
+        raise PrivacyRefusal(
+            "`evals` holds the training data: its exact metrics would be published every round. "
+            "Remove it."
+        )
+    for name, data in [("`dtrain`", dtrain), *(("A set in `evals`", data) for data in sets)]:
+        if isinstance(data, DaskDMatrix) and type(data) is not DaskDMatrix:
+            raise PrivacyRefusal(
+                f"{name} is a {type(data).__name__}, whose bins are exact quantiles: of its own "
+                "rows or, with `ref`, of the training rows. Pass an xgboost.dask.DaskDMatrix; "
+                "private training finds its own bins."
+            )
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """The arguments of ``xgboost.train`` besides parameters, data, rounds and an earlier model."""
+
+    evals: Sequence[Any] = ()
+    obj: Any = None
+    maximize: Any = None
+    early_stopping_rounds: Any = None
+    evals_result: Any = None
+    verbose_eval: Any = False
+    custom_metric: Any = None
+    callbacks: Sequence[Any] = field(default_factory=list)
+
+    def refuse_leaks(self, *, public_evals: bool) -> None:
+        """Refuse what is not a parameter but would release statistics or break the bound.
+
+        Args:
+            public_evals: Whether the caller asserts that all rows of `evals` are public.
+
+        Raises:
+            PrivacyRefusal: With the reason.
+        """
+        if self.obj is not None:
+            raise PrivacyRefusal(
+                "`obj` is refused in private training: nothing bounds how much one row changes the "
+                "gradients of the others. Use one of the objectives "
+                f"{', '.join(OBJECTIVES)}."
+            )
+        if self.evals and not public_evals:
+            raise PrivacyRefusal(
+                "`evals` is refused: metrics of private rows are exact statistics. Remove it, or "
+                "set dp_public_evals=True if every row in it is public."
+            )
+        stops = self.early_stopping_rounds or any(
+            isinstance(c, EarlyStopping) for c in self.callbacks
+        )
+        if stops and not self.evals:
+            raise PrivacyRefusal(
+                "`early_stopping_rounds` is refused without public `evals`: the stopping time "
+                "would follow exact metrics of private rows."
+            )
+        if any(isinstance(c, LearningRateScheduler) for c in self.callbacks):
+            raise PrivacyRefusal(
+                "`LearningRateScheduler` is refused: the learning rate is part of the calibrated "
+                "plan. Set `eta`."
+            )
+        if any(_is_used(c) for c in self.callbacks):
+            raise PrivacyRefusal(
+                "A callback in `callbacks` still holds the scores of another training, which may "
+                "be exact ones of private rows: it would print them, or stop by them. Make a new "
+                "callback for every training."
+            )
+
+    def rehearse(self, booster: Any, dtrain: Any) -> None:
+        """Do once what every round does besides growing trees: metrics, stopping, printing.
+
+        ``custom_metric`` is called once for each public set. Other callbacks than those of XGBoost
+        are not called: theirs is what happens in training.
+
+        Args:
+            booster: A model like the one to be trained, which is thrown away.
+            dtrain: The training data, which is not evaluated.
+
+        Raises:
+            PrivacyParameterError: Training would fail. Nothing was released.
+        """
+        try:
+            CallbackContainer(self.callbacks, metric=self.custom_metric)
+            container = CallbackContainer(
+                self._stand_ins(), metric=self.custom_metric, output_margin=False
+            )
+            container.after_iteration(booster, 0, dtrain, self.evals)
+            for callback in container.callbacks:
+                callback.after_iteration(booster, 1, container.history)
+            if self.evals_result is not None and not isinstance(self.evals_result, MutableMapping):
+                raise TypeError("`evals_result` must be a dict.")
+            for callback in self.callbacks:
+                _check_folder(callback)
+        except Exception as error:
+            text = str(error).split("Stack trace")[0].strip() or type(error).__name__
+            raise PrivacyParameterError(
+                "Training would fail in its first round. Look at `evals`, `eval_metric`, "
+                "`custom_metric`, `callbacks`, `early_stopping_rounds`, `maximize`, `verbose_eval` "
+                f"and `evals_result`: {text} Nothing was released."
+            ) from error
+
+    def _stand_ins(self) -> list[TrainingCallback]:
+        """XGBoost's own callbacks as this training has them, which print nothing."""
+        out: list[TrainingCallback] = []
+        for c in self.callbacks:
+            if type(c) is EarlyStopping:
+                out.append(
+                    EarlyStopping(
+                        rounds=c.rounds,
+                        metric_name=c.metric_name,
+                        data_name=c.data,
+                        maximize=c.maximize,
+                        min_delta=c._min_delta,
+                    )
+                )
+            elif type(c) is EvaluationMonitor:
+                out.append(EvaluationMonitor(c.printer_rank, c.period, logger=_say_nothing))
+        # The rest as `xgboost.train` adds it.
+        if self.verbose_eval:
+            period = 1 if self.verbose_eval is True else self.verbose_eval
+            out.append(EvaluationMonitor(period=period, logger=_say_nothing))
+        if self.early_stopping_rounds:
+            out.append(EarlyStopping(rounds=self.early_stopping_rounds, maximize=self.maximize))
+        return out
+
+
+def _say_nothing(text: str) -> None:
+    del text
+
+
+def _is_used(callback: Any) -> bool:
+    """Whether a callback of XGBoost has kept metrics of an earlier training."""
+    if isinstance(callback, EarlyStopping):
+        return bool(callback.stopping_history or callback.best_scores)
+    return isinstance(callback, EvaluationMonitor) and callback._latest is not None
+
+
+def _check_folder(callback: Any) -> None:
+    """A checkpoint that cannot be written ends a training in the middle."""
+    local = type(callback) is TrainingCheckPoint and "://" not in callback._path
+    if local and not os.path.isdir(callback._path):
+        raise FileNotFoundError("The folder of `TrainingCheckPoint` does not exist.")

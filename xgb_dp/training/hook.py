@@ -1,0 +1,106 @@
+"""The entry points that the patched ``xgboost`` package calls for private training.
+
+``xgboost.train`` hands its arguments to :func:`before_train`, which checks them, calibrates the
+noise, releases the intercept and returns ordinary low-level parameters. Order matters: everything
+that can be wrong is found before any noise is drawn, and rows are read last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..data import rows
+from ..data.matrices import matrix_maker, private_matrix
+from ..engine import native, workers
+from ..errors import PrivacyRefusal
+from ..record import caution
+from ..request.features import read_schema
+from .call_site import CallSite, check_dask, check_evals, check_matrix
+from .interfaces import declared_classes, default_rounds, refuse_search
+from .prepare import prepare
+from .run import Training
+
+__all__ = [
+    "before_train",
+    "check_dask",
+    "declared_classes",
+    "default_rounds",
+    "matrix_maker",
+    "private_matrix",
+    "refuse_cv",
+]
+
+
+def refuse_cv(params: Any) -> None:
+    """Refuse ``xgboost.cv`` for private parameters.
+
+    Raises:
+        PrivacyRefusal: Always: every fold's metric is an exact statistic of the rows held out.
+    """
+    del params
+    raise PrivacyRefusal(
+        "`xgboost.cv` is refused with dp_* parameters: it publishes exact metrics of rows that "
+        "were held out, and trains several models on the same rows. Judge private models on "
+        "public data or on a test set set aside for good, and count every training in the budget."
+    )
+
+
+def before_train(
+    params: Mapping[str, Any] | Iterable[tuple[str, Any]],
+    dtrain: Any,
+    num_boost_round: int,
+    *,
+    xgb_model: Any = None,
+    evals: Sequence[tuple[Any, str]] | None = None,
+    callbacks: Sequence[Any] | None = None,
+    **others: Any,
+) -> tuple[dict[str, Any], list[Any]]:
+    """Turn the arguments of ``xgboost.train`` into those of a calibrated private training.
+
+    Privacy: spends the intercept's share of the budget; the trees spend the rest.
+
+    Args:
+        params: The user's parameters, ``dp_*`` among them.
+        dtrain: Training data, an ``xgboost.DMatrix``.
+        num_boost_round: Rounds of this training; the noise is calibrated for exactly that many.
+        xgb_model: A private model to continue. ``dp_epsilon`` is the budget of the new trees
+            alone; the ledger composes it with the earlier ones.
+        evals: Only public sets, with ``dp_public_evals=True``.
+        callbacks: The user's callbacks.
+        others: The other arguments, see :class:`xgb_dp.training.call_site.CallSite`.
+
+    Returns:
+        Low-level parameters with exactly one ``dp_plan``, and the callbacks with the ledger's
+        in front.
+
+    Raises:
+        PrivacyParameterError: A parameter is missing, unknown or out of range.
+        PrivacyRefusal: Something that would not be private.
+        BudgetError: No noise meets the target.
+        RowDomainError: A row lies outside the declared domain.
+        NativeLibraryError: The loaded libxgboost is a stock build.
+    """
+    native.lib()
+    call_site = CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others)
+
+    # What is asked for, and with which noise. No row is looked at.
+    check_matrix(dtrain)
+    workers.check_together(lambda: check_evals(dtrain, call_site.evals))
+    schema = workers.common_schema(read_schema(dtrain))
+    prepared = prepare(params, schema, num_boost_round, continues=xgb_model is not None)
+    settings = prepared.settings
+    call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
+    refuse_search()
+    training = Training.of(prepared, xgb_model)
+    caution.warn(settings, stacklevel=4)
+
+    # All workers train the same, on rows of the declared domain, each of which is judged by itself.
+    workers.check_agreement(training.text, schema)
+    native.check_sums(dtrain, training.text)
+    workers.check_together(lambda: rows.check_rows(dtrain, settings, training.text))
+
+    # What XGBoost would refuse it refuses now; then the intercept is drawn.
+    training.rehearse(dtrain, xgb_model, call_site)
+    low, keeper = training.start(dtrain)
+    return low, [keeper, *call_site.callbacks]

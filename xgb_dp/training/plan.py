@@ -1,0 +1,236 @@
+"""The low-level plan: everything that the C++ trainer needs to know, as one JSON parameter.
+
+Integers are JSON integers; real numbers are JSON strings, because XGBoost reads JSON numbers as
+32-bit floats. Cuts are 32-bit floats and travel as numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from ..calibrate.mechanisms import NoisePlan
+from ..request.features import Feature
+from ..request.params import PARAMETERS
+from ..request.settings import Settings
+
+__all__ = [
+    "base_score_from_sums",
+    "build_plan",
+    "digest",
+    "dump_plan",
+    "intercept_request",
+    "low_level",
+    "public_inputs",
+]
+
+
+def _without_reals(value: Any) -> Any:
+    """Reals as texts, and tuples as lists."""
+    if isinstance(value, dict):
+        return {k: v if k == "features" else _without_reals(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_without_reals(v) for v in value]
+    return repr(value) if isinstance(value, float) else value
+
+
+def _cuts(cuts: tuple[float, ...]) -> list[float]:
+    """The shortest decimals that read back as the same 32-bit floats."""
+    return [float(str(np.float32(c))) for c in cuts]
+
+
+def _feature(feature: Feature) -> dict[str, Any]:
+    if feature.kind == "cuts":
+        return {"kind": "cuts", "cuts": _cuts(feature.cuts)}
+    if feature.kind == "categorical":
+        return {"kind": "categorical", "size": feature.size}
+    return {"kind": "private", "grid": _cuts(feature.grid)}
+
+
+def _target(s: Settings) -> dict[str, float]:
+    low, high = s.target if s.target is not None else (0.0, 0.0)
+    return {"target_lower": low, "target_upper": high}
+
+
+def build_plan(
+    s: Settings, noise: NoisePlan, test_key: str | None = None, earlier: int = 0
+) -> dict[str, Any]:
+    """The plan of one training.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise of every mechanism.
+        test_key: Key of a fixed noise tape (tests only); the model is then marked non-private.
+        earlier: Trainings that the continued model has behind it.
+
+    Returns:
+        dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan/plan.h``
+        for its fields.
+    """
+    plan: dict[str, Any] = {
+        "version": 1,
+        "private": not s.noise_free and test_key is None,
+        "noise_free": s.noise_free,
+        "n_features": s.schema.width,
+        "num_class": s.trees_per_round,
+        "rounds": s.rounds,
+        "cyclic_features": s["dp_feature_order"] == "cyclic",
+        "sampling_num": s.sampling_num,
+        "masking": s.masking.to_json(),
+        "grid_bits": noise.grid_bits,
+        "row_bound": {**asdict(s.row_bound), "scale": s.scale, **_target(s)},
+        "selection": {"eps_num": noise.eps_num},
+        "histogram": {"sigma2": noise.histogram_sigma2},
+        "leaf": {
+            "sigma2": noise.leaf_sigma2,
+            "scale": noise.leaf_scale,
+            "alpha": s["alpha"] / s.scale,
+            "prior_max": s.prior_max,
+        },
+        "features": [_feature(f) for f in s.features],
+        "candidates": {
+            "hessian": s["dp_candidate_weight"] == "hessian",
+            "laplace": s["dp_candidate_noise"] == "laplace",
+            "shift": noise.candidates_shift,
+            "sigma2": noise.candidates_sigma2,
+            "scale": noise.candidates_scale,
+        },
+        "intercept": {"kind": s.intercept},
+    }
+    for parameter in PARAMETERS.values():
+        if parameter.plan and s[parameter.name] is not None:
+            *folder, key = parameter.plan.split(".")
+            (plan[folder[0]] if folder else plan)[key] = s[parameter.name]
+    if test_key is not None and not s.noise_free:
+        plan["test_key"] = test_key
+    # Two trainings of one model never have the same plan, however alike their settings are.
+    plan["earlier"] = earlier
+    plan = _without_reals(plan)
+    plan["id"] = digest(dump_plan(plan))
+    return plan
+
+
+def dump_plan(plan: dict[str, Any]) -> str:
+    """The plan as compact JSON text."""
+    return json.dumps(plan, separators=(",", ":"), allow_nan=False)
+
+
+def digest(text: str) -> str:
+    """Short name of a plan's text, for the ledger."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def low_level(s: Settings) -> dict[str, Any]:
+    """Ordinary XGBoost parameters with the private defaults; no intercept."""
+    low = {p.name: s[p.name] for p in PARAMETERS.values() if p.xgboost and s[p.name] is not None}
+    low |= {"tree_method": "dp_hist", "booster": "gbtree"}
+    if s.kind == "binary":
+        low["scale_pos_weight"] = s["scale_pos_weight"]
+    if s.kind == "multiclass":
+        low["num_class"] = s.classes
+    return low
+
+
+def intercept_request(
+    s: Settings, noise: NoisePlan, test_key: str | None, plan_id: str
+) -> dict[str, Any]:
+    """What ``XGDPReleaseIntercept`` is asked to release.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise.
+        test_key: Key of a fixed noise tape (tests only).
+        plan_id: Names the plan, and with it the pads of masked sums.
+
+    Returns:
+        dict: The request; see ``plugin_cpp/intercept.cc``.
+    """
+    request: dict[str, Any] = {
+        "objective": s["objective"],
+        "plan_id": plan_id,
+        "masking": s.masking.to_json(),
+        "kind": s.kind,
+        "num_class": s.trees_per_round,
+        "sigma2": noise.intercept_sigma2,
+        "shift": noise.intercept_shift,
+        **_target(s),
+        "noise_free": s.noise_free,
+    }
+    if s["dp_n_public"] is not None and s.kind != "multiclass":
+        request["n_public"] = s["dp_n_public"]
+    if test_key is not None and not s.noise_free:
+        request["test_key"] = test_key
+    return dict(_without_reals(request))
+
+
+def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> float | list[float]:
+    """Intercept from the released label sums; post-processing, costs nothing.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise, which says how far the count can be trusted.
+        sums: Noisy integers in units of ``2**-shift``.
+
+    Returns:
+        float or list of float: ``base_score``: a probability for binary:logistic, its margin for
+        binary:logitraw, a value of the target for regression, one margin per class for multi-class.
+    """
+    unit = float(2**noise.intercept_shift)
+    floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
+    if s.kind == "multiclass":
+        counts = [max(v / unit, floor) for v in sums]
+        return [math.log(c / sum(counts)) for c in counts]
+    total = float(s["dp_n_public"]) if s["dp_n_public"] is not None else sums[1] / unit
+    mean = sums[0] / unit / max(total, floor)
+    if s.kind == "binary":
+        share = min(max(0.5 + 0.5 * mean, 0.001), 0.999)
+        return share if s["objective"] == "binary:logistic" else _logit(share)
+    assert s.target is not None
+    return (s.target[0] + s.target[1]) / 2 + s.scale * min(max(mean, -1.0), 1.0)
+
+
+def _logit(share: float) -> float:
+    """The margin that XGBoost makes of a probability, in 32-bit floats as there."""
+    odds = np.float32(1.0) / np.float32(share) - np.float32(1.0)
+    return -float(np.float32(math.log(float(odds))))
+
+
+def public_inputs(s: Settings) -> dict[str, Any]:
+    """Everything that the training took as public, for the ledger and the statement."""
+    named = list(zip(s.schema.names, s.features, strict=True))
+    out: dict[str, Any] = {
+        "objective": s["objective"],
+        "columns": s.schema.width,
+        "private_candidates": s.private_features,
+        "public_cuts": [n for n, f in named if f.kind == "cuts"],
+        "public_grids": [n for n, f in named if f.grid],
+        "categories": {n: f.size for n, f in named if f.kind == "categorical"},
+        "classes": s.classes or None,
+        "target_bounds": list(s.target) if s.target is not None else None,
+        "n_public": s["dp_n_public"],
+        "max_weight": s.row_bound.max_weight or None,
+        "base_score": s["base_score"] if s.intercept == "public" else s.intercept,
+        "evals": s["dp_public_evals"],
+        "masked_sums": s.masking.to_json() if s.masking.workers else None,
+        "hyperparameters": {
+            "rounds": s.rounds,
+            **{
+                p.name.removeprefix("dp_"): _recorded(s[p.name])
+                for p in PARAMETERS.values()
+                if p.recorded
+            },
+        },
+    }
+    return {k: v for k, v in out.items() if v is not None}
+
+
+def _recorded(value: Any) -> Any:
+    """A value as JSON has it; None for constraints that bind nothing."""
+    if isinstance(value, tuple):
+        return _without_reals(value) if any(value) else None
+    return value

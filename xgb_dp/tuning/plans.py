@@ -1,0 +1,197 @@
+"""What every run of a selection may spend, so that the whole meets its target.
+
+All of it is computed from public inputs: parameters, the schema of the columns and the target.
+
+Proof: docs/proofs/selection.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
+from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
+from ..accounting.search import doubled, narrow
+from ..accounting.selection import SelectionAccountant
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
+from ..request import parse
+from ..request.defaults import of_epsilon
+from ..request.features import Schema
+from ..request.names import flatten
+from ..request.settings import Settings
+from ..training.prepare import calibrated, check
+from .scores import Score
+
+__all__ = ["ACCOUNTANT", "Trial", "TuningPlan", "plan_runs", "trials"]
+
+Params = dict[str, Any]
+
+ACCOUNTANT = "exact"
+"""What certifies the trainings of a selection, and the selection itself."""
+
+_GIVEN = ("dp_epsilon", "dp_delta")
+_REFUSED = {
+    "dp_n_public": "which rows are set aside is secret, and so is how many are left",
+    "dp_local": "the reports of rows have an epsilon of their own",
+    "dp_public_evals": "the runs have no evaluation sets",
+    "dp_accountant": "a selection has an accountant of its own",
+}
+_SCORE_MU = 0.97  # of the mu of a run: the score must not be what costs most
+_ATTEMPTS = 8
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting among which a selection chooses.
+
+    Attributes:
+        params: Parameters of ``xgboost.train`` without ``dp_epsilon`` and ``dp_delta``, with what
+            the default makes of epsilon.
+        change: What it changes of the common parameters, as given.
+        rounds: Boosting rounds.
+        settings: The same, checked.
+    """
+
+    params: Params
+    change: Params
+    rounds: int
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class TuningPlan:
+    """What a selection does, fixed before it reads a row.
+
+    Attributes:
+        event: What it releases, for the ledger.
+        score: What a run's score releases.
+        runs: What each trial's training releases.
+        epsilon: ``dp_epsilon`` of every training.
+        delta: ``dp_delta`` of every training.
+    """
+
+    event: SelectionEvent
+    score: GaussianEvent
+    runs: tuple[tuple[Event, ...], ...]
+    epsilon: float
+    delta: float
+
+
+def trials(
+    params: Mapping[str, Any],
+    changes: Sequence[Mapping[str, Any]],
+    rounds: int,
+    schema: Schema,
+    epsilon: float,
+) -> list[Trial]:
+    """Every setting, checked like the parameters of a training.
+
+    Args:
+        params: Common parameters.
+        changes: What each setting changes; ``num_boost_round`` too.
+        rounds: Boosting rounds where a setting does not say.
+        schema: Public schema of the training data.
+        epsilon: Of the whole selection, in nats. What the default makes of epsilon follows it: that
+            of single trainings is known only when all that they release is.
+
+    Raises:
+        PrivacyParameterError: A parameter is missing, unknown or out of range.
+        PrivacyRefusal: Something that would not be private.
+    """
+    out = []
+    for change in changes:
+        own = dict(change)
+        count = parse.parse_int("num_boost_round", own.pop("num_boost_round", rounds), 0, 100_000)
+        user = {**flatten(params), **flatten(own)}
+        user = {name: value for name, value in user.items() if value is not None}
+        for name in _GIVEN:
+            if name in user:
+                raise PrivacyParameterError(
+                    f"`{name}` of single trainings follows from the selection's: leave it out."
+                )
+        settings = check({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, count)
+        for name, reason in _REFUSED.items():
+            if name in user and settings[name]:
+                raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
+        trees = of_epsilon(settings)
+        user, settings = user | trees, settings.changed(trees)
+        out.append(Trial(user, dict(change), count, settings))
+    kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
+    if len(kinds) != 1:
+        raise PrivacyParameterError(
+            "All settings of a selection must have the same objective, classes and target bounds: "
+            "their scores are compared."
+        )
+    return out
+
+
+class _Gaussian:
+    """A mechanism that is exactly a Gaussian; a first guess for real ones."""
+
+    def __init__(self, mu: float) -> None:
+        self._mu = mu
+
+    def get_epsilon(self, delta: float, group: int = 1) -> float:
+        """Epsilon in nats."""
+        return gaussian_epsilon(self._mu, delta) if delta > 0.0 else math.inf
+
+    def get_delta(self, epsilon: float, group: int = 1) -> float:
+        """Delta."""
+        return gaussian_delta(epsilon, self._mu)
+
+
+def plan_runs(
+    settings: Sequence[Trial], law: Repetitions, score: Score, epsilon: float, delta: float
+) -> TuningPlan:
+    """Noise of the trainings and of the score, as little as the target allows.
+
+    Args:
+        settings: Result of :func:`trials`.
+        law: Law of the number of runs.
+        score: What the models are judged by.
+        epsilon: Target of the whole selection, in nats.
+        delta: Its delta.
+
+    Raises:
+        BudgetError: No noise meets the target.
+    """
+    own_delta = delta / law.mean
+    mu = _guess(law, epsilon, delta)
+    own = gaussian_epsilon(mu, own_delta) or epsilon
+    best: TuningPlan | None = None
+    for _ in range(_ATTEMPTS):
+        event = score.event(_SCORE_MU * mu)
+        runs = [
+            calibrated(
+                c.settings.changed(
+                    {"dp_epsilon": own, "dp_delta": own_delta, "dp_accountant": ACCOUNTANT}
+                )
+            ).events
+            for c in settings
+        ]
+        whole = SelectionEvent(law, tuple(dict.fromkeys(runs)), (event,), 1)
+        certified = make_accountant(ACCOUNTANT, [whole]).get_epsilon(delta)
+        if certified <= epsilon and (best is None or own > best.epsilon):
+            best = TuningPlan(whole, event, tuple(runs), own, own_delta)
+        if 0.99 * epsilon <= certified <= epsilon:
+            break
+        factor = min(0.996 * epsilon / certified, 4.0) if certified > 0.0 else 4.0
+        mu, own = mu * factor, own * factor
+    if best is None:
+        raise BudgetError(
+            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this selection. Take fewer "
+            "runs, fewer rounds or a larger epsilon."
+        )
+    return best
+
+
+def _guess(law: Repetitions, epsilon: float, delta: float) -> float:
+    """mu of the Gaussian whose selection meets the target."""
+
+    def fits(mu: float) -> bool:
+        return SelectionAccountant(law, [_Gaussian(mu)], 1).get_epsilon(delta) < epsilon
+
+    return max(narrow(fits, *doubled(fits, 1e3), 30)[0], 1e-9)

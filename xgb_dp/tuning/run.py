@@ -1,0 +1,283 @@
+"""A private selection: secret repetitions of training and scoring, of which the best is kept.
+
+Proof: docs/proofs/selection.md
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+
+from ..accounting import Event, Repetitions, SelectionEvent
+from ..budget.budget import Budget, as_budget
+from ..budget.gate import check_free, guarded
+from ..data import rows
+from ..engine import native, tape
+from ..engine.predictions import probabilities
+from ..engine.workers import this_worker
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from ..record import ledger
+from ..record.caution import warn_of
+from ..record.report import PrivacyReport, privacy_report
+from ..request import parse
+from ..request.features import read_schema
+from ..request.params import DEFAULT_ROUNDS
+from ..training.call_site import check_matrix
+from . import draws
+from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
+from .scores import SCORES, Score, ScoreValue
+
+__all__ = ["Selection", "select"]
+
+_SHARE_BITS = 32
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The best of a secret number of private models.
+
+    Attributes:
+        booster: The model. Its ledger and report tell the cost of the whole selection.
+        setting: The changes that won, as given.
+        params: The common parameters with these changes, and what the default made of epsilon.
+        num_boost_round: Its boosting rounds.
+        score: Its noisy score on the rows set aside. Smaller is better for losses ("log_loss",
+            "brier" and the errors of regression), larger for "accuracy" and "auc". It is the best
+            of several, so the model's true score is rather worse.
+        score_noise: About the standard deviation of the noise in `score`.
+        score_name: What the score is.
+    """
+
+    booster: xgb.Booster
+    setting: dict[str, Any]
+    params: dict[str, Any]
+    num_boost_round: int
+    score: float
+    score_noise: float
+    score_name: str
+
+    @property
+    def report(self) -> PrivacyReport:
+        """What the whole selection cost; see :func:`xgb_dp.privacy_report`."""
+        return privacy_report(self.booster)
+
+
+def select(
+    params: Mapping[str, Any],
+    dtrain: Any,
+    settings: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]],
+    *,
+    epsilon: float,
+    delta: float,
+    num_boost_round: int = DEFAULT_ROUNDS,
+    score: Score | str | None = None,
+    mean_runs: float | None = None,
+    repetitions: str = "poisson",
+    validation: float = 0.2,
+    budget: Budget | str | os.PathLike[str] | None = None,
+    note: str = "selection",
+    **unknown: Any,
+) -> Selection:
+    """Choose among settings on private rows, with one (epsilon, delta) for all of it.
+
+    Every row is set aside with probability `validation`. Each of a secret number of runs draws one
+    of the settings, trains a private model on the other rows, and scores it with noise on the rows
+    set aside. The model with the best score is returned.
+
+    Privacy: spends epsilon and delta; both cover the model, its setting and its score. How many
+    runs there were, and what the others gave, is not released. The time that it takes tells about
+    the number of runs, and is not covered.
+
+    Args:
+        params: Common parameters of ``xgboost.train``, without ``dp_epsilon`` and ``dp_delta``.
+        dtrain: Training data, an ``xgboost.DMatrix``. Every row counts one in scores.
+        settings: A list of changes of `params`, or a grid ``{name: [values]}``. ``num_boost_round``
+            counts as a parameter. Public: chosen without looking at these rows.
+        epsilon: Budget of the whole selection in nats, > 0.
+        delta: Its delta, 0 < delta < 1.
+        num_boost_round: Boosting rounds where a setting does not say.
+        score: What models are judged by, see :class:`Score`.
+        mean_runs: Expected number of runs, above 1 and at most 1000; by default the number of
+            settings, but at least 2 and at most 4.
+        repetitions: Law of the number of runs: "poisson", best up to about 4 expected runs;
+            "logarithmic", "geometric" or "negative_binomial" (of shape -1/2), which leave more to
+            each of many runs, and more often do a single one.
+        validation: Share of the rows that are set aside, in (0, 1).
+        budget: A budget, or the path of one, on which the selection draws.
+        note: What it is, for the book of the budget.
+        unknown: Refused, with what to use instead.
+
+    Returns:
+        Selection: The model with its report.
+
+    Raises:
+        PrivacyParameterError: An argument or parameter is missing, unknown or out of range.
+        PrivacyRefusal: Something that would not be private.
+        BudgetError: No noise meets the target, or the budget has no room. Nothing was released.
+        RowDomainError: A row lies outside the declared domain.
+    """
+    for name in unknown:
+        hint = "`score`" if name in ("scoring", "metric", "eval_metric") else "`params`"
+        raise PrivacyParameterError(
+            f"`{name}` is no argument of a selection, which judges by a noisy `score` (one of "
+            f"{', '.join(SCORES)}) and takes parameters of the model in `params` and "
+            f"`settings`. Use {hint}."
+        )
+    epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
+    delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    share = parse.parse_number(
+        "validation", validation, low=0.0, high=1.0, open_low=True, open_high=True
+    )
+    check_matrix(dtrain)
+    check_free(booked=budget is not None)
+    if this_worker()[1] > 1:
+        raise PrivacyRefusal(
+            "A selection runs on one machine: every worker of a cluster would make a choice of its "
+            "own among the same trainings, and more than the best of them would be released. "
+            "Select on one machine, then train on the cluster with the setting found."
+        )
+    if tape.noise_key() is not None:
+        raise PrivacyRefusal(
+            "Noise from a fixed key is refused in a selection: the number of runs and the noise of "
+            "scores are always secret."
+        )
+    schema = read_schema(dtrain)
+    found = trials(params, _listed(settings), num_boost_round, schema, epsilon)
+    kind = found[0].settings.kind
+    judge = Score.default(kind) if score is None else score
+    judge = Score(judge) if isinstance(judge, str) else judge
+    if not isinstance(judge, Score):
+        raise PrivacyParameterError(
+            "`score` must be an xgb_dp.Score or the name of one; got a "
+            f"{type(judge).__name__}. Functions of exact scores would not be private."
+        )
+    judge.check(kind)
+    try:
+        mean = min(max(2.0, len(found)), 4.0) if mean_runs is None else float(mean_runs)
+        law = Repetitions.of(repetitions, mean)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
+    warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2)
+    plan = plan_runs(found, law, judge, epsilon, delta)
+    checked = found[0].settings
+    rows.check_labels(dtrain.get_label(), checked.kind, checked.classes)
+    native.lib()
+    share_num = max(1, round(share * 2**_SHARE_BITS))
+    kept, apart = draws.rows_apart(dtrain.num_row(), share_num)
+    try:
+        fit, valid = dtrain.slice(kept), dtrain.slice(apart)
+    except xgb.core.XGBoostError:
+        raise PrivacyRefusal(
+            "A selection on rows that stay on disk is refused: it sets rows aside, and such a "
+            "matrix cannot be parted. Load the rows into one DMatrix. Nothing was spent."
+        ) from None
+    if budget is not None:
+        book = as_budget(budget)
+        # Noted as spent right away: the time at which the file changes last must not tell how many
+        # runs there were.
+        book.commit(book.reserve([plan.event], note, delta=delta))
+
+    best = _best_run(found, plan, judge, fit, valid)
+    return _result(best, plan.event, judge, epsilon, delta)
+
+
+@dataclass(frozen=True)
+class _Run:
+    booster: Any
+    trial: Trial
+    score: ScoreValue
+
+
+def _best_run(
+    found: Sequence[Trial], plan: TuningPlan, judge: Score, dtrain: Any, dvalid: Any
+) -> _Run:
+    """The best of a secret number of runs. Everything else about them is forgotten."""
+    best: _Run | None = None
+    for _ in range(draws.repetitions(plan.event.repetitions)):
+        position = secrets.randbelow(len(found))
+        trial = found[position]
+        booster = _train(trial, plan, plan.runs[position], dtrain)
+        value = judge.release(
+            _predict(booster, dvalid), dvalid.get_label(), trial.settings.target, plan.score
+        )
+        if best is None or value.rank > best.score.rank:
+            best = _Run(booster, trial, value)
+    assert best is not None  # there is at least one run
+    return best
+
+
+def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], dtrain: Any) -> Any:
+    """One training, stopped before it releases anything but what is accounted for."""
+
+    def check(events: Sequence[Event], private: bool) -> None:
+        if not private or tuple(events) != tuple(expected):
+            raise BudgetError(
+                "A training of the selection would release something else than was accounted for. "
+                "This is a defect of xgb_dp: please report it."
+            )
+
+    own = {
+        **trial.params,
+        "verbosity": 0,  # every line of output would count a run
+        "dp_epsilon": plan.epsilon,
+        "dp_delta": plan.delta,
+        "dp_accountant": ACCOUNTANT,  # also where a preset has another one
+    }
+    with guarded(check), warnings.catch_warnings():
+        # Said once for the whole selection; said here, they would count the runs.
+        warnings.simplefilter("ignore", PrivacyWarning)
+        return xgb.train(own, dtrain, trial.rounds)
+
+
+def _predict(booster: Any, dvalid: Any) -> np.ndarray:
+    if dvalid.num_row() == 0:
+        return np.zeros(0)
+    return probabilities(booster, dvalid)
+
+
+def _listed(
+    settings: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]],
+) -> list[dict[str, Any]]:
+    """The settings one by one; a grid as all its combinations."""
+    if isinstance(settings, Mapping):
+        values: Iterable[Any] = settings.values()
+        if not all(isinstance(v, Sequence) and not isinstance(v, str) for v in values):
+            raise PrivacyParameterError("A grid of `settings` must map names to lists of values.")
+        grid = itertools.product(*settings.values())
+        return [dict(zip(settings, combination, strict=True)) for combination in grid]
+    if not isinstance(settings, Sequence) or not all(isinstance(s, Mapping) for s in settings):
+        raise PrivacyParameterError(
+            "`settings` must be a list of dicts of parameters, or a dict of lists."
+        )
+    if not settings:
+        raise PrivacyParameterError("`settings` is empty: give at least one, e.g. [{}].")
+    return [dict(s) for s in settings]
+
+
+def _result(
+    best: _Run, event: SelectionEvent, judge: Score, epsilon: float, delta: float
+) -> Selection:
+    """The model with the ledger of the whole selection in place of that of its own training."""
+    record = ledger.read_ledger(best.booster)
+    *before, last = record.trainings
+    if before or not record.private or record.noise != "os":
+        raise BudgetError("The selected model is not the private model of one training.")
+    whole = replace(last, events=(event,), drawn=None, target=(epsilon, delta))
+    ledger.store(best.booster, replace(record, trainings=(whole,)))
+    return Selection(
+        best.booster,
+        best.trial.change,
+        best.trial.params,
+        best.trial.rounds,
+        best.score.value,
+        best.score.noise,
+        judge.name,
+    )

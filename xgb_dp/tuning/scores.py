@@ -1,0 +1,202 @@
+"""Scores of a model on rows set aside, as sums that one row changes by a bounded amount.
+
+Proof: docs/proofs/selection.md
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..accounting import GaussianEvent
+from ..errors import BudgetError, PrivacyParameterError
+from ..request.parse import parse_number
+from .draws import discrete_gaussian
+
+__all__ = ["Score", "ScoreValue"]
+
+GRID = 1 << 16  # units of one row
+_COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
+_MOST_SIGMA2 = 1 << 56  # of the sampler
+_LOG_LOSS_BOUND = 3.0
+_CELLS = 24
+_LAST_LOGIT = 6.0
+_KINDS = {
+    "log_loss": ("binary", "multiclass"),
+    "brier": ("binary", "multiclass"),
+    "accuracy": ("binary", "multiclass"),
+    "auc": ("binary",),
+    "squared_error": ("regression",),
+    "absolute_error": ("regression",),
+}
+SCORES = tuple(_KINDS)
+"""Names of all scores."""
+
+_BOUNDED = ("log_loss", "squared_error", "absolute_error")
+_HIGHER_IS_BETTER = ("accuracy", "auc")
+
+Floats = npt.NDArray[np.float64]
+Sums = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ScoreValue:
+    """A released score.
+
+    Attributes:
+        value: In the unit of the score; what is larger or smaller by noise alone is in `noise`.
+        noise: About the standard deviation of the noise in it.
+        rank: What the runs of a selection are ordered by; larger is better.
+    """
+
+    value: float
+    noise: float
+    rank: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a selection judges models by, on rows that their training did not see.
+
+    Privacy: every release spends budget; the noise is on sums of the rows.
+
+    Attributes:
+        name: "log_loss" (the default for classes), "brier", "accuracy", "auc" (two classes; from a
+            noisy histogram of predictions), "squared_error" (the default for regression) or
+            "absolute_error".
+        bound: Loss of one row from which on it counts as this: nats for "log_loss" (3 by default),
+            the absolute error, in the unit of the target, for the errors of regression (a quarter
+            of the width of ``dp_target_bounds`` by default). Public. The noise grows with it.
+    """
+
+    name: str
+    bound: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in _KINDS:
+            raise PrivacyParameterError(f"`score` must be one of {', '.join(map(repr, _KINDS))}.")
+        if self.bound is not None:
+            if self.name not in _BOUNDED:
+                raise PrivacyParameterError(f"The score {self.name!r} takes no `bound`.")
+            parse_number("bound", self.bound, low=0.0, open_low=True)
+
+    @classmethod
+    def default(cls, kind: str) -> Score:
+        """The usual score of a kind of labels."""
+        return cls("squared_error" if kind == "regression" else "log_loss")
+
+    def check(self, kind: str) -> None:
+        """Refuse a score that these labels do not have.
+
+        Raises:
+            PrivacyParameterError: Another kind of labels.
+        """
+        if kind not in _KINDS[self.name]:
+            fitting = [name for name, kinds in _KINDS.items() if kind in kinds]
+            raise PrivacyParameterError(
+                f"The score {self.name!r} is not for {kind} labels. Use one of "
+                f"{', '.join(map(repr, fitting))}."
+            )
+
+    @property
+    def sensitivity2(self) -> int:
+        """Squared L2 norm of what one row adds to the sums, in grid units."""
+        return GRID**2 if self.name == "auc" else (GRID // 2) ** 2 + _COUNT**2
+
+    def event(self, mu: float) -> GaussianEvent:
+        """Release of this score as a Gaussian of this mu.
+
+        Args:
+            mu: Shift by one row in standard deviations, > 0.
+
+        Raises:
+            BudgetError: The noise fits no grid.
+        """
+        sigma2 = max(math.ceil(self.sensitivity2 / mu**2), 1 << 20)
+        if sigma2 > _MOST_SIGMA2:
+            raise BudgetError("The noise of the score is above 2^12 rows: epsilon is too small.")
+        coordinates = 1 if self.name == "auc" else 2
+        return GaussianEvent("score", self.sensitivity2, sigma2, coordinates, 1)
+
+    def release(
+        self,
+        prediction: Floats,
+        labels: Floats,
+        target: tuple[float, float] | None,
+        event: GaussianEvent,
+    ) -> ScoreValue:
+        """Draw the noise and release the score. The exact sums leave this function in no form.
+
+        Privacy: spends what `event` says.
+
+        Args:
+            prediction: Probabilities (rows,) or (rows, classes), or values (rows,).
+            labels: Labels, shape (rows,).
+            target: ``dp_target_bounds`` of regression.
+            event: Result of :meth:`event`.
+        """
+        sums = self._sums(prediction, labels, target)
+        noisy = (sums + discrete_gaussian(event.sigma2, len(sums))) / GRID
+        sigma = math.sqrt(event.sigma2) / GRID
+        return self._auc(noisy, sigma) if self.name == "auc" else self._mean(noisy, sigma, target)
+
+    def _bound(self, target: tuple[float, float] | None) -> float:
+        if self.bound is not None:
+            return self.bound
+        return (target[1] - target[0]) / 4.0 if target is not None else _LOG_LOSS_BOUND
+
+    def _sums(self, p: Floats, y: Floats, target: tuple[float, float] | None) -> Sums:
+        """What is released without its noise: integers that one row changes a little."""
+        p, y = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        if self.name == "auc":
+            with np.errstate(divide="ignore"):
+                logit = np.log(p) - np.log1p(-p)
+            cell = np.floor((logit + _LAST_LOGIT) * (_CELLS / (2.0 * _LAST_LOGIT)))
+            code = np.clip(np.nan_to_num(cell), 0, _CELLS - 1).astype(np.int64)
+            return np.bincount(code + _CELLS * (y > 0.5), minlength=2 * _CELLS) * GRID
+        loss = np.clip(np.nan_to_num(self._losses(p, y, target), nan=1.0), 0.0, 1.0)
+        units = np.rint((0.5 - loss) * GRID).astype(np.int64)
+        return np.array([units.sum(), _COUNT * len(units)], dtype=np.int64)
+
+    def _losses(self, p: Floats, y: Floats, target: tuple[float, float] | None) -> Floats:
+        """The loss of each row in units of its bound; clamped to [0, 1] by the caller."""
+        if target is not None:
+            error = np.abs(np.clip(p, *target) - np.clip(y, *target)) / self._bound(target)
+            return error if self.name == "absolute_error" else error**2
+        if p.ndim == 1:
+            p = np.stack([1.0 - p, p], axis=1)
+        right = np.arange(p.shape[1]) == y[:, np.newaxis]
+        if self.name == "accuracy":
+            return (np.argmax(p, axis=1) != y).astype(np.float64)
+        if self.name == "brier":
+            return np.asarray(((p - right) ** 2).sum(axis=1) / 2.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log((p * right).sum(axis=1)) / self._bound(None))
+
+    def _mean(self, noisy: Floats, sigma: float, target: tuple[float, float] | None) -> ScoreValue:
+        """The mean loss from the noisy sum and the noisy number of rows; post-processing."""
+        rows = max(float(noisy[1]) * GRID / _COUNT, 1.0)
+        loss = min(max(0.5 - float(noisy[0]) / rows, 0.0), 1.0)
+        unit = self._bound(target) if self.name in _BOUNDED else 1.0
+        noise = sigma / rows
+        if self.name == "squared_error":
+            value, noise = unit**2 * loss, unit**2 * noise
+        elif self.name == "accuracy":
+            value = 1.0 - loss
+        else:
+            value, noise = unit * loss, unit * noise
+        return ScoreValue(value, noise, float(noisy[0]))
+
+    @staticmethod
+    def _auc(noisy: Floats, sigma: float) -> ScoreValue:
+        """Area under the curve of a noisy histogram; post-processing."""
+        negative, positive = noisy[:_CELLS], noisy[_CELLS:]
+        n, m = max(float(negative.sum()), 1.0), max(float(positive.sum()), 1.0)
+        below = np.concatenate([[0.0], np.cumsum(negative)[:-1]]) + negative / 2.0
+        above = m - np.cumsum(positive) + positive / 2.0
+        auc = min(max(float(positive @ below) / (n * m), 0.0), 1.0)
+        spread = np.sum((below / n - auc) ** 2) / m**2 + np.sum((above / m - auc) ** 2) / n**2
+        return ScoreValue(auc, sigma * math.sqrt(float(spread)), auc)
