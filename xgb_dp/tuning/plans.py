@@ -102,10 +102,11 @@ def trials(
         PrivacyRefusal: Something that would not be private.
     """
     out = []
+    common = flatten(params)  # once: it may be an iterator
     for change in changes:
         own = dict(change)
         count = parse.parse_int("num_boost_round", own.pop("num_boost_round", rounds), 0, 100_000)
-        user = {**flatten(params), **flatten(own)}
+        user = {**common, **flatten(own)}
         user = {name: value for name, value in user.items() if value is not None}
         for name in _GIVEN:
             if name in user:
