@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,17 @@ import pytest
 import xgboost as xgb
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.impute import IterativeImputer
+from sklearn.linear_model import LogisticRegression, RANSACRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.utils import all_estimators
 
 import xgb_dp
 from xgb_dp import Budget, BudgetError, DPXGBClassifier, DPXGBRegressor, PrivacyRefusal
@@ -34,6 +42,13 @@ SEARCHES = {
     "recursive": lambda m, X, y: RFECV(m, cv=2).fit(X, y),
     "columns": lambda m, X, y: SequentialFeatureSelector(m, cv=2).fit(X, y),
     "boosting": lambda m, X, y: AdaBoostClassifier(m, n_estimators=2).fit(X, y),
+    "stacking on fitted models": lambda m, X, y: StackingClassifier(
+        [("m", LogisticRegression().fit(X, y))], final_estimator=m, cv="prefit"
+    ).fit(X, y),
+    "labels of earlier models": lambda m, X, y: SelfTrainingClassifier(m).fit(
+        X, np.where(np.arange(len(y)) % 2, y, -1)
+    ),
+    "columns without a budget": lambda m, X, y: RFE(m, n_features_to_select=3).fit(X, y),
     "bagging": lambda m, X, y: BaggingClassifier(m, n_estimators=2).fit(X, y),
 }
 
@@ -45,6 +60,65 @@ def test_searches_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"PrivacyRefusal|inside sklearn") as caught:
         SEARCHES[name](clone(MODEL), X, y.astype(int))
     assert "xgb_dp.select" in str(caught.value)
+
+
+REGRESSIONS = {
+    "rows by errors": lambda m, X, y: RANSACRegressor(m, min_samples=50).fit(X, y),
+    "cells by models": lambda m, X, y: IterativeImputer(m, max_iter=1).fit(
+        np.where(X > 1, np.nan, X)
+    ),
+    "labels of all rows": lambda m, X, y: TransformedTargetRegressor(
+        m, transformer=MaxAbsScaler()
+    ).fit(X, y),
+}
+
+
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_rows_made_from_other_rows_are_refused(name: str, tmp_path: Any) -> None:
+    X, y = arrays("regression")
+    budget = Budget(tmp_path / "budget.json", epsilon=50.0, delta=1e-3)
+    model = DPXGBRegressor(target_bounds=(-3, 3), **SHARED, budget=budget)
+    with pytest.raises(PrivacyRefusal, match="inside sklearn"):
+        REGRESSIONS[name](model, np.nan_to_num(X), y)
+    assert not budget.entries
+
+
+def test_labels_may_be_transformed_each_by_itself() -> None:
+    X, y = arrays("regression")
+    model = DPXGBRegressor(target_bounds=(0.1, 8), **SHARED)
+    found = TransformedTargetRegressor(model, func=np.exp, inverse_func=np.log).fit(X, y)
+    assert np.isfinite(found.predict(X)).all()
+
+
+DECIDED = {
+    "refused": [
+        "AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor",
+        "CalibratedClassifierCV", "FixedThresholdClassifier", "GridSearchCV",
+        "HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer", "RANSACRegressor",
+        "RFECV", "RandomizedSearchCV", "SelfTrainingClassifier", "SequentialFeatureSelector",
+        "StackingClassifier", "StackingRegressor", "TunedThresholdClassifierCV",
+    ],
+    "refused without a budget": ["RFE"],
+    "refused with a transformer, which sees all labels": ["TransformedTargetRegressor"],
+    "each member has a ledger of its own and reads every row as it is": [
+        "ClassifierChain", "MultiOutputClassifier", "MultiOutputRegressor", "OneVsOneClassifier",
+        "OneVsRestClassifier", "OutputCodeClassifier", "RegressorChain", "VotingClassifier",
+        "VotingRegressor",
+    ],
+    "one training on the rows that it is given": [
+        "ColumnTransformer", "FeatureUnion", "FrozenEstimator", "Pipeline", "SelectFromModel",
+    ],
+}  # fmt: skip
+
+
+def test_every_estimator_that_fits_others_has_been_decided_on() -> None:
+    fitting = {
+        name
+        for name, kind in all_estimators()
+        if {"estimator", "estimators", "regressor", "transformers", "steps", "transformer_list"}
+        & set(inspect.signature(kind).parameters)
+    }
+    assert fitting <= {name for names in DECIDED.values() for name in names}
 
 
 def test_a_grid_search_that_swallows_errors_tells_the_reason() -> None:

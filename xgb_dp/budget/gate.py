@@ -21,7 +21,7 @@ from typing import TypeAlias
 from ..accounting import Event
 from ..errors import BudgetError
 
-__all__ = ["Gate", "before_release", "check_booked", "check_free", "guarded"]
+__all__ = ["Gate", "before_release", "check_booked", "check_free", "guarded", "in_force"]
 
 Gate: TypeAlias = Callable[[Sequence[Event], bool], None]
 """Called with the events of the whole plan, and whether the training is private at all."""
@@ -68,6 +68,12 @@ def before_release(events: Sequence[Event], *, private: bool) -> None:
     held.ask(events, private)
 
 
+def in_force() -> bool:
+    """Whether a budget or a selection will be asked before what is trained here releases."""
+    held = _GATE.get()
+    return held is not None and held.open
+
+
 def check_booked() -> None:
     """Refuse what a block of a budget would not see, though it may have been started in it.
 
@@ -101,8 +107,7 @@ def check_free(*, booked: bool = True) -> None:
         BudgetError: A budget or a selection is in force here; or one is elsewhere, and what follows
             is not booked.
     """
-    held = _GATE.get()
-    if held is not None and held.open:
+    if in_force():
         raise BudgetError(
             "Budgets and selections do not nest: the outer one would not see what is drawn inside. "
             "Draw on one budget at a time, and give it to a selection itself: "

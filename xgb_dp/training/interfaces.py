@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ..budget.gate import in_force
 from ..data.cells import plain
 from ..data.rows import check_class_labels
 from ..errors import PrivacyParameterError, PrivacyRefusal
@@ -75,22 +76,58 @@ def refuse_margins(params: Mapping[str, Any]) -> None:
         )
 
 
+_SEARCH = (
+    "Use xgb_dp.select, which chooses among settings privately and accounts for it. "
+    "`dp_public_evals` does not change this: it speaks of `evals` and not of the training rows. To "
+    "search on public rows, train without privacy."
+)
+_ALONE = (
+    "Train the private model on the rows as they are, by its own `fit`; what is to be chosen is "
+    "chosen by xgb_dp.select."
+)
 _REFUSED_CALLERS = {
-    "sklearn.model_selection": "scores settings exactly on the rows that were held out, and trains "
-    "several models on the same rows",
-    "sklearn.calibration": "fits exact calibrations on the rows that were held out",
-    "sklearn.feature_selection._rfe._rfe_single_fit": "scores columns exactly on the rows that "
-    "were held out",
-    "sklearn.ensemble._weight_boosting": "weights the rows by exact errors",
-    "sklearn.ensemble._bagging": "repeats rows, so that one row counts several times",
+    "sklearn.model_selection": (
+        "it scores settings exactly on the rows that were held out, and trains several models on "
+        "the same rows",
+        _SEARCH,
+    ),
+    "sklearn.calibration": ("it fits exact calibrations on the rows that were held out", _SEARCH),
+    "sklearn.feature_selection._rfe._rfe_single_fit": (
+        "it scores columns exactly on the rows that were held out",
+        _SEARCH,
+    ),
+    "sklearn.ensemble._weight_boosting": ("it weights the rows by exact errors", _SEARCH),
+    "sklearn.ensemble._bagging": (
+        "it repeats rows, so that one row counts several times",
+        _SEARCH,
+    ),
+    # One row changes what the others bring to the training.
+    "sklearn.ensemble._stacking": (
+        "it trains on predictions of other models, which one row changes for all rows",
+        _ALONE,
+    ),
+    "sklearn.impute._iterative": (
+        "it fills the cells of a row by models of all rows, and trains several",
+        _ALONE,
+    ),
+    "sklearn.linear_model._ransac": (
+        "it chooses the rows of the training by exact errors of earlier models",
+        _ALONE,
+    ),
+    "sklearn.semi_supervised._self_training": (
+        "it labels rows by earlier models of the same rows, and trains several",
+        _ALONE,
+    ),
 }
+"""Callers of ``fit`` by module or function: why they are refused, and what to do instead."""
 
 
 def refuse_search() -> None:
-    """Refuse a training that a search of scikit-learn has called.
+    """Refuse a training that scikit-learn has called with rows or for a use that nothing bounds.
 
-    What such a search publishes is computed from exact scores of private rows, and it is recognised
-    by its frames on the call stack: an estimator is not told who fits it.
+    What a search publishes is computed from exact scores of private rows; other callers make the
+    training rows, their labels or weights from other rows. They are recognised by their frames on
+    the call stack: an estimator is not told who fits it.
 
     Raises:
         PrivacyRefusal: With the reason, and what to use instead.
@@ -98,12 +135,27 @@ def refuse_search() -> None:
     frame = inspect.currentframe()
     while frame is not None:
         caller = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}"
-        for name, reason in _REFUSED_CALLERS.items():
+        for name, (reason, instead) in _REFUSED_CALLERS.items():
             if caller == name or caller.startswith(name + "."):
-                raise PrivacyRefusal(
-                    f"Private training is refused inside {caller}: it {reason}, which no epsilon "
-                    "covers. Use xgb_dp.select, which chooses among settings privately and "
-                    "accounts for it. `dp_public_evals` does not change this: it speaks of `evals` "
-                    "and not of the training rows. To search on public rows, train without privacy."
-                )
+                _refuse(caller, f"{reason}, which no epsilon covers", instead)
+        if caller == "sklearn.feature_selection._rfe._fit" and not in_force():
+            _refuse(
+                caller,
+                "it trains several models on the same rows, of which the ledger that remains shows "
+                "one",
+                "Give the model a budget, on which each of them draws: set_params(budget=...), or "
+                "`with xgb_dp.Budget(...).drawing(): ...` around it. To choose among sets of "
+                "columns with one epsilon, use xgb_dp.select.",
+            )
+        target = frame.f_locals.get("self") if caller == "sklearn.compose._target.fit" else None
+        if getattr(target, "transformer", None) is not None:
+            _refuse(
+                caller,
+                "it trains on labels that its `transformer` makes, which may depend on all rows",
+                "Give it `func` and `inverse_func`, which see each label by itself.",
+            )
         frame = frame.f_back
+
+
+def _refuse(caller: str, reason: str, instead: str) -> NoReturn:
+    raise PrivacyRefusal(f"Private training is refused inside {caller}: {reason}. {instead}")
