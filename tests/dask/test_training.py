@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 from xgboost import dask as dxgb
 
 import xgb_dp
-from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.errors import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.request.params import DEFAULT_ROUNDS
 
 N = 1800
@@ -72,6 +72,23 @@ def test_classifier_and_report(client: Client) -> None:
     report = xgb_dp.privacy_report(model)
     assert 7.5 < report.epsilon <= 8.0
     assert report.ledger["trainings"][0]["complete"]
+
+
+def test_workers_do_not_train_past_a_budget(client: Client, tmp_path: Path) -> None:
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=1.0, delta=1e-5)
+    X, y = table()
+    model = dxgb.DaskXGBClassifier(**ESTIMATOR, dp_classes=2)
+    model.client = client
+    with pytest.raises(BudgetError, match="workers of a cluster"), budget.drawing():
+        dxgb.train(client, PARAMS, arrays(client), 2)
+    with pytest.raises(BudgetError, match="workers of a cluster"), budget.one_training():
+        model.fit(X, y)
+    assert not budget.entries
+
+
+def test_pairs_that_are_read_once_are_refused(client: Client) -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        dxgb.train(client, iter(PARAMS.items()), arrays(client), 2)
 
 
 def test_classes_are_declared(client: Client) -> None:

@@ -71,6 +71,18 @@ def test_classes_are_declared(spark: SparkSession) -> None:
         SparkXGBClassifier(**PARAMS).fit(data)
 
 
+def test_workers_do_not_train_past_a_budget(spark: SparkSession, tmp_path: Path) -> None:
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=1.0, delta=1e-5)
+    data = frame(spark, "signs")
+    for estimator in (
+        SparkXGBClassifier(**PARAMS, dp_classes=2),
+        SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1]),
+    ):
+        with pytest.raises(xgb_dp.BudgetError, match="workers of a cluster"), budget.drawing():
+            estimator.fit(data)
+    assert not budget.entries
+
+
 def test_classifier(spark: SparkSession) -> None:
     data = frame(spark, "signs")
     model = SparkXGBClassifier(**PARAMS, dp_classes=2).fit(data)

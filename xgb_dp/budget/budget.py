@@ -163,8 +163,9 @@ class Budget:
         Trainings of threads and tasks that are started with the context of the block
         (``asyncio.to_thread``, ``contextvars.copy_context().run``) and of forked processes are
         booked too. Whatever else trains privately while the block is open is refused: in other
-        threads of this process, unless they draw on a budget themselves, and in processes that are
-        started in the block. Processes that were there before are not seen.
+        threads of this process, unless they draw on a budget themselves, in processes that are
+        started in the block, and through Dask and Spark from this process. Processes that were
+        there before, or that a fork server which was there before starts, are not seen.
 
         Args:
             note: What they are, for the book; public.

@@ -21,7 +21,15 @@ from typing import TypeAlias
 from ..accounting import Event
 from ..errors import BudgetError
 
-__all__ = ["Gate", "before_release", "check_booked", "check_free", "guarded", "in_force"]
+__all__ = [
+    "Gate",
+    "before_release",
+    "check_booked",
+    "check_free",
+    "check_here",
+    "guarded",
+    "in_force",
+]
 
 Gate: TypeAlias = Callable[[Sequence[Event], bool], None]
 """Called with the events of the whole plan, and whether the training is private at all."""
@@ -72,6 +80,21 @@ def in_force() -> bool:
     """Whether a budget or a selection will be asked before what is trained here releases."""
     held = _GATE.get()
     return held is not None and held.open
+
+
+def check_here() -> None:
+    """Refuse to have a cluster train what a gate of this process would not see.
+
+    Raises:
+        BudgetError: A budget or a selection is in force here, or a block of a budget is open.
+    """
+    if in_force():
+        raise BudgetError(
+            "A budget or a selection is in force here, and workers of a cluster would train past "
+            "it: they are other processes, which it does not see. Nothing was released. Book the "
+            "training by `reserve` and `commit` of the budget, outside of its block."
+        )
+    check_booked()
 
 
 def check_booked() -> None:

@@ -23,6 +23,7 @@ from xgboost.callback import (
 )
 from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
+from ..budget.gate import check_here
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.features import read_schema
@@ -159,17 +160,19 @@ def _share_memory(one: Any, other: Any) -> bool:
 
 
 def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
-    """Refuse matrices of Dask before any worker builds its part of them.
+    """Refuse matrices of Dask, and budgets that do not see the workers, before any worker starts.
 
     Args:
         dtrain: The training data, a ``DaskDMatrix``.
         evals: Pairs of a ``DaskDMatrix`` and a name.
 
     Raises:
+        BudgetError: A budget or a selection is in force here.
         PrivacyRefusal: Another matrix than a plain one, or the training data among the sets.
     """
     from xgboost.dask import DaskDMatrix
 
+    check_here()
     sets = [pair[0] for pair in evals or []]
     if any(data is dtrain for data in sets):
         raise PrivacyRefusal(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..budget.gate import check_here
 from ..data import rows
 from ..data.matrices import matrix_maker, private_matrix
 from ..engine import native, workers
@@ -24,6 +25,7 @@ from .run import Training
 __all__ = [
     "before_train",
     "check_dask",
+    "check_here",
     "declared_classes",
     "default_rounds",
     "matrix_maker",
