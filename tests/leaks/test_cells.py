@@ -17,6 +17,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 from xgb_dp import DPXGBClassifier, DPXGBRegressor
+from xgb_dp.data.labels import codes_of, declared, label_array
 from xgb_dp.errors import PrivacyError, PrivacyParameterError, RowDomainError
 
 SECRET = "-".join(["SECRET", "CELL", "8128"])  # tracebacks show lines of code
@@ -44,7 +45,18 @@ def bad(values: Any, cell: Any, dtype: Any = object) -> np.ndarray:
     return array
 
 
+class Telling:
+    """A cell that shows itself in whatever error is raised about it."""
+
+    def _tell(self, *_: Any) -> Any:
+        raise RuntimeError(SECRET)
+
+    __float__ = __int__ = __index__ = __bool__ = __eq__ = __hash__ = __len__ = __str__ = _tell
+
+
 CELLS: dict[str, Any] = {
+    "telling": Telling(),
+    "signalling": Decimal("sNaN8128"),
     "text": SECRET,
     "bytes": SECRET.encode(),
     "surrogate": SECRET + "\ud800",
@@ -217,3 +229,26 @@ def test_classes_are_looked_up_row_by_row() -> None:
     for labels in ([0] * N, [0, *["1"] * (N - 1)]):
         with pytest.raises(RowDomainError, match="classes"):
             model.fit(X, labels)
+
+
+LARGE = 2**53 + 1
+PAIR_LABELS: list[Any] = [1, LARGE, 1.0, float(2**53), True, np.int64(LARGE), 2**64, -1, "1", None]
+
+
+@pytest.mark.parametrize("wrap", [list, tuple])
+def test_no_two_labels_of_a_list_decide_together(wrap: Any) -> None:
+    """Whether labels are refused, and which codes they get, is that of each of them alone."""
+    classes = declared([1, LARGE])
+
+    def codes(labels: list[Any]) -> list[int] | None:
+        try:
+            return [int(code) for code in codes_of(label_array(wrap(labels)), classes)]
+        except RowDomainError:
+            return None
+
+    alone = [codes([label]) for label in PAIR_LABELS]
+    assert (alone[0], alone[1], alone[3]) == ([0], [1], None)
+    for a, first in zip(PAIR_LABELS, alone, strict=True):
+        for b, second in zip(PAIR_LABELS, alone, strict=True):
+            both = None if first is None or second is None else first + second
+            assert codes([a, b]) == both, (a, b)

@@ -76,7 +76,7 @@ def plain(values: Any, what: str) -> np.ndarray:
     if isinstance(values, np.ndarray):
         return values
     if hasattr(values, "collect"):  # a polars LazyFrame
-        values = values.collect()
+        values = read_data(values.collect)
     if not isinstance(values, (list, tuple)):
         return read_data(np.asarray, values)
     array, ragged = np.empty(0), False
@@ -91,8 +91,10 @@ def plain(values: Any, what: str) -> np.ndarray:
             f"A row has another number of {what}s than the rest, or a {what} that is a list. Give "
             "every row one number for each column."
         )
-    # Not by way of the type of all cells together, which one row changes for all.
-    return array if array.dtype.kind in "biuf" else _objects(values, array.ndim)
+    # Not by way of the type of all cells together, which one row changes for all. Numbers are all
+    # rounded alike later on, but labels are compared with the declared ones as they are.
+    alike = array.dtype.kind in "biuf" and what != "label"
+    return array if alike else _objects(values, array.ndim)
 
 
 def _objects(values: Any, dimensions: int) -> np.ndarray:
@@ -128,7 +130,7 @@ def numbers(values: Any, what: str) -> npt.NDArray[Any]:
             "supported."
         )
     found: npt.NDArray[Any] | None = None
-    with suppress(TypeError, ValueError, OverflowError):
+    with suppress(Exception):  # an object in a cell may do anything
         found = _without_missing(array).astype(np.float64)
     if found is None:
         raise RowDomainError(

@@ -63,7 +63,7 @@ def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
     table = {label: code for code, label in enumerate(classes.tolist())}
     try:
         codes = np.array([table.get(label, -1) for label in labels.tolist()], dtype=np.int64)
-    except TypeError:  # a label that is no label at all
+    except Exception:  # a label that is no label at all: an object in a cell may do anything
         codes = np.array([-1])
     if (codes < 0).any():
         raise RowDomainError(
