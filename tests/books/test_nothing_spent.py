@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 import xgboost as xgb
 
-from xgb_dp import Budget, DPXGBClassifier, DPXGBRegressor
+from xgb_dp import Budget, DPXGBClassifier, DPXGBRegressor, select
 from xgb_dp.testing import fixed_noise
 
 from ..conftest import OBJECTIVE, arrays
@@ -201,6 +201,43 @@ def test_what_is_wrong_spends_nothing(name: str, budget: Budget, tmp_path: Path)
         with nothing_is_spent(budget) as raised, budget.drawing("wrong"):
             call.run()
         assert raised or name in PASSES, kind
+
+
+SELECTED: dict[str, Callable[[Call], Any]] = {
+    **{
+        name: WRONG[name]
+        for name in (
+            "too few weights", "too many weights", "heavy weights", "undeclared margins",
+            "declared margins", "no labels", "two targets", "labels outside", "infinite cell",
+            "groups", "undeclared categories", "weights of columns", "bounds of labels",
+            "unknown metric", "seed", "unknown", "depth", "objective", "classes", "domain",
+            "no rounds",
+        )
+    },
+    "one infinite cell": lambda c: c.X.__setitem__((7, 1), np.inf),
+    "one label outside": lambda c: c.y.__setitem__(7, np.nan),
+    "bounds of all labels": lambda c: c.info.update(label_lower_bound=np.zeros(N)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SELECTED)
+def test_selections_spend_nothing_on_what_is_wrong(name: str, tmp_path: Path) -> None:
+    for kind in OBJECTIVE:
+        budget = Budget(tmp_path / kind, epsilon=50.0, delta=1e-4, selection_epsilon=49.0)
+        call = Call(kind, tmp_path)
+        call.params = {
+            k: v for k, v in call.params.items()
+            if k not in ("dp_epsilon", "dp_delta", "dp_public_evals", "verbosity")
+        }  # fmt: skip
+        SELECTED[name](call)
+        settings = [{"max_depth": 1}, {}] if name == "depth" else [{"max_depth": 1}, {"eta": 0.2}]
+        for validation in (0.02, 0.98):  # whether a row is trained on does not matter
+            with nothing_is_spent(budget) as raised:
+                select(
+                    call.params, call.matrix(), settings, epsilon=4.0, delta=1e-6,
+                    num_boost_round=call.rounds, validation=validation, budget=budget,
+                )  # fmt: skip
+            assert raised, kind
 
 
 def test_a_wrong_number_of_weights_does_not_show_the_number_of_rows(tmp_path: Path) -> None:

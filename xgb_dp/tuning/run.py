@@ -28,9 +28,11 @@ from ..record import ledger
 from ..record.caution import warn_of
 from ..record.report import PrivacyReport, privacy_report
 from ..request import parse
-from ..request.features import read_schema
+from ..request.features import Schema, read_schema
 from ..request.params import DEFAULT_ROUNDS
-from ..training.call_site import check_matrix
+from ..training.call_site import CallSite, check_matrix
+from ..training.prepare import prepare
+from ..training.run import Training
 from . import draws
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .scores import SCORES, Score, ScoreValue
@@ -167,9 +169,8 @@ def select(
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
     warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2)
     plan = plan_runs(found, law, judge, epsilon, delta)
-    checked = found[0].settings
-    rows.check_labels(dtrain.get_label(), checked.kind, checked.classes)
     native.lib()
+    _rehearse(found, plan, dtrain, schema)
     share_num = max(1, round(share * 2**_SHARE_BITS))
     kept, apart = draws.rows_apart(dtrain.num_row(), share_num)
     try:
@@ -194,6 +195,30 @@ class _Run:
     booster: Any
     trial: Trial
     score: ScoreValue
+
+
+def _rehearse(found: Sequence[Trial], plan: TuningPlan, dtrain: Any, schema: Schema) -> None:
+    """Find whatever would end a run, of any setting and on all rows, before anything is booked.
+
+    Otherwise the secret coins would decide whether a row outside its domain raises an error: those
+    that set rows aside, and those that draw settings.
+    """
+    for trial in found:
+        training = Training.of(prepare(_own(trial, plan), schema, trial.rounds), None)
+        native.check_sums(dtrain, training.text)
+        rows.check_rows(dtrain, training.settings, training.text)
+        training.rehearse(dtrain, None, CallSite())
+
+
+def _own(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
+    """The parameters of one training."""
+    return {
+        **trial.params,
+        "verbosity": 0,  # every line of output would count a run
+        "dp_epsilon": plan.epsilon,
+        "dp_delta": plan.delta,
+        "dp_accountant": ACCOUNTANT,  # also where a preset has another one
+    }
 
 
 def _best_run(
@@ -224,17 +249,10 @@ def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], dtrain: An
                 "This is a defect of xgb_dp: please report it."
             )
 
-    own = {
-        **trial.params,
-        "verbosity": 0,  # every line of output would count a run
-        "dp_epsilon": plan.epsilon,
-        "dp_delta": plan.delta,
-        "dp_accountant": ACCOUNTANT,  # also where a preset has another one
-    }
     with guarded(check), warnings.catch_warnings():
         # Said once for the whole selection; said here, they would count the runs.
         warnings.simplefilter("ignore", PrivacyWarning)
-        return xgb.train(own, dtrain, trial.rounds)
+        return xgb.train(_own(trial, plan), dtrain, trial.rounds)
 
 
 def _predict(booster: Any, dvalid: Any) -> np.ndarray:
