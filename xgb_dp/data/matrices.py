@@ -14,6 +14,7 @@ import numpy as np
 
 from ..engine import workers
 from ..errors import PrivacyParameterError, RowDomainError
+from ..request.names import read_one
 from .cells import numbers, read_data
 from .frames import check_names, columns_of, prepared
 
@@ -112,7 +113,7 @@ def worker_matrix(
     from xgboost import config
 
     del model, Xy_cats
-    categories = params.get("dp_categories")
+    categories = read_one(params, "dp_categories")
     rows: dict[str, Any] = {}
     workers.check_together(lambda: rows.update(read_data(_joined, parts, categories)))
     columns = workers.first_of_all(_columns(rows["data"]) if rows else None)

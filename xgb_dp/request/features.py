@@ -190,6 +190,18 @@ def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
     return edges
 
 
+def declarations(param: str, given: Any) -> dict[Any, Any]:
+    """A user's mapping with the user's own keys.
+
+    Raises:
+        PrivacyParameterError: Not a mapping.
+    """
+    declared = parse.mapped(given)
+    if declared is None:
+        raise PrivacyParameterError(f"`{param}` must map feature names or indices to declarations.")
+    return declared
+
+
 def by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
     """A user's mapping with column indices as keys.
 
@@ -201,11 +213,8 @@ def by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
     Raises:
         PrivacyParameterError: Not a mapping, or a column is unknown or named twice.
     """
-    declared = parse.mapped(given)
-    if declared is None:
-        raise PrivacyParameterError(f"`{param}` must map feature names or indices to declarations.")
     out: dict[int, Any] = {}
-    for key, value in declared.items():
+    for key, value in declarations(param, given).items():
         index = column_index(param, key, schema)
         if index in out:
             raise PrivacyParameterError(

@@ -13,7 +13,7 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from .params import PARAMETERS
 from .parse import same
 
-__all__ = ["ALIASES", "NEUTRAL", "REFUSED", "check_names", "flatten"]
+__all__ = ["ALIASES", "NEUTRAL", "REFUSED", "check_names", "flatten", "read_one"]
 
 ALIASES: dict[str, str] = {a: p.name for p in PARAMETERS.values() for a in p.aliases}
 
@@ -94,6 +94,25 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
         else:
             flat[key] = value
     return flat
+
+
+def read_one(params: Mapping[str, Any] | Iterable[tuple[str, Any]], name: str) -> Any:
+    """One parameter as the user gave it, where it is needed before the training is prepared.
+
+    Args:
+        params: What the user gave; an alias of the parameter counts.
+        name: Name of a parameter whose reader asks for no other one. Columns keep the names that
+            the user has for them: there is no schema yet.
+
+    Returns:
+        The value, checked; None if it is unset. Public.
+
+    Raises:
+        PrivacyParameterError: As :func:`flatten`, or the value is ill-formed.
+        PrivacyRefusal: It would not be private.
+    """
+    value = flatten(params).get(name)
+    return None if value is None else PARAMETERS[name].read(name, value, None)
 
 
 def check_names(params: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from . import parse
 from .constraints import interaction_sets, monotone_directions
-from .features import by_index
+from .features import by_index, declarations
 from .shares import resolve_shares
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ def base_score(name: str, value: Any, s: Settings) -> float | list[float]:
     return parse.parse_number(name, value)
 
 
-def by_column(name: str, value: Any, s: Settings) -> dict[int, Any]:
-    """Declarations of single columns, by index."""
-    return by_index(name, value, s.schema)
+def by_column(name: str, value: Any, s: Settings | None) -> dict[Any, Any]:
+    """Declarations of single columns, by index; as the user names them while nothing is known."""
+    return declarations(name, value) if s is None else by_index(name, value, s.schema)
 
 
 def candidate_rounds(name: str, value: Any, s: Settings) -> int:

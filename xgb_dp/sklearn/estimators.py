@@ -23,6 +23,7 @@ from ..data.labels import codes_of, declared, label_array
 from ..data.matrices import private_matrix
 from ..errors import PrivacyParameterError
 from ..record.report import PrivacyReport, privacy_report
+from ..request.names import read_one
 from ..training.call_site import check_eval_set
 from ..training.interfaces import refuse_margins
 from ..tuning import select
@@ -68,9 +69,8 @@ class _Private:
                 continue
             if params.get(f"dp_{name}") is not None:
                 raise PrivacyParameterError(f"`{name}` is also given as `dp_{name}`: keep one.")
-            params[f"dp_{name}"] = value
-        if "dp_classes" in params:  # labels are coded by the declaration before XGBoost sees them
-            params["dp_classes"] = len(declared(params["dp_classes"]))
+            # Labels are coded by the declared classes before XGBoost sees them.
+            params[f"dp_{name}"] = len(declared(value)) if name == "classes" else value
         return params
 
     def __sklearn_tags__(self) -> Any:
@@ -101,20 +101,27 @@ class _Private:
             return fit(X, y, **kwargs)
 
     def _coded(self, X: Any) -> Any:
-        return read_data(prepared, X, self.get_xgb_params().get("dp_categories"))
+        return read_data(prepared, X, read_one(self.get_xgb_params(), "dp_categories"))
 
     def _select(
-        self, X: Any, codes: Any, settings: Settings, sample_weight: Any, kwargs: dict[str, Any]
+        self,
+        X: Any,
+        codes: Any,
+        settings: Settings,
+        sample_weight: Any,
+        kwargs: dict[str, Any],
+        classes: int = 0,
     ) -> None:
         """Keep the best of a private selection as the fitted model."""
         params = self.get_xgb_params()
-        if "dp_classes" in params:
+        if classes:
             refuse_margins(params)
-        if params.get("dp_epsilon") is None or params.get("dp_delta") is None:
+        target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
+        if None in target.values():
             raise PrivacyParameterError("`epsilon` and `delta` must be given.")
         matrix = private_matrix(
             X,
-            categories=params.get("dp_categories"),
+            categories=read_one(params, "dp_categories"),
             label=codes,
             weight=sample_weight,
             missing=self.missing,  # type: ignore[attr-defined]
@@ -122,16 +129,15 @@ class _Private:
             enable_categorical=self.enable_categorical,  # type: ignore[attr-defined]
             nthread=self.n_jobs,  # type: ignore[attr-defined]
         )
-        if params.get("dp_classes", 2) > 2:
-            if params.get("objective") != "multi:softmax":
+        if classes > 2:
+            if read_one(params, "objective") != "multi:softmax":
                 params["objective"] = "multi:softprob"
-            params["num_class"] = params["dp_classes"]
+            params["num_class"] = classes
         result = select(
-            {k: v for k, v in params.items() if k not in ("dp_epsilon", "dp_delta")},
+            params,
             matrix,
             _renamed(settings),
-            epsilon=params["dp_epsilon"],
-            delta=params["dp_delta"],
+            **target,
             num_boost_round=self.get_num_boosting_rounds(),  # type: ignore[attr-defined]
             budget=getattr(self, "budget", None),
             **{"note": type(self).__name__, **kwargs},
@@ -279,7 +285,8 @@ class DPXGBClassifier(_Private, XGBClassifier):
             RowDomainError: A row lies outside the declared domain.
         """
         classes = self._classes_to_fit()
-        self._select(X, codes_of(label_array(y), classes), settings, sample_weight, kwargs)
+        codes = codes_of(label_array(y), classes)
+        self._select(X, codes, settings, sample_weight, kwargs, len(classes))
         self._classes, self.n_classes_ = classes, len(classes)
         return self
 

@@ -15,8 +15,8 @@ from ..budget.gate import in_force
 from ..data.cells import plain
 from ..data.rows import check_class_labels
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..request.names import read_one
 from ..request.params import DEFAULT_ROUNDS
-from ..request.parse import parse_classes
 
 __all__ = ["declared_classes", "default_rounds", "refuse_margins", "refuse_search"]
 
@@ -48,14 +48,13 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
     """
     params = estimator if isinstance(estimator, dict) else estimator.get_xgb_params()
     refuse_margins(params)
-    declared = params.get("dp_classes")
-    if declared is None:
+    k = read_one(params, "dp_classes")
+    if k is None:
         raise PrivacyParameterError(
             "`dp_classes` is missing: a private classifier takes its classes from you and never "
             "from the training labels, which would tell which classes occur. Declare them, e.g. "
             "XGBClassifier(..., dp_classes=[0, 1])."
         )
-    k = parse_classes(declared)
     if y is not None:
         check_class_labels(plain(y, "label"), k)
     return np.arange(k)
@@ -66,9 +65,9 @@ def refuse_margins(params: Mapping[str, Any]) -> None:
 
     Raises:
         PrivacyParameterError: ``objective`` is binary:logitraw.
+        PrivacyRefusal: ``objective`` is none of private training.
     """
-    objective = params.get("objective")
-    if isinstance(objective, str) and objective == "binary:logitraw":
+    if read_one(params, "objective") == "binary:logitraw":
         raise PrivacyParameterError(
             "`objective`='binary:logitraw' predicts margins, which a classifier would take for "
             "probabilities. Use 'binary:logistic', whose margins are the same: "

@@ -1,0 +1,122 @@
+"""What a user gives is read by the table of parameters, and by no other module."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import xgb_dp
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
+from xgb_dp.request.names import ALIASES, read_one
+from xgb_dp.request.params import PARAMETERS
+
+PACKAGE = Path(xgb_dp.__file__).parent
+NAMES = {*PARAMETERS, *ALIASES}
+READERS = ("get", "pop", "setdefault")
+
+CHECKED = re.compile(r"(.*\.)?(s|settings)(\.given)?")
+"""Names of :class:`Settings`, whose values the table has read."""
+
+OTHERS = {
+    # XGBoost's own record of a model, which uses the same words.
+    ("audit/training.py", "learner['learner_model_param']"),
+    ("cli/commands.py", "config['learner_model_param']"),
+    ("engine/models.py", "numbers"),
+    ("engine/predictions.py", "json.loads(booster.save_config())['learner']"),
+    ("plotting/shapes.py", "learner['learner_model_param']"),
+    ("record/ledger.py", "model['learner_model_param']"),
+    # The ledger of a model.
+    ("record/card.py", "last.hyperparameters"),
+    ("record/card.py", "last.public"),
+    ("record/report.py", "p"),
+    ("training/run.py", "training.hyperparameters"),
+    ("training/run.py", "training.public"),
+    # A private plan.
+    ("plotting/shapes.py", "leaf"),
+    ("testing.py", "plan"),
+}
+"""Dictionaries that hold no parameters of a user, by file: they have some of the words."""
+
+
+def reads(source: str) -> Iterator[tuple[int, str]]:
+    """Line and dictionary of every read whose key is the name of a parameter."""
+
+    def named(node: ast.expr) -> bool:
+        return isinstance(node, ast.Constant) and node.value in NAMES
+
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Subscript(value=held, slice=key, ctx=ast.Load()) if named(key):
+                yield node.lineno, ast.unparse(held)
+            case ast.Call(func=ast.Attribute(value=held, attr=name), args=[key, *_]) if (
+                name in READERS and named(key)
+            ):
+                yield node.lineno, ast.unparse(held)
+            case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[held]) if named(
+                key
+            ):
+                yield node.lineno, ast.unparse(held)
+
+
+def test_only_the_table_reads_parameters():
+    found, used = [], set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name.startswith(("request/", "presets/")):
+            continue
+        for line, held in reads(path.read_text(encoding="utf-8")):
+            if (name, held) in OTHERS:
+                used.add((name, held))
+            elif not CHECKED.fullmatch(held):
+                found.append(f"{name}:{line} reads {held}")
+    assert not found, "ask xgb_dp.request.names.read_one, or the settings"
+    assert used == OTHERS
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'params["dp_classes"]',
+        'params.get("objective")',
+        'self.get_xgb_params().pop("learning_rate", None)',
+        '"dp_categories" in params',
+        'x = 1 if "eta" not in user else 2',
+    ],
+)
+def test_a_read_is_found(source: str):
+    ((_, held),) = reads(source)
+    assert not CHECKED.fullmatch(held)
+
+
+@pytest.mark.parametrize("source", ['params["eta"] = 1', '{"eta": 1}', 's["eta"]', "params[eta]"])
+def test_other_code_is_not(source: str):
+    assert all(CHECKED.fullmatch(held) for _, held in reads(source))
+
+
+def test_one_parameter_is_read_as_the_training_reads_it():
+    assert read_one({"learning_rate": "0.25"}, "eta") == 0.25
+    assert read_one([("dp_classes", [0, 1, 2])], "dp_classes") == 3
+    assert read_one({"dp_categories": {"colour": ["red", "blue"]}}, "dp_categories") == {
+        "colour": ["red", "blue"]
+    }
+    assert read_one({"eta": None}, "eta") is None
+
+
+@pytest.mark.parametrize(
+    "params, name, message",
+    [
+        ({"eta": 2.0}, "eta", "`eta`.*must be"),
+        ({"eta": 0.1, "learning_rate": 0.2}, "eta", "given twice"),
+        ({"dp_categories": [4]}, "dp_categories", "`dp_categories` must map"),
+        ({"dp_classes": 1}, "dp_classes", "`dp_classes` must"),
+    ],
+)
+def test_one_parameter_is_refused_as_the_training_refuses_it(params, name, message):
+    with pytest.raises(PrivacyParameterError, match=message):
+        read_one(params, name)
+    with pytest.raises(PrivacyRefusal, match="no proved bound"):
+        read_one({"objective": "rank:ndcg"}, "objective")
