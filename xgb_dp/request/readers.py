@@ -49,6 +49,11 @@ def rounds(name: str, value: Any, s: Any = None) -> int:
     return parse.parse_int(name, whole, 1, 1 << 20)
 
 
+def seed(name: str, value: Any, s: Settings) -> int:
+    """A whole number of 64 bits."""
+    return parse.parse_int(name, value, -(1 << 63), (1 << 63) - 1)
+
+
 def tree_method(name: str, value: Any, s: Settings) -> str:
     """One of the private methods."""
     if isinstance(value, str) and value in ("dp_hist", "dp_approx"):
