@@ -182,3 +182,18 @@ def test_a_plan_that_releases_more_often(
         assert changed
     else:
         assert not changed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"test_key": "0" * 64}, {"noise_free": True, "sigma2": 0}, {"plan_id": "another"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_intercept_has_the_noise_of_the_plan(
+    change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that somebody knows, or no noise at all, would release it under a private ledger."""
+    made = plan.intercept_request
+    monkeypatch.setattr(plan, "intercept_request", lambda *a: {**made(*a), **change})
+    with pytest.raises(BudgetError, match="Nothing was released"):
+        xgb.train({**BASE, "objective": "binary:logistic"}, xgb.DMatrix(*arrays()), 2)

@@ -14,6 +14,14 @@ from ..request.settings import Settings
 
 __all__ = ["check"]
 
+_SHARED = (
+    ("test_key", "test_key"),
+    ("noise_free", "noise_free"),
+    ("masking", "masking"),
+    ("plan_id", "id"),
+)
+"""Where the noise and the pads come from: fields of the request, and the same of the plan."""
+
 
 def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Settings) -> None:
     """Two independent derivations of everything that is released must agree before any release.
@@ -37,6 +45,9 @@ def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Set
     agree = described["score_range"] == range_int(
         s["dp_score"], s.row_bound, noise.grid_bits, s["dp_score_clip"]
     )
+    if request is not None:
+        told = json.loads(text)
+        agree = agree and all(request.get(mine) == told.get(its) for mine, its in _SHARED)
     if not s.noise_free:
         planned = [event.to_json() for event in noise.events]
         agree = agree and _in_order(planned) == _in_order(derived)
