@@ -4,7 +4,8 @@
 group)`` and ``get_delta(epsilon, group)``. Proofs: ``docs/proofs/accounting.md``.
 """
 
-from .books import ACCOUNTANTS, Accountant, make_accountant
+from .accountant import Accountant
+from .books import ACCOUNTANTS, make_accountant
 from .classic import ClassicAccountant
 from .events import (
     Event,

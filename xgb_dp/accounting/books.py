@@ -6,36 +6,26 @@ Proofs: docs/proofs/accounting.md, "Laplace" and "Disjoint parts"; docs/proofs/s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
+from .accountant import Accountant
 from .classic import ClassicAccountant
 from .events import Event
 from .exact import ExactAccountant
 from .gdp import GDPAccountant
-from .pure import PureAccountant, check_query
+from .pure import PureAccountant
 from .rdp import RDPAccountant
 from .selection import SelectionAccountant, SelectionEvent, map_runs
 from .zcdp import ZCDPAccountant
 
-__all__ = ["ACCOUNTANTS", "Accountant", "make_accountant", "simplified"]
+__all__ = ["ACCOUNTANTS", "make_accountant", "simplified"]
 
 _UP = 1.0 + 1e-12
 # Shares of delta that each of several selections is tried with: any of them gives a bound.
 _EACH = (1e-3, 1e-2, 0.1, 0.03, 0.3, *(10.0**-digits for digits in range(4, 21)))
 
 
-class Accountant(Protocol):
-    """What every accountant answers, for events that it was given."""
-
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
-        """Certified epsilon in nats for a failure probability; infinite if there is none."""
-
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
-        """Certified failure probability for an epsilon in nats."""
-
-
-ACCOUNTANTS: dict[str, type] = {
+ACCOUNTANTS: dict[str, Callable[[Sequence[Event]], Accountant]] = {
     "exact": ExactAccountant,
     "rdp": RDPAccountant,
     "gdp": GDPAccountant,
@@ -61,7 +51,7 @@ def make_accountant(name: str, events: Sequence[Event]) -> Accountant:
     return _Books(name, events)
 
 
-class _Books:
+class _Books(Accountant):
     """Turns Laplace noise and disjoint parts into what the accountants know, for each group.
 
     A private selection has a curve of its own, which composes with the rest as (epsilon, delta).
@@ -74,14 +64,12 @@ class _Books:
         self._selections = [e for e in events if isinstance(e, SelectionEvent) and e.count]
         self._of_selections: dict[int, list[SelectionAccountant]] = {}
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
-        check_query(group, delta=delta)
+    def _epsilon(self, delta: float, group: int) -> float:
         value = self._with_selections(group).get_epsilon(delta, group)
         # Laplace noise has no tail: at small delta its pure cost is the smaller one.
         return min(value, self._pure.get_epsilon(delta, group)) if self._adds_pure else value
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
-        check_query(group, epsilon=epsilon)
+    def _delta(self, epsilon: float, group: int) -> float:
         value = self._with_selections(group).get_delta(epsilon, group)
         return min(value, self._pure.get_delta(epsilon, group)) if self._adds_pure else value
 
@@ -123,7 +111,7 @@ class _Books:
         return self._of_group[group]
 
 
-class _Sum:
+class _Sum(Accountant):
     """Selections and everything else: epsilons add up, and so do deltas.
 
     Proof: docs/proofs/selection.md, "Composition".
@@ -132,7 +120,7 @@ class _Sum:
     def __init__(self, selections: Sequence[SelectionAccountant], rest: Accountant | None) -> None:
         self._selections, self._rest = list(selections), rest
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
+    def _epsilon(self, delta: float, group: int) -> float:
         """Epsilon in nats, each part at its share of delta."""
         each = delta / (len(self._selections) + (self._rest is not None))
         values = [s.get_epsilon(each) for s in self._selections]
@@ -140,7 +128,7 @@ class _Sum:
             values.append(self._rest.get_epsilon(each, group))
         return math.fsum(values) * (1.0 + 1e-14)
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
+    def _delta(self, epsilon: float, group: int) -> float:
         """Delta in [0, 1], the smallest of some divisions."""
         if self._rest is None and len(self._selections) == 1:
             return self._selections[0].get_delta(epsilon)
@@ -173,14 +161,14 @@ class _Sum:
         return 0.0 if self._rest is None else self._rest.get_delta(epsilon, group)
 
 
-class _Nothing:
+class _Nothing(Accountant):
     """An accountant without a bound for something that was released."""
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
+    def _epsilon(self, delta: float, group: int) -> float:
         """Infinite."""
         return 0.0 if delta >= 1.0 else math.inf
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
+    def _delta(self, epsilon: float, group: int) -> float:
         """One."""
         return 1.0
 

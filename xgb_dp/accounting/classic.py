@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .accountant import Accountant
 from .events import Event
 from .gdp import GDPAccountant
-from .pure import PureAccountant, check_query
+from .pure import PureAccountant
 from .rounds import Mixture
 from .search import narrow
 
@@ -19,7 +20,7 @@ __all__ = ["ClassicAccountant"]
 _UP = 1.0 + 1e-12
 
 
-class ClassicAccountant:
+class ClassicAccountant(Accountant):
     """(epsilon, delta) by heterogeneous composition of the releases, each (epsilon_i, delta_i).
 
     Half of delta goes to the Gaussian releases in equal parts, half to the composition. It is what
@@ -32,17 +33,7 @@ class ClassicAccountant:
     def __init__(self, events: Sequence[Event]) -> None:
         self._mixture = Mixture.of(events)
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
-        """Epsilon in nats, >= 0; infinite at delta = 0 with any Gaussian.
-
-        Args:
-            delta: In [0, 1].
-            group: Rows added or removed together, >= 1.
-
-        Raises:
-            ValueError: ``delta`` or ``group`` is out of range.
-        """
-        check_query(group, delta=delta)
+    def _epsilon(self, delta: float, group: int) -> float:
         if delta >= 1.0:
             return 0.0
         if self._mixture.sampled:
@@ -65,17 +56,7 @@ class ClassicAccountant:
         spread = math.fsum(n * e * e for e, n in parts)
         return min(total, drift + math.sqrt(2.0 * spread * (math.log(2.0) - math.log(delta)))) * _UP
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
-        """Delta in [0, 1]; the smallest that :meth:`get_epsilon` answers with this epsilon.
-
-        Args:
-            epsilon: In nats, >= 0.
-            group: Rows added or removed together, >= 1.
-
-        Raises:
-            ValueError: ``epsilon`` or ``group`` is out of range.
-        """
-        check_query(group, epsilon=epsilon)
+    def _delta(self, epsilon: float, group: int) -> float:
         if self.get_epsilon(0.0, group) <= epsilon:
             return 0.0
 

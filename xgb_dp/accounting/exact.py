@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .accountant import Accountant
 from .events import Event
 from .flat import FlatAccountant
 from .poisson import SampledComposition
-from .pure import PureAccountant, check_query
+from .pure import PureAccountant
 from .rounds import Mixture
 
 __all__ = ["ExactAccountant"]
 
 
-class ExactAccountant:
+class ExactAccountant(Accountant):
     """(epsilon, delta) of a list of events, adaptively composed; one row added or removed.
 
     Proofs: docs/proofs/accounting.md, and for sampled rounds docs/proofs/sampling.md.
@@ -35,39 +36,13 @@ class ExactAccountant:
         self._pure = PureAccountant(events)
         self._work = work
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
-        """Smallest certified epsilon for a failure probability.
-
-        Args:
-            delta: In [0, 1].
-            group: Rows added or removed together, >= 1.
-
-        Returns:
-            float: Upper bound in nats, >= 0; infinite if there is none.
-
-        Raises:
-            ValueError: ``delta`` or ``group`` is out of range.
-        """
-        check_query(group, delta=delta)
+    def _epsilon(self, delta: float, group: int) -> float:
         if self._sampled and delta < 1.0:
             pure = self._pure.get_epsilon(group=group)
             return min(pure, self._composition(group).epsilon(delta))
         return self._flat.get_epsilon(delta, group)
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
-        """Smallest certified failure probability for an epsilon.
-
-        Args:
-            epsilon: In nats, >= 0.
-            group: Rows added or removed together, >= 1.
-
-        Returns:
-            float: Upper bound in [0, 1].
-
-        Raises:
-            ValueError: ``epsilon`` or ``group`` is out of range.
-        """
-        check_query(group, epsilon=epsilon)
+    def _delta(self, epsilon: float, group: int) -> float:
         if self._sampled:
             pure = self._pure.get_epsilon(group=group)
             return 0.0 if epsilon >= pure else self._composition(group).delta(epsilon)

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from .accountant import Accountant
 from .blocks import merge_blocks
 from .bounded_range import Grid, tail_curve
 from .events import Event
 from .gaussian import GaussianTotals, gaussian_delta
-from .pure import check_query
 from .rdp import RDPAccountant
 from .rounds import Mixture
 from .search import root_above
@@ -146,7 +146,7 @@ def _ramp(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.where(np.abs(x) < 1e-12, 1.0 - 0.5 * x, -np.expm1(-safe) / safe)
 
 
-class FlatAccountant:
+class FlatAccountant(Accountant):
     """(epsilon, delta) of releases that read all rows, adaptively composed.
 
     Args:
@@ -164,20 +164,7 @@ class FlatAccountant:
         self._gaussians, self._selections = mixture.gaussians, mixture.selections
         self._work = work
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
-        """Smallest certified epsilon for a failure probability.
-
-        Args:
-            delta: In [0, 1].
-            group: Rows added or removed together, >= 1.
-
-        Returns:
-            float: Upper bound in nats, >= 0; infinite if there is none.
-
-        Raises:
-            ValueError: ``delta`` or ``group`` is out of range.
-        """
-        check_query(group, delta=delta)
+    def _epsilon(self, delta: float, group: int) -> float:
         if delta >= 1.0:
             return 0.0
         totals, steps, pure = self._totals(group)
@@ -200,20 +187,7 @@ class FlatAccountant:
             return coarse
         return min(coarse, max(0.0, solve(curve, inner, -eta) + eta))
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
-        """Smallest certified failure probability for an epsilon.
-
-        Args:
-            epsilon: In nats, >= 0.
-            group: Rows added or removed together, >= 1.
-
-        Returns:
-            float: Upper bound in [0, 1].
-
-        Raises:
-            ValueError: ``epsilon`` or ``group`` is out of range.
-        """
-        check_query(group, epsilon=epsilon)
+    def _delta(self, epsilon: float, group: int) -> float:
         totals, steps, pure = self._totals(group)
         if totals.mu == 0.0 and epsilon >= pure:
             return 0.0

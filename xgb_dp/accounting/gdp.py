@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from scipy.special import ndtri
 
+from .accountant import Accountant
 from .events import Event
 from .gaussian import GaussianTotals, gaussian_delta
-from .pure import check_query
 from .rounds import Mixture
 from .search import root_above
 from .zcdp import ZCDP
@@ -40,7 +40,7 @@ def bounded_range_mu(eps0: float) -> float:
     return -2.0 * float(ndtri(low)) * _UP + 1e-15
 
 
-class GDPAccountant:
+class GDPAccountant(Accountant):
     """(epsilon, delta) by Gaussian differential privacy, with the slack of discrete noise.
 
     Args:
@@ -50,17 +50,7 @@ class GDPAccountant:
     def __init__(self, events: Sequence[Event]) -> None:
         self._mixture = Mixture.of(events)
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
-        """Epsilon in nats, >= 0; infinite at delta = 0.
-
-        Args:
-            delta: In [0, 1].
-            group: Rows added or removed together, >= 1.
-
-        Raises:
-            ValueError: ``delta`` or ``group`` is out of range.
-        """
-        check_query(group, delta=delta)
+    def _epsilon(self, delta: float, group: int) -> float:
         totals, mu = self._totals(group)
         if delta >= 1.0 or mu == 0.0:
             return 0.0
@@ -87,17 +77,7 @@ class GDPAccountant:
 
         return root_above(excess, is_safe, 0.0, high, xtol=1e-13) + eta
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
-        """Delta in [0, 1].
-
-        Args:
-            epsilon: In nats, >= 0.
-            group: Rows added or removed together, >= 1.
-
-        Raises:
-            ValueError: ``epsilon`` or ``group`` is out of range.
-        """
-        check_query(group, epsilon=epsilon)
+    def _delta(self, epsilon: float, group: int) -> float:
         totals, mu = self._totals(group)
         if mu == 0.0 or (math.isinf(epsilon) and math.isfinite(mu)):
             return 0.0

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .accountant import Accountant
 from .events import Event, ExponentialEvent, GaussianEvent
-from .pure import check_query
 from .rounds import Mixture, SampledEvent
 from .selection import SelectionEvent
 
@@ -51,7 +51,7 @@ def bounded_range_rdp(eps0: float, orders: Array) -> Array:
     return np.minimum(np.minimum(value, eps0), a * eps0 * eps0 / 8.0) * _UP
 
 
-class RDPAccountant:
+class RDPAccountant(Accountant):
     """(epsilon, delta) by Rényi divergences of all orders.
 
     Source of the conversion: Canonne, Kamath and Steinke (2020), proposition 12.
@@ -65,17 +65,7 @@ class RDPAccountant:
         Mixture.of(e for e in events if e.mechanism != SelectionEvent.mechanism)
         self._curves: dict[int, Array] = {}
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
-        """Smallest epsilon over the orders, in nats, >= 0; infinite at delta = 0.
-
-        Args:
-            delta: In [0, 1].
-            group: Rows added or removed together, >= 1.
-
-        Raises:
-            ValueError: ``delta`` or ``group`` is out of range.
-        """
-        check_query(group, delta=delta)
+    def _epsilon(self, delta: float, group: int) -> float:
         curve = self._curve(group)
         if delta >= 1.0 or not curve.any():
             return 0.0
@@ -85,17 +75,7 @@ class RDPAccountant:
         values = curve + np.log((a - 1.0) / a) - (math.log(delta) + np.log(a)) / (a - 1.0)
         return max(0.0, float(np.min(values + 1e-13 * (1.0 + np.abs(values)))))
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
-        """Smallest delta over the orders, in [0, 1].
-
-        Args:
-            epsilon: In nats, >= 0.
-            group: Rows added or removed together, >= 1.
-
-        Raises:
-            ValueError: ``epsilon`` or ``group`` is out of range.
-        """
-        check_query(group, epsilon=epsilon)
+    def _delta(self, epsilon: float, group: int) -> float:
         curve = self._curve(group)
         if not curve.any() or math.isinf(epsilon):
             return 0.0

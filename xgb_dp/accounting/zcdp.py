@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .accountant import Accountant
 from .events import Event
-from .pure import check_query
 from .rounds import Mixture
 
 __all__ = ["ZCDP", "ZCDPAccountant"]
@@ -54,7 +54,7 @@ class ZCDP:
         return min(1.0, math.exp(-min((epsilon - rho) ** 2 / (4.0 * rho), 690.0)) * (1.0 + 1e-9))
 
 
-class ZCDPAccountant:
+class ZCDPAccountant(Accountant):
     """(epsilon, delta) by zero-concentrated differential privacy.
 
     Source: Bun and Steinke (2016); a selection of range eps0 costs eps0^2 / 8 (Cesar and Rogers
@@ -67,33 +67,13 @@ class ZCDPAccountant:
     def __init__(self, events: Sequence[Event]) -> None:
         self._mixture = Mixture.of(events)
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
-        """Epsilon in nats, >= 0; infinite at delta = 0.
-
-        Args:
-            delta: In [0, 1].
-            group: Rows added or removed together, >= 1.
-
-        Raises:
-            ValueError: ``delta`` or ``group`` is out of range.
-        """
-        check_query(group, delta=delta)
+    def _epsilon(self, delta: float, group: int) -> float:
         bound = self._bound(group)
         if delta >= 1.0 or bound is None:
             return 0.0
         return math.inf if delta == 0.0 else bound.epsilon(delta)
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
-        """Delta in [0, 1].
-
-        Args:
-            epsilon: In nats, >= 0.
-            group: Rows added or removed together, >= 1.
-
-        Raises:
-            ValueError: ``epsilon`` or ``group`` is out of range.
-        """
-        check_query(group, epsilon=epsilon)
+    def _delta(self, epsilon: float, group: int) -> float:
         bound = self._bound(group)
         return 0.0 if bound is None else bound.delta(epsilon)
 

@@ -12,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
+from ..accounting import (
+    Accountant,
+    Event,
+    GaussianEvent,
+    Repetitions,
+    SelectionEvent,
+    make_accountant,
+)
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.search import doubled, narrow
 from ..accounting.selection import SelectionAccountant
@@ -129,18 +136,16 @@ def trials(
     return out
 
 
-class _Gaussian:
+class _Gaussian(Accountant):
     """A mechanism that is exactly a Gaussian; a first guess for real ones."""
 
     def __init__(self, mu: float) -> None:
         self._mu = mu
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
-        """Epsilon in nats."""
+    def _epsilon(self, delta: float, group: int) -> float:
         return gaussian_epsilon(self._mu, delta) if delta > 0.0 else math.inf
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
-        """Delta."""
+    def _delta(self, epsilon: float, group: int) -> float:
         return gaussian_delta(epsilon, self._mu)
 
 
