@@ -68,8 +68,9 @@ $(STOCK)/done:
 	$(PIP) install -q --no-deps --only-binary :all: --target $(STOCK) xgboost==$(STOCK_VERSION)
 	touch $@
 
+# Without stored bytecode each of the processes compiles all modules and tests anew.
 test: build $(STAMPS)/extra-test $(STOCK)/done
-	XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal \
+	PYTHONDONTWRITEBYTECODE= XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal \
 		$(PYTEST_ARGS)
 
 test-fast:
