@@ -89,7 +89,15 @@ def make_data(kind: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float3
     return X, (7.3 * signal + 1.7).astype(np.float32)
 
 
-DATA = {kind: make_data(kind) for kind in KINDS}
+class _Made(dict[str, tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]):
+    """The data of each kind, made when it is first asked for."""
+
+    def __missing__(self, kind: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        self[kind] = make_data(kind)
+        return self[kind]
+
+
+DATA = _Made()
 
 
 def matrix(kind: str) -> xgb.DMatrix:

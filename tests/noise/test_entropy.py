@@ -261,6 +261,7 @@ answer["calls"] = shim.shim_calls()
 
 
 # ------------------------------------------------------------------------------- memory
+@cache
 def secrets() -> dict[str, list[bytes]]:
     """What a source holds or computes, in pieces of 16 bytes, by name."""
     words = struct.unpack("<8I", KEY)
@@ -282,10 +283,11 @@ def secrets() -> dict[str, list[bytes]]:
     return out
 
 
-NAMES = [name for name, pieces in secrets().items() for _ in pieces]
+def named() -> list[tuple[str, bytes]]:
+    """Every piece, with its name."""
+    return [(name, piece) for name, pieces in secrets().items() for piece in pieces]
 
 
-PIECES = [bytes(b ^ MASK for b in piece).hex() for group in secrets().values() for piece in group]
 # What is held while it is needed; all else that is found was forgotten on the stack.
 HELD = {"key", *(f"stream {i}" for i in range(4))}
 
@@ -297,11 +299,13 @@ def searched(code: str, **task: Any) -> dict[str, Counter[str]]:
     """
     start = 'shim.shim_key(bytes.fromhex(task["key"]))\n'
     masked = bytes(b ^ MASK for b in KEY).hex()
-    answer = child(start + code, pieces=PIECES, key=masked, **task)
+    names, pieces = zip(*named(), strict=True)
+    hidden = [bytes(b ^ MASK for b in piece).hex() for piece in pieces]
+    answer = child(start + code, pieces=hidden, key=masked, **task)
     out = {}
     for when, hits in answer.items():
         assert hits.count(0) == hits.count(1), "half a key"
-        out[when] = Counter({NAMES[i]: 1 for i in hits if i > 1})
+        out[when] = Counter({names[i]: 1 for i in hits if i > 1})
         out[when]["key"] = hits.count(0)
         out[when] = +out[when]
     return out
