@@ -14,11 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.children import light_environment
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _run(*command: str, data: Path | None = None) -> str:
-    env = {k: v for k, v in os.environ.items() if k != "XGB_DP_DATA"}
+def _run(*command: str, data: Path | None = None, light: Path | None = None) -> str:
+    start = os.environ if light is None else light_environment(light)
+    env = {k: v for k, v in start.items() if k != "XGB_DP_DATA"}
     if data is not None:
         env["XGB_DP_DATA"] = str(data)
     run = subprocess.run(
@@ -85,7 +88,7 @@ def test_demo_reads_adult_from_folder(tmp_path: Path) -> None:
 def test_bench(tmp_path: Path, case: str) -> None:
     out = tmp_path / "bench.json"
     small = ("--rows", "2000", "--rounds", "4", "--depth", "3", "--repeats", "1", "--threads", "1")
-    text = _run("benchmarks/bench.py", "--case", case, *small, "--out", str(out))
+    text = _run("benchmarks/bench.py", "--case", case, *small, "--out", str(out), light=tmp_path)
     assert "| hist | " in text
     runs = json.loads(out.read_text())[case]
     assert set(runs) == {
@@ -106,7 +109,8 @@ def test_growth(tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text("A head.\n\n<!-- figures: written by benchmarks/growth.py -->\nan old table\n")
     small = ("--factor", "rows", "--most", "10000", "--rounds", "2", "--repeats", "1")
-    text = _run("-m", "benchmarks.growth", *small, "--out", str(tmp_path))
+    command = ("-m", "benchmarks.growth", *small, "--out", str(tmp_path))
+    text = _run(*command, light=tmp_path)
     assert "| 10,000 |" in text
     with (tmp_path / "performance.csv").open(newline="") as file:
         runs = list(csv.DictReader(file))
@@ -119,8 +123,9 @@ def test_growth(tmp_path: Path) -> None:
     assert "an old table" not in written
 
 
-def test_shares() -> None:
-    text = _run("-m", "benchmarks.shares", "--rows", "20000", "--rounds", "3", "--repeats", "1")
+def test_shares(tmp_path: Path) -> None:
+    small = ("--rows", "20000", "--rounds", "3", "--repeats", "1")
+    text = _run("-m", "benchmarks.shares", *small, light=tmp_path)
     shares = {}
     for line in text.splitlines():
         if found := re.match(r"\| (.+) \| ([0-9.]+) ", line.replace("*", "")):
@@ -136,9 +141,11 @@ def test_shares() -> None:
 def test_external(tmp_path: Path) -> None:
     small = ("--rows", "2000", "--columns", "5", "--batches", "4", "--rounds", "2")
     command = ("-m", "benchmarks.external", *small, "--methods", "dp_hist")
-    text = _run(*command, "--folder", str(tmp_path))
+    folder = tmp_path / "batches"
+    folder.mkdir()
+    text = _run(*command, "--folder", str(folder), light=tmp_path)
     cells = text.splitlines()[-1].split("|")[1:-1]
     assert cells[0].strip() == "dp_hist"
     before, peak = (float(cell) for cell in cells[5:7])
     assert 0 < before < peak
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())

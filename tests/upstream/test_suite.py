@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import LIGHT
 from tests.upstream import suite
 from tests.upstream.pinned import ROOT
 
@@ -45,6 +46,7 @@ def checkout(folder: Path, **files: str) -> Path:
     tests = folder / "tests" / "python"
     tests.mkdir(parents=True)
     (folder / "tests" / "pytest.ini").write_text("[pytest]\n")
+    (tests / "conftest.py").write_text(LIGHT)
     for name, text in files.items():
         (tests / f"{name}.py").write_text(text)
     return folder
