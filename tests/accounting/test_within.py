@@ -1,0 +1,81 @@
+"""What was drawn is within what was planned: the same noise, and no more of anything that costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from xgb_dp.accounting import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ParallelEvent,
+    SampledEvent,
+)
+from xgb_dp.errors import LedgerError
+from xgb_dp.record import ledger
+from xgb_dp.record.form import TrainingRecord
+
+GAUSSIAN = GaussianEvent("leaves", 2**36, 2**44, 4, 50)
+SELECTION = ExponentialEvent("splits", 2**35, 40, 200)
+LAPLACE = LaplaceEvent("leaves", 2**20, 2**24, 50)
+ROUND = (SELECTION, GAUSSIAN)
+SAMPLED = SampledEvent(2**30, 32, ROUND, 50)
+PARALLEL = ParallelEvent(10, ROUND, 5)
+
+BEYOND: list[tuple[Event, dict[str, Any]]] = [
+    (GAUSSIAN, {"sensitivity2": 2**36 + 1}),
+    (GAUSSIAN, {"sigma2": 2**44 - 1}),
+    (GAUSSIAN, {"sigma2": 0}),
+    (GAUSSIAN, {"coordinates": 5}),
+    (GAUSSIAN, {"release": "histograms"}),
+    (SELECTION, {"eps_num": 2**35 + 1}),
+    (SELECTION, {"eps_bits": 39}),
+    (LAPLACE, {"sensitivity": 2**20 + 1}),
+    (LAPLACE, {"scale": 2**24 - 1}),
+    (LAPLACE, {"scale": 0}),
+    (SAMPLED, {"rate_num": 2**30 + 1}),
+    (SAMPLED, {"rate_bits": 31}),
+    (SAMPLED, {"events": (SELECTION, replace(GAUSSIAN, sigma2=2**44 - 1))}),
+    (SAMPLED, {"events": (SELECTION, replace(GAUSSIAN, count=51))}),
+    (SAMPLED, {"events": (*ROUND, GAUSSIAN)}),
+    (PARALLEL, {"parts": 11}),
+    (PARALLEL, {"events": (replace(SELECTION, eps_num=2**35 + 1), GAUSSIAN)}),
+    *((e, {"count": e.count + 1}) for e in (GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL)),
+]
+
+
+@pytest.mark.parametrize("event", [GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL])
+def test_the_plan_and_less_of_it_are_within(event: Event) -> None:
+    assert event.within(event)
+    assert event.counted(event.count - 1).within(event)
+
+
+@pytest.mark.parametrize(("plan", "changes"), BEYOND)
+def test_what_costs_more_is_beyond(plan: Event, changes: dict[str, Any]) -> None:
+    assert not replace(plan, **changes).within(plan)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(("plan", "changes"), BEYOND)
+def test_a_training_that_drew_it_is_not_completed(plan: Event, changes: dict[str, Any]) -> None:
+    """The last check before a ledger is signed; the same training is completed as planned."""
+    rounds = 5 if plan is PARALLEL else 50
+    record = TrainingRecord(
+        plan_digest="0" * 16,
+        complete=False,
+        events=(plan,),
+        rounds=rounds * (10 if plan is PARALLEL else 1),
+        target=(1.0, 1e-6),
+        public={},
+    )
+    claimed = ledger.claim(None, record, private=True, noise="os")
+    beyond = ledger.Drawn(True, "os", (replace(plan, **changes),))  # type: ignore[type-var]
+    with pytest.raises(LedgerError, match="released more than was calibrated"):
+        ledger.complete(claimed, beyond, None, record.rounds)
+    if plan is not SELECTION:  # selections alone do not tell how many rounds were grown
+        made = ledger.complete(claimed, ledger.Drawn(True, "os", (plan,)), None, record.rounds)
+        assert made.trainings[-1].complete
+        assert made.trainings[-1].drawn is None
