@@ -12,7 +12,8 @@ import xgboost as xgb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.reference.comparison import BINARY, MULTICLASS, SOFTMAX, SQUARED
+from tests.reference.candidates import FLT_MAX
+from tests.reference.comparison import BINARY, MULTICLASS, SOFTMAX, SQUARED, make_plan
 
 from .cpp import GRID, NO_CLIP, PAST, cpp_leaf_sums
 from .strategies import (
@@ -98,3 +99,14 @@ def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:
     other = xgb.DMatrix(X[:-1], drawn.y[:-1], weight=drawn.weight[:-1])
     moved = squared_distance(cpp_leaf_sums(plan, one, start), cpp_leaf_sums(plan, other, start))
     assert moved <= round_sens2(plan)
+
+
+@pytest.mark.parametrize("mode", ["row_weight", "gradient"])
+@pytest.mark.parametrize("weight", [1.0, FLT_MAX])
+def test_gradients_that_overflow_count_as_nothing(mode: str, weight: float) -> None:
+    """A heavy row of an extreme margin has an infinite gradient in 32 bits."""
+    features = [{"kind": "cuts", "cuts": []}]
+    plan = make_plan(SQUARED, True, features, leaf=NO_CLIP, row_bound={"mode": mode}, **GRID)
+    d = xgb.DMatrix(np.zeros((1, 1)), np.zeros(1), weight=np.array([weight], np.float32))
+    sums = cpp_leaf_sums(plan, d, PAST[SQUARED, (1e30, -1e30)])
+    assert sums.any() == (weight == 1.0)
