@@ -52,8 +52,7 @@ XGB_DLL int XGDPIsPlain(DMatrixHandle handle, int* out) {
   API_END();
 }
 
-/** @brief Refuse more rows than can be summed exactly. All workers of a cluster call it together.
- */
+/** @brief Refuse more rows than can be summed exactly. All workers call it together. */
 XGB_DLL int XGDPCheckSums(DMatrixHandle handle, char const* plan_text) {
   API_BEGIN();
   CHECK(handle && plan_text);
@@ -73,8 +72,7 @@ XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   API_END();
 }
 
-/** @brief For tests: the most rows of a training and of a batch. Only ever lowers the real limits.
- */
+/** @brief For tests: the most rows of a training and of a batch. Only lowers the real limits. */
 XGB_DLL int XGDPTestRowLimits(std::uint64_t total, std::uint64_t batch) {
   API_BEGIN();
   static auto const kReal = xgboost::dp::Limits();

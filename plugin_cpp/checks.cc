@@ -2,9 +2,7 @@
 
 #include <algorithm>  // for all_of, max, min
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t, uint32_t, uint64_t
 #include <limits>     // for numeric_limits
-#include <string>     // for string
 
 #include "collective/communicator-inl.h"  // for IsDistributed
 #include "plugin_cpp/plan/row_bound.h"    // for kMaxRows

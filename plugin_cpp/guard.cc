@@ -1,8 +1,5 @@
 #include "plugin_cpp/guard.h"
 
-#include <memory>  // for shared_ptr
-#include <string>  // for string
-
 #include "gbm/gbtree.h"       // for GBTree, TreeMethod
 #include "xgboost/logging.h"  // for CHECK, LOG
 
@@ -36,9 +33,9 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
   auto tree_method = Find(args, "tree_method");
   bool is_private = tree_method ? StartsWithDp(*tree_method) : (gbm && IsPrivate(*gbm));
   CHECK(is_private || !gbm || !IsPrivate(*gbm) || !gbm->ModelFitted())
-      << "`tree_method` cannot change from `dp_hist` to `" << *tree_method
-      << "`: the model already "
-      << "holds private trees, and further ones without privacy would void their guarantee.";
+      << "`tree_method` cannot change from `dp_hist` to `" << *tree_method << "`: the model "
+      << "already holds private trees, and further ones without privacy would void their "
+         "guarantee.";
   for (auto const& kv : args) {
     if (!StartsWithDp(kv.first)) {
       continue;

@@ -3,7 +3,6 @@
 #include <algorithm>  // for clamp
 #include <cmath>      // for nearbyint, ldexp, isfinite
 #include <cstdint>    // for int64_t, uint64_t
-#include <string>     // for string
 #include <utility>    // for move
 #include <vector>     // for vector
 

@@ -12,7 +12,6 @@
 #include "plugin_cpp/leaf/release.h"               // for LeafSums
 #include "plugin_cpp/leaf/values.h"                // for FinishTree
 #include "plugin_cpp/release/sums.h"               // for LocalSum, GlobalSum, NoisySum
-#include "plugin_cpp/split/history.h"              // for SplitHistory
 #include "plugin_cpp/split/score.h"                // for L1Score
 
 namespace xgboost::dp {

@@ -10,9 +10,7 @@
 #include <algorithm>  // for max, min, copy_n, fill_n
 #include <cmath>      // for exp, expm1, ceil, isfinite, abs
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t, int32_t
 #include <utility>    // for swap
-#include <vector>     // for vector
 
 #if defined(__GNUC__) && !defined(__clang__)
 // GCC vectorises a maximum only if it may assume that comparisons do not trap. A function with

@@ -8,7 +8,6 @@
 
 #include <cstdint>  // for uint32_t, uint64_t
 #include <cstring>  // for memcpy
-#include <limits>   // for numeric_limits
 
 namespace xgboost::dp {
 inline constexpr std::uint32_t kSignBit = 0x80000000U;

@@ -3,9 +3,7 @@
 #include <algorithm>  // for max, max_element
 #include <cmath>      // for abs
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t
 #include <limits>     // for numeric_limits
-#include <vector>     // for vector
 
 namespace xgboost::dp {
 std::vector<float> EqualMassCuts(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,

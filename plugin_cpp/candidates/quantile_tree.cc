@@ -2,12 +2,8 @@
 
 #include <algorithm>  // for max, min, sort
 #include <cmath>      // for sqrt, ceil, ldexp, fpclassify
-#include <cstddef>    // for size_t
-#include <cstdint>    // for uint64_t, int32_t, int64_t
 #include <limits>     // for numeric_limits
 #include <set>        // for set
-#include <utility>    // for move
-#include <vector>     // for vector
 
 #include "plugin_cpp/candidates/float_key.h"  // for KeyToFloat, FloatKey, kKeyEnd
 

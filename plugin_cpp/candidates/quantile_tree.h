@@ -28,8 +28,7 @@ using CellCount =
 /** @brief Exact counts of this worker, times 2^shift, to noisy ones over all workers; in order. */
 using CountRelease = std::function<Released<NoisyInt>(std::vector<LocalInt> const&)>;
 
-/** @brief Candidate cuts of each feature, in ascending order; all are finite and normal (or zero).
- */
+/** @brief Candidate cuts of each feature, in ascending order: finite, and normal or zero. */
 [[nodiscard]] std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan,
                                                            std::size_t n_trees,
                                                            CellCount const& count,

@@ -2,10 +2,8 @@
 
 #include <algorithm>  // for min, max, upper_bound
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t, uint64_t
 #include <iterator>   // for back_inserter, distance
 #include <utility>    // for move
-#include <vector>     // for vector
 
 #include "plugin_cpp/candidates/cell_sums.h"       // for CellSums
 #include "plugin_cpp/candidates/float_key.h"       // for FloatKey

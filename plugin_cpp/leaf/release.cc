@@ -2,7 +2,6 @@
 
 #include <algorithm>  // for clamp, max, min
 #include <cmath>      // for floor, pow
-#include <cstdint>    // for int64_t
 
 #include "plugin_cpp/plan/row_bound.h"    // for RowQuantiser
 #include "plugin_cpp/plan/sensitivity.h"  // for LeafEvent, kOutputUnits

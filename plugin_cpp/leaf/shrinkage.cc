@@ -2,9 +2,6 @@
 
 #include <algorithm>  // for max, min, max_element
 #include <cmath>      // for sqrt, pow
-#include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t
-#include <vector>     // for vector
 
 #include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
 

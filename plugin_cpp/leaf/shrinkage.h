@@ -31,8 +31,7 @@ struct NodeSum {
    * @param least    Floor of the Hessian, beside the deviation of its noise.
    */
   NodeSum(NoisySum const& sum, double variance, RowBound const& bound, double least);
-  /** @brief Of a leaf value that was released itself, where C = 1: as the sums of a count of one.
-   */
+  /** @brief Of a leaf value that was released itself, where C = 1: the sums of a count of one. */
   NodeSum(NoisyInt value, double unit, RowBound const& bound)
       : grad{-(static_cast<double>(value.Value()) * unit) * bound.gradient_bound}, hess{1.0} {}
 

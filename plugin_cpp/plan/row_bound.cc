@@ -2,8 +2,6 @@
 
 #include <algorithm>  // for clamp, max, min
 #include <cmath>      // for isfinite, sqrt, floor, ceil, abs
-#include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t
 
 #include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
 #include "plugin_cpp/wide.h"             // for XGB_DP_WIDE

@@ -2,7 +2,6 @@
 
 #include <algorithm>  // for max
 #include <cmath>      // for ceil, sqrt
-#include <cstdint>    // for int64_t, uint64_t
 
 #include "plugin_cpp/plan/json_reader.h"  // for JsonReader
 #include "xgboost/logging.h"              // for CHECK

@@ -2,7 +2,7 @@
  * What must hold between the fields of a plan: where a proof asks for it, or where a number would
  * not fit.
  */
-#include <algorithm>  // for any_of
+#include <algorithm>  // for all_of
 #include <cstddef>    // for size_t
 #include <string>     // for string
 

@@ -1,6 +1,4 @@
-/**
- * @brief ChaCha20 (RFC 8439), four blocks at a time.
- */
+/** @brief ChaCha20 (RFC 8439), four blocks at a time. */
 #include "plugin_cpp/random/chacha20.h"
 
 #include <atomic>   // for atomic

@@ -1,6 +1,4 @@
-/**
- * @brief Keys from the operating system.
- */
+/** @brief Keys from the operating system. */
 #include "plugin_cpp/random/entropy.h"
 
 #include <cerrno>   // for errno, EINTR

@@ -1,6 +1,4 @@
-/**
- * @brief Keys from the operating system.
- */
+/** @brief Keys from the operating system. */
 #pragma once
 
 // Proof: docs/proofs/samplers.md

@@ -1,6 +1,4 @@
-/**
- * @brief The exponential mechanism by rejection.
- */
+/** @brief The exponential mechanism by rejection. */
 #include "plugin_cpp/random/exponential.h"
 
 #include <algorithm>  // for max_element, minmax_element

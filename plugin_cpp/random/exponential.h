@@ -1,9 +1,9 @@
 /**
- * @brief The exponential mechanism, exact, over integer utilities.
+ * The exponential mechanism, exact, over integer utilities.
+ *
+ * Proof: docs/proofs/exponential-mechanism.md
  */
 #pragma once
-
-// Proof: docs/proofs/exponential-mechanism.md
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int64_t, uint64_t

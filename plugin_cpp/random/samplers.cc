@@ -1,6 +1,4 @@
-/**
- * @brief Exact samplers in integer arithmetic.
- */
+/** @brief Exact samplers in integer arithmetic. */
 #include "plugin_cpp/random/samplers.h"
 
 #include <cmath>  // for sqrt

@@ -3,7 +3,6 @@
 #include <algorithm>  // for equal, find_if, max
 #include <tuple>      // for tie
 #include <utility>    // for move
-#include <variant>    // for holds_alternative, visit
 
 namespace xgboost::dp {
 namespace {

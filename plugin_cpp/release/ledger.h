@@ -60,8 +60,7 @@ struct LedgerEntry {
 /** @brief A round that reads some of the rows, and all that it may release. */
 struct RoundEvent {
   std::uint64_t rate_num{0};  // of a Poisson sample; else 0
-  std::uint64_t ensemble{
-      0};  // rounds that read disjoint parts of the rows: a row is in one; else 0
+  std::uint64_t ensemble{0};  // rounds that read disjoint parts: a row is in one; else 0
   std::vector<LedgerEntry> entries;
 };
 

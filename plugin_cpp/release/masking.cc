@@ -1,7 +1,5 @@
 #include "plugin_cpp/release/masking.h"
 
-#include <cstdint>  // for int32_t, uint64_t
-
 #include "plugin_cpp/random/samplers.h"  // for kMaxGaussianSigma2
 #include "xgboost/logging.h"             // for CHECK
 
@@ -13,8 +11,7 @@ std::uint64_t Masking::ShareOf(std::uint64_t sigma2) const {
   auto share = (sigma2 + honest - 1) / honest + 1;
   CHECK(share >= kMinShare && share <= kMaxGaussianSigma2)
       << "One worker's share of the noise is too small or too large to be accounted for. Take "
-         "fewer "
-         "workers; with a very small `dp_epsilon`, a larger one.";
+         "fewer workers; with a very small `dp_epsilon`, a larger one.";
   return share;
 }
 

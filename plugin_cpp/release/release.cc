@@ -107,9 +107,8 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
                                       collective::Op::kSum);
   CHECK(result.OK())
       << "A worker has dropped out of a masked sum, or cannot be reached. Nothing of this sum can "
-         "be "
-         "read. The training has ended; what was released before it is in the ledger. Start a new "
-         "training with the workers that are left. "
+         "be read. The training has ended; what was released before it is in the ledger. Start a "
+         "new training with the workers that are left. "
       << result.Report();
   CHECK_EQ(words.back(), 0)
       << "The pads of a masked sum do not cancel: the workers are out of step. The training has "

@@ -15,7 +15,6 @@
 #include <cstdint>  // for int64_t, uint32_t, uint64_t
 #include <memory>   // for shared_ptr, unique_ptr
 #include <string>   // for string
-#include <utility>  // for forward
 #include <vector>   // for vector
 
 #include "plugin_cpp/release/ledger.h"   // for Ledger, NoiseEvent, SelectionEvent

@@ -2,9 +2,6 @@
 
 #include <algorithm>  // for copy
 #include <cstddef>    // for size_t
-#include <cstdint>    // for uint8_t
-#include <memory>     // for make_unique
-#include <string>     // for string, stoi
 #include <vector>     // for vector
 
 #include "collective/communicator-inl.h"  // for GetRank

@@ -8,7 +8,6 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int64_t
-#include <vector>   // for vector
 
 #include "collective/allreduce.h"         // for Allreduce
 #include "collective/broadcast.h"         // for Broadcast

@@ -26,8 +26,7 @@ inline void Prefetch([[maybe_unused]] void const* address) {
 #endif  // defined(__GNUC__)
 }
 
-/** @brief Positions in a table with a place for every bin, and for each feature's missing values.
- */
+/** @brief Positions in a table with a place for each bin, and for each feature's missing values. */
 class BinPlaces {
  public:
   explicit BinPlaces(common::HistogramCuts const& cuts) {

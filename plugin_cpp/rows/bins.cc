@@ -2,11 +2,9 @@
 
 #include <algorithm>  // for max
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, uint8_t, uint32_t, uint64_t
 #include <limits>     // for numeric_limits
 #include <memory>     // for default_delete
 #include <string>     // for string
-#include <vector>     // for vector
 
 #include "common/categorical.h"         // for IsCat
 #include "common/threading_utils.h"     // for ParallelFor

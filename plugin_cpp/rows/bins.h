@@ -23,8 +23,7 @@ namespace xgboost::dp {
 [[nodiscard]] common::HistogramCuts MakeCuts(Plan const& plan,
                                              std::vector<std::vector<float>> const& private_cuts);
 
-/** @brief How many bytes a page takes at most, binned, but for quantile trees with very many cuts.
- */
+/** @brief The most bytes that a page takes, binned, but for quantile trees with very many cuts. */
 [[nodiscard]] std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page);
 
 /**

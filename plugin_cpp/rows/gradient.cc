@@ -3,8 +3,6 @@
 #include <algorithm>  // for clamp, min
 #include <array>      // for array
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, uint8_t
-#include <vector>     // for vector
 
 #include "common/threading_utils.h"  // for ParallelFor
 #include "xgboost/logging.h"         // for CHECK, CHECK_EQ

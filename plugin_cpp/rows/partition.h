@@ -7,7 +7,6 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for uint32_t, uint64_t
-#include <utility>  // for move
 #include <vector>   // for vector
 
 #include "xgboost/base.h"  // for bst_feature_t, bst_bin_t

@@ -3,7 +3,6 @@
 #include <algorithm>  // for any_of, stable_sort
 #include <atomic>     // for atomic
 #include <cmath>      // for floor, isinf
-#include <memory>     // for make_unique, unique_ptr
 #include <vector>     // for vector
 
 #include "common/threading_utils.h"  // for ParallelFor

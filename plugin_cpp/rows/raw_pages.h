@@ -9,7 +9,6 @@
 #pragma once
 
 #include <memory>  // for unique_ptr
-#include <vector>  // for vector
 
 #include "plugin_cpp/plan/plan.h"  // for Plan
 #include "xgboost/context.h"       // for Context

@@ -1,7 +1,6 @@
 #include "plugin_cpp/rows/row_router.h"
 
 #include <algorithm>  // for max, min
-#include <cstddef>    // for size_t
 #include <mutex>      // for mutex, lock_guard
 
 #include "common/threading_utils.h"  // for ParallelFor

@@ -78,8 +78,7 @@ class ExactLevels {
   }
 
  private:
-  /** @brief Part the rows of the nodes above, and sum those of the level: one pass over the pages.
-   */
+  /** @brief Part the rows of the nodes above, and sum those of the level: one pass. */
   void SumLevel() {
     monitor_.Start("Histograms");
     for (std::size_t p = 0; p < pages_.Size(); ++p) {

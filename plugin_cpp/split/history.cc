@@ -2,13 +2,9 @@
 
 #include <algorithm>  // for max, for_each
 #include <cmath>      // for log
-#include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t
-#include <vector>     // for vector
 
 #include "plugin_cpp/split/score.h"  // for AsUtility
 #include "tree/tree_view.h"          // for ScalarTreeView
-#include "xgboost/tree_model.h"      // for RegTree
 
 namespace xgboost::dp {
 void SplitHistory::Update(std::size_t class_idx, RegTree const& tree,

@@ -43,8 +43,7 @@ class NoisySplits : public Splitter {
                              std::vector<bst_node_t>* positions) override;
 
  private:
-  /** @brief One feature of a node, with its released cells and, where there is only one, its cut.
-   */
+  /** @brief A feature of a node, with its released cells and, where there is only one, its cut. */
   struct Cells {
     bst_feature_t feature{0};
     std::size_t cut{0};

@@ -1,7 +1,5 @@
 #include "plugin_cpp/split/score.h"
 
-#include <cmath>  // for sqrt
-
 #include "plugin_cpp/plan/sensitivity.h"  // for ScoreRange
 
 namespace xgboost::dp {
