@@ -1,40 +1,32 @@
 #include "plugin_cpp/release/ledger.h"
 
-#include <algorithm>  // for equal, find_if, max
+#include <algorithm>  // for find_if, max
 #include <tuple>      // for tie
 #include <utility>    // for move
 
 namespace xgboost::dp {
-namespace {
-bool operator==(GaussianEvent const& a, GaussianEvent const& b) {
+// Not in the unnamed namespace: variants and vectors of events look for them here.
+static bool operator==(GaussianEvent const& a, GaussianEvent const& b) {
   return std::tie(a.release, a.sensitivity2, a.sigma2, a.coordinates) ==
          std::tie(b.release, b.sensitivity2, b.sigma2, b.coordinates);
 }
-bool operator==(LaplaceEvent const& a, LaplaceEvent const& b) {
+static bool operator==(LaplaceEvent const& a, LaplaceEvent const& b) {
   return std::tie(a.release, a.sensitivity, a.scale) == std::tie(b.release, b.sensitivity, b.scale);
 }
-bool operator==(SelectionEvent const& a, SelectionEvent const& b) {
+static bool operator==(SelectionEvent const& a, SelectionEvent const& b) {
   return std::tie(a.release, a.eps_num, a.range) == std::tie(b.release, b.eps_num, b.range);
 }
-
-bool Same(DrawEvent const& a, DrawEvent const& b) {
-  return a.index() == b.index() &&
-         std::visit(
-             [&](auto const& event) { return event == std::get<std::decay_t<decltype(event)>>(b); },
-             a);
+static bool operator==(LedgerEntry const& a, LedgerEntry const& b) {
+  return a.count == b.count && a.event == b.event;
+}
+static bool operator==(RoundEvent const& a, RoundEvent const& b) {
+  return std::tie(a.rate_num, a.ensemble, a.entries) == std::tie(b.rate_num, b.ensemble, b.entries);
 }
 
-bool Same(RoundEvent const& a, RoundEvent const& b) {
-  return a.rate_num == b.rate_num && a.ensemble == b.ensemble &&
-         std::equal(a.entries.cbegin(), a.entries.cend(), b.entries.cbegin(), b.entries.cend(),
-                    [](auto const& x, auto const& y) {
-                      return x.count == y.count && Same(x.event, y.event);
-                    });
-}
-
+namespace {
 LedgerEntry* Find(std::vector<LedgerEntry>* entries, DrawEvent const& event) {
   auto it = std::find_if(entries->begin(), entries->end(),
-                         [&](auto const& entry) { return Same(entry.event, event); });
+                         [&](auto const& entry) { return entry.event == event; });
   return it == entries->end() ? nullptr : &*it;
 }
 
@@ -90,7 +82,7 @@ void Ledger::BeginRound(RoundEvent const& round, bool record) {
     return;
   }
   auto it = std::find_if(rounds_.begin(), rounds_.end(),
-                         [&](auto const& known) { return Same(known.first, round); });
+                         [&](auto const& known) { return known.first == round; });
   if (it == rounds_.end()) {
     rounds_.emplace_back(round, 1);
   } else {
