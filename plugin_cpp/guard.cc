@@ -1,5 +1,7 @@
 #include "plugin_cpp/guard.h"
 
+#include <algorithm>  // for find_if
+
 #include "gbm/gbtree.h"       // for GBTree, TreeMethod
 #include "xgboost/logging.h"  // for CHECK, LOG
 
@@ -9,15 +11,13 @@ constexpr char kPrefix[] = "dp_";
 
 bool StartsWithDp(std::string const& s) { return s.rfind(kPrefix, 0) == 0; }
 
-std::string const* Find(Args const& args, std::string const& key) {
-  for (auto const& kv : args) {
-    if (kv.first == key) {
-      return &kv.second;
-    }
-  }
-  return nullptr;
-}
 }  // namespace
+
+std::string const* Find(Args const& args, std::string const& key) {
+  auto is_key = [&](auto const& kv) { return kv.first == key; };
+  auto it = std::find_if(args.cbegin(), args.cend(), is_key);
+  return it == args.cend() ? nullptr : &it->second;
+}
 
 bool IsPrivate(GradientBooster const& gbm) {
   auto tree_booster = dynamic_cast<gbm::GBTree const*>(&gbm);

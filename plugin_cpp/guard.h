@@ -34,6 +34,9 @@ class PrivateUpdater {
                                std::shared_ptr<DMatrix> const& train) = 0;
 };
 
+/** @brief The value of a parameter; null where it is not among them. */
+[[nodiscard]] std::string const* Find(Args const& args, std::string const& key);
+
 /** @brief Whether the booster grows trees with a private method. */
 [[nodiscard]] bool IsPrivate(GradientBooster const& gbm);
 

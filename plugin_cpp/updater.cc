@@ -3,20 +3,20 @@
  * per tree bounded integer gradients, candidates where they are due, private splits level by level,
  * noisy leaves.
  */
-#include <algorithm>  // for find, find_if
-#include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t, uint64_t
-#include <cstdlib>    // for strtod
-#include <memory>     // for unique_ptr, make_unique, shared_ptr
-#include <string>     // for string, to_string
-#include <utility>    // for move
-#include <vector>     // for vector
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t, int64_t, uint64_t
+#include <cstdlib>  // for strtod
+#include <memory>   // for unique_ptr, make_unique, shared_ptr
+#include <set>      // for set
+#include <string>   // for string, to_string
+#include <utility>  // for move
+#include <vector>   // for vector
 
 #include "common/timer.h"                   // for Monitor
 #include "plugin_cpp/candidates/release.h"  // for CandidateRelease
 #include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums, CheckClaim
 #include "plugin_cpp/grower.h"              // for TreeGrower
-#include "plugin_cpp/guard.h"               // for kPlanKey, PrivateUpdater, Attributes
+#include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
 #include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
 #include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
@@ -38,14 +38,6 @@
 
 namespace xgboost::dp {
 DMLC_REGISTRY_FILE_TAG(updater_dp);
-
-namespace {
-std::string const* Find(Args const& args, std::string const& key) {
-  auto it =
-      std::find_if(args.cbegin(), args.cend(), [&](auto const& kv) { return kv.first == key; });
-  return it == args.cend() ? nullptr : &it->second;
-}
-}  // namespace
 
 class DpHistMaker : public TreeUpdater, public PrivateUpdater {
  public:
@@ -74,15 +66,15 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       return;
     }
     // The plan was calibrated and recorded with the settings of its start.
-    static std::vector<std::string> const kHarmless{"nthread",
-                                                    "n_jobs",
-                                                    "verbosity",
-                                                    "eval_metric",
-                                                    "disable_default_eval_metric",
-                                                    "validate_parameters",
-                                                    "seed",
-                                                    "random_state",
-                                                    kPlanKey};
+    static std::set<std::string> const kHarmless{"nthread",
+                                                 "n_jobs",
+                                                 "verbosity",
+                                                 "eval_metric",
+                                                 "disable_default_eval_metric",
+                                                 "validate_parameters",
+                                                 "seed",
+                                                 "random_state",
+                                                 kPlanKey};
     auto num_class = training_->plan.num_class;
     for (auto const& kv : args) {
       // The learner repeats the number of classes at each configuration; one class is 0 or 1 for
@@ -91,7 +83,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
           (kv.second == std::to_string(num_class) || (num_class == 1 && kv.second == "0"))) {
         continue;
       }
-      CHECK(std::find(kHarmless.cbegin(), kHarmless.cend(), kv.first) != kHarmless.cend())
+      CHECK(kHarmless.count(kv.first) == 1)
           << "`" << kv.first << "` cannot change in the middle of a private training.";
     }
   }
