@@ -12,23 +12,14 @@
 #include <cstddef>    // for size_t
 #include <utility>    // for swap
 
+#include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
+
 #if defined(__GNUC__) && !defined(__clang__)
 // GCC vectorises a maximum only if it may assume that comparisons do not trap. A function with
 // this attribute inlines nothing.
-#define XGBOOST_DP_NO_TRAPS __attribute__((optimize("no-trapping-math")))
+#define XGB_DP_NO_TRAPS __attribute__((optimize("no-trapping-math")))
 #else
-#define XGBOOST_DP_NO_TRAPS
-#endif
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-// No FMA: every machine computes the same bound, so a calibration does not depend on the host.
-#define XGBOOST_DP_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define XGBOOST_DP_CLONES
-#endif
-#if defined(_MSC_VER)
-#define XGBOOST_DP_RESTRICT __restrict
-#else
-#define XGBOOST_DP_RESTRICT __restrict__
+#define XGB_DP_NO_TRAPS
 #endif
 
 namespace xgboost::dp {
@@ -69,14 +60,13 @@ struct TwoPoint {
  * \brief Raise out[i] to the bound of q_t V(x_i - t) + (1 - q_t) V(x_i - t + eps0) over all real t
  *        between t_j and t_{j+1}, at n points.
  *
- * v0[i] is V(x_i - t_j), w0[i] is V(x_i - t_j + eps0). It calls nothing: see XGBOOST_DP_NO_TRAPS.
+ * v0[i] is V(x_i - t_j), w0[i] is V(x_i - t_j + eps0). It calls nothing: see XGB_DP_NO_TRAPS.
+ * Without FMA every machine computes the same bound: a calibration does not depend on the host.
  */
-XGBOOST_DP_CLONES XGBOOST_DP_NO_TRAPS void RaiseToSegment(double const* XGBOOST_DP_RESTRICT v0,
-                                                          double const* XGBOOST_DP_RESTRICT w0,
-                                                          double* XGBOOST_DP_RESTRICT out,
-                                                          std::int64_t n, double q0, double p0,
-                                                          double q1, double p1, double dq,
-                                                          double kappa) {
+XGB_DP_WIDE XGB_DP_NO_TRAPS void RaiseToSegment(double const* __restrict v0,
+                                                double const* __restrict w0, double* __restrict out,
+                                                std::int64_t n, double q0, double p0, double q1,
+                                                double p1, double dq, double kappa) {
   double const* v1 = v0 - 1;
   double const* w1 = w0 - 1;
   for (std::int64_t i = 0; i < n; ++i) {
