@@ -4,79 +4,86 @@
  */
 #include "xgboost/c_api.h"  // for XGB_DLL, DMatrixHandle
 
-#include <algorithm>  // for min
-#include <cstdint>    // for uint64_t
+#include <algorithm>  // for copy, min
+#include <cstdint>    // for int32_t, int64_t, uint64_t
 #include <memory>     // for shared_ptr
 #include <string>     // for string
+#include <utility>    // for move
+#include <vector>     // for vector
 
-#include "c_api/c_api_error.h"            // for API_BEGIN, API_END
-#include "plugin_cpp/checks.h"            // for CheckMatrix, CheckRows, CheckSums, Limits
-#include "plugin_cpp/intercept.h"         // for ReleaseIntercept, DescribeIntercept
-#include "plugin_cpp/plan/plan.h"         // for ParsePlan
-#include "plugin_cpp/plan/sensitivity.h"  // for EventsOfPlan, CandidateEvent, ScoreRange
-#include "xgboost/data.h"                 // for DMatrix, SparsePage
-#include "xgboost/json.h"                 // for Json
-#include "xgboost/logging.h"              // for CHECK
+#include "c_api/c_api_error.h"                    // for API_BEGIN, API_END
+#include "plugin_cpp/accounting/bounded_range.h"  // for BoundedRangeCurve
+#include "plugin_cpp/checks.h"                    // for CheckMatrix, CheckRows, CheckSums, Limits
+#include "plugin_cpp/intercept.h"                 // for ReleaseIntercept, DescribeIntercept
+#include "plugin_cpp/plan/plan.h"                 // for ParsePlan
+#include "plugin_cpp/plan/sensitivity.h"          // for EventsOfPlan, CandidateEvent, ScoreRange
+#include "xgboost/data.h"                         // for DMatrix, SparsePage
+#include "xgboost/json.h"                         // for Json
+#include "xgboost/logging.h"                      // for CHECK
 
+namespace xgboost::dp {
 namespace {
-std::string& ReturnText() {
-  static thread_local std::string text;
-  return text;
+void Return(std::string text, char const** out) {
+  static thread_local std::string kept;
+  kept = std::move(text);
+  *out = kept.c_str();
+}
+
+DMatrix* MatrixOf(DMatrixHandle handle) {
+  CHECK(handle) << "No DMatrix.";
+  return static_cast<std::shared_ptr<DMatrix>*>(handle)->get();
 }
 }  // namespace
 
 /** @brief JSON about the build. Its presence tells the private library from a stock one. */
 XGB_DLL int XGDPBuildInfo(char const** out) {
   API_BEGIN();
-  ReturnText() = R"({"name": "xgb-dp", "plan_version": 1, "tree_methods": ["dp_hist"]})";
-  *out = ReturnText().c_str();
+  Return(R"({"name": "xgb-dp", "plan_version": 1, "tree_methods": ["dp_hist"]})", out);
   API_END();
 }
 
 /** @brief Release the private intercept, see plugin_cpp/intercept.h. */
 XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char const** out) {
   API_BEGIN();
-  CHECK(handle && request && out);
-  auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
-  ReturnText() = xgboost::dp::ReleaseIntercept(p_fmat->Ctx(), p_fmat->Info(), request);
-  *out = ReturnText().c_str();
+  CHECK(request && out);
+  auto* p_fmat = MatrixOf(handle);
+  Return(ReleaseIntercept(p_fmat->Ctx(), p_fmat->Info(), request), out);
   API_END();
 }
 
 /** @brief Whether a matrix holds its rows as they are: 1, or 0 for one that keeps bins only. */
 XGB_DLL int XGDPIsPlain(DMatrixHandle handle, int* out) {
   API_BEGIN();
-  CHECK(handle && out);
-  auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
-  *out = p_fmat->PageExists<xgboost::SparsePage>() ? 1 : 0;
+  CHECK(out);
+  *out = MatrixOf(handle)->PageExists<SparsePage>() ? 1 : 0;
   API_END();
 }
 
 /** @brief Refuse more rows than can be summed exactly. All workers call it together. */
 XGB_DLL int XGDPCheckSums(DMatrixHandle handle, char const* plan_text) {
   API_BEGIN();
-  CHECK(handle && plan_text);
-  auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
-  xgboost::dp::CheckSums(p_fmat->Ctx(), xgboost::dp::ParsePlan(plan_text), p_fmat->Info().num_row_);
+  CHECK(plan_text);
+  auto* p_fmat = MatrixOf(handle);
+  CheckSums(p_fmat->Ctx(), ParsePlan(plan_text), p_fmat->Info().num_row_);
   API_END();
 }
 
 /** @brief Refuse a matrix or rows on which training would fail, before anything is released. */
 XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   API_BEGIN();
-  CHECK(handle && plan_text);
-  auto const& p_fmat = *static_cast<std::shared_ptr<xgboost::DMatrix>*>(handle);
-  auto plan = xgboost::dp::ParsePlan(plan_text);
-  xgboost::dp::CheckMatrix(p_fmat.get(), plan);
-  xgboost::dp::CheckRows(p_fmat->Ctx(), plan, p_fmat.get());
+  CHECK(plan_text);
+  auto* p_fmat = MatrixOf(handle);
+  auto plan = ParsePlan(plan_text);
+  CheckMatrix(p_fmat, plan);
+  CheckRows(p_fmat->Ctx(), plan, p_fmat);
   API_END();
 }
 
 /** @brief For tests: the most rows of a training and of a batch. Only lowers the real limits. */
 XGB_DLL int XGDPTestRowLimits(std::uint64_t total, std::uint64_t batch) {
   API_BEGIN();
-  static auto const kReal = xgboost::dp::Limits();
-  xgboost::dp::Limits() = {std::min(total, kReal.total), std::min(batch, kReal.batch)};
+  static auto const kReal = Limits();
+  Limits() = {std::min(total, kReal.total), std::min(batch, kReal.batch)};
   API_END();
 }
 
@@ -84,17 +91,18 @@ XGB_DLL int XGDPTestRowLimits(std::uint64_t total, std::uint64_t batch) {
 XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
   API_BEGIN();
   CHECK(plan_text && out);
-  auto plan = xgboost::dp::ParsePlan(plan_text);
-  xgboost::Json json{xgboost::Object{}};
-  json["leaf_sensitivity2"] = xgboost::Integer{plan.row_bound.RoundSensitivity2(plan.num_class)};
-  json["leaves"] = xgboost::dp::ToJson(xgboost::dp::SumsOfRound(plan));
+  auto plan = ParsePlan(plan_text);
+  Json json{Object{}};
+  json["leaf_sensitivity2"] = Integer{plan.row_bound.RoundSensitivity2(plan.num_class)};
+  json["leaves"] = ToJson(SumsOfRound(plan));
   if (plan.NumPrivateFeatures() > 0) {
-    json["candidates"] = xgboost::dp::ToJson({xgboost::dp::CandidateEvent(plan), 1});
+    json["candidates"] = ToJson({CandidateEvent(plan), 1});
   }
-  json["events"] = xgboost::dp::EventsOfPlan(plan).SaveEvents();
-  json["score_range"] = xgboost::Integer{static_cast<std::int64_t>(xgboost::dp::ScoreRange(plan))};
-  xgboost::Json::Dump(json, &ReturnText());
-  *out = ReturnText().c_str();
+  json["events"] = EventsOfPlan(plan).SaveEvents();
+  json["score_range"] = Integer{static_cast<std::int64_t>(ScoreRange(plan))};
+  std::string text;
+  Json::Dump(json, &text);
+  Return(std::move(text), out);
   API_END();
 }
 
@@ -102,7 +110,33 @@ XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
 XGB_DLL int XGDPDescribeIntercept(char const* request, char const** out) {
   API_BEGIN();
   CHECK(request && out);
-  ReturnText() = xgboost::dp::DescribeIntercept(request);
-  *out = ReturnText().c_str();
+  Return(DescribeIntercept(request), out);
   API_END();
 }
+
+/**
+ * @brief Upper bounds of the hockey-stick curve of composed selections, see bounded_range.h.
+ *
+ * @param eps0      n_events ranges, in release order
+ * @param count     n_events repetitions
+ * @param step      grid step
+ * @param n_below   grid points below 0
+ * @param n_above   grid points above 0
+ * @param n_threads threads to use at most
+ * @param out       n_below + n_above + 1 doubles, at (i - n_below) * step
+ */
+XGB_DLL int XGDPBoundedRangeCurve(double const* eps0, std::int64_t const* count,
+                                  std::int64_t n_events, double step, std::int64_t n_below,
+                                  std::int64_t n_above, std::int32_t n_threads, double* out) {
+  API_BEGIN();
+  CHECK(n_events == 0 || (eps0 != nullptr && count != nullptr));
+  CHECK(out != nullptr);
+  std::vector<BoundedRangeStep> steps;
+  for (std::int64_t i = 0; i < n_events; ++i) {
+    steps.push_back({eps0[i], count[i]});
+  }
+  auto const curve = BoundedRangeCurve(steps, {step, n_below, n_above}, n_threads);
+  std::copy(curve.cbegin(), curve.cend(), out);
+  API_END();
+}
+}  // namespace xgboost::dp

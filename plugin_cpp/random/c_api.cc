@@ -6,7 +6,7 @@
  */
 #include "xgboost/c_api.h"  // for XGB_DLL
 
-#include <algorithm>  // for copy_n
+#include <algorithm>  // for copy_n, generate_n
 #include <array>      // for array
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint8_t, uint32_t, uint64_t
@@ -33,25 +33,30 @@ std::unique_ptr<ChaCha20Source> MakeSource(std::uint8_t const* key, std::uint32_
 }
 
 u128 Join(std::uint64_t high, std::uint64_t low) { return u128{high} << 64 | low; }
+
+/** @brief Fill `out` with n draws from one stream of a key. */
+template <typename T, typename Fn>
+int Fill(std::uint8_t const* key, std::uint32_t stream_id, std::size_t n, T* out, Fn&& draw) {
+  API_BEGIN();
+  auto source = MakeSource(key, stream_id);
+  std::generate_n(out, n, [&] { return static_cast<T>(draw(source.get())); });
+  API_END();
+}
 }  // namespace
-}  // namespace xgboost::dp
 
-using xgboost::dp::MakeSource;
-
-extern "C" {
 /** @brief One block of the key stream: 16 words in, 64 bytes out. */
 XGB_DLL int XGDPTestChaCha20Block(std::uint32_t const* state, std::uint8_t* out) {
   API_BEGIN();
   std::array<std::uint32_t, 16> words{};
   std::copy_n(state, words.size(), words.begin());
-  xgboost::dp::ChaCha20Block(words, out);
+  ChaCha20Block(words, out);
   API_END();
 }
 
 /** @brief 32 bytes of the operating system's generator. */
 XGB_DLL int XGDPTestSystemKey(std::uint8_t* out) {
   API_BEGIN();
-  auto const key = xgboost::dp::SystemKey();
+  auto const key = SystemKey();
   std::copy_n(key.data(), key.size(), out);
   API_END();
 }
@@ -66,7 +71,7 @@ XGB_DLL int XGDPTestSourceCreate(std::uint8_t const* key, std::uint32_t stream_i
 XGB_DLL int XGDPTestSourceNext(void* handle, std::size_t n, std::uint64_t* out) {
   API_BEGIN();
   CHECK_HANDLE();
-  auto* source = static_cast<xgboost::dp::ChaCha20Source*>(handle);
+  auto* source = static_cast<ChaCha20Source*>(handle);
   for (std::size_t i = 0; i < n; ++i) {
     out[i] = source->Next64();
   }
@@ -75,32 +80,27 @@ XGB_DLL int XGDPTestSourceNext(void* handle, std::size_t n, std::uint64_t* out) 
 
 XGB_DLL int XGDPTestSourceFree(void* handle) {
   API_BEGIN();
-  delete static_cast<xgboost::dp::ChaCha20Source*>(handle);
+  delete static_cast<ChaCha20Source*>(handle);
   API_END();
 }
 
-/** @brief See xgboost::dp::NumRefills: tells whether anything was drawn between two calls. */
+/** @brief See NumRefills: tells whether anything was drawn between two calls. */
 XGB_DLL int XGDPTestNumRefills(std::uint64_t* out) {
   API_BEGIN();
-  *out = xgboost::dp::NumRefills();
+  *out = NumRefills();
   API_END();
 }
 
 XGB_DLL int XGDPTestIntegerSqrt(std::uint64_t x, std::uint64_t* out) {
   API_BEGIN();
-  *out = xgboost::dp::IntegerSqrt(x);
+  *out = IntegerSqrt(x);
   API_END();
 }
 
 /** @brief n draws below a 64-bit bound. */
 XGB_DLL int XGDPTestUniform(std::uint8_t const* key, std::uint32_t stream_id, std::uint64_t below,
                             std::size_t n, std::uint64_t* out) {
-  API_BEGIN();
-  auto source = MakeSource(key, stream_id);
-  for (std::size_t i = 0; i < n; ++i) {
-    out[i] = xgboost::dp::UniformBelow(source.get(), below);
-  }
-  API_END();
+  return Fill(key, stream_id, n, out, [&](auto* rng) { return UniformBelow(rng, below); });
 }
 
 /** @brief n draws below a 128-bit bound, each as (high, low). */
@@ -109,9 +109,9 @@ XGB_DLL int XGDPTestUniform128(std::uint8_t const* key, std::uint32_t stream_id,
                                std::uint64_t* out) {
   API_BEGIN();
   auto source = MakeSource(key, stream_id);
-  auto const below = xgboost::dp::Join(below_high, below_low);
+  auto const below = Join(below_high, below_low);
   for (std::size_t i = 0; i < n; ++i) {
-    auto const draw = xgboost::dp::UniformBelow128(source.get(), below);
+    auto const draw = UniformBelow128(source.get(), below);
     out[2 * i] = static_cast<std::uint64_t>(draw >> 64);
     out[2 * i + 1] = static_cast<std::uint64_t>(draw);
   }
@@ -122,52 +122,31 @@ XGB_DLL int XGDPTestUniform128(std::uint8_t const* key, std::uint32_t stream_id,
 XGB_DLL int XGDPTestBernoulliExp(std::uint8_t const* key, std::uint32_t stream_id, std::uint64_t q,
                                  std::uint64_t a_high, std::uint64_t a_low, std::uint64_t b_high,
                                  std::uint64_t b_low, std::size_t n, std::uint8_t* out) {
-  API_BEGIN();
-  auto source = MakeSource(key, stream_id);
-  auto const a = xgboost::dp::Join(a_high, a_low);
-  auto const b = xgboost::dp::Join(b_high, b_low);
-  for (std::size_t i = 0; i < n; ++i) {
-    out[i] = xgboost::dp::BernoulliExp(source.get(), q, a, b) ? 1 : 0;
-  }
-  API_END();
+  auto a = Join(a_high, a_low), b = Join(b_high, b_low);
+  return Fill(key, stream_id, n, out, [&](auto* rng) { return BernoulliExp(rng, q, a, b); });
 }
 
 XGB_DLL int XGDPTestDiscreteLaplace(std::uint8_t const* key, std::uint32_t stream_id,
                                     std::uint64_t scale, std::size_t n, std::int64_t* out) {
-  API_BEGIN();
-  auto source = MakeSource(key, stream_id);
-  for (std::size_t i = 0; i < n; ++i) {
-    out[i] = xgboost::dp::DiscreteLaplace(source.get(), scale);
-  }
-  API_END();
+  return Fill(key, stream_id, n, out, [&](auto* rng) { return DiscreteLaplace(rng, scale); });
 }
 
 XGB_DLL int XGDPTestDiscreteGaussian(std::uint8_t const* key, std::uint32_t stream_id,
                                      std::uint64_t sigma2, std::size_t n, std::int64_t* out) {
-  API_BEGIN();
-  auto source = MakeSource(key, stream_id);
-  for (std::size_t i = 0; i < n; ++i) {
-    out[i] = xgboost::dp::DiscreteGaussian(source.get(), sigma2);
-  }
-  API_END();
+  return Fill(key, stream_id, n, out, [&](auto* rng) { return DiscreteGaussian(rng, sigma2); });
 }
 
 /** @brief n independent choices among the same m utilities. */
 XGB_DLL int XGDPTestSelect(std::uint8_t const* key, std::uint32_t stream_id,
                            std::int64_t const* utilities, std::size_t m, std::uint64_t eps_num,
                            std::uint64_t den, std::size_t n, std::uint64_t* out) {
-  API_BEGIN();
-  auto source = MakeSource(key, stream_id);
-  xgboost::common::Span<std::int64_t const> const u{utilities, m};
-  for (std::size_t i = 0; i < n; ++i) {
-    out[i] = xgboost::dp::SelectExponential(source.get(), u, eps_num, den);
-  }
-  API_END();
+  return Fill(key, stream_id, n, out,
+              [&](auto* rng) { return SelectExponential(rng, {utilities, m}, eps_num, den); });
 }
 
 XGB_DLL int XGDPTestArgmax(std::int64_t const* utilities, std::size_t m, std::uint64_t* out) {
   API_BEGIN();
-  *out = xgboost::dp::SelectArgmax({utilities, m});
+  *out = SelectArgmax({utilities, m});
   API_END();
 }
-}  // extern "C"
+}  // namespace xgboost::dp

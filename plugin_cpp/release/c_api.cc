@@ -13,20 +13,20 @@
 #include "plugin_cpp/release/pads.h"  // for PairPads, KeepPads, DropPads
 #include "xgboost/logging.h"          // for CHECK
 
-extern "C" {
+namespace xgboost::dp {
 /** @brief Keep `world` pairwise keys of 32 bytes for the training `id` of this thread. */
 XGB_DLL int XGDPKeepPads(char const* id, std::int32_t rank, std::int32_t world,
                          std::uint8_t const* seeds) {
   API_BEGIN();
   CHECK(id && seeds);
-  xgboost::dp::KeepPads(id, std::make_shared<xgboost::dp::PairPads>(rank, world, seeds));
+  KeepPads(id, std::make_shared<PairPads>(rank, world, seeds));
   API_END();
 }
 
 /** @brief Wipe the keys that this thread keeps, if any. */
 XGB_DLL int XGDPDropPads() {
   API_BEGIN();
-  xgboost::dp::DropPads();
+  DropPads();
   API_END();
 }
 
@@ -34,7 +34,7 @@ XGB_DLL int XGDPDropPads() {
 XGB_DLL int XGDPTestMask(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds,
                          std::size_t n_sums, std::size_t size, std::uint64_t* out) {
   API_BEGIN();
-  xgboost::dp::PairPads pads{rank, world, seeds};
+  PairPads pads{rank, world, seeds};
   for (std::size_t i = 0; i < n_sums; ++i) {
     std::vector<std::uint64_t> words(size);
     pads.Mask(&words);
@@ -42,4 +42,4 @@ XGB_DLL int XGDPTestMask(std::int32_t rank, std::int32_t world, std::uint8_t con
   }
   API_END();
 }
-}  // extern "C"
+}  // namespace xgboost::dp
