@@ -13,10 +13,6 @@
 #include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
-bool IsEmptyPart(MetaInfo const& info) {
-  return collective::IsDistributed() && info.num_row_ == 0 && info.num_col_ == 0;
-}
-
 RowLimits& Limits() {
   static RowLimits limits{kMaxRows, std::numeric_limits<std::uint32_t>::max()};
   return limits;
@@ -45,8 +41,8 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan) {
       << "Query groups are not available with `dp_hist`: they couple rows.";
   CHECK(p_fmat->PageExists<SparsePage>())
       << "`dp_hist` needs a plain DMatrix: a QuantileDMatrix was built from data quantiles.";
-  if (IsEmptyPart(info)) {
-    return;
+  if (collective::IsDistributed() && info.num_row_ == 0 && info.num_col_ == 0) {
+    return;  // the matrix of a worker that has been given no rows, nor columns
   }
   CHECK_EQ(info.num_col_, static_cast<std::uint64_t>(plan.n_features))
       << "The plan was calibrated for another number of features.";

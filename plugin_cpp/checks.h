@@ -12,12 +12,9 @@
 #include "plugin_cpp/release/masking.h"  // for Masking
 #include "tree/param.h"                  // for TrainParam
 #include "xgboost/context.h"             // for Context
-#include "xgboost/data.h"                // for DMatrix, MetaInfo
+#include "xgboost/data.h"                // for DMatrix
 
 namespace xgboost::dp {
-/** @brief Whether this is the matrix of a worker that has been given no rows, nor columns. */
-[[nodiscard]] bool IsEmptyPart(MetaInfo const& info);
-
 /** @brief The most rows that a training takes. Public, and part of what a valid data set is. */
 struct RowLimits {
   std::uint64_t total;  // over all workers

@@ -4,7 +4,10 @@
 #include <cstddef>    // for size_t
 #include <utility>    // for move
 
-#include "common/categorical.h"  // for CatBitField
+#include "common/categorical.h"              // for CatBitField
+#include "plugin_cpp/split/noisy.h"          // for NoisySplits
+#include "plugin_cpp/split/random_splits.h"  // for RandomSplits
+#include "plugin_cpp/split/select.h"         // for SelectedSplits
 
 namespace xgboost::dp {
 TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,
@@ -13,9 +16,15 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       cuts_{std::move(cuts)},
       pages_{std::move(pages)},
       offers_{plan, cuts_},
-      interactions_{plan},
-      splitter_{MakeSplitter(ctx, plan, offers_, pages_, structure, release)} {
+      interactions_{plan} {
   monitor_.Init("DpTreeGrower");
+  if (plan.split == SplitChoice::kExponential) {
+    splitter_ = std::make_unique<SelectedSplits>(ctx, plan, offers_, pages_, structure, release);
+  } else if (plan.split == SplitChoice::kRandom) {
+    splitter_ = std::make_unique<RandomSplits>(ctx, offers_, pages_, structure);
+  } else {
+    splitter_ = std::make_unique<NoisySplits>(ctx, plan, offers_, pages_, structure, release);
+  }
 }
 
 void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) const {

@@ -9,6 +9,11 @@
 #include "xgboost/logging.h"         // for CHECK
 
 namespace xgboost::dp {
+namespace {
+/**
+ * @brief Whether every row has strictly increasing column indices. A column that the matrix does
+ * not have is a defect of its row alone, and refused.
+ */
 bool HasDistinctColumns(Context const* ctx, SparsePage const& page, bst_feature_t n_features) {
   auto view = page.GetView();
   std::atomic<bool> distinct{true};
@@ -35,10 +40,11 @@ bool HasDistinctColumns(Context const* ctx, SparsePage const& page, bst_feature_
   return distinct;
 }
 
-std::unique_ptr<SparsePage> WithDistinctColumns(SparsePage const& page) {
-  auto out = std::make_unique<SparsePage>();
-  auto& offset = out->offset.HostVector();
-  auto& data = out->data.HostVector();
+/** @brief Copy of a page with sorted, distinct columns. */
+SparsePage WithDistinctColumns(SparsePage const& page) {
+  SparsePage out;
+  auto& offset = out.offset.HostVector();
+  auto& data = out.data.HostVector();
   offset.clear();
   offset.push_back(0);
   data.reserve(page.data.Size());
@@ -56,8 +62,20 @@ std::unique_ptr<SparsePage> WithDistinctColumns(SparsePage const& page) {
     }
     offset.push_back(data.size());
   }
-  out->SetBaseRowId(page.base_rowid);
+  out.SetBaseRowId(page.base_rowid);
   return out;
+}
+}  // namespace
+
+void ForEachPage(Context const* ctx, DMatrix* p_fmat,
+                 std::function<void(SparsePage const&)> const& fn) {
+  for (auto const& page : p_fmat->GetBatches<SparsePage>(ctx)) {
+    if (HasDistinctColumns(ctx, page, p_fmat->Info().num_col_)) {
+      fn(page);
+    } else {
+      fn(WithDistinctColumns(page));
+    }
+  }
 }
 
 void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page) {

@@ -34,7 +34,11 @@ struct NodeSums {
 
 class Offers {
  public:
-  Offers(Plan const& plan, common::HistogramCuts const& cuts);
+  Offers(Plan const& plan, common::HistogramCuts const& cuts) : ptrs_{cuts.Ptrs()} {
+    for (auto const& feature : plan.features) {
+      is_categorical_.push_back(feature.kind == FeaturePlan::Kind::kCategorical);
+    }
+  }
 
   /** @brief Number of offers of a feature. */
   [[nodiscard]] std::size_t Size(bst_feature_t f) const {
@@ -44,7 +48,9 @@ class Offers {
   [[nodiscard]] std::size_t NumBins(bst_feature_t f) const { return ptrs_[f + 1] - ptrs_[f]; }
   [[nodiscard]] bool IsCategorical(bst_feature_t f) const { return is_categorical_[f]; }
   /** @brief The offer of a feature at an index of its list. */
-  [[nodiscard]] Split At(bst_feature_t f, std::size_t idx) const;
+  [[nodiscard]] Split At(bst_feature_t f, std::size_t idx) const {
+    return {f, static_cast<bst_bin_t>(idx / 2), idx % 2 == 1, is_categorical_[f]};
+  }
 
   /** @brief Sums of the bins of a feature. */
   template <typename Sum>

@@ -9,7 +9,6 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int32_t
-#include <memory>   // for unique_ptr
 #include <vector>   // for vector
 
 #include "plugin_cpp/leaf/release.h"       // for LeafSums
@@ -57,13 +56,4 @@ class Splitter {
   [[nodiscard]] virtual LeafSums End(std::vector<bst_node_t> const& leaves,
                                      std::vector<bst_node_t>* positions) = 0;
 };
-
-/**
- * @brief The splitter that the plan names.
- *
- * @param structure Source of the choices that read no data, the same on all workers.
- */
-[[nodiscard]] std::unique_ptr<Splitter> MakeSplitter(Context const* ctx, Plan const& plan,
-                                                     Offers const& offers, BinnedPages const& pages,
-                                                     RandomSource* structure, Release* release);
 }  // namespace xgboost::dp
