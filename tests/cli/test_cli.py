@@ -202,6 +202,16 @@ def test_calibrate_says_what_training_will_draw(folder):
     )
 
 
+def test_calibrate_prints_json_without_noise_too(folder):
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    made = run("calibrate", "--columns", "5", "--classes", "0,1", "--epsilon", "inf", "--delta",
+               "1e-6", "--json")  # fmt: skip
+    (shown,) = json.loads(made.stdout, parse_constant=refuse)
+    assert shown == {"target": "inf", "epsilon": "inf", "delta": 1e-6, "budget": []}
+
+
 def test_training_without_noise_says_so(folder):
     loud = [*SPENT[:1], "inf", *SPENT[2:]]
     made = run("train", "rows.csv", "--schema", "schema.yaml", *loud)

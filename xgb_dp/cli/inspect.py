@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
 from ..record.card import model_card
 from ..record.report import privacy_report
-from ..record.report_views import round_up
+from ..record.report_views import json_number, round_up, spending_rows
 from ..request.params import DEFAULT_ROUNDS
 from .domain import Column, template
 from .options import (
@@ -94,10 +94,15 @@ def calibrate(
         results.append((target, prepared.noise.epsilon, spending(prepared.events, delta)))
     if as_json:
         shown = [
-            {"target": t, "epsilon": e, "delta": delta, "budget": [asdict(s) for s in spent]}
+            {
+                "target": json_number(t),
+                "epsilon": json_number(e),
+                "delta": delta,
+                "budget": spending_rows(spent),
+            }
             for t, e, spent in results
         ]
-        click.echo(json.dumps(shown, indent=2))
+        click.echo(json.dumps(shown, indent=2, allow_nan=False))
         return
     for target, certified, spent in results:
         click.echo(f"epsilon {target:g}: certified {round_up(certified)} at delta {delta:g}")

@@ -9,12 +9,25 @@ import html
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .report import PrivacyReport
+    from .spending import Spending
 
-__all__ = ["DELTAS", "GROUPS", "as_dict", "as_html", "as_text", "meaning", "round_up", "tables"]
+__all__ = [
+    "DELTAS",
+    "GROUPS",
+    "as_dict",
+    "as_html",
+    "as_text",
+    "json_number",
+    "meaning",
+    "round_up",
+    "spending_rows",
+    "tables",
+]
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))
 """Failure probabilities at which reports and plots state epsilon."""
@@ -43,17 +56,9 @@ def meaning(report: PrivacyReport) -> str:
 
 def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]]:
     """Title, head and rows of the tables of a private model: budget, epsilon(delta), groups."""
-    spent = report.spending()
     budget = [
-        [
-            s.release,
-            s.mechanism,
-            str(s.count),
-            s.noise,
-            f"{100 * s.share:.1f}%",
-            round_up(s.epsilon),
-        ]
-        for s in spent
+        [s.release, s.mechanism, str(s.count), s.noise, f"{s.share:.1%}", round_up(s.epsilon)]
+        for s in report.spending()
     ]
     curve = [[f"{d:g}", round_up(e)] for d, e in report.epsilon_curve()]
     groups = [[str(k), round_up(report.get_epsilon(report.delta, group=k))] for k in GROUPS]
@@ -92,34 +97,31 @@ def _columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "  " + "  ".join("-" * w for w in widths), *lines[1:]])
 
 
-def _number(value: float) -> float | str:
+def json_number(value: float) -> float | str:
+    """A number as JSON can hold it: infinity is the text "inf"."""
     return "inf" if math.isinf(value) else value
+
+
+def spending_rows(spent: Sequence[Spending]) -> list[dict[str, Any]]:
+    """The budget by mechanism as JSON can hold it."""
+    return [{**asdict(s), "epsilon": json_number(s.epsilon)} for s in spent]
 
 
 def as_dict(report: PrivacyReport) -> dict[str, Any]:
     """The report as numbers, lists and texts that JSON can hold; infinity is the text "inf"."""
-    spent = report.spending() if report.private else []
     return {
-        "epsilon": _number(report.epsilon),
+        "epsilon": json_number(report.epsilon),
         "delta": report.delta,
         "private": report.private,
         "unit": "one row, added or removed",
         "attack_success": report.attack_success,
         "statement": report.statement(),
-        "budget": [
-            {
-                "release": s.release,
-                "mechanism": s.mechanism,
-                "count": s.count,
-                "noise": s.noise,
-                "share": s.share,
-                "epsilon": _number(s.epsilon),
-            }
-            for s in spent
+        "budget": spending_rows(report.spending()) if report.private else [],
+        "epsilon_curve": [
+            {"delta": d, "epsilon": json_number(e)} for d, e in report.epsilon_curve()
         ],
-        "epsilon_curve": [{"delta": d, "epsilon": _number(e)} for d, e in report.epsilon_curve()],
         "groups": [
-            {"rows": k, "epsilon": _number(report.get_epsilon(report.delta, group=k))}
+            {"rows": k, "epsilon": json_number(report.get_epsilon(report.delta, group=k))}
             for k in GROUPS
         ],
         "ledger": report.ledger,
