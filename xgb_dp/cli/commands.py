@@ -21,7 +21,6 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.card import model_card
 from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
-from ..request.params import DEFAULT_ROUNDS
 from . import inspect
 from .domain import ATTRIBUTE, Column, Domain, from_mapping, read_domain
 from .options import (
@@ -34,6 +33,7 @@ from .options import (
     guarded,
     new_files,
     params_from,
+    training_options,
     write_report,
 )
 from .table import Csv, Table, read_table, write_table
@@ -79,17 +79,7 @@ class _Progress(TrainingCallback):
     required=True,
     help="Chance with which the bound may fail: a constant well below 1 / number of people.",
 )
-@click.option(
-    "--rounds", type=int, default=DEFAULT_ROUNDS, show_default=True, help="Boosting rounds."
-)
-@click.option("--preset", help="A published system; see docs/presets.md.")
-@click.option(
-    "--param",
-    "pairs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Any parameter of docs/parameters.md, e.g. max_depth=6 or subsample=0.5.",
-)
+@training_options
 @click.option(
     "--budget",
     type=FILE,
@@ -142,7 +132,7 @@ def train(
         write_report(None, path)  # an ending that nobody knows is found now
     domain = domain_from(**declared)
     domain.check_target()
-    asked = {**domain.params, **({"dp_preset": preset} if preset else {}), **params_from(pairs)}
+    asked = params_from(domain, preset, pairs)
     for name, value in (("dp_epsilon", epsilon), ("dp_delta", delta)):
         if asked.setdefault(name, value) != value:
             raise PrivacyParameterError(

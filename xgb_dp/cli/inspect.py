@@ -15,7 +15,6 @@ from ..errors import PrivacyParameterError
 from ..record.card import model_card
 from ..record.report import privacy_report
 from ..record.report_views import json_number, round_up, spending_rows
-from ..request.params import DEFAULT_ROUNDS
 from .domain import Column, template
 from .options import (
     FILE,
@@ -26,6 +25,7 @@ from .options import (
     guarded,
     new_files,
     params_from,
+    training_options,
     write_report,
 )
 from .table import Csv, header_of
@@ -36,12 +36,8 @@ __all__ = ["COMMANDS"]
 @click.command()
 @click.option("--epsilon", type=float, multiple=True, required=True, help="May be repeated.")
 @click.option("--delta", type=float, required=True)
-@click.option(
-    "--rounds", type=int, default=DEFAULT_ROUNDS, show_default=True, help="Boosting rounds."
-)
 @click.option("--columns", type=int, help="Number of numeric columns, if none are declared.")
-@click.option("--preset", help="A published system; see docs/presets.md.")
-@click.option("--param", "pairs", multiple=True, metavar="NAME=VALUE", help="As for train.")
+@training_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @domain_options
 @guarded
@@ -84,9 +80,7 @@ def calibrate(
         params = {
             "tree_method": "dp_hist",
             **domain.parameters(),
-            **domain.params,
-            **({"dp_preset": preset} if preset else {}),
-            **params_from(pairs),
+            **params_from(domain, preset, pairs),
             "dp_epsilon": target,
             "dp_delta": delta,
         }

@@ -15,6 +15,7 @@ import click
 
 from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError
 from ..record.report import PrivacyReport
+from ..request.params import DEFAULT_ROUNDS
 from ..request.parse import parse_range
 from .domain import Column, Domain, bounds_of, read_domain, texts, typed
 
@@ -28,6 +29,7 @@ __all__ = [
     "guarded",
     "new_files",
     "params_from",
+    "training_options",
     "write_report",
 ]
 
@@ -80,7 +82,18 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-_DOMAIN = (
+def _adds(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds options to a command, in this order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+domain_options = _adds(
     click.option("--schema", type=FILE, help="Declarations in a .yaml, .toml or .json file."),
     click.option("--target", metavar="COLUMN", help="Column of labels."),
     click.option(
@@ -110,26 +123,28 @@ _DOMAIN = (
     click.option("--drop", multiple=True, metavar="COLUMN", help="Column to leave out."),
     click.option("--weight", metavar="COLUMN", help="Column of row weights."),
 )
+"""Adds the options that declare what a file holds."""
 
-
-_CSV = (
+csv_options = _adds(
     click.option("--separator", default=",", show_default=True, help="Between cells of CSV files."),
     click.option("--encoding", default="utf-8-sig", show_default=True, help="Of CSV files."),
 )
+"""Adds the options that say how CSV files are written."""
 
-
-def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how CSV files are written."""
-    for option in reversed(_CSV):
-        command = option(command)
-    return command
-
-
-def domain_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that declare what a file holds."""
-    for option in reversed(_DOMAIN):
-        command = option(command)
-    return command
+training_options = _adds(
+    click.option(
+        "--rounds", type=int, default=DEFAULT_ROUNDS, show_default=True, help="Boosting rounds."
+    ),
+    click.option("--preset", help="A published system; see docs/presets.md."),
+    click.option(
+        "--param",
+        "pairs",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Any parameter of docs/parameters.md, e.g. max_depth=6 or subsample=0.5.",
+    ),
+)
+"""Adds the options that describe a training."""
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
@@ -193,8 +208,13 @@ def domain_from(
     return replace(domain, **changes)
 
 
-def params_from(pairs: Sequence[str]) -> dict[str, Any]:
-    """Parameters given as KEY=VALUE; values are numbers, JSON or text.
+def params_from(domain: Domain, preset: str | None, pairs: Sequence[str]) -> dict[str, Any]:
+    """Parameters of a training: those of the schema file, overridden by options.
+
+    Args:
+        domain: What the schema file declares.
+        preset: Of --preset.
+        pairs: Of --param, each NAME=VALUE; values are numbers, JSON or text.
 
     Raises:
         PrivacyParameterError: No value, or a parameter twice.
@@ -209,7 +229,7 @@ def params_from(pairs: Sequence[str]) -> dict[str, Any]:
         if name in out:
             raise PrivacyParameterError(f"--param {name} is given twice.")
         out[name] = typed(value)
-    return out
+    return {**domain.params, **({"dp_preset": preset} if preset else {}), **out}
 
 
 def new_files(paths: Sequence[Path], *, force: bool, read: Sequence[Path | None] = ()) -> None:
