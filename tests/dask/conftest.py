@@ -12,7 +12,7 @@ from distributed import Client, LocalCluster
 def client() -> Iterator[Client]:
     with (
         LocalCluster(
-            n_workers=3, threads_per_worker=2, processes=True, dashboard_address=None
+            n_workers=3, threads_per_worker=2, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -46,7 +46,7 @@ number = count()
 def workers(request: pytest.FixtureRequest) -> Iterator[Client]:
     with (
         LocalCluster(
-            n_workers=request.param, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=request.param, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):

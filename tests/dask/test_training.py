@@ -225,7 +225,7 @@ class Die(xgb.callback.TrainingCallback):
 def test_a_dead_worker_fails_the_training_and_a_new_one_draws_anew() -> None:
     """As with stock XGBoost the job fails. What is started again has noise and books of its own."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         with pytest.raises(Exception):  # noqa: B017, PT011 (of the scheduler or of the other worker)
