@@ -141,6 +141,7 @@ def test_what_breaks_off_counts_in_full(budget: Budget) -> None:
     assert budget.remaining() == full.remaining()
 
 
+@pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
 def test_only_private_trainings_are_booked(budget: Budget) -> None:
     with pytest.raises(BudgetError, match="without noise"):
         budget.train({**PARAMS, "dp_epsilon": math.inf}, data(), 2)

@@ -17,6 +17,9 @@ from xgb_dp.errors import LedgerError
 
 from . import flips
 
+# The models spend much, so that their trees split and there is something to damage.
+pytestmark = pytest.mark.filterwarnings("ignore:Epsilon is above 10")
+
 Model = dict[str, Any]
 FLIPS = 300
 

@@ -194,6 +194,7 @@ def test_what_is_right_is_drawn_and_booked(kind: str, budget: Budget, tmp_path: 
 
 
 @pytest.mark.parametrize("name", WRONG)
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_what_is_wrong_spends_nothing(name: str, budget: Budget, tmp_path: Path) -> None:
     for kind in OBJECTIVE:
         call = Call(kind, tmp_path)
@@ -259,6 +260,7 @@ def test_a_wrong_number_of_weights_does_not_show_the_number_of_rows(tmp_path: Pa
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_random_wrong_inputs_spend_nothing(seed: int, budget: Budget, tmp_path: Path) -> None:
     rng = random.Random(seed)
     call = Call(rng.choice(list(OBJECTIVE)), tmp_path)

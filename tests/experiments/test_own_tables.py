@@ -61,6 +61,7 @@ def test_the_printed_formula_is_the_largest_of_two_point_laws(eps0: float, order
     assert one <= dp_xgb_figure1.formula(eps0, order) <= min(eps0, order * eps0**2 / 8) + 1e-12
 
 
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_times_stand_beside_those_of_the_same_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

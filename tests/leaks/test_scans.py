@@ -75,6 +75,7 @@ def test_the_scan_finds_a_planted_statistic(name: str, private_models: Any) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", [None, 1, 2])
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_no_value_of_the_data_is_a_threshold(kind: str, key: int | None) -> None:
     """By construction of the data a threshold cannot equal a value by chance: see `scan`."""
     X, _ = DATA[kind]

@@ -67,6 +67,7 @@ def test_a_model_has_no_attribute_but_the_ledger(private_models: Any) -> None:
         assert set(model.attributes()) == {"dp_ledger"}
 
 
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_categorical_splits_are_one_category_and_names_are_the_declared_ones() -> None:
     """No split sorts categories by exact sums, and absent categories are kept by name too.
 

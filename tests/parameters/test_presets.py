@@ -77,6 +77,7 @@ def test_presets_train_and_spend_the_budget(name: str, kind: str) -> None:
     [("default", 0.97), ("dp_xgb", 0.93), ("dp_xgb_ada", 0.93), ("dp_tr_ada", 0.85),
      ("feverless", 0.85), ("dp_pr", 0.85), ("dp_rf", 0.8), ("dp_ebm_newton", 0.8), ("sarus", 0.7)],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_presets_learn(name: str, least: float) -> None:
     X, y = data(n=6000)
     n = 1 if name == "dp_rf" else 36

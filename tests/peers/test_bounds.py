@@ -19,6 +19,8 @@ from tests.training.test_guard import from_plan, plan_of
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.testing import fixed_noise
 
+pytestmark = pytest.mark.filterwarnings("ignore:Epsilon is above 10")
+
 BINARY, REGRESSION = KINDS["binary"], KINDS["regression"]
 C = 0.3  # the default gradient bound of regression, in half widths of the target's range
 

@@ -20,6 +20,8 @@ from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyError
 from xgb_dp.testing import fixed_noise, train_with_plan
 
+pytestmark = pytest.mark.filterwarnings("ignore:Epsilon is above 10")
+
 Floats = npt.NDArray[np.float64]
 
 

@@ -159,6 +159,7 @@ def test_subsample_is_accounted_and_trains(kind: str, params: Any, matrix: Any) 
     assert "leaf values" in report.statement()
 
 
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_subsample_takes_that_part_of_the_rows(params: Any) -> None:
     """Cover of the root, with little noise: a quarter of the rows, not always the same."""
     X, y = big()
@@ -170,6 +171,7 @@ def test_subsample_takes_that_part_of_the_rows(params: Any) -> None:
     assert 3 < np.std(covers) < 14
 
 
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_subsample_ignores_the_seed(params: Any) -> None:
     X, y = big()
     made = params(subsample=0.25, dp_epsilon=1000.0, base_score=0.5, eta=1e-6, seed=3)

@@ -128,6 +128,7 @@ def test_metrics_of_public_rows(objective: str, params: Params) -> None:
 
 
 @pytest.mark.parametrize("objective", SIBLING)
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_selection_judges_probabilities(objective: str, params: Params) -> None:
     """With this much budget the score shows whether it was computed from probabilities."""
     kind = KIND[objective]
@@ -141,6 +142,7 @@ def test_selection_judges_probabilities(objective: str, params: Params) -> None:
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("objective", ["multi:softmax", "multi:softprob"])
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_classifier(objective: str, classes: int) -> None:
     X, y = arrays("multiclass" if classes == 3 else "binary")
     names = np.array(["a", "b", "c"])[:classes]

@@ -173,6 +173,7 @@ def test_cover_is_positive_and_additive_and_shap_sums_to_the_margin() -> None:
     np.testing.assert_allclose(shap.sum(axis=1), margin, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
 def test_infinite_epsilon_trains_without_noise_and_says_so() -> None:
     x, y = rows(2000)
     params = {**PARAMS, "dp_epsilon": float("inf")}

@@ -159,6 +159,7 @@ def test_noisy_histograms_with_subsampling_and_parallel_trees(params: Any, matri
     assert 0.95 < xgb_dp.privacy_report(booster).epsilon <= 1.0
 
 
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_every_level_of_noisy_histograms_is_drawn_anew(params: Any, matrix: Any) -> None:
     """A leaf's cover is the sum of cells of its own level, not of exact counts."""
     made = params(dp_split="histogram", max_depth=1, dp_epsilon=50.0, base_score=0.5)
