@@ -4,7 +4,7 @@
 reports on it.
 """
 
-from . import accounting, plotting, presets
+from . import accounting, plotting, presets, testing
 from .budget import Budget
 from .engine.native import is_dp_build, warn_if_stock
 from .errors import (
@@ -44,6 +44,7 @@ __all__ = [
     "presets",
     "privacy_report",
     "select",
+    "testing",
 ]
 __version__ = "0.1.0"
 

@@ -341,3 +341,13 @@ def test_statement(budget: Budget) -> None:
     assert part.remaining() < 0.01
     assert part.remaining_selection() == pytest.approx(2.0)
     assert "selections" in part.statement()
+
+
+def test_an_entry_that_takes_delta_alone_is_verified_as_it_was_booked(tmp_path: Path) -> None:
+    """So little that epsilon is 0 at some delta: it is charged as it is, not by a Gaussian."""
+    budget = Budget(tmp_path / "tiny.json", epsilon=1e-9, delta=1e-5)
+    budget.commit(budget.reserve([GaussianEvent("leaves", 1, 2 * 10**9, 1, 1)]))
+    (entry,) = budget.entries
+    assert (entry.charge.mu2, entry.charge.shift) == (0.0, 0.0)
+    assert entry.charge.extra > 0.0
+    budget.verify()

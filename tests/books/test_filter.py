@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -246,6 +247,36 @@ def test_pure_releases_add_up_to_the_total() -> None:
         assert charge.shift == pytest.approx(0.499)
         spent = Charge.total([spent, charge])
     assert total.charge(spent, event, charge_of(event, total.delta)) is None
+
+
+@pytest.mark.parametrize("parts", [[0.5, 0.5], [0.1] * 10, [0.3, 0.7], [1 / 3] * 3, [1e-6] * 7])
+def test_sums_of_charges_are_the_smallest_doubles_above_them(parts: list[float]) -> None:
+    exact = sum(map(Fraction, parts), Fraction(0))
+    total = Charge.total([Charge(p, p, p) for p in parts])
+    assert total.mu2 == total.shift == total.extra
+    assert Fraction(total.shift) >= exact > Fraction(math.nextafter(total.shift, 0.0))
+
+
+def test_two_halves_are_a_whole_and_no_hair_more_is_left() -> None:
+    total = Filter(1.0, 1e-6)
+    half = Charge(0.0, 0.5, 0.0)
+    assert total.room(half).holds(Charge.total([half, half]))
+    assert total.remaining(half, 1e-6) == 0.5
+    assert total.remaining(Charge.total([half, half]), 1e-6) == 0.0
+    more = Charge(0.0, math.nextafter(0.5, 1.0), 0.0)
+    assert not total.room(half).holds(Charge.total([half, more]))
+
+
+def test_all_of_the_delta_that_is_left_can_be_taken() -> None:
+    """After a first release without any, and after one that took an odd part of it."""
+    total = Filter(2.0, 1e-5)
+    sums = [GaussianEvent("leaves", 1 << 40, 9 << 40, 2, 1)]
+    for extra in (0.0, 1e-7 / 3, 7.7e-6):
+        spent = Charge(0.0, 0.25, extra)
+        charge = total.charge(spent, sums, charge_of(sums, total.delta))
+        assert charge is not None
+        both = Charge.total([spent, charge])
+        assert 1e-5 * (1 - 1e-15) <= both.extra <= 1e-5
 
 
 def test_a_part_for_selections_keeps_one_rule() -> None:

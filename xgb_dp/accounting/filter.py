@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -51,16 +52,29 @@ class Charge:
 
     @classmethod
     def total(cls, charges: Iterable[Charge]) -> Charge:
-        """All of them together, rounded upwards."""
-        held = [c for c in charges if c != cls()]
-        if len(held) < 2:
-            return held[0] if held else cls()
+        """All of them together, rounded upwards to the next double."""
+        held = list(charges)
         return cls(
-            *(
-                math.fsum(values) * _UP
-                for values in zip(*((c.mu2, c.shift, c.extra) for c in held), strict=True)
-            )
+            _sum_up([c.mu2 for c in held]),
+            _sum_up([c.shift for c in held]),
+            _sum_up([c.extra for c in held]),
         )
+
+
+def _sum_up(values: Sequence[float]) -> float:
+    """The smallest double that is not below the sum of some that are not negative."""
+    if not all(map(math.isfinite, values)):
+        return math.inf
+    exact = sum(map(Fraction, values), Fraction(0))
+    near = float(exact)
+    return near if near >= exact else math.nextafter(near, math.inf)
+
+
+def _left(total: float, spent: float) -> float:
+    """The largest double that can be added to what was spent; 0 if there is nothing left."""
+    exact = Fraction(total) - Fraction(spent)
+    near = float(exact)
+    return max(0.0, near if near <= exact else math.nextafter(near, -math.inf))
 
 
 @dataclass(frozen=True)
@@ -121,7 +135,9 @@ class Filter:
 
     def adds_up(self, spent: Charge) -> bool:
         """Whether epsilons add up as they are, from what was spent."""
-        return self.selection_epsilon == 0.0 and spent.shift > 0.0
+        # A charge by a Gaussian has mu > 0 where it takes any delta.
+        plain = spent.shift > 0.0 or (spent.mu2 == 0.0 and spent.extra > 0.0)
+        return self.selection_epsilon == 0.0 and plain
 
     def room(self, spent: Charge) -> Capacity:
         """Room of the total, by the rule that the first release has decided on."""
@@ -147,10 +163,8 @@ class Filter:
 
     def _plain(self, spent: Charge, events: Sequence[Event]) -> Charge | None:
         room = Capacity(0.0, self.epsilon, self.delta)
-        for own in (
-            0.0,
-            self.delta - spent.extra,
-        ):  # first without delta, which leaves it to others
+        # First without delta, which leaves it to others; then with all that is left.
+        for own in (0.0, _left(self.delta, spent.extra)):
             plain = plain_charge(events, own)
             if room.holds(Charge.total([spent, plain])):
                 return plain
@@ -160,8 +174,8 @@ class Filter:
         """The largest epsilon that one more training of such a delta can be given, about."""
         left = 0.0
         plain = self.adds_up(spent) or (spent == Charge() and not self.selection_epsilon)
-        if plain and delta <= self.delta - spent.extra:
-            left = max(0.0, self.epsilon - spent.shift * _UP)
+        if plain and delta <= _left(self.delta, spent.extra):
+            left = _left(self.epsilon, spent.shift)
         if self.adds_up(spent):
             return left
         room = self.room(spent)

@@ -303,7 +303,7 @@ class Budget:
         """
         for entry in self.entries:
             booked = entry.charge
-            if booked.shift:
+            if booked.shift or (booked.extra and not booked.mu2):
                 cost = plain_charge(entry.events, booked.extra)
             else:
                 cost = charge_of(entry.events, self.delta)
