@@ -90,11 +90,11 @@ def gaussian_scores(shift: npt.ArrayLike, sigma2: int) -> Sampler:
     return sample
 
 
-def _claim(plan: NoisePlan, release: str) -> ExactAccountant:
+def _mechanism(name: str, plan: NoisePlan, release: str, sample: Sampler) -> Mechanism:
     events: list[Event] = [e for e in plan.events if e.label == release]
     if not events:
         raise ValueError(f"The plan releases no {release}.")
-    return ExactAccountant(events)
+    return Mechanism(name, "likelihood ratio", ExactAccountant(events), sample)
 
 
 def leaves(
@@ -113,17 +113,9 @@ def leaves(
     """
     drawn = drawn or plan
     b = spec.row_bound.unit(plan.grid_bits)
-    worst = (
-        (b, 0)
-        if spec.row_bound.mode == "row_weight"
-        else (b, spec.row_bound.max_hessian(plan.grid_bits))
-    )
-    return Mechanism(
-        "leaf sums",
-        "likelihood ratio",
-        _claim(plan, "leaves"),
-        gaussian_scores((row or worst) * spec.rounds, drawn.leaf_sigma2),
-    )
+    h = 0 if spec.row_bound.mode == "row_weight" else spec.row_bound.max_hessian(plan.grid_bits)
+    scores = gaussian_scores((row or (b, h)) * spec.rounds, drawn.leaf_sigma2)
+    return _mechanism("leaf sums", plan, "leaves", scores)
 
 
 def candidates(spec: MechanismSpec, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
@@ -136,12 +128,8 @@ def candidates(spec: MechanismSpec, plan: NoisePlan, drawn: NoisePlan | None = N
     """
     drawn = drawn or plan
     cells = spec.candidate_features * spec.candidate_levels
-    return Mechanism(
-        "candidate counts",
-        "likelihood ratio",
-        _claim(plan, "candidates"),
-        gaussian_scores([1 << plan.candidates_shift] * cells, drawn.candidates_sigma2),
-    )
+    scores = gaussian_scores([1 << plan.candidates_shift] * cells, drawn.candidates_sigma2)
+    return _mechanism("candidate counts", plan, "candidates", scores)
 
 
 def intercept(spec: MechanismSpec, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
@@ -154,12 +142,8 @@ def intercept(spec: MechanismSpec, plan: NoisePlan, drawn: NoisePlan | None = No
     """
     drawn = drawn or plan
     sums = sensitivity.intercept_coordinates(str(spec.intercept), n_public=spec.n_public)
-    return Mechanism(
-        "intercept",
-        "likelihood ratio",
-        _claim(plan, "intercept"),
-        gaussian_scores([1 << plan.intercept_shift] * sums, drawn.intercept_sigma2),
-    )
+    scores = gaussian_scores([1 << plan.intercept_shift] * sums, drawn.intercept_sigma2)
+    return _mechanism("intercept", plan, "intercept", scores)
 
 
 def selections(
@@ -188,7 +172,7 @@ def selections(
         first = np.count_nonzero(chosen < half, axis=1)
         return np.asarray((first - 0.5 * k) * (drawn.eps_num / 2**_EPS_BITS), dtype=np.float64)
 
-    return Mechanism("selections", "likelihood ratio", _claim(plan, "splits"), sample)
+    return _mechanism("selections", plan, "splits", sample)
 
 
 def whole_training(
