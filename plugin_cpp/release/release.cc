@@ -7,6 +7,7 @@
 #include "collective/communicator-inl.h"    // for GetRank, GetWorldSize
 #include "plugin_cpp/random/exponential.h"  // for SelectArgmax, SelectExponential
 #include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace
+#include "plugin_cpp/release/workers.h"     // for FromRankZero, SumOverWorkers
 #include "xgboost/logging.h"                // for CHECK
 
 namespace xgboost::dp {
@@ -120,23 +121,25 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
   return local;
 }
 
-void Release::BeginSelection(SelectionEvent const& event) {
+std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size_t n_choices,
+                                          UtilitiesOf const& utilities) {
   CHECK(!masking_.IsOn())
       << "A selection needs exact sums, which no worker has of a masked training.";
   if (rng_) {
     ledger_.Record(event, 0);
   }
-}
-
-std::int64_t Release::Choose(SelectionEvent const& event,
-                             std::vector<std::int64_t> const& utilities) {
-  common::Span<std::int64_t const> span{utilities.data(), utilities.size()};
-  if (!rng_) {
-    return static_cast<std::int64_t>(SelectArgmax(span));
-  }
-  auto chosen = SelectExponential(rng_.get(), span, event.eps_num, event.range << kEpsBits);
-  WipeStack();
-  return static_cast<std::int64_t>(chosen);
+  return FromRankZero(ctx_, [&] {
+    std::vector<std::int64_t> chosen;
+    for (std::size_t i = 0; i < n_choices; ++i) {
+      auto const* of_choice = utilities(i);
+      common::Span<std::int64_t const> span{of_choice->data(), of_choice->size()};
+      auto idx = rng_ ? SelectExponential(rng_.get(), span, event.eps_num, event.range << kEpsBits)
+                      : SelectArgmax(span);
+      WipeStack();
+      chosen.push_back(static_cast<std::int64_t>(idx));
+    }
+    return chosen;
+  });
 }
 
 void Release::BeginRound(RoundEvent const& round, bool record) {

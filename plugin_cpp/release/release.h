@@ -11,18 +11,18 @@
  */
 #pragma once
 
-#include <cstddef>  // for size_t
-#include <cstdint>  // for int64_t, uint32_t, uint64_t
-#include <memory>   // for shared_ptr, unique_ptr
-#include <string>   // for string
-#include <vector>   // for vector
+#include <cstddef>     // for size_t
+#include <cstdint>     // for int64_t, uint32_t, uint64_t
+#include <functional>  // for function
+#include <memory>      // for shared_ptr, unique_ptr
+#include <string>      // for string
+#include <vector>      // for vector
 
 #include "plugin_cpp/release/ledger.h"   // for Ledger, NoiseEvent, SelectionEvent
 #include "plugin_cpp/release/masking.h"  // for Masking
 #include "plugin_cpp/release/pads.h"     // for PairPads
 #include "plugin_cpp/release/source.h"   // for RandomSource
 #include "plugin_cpp/release/sums.h"     // for LocalSum, GlobalSum, NoisySum
-#include "plugin_cpp/release/workers.h"  // for FromRankZero
 #include "xgboost/context.h"             // for Context
 
 namespace xgboost::dp {
@@ -35,6 +35,9 @@ struct Released {
 
 /** @brief An exact number over all workers. Fails where they mask their sums. */
 [[nodiscard]] GlobalInt SumOverWorkers(Context const* ctx, Masking const& masking, LocalInt value);
+
+/** @brief The utilities of the candidates of a choice, exact over all workers. */
+using UtilitiesOf = std::function<std::vector<std::int64_t> const*(std::size_t choice)>;
 
 class Release {
  public:
@@ -86,23 +89,12 @@ class Release {
   /**
    * @brief Make some choices by the exponential mechanism, whose rows are disjoint: one event.
    *
-   * @param utilities utilities(i): those of the candidates of choice i, exact over all workers.
-   *                  Called on rank 0 alone, for one choice after the other.
+   * @param utilities Called on rank 0 alone, for one choice after the other.
    *
    * @return The index that was chosen, for each choice.
    */
-  template <typename Fn>
   [[nodiscard]] std::vector<std::int64_t> Select(SelectionEvent const& event, std::size_t n_choices,
-                                                 Fn&& utilities) {
-    this->BeginSelection(event);
-    return FromRankZero(ctx_, [&] {
-      std::vector<std::int64_t> chosen;
-      for (std::size_t i = 0; i < n_choices; ++i) {
-        chosen.push_back(this->Choose(event, utilities(i)));
-      }
-      return chosen;
-    });
-  }
+                                                 UtilitiesOf const& utilities);
 
   /** @brief See Ledger. */
   void BeginRound(RoundEvent const& round, bool record);
@@ -114,9 +106,6 @@ class Release {
   /** @brief Add this worker's shares of the noise, and sum over workers under masks. */
   [[nodiscard]] std::vector<std::int64_t> SumMasked(std::vector<std::int64_t> local,
                                                     std::uint64_t sigma2);
-  void BeginSelection(SelectionEvent const& event);
-  [[nodiscard]] std::int64_t Choose(SelectionEvent const& event,
-                                    std::vector<std::int64_t> const& utilities);
 
   Context const* ctx_;
   Masking masking_;

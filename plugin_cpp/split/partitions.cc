@@ -88,7 +88,7 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
   };
 
   std::vector<std::int64_t> utilities;
-  auto chosen = release->Select(SplitEvent(plan_), n_choices, [&](std::size_t choice) -> auto& {
+  auto chosen = release->Select(SplitEvent(plan_), n_choices, [&](std::size_t choice) {
     auto const& features = nodes[choice].features;
     utilities.clear();
     for (auto offset : tree.history->Offsets(tree.class_idx, features, UtilityOfOneNat(plan_))) {
@@ -107,7 +107,7 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
         });
       });
     }
-    return utilities;
+    return &utilities;
   });
 
   Partitions partitions;

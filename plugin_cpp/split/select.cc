@@ -60,7 +60,7 @@ void SelectedSplits::AddUtilities(OpenNode const& node) {
 
 Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, TreeSpec const& tree) {
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
-  auto chosen = release_->Select(SplitEvent(plan_), n_choices, [&](std::size_t choice) -> auto& {
+  auto chosen = release_->Select(SplitEvent(plan_), n_choices, [&](std::size_t choice) {
     auto const& features = nodes[choice].features;
     this->ListOffers(features);
     utilities_.assign(offsets_.back() + (plan_.no_split ? 1 : 0), 0);
@@ -76,7 +76,7 @@ Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, Tree
       utilities_.back() += static_cast<std::int64_t>(
           std::floor(plan_.gamma * static_cast<double>(plan_.row_bound.Unit())));
     }
-    return utilities_;
+    return &utilities_;
   });
   Partitions partitions;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
