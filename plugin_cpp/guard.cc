@@ -7,9 +7,7 @@
 
 namespace xgboost::dp {
 namespace {
-constexpr char kPrefix[] = "dp_";
-
-bool StartsWithDp(std::string const& s) { return s.rfind(kPrefix, 0) == 0; }
+bool StartsWithDp(std::string const& s) { return s.rfind("dp_", 0) == 0; }
 
 }  // namespace
 
