@@ -11,6 +11,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+import xgb_dp.testing
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
 from xgb_dp.tuning import draws, run
 
