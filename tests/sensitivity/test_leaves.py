@@ -110,3 +110,20 @@ def test_gradients_that_overflow_count_as_nothing(mode: str, weight: float) -> N
     d = xgb.DMatrix(np.zeros((1, 1)), np.zeros(1), weight=np.array([weight], np.float32))
     sums = cpp_leaf_sums(plan, d, PAST[SQUARED, (1e30, -1e30)])
     assert sums.any() == (weight == 1.0)
+
+
+@pytest.mark.parametrize("objective", [SQUARED, *MULTICLASS])
+def test_heavy_rows_count_as_the_heaviest_allowed(objective: str) -> None:
+    """Where the clip does not reach: the sensitivity of a round rests on the bound of weights."""
+    features = [{"kind": "cuts", "cuts": []}]
+    bound = {"gradient_bound": "20.0", "hessian_weight": "0.25", "max_weight": "2.0"}
+    plan = make_plan(objective, True, features, leaf=NO_CLIP, row_bound=bound, **GRID)
+
+    def sums(weight: float) -> npt.NDArray[np.int64]:
+        d = xgb.DMatrix(np.zeros((1, 1)), np.ones(1), weight=np.array([weight], np.float32))
+        return cpp_leaf_sums(plan, d, PAST[objective, (0.0, 0.0)])
+
+    allowed = sums(2.0)
+    assert np.abs(allowed - sums(1.0)).max() > 10
+    for weight in (2.5, 3.0, 1e6):
+        assert np.abs(allowed - sums(weight)).max() <= 1  # 32-bit gradients of other weights
