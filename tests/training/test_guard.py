@@ -79,9 +79,13 @@ def test_finished_training_is_sealed(booster: xgb.Booster, dtrain: xgb.DMatrix) 
         assert sealed.num_boosted_rounds() == 3
 
 
-def test_tree_method_cannot_change(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+@pytest.mark.parametrize("ledger", [True, False])
+def test_tree_method_cannot_change(booster: xgb.Booster, dtrain: xgb.DMatrix, ledger: bool) -> None:
+    """With the attribute removed, the ledger cannot be what stops it."""
+    if not ledger:
+        booster.set_attr(dp_ledger=None)
     booster.set_param({"tree_method": "hist"})
-    with pytest.raises(XGBoostError):
+    with pytest.raises(XGBoostError, match="cannot change from `dp_hist` to `hist`"):
         booster.update(dtrain, 3)
 
 
