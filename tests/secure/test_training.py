@@ -260,6 +260,13 @@ def test_unmasked_the_total_is_the_sum_of_sums_and_shares(sent: dict[str, list[A
         assert sums == expected.tolist()
 
 
+def test_pads_that_do_not_cancel_end_the_release_on_all() -> None:
+    """The word that every worker adds as zero comes out as something else, and nothing is read."""
+    task = {"do": "out of step", "masked": True, "sigma2": SIGMA2, "classes": 3}
+    for worker in run([task]):
+        assert "do not cancel" in worker["answers"][0]["out"]
+
+
 # ------------------------------------------------------------------------- a worker dies
 @pytest.mark.parametrize("slow", [False, True], ids=["usual", "slow to see the error"])
 def test_a_worker_that_dies_ends_the_training_on_all(slow: bool, tmp_path: Path) -> None:
