@@ -257,3 +257,11 @@ def test_a_new_scalar_is_a_row(params, monkeypatch):
         resolve(params(dp_leaf_wisdom=3))
     with pytest.raises(PrivacyParameterError, match="Did you mean `dp_leaf_wisdom`"):
         resolve(params(dp_leaf_wisdon=1))
+
+
+def test_subsample_is_what_the_coins_are_told(params):
+    """Out of 2^32, rounded to the nearest; all rows by default."""
+    for given, coins in ((1.0, 1 << 32), (0.5, 1 << 31), (0.3, 1288490189), (1e-12, 1)):
+        s = resolve(params(subsample=given))
+        assert s["subsample"] == coins / 2**32
+        assert plan.build_plan(s, Noise())["sampling_num"] == coins

@@ -10,6 +10,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from xgb_dp.data.rows import check_weights
 from xgb_dp.engine import native
 from xgb_dp.errors import (
     BudgetError,
@@ -246,6 +247,15 @@ def test_undeclared_label(params, label):
         xgb.train(params(), xgb.DMatrix(X, y), 2)
     assert "77" not in str(error.value)
     assert "123" not in str(error.value)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weight_that_is_no_weight(weight):
+    """XGBoost refuses most of them when the matrix is made: this is the check of our own."""
+    weights = np.array([1.0, weight, 0.0], np.float32)
+    with pytest.raises(RowDomainError, match="negative, missing or infinite weight"):
+        check_weights(weights, 3, "binary", unit="", declared=True)
+    check_weights(weights[[0, 2]], 2, "binary", unit="", declared=True)
 
 
 @pytest.mark.usefixtures("no_noise")
