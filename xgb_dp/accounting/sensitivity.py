@@ -1,8 +1,8 @@
 """Every sensitivity and range, as exact integers on the grid. Proofs: docs/proofs/sensitivity.md.
 
-C++ (``plugin_cpp/plan/row_bound.cc``, ``plugin_cpp/split/score.cc``) computes the same integers by
-the same formulas. All figures are for adding or removing one row; replacing one doubles ranges
-and sensitivities (:func:`replace_one`). Nothing here looks at data.
+C++ (``plugin_cpp/plan/row_bound.cc``, ``plugin_cpp/plan/sensitivity.cc``) computes the same
+integers by the same formulas. All figures are for adding or removing one row; replacing one doubles
+ranges and sensitivities (:func:`replace_one`). Nothing here looks at data.
 """
 
 from __future__ import annotations
