@@ -351,3 +351,13 @@ def test_an_entry_that_takes_delta_alone_is_verified_as_it_was_booked(tmp_path: 
     assert (entry.charge.mu2, entry.charge.shift) == (0.0, 0.0)
     assert entry.charge.extra > 0.0
     budget.verify()
+
+
+def test_a_parameter_given_twice_is_refused_as_by_train(budget: Budget) -> None:
+    """The last value would win: 4 would be spent where somebody believes it was 1."""
+    pairs = [*PARAMS.items(), ("dp_epsilon", 4.0)]
+    with pytest.raises(PrivacyParameterError, match="given twice"):
+        xgb.train(pairs, data(), 2)
+    with pytest.raises(PrivacyParameterError, match="given twice"):
+        budget.train(pairs, data(), 2)
+    assert not budget.entries

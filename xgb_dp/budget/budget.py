@@ -20,6 +20,7 @@ from typing import Any
 from ..accounting import Event, SelectionEvent
 from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
 from ..errors import BudgetError, PrivacyParameterError
+from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.parse import parse_number
 from . import file as budget_file
@@ -147,12 +148,7 @@ class Budget:
         """
         from xgboost import train
 
-        try:
-            params = dict(params)
-        except (TypeError, ValueError):
-            raise PrivacyParameterError(
-                "`params` must be a dictionary of parameters, or a list of pairs (name, value)."
-            ) from None
+        params = flatten(params)  # with its errors, before anything is booked
         with self.one_training(note):
             return train(params, dtrain, num_boost_round, **kwargs)
 
