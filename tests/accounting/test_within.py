@@ -79,3 +79,23 @@ def test_a_training_that_drew_it_is_not_completed(plan: Event, changes: dict[str
         made = ledger.complete(claimed, ledger.Drawn(True, "os", (plan,)), None, record.rounds)
         assert made.trainings[-1].complete
         assert made.trainings[-1].drawn is None
+
+
+@pytest.mark.parametrize("more", [{"eps_num": 2**35 - 1}, {"count": 100}])
+def test_two_entries_of_a_kind_are_beyond(more: dict[str, Any]) -> None:
+    """Each would be within the plan by itself, and both together would be charged once."""
+    record = TrainingRecord(
+        plan_digest="0" * 16,
+        complete=False,
+        events=ROUND,
+        rounds=50,
+        target=(1.0, 1e-6),
+        public={},
+    )
+    claimed = ledger.claim(None, record, private=True, noise="os")
+    drawn = ledger.Drawn(True, "os", (*ROUND, replace(SELECTION, **more)))
+    with pytest.raises(LedgerError, match="released more than was calibrated"):
+        ledger.complete(claimed, drawn, None, record.rounds)
+    assert (
+        ledger.complete(claimed, ledger.Drawn(True, "os", ROUND), None, 50).trainings[-1].complete
+    )

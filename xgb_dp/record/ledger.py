@@ -286,7 +286,7 @@ def _check_drawn(drawn: Sequence[Event], plan: TrainingRecord, rounds: int) -> N
     """Everything drawn was planned, with at least as much noise, and every round was drawn."""
     limits = {_key(e): e for e in plan.events}
     for event in drawn:
-        limit = limits.get(_key(event))
+        limit = limits.pop(_key(event), None)  # a second entry of a kind has no limit left
         if limit is None or not event.within(limit):
             raise LedgerError(
                 f"The trainer released more than was calibrated ({event.label}). The model must "
