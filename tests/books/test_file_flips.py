@@ -51,8 +51,11 @@ def test_a_flipped_bit_ends_no_process(kind: str, form: str) -> None:
 
 
 def whole() -> Model:
-    found: Model = json.loads(flips.model("names").save_raw("json"))
-    return found
+    """A model whose first tree asks for a category; noise decides where trees do."""
+    while True:
+        found: Model = json.loads(flips.model("names").save_raw("json"))
+        if parts(found)["trees"][0]["categories_nodes"]:
+            return found
 
 
 def parts(model: Model) -> Any:
@@ -102,7 +105,6 @@ for path in sys.argv[1:]:
 
 def test_indices_out_of_range_are_refused(tmp_path: Path) -> None:
     good = json.dumps(whole())
-    assert all(t["categories_nodes"] for t in parts(json.loads(good))["trees"][:1])
     paths = [tmp_path / "good.json"]
     paths[0].write_text(good)
     for number, change in enumerate(TREES.values()):
