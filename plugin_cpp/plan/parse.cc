@@ -20,7 +20,7 @@ constexpr double kHuge = std::numeric_limits<double>::max();
 RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regression) {
   RowBound bound;
   bound.mode = in.Enum<RowBound::Mode>("mode", {{"row_weight", RowBound::Mode::kRowWeight},
-                                                {"gradient", RowBound::Mode::kGradient},
+                                                {"clip", RowBound::Mode::kClip},
                                                 {"filter", RowBound::Mode::kFilter}});
   bound.unit_hessian = in.Bool("unit_hessian");
   // Far from the ends of the range of doubles, so that no product below overflows or vanishes.

@@ -23,12 +23,12 @@ inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 35;
 struct RowBound {
   enum class Mode {
     kRowWeight,  // both entries scaled so that g^2 + r h^2 <= C^2
-    kGradient,   // |g| clipped to C, and 0 <= h <= h_max
+    kClip,       // |g| clipped to C, and 0 <= h <= h_max
     kFilter,     // the same, but rows with |g| > C take no part
   } mode{Mode::kRowWeight};
   double gradient_bound{0};  // C
   double hessian_weight{0};  // r
-  double hessian_bound{0};   // h_max, mode kGradient
+  double hessian_bound{0};   // h_max, mode kClip
   double max_weight{0};      // public bound of row weights, 0: unbounded
   double scale{1};           // regression: half the width of the target domain
   double target_lower{0};

@@ -16,7 +16,7 @@ from xgb_dp.calibrate.search import _certified, calibrate
 from xgb_dp.errors import BudgetError
 
 ROW = RowBound("row_weight", 0.5, 1.0)
-SQUARED = RowBound("gradient", 0.3, 0.005625, 1.0)
+SQUARED = RowBound("clip", 0.3, 0.005625, 1.0)
 
 
 def spec(rounds=50, depth=4, **kwargs):

@@ -61,7 +61,7 @@ def less_leaf_noise(plan: Plan) -> None:
 
 def unclipped_pair(plan: Plan) -> None:
     """G and H are bounded one by one, but the noise is that of a joint bound."""
-    plan["row_bound"] |= {"mode": "gradient", "hessian_bound": "0.25"}
+    plan["row_bound"] |= {"mode": "clip", "hessian_bound": "0.25"}
 
 
 def less_noise(plan: NoisePlan) -> NoisePlan:

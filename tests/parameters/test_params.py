@@ -77,7 +77,7 @@ def test_table_is_complete():
         (
             "regression",
             {
-                "mode": "gradient",
+                "mode": "clip",
                 "gradient_bound": 0.3,
                 "hessian_weight": 0.075**2,
                 "hessian_bound": 1.0,

@@ -64,7 +64,7 @@ def test_newton(objective: str, tau: str, noise_free: bool) -> None:
 def test_published_gain(shape: str, noise_free: bool) -> None:
     """Only where every row counts as one whole Hessian: its range is unbounded elsewhere."""
     X, y = make_data(SQUARED, 150)
-    changes = {"shape": shape, "score": "gain", "row_bound": {"mode": "gradient"}}
+    changes = {"shape": shape, "score": "gain", "row_bound": {"mode": "clip"}}
     check(make_plan(SQUARED, noise_free, MIXED, **changes), X, y)
 
 
@@ -84,11 +84,11 @@ PRIVATE = [PRIVATE_FEATURE] * 4
 HISTOGRAM: Plan = {"split": "histogram", "leaf": {"sigma2": 0}, "histogram": {"sigma2": 1 << 36}}
 CASES = {
     "private_only": Case({}, features=PRIVATE),
-    "gradient_mode": Case({"row_bound": {"mode": "gradient"}}),
+    "clip": Case({"row_bound": {"mode": "clip"}}),
     "tight_bound": Case({"row_bound": {"gradient_bound": "0.05", "hessian_weight": "11.0"}}),
     "loose_bound": Case({"row_bound": {"gradient_bound": "3.0"}}),
     "row_weights": Case({}, objectives=OBJECTIVES, weighted=True),
-    "weighted_gradient_mode": Case({"row_bound": {"mode": "gradient"}}, weighted=True),
+    "weighted_clip": Case({"row_bound": {"mode": "clip"}}, weighted=True),
     "coarse_grid": Case({"grid_bits": 9}, noise=(True,)),
     "many_trees": Case({"rounds": 8, "depth": 2}, objectives=OBJECTIVES, noise=(True,)),
     "stumps": Case({"depth": 1}),
@@ -131,7 +131,7 @@ CASES = {
     "monotone": Case({"monotone": [1, -1, 1, 0], "depth": 4}, objectives=OBJECTIVES),
     "monotone_newton": Case({"monotone": [-1, -1, 1, 0], "score": "newton"}),
     "monotone_gain": Case(
-        {"monotone": [-1, 1, 1, 0], "score": "gain", "row_bound": {"mode": "gradient"}},
+        {"monotone": [-1, 1, 1, 0], "score": "gain", "row_bound": {"mode": "clip"}},
         objectives=(SQUARED,),
     ),
     "interactions": Case({"interactions": [[0, 1], [1, 3]], "depth": 4}, objectives=OBJECTIVES),

@@ -34,7 +34,7 @@ def histogram(**options: object) -> Plan:
 
 
 CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
-    "gradient_leaves": ({"row_bound": {"mode": "gradient", "unit_hessian": True}}, OBJECTIVES[:2]),
+    "gradient_leaves": ({"row_bound": {"mode": "clip", "unit_hessian": True}}, OBJECTIVES[:2]),
     "gradient_leaves_scaled": ({"row_bound": {"unit_hessian": True}}, OBJECTIVES),
     "filter": ({"row_bound": {"mode": "filter", "gradient_bound": "0.45"}}, (LOGISTIC, SQUARED)),
     "gain": (merge(COUNTS, {"score": "gain"}), (LOGISTIC, SQUARED)),

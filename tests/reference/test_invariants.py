@@ -98,7 +98,7 @@ def test_no_row_exceeds_its_bound(r: float) -> None:
     pairs = bound(r=r).quantise(g, h, np.zeros_like(g), False)
     assert np.all(pairs[:, 0] ** 2 + pairs[:, 1] ** 2 <= B * B)
     assert np.all(pairs[:, 1] >= 0)
-    pairs = bound("gradient", r=r).quantise(g, h, np.zeros_like(g), False)
+    pairs = bound("clip", r=r).quantise(g, h, np.zeros_like(g), False)
     assert np.abs(pairs[:, 0]).max() == B
     assert pairs[:, 1].max() == math.ceil(math.sqrt(r) * B / 0.5)
 

@@ -111,9 +111,9 @@ def too_fine(plan: dict[str, Any]) -> bool:
 @st.composite
 def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) -> dict[str, Any]:
     """A plan without noise whose row bound, grid and score are drawn too."""
-    mode = "gradient" if objective == SQUARED and draw(st.booleans()) else "row_weight"
+    mode = "clip" if objective == SQUARED and draw(st.booleans()) else "row_weight"
     if score == "gain":
-        mode = "gradient"
+        mode = "clip"
     bound = {
         "mode": mode,
         "gradient_bound": draw(st.sampled_from(("0.05", "0.3", "0.5", "1.0", "2.5"))),

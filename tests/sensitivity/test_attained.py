@@ -57,9 +57,9 @@ def worst_range(score: str, mode: str, r: str, tau: float, lam: float = 0.0) -> 
         n = 10**6
         return width(phi, (n * B, 0, n), (-n * B, 0, n), (B, 0, 1)), limit
     widest = 0
-    h_top = bound.hessian_max if mode == "gradient" else B
+    h_top = bound.hessian_max if mode == "clip" else B
     for h in np.linspace(0, h_top, 400).astype(int):
-        g = B if mode == "gradient" else math.isqrt(B * B - int(h) ** 2)
+        g = B if mode == "clip" else math.isqrt(B * B - int(h) ** 2)
         # Sides far heavier than a row, at rest at a weight w: the row then changes phi by psi(w).
         real = g * bound.g_unit, h * bound.h_unit
         best = tau if tau * real[1] <= real[0] else real[0] / real[1]
@@ -136,17 +136,17 @@ ATTAINED = {
     "intercept regression, public n": (lambda: worst_intercept("regression", True), 1.0),
     "intercept multiclass": (lambda: worst_intercept("multiclass", False), 1.0),
     "l1": (lambda: worst_range("l1", "row_weight", "1.0", 0.5), 1.0),
-    "gain": (lambda: worst_range("gain", "gradient", "0.25", 0.5), 0.999),
+    "gain": (lambda: worst_range("gain", "clip", "0.25", 0.5), 0.999),
     "newton, weights, small tau": (lambda: worst_range("newton", "row_weight", "1.0", 0.5), 0.99),
     "newton, weights, large tau": (lambda: worst_range("newton", "row_weight", "0.25", 9.0), 0.99),
-    "newton, gradient, small tau": (lambda: worst_range("newton", "gradient", "1.0", 0.25), 0.99),
-    "newton, gradient, large tau": (lambda: worst_range("newton", "gradient", "1.0", 5.0), 0.99),
+    "newton, clip, small tau": (lambda: worst_range("newton", "clip", "1.0", 0.25), 0.99),
+    "newton, clip, large tau": (lambda: worst_range("newton", "clip", "1.0", 5.0), 0.99),
     "leaf, weights": (lambda: worst_leaf("row_weight"), 1.0),
-    "leaf, gradient": (lambda: worst_leaf("gradient"), 1.0),
+    "leaf, clip": (lambda: worst_leaf("clip"), 1.0),
     "softmax, every class": (lambda: worst_softmax(50, 51, False), 0.999),
     "softmax, joint": (lambda: worst_softmax(50, 80, True), 0.98),
     "C++ logistic": (lambda: worst_in_the_cpp(LOGISTIC, "row_weight"), 0.999),
-    "C++ squared, gradient": (lambda: worst_in_the_cpp(SQUARED, "gradient"), 0.999),
+    "C++ squared, clip": (lambda: worst_in_the_cpp(SQUARED, "clip"), 0.999),
 }
 
 

@@ -56,7 +56,7 @@ def test_oracle_is_the_trainer(data: st.DataObject) -> None:
         rounds=2,
         depth=2,
         shape=data.draw(st.sampled_from(("per_node", "oblivious"))),
-        row_bound={"mode": data.draw(st.sampled_from(("gradient", "row_weight")))},
+        row_bound={"mode": data.draw(st.sampled_from(("clip", "row_weight")))},
     )
     X: Any = drawn.X
     dense = X.copy()

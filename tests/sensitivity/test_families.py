@@ -76,7 +76,7 @@ def test_leaf_values_attain_their_sensitivity(floor: int) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.data(), st.sampled_from(["row_weight", "gradient", "filter"]), st.sampled_from(BITS))
+@given(st.data(), st.sampled_from(["row_weight", "clip", "filter"]), st.sampled_from(BITS))
 def test_laplace_sums(data: st.DataObject, mode: str, bits: int) -> None:
     c, r, largest = (data.draw(st.sampled_from(v)) for v in ((0.1, 0.5, 2), (0.01, 1), (0.25, 1)))
     unit = data.draw(st.booleans())

@@ -91,7 +91,7 @@ def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:
     """The C++'s own sums, with weights beyond the bound, extreme margins and doubled entries."""
     drawn = data.draw(rows(objective, ["cuts"], HEAVY))
     plan = data.draw(plans(objective, **GRID, leaf=NO_CLIP))
-    if plan["row_bound"]["mode"] == "gradient" and plan["row_bound"]["hessian_weight"] == "4.0":
+    if plan["row_bound"]["mode"] == "clip" and plan["row_bound"]["hessian_weight"] == "4.0":
         plan["row_bound"]["hessian_weight"] = "1.0"  # integers that 32-bit statistics can hold
     start = PAST[objective, data.draw(st.sampled_from(((0.0, 0.0), (30.0, -100.0), (1e30, -1e30))))]
     X = sparse_rows(drawn, data.draw(st.booleans()))
@@ -101,7 +101,7 @@ def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:
     assert moved <= round_sens2(plan)
 
 
-@pytest.mark.parametrize("mode", ["row_weight", "gradient"])
+@pytest.mark.parametrize("mode", ["row_weight", "clip"])
 @pytest.mark.parametrize("weight", [1.0, FLT_MAX])
 def test_gradients_that_overflow_count_as_nothing(mode: str, weight: float) -> None:
     """A heavy row of an extreme margin has an infinite gradient in 32 bits."""

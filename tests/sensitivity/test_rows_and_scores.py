@@ -10,7 +10,7 @@ from xgb_dp.accounting.sensitivity import RowBound
 def quantise(bound, grid_bits, g, h):
     """The integers of rows, as the trainer makes them."""
     b, c, root = 2**grid_bits, bound.gradient_bound, math.sqrt(bound.hessian_weight)
-    if bound.mode == "gradient":
+    if bound.mode == "clip":
         gi = np.rint(np.clip(g, -c, c) * (b / c))
         hi = np.rint(root * np.clip(h, 0, bound.hessian_bound) * (b / c))
         return gi, np.minimum(hi, bound.max_hessian(grid_bits))
@@ -71,16 +71,16 @@ def test_tree_and_round():
     assert row.tree_sens2(18) == row.round_sens2(18) == 2**36
     assert row.round_sens2(18, 100) < 6 * 2**36
     assert RowBound("row_weight", 0.5, 1.0, max_weight=0.0).round_sens2(18, 100) == 100 * 2**36
-    gradient = RowBound("gradient", 0.3, 0.005625, 1.0)
-    h_max = gradient.max_hessian(18)
+    clip = RowBound("clip", 0.3, 0.005625, 1.0)
+    h_max = clip.max_hessian(18)
     assert h_max == math.ceil(0.25 * 2**18)
-    assert gradient.tree_sens2(18) == 2**36 + h_max**2
+    assert clip.tree_sens2(18) == 2**36 + h_max**2
     with pytest.raises(ValueError, match="row_weight"):
-        gradient.round_sens2(18, 3)
+        clip.round_sens2(18, 3)
     with pytest.raises(ValueError, match="mode"):
         RowBound("other", 0.3, 1.0)
     with pytest.raises(ValueError, match="positive"):
-        RowBound("gradient", 0.0, 1.0)
+        RowBound("clip", 0.0, 1.0)
 
 
 def newton(G, H, tau, lam):
@@ -95,8 +95,8 @@ def newton(G, H, tau, lam):
     [
         RowBound("row_weight", 0.5, 1.0),
         RowBound("row_weight", 0.5, 0.25),
-        RowBound("gradient", 0.3, 0.005625, 1.0),
-        RowBound("gradient", 1.0, 1.0, 0.25),
+        RowBound("clip", 0.3, 0.005625, 1.0),
+        RowBound("clip", 1.0, 1.0, 0.25),
     ],
 )
 def test_newton_range(bound, tau):
@@ -135,7 +135,7 @@ def test_gain_range(lam):
     change = (total + g) ** 2 / (n + 1 + lam) - before
     assert np.max(change) <= 1.0 + 1e-9
     assert np.min(change) > -3.0
-    bound = RowBound("gradient", 0.3, 0.005625)
+    bound = RowBound("clip", 0.3, 0.005625)
     assert sensitivity.range_int("gain", bound, 18) == 4 * 2**18 + 64
 
 
@@ -152,7 +152,7 @@ def test_l1_range():
     ("score", "bound", "kwargs"),
     [
         ("gain", RowBound("row_weight", 0.5, 1.0), {}),
-        ("gain", RowBound("gradient", 0.5, 1.0), {"unit_weights": False}),
+        ("gain", RowBound("clip", 0.5, 1.0), {"unit_weights": False}),
         ("newton", RowBound("row_weight", 0.5, 1.0), {}),
         ("other", RowBound("row_weight", 0.5, 1.0), {}),
     ],

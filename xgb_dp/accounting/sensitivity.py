@@ -37,7 +37,7 @@ class RowBound:
     """How much one row can contribute to the gradient sums of one tree.
 
     Attributes:
-        mode: "row_weight": the pair is scaled so that g^2 + r h^2 <= C^2. "gradient": |g| clipped
+        mode: "row_weight": the pair is scaled so that g^2 + r h^2 <= C^2. "clip": |g| clipped
             to C, and 0 <= h <= h_max. "filter": the same, but rows with |g| > C take no part.
         gradient_bound: C > 0, in units of the gradient (regression: half widths of the range).
         hessian_weight: r > 0, weight of h in the norm.
@@ -54,7 +54,7 @@ class RowBound:
     unit_hessian: bool = False
 
     def __post_init__(self) -> None:
-        if self.mode not in ("row_weight", "gradient", "filter"):
+        if self.mode not in ("row_weight", "clip", "filter"):
             raise ValueError("`mode` must be 'row_weight', 'gradient' or 'filter'.")
         positive = (self.gradient_bound, self.hessian_weight, self.hessian_bound)
         if not all(math.isfinite(v) and v > 0.0 for v in positive):
@@ -109,7 +109,7 @@ class RowBound:
             n_class: Trees of one round, K >= 1.
 
         Raises:
-            ValueError: Several classes with the mode "gradient".
+            ValueError: Several classes with the mode "clip".
         """
         if n_class == 1:
             return self.tree_sens2(grid_bits)

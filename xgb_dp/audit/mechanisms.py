@@ -60,7 +60,7 @@ def small_spec(mode: str = "row_weight") -> MechanismSpec:
     """One tree of depth 3 over one feature: few enough sums for millions of whole trainings.
 
     Args:
-        mode: "row_weight" as for classification, or "gradient" as for regression.
+        mode: "row_weight" as for classification, or "clip" as for regression.
     """
     bound = RowBound(mode, 0.5, 1.0) if mode == "row_weight" else RowBound(mode, 0.5, 0.25)
     return MechanismSpec(

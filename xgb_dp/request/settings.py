@@ -161,7 +161,7 @@ class Settings:
         # classes share one row, and their joint bound is smaller when the weight is bounded too.
         weighted = self.kind == ("multiclass" if mode == "row_weight" else "regression")
         return RowBound(
-            mode="gradient" if mode == "clip" else mode,
+            mode=mode,
             gradient_bound=self["dp_gradient_bound"],
             hessian_weight=self["dp_hessian_weight"],
             hessian_bound=1.0 if mode == "row_weight" else self.largest_hessian,
