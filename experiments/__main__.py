@@ -44,7 +44,8 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--rounds", type=int, help="rounds of `default`")
     out.add_argument("--set", nargs="+", default=[], help="parameters of `default`, key=value")
     out.add_argument("--size", default="", help="ROWSxCOLUMNS of generated data sets, or 'paper'")
-    out.add_argument("--jobs", type=int, default=2, help="worker processes")
+    out.add_argument("--jobs", type=int, default=2, help="worker processes; 0 for one a core")
+    out.add_argument("--threads", type=int, default=1, help="threads of each training")
     out.add_argument("--out", type=Path, default=OUT, help="folder of results, or a .csv file")
     out.add_argument("--redo", nargs="+", default=[], help="systems to run again")
     out.add_argument("--any-build", action="store_true", help="keep cells of other builds too")
@@ -84,6 +85,7 @@ def main(argv: list[str] | None = None) -> int:
         rounds=args.rounds,
         size="1000000x400" if args.size == "paper" else args.size,
         extra=tuple(tuple(pair.split("=", 1)) for pair in args.set),
+        threads=args.threads,
     )
     for name in tables.NAMES if args.name == "all" else [args.name]:
         table = tables.get(name, options.size)
@@ -93,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
             options,
             path,
             shlex.join(["python", "-m", "experiments", *arguments]),
-            jobs=args.jobs,
+            jobs=args.jobs or os.cpu_count() or 1,
             redo=tuple(args.redo),
             any_build=args.any_build,
             limit=args.limit,

@@ -18,9 +18,17 @@ METRICS = {
     "error": "test error in %",
     "rmse": "test RMSE",
     "r2": "test R²",
+    "log_loss": "log loss",
+    "calibration": "expected calibration error",
+    "mean_ratio": "mean prediction over mean label",
+    "mean_gap": "distance of mean probabilities from class shares",
     "tree_ms": "CPU milliseconds a tree",
     "loss": "privacy loss",
+    "seconds": "seconds",
+    "peak_mib": "peak memory in MiB",
 }
+# What the tables of our own default show besides; of each task those that it has.
+PROBABILITIES = ("log_loss", "calibration", "mean_ratio", "mean_gap")
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,7 @@ class System:
         name: Its name in tables and results.
         preset: ``dp_preset`` of private training; "" for XGBoost's own ``hist`` without privacy.
         params: Further training parameters; they override the preset.
-        rounds: Number of boosting rounds.
+        rounds: Number of boosting rounds; None leaves them open.
         rounds_per_column: Whether `rounds` counts passes over the columns (explainable boosting).
         inputs: What it is told about the columns: "plain", the declared categories; "ranges", also
             the range of each number, as public; "codes", numbers in place of categories and the
@@ -47,7 +55,7 @@ class System:
     name: str
     preset: str = "default"
     params: Mapping[str, Any] = field(default_factory=dict)
-    rounds: int = 50
+    rounds: int | None = 50
     rounds_per_column: bool = False
     inputs: str = "plain"
     numbers: bool = False
@@ -98,6 +106,7 @@ class Options:
         rounds: Rounds of `default`, if given.
         size: "ROWSxCOLUMNS" of generated data sets, if given.
         extra: Further parameters of `default`.
+        threads: Threads of each training.
     """
 
     seeds: int | None = None
@@ -107,6 +116,7 @@ class Options:
     rounds: int | None = None
     size: str = ""
     extra: tuple[tuple[str, str], ...] = ()
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,7 @@ class Table:
         systems: Systems that are run.
         epsilons: Budgets.
         metrics: Metric of each data set; "" stands for all others.
+        also: Metrics that are shown and kept besides, on the data sets that have them.
         absent: Published data sets that are not run, and why.
         layout: "epsilons" for one table a data set with a column for each budget; "systems" for
             one table a budget with a column for each system; "differences" for the same of what
@@ -160,6 +171,7 @@ class Table:
     compute: Callable[[Table, Cell], dict[str, Any]] | None = None
     lines: Callable[[Table, Any], list[str]] | None = None
     draw: Callable[[Table, Any], None] | None = None
+    also: tuple[str, ...] = ()
 
     def metric(self, dataset: str) -> str:
         """Metric of a data set."""

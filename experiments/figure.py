@@ -72,7 +72,7 @@ def against_epsilon(table: Table, found: Means) -> None:
 
 def against_trees(table: Table, found: Means) -> None:
     """One panel for each data set: lines against the number of trees."""
-    trees = {s.name: s.rounds for s in table.systems if s.private}
+    trees = {s.name: s.rounds or 0 for s in table.systems if s.private}
     datasets = [d.name for d in table.datasets if any(k[0] == d.name for k in found)]
     names = list(dict.fromkeys(n.partition(" T=")[0] for n in trees))
     styles = colours(names)

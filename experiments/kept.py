@@ -1,7 +1,8 @@
 """The committed form of results: one line a cell, with mean, spread and the score of each split.
 
 A run writes one row for each training (``store.py``), with everything that it has seen. What is
-committed is smaller: the metric that a table shows, and what is needed to pair its splits.
+committed is smaller: the metrics that a table shows, each in a line of its own, and what is needed
+to pair its splits.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from .core import Table
 
 COLUMNS = ["dataset", "system", "epsilon", "metric", "mean", "sd", "splits", "scores"]
 COLUMNS += ["spent_epsilon", "spent_delta", "run", "note"]
+# Of a score of a metric that stands besides, and of the metric of the table.
+DIGITS = (4, 6)
 
 
 def _numbers(splits: str) -> list[int]:
@@ -45,7 +48,7 @@ def write(path: Path, table: Table, rows: list[dict[str, Any]]) -> None:
 
     Args:
         path: File to write.
-        table: The table that the rows belong to; it says which metric is kept.
+        table: The table that the rows belong to; it says which metrics are kept.
         rows: Rows as :func:`experiments.store.read` returns them.
     """
     cells: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
@@ -57,23 +60,27 @@ def write(path: Path, table: Table, rows: list[dict[str, Any]]) -> None:
         writer.writerow(COLUMNS)
         for (dataset, system, epsilon, run, note), found in cells.items():
             found.sort(key=lambda r: int(r["seed"]))
-            metric = table.metric(dataset)
-            scores = [float(r[metric]) for r in found] if not note else []
-            mean = [f"{np.mean(scores):.6g}", f"{np.std(scores):.3g}"] if scores else ["", ""]
             spent = [
                 f"{max(float(r[name]) for r in found):.6g}" if found[0].get(name) else ""
                 for name in ("spent_epsilon", "spent_delta")
             ]
             splits = _text([int(r["seed"]) for r in found])
-            text = " ".join(f"{score:.6g}" for score in scores)
             budget = "inf" if math.isinf(float(epsilon)) else f"{float(epsilon):g}"
-            line = [dataset, system, budget, metric, *mean, splits, text, *spent, run, note]
-            writer.writerow(line)
+            first = table.metric(dataset)
+            for metric in (first, *(m for m in table.also if m != first)):
+                values = [r.get(metric, "") for r in found] if not note else []
+                if metric != first and (note or "" in values):
+                    continue  # a failure has one line; not every task has every metric
+                scores = [float(v) for v in values]
+                mean = [f"{np.mean(scores):.6g}", f"{np.std(scores):.3g}"] if scores else ["", ""]
+                text = " ".join(f"{s:.{DIGITS[metric == first]}g}" for s in scores)
+                line = [dataset, system, budget, metric, *mean, splits, text, *spent, run, note]
+                writer.writerow(line)
 
 
 def rows(lines: list[dict[str, str]]) -> list[dict[str, Any]]:
     """The rows of single splits, from lines of the committed form."""
-    out: list[dict[str, Any]] = []
+    out: dict[tuple[str, ...], dict[str, Any]] = {}
     for line in lines:
         splits = _numbers(line["splits"])
         scores: list[Any] = [float(s) for s in line["scores"].split()] or [""] * len(splits)
@@ -84,5 +91,6 @@ def rows(lines: list[dict[str, str]]) -> list[dict[str, Any]]:
         }
         for split, score in zip(splits, scores, strict=True):
             row = {"epsilon": float(line["epsilon"]), "seed": str(split), line["metric"]: score}
-            out.append({**shared, **spent, **row})
-    return out
+            key = (*shared.values(), line["epsilon"], str(split))
+            out.setdefault(key, {**shared, **spent}).update(row)
+    return list(out.values())

@@ -46,7 +46,7 @@ class Request:
     peer: str
     epsilon: float
     delta: float
-    rounds: int
+    rounds: int | None
     seed: int
     binary: bool
     target: tuple[float, float]
@@ -78,7 +78,7 @@ def install(name: str) -> None:
 
 
 def predict(
-    system: System, cell: Cell, parts: Split, data: Dataset, rounds: int, delta: float
+    system: System, cell: Cell, parts: Split, data: Dataset, rounds: int | None, delta: float
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Predictions for the test rows by another library, and what it claims to spend.
 

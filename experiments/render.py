@@ -12,10 +12,11 @@ from . import tables
 from .core import METRICS, Table, base
 from .published import figures
 from .store import read
-from .summary import Mean, Means, differences, find, means, ranks, reproduced, verdicts
+from .summary import Mean, Means, besides, differences, find, means, ranks, reproduced, verdicts
 
 RESULTS = Path(__file__).resolve().parent / "results"
-DIGITS = {"auc": 4, "error": 1, "rmse": 3, "r2": 3, "tree_ms": 1, "loss": 4}
+DIGITS = {"auc": 4, "error": 1, "rmse": 3, "r2": 3, "tree_ms": 1, "loss": 4, "log_loss": 4}
+DIGITS |= {"calibration": 4, "mean_ratio": 3, "mean_gap": 3, "seconds": 1, "peak_mib": 0}
 
 
 def number(value: float, sd: float, digits: int) -> str:
@@ -114,7 +115,8 @@ def by_system(table: Table, found: Means) -> list[str]:
             lines.append(line)
         heads = [f"{n}<br>*{stands_for[n]}*" if n in stands_for else n for n in names]
         words = " or ".join(sorted({METRICS[table.metric(d.name)] for d in table.datasets}))
-        out += ["", f"{head(epsilon)}, {words}; published figures in italics"]
+        italics = "; published figures in italics" if figures(table.name) else ""
+        out += ["", f"{head(epsilon)}, {words}{italics}"]
         out += ["", *grid(["data", *heads], lines)]
     return out
 
@@ -122,7 +124,7 @@ def by_system(table: Table, found: Means) -> list[str]:
 def by_trees(table: Table, found: Means) -> list[str]:
     """One Markdown table for each data set, a column for each number of trees ("NAME T=35")."""
     out = []
-    trees = {s.name: s.rounds for s in table.systems if s.private}
+    trees = {s.name: s.rounds or 0 for s in table.systems if s.private}
     for data in table.datasets:
         here = {k: m for k, m in found.items() if k[0] == data.name and k[1] in trees}
         if not here:
@@ -150,7 +152,9 @@ def of_default(table: Table, found: Means) -> list[str]:
         if any(k[0] == data.name for k in found):
             here = [cell(table, data.name, found.get((data.name, "default", e))) for e in epsilons]
             stock = cell(table, data.name, found.get((data.name, "not private", math.inf)))
-            lines.append([data.name, *here, stock])
+            own = table.metric(data.name) != table.metrics[""]
+            name = f"{data.name}, {METRICS[table.metric(data.name)]}" if own else data.name
+            lines.append([name, *here, stock])
     return ["", *grid(["data", *map(head, epsilons), "not private"], lines)]
 
 
@@ -209,6 +213,10 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
         out += by_difference(table, rows)
     else:
         out += (table.lines or LAYOUTS[table.layout])(table, found)
+        for metric in table.also:
+            other = besides(table, rows, found, metric)
+            if other and not table.lines:
+                out += beside(table, other, metric)
     if table.ranks:
         out += mean_ranks(table, found)
     counts = sorted({m.count for m in found.values()})
@@ -228,6 +236,13 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
     return "\n".join(out) + "\n"
 
 
+def beside(table: Table, found: Means, metric: str) -> list[str]:
+    """The same layout once more for another metric, without published figures."""
+    again = dataclasses.replace(table, name="", metrics={"": metric})
+    head = [] if table.layout == "epsilons" else ["", METRICS[metric].capitalize()]
+    return head + LAYOUTS[table.layout](again, found)
+
+
 def with_sizes(table: Table, rows: list[dict[str, Any]]) -> Table:
     """The table with the generated data sets in the sizes that were run."""
     known = {d.name for d in table.datasets}
@@ -245,7 +260,9 @@ def page(text: str, results: Path = RESULTS) -> str:
     def fill(match: re.Match[str]) -> str:
         name = match.group(1)
         table = tables.get(name)
-        rows = read(results / f"{name}.csv") if (results / f"{name}.csv").exists() else []
+        if not (results / f"{name}.csv").exists():
+            return f"<!-- {name} -->\n\nNot run yet.\n\n<!-- end -->"
+        rows = read(results / f"{name}.csv")
         body = markdown(table, rows, absent_of(table, rows))
         body = body.split("\n", 2)[2]  # the page has its own headings
         return f"<!-- {name} -->\n\n{body}\n<!-- end -->"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -36,7 +37,10 @@ def results(name: str, todo: list[Cell], options: Options, jobs: int) -> Iterato
         for cell in todo:
             yield work(name, cell, options)
         return
-    # A process with threads of OpenMP cannot be forked: its children would wait for them.
+    # A process with threads of OpenMP cannot be forked: its children would wait for them. What is
+    # not told how many threads to take, as BLAS, would take all cores in each of the processes.
+    os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
     try:
         # A few ahead of the workers only, so that an interruption does not wait for the rest.
@@ -108,7 +112,8 @@ def run(
         The results, and the data sets and peers that could not be had.
     """
     store = Store(path)
-    forgotten = store.keep(None if any_build else build(), redo)
+    elsewhere = frozenset(s.name for s in table.systems if s.peer)
+    forgotten = store.keep(None if any_build else build(), redo, elsewhere)
     if forgotten:
         print(f"{forgotten} cells of another build of the library are run again", file=sys.stderr)
     absent = missing(table, options)

@@ -24,16 +24,13 @@ from . import kept
 from .core import METRICS, Cell
 
 ROOT = Path(__file__).resolve().parent.parent
-# fmt: off
 COLUMNS = [
-    "dataset", "system", "epsilon", "seed", "auc", "error", "rmse", "r2", "tree_ms", "loss",
-    "spent_epsilon", "spent_delta", "releases", "n_train", "columns", "rounds", "seconds", "run",
-    "note",
+    *("dataset", "system", "epsilon", "seed", *METRICS, "spent_epsilon", "spent_delta"),
+    *("releases", "n_train", "columns", "rounds", "run", "note"),
 ]
-# fmt: on
-NUMBERS = (*METRICS, "spent_epsilon", "spent_delta", "seconds")
+NUMBERS = (*METRICS, "spent_epsilon", "spent_delta")
 # Metrics that files of older runs lack.
-LATER = {"r2", "tree_ms", "loss"}
+LATER = set(METRICS) - {"auc", "error", "rmse"}
 PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "xgb-dp")
 
 
@@ -90,12 +87,19 @@ class Store:
             for row in read(path):
                 self.rows[key(row)] = row
 
-    def keep(self, same_build: str | None, redo: tuple[str, ...]) -> int:
-        """Forget cells of other builds and those to do again.
+    def keep(
+        self,
+        same_build: str | None,
+        redo: tuple[str, ...],
+        elsewhere: frozenset[str] = frozenset(),
+    ) -> int:
+        """Forget cells of other builds, those that failed, and those to do again.
 
         Args:
             same_build: Build whose cells are kept; None keeps those of every build.
             redo: Systems whose cells are forgotten.
+            elsewhere: Systems of other libraries: no build of this one makes their cells
+                outdated, and what failed or ran out of time would do so again.
 
         Returns:
             How many were forgotten because of their build.
@@ -104,14 +108,16 @@ class Store:
         self.rows = {
             c: r
             for c, r in self.rows.items()
-            if c.system not in redo and c.system.split(",")[0] not in redo and not r["note"]
+            if c.system not in redo
+            and c.system.split(",")[0] not in redo
+            and (c.system in elsewhere or not r["note"])
         }
         counted = len(self.rows)
         if same_build is not None:
             self.rows = {
                 c: r
                 for c, r in self.rows.items()
-                if self.runs.get(r["run"], {}).get("build") == same_build
+                if c.system in elsewhere or self.runs.get(r["run"], {}).get("build") == same_build
             }
         if len(self.rows) < before:
             self._write()
@@ -195,7 +201,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         if reader.fieldnames == kept.COLUMNS:
             return [dict.fromkeys(COLUMNS, "") | row for row in kept.rows(list(reader))]
         lacks = LATER.difference(reader.fieldnames or ())
-        if reader.fieldnames != [name for name in COLUMNS if name not in lacks]:
+        if set(reader.fieldnames or ()) != set(COLUMNS) - lacks:
             raise ValueError(f"{path.name} is no file of results; give --out another place")
         for row in reader:
             if any(v is None for v in row.values()) or not row["run"]:

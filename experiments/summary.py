@@ -43,12 +43,15 @@ def better(metric: str, first: float, second: float) -> float:
 
 
 def by_split(
-    table: Table, rows: list[dict[str, Any]]
+    table: Table, rows: list[dict[str, Any]], metric: str = ""
 ) -> dict[tuple[str, str, float], dict[str, float]]:
-    """Scores by data set, system and budget, and there by split."""
+    """Scores by data set, system and budget, and there by split; of the table's metric or another.
+
+    Rows of files of older runs lack some metrics, and tasks too.
+    """
     out: dict[tuple[str, str, float], dict[str, float]] = defaultdict(dict)
     for row in rows:
-        value = row[table.metric(row["dataset"])] if not row["note"] else ""
+        value = row.get(metric or table.metric(row["dataset"]), "") if not row["note"] else ""
         if value != "":
             key = (row["dataset"], row["system"], float(row["epsilon"]))
             out[key][str(row["seed"])] = float(value)
@@ -76,6 +79,25 @@ def means(table: Table, rows: list[dict[str, Any]]) -> Means:
         old = out.get((dataset, name, epsilon))
         if old is None or better(table.metric(dataset), mean.mean, old.mean) > 0:
             out[dataset, name, epsilon] = mean
+    return out
+
+
+def besides(table: Table, rows: list[dict[str, Any]], found: Means, metric: str) -> Means:
+    """Means of another metric for the same cells, with the same settings.
+
+    Args:
+        table: Which.
+        rows: Results.
+        found: What :func:`means` says of them.
+        metric: One of ``table.also``.
+    """
+    scores = by_split(table, rows, metric)
+    out: Means = {}
+    for (dataset, name, epsilon), mean in found.items():
+        system = f"{name}, {mean.setting}" if mean.setting else name
+        values = scores.get((dataset, system, epsilon))
+        if values:
+            out[dataset, name, epsilon] = mean_of(values.values(), mean.setting)
     return out
 
 

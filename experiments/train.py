@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xgboost as xgb
-from sklearn.metrics import mean_squared_error, r2_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import xgb_dp
@@ -21,6 +20,7 @@ from xgb_dp.presets import PRESETS
 from . import peers
 from .core import DEFAULT, LARGE, Cell, Options, System, Table
 from .datasets import CANDIDATES, Dataset, as_codes, load, log_cuts, public_range
+from .scoring import scores
 
 _loaded = functools.lru_cache(maxsize=4)(load)
 
@@ -72,13 +72,21 @@ def target_bounds(data: Dataset, y: np.ndarray, numbers: bool) -> tuple[float, f
 
 
 def parameters(
-    table: Table, data: Dataset, system: System, epsilon: float, parts: Split, extra: Any = ()
+    table: Table,
+    data: Dataset,
+    system: System,
+    epsilon: float,
+    parts: Split,
+    extra: Any = (),
+    threads: int = 1,
 ) -> dict[str, Any]:
     """Training parameters of a cell."""
     y = np.concatenate([parts.y_train, parts.y_test])
     target = target_bounds(data, y, system.numbers)
     objective = "reg:squarederror" if target else data.objective
-    params: dict[str, Any] = {"objective": objective, "nthread": 1}
+    params: dict[str, Any] = {"objective": objective, "nthread": threads}
+    if objective.startswith("multi:"):
+        params["num_class"] = int(y.max()) + 1  # the code book of the whole file is public
     if not system.preset:
         return params | dict(system.params)
     preset = PRESETS[system.preset].params
@@ -120,7 +128,9 @@ def run(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
     data, system = table.dataset(cell.dataset), table.system(cell.system)
     parts = split(data, system, cell.seed, table.held_out(data.name), table.stratify)
     columns = parts.x_train.shape[1]
-    rounds = system.rounds * columns if system.rounds_per_column else system.rounds
+    rounds = system.rounds
+    if rounds is not None and system.rounds_per_column:
+        rounds *= columns
     extra: Any = ()
     if system.name == DEFAULT.name:
         rounds, extra = options.rounds or rounds, options.extra
@@ -129,39 +139,27 @@ def run(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
         delta = delta_of(table, system, len(parts.y_train))
         predicted, spent = peers.predict(system, cell, parts, data, rounds, delta)
     else:
-        params = parameters(table, data, system, cell.epsilon, parts, extra)
-        train = xgb.DMatrix(parts.x_train, parts.y_train, enable_categorical=True)
+        threads = options.threads
+        params = parameters(table, data, system, cell.epsilon, parts, extra, threads)
+        train = xgb.DMatrix(parts.x_train, parts.y_train, enable_categorical=True, nthread=threads)
         before = time.process_time()
-        booster = xgb.train(params, train, rounds)
-        trees = rounds * params.get("num_parallel_tree", 1)
-        measured["tree_ms"] = 1e3 * (time.process_time() - before) / trees
-        predicted = booster.predict(xgb.DMatrix(parts.x_test, enable_categorical=True))
+        booster = xgb.train(
+            params, train, **({} if rounds is None else {"num_boost_round": rounds})
+        )
+        spent_s = time.process_time() - before
+        rounds = booster.num_boosted_rounds()
+        measured["tree_ms"] = 1e3 * spent_s / (rounds * params.get("num_parallel_tree", 1))
+        test = xgb.DMatrix(parts.x_test, enable_categorical=True, nthread=threads)
+        predicted = booster.predict(test)
         spent = report(booster) if system.private else {}
     seconds = time.perf_counter() - start
-    row = {**dataclasses.asdict(cell), **scores(data, parts.y_test, predicted), **measured, **spent}
-    return row | {
+    found = scores(data.objective, parts.y_test, predicted)
+    return {**dataclasses.asdict(cell), **found, **measured, **spent} | {
         "seconds": round(seconds, 3),
         "n_train": len(parts.y_train),
         "columns": columns,
         "rounds": rounds,
     }
-
-
-def scores(data: Dataset, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-    """AUC and error in percent of a binary task, or RMSE and R².
-
-    Raises:
-        ValueError: If a prediction is not finite.
-    """
-    if not np.isfinite(predicted).all():
-        raise ValueError("a prediction is not finite")
-    if data.objective == "reg:squarederror":
-        return {
-            "rmse": float(np.sqrt(mean_squared_error(y, predicted))),
-            "r2": float(r2_score(y, predicted)),
-        }
-    error = 100.0 * float(np.mean((predicted > 0.5) != (y > 0.5)))
-    return {"auc": float(roc_auc_score(y, predicted)), "error": error}
 
 
 def report(booster: xgb.Booster) -> dict[str, Any]:

@@ -7,7 +7,7 @@ claim pure epsilon.
 
 from dataclasses import replace
 
-from ..core import DEFAULT, STOCK, System, Table
+from ..core import DEFAULT, PROBABILITIES, STOCK, System, Table
 from ..datasets import ABALONE, ADULT, BANK, CREDIT2
 
 TABLE = Table(
@@ -30,5 +30,6 @@ TABLE = Table(
     epsilons=(0.1, 0.5, 1.0, 4.0),
     metrics={"": "auc", "Abalone": "rmse"},
     seeds=3,
+    also=PROBABILITIES,
     notes=("diffprivlib: random forest of ten trees for classes, linear regression for Abalone.",),
 )
