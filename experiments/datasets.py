@@ -84,6 +84,15 @@ BAR = (ADULT, BANK, CREDIT1, CREDIT2, CALIFORNIA, ELECTRICITY, HOUSE, POL, EYE, 
 
 HIGGS_11K = Dataset("Higgs 11k", "higgs_11k")
 COVTYPE_25K = Dataset("Covtype 25k", "covtype_25k", positive=(2,))
+SLEEP = Dataset("Sleep", "sleep", "multi:softprob")
+FARS = Dataset("FARS", "fars", "multi:softprob")
+HOSPITALS = Dataset("Diabetes 130", "diabetes130us", "multi:softprob")
+COVTYPE_7 = Dataset("Covtype 25k, 7 classes", "covtype_25k", "multi:softprob")
+PRICES = Dataset(
+    "California, prices", "california_housing", "reg:squarederror", bounds=(0.0, 500_001.0)
+)
+HOUSE_PRICES = Dataset("House 16H, prices", "house_16h", "reg:squarederror", bounds=(0, 500_001.0))
+POL_NUMBERS = Dataset("Pol, numbers", "pol", "reg:squarederror", bounds=(0.0, 100.0))
 PHISHING = Dataset("Phishing", "phishing_websites", openml=4534)
 WEBDATA = Dataset("Webdata", "w8a")
 # The columns of the first name that no row lacks: what is left of Nomao in the papers.
@@ -142,6 +151,8 @@ def load(data: Dataset) -> tuple[pd.DataFrame, np.ndarray, dict[str, list[str]]]
     y = frame.pop("target").to_numpy(dtype=np.float32)
     if data.positive:
         y = np.isin(y, np.asarray(data.positive, dtype=np.float32)).astype(np.float32)
+    if data.objective.startswith("multi:"):
+        y = np.unique(y, return_inverse=True)[1].astype(np.float32)
     if data.threshold == "median":
         y = (y > np.median(y)).astype(np.float32)
     if data.balance:
