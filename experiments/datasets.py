@@ -43,6 +43,7 @@ class Dataset:
         code_all: Whether systems that take categories as numbers get the ranks of all values.
         generate: Name of a generator in synthetic.py, with `size` rows and columns.
         size: Rows and columns of a generated data set.
+        test_rows: Number of rows held out, in place of the table's fraction; 0 for that.
         openml: OpenML number, for downloads.
     """
 
@@ -61,6 +62,7 @@ class Dataset:
     code_all: bool = False
     generate: str = ""
     size: tuple[int, int] = (0, 0)
+    test_rows: int = 0
     openml: int = 0
 
     def resized(self, size: str) -> Dataset:

@@ -1,4 +1,4 @@
-"""Generated data sets of the papers."""
+"""Generated data sets: of the papers, and one of any size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def generate(
     Args:
         name: "classification" and "regression": scikit-learn's generators as they stand;
             "interactions 1" and "interactions 2": labels from products of three normal columns;
-            "informative K": K informative columns, the others noise.
+            "informative K": K informative columns, the others noise; "many interactions": twelve
+            normal columns in smooth, stepped and multiplied terms, and labels that are drawn.
         rows: Number of rows.
         columns: Number of columns.
 
@@ -29,6 +30,9 @@ def generate(
         x, y = make_classification(rows, columns, random_state=STATE)
     elif name == "regression":
         x, y = make_regression(rows, columns, random_state=STATE)
+    elif name == "many interactions":
+        x = rng.standard_normal((rows, columns), dtype=np.float32)
+        y = rng.random(rows, dtype=np.float32) < 1 / (1 + np.exp(-1.5 * _many_interactions(x)))
     elif name.startswith("interactions"):
         # Appendix C.2.1 of the DP-XGB paper; N(mean, variance).
         x = rng.normal([1, -5, -2], np.sqrt([25, 8, 7]), (rows, 3))
@@ -45,4 +49,18 @@ def generate(
     else:
         raise ValueError(f"No generator {name!r}")
     names = [f"x{i}" for i in range(x.shape[1])]
-    return pd.DataFrame(x.astype(np.float32), columns=names), np.asarray(y, dtype=np.float32), {}
+    frame = pd.DataFrame(x.astype(np.float32, copy=False), columns=names, copy=False)
+    return frame, np.asarray(y, dtype=np.float32), {}
+
+
+def _many_interactions(x: np.ndarray) -> np.ndarray:
+    """The log-odds of "many interactions", divided by 1.5."""
+    c = x.T
+    return (
+        np.sin(2 * c[0]) * c[1]
+        + 0.8 * np.abs(c[2]) * c[3]
+        + 0.7 * c[4] * c[5]
+        + 0.5 * np.tanh(3 * c[6])
+        + 0.6 * ((c[7] > 0.5) & (c[8] < 0))
+        + 0.4 * c[9] * c[10] * c[11]
+    )

@@ -56,8 +56,9 @@ def split(data: Dataset, system: System, seed: int, test_size: float, stratify: 
             cuts[name] = log_cuts(x[name])
         elif system.inputs != "plain":
             bounds[name] = public_range(x[name], least=system.inputs == "grid")
+    held_out = data.test_rows or test_size
     x_train, x_test, y_train, y_test = train_test_split(
-        x, y, test_size=test_size, random_state=seed, stratify=y if stratify else None
+        x, y, test_size=held_out, random_state=seed, stratify=y if stratify else None
     )
     return Split(x_train, x_test, y_train, y_test, categories, bounds, cuts, nominal)
 

@@ -26,6 +26,7 @@ NAMES = (
     "peers_table",
     "bar",
     "tasks",
+    "sizes",
     "sbdt",
     "sbdt_paper",
     "parts",

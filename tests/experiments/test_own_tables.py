@@ -6,10 +6,13 @@ import csv
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
-from experiments import kept, render, store, summary, tables
+from experiments import kept, render, store, summary, synthetic, tables
 from experiments.__main__ import main
+from experiments.scoring import calibration_error
 from experiments.tables import dp_xgb_figure1, dp_xgb_figure3
 
 from .test_runner import rows_of
@@ -133,3 +136,35 @@ def test_scores_of_single_runs_stay_small() -> None:
         with file.open(newline="", encoding="utf-8") as lines:
             size += sum(len(line["scores"]) for line in csv.DictReader(lines))
     assert 0 < size < 300_000
+
+
+def test_the_task_of_any_size() -> None:
+    x, y, categories = synthetic.generate("many interactions", 4000, 20)
+    assert (x.shape, y.dtype, categories) == ((4000, 20), np.float32, {})
+    assert 0.45 < y.mean() < 0.6
+    c = x.to_numpy(dtype=np.float64).T
+    f = np.sin(2 * c[0]) * c[1] + 0.8 * abs(c[2]) * c[3] + 0.7 * c[4] * c[5]
+    f += 0.5 * np.tanh(3 * c[6]) + 0.6 * (c[7] > 0.5) * (c[8] < 0) + 0.4 * c[9] * c[10] * c[11]
+    p = 1 / (1 + np.exp(-1.5 * f))
+    assert calibration_error(y > 0.5, p) < 0.05
+    assert roc_auc_score(y, p) > 0.84  # the best that any model reaches
+    again = synthetic.generate("many interactions", 4000, 20)
+    assert again[0].equals(x)
+
+
+def test_the_smallest_size_has_enough_test_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["sizes", "--data", "1,000 rows", "--seeds", "1", "--epsilon", "4", "--jobs", "1"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    rows = {r["system"]: r for r in rows_of(tmp_path, "sizes")}
+    assert set(rows) == {"default", "not private"}
+    assert {r["n_train"] for r in rows.values()} == {"700"}
+    assert float(rows["default"]["log_loss"]) > 0
+    text = capsys.readouterr().out
+    assert "| data | ε = 4 | not private |" in text
+    assert "Mean prediction over mean label" in text
+    assert (tmp_path / "sizes.png").stat().st_size > 1000
+    train = {d.name: d.size[0] - d.test_rows for d in tables.get("sizes").datasets}
+    assert train["1,000,000 rows"] == 700_000
+    assert train["10,000,000 rows"] == 7_000_000
