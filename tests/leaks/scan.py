@@ -27,7 +27,7 @@ import xgb_dp
 from tests.reference import objective as objectives
 from tests.reference.candidates import key_of, value_of
 from tests.reference.trainer import RowBound
-from tests.training.test_guard import plan_of
+from tests.training.plans import plan_of
 
 N = 70_003  # a prime of more than two bytes, so that it does not turn up by chance
 ROUNDS = 3

@@ -10,7 +10,8 @@ import pytest
 import xgboost as xgb
 from xgboost.core import XGBoostError
 
-from tests.training.test_guard import Meddle, from_plan, plan_of
+from tests.training.plans import from_plan, plan_of
+from tests.training.test_guard import Meddle
 from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.testing import fixed_noise
 

@@ -12,7 +12,7 @@ import xgboost as xgb
 import xgb_dp
 from tests.reference import objective as objectives
 from tests.reference.trainer import RowBound
-from tests.training.test_guard import plan_of
+from tests.training.plans import plan_of
 
 Floats = npt.NDArray[np.float64]
 # Leaves say their sums plainly: no shrinkage and no clip; nothing but trees is released, and each

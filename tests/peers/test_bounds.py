@@ -15,7 +15,7 @@ import xgboost as xgb
 from xgboost.core import DataSplitMode, XGBoostError
 
 from tests.peers.recover import KINDS, events, leaves, make_rows, structure, trees
-from tests.training.test_guard import from_plan, plan_of
+from tests.training.plans import from_plan, plan_of
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.testing import fixed_noise
 

@@ -24,7 +24,7 @@ from tests.reference.draws import Noise
 from tests.reference.leaves import leaf_value
 from tests.reference.splits import RowBound, Score
 from tests.reference.test_families_against_cpp import COUNTS, ON_GRID, OUTPUT
-from tests.training.test_guard import plan_of
+from tests.training.plans import plan_of
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 from xgb_dp.testing import fixed_noise

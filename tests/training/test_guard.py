@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,40 +14,11 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 import xgb_dp
-from tests.training.test_training import PARAMS, REGRESSION, rows
-from xgb_dp.engine.native import describe_plan
+
+from .plans import from_plan, plan_of
+from .test_training import PARAMS, rows
 
 HIST = {"tree_method": "hist", "objective": "binary:logistic"}
-
-
-@pytest.fixture(scope="module")
-def dtrain() -> xgb.DMatrix:
-    return xgb.DMatrix(*rows(400))
-
-
-@pytest.fixture()
-def booster(dtrain: xgb.DMatrix) -> xgb.Booster:
-    return xgb.train(PARAMS, dtrain, 3)
-
-
-def plan_of(booster: xgb.Booster) -> dict:
-    updater = json.loads(booster.save_config())["learner"]["gradient_booster"]["updater"][0]
-    return json.loads(updater["dp_train_param"]["dp_plan"])
-
-
-def from_plan(plan: dict, dtrain: xgb.DMatrix, **extra: object) -> xgb.Booster:
-    """A booster as `xgboost.train` makes it: with a plan, and a ledger that claims the plan."""
-    params = {
-        "tree_method": "dp_hist",
-        "objective": "binary:logistic",
-        "base_score": 0.5,
-        "dp_plan": json.dumps(plan),
-        **extra,
-    }
-    booster = xgb.Booster(params, [dtrain])
-    claim = {"trainings": [{"plan_digest": plan["id"], "complete": False}]}
-    booster.set_attr(dp_ledger=json.dumps(claim))
-    return booster
 
 
 def test_ledgered_model_takes_no_stock_trees(
@@ -158,83 +128,6 @@ def test_stock_parameters_with_dp_keys(dtrain: xgb.DMatrix) -> None:
     booster = xgb.Booster({**HIST, "dp_epsilon": 1.0}, [dtrain])
     with pytest.raises(XGBoostError, match="without privacy"):
         booster.update(dtrain, 0)
-
-
-@pytest.mark.parametrize("field", ["leaf", "selection", "row_bound", "features", "rounds", "depth"])
-def test_plan_without_a_field(booster: xgb.Booster, dtrain: xgb.DMatrix, field: str) -> None:
-    plan = plan_of(booster)
-    del plan[field]
-    with pytest.raises(XGBoostError, match=field):
-        from_plan(plan, dtrain).update(dtrain, 0)
-
-
-@pytest.mark.parametrize(
-    "path, value, named",
-    [
-        (("version",), 2, "version"),
-        (("leaf", "sigma2"), 0, "sigma2"),
-        (("leaf", "sigma2"), -1, "sigma2"),
-        (("leaf", "sigma2"), 2.5, "sigma2"),
-        (("leaf", "eta"), 0.5, "eta"),
-        (("leaf", "shrinkage"), "yes", "shrinkage"),
-        (("leaf",), [], "object"),
-        (("selection", "eps_num"), 0, "eps_num"),
-        (("row_bound", "gradient_bound"), "nan", "gradient_bound"),
-        (("row_bound", "gradient_bound"), "-1", "gradient_bound"),
-        (("row_bound", "mode"), "none", "mode"),
-        (("candidates", "levels"), 40, "levels"),
-        (("noise_free",), True, "contradicts"),
-        (("test_key",), "00" * 32, "contradicts"),
-        (("objective",), "count:poisson", "objective"),
-        (("num_class",), 3, "softmax"),
-        (("score",), "gain", "gain"),
-        (("split",), "random", None),
-        (("sampling_num",), 0, "sampling_num"),
-        (("sampling_num",), 2**32 + 1, "sampling_num"),
-        (("parallel_trees",), 0, "parallel_trees"),
-        (("features_per_tree",), 10**6, "features_per_tree"),
-        (("monotone",), [0], "monotone"),
-        (("monotone",), "up", "monotone"),
-        (("monotone", 0), 2, "monotone"),
-        (("interactions",), [0], "interaction"),
-        (("interactions",), [[10**6]], "interactions"),
-        (("interactions",), {}, "interactions"),
-        (("features",), {}, "features"),
-        (("features", 0), {"kind": "cuts", "cuts": [1.0, 0.0]}, "increase"),
-        (("features", 0), {"kind": "cuts", "cuts": [0.0, 1e39]}, "finite"),
-        (("features", 0), {"kind": "cuts", "cuts": 0.0}, "cuts"),
-        (("features", 0), {"kind": "other"}, "kind"),
-    ],
-    ids=str,
-)
-def test_plan_that_contradicts_itself(
-    booster: xgb.Booster, dtrain: xgb.DMatrix, path: tuple, value: object, named: str | None
-) -> None:
-    """Refused where it is read, before the ledger is looked at."""
-    plan = plan_of(booster)
-    inner = plan
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    if path == ("split",):
-        plan["split_levels"], plan["no_split"], named = 1, True, "random splits"
-    with pytest.raises(XGBoostError, match=named):
-        from_plan(plan, dtrain).save_config()
-
-
-def test_softmax_plans_need_the_row_weight_clip(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
-    plan = plan_of(booster) | {"objective": "multi:softprob", "num_class": 3}
-    plan["row_bound"] = plan["row_bound"] | {"mode": "clip"}
-    with pytest.raises(XGBoostError, match="row-weight clip"):
-        from_plan(plan, dtrain, objective="multi:softprob", num_class=3).save_config()
-
-
-def test_categories_are_not_monotone(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
-    plan = plan_of(booster)
-    plan["features"][0] = {"kind": "categorical", "size": 3}
-    plan["monotone"][0] = 1
-    with pytest.raises(XGBoostError, match="no order"):
-        from_plan(plan, dtrain).save_config()
 
 
 def test_continuation_composes(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
@@ -360,42 +253,6 @@ def test_column_that_the_matrix_does_not_have(dtrain: xgb.DMatrix) -> None:
     data.indices[2] = 9
     with pytest.raises(ValueError, match="column"):
         xgb.train(PARAMS, xgb.DMatrix(data, [1.0]), 1)
-
-
-@pytest.mark.parametrize("clip", [0.01, 0.5, 2.9, 5.7, 8.0, 32.0, 32.95448535, 100.0, 1e5])
-@pytest.mark.parametrize("params", [PARAMS, REGRESSION], ids=["binary", "regression"])
-def test_range_never_wraps(clip: float, params: dict, dtrain: xgb.DMatrix) -> None:
-    """C++ and Python agree on the range, and it fits the denominator of the mechanism."""
-    params = {**params, "dp_score": "newton", "dp_score_clip": clip}
-    if clip > 1000:
-        with pytest.raises(xgb_dp.BudgetError, match="dp_score_clip"):
-            xgb.train(params, dtrain, 1)
-        return
-    booster = xgb.train(params, dtrain, 1)
-    described = describe_plan(json.dumps(plan_of(booster)))
-    assert 4 * clip * 2 ** plan_of(booster)["grid_bits"] <= described["score_range"] < 2**23
-
-
-def test_implicit_weights_are_bounded_too() -> None:
-    """`dp_max_weight` below one shrinks rows of a matrix without weights, whose weight is one."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(300, 2)).astype(np.float32)
-    y = rng.integers(0, 3, 300)
-    params = {
-        **PARAMS,
-        "objective": "multi:softprob",
-        "num_class": 3,
-        "dp_max_weight": 0.25,
-        "dp_epsilon": float("inf"),
-        "base_score": [0.0, 0.0, 0.0],
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        plain = xgb.train(params, xgb.DMatrix(x, y), 2)
-        weighted = xgb.train(params, xgb.DMatrix(x, y, weight=np.full(300, 0.25)), 2)
-    np.testing.assert_allclose(
-        plain.predict(xgb.DMatrix(x)), weighted.predict(xgb.DMatrix(x)), rtol=1e-3
-    )
 
 
 @pytest.mark.parametrize("when", [-1, 0, 1])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,17 +18,16 @@ from ..errors import PrivacyError, PrivacyParameterError
 from ..request.names import check_names, flatten
 from ..request.params import PARAMETERS
 from ..request.parse import parse_number, parse_range
-from .schema_file import json_of, read_schema_file
+from .schema_file import read_schema_file
+from .values import bounds_of, kind_of, texts, typed
 
 __all__ = [
     "ATTRIBUTE",
     "Column",
     "Domain",
-    "bounds_of",
     "from_mapping",
     "read_domain",
     "template",
-    "texts",
 ]
 
 ATTRIBUTE = "dp_schema"
@@ -180,71 +178,18 @@ def _not_in(name: str, header: Sequence[str]) -> str:
     )
 
 
-def texts(name: str, value: Any) -> tuple[str, ...]:
-    """A list of distinct names.
-
-    Args:
-        name: What is declared, for messages.
-        value: A list of texts or whole numbers, which stand for their digits.
-
-    Raises:
-        PrivacyParameterError: Something else, or a name twice.
-    """
-    if not isinstance(value, (list, tuple)):
-        raise PrivacyParameterError(
-            f"{name} must be a list of names, such as [red, green]; got {_kind(value)}."
-        )
-    if not value:
-        raise PrivacyParameterError(f"{name} must name something; the list is empty.")
-    found = []
-    for entry in value:
-        if isinstance(entry, bool) or not isinstance(entry, (str, int)):
-            raise PrivacyParameterError(
-                f"{name} must be a list of names; one entry is {_kind(entry)}: put it in quotes."
-            )
-        found.append(str(entry).strip())
-    if len(set(found)) != len(found):
-        raise PrivacyParameterError(f"{name} names an entry twice.")
-    return tuple(found)
-
-
-def bounds_of(name: str, value: Any) -> tuple[Any, ...]:
-    """A public range: (low, high) or (low, high, "log").
-
-    Raises:
-        PrivacyParameterError: Something else.
-    """
-    if (
-        not isinstance(value, (list, tuple))
-        or len(value) not in (2, 3)
-        or value[2:] not in ([], (), ["log"], ("log",))
-    ):
-        got = "" if isinstance(value, (list, tuple)) else f"; got {_kind(value)}"
-        raise PrivacyParameterError(f"{name} must be [low, high] or [low, high, log]{got}.")
-    return (*parse_range(name, list(value[:2])), *value[2:])
-
-
-def _kind(value: Any) -> str:
-    """What a value of a schema file is, in words."""
-    if value is None:
-        return "nothing (null)"
-    kinds = {bool: "a truth value", str: "a text", int: "a number", float: "a number"}
-    kinds |= {list: "a list", tuple: "a list", dict: "a mapping"}
-    return kinds.get(type(value), f"a {type(value).__name__}")
-
-
 def _name(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise PrivacyParameterError(
-            f"`{key}` must be the name of a column; got {_kind(value)}. Put it in quotes, or leave "
-            "the line out."
+            f"`{key}` must be the name of a column; got {kind_of(value)}. Put it in quotes, or "
+            "leave the line out."
         )
     return value.strip()
 
 
 def _mapping(where: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise PrivacyParameterError(f"{where}; got {_kind(value)}.")
+        raise PrivacyParameterError(f"{where}; got {kind_of(value)}.")
     return value
 
 
@@ -287,7 +232,7 @@ def _column(name: str, given: Any) -> Column:
     if "cuts" in given:
         if not isinstance(given["cuts"], list):
             raise PrivacyParameterError(
-                f"{where}: cuts must be a list of numbers; got {_kind(given['cuts'])}."
+                f"{where}: cuts must be a list of numbers; got {kind_of(given['cuts'])}."
             )
         cuts = tuple(parse_number(f"{where}: cuts", v) for v in given["cuts"])
     return Column(categories, other, bounds, cuts)
@@ -338,25 +283,6 @@ def from_mapping(given: Any) -> Domain:
             raise PrivacyParameterError(f"`params`: {name} has no value.")
     made["params"] = {name: typed(value) for name, value in params.items()}
     return Domain(**made)
-
-
-def typed(value: Any) -> Any:
-    """A value of a parameter: texts that are JSON become numbers, lists and so on."""
-    if isinstance(value, Mapping):
-        return {str(k): typed(v) for k, v in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [typed(v) for v in value]
-    if not isinstance(value, str):
-        return value
-    try:
-        found = json_of(value)
-    except PrivacyParameterError as error:
-        if "given twice" in str(error):
-            raise
-        return math.inf if value == "inf" else value
-    except RecursionError:
-        return value
-    return value if found is None else found
 
 
 def read_domain(path: Path) -> Domain:

@@ -17,7 +17,8 @@ from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError
 from ..record.report import PrivacyReport
 from ..request.params import DEFAULT_ROUNDS
 from ..request.parse import parse_range
-from .domain import Column, Domain, bounds_of, read_domain, texts, typed
+from .domain import Column, Domain, read_domain
+from .values import bounds_of, texts, typed
 
 __all__ = [
     "FILE",

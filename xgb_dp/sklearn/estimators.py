@@ -10,165 +10,21 @@ Nothing is read off the rows: classes, bounds and categories are arguments
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from xgboost import XGBClassifier, XGBRegressor
 
-from ..budget.budget import Budget, as_budget
-from ..data.cells import read_data
-from ..data.frames import prepared
+from ..budget.budget import Budget
 from ..data.labels import codes_of, declared, label_array
-from ..data.matrices import private_matrix
 from ..errors import PrivacyParameterError
-from ..record.report import PrivacyReport, privacy_report
-from ..request.names import read_one
-from ..training.call_site import check_eval_set
-from ..training.interfaces import refuse_margins
-from ..tuning import select
+from .base import Private, Settings
 
 __all__ = ["DPXGBClassifier", "DPXGBRegressor"]
 
-_SHARED = (
-    "epsilon",
-    "delta",
-    "preset",
-    "accountant",
-    "feature_bounds",
-    "feature_cuts",
-    "categories",
-    "max_weight",
-    "n_public",
-    "public_evals",
-)
-_FITTED_BY = ("classes", "target_bounds", "budget")
-_TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
-_ESTIMATOR_NAMES = {train: own for own, train in _TRAIN_NAMES.items()}
 
-Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
-
-
-class _Private:
-    """What both estimators share. Comes before XGBoost's class and has no constructor."""
-
-    def get_xgb_params(self) -> dict[str, Any]:
-        """Parameters for ``xgboost.train``: every declaration under its name with ``dp_``.
-
-        Returns:
-            dict: See ``docs/parameters.md``. Public.
-
-        Raises:
-            PrivacyParameterError: A declaration is given twice, e.g. as ``epsilon`` and
-                ``dp_epsilon``.
-        """
-        params: dict[str, Any] = super().get_xgb_params()  # type: ignore[misc]
-        for name in (*_SHARED, *_FITTED_BY):
-            value = params.pop(name, None)
-            if value is None or name == "budget":
-                continue
-            if params.get(f"dp_{name}") is not None:
-                raise PrivacyParameterError(f"`{name}` is also given as `dp_{name}`: keep one.")
-            # Labels are coded by the declared classes before XGBoost sees them.
-            params[f"dp_{name}"] = len(declared(value)) if name == "classes" else value
-        return params
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.non_deterministic = True  # noise
-        tags.target_tags.multi_output = False
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = False
-        return tags
-
-    @property
-    def _doc_link_module(self) -> str:
-        return "xgb_dp"
-
-    def _fit(
-        self, fit: Callable[..., Any], X: Any, y: Any, code: Callable[[Any], Any], **kwargs: Any
-    ) -> Any:
-        """Call XGBoost's ``fit`` on coded columns and labels, on the budget if there is one."""
-        eval_set = kwargs.get("eval_set")
-        if eval_set:
-            check_eval_set(X, eval_set)
-            kwargs["eval_set"] = [(self._coded(a), code(b)) for a, b in eval_set]
-        X, y = self._coded(X), code(y)
-        budget = getattr(self, "budget", None)
-        if budget is None:
-            return fit(X, y, **kwargs)
-        with as_budget(budget).one_training(type(self).__name__):
-            return fit(X, y, **kwargs)
-
-    def _coded(self, X: Any) -> Any:
-        return read_data(prepared, X, read_one(self.get_xgb_params(), "dp_categories"))
-
-    def _select(
-        self,
-        X: Any,
-        codes: Any,
-        settings: Settings,
-        sample_weight: Any,
-        kwargs: dict[str, Any],
-        classes: int = 0,
-    ) -> None:
-        """Keep the best of a private selection as the fitted model."""
-        params = self.get_xgb_params()
-        if classes:
-            refuse_margins(params)
-        target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
-        if None in target.values():
-            raise PrivacyParameterError("`epsilon` and `delta` must be given.")
-        matrix = private_matrix(
-            X,
-            categories=read_one(params, "dp_categories"),
-            label=codes,
-            weight=sample_weight,
-            missing=self.missing,  # type: ignore[attr-defined]
-            feature_types=self.feature_types,  # type: ignore[attr-defined]
-            enable_categorical=self.enable_categorical,  # type: ignore[attr-defined]
-            nthread=self.n_jobs,  # type: ignore[attr-defined]
-        )
-        if classes > 2:
-            if read_one(params, "objective") != "multi:softmax":
-                params["objective"] = "multi:softprob"
-            params["num_class"] = classes
-        result = select(
-            params,
-            matrix,
-            _renamed(settings),
-            **target,
-            num_boost_round=self.get_num_boosting_rounds(),  # type: ignore[attr-defined]
-            budget=getattr(self, "budget", None),
-            **{"note": type(self).__name__, **kwargs},
-        )
-        self._Booster = result.booster
-        self.best_params_ = {_ESTIMATOR_NAMES.get(k, k): v for k, v in result.setting.items()}
-        self.best_score_ = result.score
-
-    def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Leaf of every tree in which each row ends. Free post-processing for the model."""
-        leaves: np.ndarray = super().apply(self._coded(X), **kwargs)  # type: ignore[misc]
-        return leaves
-
-    @property
-    def privacy_report_(self) -> PrivacyReport:
-        """Report of the fitted model, recomputed from its ledger; costs no privacy.
-
-        Raises:
-            NotFittedError: ``fit`` was not called.
-        """
-        return privacy_report(self.get_booster())  # type: ignore[attr-defined]
-
-
-def _renamed(settings: Settings) -> Settings:
-    """Settings under the names of ``xgboost.train``."""
-    if isinstance(settings, Mapping):
-        return {_TRAIN_NAMES.get(name, name): values for name, values in settings.items()}
-    return [{_TRAIN_NAMES.get(k, k): v for k, v in setting.items()} for setting in settings]
-
-
-class DPXGBClassifier(_Private, XGBClassifier):
+class DPXGBClassifier(Private, XGBClassifier):
     """Gradient boosted trees that are differentially private, as a scikit-learn classifier.
 
     Args:
@@ -322,7 +178,7 @@ class DPXGBClassifier(_Private, XGBClassifier):
         return probabilities
 
 
-class DPXGBRegressor(_Private, XGBRegressor):
+class DPXGBRegressor(Private, XGBRegressor):
     """Gradient boosted trees that are differentially private, as a scikit-learn regressor.
 
     Args:

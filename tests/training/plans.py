@@ -1,0 +1,27 @@
+"""Plans of trained models, and models made from a plan without the road of `xgboost.train`."""
+
+from __future__ import annotations
+
+import json
+
+import xgboost as xgb
+
+
+def plan_of(booster: xgb.Booster) -> dict:
+    updater = json.loads(booster.save_config())["learner"]["gradient_booster"]["updater"][0]
+    return json.loads(updater["dp_train_param"]["dp_plan"])
+
+
+def from_plan(plan: dict, dtrain: xgb.DMatrix, **extra: object) -> xgb.Booster:
+    """A booster as `xgboost.train` makes it: with a plan, and a ledger that claims the plan."""
+    params = {
+        "tree_method": "dp_hist",
+        "objective": "binary:logistic",
+        "base_score": 0.5,
+        "dp_plan": json.dumps(plan),
+        **extra,
+    }
+    booster = xgb.Booster(params, [dtrain])
+    claim = {"trainings": [{"plan_digest": plan["id"], "complete": False}]}
+    booster.set_attr(dp_ledger=json.dumps(claim))
+    return booster
