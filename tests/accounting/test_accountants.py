@@ -26,6 +26,7 @@ from xgb_dp.accounting import (
 )
 from xgb_dp.accounting.gdp import bounded_range_mu
 from xgb_dp.accounting.rdp import bounded_range_rdp
+from xgb_dp.errors import LedgerError
 
 from .events import UNIT, flat_events, gaussian, laplace, sampled, selections
 
@@ -230,6 +231,14 @@ def test_disjoint_parts_cost_one_round(name: str) -> None:
     assert parts.get_epsilon(1e-6, 3) == pytest.approx(three.get_epsilon(1e-6, 3), rel=1e-6)
     many = make_accountant(name, [selections(0.2, 160), gaussian(3.0, 40)])
     assert parts.get_epsilon(1e-6, 9) == pytest.approx(many.get_epsilon(1e-6, 9), rel=1e-6)
+
+
+def test_ensembles_with_selections_of_unequal_range() -> None:
+    """Merged over its rounds they would stand in an order that nothing released them in."""
+    with pytest.raises(LedgerError, match="different ranges"):
+        ParallelEvent(8, (selections(0.2, 4), gaussian(3.0), selections(0.4, 4)), 5)
+    for alike in (selections(0.2, 2), selections(0.4, 0), selections(0.0, 2)):
+        ParallelEvent(8, (selections(0.2, 4), gaussian(3.0), alike), 5)
 
 
 def test_pure_groups_of_disjoint_parts() -> None:

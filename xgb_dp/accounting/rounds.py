@@ -142,6 +142,12 @@ class ParallelEvent(RoundsEvent):
         check_int("parts", self.parts, 1)
         check_int("count", self.count, 0)
         _check_plain(self.events)
+        ranges = {e.eps0 for e in self.events if isinstance(e, ExponentialEvent) and e.count}
+        if len(ranges - {0.0}) > 1:  # `touched` puts all rounds of a kind together
+            raise LedgerError(
+                "An ensemble of the privacy ledger has selections of different ranges, whose "
+                "order is not known."
+            )
 
     def touched(self, group: int) -> tuple[PlainEvent, ...]:
         """Releases that a group of this many rows takes part in, each with all of them at worst."""
