@@ -41,6 +41,9 @@ Request ParseRequest(std::string const& text) {
   out.sigma2 = ReadSigma2(in, out.noise_free);
   out.n_public = in.Has("n_public");
   out.test_key = in.Has("test_key") ? in.Text("test_key") : "";
+  CHECK(!(in.Bool("private") && (out.noise_free || !out.test_key.empty())))
+      << "The request for an intercept says `private`, and asks for no noise or for noise from a "
+         "fixed key: this is a bug in xgb_dp.";
   out.plan_id = in.Text("plan_id");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
   if (out.kind == "multiclass") {

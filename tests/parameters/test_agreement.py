@@ -186,8 +186,13 @@ def test_a_plan_that_releases_more_often(
 
 @pytest.mark.parametrize(
     "change",
-    [{"test_key": "0" * 64}, {"noise_free": True, "sigma2": 0}, {"plan_id": "another"}],
-    ids=lambda change: next(iter(change)),
+    [
+        {"private": False},
+        {"private": False, "test_key": "0" * 64},
+        {"private": False, "noise_free": True, "sigma2": 0},
+        {"plan_id": "another"},
+    ],
+    ids=lambda change: "-".join(change),
 )
 def test_the_intercept_has_the_noise_of_the_plan(
     change: dict[str, Any], monkeypatch: pytest.MonkeyPatch

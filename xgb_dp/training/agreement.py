@@ -15,6 +15,7 @@ from ..request.settings import Settings
 __all__ = ["check"]
 
 _SHARED = (
+    ("private", "private"),
     ("test_key", "test_key"),
     ("noise_free", "noise_free"),
     ("masking", "masking"),

@@ -159,6 +159,7 @@ def intercept_request(
         "sigma2": noise.intercept_sigma2,
         "shift": noise.intercept_shift,
         **_target(s),
+        "private": not s.noise_free and test_key is None,
         "noise_free": s.noise_free,
     }
     if s["dp_n_public"] is not None and s.kind != "multiclass":
