@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "docs" / "proofs"
 PAGES = sorted(p for p in PROOFS.glob("*.md") if p.name != "index.md")
+NAMING = [*PAGES, *(ROOT / "docs" / f"{name}.md" for name in ("glossary", "leaks", "guarantee"))]
+SOURCES = ("plugin_cpp", "xgb_dp", "tests")
 # Plumbing: neither draws noise, nor bounds, nor accounts for what a row can change.
 PLUMBING = {
     "binned_pages.h",
@@ -46,7 +48,36 @@ def test_page_is_the_proof_of_some_header(page: Path) -> None:
     assert page.relative_to(ROOT).as_posix() in named
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_paths_on_a_page_exist(page: Path) -> None:
-    for path in re.findall(r"(?:plugin_cpp|xgb_dp)/[\w/]+\.(?:h|cc|py)", page.read_text()):
-        assert (ROOT / path).exists(), path
+@pytest.mark.parametrize("page", NAMING, ids=lambda p: p.name)
+def test_files_and_tests_that_a_page_names_exist(page: Path) -> None:
+    """In whole, from `plugin_cpp`, `xgb_dp` or `tests` on, or by the last name alone."""
+    text = page.read_text(encoding="utf-8")
+    quoted = set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
+    paths = {q for q in quoted if re.fullmatch(r"[\w./-]+\.(?:h|cc|py|patch|md)|[\w./-]+/", q)}
+    paths |= set(re.findall(r"(?:plugin_cpp|xgb_dp|tests)/[\w/]+\.(?:h|cc|py)", text))
+    files = {p.name for folder in (*SOURCES, "docs") for p in (ROOT / folder).rglob("*.*")}
+    lost = {
+        path
+        for path in paths
+        if not any((ROOT / folder / path).exists() for folder in ("", *SOURCES))
+        and ("/" in path or path not in files)
+    }
+    code = "\n".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("*.py"))
+    tests = set(re.findall(r"(?<!\w)test_\w+", " ".join(q for q in quoted if q not in paths)))
+    lost |= {name for name in tests if f"def {name}(" not in code}
+    assert not lost
+
+
+@pytest.mark.parametrize("page", NAMING, ids=lambda p: p.name)
+def test_names_of_code_on_a_page_exist(page: Path) -> None:
+    """Names of types and functions, which have capitals inside."""
+    code = {
+        word
+        for folder in SOURCES
+        for p in (ROOT / folder).rglob("*.*")
+        if p.suffix in (".h", ".cc", ".py")
+        for word in re.findall(r"\w+", p.read_text(encoding="utf-8"))
+    }
+    quoted = " ".join(re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")))
+    names = set(re.findall(r"(?<!\w)[A-Z]\w*[a-z]\w*[A-Z]\w*", quoted))
+    assert not names - code
