@@ -216,7 +216,21 @@ def test_matrices_read_from_files_are_refused(params, tmp_path):
         with pytest.raises(PrivacyRefusal, match="n_features"):
             xgb_dp.select(params(), d, [{"max_depth": 1}, {}], epsilon=1.0, delta=1e-6)
     X, y = arrays()
-    assert xgb.DMatrix(X, y).slice([0, 1])._from_file is False
+    plain = xgb.DMatrix(X, y)
+    assert plain.slice([0, 1])._from_file is False
+    with pytest.raises(PrivacyRefusal, match="A set in `evals` was read from a file"):
+        xgb.train(params(dp_public_evals=True), plain, 2, evals=[(d, "public")])
+
+
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize("metrics", ["acu", ["logloss", "acu"], 3])
+def test_unknown_metrics(params, matrix, metrics):
+    """Told with its name and no stack, with public sets and without."""
+    wanted = re.escape(repr("3" if metrics == 3 else "acu"))
+    for evals in ([], [(matrix(), "public")]):
+        with pytest.raises(PrivacyParameterError, match=f"`eval_metric` names {wanted}, ") as told:
+            xgb.train(params(eval_metric=metrics, dp_public_evals=True), matrix(), 2, evals=evals)
+        assert "Stack trace" not in str(told.value)
 
 
 @pytest.mark.usefixtures("no_noise")

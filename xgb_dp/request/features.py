@@ -101,11 +101,12 @@ def _dictionaries(dtrain: Any) -> dict[int, list[bytes]]:
             _check_call(_LIB.XGBCategoriesFree(handle))
 
 
-def read_schema(dtrain: Any) -> Schema:
-    """Public schema of the training data.
+def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
+    """Public schema of the training data, or of a set in `evals`.
 
     Args:
-        dtrain: The training DMatrix.
+        dtrain: The DMatrix.
+        name: What errors call it.
 
     Returns:
         Schema: Column names, types and dictionaries; no cell is looked at.
@@ -116,7 +117,7 @@ def read_schema(dtrain: Any) -> Schema:
     """
     if getattr(dtrain, "_from_file", False):
         raise PrivacyRefusal(
-            "`dtrain` was read from a file by XGBoost, which takes the number of columns from the "
+            f"{name} was read from a file by XGBoost, which takes the number of columns from the "
             "rows in it: one row may add columns. Declare the number and read the rows yourself, "
             "for example xgboost.DMatrix(*sklearn.datasets.load_svmlight_file(path, "
             "n_features=...)), or use `xgb-dp train` for CSV and Parquet files."

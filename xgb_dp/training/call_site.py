@@ -120,7 +120,7 @@ def _check_shape(dtrain: Any, data: Any) -> None:
         raise PrivacyParameterError("A set in `evals` must have one label for each of its rows.")
     if not dtrain.num_col() or not data.num_col():
         return  # the part of a worker without rows
-    one, other = read_schema(dtrain), read_schema(data)
+    one, other = read_schema(dtrain), read_schema(data, "A set in `evals`")
     same_names = not (one.named and other.named) or one.names == other.names
     if one.width != other.width or one.categorical != other.categorical or not same_names:
         raise PrivacyParameterError(

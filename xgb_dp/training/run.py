@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from xgboost.callback import TrainingCallback
-from xgboost.core import Booster
+from xgboost.core import Booster, XGBoostError
 
 from ..accounting import Event, event_from_json
 from ..budget.gate import before_release
@@ -107,7 +108,7 @@ class Training:
         if xgb_model is None:
             trial["base_score"] = [0.5] * self.settings.trees_per_round
         booster = Booster(trial, [dtrain, *(data for data, _ in call_site.evals)], xgb_model)
-        booster.save_config()
+        _configure(booster)
         LedgerCallback(self, None).before_training(booster)
         call_site.rehearse(booster, dtrain)
 
@@ -196,3 +197,23 @@ def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
                 f"`num_parallel_tree` is {s['num_parallel_tree']}, but `xgb_model` was trained "
                 f"with {before}: a model has one number. Set num_parallel_tree={before}."
             )
+
+
+def _configure(booster: Booster) -> None:
+    """Let XGBoost read its parameters.
+
+    Raises:
+        PrivacyParameterError: A name in `eval_metric` is none of its metrics.
+        xgboost.core.XGBoostError: So says XGBoost of anything else.
+    """
+    try:
+        booster.save_config()
+    except XGBoostError as error:
+        unknown = re.search(r"Unknown metric function ([^\n]*)", str(error))
+        if unknown is None:
+            raise
+        raise PrivacyParameterError(
+            f"`eval_metric` names {unknown[1].strip()!r}, which is no metric of XGBoost. Take "
+            "names such as 'logloss', 'auc' or 'rmse', or give your own function as "
+            "`custom_metric`. Nothing was released."
+        ) from None
