@@ -68,12 +68,35 @@ def test_warnings_can_be_refused_before_anything_is_spent(
     assert len(budget.entries) == 1
 
 
+@pytest.mark.parametrize(
+    ("totals", "text"),
+    [((10.0, 1e-3), None), ((10.5, 1e-6), "Epsilon is above 10"), ((1.0, 0.01), "Delta is 0.01")],
+)
+def test_a_budget_warns_when_it_is_made(
+    tmp_path: Path, totals: tuple[float, float], text: str | None
+) -> None:
+    path = tmp_path / "b.json"
+    found = said(lambda: xgb_dp.Budget(path, epsilon=totals[0], delta=totals[1]))
+    assert len(found) == (text is not None)
+    statement = xgb_dp.Budget(path).statement()
+    if text is None:
+        assert not any(word in statement for word in ("protects hardly", "may fail"))
+    else:
+        assert text in found[0]
+        assert text in statement
+    assert said(lambda: xgb_dp.Budget(path)) == []
+
+
 def test_the_warning_points_at_the_caller(params: Any, matrix: Any) -> None:
     with pytest.warns(xgb_dp.PrivacyWarning) as caught:
         xgb.train(params(dp_epsilon=20.0), matrix(), 1)
     assert caught[0].filename == __file__
     with pytest.warns(xgb_dp.PrivacyWarning) as caught:
         xgb.train(params(dp_epsilon=math.inf), matrix(), 1)
+    assert caught[0].filename == __file__
+    first = xgb.train(params(dp_epsilon=8.0), matrix(), 1)
+    with pytest.warns(xgb_dp.PrivacyWarning) as caught:
+        xgb.train(params(dp_epsilon=8.0), matrix(), 1, xgb_model=first)
     assert caught[0].filename == __file__
 
 
@@ -85,8 +108,13 @@ def test_estimators_and_continued_models() -> None:
     params |= {"dp_epsilon": 7.0, "dp_delta": 1e-6}
     d = xgb.DMatrix(X, X[:, 0] > 0)
     models: list[Any] = [None]
-    for _ in range(2):  # each of them is quiet, both together are not
-        assert said(lambda: models.append(xgb.train(params, d, 2, xgb_model=models[-1]))) == []
+    found = [
+        said(lambda: models.append(xgb.train(params, d, 2, xgb_model=models[-1]))) for _ in range(2)
+    ]
+    assert found[0] == []  # each training asks for little, both together do not
+    assert len(found[1]) == 1
+    assert "With the training before this one" in found[1][0]
+    assert f"{xgb_dp.privacy_report(models[2]).epsilon:.4g}" in found[1][0]
     assert "protects hardly" not in xgb_dp.privacy_report(models[1]).statement()
     assert "protects hardly" in xgb_dp.privacy_report(models[2]).statement()
 

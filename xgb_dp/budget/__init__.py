@@ -1,6 +1,6 @@
 """A total over several trainings: the book, its file, and the gate that every training passes.
 
-Imports ``accounting``, and the parameters' readers from ``request``.
+Imports ``accounting``, the parameters' readers from ``request``, and from ``record`` when to warn.
 """
 
 from .budget import Budget

@@ -17,18 +17,19 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ..accounting import Event, SelectionEvent
+from ..accounting import Event
 from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
 from ..errors import BudgetError, PrivacyParameterError
+from ..record.caution import warn_of
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.parse import parse_number
 from . import file as budget_file
+from . import words
 from .entry import RESERVED, SPENT, Entry, read_entry
 from .gate import guarded
 
 __all__ = ["Budget", "Entry", "as_budget"]
-_DIGITS = 4
 
 
 class Budget:
@@ -43,6 +44,8 @@ class Budget:
         selection_epsilon: The part of ``epsilon`` set aside for selections (:func:`xgb_dp.select`)
             and other releases without a Gaussian bound, whose epsilons add up; 0 by default. It is
             fixed when the file is made.
+
+    A ``PrivacyWarning`` says where the totals of a new file protect hardly anybody.
 
     Raises:
         PrivacyParameterError: A total is missing, out of range, or not that of the file.
@@ -67,6 +70,7 @@ class Budget:
                     "to make one: Budget(path, epsilon=..., delta=...)."
                 )
             content = budget_file.update(self.path, lambda old: old or _new(given))
+            warn_of(content["epsilon"], content["delta"], None, stacklevel=2)
         for name, value in given.items():
             if value is not None and value != content[name]:
                 raise PrivacyParameterError(
@@ -80,10 +84,11 @@ class Budget:
     @property
     def capacity(self) -> Capacity:
         """What the total has room for, by the rule that the first entry has decided on."""
-        return self._filter.room(self.spent)
+        return self.filter.room(self.spent)
 
     @property
-    def _filter(self) -> Filter:
+    def filter(self) -> Filter:
+        """The rule by which entries fill the total."""
         return Filter(self.epsilon, self.delta, self.selection_epsilon)
 
     @property
@@ -112,12 +117,12 @@ class Budget:
             fewer than about 20 selections in all, Laplace leaves or ``subsample`` below 1 needs 1
             to 7% less.
         """
-        return self._filter.remaining(self.spent, self.delta if delta is None else delta)
+        return self.filter.remaining(self.spent, self.delta if delta is None else delta)
 
     def remaining_selection(self) -> float:
         """The largest epsilon that one more selection can be given, in nats."""
         spent = self.spent
-        return max(0.0, (self._filter.room(spent).shift - spent.shift) * (1.0 - 1e-9))
+        return max(0.0, (self.filter.room(spent).shift - spent.shift) * (1.0 - 1e-9))
 
     def train(
         self,
@@ -252,9 +257,9 @@ class Budget:
         def book(content: dict[str, Any] | None) -> dict[str, Any]:
             content = self._same(content)
             spent = Charge.total(read_entry(old).charge for old in content["entries"])
-            booked = self._filter.charge(spent, events, charge)
+            booked = self.filter.charge(spent, events, charge)
             if booked is None:
-                raise self._refusal(spent, charge, events)
+                raise words.refusal(self, spent, charge, events)
             return {**content, "entries": [*content["entries"], {**line, **vars(booked)}]}
 
         budget_file.update(self.path, book)
@@ -311,24 +316,7 @@ class Budget:
 
     def statement(self) -> str:
         """The guarantee of the budget, and the book, in prose."""
-        lines = [
-            f"Everything released through this budget is together ({self.epsilon:g}, "
-            f"{self.delta:g})-differentially private for adding or removing any one row, however "
-            "the releases were chosen. Nothing released without it is covered.",
-            f"Left for trainings: epsilon about {_down(self.remaining())} at delta {self.delta:g}.",
-        ]
-        if self.selection_epsilon:
-            lines.append(f"Left for selections: epsilon {_down(self.remaining_selection())}.")
-        capacity, parts = self.capacity, " of the part for selections"
-        for entry in self.entries:
-            share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
-            taken = (
-                f"epsilon {entry.charge.shift:.4g}{parts if self.selection_epsilon else ''}"
-                if entry.charge.shift
-                else f"{share:.1%} of mu^2"
-            )
-            lines.append(f"{entry.time} {entry.note}: {taken} ({entry.state})")
-        return "\n".join(lines)
+        return words.statement(self)
 
     def __str__(self) -> str:
         return self.statement()
@@ -350,27 +338,6 @@ class Budget:
         if totals != tuple(content[k] for k in ("epsilon", "delta", "selection_epsilon")):
             raise BudgetError(f"The budget file {str(self.path)!r} was replaced by another one.")
         return content
-
-    def _refusal(self, spent: Charge, charge: Charge, events: Sequence[Event]) -> BudgetError:
-        room = self._filter.room(spent)
-        if any(isinstance(e, SelectionEvent) for e in events) and math.isfinite(charge.shift):
-            what = (
-                f"It has no Gaussian bound and needs {charge.shift:.4g} of the part for selections "
-                f"and delta {charge.extra:g}. Left of them are "
-                f"{_down(max(0.0, room.shift - spent.shift))} and "
-                f"{max(0.0, room.extra - spent.extra):.3g}; the part is fixed when the "
-                "budget is made (selection_epsilon=...)"
-            )
-        else:
-            left = self._filter.remaining(spent, self.delta)
-            what = (
-                "The largest epsilon that still fits one training is about "
-                f"{_down(left)} at delta {self.delta:g}"
-            )
-        return BudgetError(
-            f"This would exceed the budget of epsilon={self.epsilon:g}, delta={self.delta:g} in "
-            f"{str(self.path)!r}. Nothing was released. {what}."
-        )
 
 
 def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
@@ -406,11 +373,3 @@ def _totals(
 
 def _new(given: Mapping[str, float | None]) -> dict[str, Any]:
     return {**given, "selection_epsilon": given["selection_epsilon"] or 0.0, "entries": []}
-
-
-def _down(epsilon: float) -> str:
-    """Rounded down: a figure that is printed must fit."""
-    if epsilon <= 0.0:
-        return "0"
-    scale = 10.0 ** (_DIGITS - 1 - math.floor(math.log10(epsilon)))
-    return f"{math.floor(epsilon * scale) / scale:g}"

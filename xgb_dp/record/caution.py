@@ -9,12 +9,14 @@ import math
 import warnings
 from typing import TYPE_CHECKING
 
+from ..accounting.books import make_accountant
 from ..errors import PrivacyWarning
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
+    from .form import Ledger
 
-__all__ = ["LARGE_DELTA", "LARGE_EPSILON", "concerns", "warn", "warn_of"]
+__all__ = ["LARGE_DELTA", "LARGE_EPSILON", "concerns", "warn", "warn_of", "warn_of_model"]
 
 LARGE_EPSILON = 10.0
 """Epsilon, in nats, above which a guarantee says little about one row."""
@@ -80,3 +82,25 @@ def warn(settings: Settings, stacklevel: int = 2) -> None:
         )
         return
     warn_of(settings.epsilon, settings.delta, settings["dp_n_public"], stacklevel + 1)
+
+
+def warn_of_model(claimed: Ledger, stacklevel: int = 2) -> None:
+    """Issue a ``PrivacyWarning`` where a continued model as a whole has a large epsilon.
+
+    Args:
+        claimed: The ledger of the whole model, with the training that is about to start.
+        stacklevel: As for ``warnings.warn``, from the caller of this function.
+    """
+    if len(claimed.trainings) < 2 or not claimed.private or claimed.noise != "os":
+        return
+    *earlier, own = claimed.trainings
+    before = "training" if len(earlier) == 1 else f"{len(earlier)} trainings"
+    delta = max(t.target[1] for t in claimed.trainings)
+    epsilon = make_accountant("exact", claimed.events).get_epsilon(delta)
+    if own.target[0] <= LARGE_EPSILON < epsilon:
+        warnings.warn(
+            f"With the {before} before this one the model is at epsilon {epsilon:.4g}: "
+            f"`dp_epsilon` is what the new trees add. {' '.join(concerns(epsilon, 0.0, None))}",
+            PrivacyWarning,
+            stacklevel=stacklevel + 1,
+        )

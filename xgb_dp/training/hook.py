@@ -96,6 +96,7 @@ def before_train(
     refuse_search()
     training = Training.of(prepared, xgb_model)
     caution.warn(settings, stacklevel=4)
+    caution.warn_of_model(training.claim(), stacklevel=4)
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
     workers.check_agreement(training.text, schema)
