@@ -10,6 +10,8 @@ namespace {
 // Weight on the past (shared estimates over trees, after Efron and Morris).
 constexpr double kPast = 0.8;
 constexpr double kLeastVariance = 1e-9;
+// Share of the rows' variance in the noise of priors: none, but without noise all is finite.
+constexpr double kLeastRowVariance = 1e-6;
 
 /**
  * @brief Sums over the leaves with the signs of each Walsh function, or over the functions with
@@ -55,12 +57,14 @@ XGB_DP_WIDE void SubtractRows(double const* rows, double const* factors, std::si
 /** @brief Normal equations of the effects, solved for many prior variances. */
 class EffectModel {
  public:
-  EffectModel(std::vector<NodeSum> const& leaves, double lambda) : n_{leaves.size()} {
+  EffectModel(std::vector<NodeSum> const& leaves, double lambda, double row_variance)
+      : n_{leaves.size()} {
     // A leaf says -grad = (hess + lambda) weight + noise.
     for (auto const& leaf : leaves) {
       double d = leaf.hess + lambda;
-      right_.push_back(-d * leaf.grad / leaf.noise2);
-      walsh_.push_back(d * d / leaf.noise2);
+      double variance = leaf.noise2 + row_variance * d;
+      right_.push_back(-d * leaf.grad / variance);
+      walsh_.push_back(d * d / variance);
     }
     // The product of two Walsh functions is the one of their difference: sums of precisions fill
     // the matrix.
@@ -128,6 +132,19 @@ NodeSum::NodeSum(NoisySum const& sum, double variance, RowBound const& bound, do
   noise2 = deviation * grad_step * (deviation * grad_step);
 }
 
+double RowVariance(Plan const& plan) {
+  if (plan.IsRegression()) {
+    return 0.0;  // the variance of the residuals is not known: no release says it
+  }
+  // A label has the variance p (1 - p), which is the Hessian, or half of it where there are several
+  // classes; the row bound shortens gradients, so about half of that is left.
+  constexpr double kLeft = 0.5, kLargest = 0.25;
+  if (plan.row_bound.unit_hessian) {
+    return std::min(kLeft * kLargest, plan.row_bound.gradient_bound * plan.row_bound.gradient_bound);
+  }
+  return plan.IsMulticlass() ? 0.5 * kLeft : kLeft;
+}
+
 double LeafPrior::Update(std::vector<NodeSum> const& leaves, double prior_max) {
   double signal = 0, hessian = 0;
   for (auto const& s : leaves) {
@@ -165,6 +182,7 @@ std::vector<std::size_t> StrataOf(Plan const& plan, bool oblivious) {
 }
 
 std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double lambda,
+                                     double row_variance,
                                      std::vector<std::size_t> const& stratum) {
   constexpr std::int32_t kIterations = 5;
   auto n = leaves.size();
@@ -174,18 +192,20 @@ std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double 
       variance_[o] = 0.1 * std::pow(0.25, static_cast<double>(o));
     }
   }
-  EffectModel model{leaves, lambda};
+  // The priors are those of what these rows show, which later trees add to: a prior that knew how
+  // little of it is more than chance would end the boosting of a strong signal too soon.
+  EffectModel shown{leaves, lambda, kLeastRowVariance * row_variance};
   std::vector<double> mean, variance, prior(n);
-  auto solve = [&](auto const& of_stratum) {
+  auto solve = [&](EffectModel* model, auto const& of_stratum) {
     for (std::size_t k = 0; k < n; ++k) {
       prior[k] = std::max(of_stratum[stratum[k]], kLeastVariance);
     }
-    model.Solve(prior, &mean, &variance);
+    model->Solve(prior, &mean, &variance);
   };
   // Expectation maximisation for the variances of this tree, mixed with those of earlier ones.
   auto current = variance_;
   for (std::int32_t i = 0; i < kIterations; ++i) {
-    solve(current);
+    solve(&shown, current);
     std::vector<double> sum(n_strata, 0.0), count(n_strata, 0.0);
     for (std::size_t k = 0; k < n; ++k) {
       sum[stratum[k]] += mean[k] * mean[k] + variance[k];
@@ -198,7 +218,8 @@ std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double 
   }
   variance_ = current;
   started_ = true;
-  solve(current);
+  EffectModel model{leaves, lambda, row_variance};
+  solve(&model, current);
   WalshTransform(&mean);
   return mean;
 }

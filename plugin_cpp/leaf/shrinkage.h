@@ -4,7 +4,8 @@
  * Complete trees: the weights of the leaves are the sum of effects of the selections above them,
  * and of their interactions (the Walsh functions of the leaf's path). Effects of one stratum share
  * a normal prior whose variance is estimated over all trees of the same shape, and the weights are
- * the posterior mean given the noise of the sums. Other trees: all leaves share one prior.
+ * the posterior mean given the noise of the sums and what the rows themselves vary by. Other trees:
+ * all leaves share one prior.
  *
  * Proof: docs/proofs/leaves.md
  */
@@ -43,6 +44,9 @@ struct NodeSum {
   }
 };
 
+/** @brief Variance of the gradients of a leaf's rows for each unit of its Hessian. */
+[[nodiscard]] double RowVariance(Plan const& plan);
+
 /** @brief Largest depth with strata: the fit takes the cube of the number of leaves. */
 inline constexpr std::int32_t kMaxStrataDepth = 8;
 
@@ -64,10 +68,12 @@ class StrataPrior {
   /**
    * @brief Posterior means of the leaf weights of a complete tree.
    *
-   * @param leaves  From left to right, 2^depth of them; grad after the L1 penalty.
-   * @param stratum Of the Walsh function of each index.
+   * @param leaves       From left to right, 2^depth of them; grad after the L1 penalty.
+   * @param row_variance Of the gradients for each unit of Hessian; above 0, or the sums are noisy.
+   * @param stratum      Of the Walsh function of each index.
    */
   [[nodiscard]] std::vector<double> Fit(std::vector<NodeSum> const& leaves, double lambda,
+                                        double row_variance,
                                         std::vector<std::size_t> const& stratum);
 
  private:

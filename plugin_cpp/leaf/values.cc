@@ -44,7 +44,9 @@ std::vector<double> LeafWeights(Plan const& plan, Newton const& newton, bool obl
                                 std::vector<NodeSum> const& leaves, LeafShrinkage* shrinkage) {
   auto const& leaf = plan.leaf;
   bool shrink = leaf.shrinkage && leaf.noise != LeafNoise::kOutput;
-  bool noisy = std::all_of(leaves.cbegin(), leaves.cend(), [](auto& s) { return s.noise2 > 0; });
+  double row_variance = RowVariance(plan);
+  bool noisy = row_variance > 0 || std::all_of(leaves.cbegin(), leaves.cend(),
+                                               [](auto& s) { return s.noise2 > 0; });
   bool complete = plan.depth <= kMaxStrataDepth && leaves.size() == std::size_t{1} << plan.depth;
   std::vector<double> weights;
   if (shrink && leaf.strata && noisy && complete) {
@@ -53,7 +55,7 @@ std::vector<double> LeafWeights(Plan const& plan, Newton const& newton, bool obl
       s.grad = newton.Soft(s.grad);
     }
     auto& prior = oblivious ? shrinkage->oblivious : shrinkage->per_node;
-    weights = prior.Fit(soft, newton.Lambda(), StrataOf(plan, oblivious));
+    weights = prior.Fit(soft, newton.Lambda(), row_variance, StrataOf(plan, oblivious));
     for (auto& weight : weights) {
       weight = newton.Clip(weight);
     }
@@ -61,7 +63,8 @@ std::vector<double> LeafWeights(Plan const& plan, Newton const& newton, bool obl
   }
   double prior = shrink ? shrinkage->leaves.Update(leaves, leaf.prior_max) : 0.0;
   for (auto const& s : leaves) {
-    weights.push_back(newton.Weight(s, shrink ? s.noise2 / (prior * s.hess) : 0.0));
+    double noise2 = s.noise2 + row_variance * s.hess;
+    weights.push_back(newton.Weight(s, shrink ? noise2 / (prior * s.hess) : 0.0));
   }
   return weights;
 }

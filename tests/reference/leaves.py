@@ -53,17 +53,21 @@ class Shrinkage:
     strata: dict[bool, list[float]] = field(default_factory=dict)
 
     def effects(
-        self, g: Doubles, h: Doubles, noise2: Doubles, stratum: Ints, oblivious: bool
+        self, g: Doubles, h: Doubles, noise2: Doubles, rows: float, stratum: Ints, oblivious: bool
     ) -> Doubles:
-        """Weights as sums of effects with a normal prior for each stratum, by EM over trees."""
+        """Weights as sums of effects with a normal prior for each stratum, by EM over trees.
+
+        The weights answer for the variance of the rows too, of which the priors see a millionth.
+        """
         n, groups = len(g), int(stratum.max()) + 1
         first = oblivious not in self.strata
         past = np.array(self.strata.get(oblivious, [0.1 * 0.25**o for o in range(groups)]))
         walsh = np.array([[(-1.0) ** (i & k).bit_count() for k in range(n)] for i in range(n)])
-        precision = walsh.T @ np.diag(h * h / noise2) @ walsh
-        right = walsh.T @ (-h * g / noise2)
         now = past
         for i in range(6):
+            variance = noise2 + (1e-6 if i < 5 else 1.0) * rows * h
+            precision = walsh.T @ np.diag(h * h / variance) @ walsh
+            right = walsh.T @ (-h * g / variance)
             prior = np.maximum(now[stratum], 1e-9)
             covariance = np.linalg.inv(precision + np.diag(1 / prior))
             mean = covariance @ right
@@ -84,6 +88,15 @@ class Shrinkage:
         else:
             self.a, self.b, self.started = max(A, 0.0), total, True
         return min(max(2.0 * max(self.a, 0.0) / self.b, 1e-9), largest)
+
+
+def row_variance(plan: Plan) -> float:
+    """Variance of a row's bounded gradient for each unit of its Hessian."""
+    if plan["objective"] == "reg:squarederror":
+        return 0.0
+    if plan["row_bound"]["unit_hessian"]:
+        return min(0.125, float(plan["row_bound"]["gradient_bound"]) ** 2)
+    return 0.25 if plan["objective"].startswith("multi:") else 0.5
 
 
 def strata_of(plan: Plan, oblivious: bool) -> Ints:
@@ -157,11 +170,14 @@ def fill_leaves(
     shrinks = leaf["shrinkage"] and not output
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     complete = len(leaves) == 1 << int(plan["depth"]) <= 256
-    if strata := shrinks and leaf["strata"] and complete and min(noise_of.values()) > 0:
+    rows = row_variance(plan)
+    varies = rows > 0 or min(noise_of.values()) > 0
+    if strata := shrinks and leaf["strata"] and complete and varies:
         fitted = shrinkage.effects(
             np.array([soft(g[n]) for n in leaves]),
             np.array([h[n] + lam for n in leaves]),
             np.array([noise_of[n] ** 2 for n in leaves]),
+            rows,
             strata_of(plan, oblivious),
             oblivious,
         )
@@ -175,7 +191,8 @@ def fill_leaves(
         tree["sum_hess"][node] = np.float32(h[node])
         if strata:
             continue
-        penalty = noise_of[node] ** 2 / (prior * h[node]) if shrinks else 0.0
+        variance = noise_of[node] ** 2 + rows * h[node]
+        penalty = variance / (prior * h[node]) if shrinks else 0.0
         w[node] = clipped(-soft(g[node]) / (h[node] + lam + penalty))
     for node in reversed(range(len(tree["left"]))):  # children have larger ids than parents
         left, right = tree["left"][node], tree["right"][node]

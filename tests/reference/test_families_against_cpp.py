@@ -98,6 +98,10 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         | {"score": "newton", "score_clip": "1.5"},
         (LOGISTIC, SQUARED),
     ),
+    "strata_of_gradient_leaves": (
+        {"leaf": {"strata": True}, "row_bound": {"mode": "gradient", "unit_hessian": True}},
+        (LOGISTIC,),
+    ),
     "strata": ({"leaf": {"strata": True}, "rounds": 5}, OBJECTIVES),
     "strata_of_partitions": (
         {"leaf": {"strata": True}, "rounds": 4, "split_levels": 2, "depth": 4,
@@ -137,7 +141,9 @@ def test_components(name: str, objective: str) -> None:
     check(make_plan(objective, False, ON_GRID, **changes), X, y, exact="strata" not in str(changes))
 
 
-@pytest.mark.parametrize("name", ["output", "adaptive", "histogram", "filter", "gain"])
+@pytest.mark.parametrize(
+    "name", ["output", "adaptive", "histogram", "filter", "gain", "gradient_leaves", "strata"]
+)
 def test_without_noise(name: str) -> None:
     X, y = make_data(LOGISTIC, 150)
     quiet = {
@@ -145,7 +151,8 @@ def test_without_noise(name: str) -> None:
         "histogram": {"sigma2": 0},
         "candidates": {"sigma2": 0, "scale": 0},
     }
-    check(make_plan(LOGISTIC, True, ON_GRID, **merge(CASES[name][0], quiet)), X, y)
+    plan = make_plan(LOGISTIC, True, ON_GRID, **merge(CASES[name][0], quiet))
+    check(plan, X, y, exact=name != "strata")
 
 
 def test_edges_follow_the_mass() -> None:
