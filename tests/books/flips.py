@@ -1,7 +1,8 @@
 """Flips single bits of a saved private model and reads what came out, in a process of its own.
 
-``python -m tests.books.flips numbers ubj 1 300``: kind of model, form of the file, seed, flips. A
-crash ends this process, and not that of the tests; the number of the flip is its last line.
+``python -m tests.books.flips numbers ubj,json 1 300``: kind of model, forms of the file, seed,
+flips of each. A crash ends this process, and not that of the tests; the number of the flip is its
+last line.
 """
 
 from __future__ import annotations
@@ -87,4 +88,5 @@ def flip_all(kind: str, form: str, seed: int, flips: int) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    print(*flip_all(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
+    for form in sys.argv[2].split(","):
+        print(*flip_all(sys.argv[1], form, int(sys.argv[3]), int(sys.argv[4])))

@@ -38,16 +38,16 @@ def child(*arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("form", ["ubj", "json"])
 @pytest.mark.parametrize("kind", flips.KINDS)
-def test_a_flipped_bit_ends_no_process(kind: str, form: str) -> None:
+def test_a_flipped_bit_ends_no_process(kind: str) -> None:
     """Every report is refused with a LedgerError, or tells the true epsilon; what it speaks of
     predicts, or says why not."""
-    told = child("-m", "tests.books.flips", kind, form, "1", str(FLIPS)).splitlines()
-    refused, useless = map(int, told[-1].split())
-    assert len(told) == FLIPS + 1
-    assert 0.85 * FLIPS < refused < FLIPS  # a flip in the name of a column changes no number
-    assert useless < 0.02 * FLIPS
+    told = child("-m", "tests.books.flips", kind, "ubj,json", "1", str(FLIPS)).splitlines()
+    assert len(told) == 2 * (FLIPS + 1)
+    for last in (FLIPS, -1):
+        refused, useless = map(int, told[last].split())
+        assert 0.85 * FLIPS < refused < FLIPS  # a flip in the name of a column changes no number
+        assert useless < 0.02 * FLIPS
 
 
 def whole() -> Model:
