@@ -19,6 +19,9 @@
 #include "xgboost/base.h"      // for bst_idx_t, bst_feature_t
 
 namespace xgboost::dp {
+/** @brief What one transfer to the caches brings. */
+constexpr std::size_t kBytesOfLine = 64;
+
 /** @brief Start the transfer of an address to the caches, where the compiler has a way. */
 inline void Prefetch([[maybe_unused]] void const* address) {
 #if defined(__GNUC__)
@@ -84,6 +87,14 @@ struct DenseCodes {
   }
   void Prefetch(std::size_t row, bst_feature_t f) const {
     dp::Prefetch(codes + row * n_features + f);
+  }
+  /** @brief The same for all codes of a row from one feature up to another. */
+  void Prefetch(std::size_t row, std::size_t begin, std::size_t end) const {
+    auto const* cell = codes + row * n_features;
+    for (auto f = begin; f + 1 < end; f += kBytesOfLine / sizeof(CodeT)) {
+      dp::Prefetch(cell + f);
+    }
+    dp::Prefetch(cell + end - 1);
   }
 };
 

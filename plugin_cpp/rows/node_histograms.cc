@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kRowsOfBlock = 8192;
 // Bins of the features that are summed together: their words fit the first-level cache.
 constexpr std::size_t kBinsOfTile = 4096;
-constexpr std::size_t kRowsAhead = 12;
+constexpr std::size_t kRowsAhead = 24;
 
 /** @brief Rows of one node in one page. */
 struct Block {
@@ -44,7 +44,7 @@ void SumDense(DenseCodes<CodeT> const& codes, BinPlaces const& places,
     if (i + kRowsAhead < n) {
       auto next = rows[i + kRowsAhead];
       Prefetch(gpair + next);
-      codes.Prefetch(next, tile.begin);
+      codes.Prefetch(next, tile.begin, tile.end);
     }
     auto pair = gpair[rows[i]];
     auto const* row = codes.codes + rows[i] * codes.n_features;
