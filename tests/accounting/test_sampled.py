@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_each_neighbour_by_itself(pld: Any, rate: float, noise: float, count: in
         s, at, v = np.exp(x), np.exp(nodes), np.array(list(table.values()))
         return np.interp(s, at, v)
 
-    rounds = module.Rounds(rate, 1 / noise, known, nodes, count, mixed=False)
+    rounds = module.Rounds(rate, 1 / noise, known, nodes, count)
     pairs = module.sampled_pairs(rounds, min(rate / noise / 16, 0.1), 1e-14)
     scale = rate / noise * math.sqrt(count)
     for pair, law in zip(pairs, (theirs._pmf_remove, theirs._pmf_add), strict=True):
@@ -304,20 +305,20 @@ def test_dominating_laws_lie_above_their_curve() -> None:
     def curve(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.asarray(np.maximum(0.0, 1.0 - np.exp((x - 2.0) / 2.0)) ** 2 / (1 - math.exp(-2)))
 
-    for mixed in (False, True):
-        rounds = module.Rounds(0.3, 1.0, curve, points, 1, mixed)
-        ways: list[Any] = (
-            [module.mixed_curve]
-            if mixed
-            else [
-                module.removed_curve,
-                module.added_curve,
-            ]
-        )
-        for way, pair in zip(ways, module.sampled_pairs(rounds, 0.013, 1e-9), strict=True):
+    def several(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return np.asarray(0.7 * curve(1.3 * x))
+
+    one = module.Rounds(0.3, 1.0, curve, points, 1)
+    more = module.Rounds(0.3, 1.0, curve, points, 1, several)
+    ways: list[tuple[module.Rounds, list[Any]]] = [
+        (one, [partial(module.removed_curve, one), partial(module.added_curve, one)]),
+        (more, [partial(module.both_signs, several)]),
+    ]
+    for rounds, curves in ways:
+        for way, pair in zip(curves, module.sampled_pairs(rounds, 0.013, 1e-9), strict=True):
             for x in np.linspace(-1.0, 2.0, 301):
                 stick = np.sum(pair.p * np.maximum(0.0, -np.expm1(x - pair.losses)))
-                assert stick + pair.infinite >= way(rounds, np.array([x]))[0] * (1 - 1e-9)
+                assert stick + pair.infinite >= way(np.array([x]))[0] * (1 - 1e-9)
             assert np.sum(pair.p) + pair.infinite == pytest.approx(1.0, abs=1e-6)
 
 

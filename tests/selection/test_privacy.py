@@ -69,10 +69,10 @@ class Pair:
     def __init__(self, p: Law, q: Law) -> None:
         self.p, self.q = p, q
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
+    def get_delta(self, epsilon: float, group: int = 1, *, replaced: bool = False) -> float:
         return stick(self.p, self.q, epsilon)
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
+    def get_epsilon(self, delta: float, group: int = 1, *, replaced: bool = False) -> float:
         low, high = 0.0, 60.0
         if self.get_delta(low) <= delta:
             return 0.0

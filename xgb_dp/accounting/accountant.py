@@ -8,14 +8,19 @@ __all__ = ["Accountant", "check_query"]
 
 
 class Accountant(abc.ABC):
-    """(epsilon, delta) of a list of events, adaptively composed; both are certified bounds."""
+    """(epsilon, delta) of a list of events, adaptively composed; both are certified bounds.
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
+    Neighbours differ by `group` rows, of which some may be added and others removed; or, where
+    `replaced`, by `group` rows that are exchanged for others. Proof: docs/proofs/neighbours.md
+    """
+
+    def get_epsilon(self, delta: float, group: int = 1, *, replaced: bool = False) -> float:
         """Smallest certified epsilon for a failure probability.
 
         Args:
             delta: In [0, 1].
             group: Rows added or removed together, >= 1.
+            replaced: Whether so many rows are exchanged for others instead.
 
         Returns:
             float: Upper bound in nats, >= 0; infinite if there is none.
@@ -24,14 +29,15 @@ class Accountant(abc.ABC):
             ValueError: ``delta`` or ``group`` is out of range.
         """
         check_query(group, delta=delta)
-        return self._epsilon(delta, group)
+        return self._replaced_epsilon(delta, group) if replaced else self._epsilon(delta, group)
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
+    def get_delta(self, epsilon: float, group: int = 1, *, replaced: bool = False) -> float:
         """Smallest certified failure probability for an epsilon.
 
         Args:
             epsilon: In nats, >= 0.
             group: Rows added or removed together, >= 1.
+            replaced: Whether so many rows are exchanged for others instead.
 
         Returns:
             float: Upper bound in [0, 1].
@@ -40,7 +46,15 @@ class Accountant(abc.ABC):
             ValueError: ``epsilon`` or ``group`` is out of range.
         """
         check_query(group, epsilon=epsilon)
-        return self._delta(epsilon, group)
+        return self._replaced_delta(epsilon, group) if replaced else self._delta(epsilon, group)
+
+    def _replaced_epsilon(self, delta: float, rows: int) -> float:
+        """As :meth:`get_epsilon` of exchanged rows: removals and additions, twice the group."""
+        return self._epsilon(delta, 2 * rows)
+
+    def _replaced_delta(self, epsilon: float, rows: int) -> float:
+        """As :meth:`get_delta` of exchanged rows."""
+        return self._delta(epsilon, 2 * rows)
 
     @abc.abstractmethod
     def _epsilon(self, delta: float, group: int) -> float:

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 
 from .accountant import Accountant
 from .classic import ClassicAccountant
-from .events import Event
+from .events import Event, PlainEvent
 from .exact import ExactAccountant
 from .gdp import GDPAccountant
+from .groups import delta_in_steps, epsilon_in_steps
 from .pure import PureAccountant
 from .rdp import RDPAccountant
 from .selection import SelectionAccountant, SelectionEvent, map_runs
+from .several import MOST_ROWS
 from .zcdp import ZCDPAccountant
 
 __all__ = ["ACCOUNTANTS", "make_accountant", "simplified"]
@@ -60,55 +62,90 @@ class _Books(Accountant):
     def __init__(self, name: str, events: Sequence[Event]) -> None:
         self._name, self._events = name, tuple(events)
         self._pure = PureAccountant(events)
-        self._of_group: dict[int, Accountant] = {}
+        self._known: dict[tuple[int, bool], Accountant] = {}
         self._selections = [e for e in events if isinstance(e, SelectionEvent) and e.count]
-        self._of_selections: dict[int, list[SelectionAccountant]] = {}
 
     def _epsilon(self, delta: float, group: int) -> float:
-        value = self._with_selections(group).get_epsilon(delta, group)
-        # Laplace noise has no tail: at small delta its pure cost is the smaller one.
-        return min(value, self._pure.get_epsilon(delta, group)) if self._adds_pure else value
+        return self._smallest_epsilon(delta, group, replaced=False)
 
     def _delta(self, epsilon: float, group: int) -> float:
-        value = self._with_selections(group).get_delta(epsilon, group)
-        return min(value, self._pure.get_delta(epsilon, group)) if self._adds_pure else value
+        return self._smallest_delta(epsilon, group, replaced=False)
+
+    def _replaced_epsilon(self, delta: float, rows: int) -> float:
+        return self._smallest_epsilon(delta, rows, replaced=True)
+
+    def _replaced_delta(self, epsilon: float, rows: int) -> float:
+        return self._smallest_delta(epsilon, rows, replaced=True)
+
+    def _smallest_epsilon(self, delta: float, group: int, *, replaced: bool) -> float:
+        value = self._whole(group, replaced=replaced).get_epsilon(delta, group, replaced=replaced)
+        if self._adds_pure:  # Laplace noise has no tail: at small delta it costs less purely
+            value = min(value, self._pure.get_epsilon(delta, group, replaced=replaced))
+        steps, each = self._steps(group * (1 + replaced))
+        if steps > 1 and 0.0 < delta < 1.0 and value > 0.0:
+            value = min(value, epsilon_in_steps(self, delta, steps, each))
+        return value
+
+    def _smallest_delta(self, epsilon: float, group: int, *, replaced: bool) -> float:
+        value = self._whole(group, replaced=replaced).get_delta(epsilon, group, replaced=replaced)
+        if self._adds_pure:
+            value = min(value, self._pure.get_delta(epsilon, group, replaced=replaced))
+        steps, each = self._steps(group * (1 + replaced))
+        if steps > 1 and value > 0.0:
+            value = min(value, delta_in_steps(self, epsilon, steps, each))
+        return value
+
+    def _steps(self, rows: int) -> tuple[int, int]:
+        """Steps, and rows of each, which may cost less than all rows at once; one if none do."""
+        if self._name != "exact" or all(
+            isinstance(e, PlainEvent) or not e.count for e in self._events
+        ):
+            return 1, rows
+        return (rows, 1) if rows <= MOST_ROWS else (-(-rows // MOST_ROWS), MOST_ROWS)
 
     @property
     def _adds_pure(self) -> bool:
         return self._name in ("exact", "classic")
 
-    def _with_selections(self, group: int) -> Accountant:
-        rest = self._accountant(group)
-        if not self._selections or self._name in ("pure", "rdp"):
-            return rest
-        if self._name != "exact":
-            return _Nothing()
-        if group not in self._of_selections:
-            self._of_selections[group] = [
-                SelectionAccountant(
-                    event.repetitions,
-                    [make_accountant("exact", part) for part in event.parts(group)],
-                    group,
-                )
-                for event in self._selections
-                for _ in range(event.count)
-            ]
-        whole = len(self._selections) == len([e for e in self._events if _counts(e)])
-        return _Sum(self._of_selections[group], None if whole else rest)
-
-    def _accountant(self, group: int) -> Accountant:
+    def _whole(self, group: int, *, replaced: bool) -> Accountant:
+        """The accountant of everything, for so many rows."""
         if self._name == "pure":
             return self._pure
-        if group not in self._of_group:
-            known = [e for e in self._events if not isinstance(e, SelectionEvent)]
-            plain: list[Event] = [*simplified(known, group)]
-            if self._name == "rdp":
-                plain += [
-                    map_runs(event, lambda run: list(simplified(run, group)))
-                    for event in self._selections
-                ]
-            self._of_group[group] = ACCOUNTANTS[self._name](plain)
-        return self._of_group[group]
+        key = (group, replaced)
+        if key not in self._known:
+            rest = self._rest(group)
+            if not self._selections or self._name == "rdp":
+                self._known[key] = rest
+            elif self._name != "exact":
+                self._known[key] = _Nothing()
+            else:
+                whole = len(self._selections) == len([e for e in self._events if _counts(e)])
+                selections = self._of_selections(group, replaced=replaced)
+                self._known[key] = _Sum(selections, None if whole else rest)
+        return self._known[key]
+
+    def _of_selections(self, group: int, *, replaced: bool) -> list[SelectionAccountant]:
+        # A row and the one that replaces it share their coins.
+        return [
+            SelectionAccountant(
+                event.repetitions,
+                [make_accountant("exact", part) for part in event.parts(group)],
+                group,
+                replaced=replaced,
+            )
+            for event in self._selections
+            for _ in range(event.count)
+        ]
+
+    def _rest(self, coins: int) -> Accountant:
+        known = [e for e in self._events if not isinstance(e, SelectionEvent)]
+        plain: list[Event] = [*simplified(known, coins)]
+        if self._name == "rdp":
+            plain += [
+                map_runs(event, lambda run: list(simplified(run, coins)))
+                for event in self._selections
+            ]
+        return ACCOUNTANTS[self._name](plain)
 
 
 class _Sum(Accountant):
@@ -121,14 +158,26 @@ class _Sum(Accountant):
         self._selections, self._rest = list(selections), rest
 
     def _epsilon(self, delta: float, group: int) -> float:
+        return self._epsilon_of(delta, group)
+
+    def _delta(self, epsilon: float, group: int) -> float:
+        return self._delta_of(epsilon, group)
+
+    def _replaced_epsilon(self, delta: float, rows: int) -> float:
+        return self._epsilon_of(delta, rows, replaced=True)
+
+    def _replaced_delta(self, epsilon: float, rows: int) -> float:
+        return self._delta_of(epsilon, rows, replaced=True)
+
+    def _epsilon_of(self, delta: float, group: int, *, replaced: bool = False) -> float:
         """Epsilon in nats, each part at its share of delta."""
         each = delta / (len(self._selections) + (self._rest is not None))
         values = [s.get_epsilon(each) for s in self._selections]
         if self._rest is not None:
-            values.append(self._rest.get_epsilon(each, group))
+            values.append(self._rest.get_epsilon(each, group, replaced=replaced))
         return math.fsum(values) * (1.0 + 1e-14)
 
-    def _delta(self, epsilon: float, group: int) -> float:
+    def _delta_of(self, epsilon: float, group: int, *, replaced: bool = False) -> float:
         """Delta in [0, 1], the smallest of some divisions."""
         if self._rest is None and len(self._selections) == 1:
             return self._selections[0].get_delta(epsilon)
@@ -137,10 +186,12 @@ class _Sum(Accountant):
             delta = each * len(self._selections)
             if delta < best:
                 loss = math.fsum(s.get_epsilon(each) for s in self._selections) * _UP
-                best = min(best, self._after(loss, delta, epsilon, group))
+                best = min(best, self._after(loss, delta, epsilon, group, replaced))
         return best
 
-    def _after(self, loss: float, delta: float, epsilon: float, group: int) -> float:
+    def _after(
+        self, loss: float, delta: float, epsilon: float, group: int, replaced: bool
+    ) -> float:
         """Delta of the rest together with what is (loss, delta)-private in both orders.
 
         The worst that is so private shows everything with probability delta, and else has the loss
@@ -150,15 +201,18 @@ class _Sum(Accountant):
             return 1.0
         odds = math.exp(-loss)
         ahead, behind = 1.0 / (1.0 + odds), odds / (1.0 + odds)
-        value = ahead * self._of_rest(epsilon - loss, group)
-        value += behind * self._of_rest(epsilon + loss, group)
+        value = ahead * self._of_rest(epsilon - loss, group, replaced)
+        value += behind * self._of_rest(epsilon + loss, group, replaced)
         return min(1.0, (delta + (1.0 - delta) * value) * _UP)
 
-    def _of_rest(self, epsilon: float, group: int) -> float:
+    def _of_rest(self, epsilon: float, group: int, replaced: bool) -> float:
         """Delta of the rest at any real epsilon; the other order gives that below zero."""
         if epsilon < 0.0:
-            return -math.expm1(epsilon) + math.exp(epsilon) * self._of_rest(-epsilon, group)
-        return 0.0 if self._rest is None else self._rest.get_delta(epsilon, group)
+            above = self._of_rest(-epsilon, group, replaced)
+            return -math.expm1(epsilon) + math.exp(epsilon) * above
+        if self._rest is None:
+            return 0.0
+        return self._rest.get_delta(epsilon, group, replaced=replaced)
 
 
 class _Nothing(Accountant):
@@ -177,7 +231,7 @@ def _counts(event: Event) -> bool:
     return event.count > 0
 
 
-def simplified(events: Sequence[Event], group: int) -> list[Event]:
+def simplified(events: Sequence[Event], coins: int) -> list[Event]:
     """Gaussians, selections and sampled rounds that cost a group at least as much.
 
     Laplace noise, the front of every order, comes first: its worst pair of laws is the same
@@ -186,10 +240,10 @@ def simplified(events: Sequence[Event], group: int) -> list[Event]:
 
     Args:
         events: In release order, or as one round releases them.
-        group: Rows added or removed together.
+        coins: Draws that decide where the rows of a group take part; see :class:`Event`.
 
     Raises:
         TypeError: A private selection, which has no such form.
     """
-    parts = [event.simplified(group) for event in events]
+    parts = [event.simplified(coins) for event in events]
     return [e for part in parts for e in part[0]] + [e for part in parts for e in part[1]]

@@ -92,19 +92,16 @@ class Event:
         """By what mu^2 of :attr:`inner`, with their counts, is multiplied; about."""
         return 1.0
 
-    def pure(self, group: int) -> float:
-        """Pure epsilon of all of it by basic composition, in nats; infinite if there is none.
-
-        Args:
-            group: Rows added or removed together.
-        """
+    def pure(self) -> float:
+        """Pure epsilon of all of it for one row, in nats; infinite if there is none."""
         raise NotImplementedError
 
-    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+    def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
         """Gaussians, selections and sampled rounds that cost a group at least as much.
 
         Args:
-            group: Rows added or removed together.
+            coins: Draws that decide where the rows of the group take part: one for each row, and
+                one for a row and the one that replaces it.
 
         Returns:
             What goes to the front of every order, and the rest; see ``books.simplified``.
@@ -225,7 +222,7 @@ class GaussianEvent(PlainEvent):
         """See :class:`Event`."""
         return f"noise multiplier {math.sqrt(1.0 / self.mu2) if self.mu2 else math.inf:.4g}"
 
-    def pure(self, group: int) -> float:
+    def pure(self) -> float:
         """See :class:`Event`."""
         return math.inf if self.count and self.sensitivity2 else 0.0
 
@@ -277,9 +274,9 @@ class ExponentialEvent(PlainEvent):
         """See :class:`Event`."""
         return f"eps0 {self.eps0:.4g}"
 
-    def pure(self, group: int) -> float:
+    def pure(self) -> float:
         """See :class:`Event`."""
-        return self.count * self.eps0 * group
+        return self.count * self.eps0
 
     def _covered(self, limit: ExponentialEvent) -> bool:
         return self.eps_bits == limit.eps_bits and self.eps_num <= limit.eps_num
@@ -326,14 +323,14 @@ class LaplaceEvent(PlainEvent):
         """See :class:`Event`."""
         return f"scale {1.0 / self.epsilon if self.epsilon else math.inf:.4g} sensitivities"
 
-    def pure(self, group: int) -> float:
+    def pure(self) -> float:
         """See :class:`Event`."""
-        return self.count * self.epsilon * group * (1.0 + 1e-15) if self.count else 0.0
+        return self.count * self.epsilon * (1.0 + 1e-15) if self.count else 0.0
 
     def _covered(self, limit: LaplaceEvent) -> bool:
         return self.scale == limit.scale and self.sensitivity <= limit.sensitivity
 
-    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+    def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
         """See :class:`Event`."""
         return [self.as_range()], []
 

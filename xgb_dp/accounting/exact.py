@@ -37,16 +37,28 @@ class ExactAccountant(Accountant):
         self._work = work
 
     def _epsilon(self, delta: float, group: int) -> float:
-        if self._sampled and delta < 1.0:
-            pure = self._pure.get_epsilon(group=group)
-            return min(pure, self._composition(group).epsilon(delta))
-        return self._flat.get_epsilon(delta, group)
+        return self._epsilon_of(delta, group, group)
 
     def _delta(self, epsilon: float, group: int) -> float:
+        return self._delta_of(epsilon, group, group)
+
+    def _replaced_epsilon(self, delta: float, rows: int) -> float:
+        return self._epsilon_of(delta, 2 * rows, rows)
+
+    def _replaced_delta(self, epsilon: float, rows: int) -> float:
+        return self._delta_of(epsilon, 2 * rows, rows)
+
+    def _epsilon_of(self, delta: float, group: int, coins: int) -> float:
+        if self._sampled and delta < 1.0:
+            pure = self._pure.get_epsilon(group=group)
+            return min(pure, self._composition(group, coins).epsilon(delta))
+        return self._flat.get_epsilon(delta, group)
+
+    def _delta_of(self, epsilon: float, group: int, coins: int) -> float:
         if self._sampled:
             pure = self._pure.get_epsilon(group=group)
-            return 0.0 if epsilon >= pure else self._composition(group).delta(epsilon)
+            return 0.0 if epsilon >= pure else self._composition(group, coins).delta(epsilon)
         return self._flat.get_delta(epsilon, group)
 
-    def _composition(self, group: int) -> SampledComposition:
-        return SampledComposition(self._events, group, self._work)
+    def _composition(self, group: int, coins: int) -> SampledComposition:
+        return SampledComposition(self._events, group, coins, self._work)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from . import sampled
 from .events import Event
 from .flat import FlatAccountant, solve
 from .rounds import Mixture
+from .several import MOST_ROWS, several_rows
 
 __all__ = ["SampledComposition"]
 
@@ -35,6 +36,8 @@ class SampledComposition:
     Args:
         events: Gaussians, selections and sampled rounds, in release order.
         group: Rows added or removed together.
+        coins: Those that decide which of these rows a round reads: fewer than rows where a row and
+            the one that replaces it share one.
         work: See :class:`~xgb_dp.accounting.flat.FlatAccountant`.
     """
 
@@ -42,9 +45,10 @@ class SampledComposition:
         self,
         events: Sequence[Event],
         group: int,
+        coins: int,
         work: float,
     ) -> None:
-        self.events, self.group, self.work = list(events), group, work
+        self.events, self.group, self.coins, self.work = list(events), group, coins, work
         mixture = Mixture.of(events)
         self.sampled = [e for e in mixture.sampled if e.events]
         self.rest = FlatAccountant(mixture.flat, work)
@@ -117,11 +121,25 @@ class SampledComposition:
                 continue
             if mu > _LARGEST_MU:
                 return None
-            rate = min(1.0, event.group_rate(self.group) * (1.0 + 1e-15))
+            rate = min(1.0, event.group_rate(self.coins) * (1.0 + 1e-15))
             lowest = min(max(delta * 1e-6 / event.count / rate, _LOWEST), 1e-6)
-            top = mu * mu / 2.0 + mu * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
-            table = _Table.of(inner, top, mu / 32.0, lowest, self.group)
-            rounds.append(sampled.Rounds(rate, mu, table, table.x, event.count, self.group > 1))
+
+            def of_rows(rows: int, inner: FlatAccountant = inner, lowest: float = lowest) -> _Table:
+                size = inner.scale(rows)
+                top = size * size / 2.0 + size * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
+                return _Table.of(inner, top, size / 32.0, lowest, rows)
+
+            whole = sampled.Rounds(rate, mu, table := of_rows(self.group), table.x, event.count)
+            if 1 < self.group <= MOST_ROWS:
+                tables = [*map(of_rows, range(1, self.group)), table]
+                curves = [partial(sampled.both_signs, t) for t in tables]
+                one = inner.scale(1)
+                mixed = several_rows(event.rate, one, curves, replaced=self.coins < self.group)
+                nodes = np.union1d(tables[0].x, table.x)
+                whole = replace(whole, mu=one, nodes=nodes, mixed=mixed)
+            elif self.group > 1:
+                whole = replace(whole, mixed=partial(sampled.removed_curve, whole))
+            rounds.append(whole)
         return rounds
 
     def _composed(

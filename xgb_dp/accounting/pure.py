@@ -17,6 +17,7 @@ class PureAccountant(Accountant):
     Source: Dwork and Roth (2014), theorem 3.16. A selection of range eps0 is eps0-private, and so
     is Laplace noise of scale sensitivity / eps0; rounds on disjoint parts cost one of them; a round
     that reads a Poisson sample of rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
+    A group of k rows costs k times as much: k steps of one row each.
 
     Args:
         events: In any order.
@@ -25,12 +26,12 @@ class PureAccountant(Accountant):
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = tuple(events)
 
-    def get_epsilon(self, delta: float = 0.0, group: int = 1) -> float:
+    def get_epsilon(self, delta: float = 0.0, group: int = 1, *, replaced: bool = False) -> float:
         """The same for every delta; infinite with any Gaussian noise."""
-        return super().get_epsilon(delta, group)
+        return super().get_epsilon(delta, group, replaced=replaced)
 
     def _epsilon(self, delta: float, group: int) -> float:
-        return math.fsum(e.pure(group) for e in self._events) * (1.0 + 1e-14)
+        return group * math.fsum(e.pure() for e in self._events) * (1.0 + 1e-14)
 
     def _delta(self, epsilon: float, group: int) -> float:
         return 0.0 if epsilon >= self._epsilon(0.0, group) else 1.0

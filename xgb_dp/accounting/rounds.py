@@ -84,11 +84,11 @@ class SampledEvent(RoundsEvent):
         """Probability with which a round reads a row."""
         return self.rate_num / 2**self.rate_bits
 
-    def group_rate(self, group: int) -> float:
-        """Probability with which a round reads some row of a group of this many rows."""
-        if group == 1 or self.rate == 1.0:
+    def group_rate(self, coins: int) -> float:
+        """Probability with which one of so many coins, at least, lets its rows take part."""
+        if coins == 1 or self.rate == 1.0:
             return self.rate
-        return -math.expm1(group * math.log1p(-self.rate))
+        return -math.expm1(coins * math.log1p(-self.rate))
 
     @property
     def kept(self) -> float:
@@ -97,21 +97,20 @@ class SampledEvent(RoundsEvent):
         left = math.expm1(min(mu2, 700.0)) / mu2 if mu2 else 0.0
         return self.count * self.rate**2 * left
 
-    def pure(self, group: int) -> float:
+    def pure(self) -> float:
         """See :class:`Event`."""
         if not self.count:
             return 0.0
-        inner = math.fsum(e.pure(group) for e in self.events)
-        rate = self.group_rate(group)
+        inner = math.fsum(e.pure() for e in self.events)
         if inner < 30.0:
-            cost = math.log1p(rate * math.expm1(inner))
+            cost = math.log1p(self.rate * math.expm1(inner))
         else:  # the same, where e^inner may overflow
-            cost = inner + math.log(rate + (1.0 - rate) * math.exp(-inner))
+            cost = inner + math.log(self.rate + (1.0 - self.rate) * math.exp(-inner))
         return self.count * cost * (1.0 + 1e-13)
 
-    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+    def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
         """See :class:`Event`."""
-        parts = [e.simplified(group) for e in self.events]
+        parts = [e.simplified(coins) for e in self.events]
         inner: list[Any] = [e for i in (0, 1) for part in parts for e in part[i]]
         return [], [replace(self, events=tuple(inner))]
 
@@ -149,20 +148,20 @@ class ParallelEvent(RoundsEvent):
                 "order is not known."
             )
 
-    def touched(self, group: int) -> tuple[PlainEvent, ...]:
-        """Releases that a group of this many rows takes part in, each with all of them at worst."""
-        rounds = min(group, self.parts)
+    def touched(self, coins: int) -> tuple[PlainEvent, ...]:
+        """Releases that rows with so many coins take part in, each with all of them at worst."""
+        rounds = min(coins, self.parts)
         return tuple(e.counted(e.count * self.count * rounds) for e in self.events)
 
-    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+    def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
         """See :class:`Event`."""
-        parts = [e.simplified(group) for e in self.touched(group)]
+        parts = [e.simplified(coins) for e in self.touched(coins)]
         return [e for part in parts for e in part[0]], [e for part in parts for e in part[1]]
 
-    def pure(self, group: int) -> float:
+    def pure(self) -> float:
         """See :class:`Event`."""
         # An ensemble costs what one row sees of it, once.
-        return self.count * math.fsum(e.pure(group) for e in self.events) if self.count else 0.0
+        return self.count * math.fsum(e.pure() for e in self.events) if self.count else 0.0
 
     def _covered(self, limit: ParallelEvent) -> bool:
         return self.parts <= limit.parts and self._within_round(limit)

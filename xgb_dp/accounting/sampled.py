@@ -63,12 +63,13 @@ class Rounds:
     """`count` rounds of one kind.
 
     Attributes:
-        rate: Probability with which a round reads the row (or one of the rows of a group).
+        rate: Probability with which a round reads the row (or one of several).
         mu: About how far a round that reads it moves, in standard deviations.
         curve: Upper bound of the hockey stick of such a round at losses >= 0, in both orders.
         nodes: Losses >= 0 at which it has its corners.
         count: Number of rounds.
-        mixed: Whether some rows may be added while others are removed, as in a replacement.
+        mixed: Where several rows differ, added or removed or exchanged: upper bound of the hockey
+            stick of a round with its sample, at losses >= 0, in both orders. None for one row.
     """
 
     rate: float
@@ -76,7 +77,7 @@ class Rounds:
     curve: Curve
     nodes: Array
     count: int
-    mixed: bool
+    mixed: Curve | None = None
 
 
 def both_signs(curve: Curve, x: Array) -> Array:
@@ -94,11 +95,6 @@ def removed_curve(rounds: Rounds, x: Array) -> Array:
     inside = odds > 0.0
     value = q * both_signs(rounds.curve, np.log(np.where(inside, odds, 1.0)))
     return np.asarray(np.where(inside, value, -np.expm1(x)))
-
-
-def mixed_curve(rounds: Rounds, x: Array) -> Array:
-    """Hockey stick of (1-q) Q + q A against (1-q) Q + q B, all of them neighbours."""
-    return both_signs(lambda y: removed_curve(rounds, y), x)
 
 
 def added_curve(rounds: Rounds, x: Array) -> Array:
@@ -163,8 +159,9 @@ def sampled_pairs(rounds: Rounds, step: float, tail: float) -> list[Pair]:
         removed = np.logaddexp(np.log1p(-q), math.log(q) + nodes)
         added = -np.logaddexp(np.log1p(-q), math.log(q) - nodes)
     ways: list[tuple[Callable[[Rounds, Array], Array], Array]]
-    if rounds.mixed:
-        ways = [(mixed_curve, np.concatenate([-removed, removed]))]
+    if rounds.mixed is not None:
+        mixed = rounds.mixed
+        ways = [(lambda _, x: both_signs(mixed, x), np.concatenate([-removed, removed]))]
     else:
         ways = [(removed_curve, removed), (added_curve, added)]
     pairs = []

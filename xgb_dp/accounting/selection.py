@@ -186,25 +186,28 @@ class SelectionEvent(Event):
         score = "; ".join(release.noise for e in self.score for release in e.inner)
         return f"{self.repetitions.mean:.4g} runs expected; of the score: {score}"
 
-    def simplified(self, group: int) -> tuple[list[Event], list[Event]]:
+    def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
         """See :class:`Event`."""
         raise TypeError("A private selection has no such form.")
 
-    def pure(self, group: int) -> float:
+    def pure(self) -> float:
         """See :class:`Event`; docs/proofs/selection.md."""
         if not self.count:
             return 0.0
-        run = max(math.fsum(e.pure(group) for e in part) for part in self.parts(group))
+        run = max(math.fsum(e.pure() for e in part) for part in self.parts(1))
         if self.repetitions.family == "poisson":
             return self.count * (run - self.repetitions.rate * math.expm1(-run)) * (1.0 + 1e-13)
         return self.count * (2.0 + self.repetitions.shape) * run * (1.0 + 1e-13)
 
-    def parts(self, group: int) -> tuple[tuple[Event, ...], ...]:
+    def parts(self, coins: int) -> tuple[tuple[Event, ...], ...]:
         """Alternatives for what one run shows of a group of rows; the worst of them counts.
 
-        One row is in one part. Several rows may be in both.
+        One row is in one part, with the one that replaces it. Several rows may be in both.
+
+        Args:
+            coins: Draws that decide which part the rows are in.
         """
-        if group == 1:
+        if coins == 1:
             return (*self.runs, self.score)
         return tuple((*run, *self.score) for run in self.runs)
 
@@ -268,10 +271,19 @@ class SelectionAccountant:
         repetitions: Law of the number of runs.
         bases: Accountants of the alternatives for one run; the worst of them counts.
         group: Rows added or removed together.
+        replaced: Whether so many rows are exchanged for others instead.
     """
 
-    def __init__(self, repetitions: Repetitions, bases: Sequence[Any], group: int) -> None:
-        self._law, self._of, self._group = repetitions, list(bases), group
+    def __init__(
+        self,
+        repetitions: Repetitions,
+        bases: Sequence[Any],
+        group: int = 1,
+        *,
+        replaced: bool = False,
+    ) -> None:
+        self._law, self._of = repetitions, list(bases)
+        self._asked: dict[str, Any] = {"group": group, "replaced": replaced}
         self._known: dict[float, float] = {}
         self._shift: float | None = None
 
@@ -290,11 +302,11 @@ class SelectionAccountant:
 
     def _run_epsilon(self, delta: float) -> float:
         if delta not in self._known:
-            self._known[delta] = max(a.get_epsilon(delta, self._group) for a in self._of)
+            self._known[delta] = max(a.get_epsilon(delta, **self._asked) for a in self._of)
         return self._known[delta]
 
     def _run_delta(self, epsilon: float) -> float:
-        return float(max(a.get_delta(epsilon, self._group) for a in self._of))
+        return float(max(a.get_delta(epsilon, **self._asked) for a in self._of))
 
     def _loss(self) -> float:
         if self._shift is None:

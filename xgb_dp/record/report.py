@@ -51,7 +51,7 @@ class PrivacyReport:
 
     ledger: dict[str, Any]
     _record: Ledger = field(init=False, repr=False, compare=False)
-    _cache: dict[tuple[str, float, int], float] = field(
+    _cache: dict[tuple[str, float, int, str], float] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -88,7 +88,7 @@ class PrivacyReport:
             group: Rows added or removed together, e.g. the largest number of rows of one person.
             accountant: "exact" (the tightest), "rdp", "gdp", "zcdp", "classic" or "pure".
             adjacency: "add_remove", or "replace_one" where neighbours have `group` rows exchanged;
-                an exchange is a removal and an addition, twice the group.
+                an exchange is a removal and an addition, which share the coins of their row.
 
         Returns:
             float: Upper bound, in nats; infinite if the model is not private, or the accountant
@@ -108,11 +108,12 @@ class PrivacyReport:
                 f"`accountant` must be one of {', '.join(ACCOUNTANTS)}, `adjacency` add_remove or "
                 "replace_one."
             )
-        rows = int(group) * (2 if adjacency == "replace_one" else 1)
-        key = (accountant, float(delta), rows)
+        key = (accountant, float(delta), int(group), adjacency)
         if key not in self._cache:
             books = make_accountant(accountant, self._record.events)
-            self._cache[key] = books.get_epsilon(float(delta), rows)
+            self._cache[key] = books.get_epsilon(
+                float(delta), int(group), replaced=adjacency == "replace_one"
+            )
         return self._cache[key]
 
     def get_delta(self, epsilon: float, group: int = 1) -> float:
@@ -193,8 +194,8 @@ class PrivacyReport:
             f"probability delta = {self.delta:g}. The unit of privacy is one row. The guarantee is "
             "row-level and not person-level unless each person has at most one row; for at most k "
             "rows a person, get_epsilon(delta, group=k) gives the person-level epsilon. Replacing "
-            "one row is a removal and an addition, group=2. Noise came from a generator keyed by "
-            "the operating system."
+            "one row is a removal and an addition, adjacency='replace_one'. Noise came from a "
+            "generator keyed by the operating system."
         )
 
     def _concerns(self) -> str:
