@@ -60,6 +60,10 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       auto scale = Find(args, "scale_pos_weight");
       CHECK(!scale || training_->plan.IsBinary() || std::strtod(scale->c_str(), nullptr) == 1.0)
           << "`scale_pos_weight` is for binary classification.";
+      auto const& bound = training_->plan.row_bound;
+      CHECK(bound.mode != RowBound::Mode::kPrediction ||
+            (scale ? std::strtod(scale->c_str(), nullptr) : 1.0) == bound.positive_weight)
+          << "The plan was calibrated for another `scale_pos_weight`.";
       return;
     }
     if (!training_) {

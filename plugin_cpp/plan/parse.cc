@@ -19,7 +19,8 @@ constexpr double kHuge = std::numeric_limits<double>::max();
 
 RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regression) {
   RowBound bound;
-  bound.mode = in.Enum<RowBound::Mode>("mode", {{"row_weight", RowBound::Mode::kRowWeight},
+  bound.mode = in.Enum<RowBound::Mode>("mode", {{"prediction", RowBound::Mode::kPrediction},
+                                                {"row_weight", RowBound::Mode::kRowWeight},
                                                 {"clip", RowBound::Mode::kClip},
                                                 {"filter", RowBound::Mode::kFilter}});
   bound.unit_hessian = in.Bool("unit_hessian");
@@ -31,6 +32,9 @@ RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regress
   bound.scale = in.Real("scale", 1e-30, 1e38);
   bound.grid_bits = static_cast<std::int32_t>(grid_bits);
   bound.clamp_target = regression;
+  if (bound.mode == RowBound::Mode::kPrediction) {
+    bound.positive_weight = in.Real("positive_weight", 0.0, 1e38);
+  }
   if (regression) {
     bound.target_lower = in.Real("target_lower", -kHuge, kHuge);
     bound.target_upper = in.Real("target_upper", bound.target_lower, kHuge);

@@ -39,10 +39,42 @@ XGB_DP_WIDE void ScaleRows(double c, double r, double root, double to_grid, doub
     h[i] = std::min(q_h, std::floor(std::sqrt(unit * unit - q_g * q_g)));
   }
 }
+
+/**
+ * @brief Scale pairs of logistic loss by the largest norm of both labels.
+ *
+ * The prediction is recovered from the gradient, which is w (p - y): to about 1e-7, as gradients
+ * are 32-bit floats. Not-a-number stays what it is.
+ */
+XGB_DP_WIDE void ScaleByLargest(double c, double r, double positive, double least_weight,
+                                double unit_hessian, double const* y, double const* w, double* g,
+                                double* h, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    auto p = g[i] / (y[i] == 1.0 ? positive * w[i] : w[i]) + y[i];
+    p = p > 0.0 ? p : 0.0;  // in an order in which not-a-number falls to 0
+    p = p < 1.0 ? p : 1.0;
+    auto weight = std::max(w[i], least_weight);
+    auto unit_h = std::max(p * (1.0 - p), unit_hessian);
+    auto rh2 = r * unit_h * unit_h;
+    auto negative2 = p * p + rh2;
+    auto positive2 = positive * positive * ((1.0 - p) * (1.0 - p) + rh2);
+    auto s = c / std::max(weight * std::sqrt(std::max(negative2, positive2)), c);
+    g[i] *= s;
+    h[i] *= s;
+  }
+}
 }  // namespace
 
+void ScaleByPrediction(RowBound const& bound, double const* y, double const* w, double* g,
+                       double* h, std::size_t n) {
+  // Weights keep their ratios up to their public bound, or up to one where there is none.
+  double least_weight = bound.max_weight > 0 ? bound.max_weight : 1.0;
+  ScaleByLargest(bound.gradient_bound, bound.hessian_weight, bound.positive_weight, least_weight,
+                 bound.unit_hessian ? 1.0 : 0.0, y, w, g, h, n);
+}
+
 std::int64_t RowBound::MaxHessian() const {
-  if (mode == Mode::kRowWeight) {
+  if (this->IsBall()) {
     return Unit();
   }
   double largest = std::ceil(std::sqrt(hessian_weight) * hessian_bound / gradient_bound *
@@ -55,11 +87,11 @@ std::int64_t RowBound::MaxHessian() const {
 
 std::int64_t RowBound::Sensitivity2() const {
   auto unit2 = Unit() * Unit();
-  return mode == Mode::kRowWeight ? unit2 : unit2 + MaxHessian() * MaxHessian();
+  return this->IsBall() ? unit2 : unit2 + MaxHessian() * MaxHessian();
 }
 
 std::int64_t RowBound::SensitivityL1() const {
-  if (mode == Mode::kRowWeight) {
+  if (this->IsBall()) {
     // |q_g| + |q_h| is an integer of at most sqrt(2 (q_g^2 + q_h^2)).
     return static_cast<std::int64_t>(IntegerSqrt(2 * Unit() * Unit()));
   }
@@ -95,7 +127,7 @@ double RowBound::HessianStep() const {
 }
 
 RowQuantiser::RowQuantiser(RowBound const& bound)
-    : scale_row_{bound.mode == RowBound::Mode::kRowWeight},
+    : scale_row_{bound.IsBall()},
       filter_{bound.mode == RowBound::Mode::kFilter},
       c_{bound.gradient_bound},
       r_{bound.hessian_weight},

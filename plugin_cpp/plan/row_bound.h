@@ -22,21 +22,27 @@ inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 35;
 
 struct RowBound {
   enum class Mode {
-    kRowWeight,  // both entries scaled so that g^2 + r h^2 <= C^2
-    kClip,       // |g| clipped to C, and 0 <= h <= h_max
-    kFilter,     // the same, but rows with |g| > C take no part
+    kPrediction,  // both entries scaled so that g^2 + r h^2 <= C^2, by a factor without the label
+    kRowWeight,   // the same, by the norm of the row itself
+    kClip,    // |g| clipped to C, and 0 <= h <= h_max
+    kFilter,      // the same, but rows with |g| > C take no part
   } mode{Mode::kRowWeight};
-  double gradient_bound{0};  // C
-  double hessian_weight{0};  // r
-  double hessian_bound{0};   // h_max, mode kClip
-  double max_weight{0};      // public bound of row weights, 0: unbounded
-  double scale{1};           // regression: half the width of the target domain
+  double gradient_bound{0};   // C
+  double hessian_weight{0};   // r
+  double hessian_bound{0};    // h_max, mode kClip
+  double max_weight{0};       // public bound of row weights, 0: unbounded
+  double positive_weight{1};  // XGBoost's scale_pos_weight, mode kPrediction
+  double scale{1};            // regression: half the width of the target domain
   double target_lower{0};
   double target_upper{0};
   bool clamp_target{false};
   bool unit_hessian{false};  // gradient boosting: a row's weight stands in for its Hessian
   std::int32_t grid_bits{0};
 
+  /** @brief Whether each row's pair is in the ball g^2 + r h^2 <= C^2. */
+  [[nodiscard]] bool IsBall() const {
+    return mode == Mode::kPrediction || mode == Mode::kRowWeight;
+  }
   /** @brief B, the grid integer of C. */
   [[nodiscard]] std::int64_t Unit() const { return std::int64_t{1} << grid_bits; }
   /** @brief Largest q_h of a row. */
@@ -51,6 +57,18 @@ struct RowBound {
   [[nodiscard]] double GradientStep() const;
   [[nodiscard]] double HessianStep() const;
 };
+
+/**
+ * @brief Scale gradient pairs of logistic loss by factors that do not depend on the labels.
+ *
+ * The factor of a row is min(1, C / the norm of the label that has the larger one), at the
+ * prediction and the weight of the row. The row bound does not rest on it: RowQuantiser follows.
+ *
+ * @param y Labels, 0 or 1.
+ * @param w Weights of the rows, within the public bound, without `positive_weight`.
+ */
+void ScaleByPrediction(RowBound const& bound, double const* y, double const* w, double* g,
+                       double* h, std::size_t n);
 
 /** @brief Applies a row bound to rows: the constants of the bound, computed once. */
 class RowQuantiser {

@@ -20,7 +20,7 @@ double NewtonRange(Plan const& plan) {
   auto const& bound = plan.row_bound;
   double tau = plan.score_clip;
   double r = bound.hessian_weight;
-  if (bound.mode != RowBound::Mode::kRowWeight) {
+  if (!bound.IsBall()) {
     double e = static_cast<double>(bound.MaxHessian()) /
                (std::sqrt(r) * static_cast<double>(bound.Unit()));
     return tau * e <= 1.0 ? 4.0 * tau : (1.0 + tau * e) * (1.0 + tau * e) / e;

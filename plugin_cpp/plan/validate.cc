@@ -23,6 +23,8 @@ void CheckRowBound(Plan const& plan) {
   Require(plan.IsMulticlass() || plan.num_class == 1, "`num_class` without softmax.");
   Require(!plan.IsMulticlass() || plan.row_bound.mode == RowBound::Mode::kRowWeight,
           "softmax needs the row-weight clip.");
+  Require(plan.IsBinary() || plan.row_bound.mode != RowBound::Mode::kPrediction,
+          "the clip by predictions needs logistic loss.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
   Require(static_cast<double>(plan.features_per_tree) *
                   static_cast<double>(plan.row_bound.RoundSensitivity2(plan.num_class)) <
@@ -35,7 +37,7 @@ bool HessiansCountRows(Plan const& plan) {
   // Squared loss or gradient boosting, and a clip that leaves the Hessian alone. The row-weight
   // clip shrinks it for rows with large residuals.
   auto const& bound = plan.row_bound;
-  return (plan.IsRegression() || bound.unit_hessian) && bound.mode != RowBound::Mode::kRowWeight &&
+  return (plan.IsRegression() || bound.unit_hessian) && !bound.IsBall() &&
          (bound.max_weight == 0.0 || bound.max_weight >= 1.0);
 }
 

@@ -19,6 +19,7 @@ LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo c
   auto weights = info.weights_.ConstHostSpan();
   auto labels = info.labels.HostView();
   RowQuantiser quantise{bound};
+  bool by_prediction = bound.mode == RowBound::Mode::kPrediction;
   auto const* first = n_rows == 0 ? nullptr : &gpair(0, 0);
   auto stride = gpair.Stride(0);
 
@@ -42,7 +43,8 @@ LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo c
         gradients[k] += hessians[k] * (y - std::clamp(y, bound.target_lower, bound.target_upper));
       }
     }
-    if (bound.max_weight > 0 || bound.unit_hessian) {
+    std::array<double, kBlock> row_weights;
+    if (by_prediction || bound.max_weight > 0 || bound.unit_hessian) {
       for (std::size_t k = 0; k < n; ++k) {
         // A matrix without weights has weights of one, which may exceed the bound as well.
         double weight = weights.empty() ? 1.0 : weights[begin + k];
@@ -55,7 +57,16 @@ LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo c
         if (bound.unit_hessian) {
           hessians[k] = weight;
         }
+        row_weights[k] = weight;
       }
+    }
+    if (by_prediction) {
+      std::array<double, kBlock> row_labels;
+      for (std::size_t k = 0; k < n; ++k) {
+        row_labels[k] = labels(begin + k, 0);
+      }
+      ScaleByPrediction(bound, row_labels.data(), row_weights.data(), gradients.data(),
+                        hessians.data(), n);
     }
     if (bound.scale != 1.0) {
       for (std::size_t k = 0; k < n; ++k) {

@@ -79,7 +79,10 @@ def test_the_cpp_refuses_other_labels_by_itself() -> None:
     """The number of classes and weights of positives that the plan does not know."""
     d = small()
     plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], d, 1))
+    with pytest.raises(XGBoostError, match="scale_pos_weight"):
+        from_plan(plan, d, scale_pos_weight=2).update(d, 0)
     softmax = plan | {"objective": "multi:softprob", "num_class": 3}
+    softmax["row_bound"] |= {"mode": "row_weight"}
     with pytest.raises(XGBoostError, match="number of classes"):
         from_plan(softmax, d, objective="multi:softprob", num_class=4).update(d, 0)
     with pytest.raises(XGBoostError, match="scale_pos_weight"):

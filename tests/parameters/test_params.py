@@ -59,9 +59,9 @@ def test_table_is_complete():
         (
             "binary",
             {
-                "mode": "row_weight",
+                "mode": "prediction",
                 "gradient_bound": 0.5,
-                "hessian_weight": 1.0,
+                "hessian_weight": 0.25,
                 "max_weight": 0.0,
             },
         ),

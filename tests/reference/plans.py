@@ -58,6 +58,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
             "scale": "1.0",
             "target_lower": "0.0",
             "target_upper": "0.0",
+            "positive_weight": "1.0",
         },
         "histogram": {"sigma2": 0},
         "selection": {"eps_num": 0},

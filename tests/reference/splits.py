@@ -31,6 +31,8 @@ class RowBound:
     target: tuple[float, float]
     B: int
     unit_hessian: bool = False
+    positive: float = 1.0
+    heaviest: float = 0.0
 
     @classmethod
     def of(cls, plan: Plan) -> RowBound:
@@ -38,7 +40,9 @@ class RowBound:
         target = (float(b.get("target_lower", "-inf")), float(b.get("target_upper", "inf")))
         C, r, h_max = (float(b[k]) for k in ("gradient_bound", "hessian_weight", "hessian_bound"))
         B = 1 << int(plan["grid_bits"])
-        return cls(b["mode"], C, r, h_max, float(b["scale"]), target, B, b["unit_hessian"])
+        weights = (float(b.get(k, 1.0)) for k in ("positive_weight", "max_weight"))
+        scale, unit = float(b["scale"]), b["unit_hessian"]
+        return cls(b["mode"], C, r, h_max, scale, target, B, unit, *weights)
 
     @property
     def g_unit(self) -> float:
@@ -64,11 +68,14 @@ class RowBound:
         g = g / self.scale
         if self.unit_hessian:
             h = np.ones_like(g) if weight is None else weight
+        if self.mode == "prediction":
+            shrink = self.label_free(g, y, np.ones_like(g) if weight is None else weight)
+            g, h = g * shrink, h * shrink
         kept = np.ones_like(g, dtype=bool)
         finite = np.isfinite(g) & np.isfinite(h)
         g, h = np.where(finite, g, 0.0), np.where(finite, h, 0.0)
         B, C, r = self.B, self.C, self.r
-        if self.mode == "row_weight":
+        if self.mode in ("prediction", "row_weight"):
             norm = np.sqrt(g * g + r * h * h)
             shrink = np.where(norm > C, C / np.where(norm > C, norm, 1.0), 1.0)
             gi = np.clip(np.rint(g * shrink * (B / C)), -B, B).astype(np.int64)
@@ -83,6 +90,18 @@ class RowBound:
             hi = np.rint(math.sqrt(r) * np.clip(h, 0.0, self.h_max) * (B / C))
             hi = np.minimum(hi, self.hessian_max).astype(np.int64)
         return np.stack([gi, hi, kept.astype(np.int64)], axis=1)
+
+    def label_free(self, g: Doubles, y: Doubles, weight: Doubles) -> Doubles:
+        """Factors of rows: C over the norm that the row would have with the worse label."""
+        worth = np.where(y == 1, self.positive, 1.0)
+        with np.errstate(all="ignore"):
+            p = np.clip(np.nan_to_num(g / (worth * weight) + y, nan=0.0), 0.0, 1.0)
+        full = np.full_like(g, self.heaviest) if self.heaviest > 0 else np.maximum(weight, 1.0)
+        norms = []
+        for residual, value in ((p, 1.0), (1 - p, self.positive)):
+            hessian = 1.0 if self.unit_hessian else p * (1 - p)
+            norms.append(full * value * np.sqrt(residual**2 + self.r * hessian**2))
+        return np.asarray(self.C / np.maximum(np.maximum(*norms), self.C))
 
 
 # ---------------------------------------------------------------------------- splits
@@ -140,7 +159,7 @@ class Score:
         if self.name == "gain":
             return 4 * B + 64
         tau, r = self.tau, self.bound.r
-        if self.bound.mode != "row_weight":
+        if self.bound.mode not in ("prediction", "row_weight"):
             e = self.bound.hessian_max / (math.sqrt(r) * B)
             real = 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
         else:  # the supremum over rows, on a fine sweep of the ellipse instead of its closed form

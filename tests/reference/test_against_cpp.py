@@ -82,9 +82,32 @@ class Case:
 
 PRIVATE = [PRIVATE_FEATURE] * 4
 HISTOGRAM: Plan = {"split": "histogram", "leaf": {"sigma2": 0}, "histogram": {"sigma2": 1 << 36}}
+BY_PREDICTION: Plan = {"mode": "prediction"}
 CASES = {
     "private_only": Case({}, features=PRIVATE),
     "clip": Case({"row_bound": {"mode": "clip"}}),
+    "prediction_mode": Case({"row_bound": BY_PREDICTION}, objectives=(LOGISTIC, RAW)),
+    "prediction_mode_tight": Case(
+        {"row_bound": BY_PREDICTION | {"gradient_bound": "0.05", "hessian_weight": "11.0"}},
+        objectives=(LOGISTIC,),
+    ),
+    "prediction_mode_loose": Case(
+        {"row_bound": BY_PREDICTION | {"gradient_bound": "0.9"}}, objectives=(LOGISTIC,)
+    ),
+    "prediction_mode_weighted": Case(
+        {"row_bound": BY_PREDICTION}, objectives=(LOGISTIC, RAW), weighted=True
+    ),
+    "prediction_mode_any_weight": Case(
+        {"row_bound": BY_PREDICTION | {"max_weight": "0"}}, objectives=(LOGISTIC,), weighted=True
+    ),
+    "prediction_mode_gradient_leaves": Case(
+        {"row_bound": BY_PREDICTION | {"unit_hessian": True}}, objectives=(LOGISTIC,)
+    ),
+    "prediction_mode_hessian_candidates": Case(
+        {"row_bound": BY_PREDICTION, "candidates": {"hessian": True, "shift": 0, "rounds": 3}},
+        objectives=(LOGISTIC,),
+        noise=(True,),
+    ),
     "tight_bound": Case({"row_bound": {"gradient_bound": "0.05", "hessian_weight": "11.0"}}),
     "loose_bound": Case({"row_bound": {"gradient_bound": "3.0"}}),
     "row_weights": Case({}, objectives=OBJECTIVES, weighted=True),

@@ -42,6 +42,8 @@ def xgb_train(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray | None = No
     }
     if plan["num_class"] > 1 and not start:
         params["base_score"] = [0.0] * plan["num_class"]
+    if plan["objective"] in BINARY:
+        params["scale_pos_weight"] = plan["row_bound"]["positive_weight"]
     booster = xgb.Booster(params, [d], model_file=start)
     booster.update(d, 0)
     return booster

@@ -39,6 +39,7 @@ MARGINS = (0.0, -0.0, 0.3, -2.0, 20.0, -20.0, 95.0, -95.0, 1e4, -1e4, 1e30, -1e3
            -FLT_MAX, math.inf, -math.inf, math.nan)  # fmt: skip
 WEIGHTS = (0.0, 1e-45, 1e-3, 0.5, 1.0, 1.7, 2.0)
 HEAVY = (*WEIGHTS, 2.5, 1e6, FLT_MAX)
+POSITIVE = ("1.0", "0.25", "8.0")  # weights of positive rows
 LABELS = (-4.0, 4.0, 0.0, -0.0, 1e-45, 3.9999998, 4.5, -1e30, FLT_MAX, -FLT_MAX)
 CLASSES = 3
 number = st.sampled_from(NUMBERS)
@@ -105,17 +106,19 @@ def too_fine(plan: dict[str, Any]) -> bool:
     bound = plan["row_bound"]
     h, r, c = (float(bound[k]) for k in ("hessian_bound", "hessian_weight", "gradient_bound"))
     steps = math.ceil(math.sqrt(r) * h / c * 2 ** plan["grid_bits"])
-    return bool(bound["mode"] != "row_weight" and steps >= 1 << 24)
+    return bool(bound["mode"] in ("clip", "filter") and steps >= 1 << 24)
 
 
 @st.composite
 def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) -> dict[str, Any]:
     """A plan without noise whose row bound, grid and score are drawn too."""
-    mode = "clip" if objective == SQUARED and draw(st.booleans()) else "row_weight"
+    other = {SQUARED: "clip", **dict.fromkeys(BINARY, "prediction")}.get(objective)
+    mode = other if other and draw(st.booleans()) else "row_weight"
     if score == "gain":
         mode = "clip"
     bound = {
         "mode": mode,
+        "positive_weight": draw(st.sampled_from(POSITIVE)) if mode == "prediction" else "1.0",
         "gradient_bound": draw(st.sampled_from(("0.05", "0.3", "0.5", "1.0", "2.5"))),
         "hessian_weight": draw(st.sampled_from(("0.001", "0.0225", "0.25", "1.0", "4.0"))),
         "hessian_bound": "2.0",

@@ -24,7 +24,8 @@ from .strategies import Rows, counts, pairs_of, range_of, round_sens2, squared_d
 # (largest move found, stated bound): the move must come close to the bound from below, so that each
 # check of this package fails if the bound is lowered.
 def bound_of(mode: str = "row_weight", r: str = "1.0", c: str = "0.5", h: str = "1.0") -> Any:
-    plan = make_plan(SQUARED, True, [{"kind": "cuts", "cuts": []}])
+    objective = LOGISTIC if mode == "prediction" else SQUARED
+    plan = make_plan(objective, True, [{"kind": "cuts", "cuts": []}])
     plan["row_bound"] |= {
         "mode": mode, "hessian_weight": r, "gradient_bound": c, "hessian_bound": h, "scale": "1.0"
     }  # fmt: skip
@@ -75,8 +76,8 @@ def worst_leaf(mode: str) -> tuple[int, int]:
     """A row on the corner of its bound."""
     plan = bound_of(mode)
     y = np.zeros(1)
-    pairs = Bound.of(plan).quantise(np.array([1e9]), np.array([1e9]) * (mode != "row_weight"), y,
-                                    False)  # fmt: skip
+    h = np.array([1e9]) * (mode == "clip")
+    pairs = Bound.of(plan).quantise(np.array([1e9]), h, y, False)
     return squared_distance(pairs[:, :2], 0 * pairs[:, :2]), round_sens2(plan)
 
 
@@ -137,14 +138,17 @@ ATTAINED = {
     "intercept multiclass": (lambda: worst_intercept("multiclass", False), 1.0),
     "l1": (lambda: worst_range("l1", "row_weight", "1.0", 0.5), 1.0),
     "gain": (lambda: worst_range("gain", "clip", "0.25", 0.5), 0.999),
+    "newton, prediction": (lambda: worst_range("newton", "prediction", "0.25", 9.0), 0.99),
     "newton, weights, small tau": (lambda: worst_range("newton", "row_weight", "1.0", 0.5), 0.99),
     "newton, weights, large tau": (lambda: worst_range("newton", "row_weight", "0.25", 9.0), 0.99),
     "newton, clip, small tau": (lambda: worst_range("newton", "clip", "1.0", 0.25), 0.99),
     "newton, clip, large tau": (lambda: worst_range("newton", "clip", "1.0", 5.0), 0.99),
+    "leaf, prediction": (lambda: worst_leaf("prediction"), 1.0),
     "leaf, weights": (lambda: worst_leaf("row_weight"), 1.0),
     "leaf, clip": (lambda: worst_leaf("clip"), 1.0),
     "softmax, every class": (lambda: worst_softmax(50, 51, False), 0.999),
     "softmax, joint": (lambda: worst_softmax(50, 80, True), 0.98),
+    "C++ logistic, prediction": (lambda: worst_in_the_cpp(LOGISTIC, "prediction"), 0.999),
     "C++ logistic": (lambda: worst_in_the_cpp(LOGISTIC, "row_weight"), 0.999),
     "C++ squared, clip": (lambda: worst_in_the_cpp(SQUARED, "clip"), 0.999),
 }

@@ -31,6 +31,7 @@ from xgb_dp.testing import fixed_noise
 from xgb_dp.training.plan import dump_plan
 
 BITS = (4, 9, 18)
+MODES = ("prediction", "row_weight", "clip", "filter")
 
 
 def gradients(b: int) -> st.SearchStrategy[list[int]]:
@@ -76,7 +77,7 @@ def test_leaf_values_attain_their_sensitivity(floor: int) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.data(), st.sampled_from(["row_weight", "clip", "filter"]), st.sampled_from(BITS))
+@given(st.data(), st.sampled_from(MODES), st.sampled_from(BITS))
 def test_laplace_sums(data: st.DataObject, mode: str, bits: int) -> None:
     c, r, largest = (data.draw(st.sampled_from(v)) for v in ((0.1, 0.5, 2), (0.01, 1), (0.25, 1)))
     unit = data.draw(st.booleans())
@@ -186,8 +187,8 @@ def test_a_row_is_in_one_round_of_an_ensemble(halving: bool) -> None:
 
 @pytest.mark.parametrize(
     ("release", "mode", "classes"),
-    [("laplace", "row_weight", 1), ("laplace", "row_weight", 3), ("laplace", "filter", 1),
-     ("output", "filter", 1)],
+    [("laplace", "prediction", 1), ("laplace", "row_weight", 1), ("laplace", "row_weight", 3),
+     ("laplace", "filter", 1), ("output", "filter", 1)],
 )  # fmt: skip
 @pytest.mark.parametrize("bits", BITS)
 def test_python_and_cpp_state_the_same(release: str, mode: str, classes: int, bits: int) -> None:

@@ -95,6 +95,7 @@ def newton(G, H, tau, lam):
     [
         RowBound("row_weight", 0.5, 1.0),
         RowBound("row_weight", 0.5, 0.25),
+        RowBound("prediction", 0.5, 0.25),
         RowBound("clip", 0.3, 0.005625, 1.0),
         RowBound("clip", 1.0, 1.0, 0.25),
     ],
@@ -104,7 +105,7 @@ def test_newton_range(bound, tau):
     b, root = 2**bits, math.sqrt(bound.hessian_weight)
     rng = np.random.default_rng(1)
     n = 60000
-    if bound.mode == "row_weight":
+    if bound.mode in ("prediction", "row_weight"):
         angle = rng.uniform(-np.pi / 2, np.pi / 2, n)
         g, h = np.sin(angle), np.cos(angle) / root
     else:
@@ -152,6 +153,7 @@ def test_l1_range():
     ("score", "bound", "kwargs"),
     [
         ("gain", RowBound("row_weight", 0.5, 1.0), {}),
+        ("gain", RowBound("prediction", 0.5, 1.0), {}),
         ("gain", RowBound("clip", 0.5, 1.0), {"unit_weights": False}),
         ("newton", RowBound("row_weight", 0.5, 1.0), {}),
         ("other", RowBound("row_weight", 0.5, 1.0), {}),

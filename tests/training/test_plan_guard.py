@@ -103,6 +103,26 @@ def test_intercept_that_contradicts_itself(
     assert len(release(dtrain, asked[0] | change | {"private": False})["sums"]) == 2
 
 
+def test_the_clip_by_predictions_is_for_two_classes(
+    dtrain: xgb.DMatrix, booster: xgb.Booster
+) -> None:
+    plan = plan_of(booster) | {"objective": "reg:squarederror"}
+    assert plan["row_bound"]["mode"] == "prediction"
+    with pytest.raises(XGBoostError, match="logistic loss"):
+        from_plan(plan, dtrain, objective="reg:squarederror").save_config()
+
+
+@pytest.mark.parametrize("weight", [None, 3.0])
+def test_another_weight_of_positive_rows(
+    dtrain: xgb.DMatrix, booster: xgb.Booster, weight: float | None
+) -> None:
+    plan = plan_of(booster)
+    plan["row_bound"] |= {"positive_weight": "2.0"}
+    given = {} if weight is None else {"scale_pos_weight": weight}
+    with pytest.raises(XGBoostError, match="another `scale_pos_weight`"):
+        from_plan(plan, dtrain, **given).save_config()
+
+
 def test_categories_are_not_monotone(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
     plan = plan_of(booster)
     plan["features"][0] = {"kind": "categorical", "size": 3}

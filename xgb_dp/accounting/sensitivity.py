@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..errors import BudgetError
 
 __all__ = [
+    "BALLS",
     "RowBound",
     "candidates_sens2",
     "intercept_coordinates",
@@ -24,6 +25,8 @@ __all__ = [
     "replace_one",
 ]
 
+# Modes that scale both derivatives of a row together.
+BALLS = ("prediction", "row_weight")
 # A utility is evaluated with an error of less than 16 units; four times that enlarges the range.
 UTILITY_SLACK = 64
 # A leaf value is released as an integer of which this many are its sensitivity.
@@ -37,11 +40,12 @@ class RowBound:
     """How much one row can contribute to the gradient sums of one tree.
 
     Attributes:
-        mode: "row_weight": the pair is scaled so that g^2 + r h^2 <= C^2. "clip": |g| clipped
-            to C, and 0 <= h <= h_max. "filter": the same, but rows with |g| > C take no part.
+        mode: "prediction" and "row_weight": the pair is scaled so that g^2 + r h^2 <= C^2, by a
+            factor of the prediction or by the norm of the row. "clip": |g| clipped to C, and
+            0 <= h <= h_max. "filter": the same, but rows with |g| > C take no part.
         gradient_bound: C > 0, in units of the gradient (regression: half widths of the range).
         hessian_weight: r > 0, weight of h in the norm.
-        hessian_bound: h_max > 0, not used by the mode "row_weight".
+        hessian_bound: h_max > 0, used by the modes "clip" and "filter".
         max_weight: Public bound of row weights, > 0; 0 if there is none. 1 without weights.
         unit_hessian: Whether a row's weight stands in for its Hessian (gradient boosting).
     """
@@ -54,13 +58,18 @@ class RowBound:
     unit_hessian: bool = False
 
     def __post_init__(self) -> None:
-        if self.mode not in ("row_weight", "clip", "filter"):
-            raise ValueError("`mode` must be 'row_weight', 'gradient' or 'filter'.")
+        if self.mode not in ("prediction", "row_weight", "clip", "filter"):
+            raise ValueError("`mode` must be 'prediction', 'row_weight', 'clip' or 'filter'.")
         positive = (self.gradient_bound, self.hessian_weight, self.hessian_bound)
         if not all(math.isfinite(v) and v > 0.0 for v in positive):
             raise ValueError("C, r and h_max must be positive and finite.")
         if not (math.isfinite(self.max_weight) and self.max_weight >= 0.0):
             raise ValueError("`max_weight` must be finite and at least 0.")
+
+    @property
+    def ball(self) -> bool:
+        """Whether each row's pair is in the ball g^2 + r h^2 <= C^2."""
+        return self.mode in BALLS
 
     def unit(self, grid_bits: int) -> int:
         """B = 2**grid_bits, the integer of a gradient C."""
@@ -69,10 +78,10 @@ class RowBound:
     def max_hessian(self, grid_bits: int) -> int:
         """Hmax, the largest integer of sqrt(r) h of one row.
 
-        B in the mode "row_weight", else ceil(sqrt(r) h_max / C * B).
+        B in the modes "prediction" and "row_weight", else ceil(sqrt(r) h_max / C * B).
         """
         b = self.unit(grid_bits)
-        if self.mode == "row_weight":
+        if self.ball:
             return b
         ratio = math.sqrt(self.hessian_weight) * self.hessian_bound / self.gradient_bound
         return math.ceil(ratio * b)
@@ -80,18 +89,18 @@ class RowBound:
     def tree_sens2(self, grid_bits: int) -> int:
         """Squared L2 sensitivity of (sum g, sum h) of one tree, in grid units.
 
-        B^2 ("row_weight") or B^2 + Hmax^2 (the others).
+        B^2 ("prediction", "row_weight") or B^2 + Hmax^2 (the others).
         """
         b2 = self.unit(grid_bits) ** 2
-        return b2 if self.mode == "row_weight" else b2 + self.max_hessian(grid_bits) ** 2
+        return b2 if self.ball else b2 + self.max_hessian(grid_bits) ** 2
 
     def tree_sens1(self, grid_bits: int) -> int:
         """L1 sensitivity of (sum g, sum h) of one tree, in grid units.
 
-        floor(sqrt(2) B) ("row_weight") or B + Hmax (the others).
+        floor(sqrt(2) B) ("prediction", "row_weight") or B + Hmax (the others).
         """
         b = self.unit(grid_bits)
-        if self.mode == "row_weight":
+        if self.ball:
             return math.isqrt(2 * b * b)
         return b + self.max_hessian(grid_bits)
 
@@ -158,8 +167,8 @@ def range_int(
     - "l1", |G_L| + |G_R| in grid units: 2 B, exact.
     - "newton", floor(B u) with u = sum over sides of
       max_{|w|<=tau} -(2 w G/C + (H/C + lambda/C) w^2): ceil(R B (1 + 1e-12)) + 64, where
-      mode "row_weight": R = 4 tau if tau^2 <= 8 r, else max(4 tau, tau^2 (1 + s)^2 /
-      sqrt(tau^2 s^2 + r)) with s = (1 - sqrt(1 - 8 r / tau^2)) / 2;
+      modes "prediction" and "row_weight": R = 4 tau if tau^2 <= 8 r, else
+      max(4 tau, tau^2 (1 + s)^2 / sqrt(tau^2 s^2 + r)) with s = (1 - sqrt(1 - 8 r / tau^2)) / 2;
       other modes, with e = Hmax / (sqrt(r) B): R = 4 tau if tau e <= 1, else (1 + tau e)^2 / e.
     - "gain", floor(B S^2 / (n + lambda)) with S = G/C and n the exact number of rows: 4 B + 64.
 
@@ -180,7 +189,7 @@ def range_int(
         width = _newton_range(row_bound, grid_bits, tau)
         return math.ceil(width * b * (1.0 + 1e-12)) + UTILITY_SLACK
     if score == "gain":
-        if row_bound.mode == "row_weight" or not unit_weights:
+        if row_bound.ball or not unit_weights:
             raise ValueError(
                 "The score 'gain' has a bounded range only where every row counts the same: "
                 "squared loss or gradient leaves, without row weights. Use 'l1' or 'newton'."
@@ -214,7 +223,7 @@ def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:
     if not (math.isfinite(tau) and tau > 0.0):
         raise ValueError("The score 'newton' needs a positive, finite weight clip `tau`.")
     r = row_bound.hessian_weight
-    if row_bound.mode != "row_weight":
+    if not row_bound.ball:
         e = row_bound.max_hessian(grid_bits) / (math.sqrt(r) * row_bound.unit(grid_bits))
         return 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
     if tau * tau <= 8.0 * r:

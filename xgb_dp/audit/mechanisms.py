@@ -113,7 +113,7 @@ def leaves(
     """
     drawn = drawn or plan
     b = spec.row_bound.unit(plan.grid_bits)
-    h = 0 if spec.row_bound.mode == "row_weight" else spec.row_bound.max_hessian(plan.grid_bits)
+    h = 0 if spec.row_bound.ball else spec.row_bound.max_hessian(plan.grid_bits)
     scores = gaussian_scores((row or (b, h)) * spec.rounds, drawn.leaf_sigma2)
     return _mechanism("leaf sums", plan, "leaves", scores)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..accounting.sensitivity import BALLS
 from ..errors import PrivacyParameterError
 from .readers import OBJECTIVES
 from .readers import shares as read_shares
@@ -83,22 +84,24 @@ def of_trees(name: str) -> Callable[[Settings], Any]:
 
 
 def gradient_clip(s: Settings) -> str:
-    """Both derivatives together where they shrink together."""
+    """Both derivatives together where they shrink together, by a factor without the label."""
     clipped = s.kind == "regression" or s["dp_leaf"] == "gradient"
-    return "clip" if clipped else "row_weight"
+    if clipped:
+        return "clip"
+    return "prediction" if s.kind == "binary" else "row_weight"
 
 
 def gradient_bound(s: Settings) -> float:
     """C, see docs/proofs/sensitivity.md."""
-    if s["dp_gradient_clip"] == "row_weight":
+    if s["dp_gradient_clip"] in BALLS:
         return 0.5
     return 0.3 if s.kind == "regression" and s["dp_gradient_clip"] == "clip" else 1.0
 
 
 def hessian_weight(s: Settings) -> float:
     """By default the largest Hessian of a row counts a quarter of the gradient bound."""
-    if s["dp_gradient_clip"] == "row_weight":
-        return 0.25 if s.kind == "multiclass" else 1.0
+    if s["dp_gradient_clip"] in BALLS:
+        return 1.0 if s.kind == "binary" and s["dp_gradient_clip"] == "row_weight" else 0.25
     if s.logistic:
         return 1.0
     return min(max((0.25 * s["dp_gradient_bound"] / s.largest_hessian) ** 2, 1e-12), 1e6)

@@ -123,18 +123,21 @@ _ROWS = (
     Parameter("dp_gradient_bound", "bound C of one row's gradient", Number(1e-6, 1e6),
               defaults.gradient_bound, PUBLIC, "sensitivity",
               unit="gradient of the objective; regression: half widths of dp_target_bounds",
-              shown="'row_weight' 0.5; 'clip' 1, regression 0.3; 'filter' 1"),
+              shown="'prediction' and 'row_weight' 0.5; 'clip' 1, regression 0.3; 'filter' 1"),
     Parameter("dp_gradient_clip",
-              "how a row is bounded: gradient and Hessian scaled together, the gradient clipped, "
+              "how a row is bounded: gradient and Hessian scaled by a factor of the prediction, "
+              "which does not bias probabilities, or by the norm of the row, the gradient clipped, "
               "or rows beyond the bound left out of a round",
-              Choice(("row_weight", "clip", "filter")), defaults.gradient_clip, PUBLIC,
-              "sensitivity", shown="'row_weight'; regression and dp_leaf='gradient' 'clip'"),
+              Choice(("prediction", "row_weight", "clip", "filter")), defaults.gradient_clip,
+              PUBLIC, "sensitivity", shown="two classes 'prediction', several 'row_weight'; "
+              "regression and dp_leaf='gradient' 'clip'"),
     Parameter("dp_hessian_weight",
               "weight r of the second derivative in the norm sqrt(g^2 + r h^2)",
               Number(1e-12, 1e6), defaults.hessian_weight, PUBLIC, "sensitivity",
-              shown="1; multi-class 0.25; regression and dp_leaf='gradient' "
-              "(0.25 C / dp_max_weight)^2"),
-    Parameter("dp_max_weight", "largest row weight; heavier rows count as this",
+              shown="'prediction' 0.25; 'row_weight' 1, multi-class 0.25; regression and "
+              "dp_leaf='gradient' (0.25 C / dp_max_weight)^2"),
+    Parameter("dp_max_weight", "largest row weight; heavier rows count as this. With "
+              "dp_gradient_clip='prediction' weights keep their ratios up to it, else up to 1",
               Number(1e-6, 1e6), None, PUBLIC, "sensitivity", unit="row weight",
               shown="binary: none needed; else 1, and a heavier row is refused", recorded=False),
     Parameter("dp_base_margin", "declares that every row brings a base_margin, which stands in "

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..accounting.sensitivity import BALLS
 from ..errors import PrivacyError, PrivacyParameterError, PrivacyRefusal
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _unit_weights(name: str, value: str) -> Rule:
 
 def _rows_count_alike(s: Settings) -> bool:
     counts = s.kind == "regression" or s["dp_leaf"] == "gradient"
-    return counts and s.kind != "multiclass" and s["dp_gradient_clip"] != "row_weight"
+    return counts and s.kind != "multiclass" and s["dp_gradient_clip"] not in BALLS
 
 
 def _hessians_are_counted(s: Settings) -> bool:
@@ -213,8 +214,8 @@ RULES = (
          "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several "
          "classes: their joint bound is proved for 'row_weight' only.", PrivacyRefusal),
     Rule("row weights of classes",
-         lambda s: s.kind == "regression" and s["dp_gradient_clip"] == "row_weight",
-         "`dp_gradient_clip`='row_weight' is for classification. Use 'clip' or 'filter'."),
+         lambda s: s.kind == "regression" and s["dp_gradient_clip"] in BALLS,
+         "`dp_gradient_clip`={dp_gradient_clip!r} is for classification. Use 'clip' or 'filter'."),
     Rule("Hessians that count",
          lambda s: (_hessians_are_counted(s) and _COARSEST_GRID
                     * math.sqrt(s["dp_hessian_weight"]) < s["dp_gradient_bound"]),
@@ -222,7 +223,7 @@ RULES = (
          "count rows by their Hessians: sqrt(r) must be at least C / 16. Leave it out for the "
          "default."),
     Rule("Hessians that fit the grid",
-         lambda s: (s["dp_gradient_clip"] != "row_weight"
+         lambda s: (s["dp_gradient_clip"] not in BALLS
                     and math.sqrt(s["dp_hessian_weight"]) * s.largest_hessian
                     > _LARGEST_HESSIAN * s["dp_gradient_bound"]),
          "`dp_hessian_weight` is too large for `dp_max_weight` and `dp_gradient_bound`: sqrt(r) "

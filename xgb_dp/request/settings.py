@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ..accounting.sensitivity import RowBound
+from ..accounting.sensitivity import BALLS, RowBound
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError
 from ..presets import PRESETS
@@ -159,12 +159,12 @@ class Settings:
         mode = self["dp_gradient_clip"]
         # The clip of both derivatives together bounds every row whatever its weight; several
         # classes share one row, and their joint bound is smaller when the weight is bounded too.
-        weighted = self.kind == ("multiclass" if mode == "row_weight" else "regression")
+        weighted = self.kind == ("multiclass" if mode in BALLS else "regression")
         return RowBound(
             mode=mode,
             gradient_bound=self["dp_gradient_bound"],
             hessian_weight=self["dp_hessian_weight"],
-            hessian_bound=1.0 if mode == "row_weight" else self.largest_hessian,
+            hessian_bound=1.0 if mode in BALLS else self.largest_hessian,
             max_weight=unit if weighted or declared else 0.0,
             unit_hessian=self["dp_leaf"] == "gradient",
         )

@@ -57,6 +57,10 @@ def _target(s: Settings) -> dict[str, float]:
     return {"target_lower": low, "target_upper": high}
 
 
+def _positive(s: Settings) -> dict[str, float]:
+    return {"positive_weight": s["scale_pos_weight"]} if s.row_bound.mode == "prediction" else {}
+
+
 def build_plan(
     s: Settings, noise: NoisePlan, test_key: str | None = None, earlier: int = 0
 ) -> dict[str, Any]:
@@ -83,7 +87,7 @@ def build_plan(
         "sampling_num": s.sampling_num,
         "masking": s.masking.to_json(),
         "grid_bits": noise.grid_bits,
-        "row_bound": {**asdict(s.row_bound), "scale": s.scale, **_target(s)},
+        "row_bound": {**asdict(s.row_bound), "scale": s.scale, **_target(s), **_positive(s)},
         "selection": {"eps_num": noise.eps_num},
         "histogram": {"sigma2": noise.histogram_sigma2},
         "leaf": {
