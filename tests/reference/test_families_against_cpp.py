@@ -99,7 +99,7 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         (LOGISTIC, SQUARED),
     ),
     "strata_of_gradient_leaves": (
-        {"leaf": {"strata": True}, "row_bound": {"mode": "gradient", "unit_hessian": True}},
+        {"leaf": {"strata": True}, "row_bound": {"mode": "clip", "unit_hessian": True}},
         (LOGISTIC,),
     ),
     "strata": ({"leaf": {"strata": True}, "rounds": 5}, OBJECTIVES),
