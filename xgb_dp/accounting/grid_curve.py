@@ -1,0 +1,102 @@
+"""A curve that is known on a grid: its chords, and its mean under the loss of a Gaussian.
+
+Proof: docs/proofs/accounting.md, "Gaussians last".
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+__all__ = ["GridCurve"]
+
+_ROUNDING = 1.0 + 1e-9
+
+Array = npt.NDArray[np.float64]
+
+
+class GridCurve:
+    """Upper bounds of a hockey-stick curve at evenly spaced points.
+
+    Args:
+        points: Ascending, in nats.
+        values: Bounds at the points, in [0, 1].
+        step: Distance of the points.
+    """
+
+    def __init__(self, points: Array, values: Array, step: float) -> None:
+        self.points, self.values, self.step = points, values, step
+
+    def at(self, epsilon: float) -> float:
+        """Chord of the curve in e^x, above which a convex function does not rise."""
+        x, v = self.extended(epsilon)
+        i = int(np.searchsorted(x, epsilon, side="right")) - 1
+        if i >= len(x) - 1:
+            return float(v[-1])
+        weight = math.expm1(epsilon - x[i + 1]) / math.expm1(-self.step)
+        weight = min(1.0, max(0.0, weight) + 1e-13 / min(self.step, 1.0))
+        return float(weight * v[i] + (1.0 - weight) * v[i + 1]) * _ROUNDING
+
+    def extended(self, lowest: float) -> tuple[Array, Array]:
+        """The grid continued below, where the curve falls by at most the growth of e^x."""
+        missing = math.ceil((self.points[0] - lowest) / self.step) + 1
+        if missing <= 1:
+            return self.points, self.values
+        d = np.arange(missing, 0, -1) * self.step
+        rise = math.exp(self.points[0]) * -np.expm1(-d)
+        return (
+            np.concatenate([self.points[0] - d, self.points]),
+            np.concatenate([np.minimum(1.0, self.values[0] + rise * _ROUNDING), self.values]),
+        )
+
+    def convolved(self, epsilon: float, mu: float) -> float:
+        """Mean of V(epsilon - Y) over the loss Y ~ N(mu^2/2, mu^2) of the Gaussians."""
+        h = self.step
+        x, v = self.extended(epsilon - mu * mu / 2.0 - 12.0 * mu)
+        z = (epsilon - x - mu * mu / 2.0) / mu
+        up, down = ndtr(z), ndtr(-z)
+        # Chance that epsilon - Y lies in [x_i, x_{i+1}], from the smaller tail.
+        p = np.where(z[1:] > 0.0, down[1:] - down[:-1], up[:-1] - up[1:])
+        # Conditional mean of the weight of x_i in the chord, under a density that dominates.
+        t = z[1:] * (h / mu)
+        inside = np.maximum(t, -50.0)
+        weight = (1.0 - _ramp(inside + h) / _ramp(inside)) / -math.expm1(-h)
+        weight = np.clip(weight + 1e-14 * (1.0 + 1.0 / h), 0.0, 1.0)
+        weight[t < -50.0] = 1.0
+        if h > 0.125 * mu:
+            weight = np.minimum(weight, self._mean_weight(epsilon, mu, x, z, p))
+        inner = np.sum(p * (weight * v[:-1] + (1.0 - weight) * v[1:]))
+        total = float(inner) + float(up[-1]) * float(v[-1]) + float(down[0])
+        return min(1.0, total * _ROUNDING)
+
+    def _mean_weight(
+        self,
+        epsilon: float,
+        mu: float,
+        x: Array,
+        z: Array,
+        p: Array,
+    ) -> Array:
+        """The same mean, in closed form plus its rounding, for steps that are not small."""
+        tilted = z + mu  # E[e^-Y; Y in I] is the chance of I under N(-mu^2/2, mu^2)
+        up, down = ndtr(tilted), ndtr(-tilted)
+        q = np.where(tilted[1:] > 0.0, down[1:] - down[:-1], up[:-1] - up[1:])
+        usable = (p > 1e-280) & (q > 1e-280)
+        q_over_p = np.divide(q, p, out=np.zeros_like(p), where=usable)
+        decay = np.exp(np.minimum(epsilon - x[1:], 700.0)) * q_over_p
+        # A difference of tails is about as exact as the larger one, if it is not much smaller;
+        # beyond 40 tails are 0 and such a cell counts only if it holds all the mass.
+        far = np.minimum(np.maximum(np.abs(z), np.abs(tilted)), 40.0)
+        error = 1e-15 * (64.0 + 8.0 * np.minimum(far[1:], far[:-1]) ** 2 + abs(epsilon))
+        error += 1e-15 * np.abs(x[1:])
+        weight = (1.0 - decay + error) / -math.expm1(-self.step)
+        return np.where(usable, np.clip(weight, 0.0, 1.0), 1.0)
+
+
+def _ramp(x: Array) -> Array:
+    """(1 - e^-x) / x, continued to 1 at 0."""
+    safe = np.where(np.abs(x) < 1e-12, 1.0, x)
+    return np.where(np.abs(x) < 1e-12, 1.0 - 0.5 * x, -np.expm1(-safe) / safe)
