@@ -6,6 +6,7 @@ group)`` and ``get_delta(epsilon, group)``. Proofs: ``docs/proofs/accounting.md`
 
 from .accountant import Accountant
 from .books import ACCOUNTANTS, make_accountant
+from .choice import ChoiceEvent
 from .classic import ClassicAccountant
 from .events import (
     Event,
@@ -26,6 +27,7 @@ from .zcdp import ZCDPAccountant
 __all__ = [
     "ACCOUNTANTS",
     "Accountant",
+    "ChoiceEvent",
     "ClassicAccountant",
     "Event",
     "ExactAccountant",

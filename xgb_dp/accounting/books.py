@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from .accountant import Accountant
+from .choice import ChoiceEvent, hull
 from .classic import ClassicAccountant
+from .envelope import ChoiceAccountant, WithChoices, zcdp_mu2
 from .events import Event, PlainEvent
 from .exact import ExactAccountant
-from .gdp import GDPAccountant
+from .gdp import GDPAccountant, bounded_range_mu
 from .groups import delta_in_steps, epsilon_in_steps
 from .pure import PureAccountant
 from .rdp import RDPAccountant
@@ -98,7 +100,7 @@ class _Books(Accountant):
     def _steps(self, rows: int) -> tuple[int, int]:
         """Steps, and rows of each, which may cost less than all rows at once; one if none do."""
         if self._name != "exact" or all(
-            isinstance(e, PlainEvent) or not e.count for e in self._events
+            isinstance(e, (PlainEvent, ChoiceEvent)) or not e.count for e in self._events
         ):
             return 1, rows
         return (rows, 1) if rows <= MOST_ROWS else (-(-rows // MOST_ROWS), MOST_ROWS)
@@ -145,7 +147,7 @@ class _Books(Accountant):
                 map_runs(event, lambda run: list(simplified(run, coins)))
                 for event in self._selections
             ]
-        return ACCOUNTANTS[self._name](plain)
+        return _composed(self._name, plain, coins)
 
 
 class _Sum(Accountant):
@@ -225,6 +227,27 @@ class _Nothing(Accountant):
     def _delta(self, epsilon: float, group: int) -> float:
         """One."""
         return 1.0
+
+
+def _composed(name: str, events: Sequence[Event], coins: int) -> Accountant:
+    """The accountant of a name for simplified events of a group, choices among them.
+
+    A Gaussian that stands for the selections of a group stands for those of a larger one, too:
+    its mu grows in proportion, and that of a selection less.
+
+    Proof: docs/proofs/choice.md, "Accountants" and "Composition".
+    """
+    happened = [e for e in events if _counts(e)]
+    choices = [e for e in happened if isinstance(e, ChoiceEvent)]
+    if not choices or name == "rdp":
+        return ACCOUNTANTS[name](events)
+    if name == "exact":
+        alone = len(happened) == 1 and choices[0].count == 1
+        return ChoiceAccountant(choices[0]) if alone else WithChoices(happened)
+    of_selection = zcdp_mu2 if name == "zcdp" else lambda eps0: bounded_range_mu(eps0) ** 2
+    return ACCOUNTANTS[name](
+        [hull(e, coins, of_selection) if isinstance(e, ChoiceEvent) else e for e in happened]
+    )
 
 
 def _counts(event: Event) -> bool:

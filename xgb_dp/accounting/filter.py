@@ -17,6 +17,8 @@ import numpy as np
 
 from .blocks import dominating_mu
 from .books import make_accountant, simplified
+from .choice import ChoiceEvent
+from .envelope import ChoiceAccountant
 from .events import Event
 from .exact import ExactAccountant
 from .flat import FlatAccountant
@@ -211,12 +213,27 @@ def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = N
         Charge: Infinite if there is no bound.
     """
     extra = delta * _EXTRA_EACH
+    choices = [e for e in events if isinstance(e, ChoiceEvent) and e.count]
+    if choices and not any(isinstance(e, SelectionEvent) for e in events):
+        return _with_choices(choices, events, delta)
     mu = None
     if not any(isinstance(e, SelectionEvent) and e.count for e in events):
         mu = _gaussian(events, extra)
     if mu is not None:
         return Charge(mu * mu * _UP, 0.0, extra if mu else 0.0)
     return plain_charge(events, delta / 100.0 if own_delta is None else own_delta)
+
+
+def _with_choices(choices: Sequence[ChoiceEvent], events: Sequence[Event], delta: float) -> Charge:
+    """The charges of each choice among plans and of all the rest, which add up."""
+    rest = [e for e in events if not isinstance(e, ChoiceEvent)]
+    charges = [charge_of(rest, delta)] if rest else []
+    for event in choices:
+        extra = delta * _EXTRA_EACH
+        mu = ChoiceAccountant(event.of_group(1)).dominating(extra, 1)
+        one = Charge(math.inf) if mu is None else Charge(mu * mu * _UP, 0.0, extra if mu else 0.0)
+        charges += [one] * event.count
+    return Charge.total(charges)
 
 
 def _gaussian(events: Sequence[Event], extra: float) -> float | None:

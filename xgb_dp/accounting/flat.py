@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from typing import Protocol
 
 from .accountant import Accountant
@@ -23,13 +24,13 @@ from .rounds import Mixture
 from .search import root_above
 from .zcdp import ZCDP
 
-__all__ = ["FlatAccountant", "solve"]
+__all__ = ["BETA", "LOWEST", "TAIL", "Composition", "FlatAccountant", "solve"]
 
-_BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
-_TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
+BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
+TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
 _BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed a Gaussian
 _LOG_TINY = -640.0
-_LOWEST = 1e-250  # delta of a curve in doubles
+LOWEST = 1e-250  # delta of a curve in doubles
 
 
 class Composition:
@@ -43,7 +44,7 @@ class Composition:
         self.mu, self.steps, self.extra = mu, list(steps), 0.0
         self.grid: Grid | None = None
         if steps and math.isfinite(mu):
-            log_extra = log_tail + math.log(_BLOCKS / _TAIL)
+            log_extra = log_tail + math.log(_BLOCKS / TAIL)
             added, self.steps, self.extra = merge_blocks(steps, log_extra, work)
             self.mu = math.hypot(mu, added) * (1.0 + 1e-15)
         if self.steps and math.isfinite(mu):
@@ -53,6 +54,18 @@ class Composition:
             if found is not None:
                 self.grid, values = found
                 self.curve = GridCurve(self.grid.points(), values, self.grid.step)
+
+    @property
+    def scale(self) -> float:
+        """About how far all of it moves, in standard deviations; bounds nothing."""
+        return math.sqrt(self.mu**2 + math.fsum(n * e * e for e, n in self.steps) / 4.0)
+
+    def after(self, mu: float) -> Composition:
+        """The same with one more Gaussian, on the same grid."""
+        other = copy(self)
+        other.mu = math.hypot(self.mu, mu) * (1.0 + 1e-15)
+        other.bounded = self.bounded and mu == 0.0
+        return other
 
     def delta(self, epsilon: float) -> float:
         """Upper bound of the hockey stick at any real epsilon."""
@@ -92,7 +105,7 @@ class FlatAccountant(Accountant):
     def _epsilon(self, delta: float, group: int) -> float:
         if delta >= 1.0:
             return 0.0
-        totals, steps, pure = self._totals(group)
+        totals, steps, pure = self.totals(group)
         if totals.mu == 0.0 and not steps:
             return 0.0
         if math.isinf(totals.mu) or (delta == 0.0 and totals.mu > 0.0):
@@ -100,20 +113,20 @@ class FlatAccountant(Accountant):
         if delta == 0.0:
             return pure
         coarse = min(ZCDP(totals.mu, steps).epsilon(delta), self._renyi.get_epsilon(delta, group))
-        if delta < _LOWEST:  # no grid holds such a delta; the coarse bounds work on its logarithm
+        if delta < LOWEST:  # no grid holds such a delta; the coarse bounds work on its logarithm
             return min(pure, coarse) if totals.mu == 0.0 else coarse
-        curve = Composition(totals.mu, steps, math.log(delta * _TAIL), self._work)
+        curve = Composition(totals.mu, steps, math.log(delta * TAIL), self._work)
         if totals.mu == 0.0:
             return min(pure, coarse, solve(curve, delta, 0.0))
-        slack = totals.slack(math.log(delta * _BETA))
+        slack = totals.slack(math.log(delta * BETA))
         eta = slack.eta
-        inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
-        if inner < _LOWEST:  # the slack is no longer small
+        inner = delta * (1.0 - BETA) * math.exp(-slack.eta_to)
+        if inner < LOWEST:  # the slack is no longer small
             return coarse
         return min(coarse, max(0.0, solve(curve, inner, -eta) + eta))
 
     def _delta(self, epsilon: float, group: int) -> float:
-        totals, steps, pure = self._totals(group)
+        totals, steps, pure = self.totals(group)
         if totals.mu == 0.0 and epsilon >= pure:
             return 0.0
         if math.isinf(totals.mu):
@@ -122,12 +135,12 @@ class FlatAccountant(Accountant):
             return 0.0
         whole = math.sqrt(totals.mu**2 + math.fsum(n * e * e for e, n in steps) / 4.0)
         guess = gaussian_delta(epsilon, whole)
-        log_tail = max(math.log(max(guess, 1e-270)) * 1.2 + math.log(_TAIL), _LOG_TINY)
+        log_tail = max(math.log(max(guess, 1e-270)) * 1.2 + math.log(TAIL), _LOG_TINY)
         coarse = min(ZCDP(totals.mu, steps).delta(epsilon), self._renyi.get_delta(epsilon, group))
         curve = Composition(totals.mu, steps, log_tail, self._work)
         if totals.mu == 0.0:
             return min(coarse, curve.delta(epsilon))
-        beta = max(_BETA * curve.delta(epsilon), 1e-270)
+        beta = max(BETA * curve.delta(epsilon), 1e-270)
         slack = totals.slack(math.log(beta))
         return min(coarse, slack.raised(curve.delta(epsilon - slack.eta), beta))
 
@@ -139,22 +152,31 @@ class FlatAccountant(Accountant):
             lowest: Where delta is below this, bounds may be loose.
             group: Rows added or removed together, >= 1.
         """
-        totals, steps, pure = self._totals(group)
+        totals, steps, pure = self.totals(group)
         if math.isinf(totals.mu):
             return [1.0] * len(points)
-        composed = Composition(totals.mu, steps, math.log(lowest * _TAIL), self._work)
+        composed = Composition(totals.mu, steps, math.log(lowest * TAIL), self._work)
         if totals.mu == 0.0:
             return [0.0 if x >= pure else composed.delta(x) for x in points]
-        beta = lowest * _BETA
+        beta = lowest * BETA
         slack = totals.slack(math.log(beta))
         return [slack.raised(composed.delta(x - slack.eta), beta) for x in points]
 
     def scale(self, group: int) -> float:
         """About how far all events move, in standard deviations; bounds nothing."""
-        totals, steps, _ = self._totals(group)
+        totals, steps, _ = self.totals(group)
         return math.sqrt(totals.mu**2 + math.fsum(n * e * e for e, n in steps) / 4.0)
 
-    def _totals(self, group: int) -> tuple[GaussianTotals, list[tuple[float, int]], float]:
+    def totals(self, group: int) -> tuple[GaussianTotals, list[tuple[float, int]], float]:
+        """What composes to the curve.
+
+        Args:
+            group: Rows added or removed together.
+
+        Returns:
+            Sums over the Gaussians, (eps0, count) of the selections in order, and their pure
+            epsilon.
+        """
         steps: list[tuple[float, int]] = []
         for event in self._selections:
             eps0 = event.eps0 * group

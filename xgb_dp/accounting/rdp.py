@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .accountant import Accountant
+from .choice import ChoiceEvent
 from .events import Event, ExponentialEvent, GaussianEvent
 from .rounds import Mixture, SampledEvent
 from .selection import SelectionEvent
@@ -62,7 +63,8 @@ class RDPAccountant(Accountant):
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = tuple(events)
-        Mixture.of(e for e in events if e.mechanism != SelectionEvent.mechanism)
+        composed = (SelectionEvent.mechanism, ChoiceEvent.mechanism)
+        Mixture.of(e for e in events if e.mechanism not in composed)
         self._curves: dict[int, Array] = {}
 
     def _epsilon(self, delta: float, group: int) -> float:
@@ -136,9 +138,19 @@ def _selection_rdp(event: SelectionEvent, group: int) -> Array:
     return event.count * np.asarray(value * _UP + 1e-13)
 
 
+def _choice_rdp(event: ChoiceEvent, group: int) -> Array:
+    """Rényi divergence of a choice: that of the first release and of the worst plan, each order.
+
+    Proof: docs/proofs/choice.md
+    """
+    plans = [RDPAccountant(way)._curve(group) for way in event.ways]
+    return event.count * np.max(plans, axis=0) * _UP
+
+
 _CURVES: dict[str, Callable[[Any, int], Array]] = {
     GaussianEvent.mechanism: _gaussian_rdp,
     ExponentialEvent.mechanism: _exponential_rdp,
     SampledEvent.mechanism: _sampled_rdp,
     SelectionEvent.mechanism: _selection_rdp,
+    ChoiceEvent.mechanism: _choice_rdp,
 }
