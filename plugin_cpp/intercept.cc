@@ -35,11 +35,13 @@ Request ParseRequest(std::string const& text) {
   JsonReader in{json, "intercept."};
   Request out;
   out.kind = in.Text("kind");
-  CHECK(out.kind == "binary" || out.kind == "regression" || out.kind == "multiclass");
+  CHECK(out.kind == "binary" || out.kind == "regression" || out.kind == "multiclass" ||
+        out.kind == "rows");
   out.noise_free = in.Bool("noise_free");
   out.shift = in.Int("shift", 0, 26);
   out.sigma2 = ReadSigma2(in, out.noise_free);
   out.n_public = in.Has("n_public");
+  CHECK(out.kind != "rows" || !out.n_public);
   out.test_key = in.Has("test_key") ? in.Text("test_key") : "";
   CHECK(!(in.Bool("private") && (out.noise_free || !out.test_key.empty())))
       << "The request for an intercept says `private`, and asks for no noise or for noise from a "
@@ -79,6 +81,9 @@ std::vector<LocalInt> LocalSums(MetaInfo const& info, Request const& request) {
     }
     return sums;
   }
+  if (request.kind == "rows") {
+    return {LocalInt{static_cast<std::int64_t>(n_rows) * unit}};
+  }
   std::vector<LocalInt> sums(request.n_public ? 1 : 2);
   for (std::size_t i = 0; i < n_rows; ++i) {
     sums[0].value += LabelOnGrid(labels(i, 0), request);
@@ -91,8 +96,11 @@ std::vector<LocalInt> LocalSums(MetaInfo const& info, Request const& request) {
 
 GaussianEvent InterceptEvent(Request const& request) {
   // A row adds one unit to one class count, or at most one unit to the sum and one to the count.
-  bool pair = request.kind != "multiclass" && !request.n_public;
   auto unit2 = std::uint64_t{1} << (2 * request.shift);
+  if (request.kind == "rows") {
+    return {"rows", unit2, request.sigma2, 1U};
+  }
+  bool pair = request.kind != "multiclass" && !request.n_public;
   return {"intercept", pair ? 2 * unit2 : unit2, request.sigma2, pair ? 2U : 1U};
 }
 }  // namespace

@@ -249,7 +249,7 @@ def intercept_sens2(kind: str, shift: int, *, n_public: bool) -> int:
     Args:
         kind: "binary" or "regression": sums of a label in [-1, 1] and of 1; the second is not
             released if the number of rows is public. "multiclass": K counts, of which a row
-            touches one.
+            touches one. "rows": the number of rows alone.
         shift: Sums are multiplied by 2**shift.
         n_public: Whether the number of rows is declared public.
     """
@@ -257,10 +257,10 @@ def intercept_sens2(kind: str, shift: int, *, n_public: bool) -> int:
 
 
 def intercept_coordinates(kind: str, *, n_public: bool) -> int:
-    """Label sums that one row touches: 2, or 1 for classes and with a public number of rows."""
-    if kind not in ("binary", "regression", "multiclass"):
-        raise ValueError("`kind` must be 'binary', 'regression' or 'multiclass'.")
-    return 1 if kind == "multiclass" or n_public else 2
+    """Label sums that one row touches: 2, or 1 for classes, counts and a public number of rows."""
+    if kind not in ("binary", "regression", "multiclass", "rows"):
+        raise ValueError("`kind` must be 'binary', 'regression', 'multiclass' or 'rows'.")
+    return 1 if kind in ("multiclass", "rows") or n_public else 2
 
 
 def replace_one(sens2: int) -> int:
