@@ -6,13 +6,16 @@ Run it as ``.venv/bin/python docs/make_pages.py``.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from xgb_dp.presets import PRESETS, Preset
+from xgb_dp.request.defaults import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
-from xgb_dp.request.params import ARGUMENTS, PARAMETERS, Parameter
+from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS, Parameter
+from xgb_dp.request.sizes import SIZES
 
 DOCS = Path(__file__).resolve().parent
 
@@ -37,7 +40,46 @@ ROUNDS = """\
 Rounds are no key of `params` but an argument: `num_boost_round` of `xgboost.train`, Dask and
 `xgb_dp.select`, `n_estimators` of the estimators and Spark, `--rounds` of the command line.
 XGBoost's own default (10 in `train`, 100 in estimators) holds for trainings that are not
-private."""
+private.
+
+Left open (not given, or `n_estimators=None`), they follow the number of rows in the default preset,
+and other parameters with them: by a noisy number, released before the first tree, one of the plans
+below is taken, and the budget covers whichever it is ([proof](proofs/choice.md)).
+
+- A number of rounds that is given is trained as given; the trees then follow `dp_epsilon` alone.
+- `eta` and `max_bin` are kept where they are given. Where a parameter of the trees is given
+  ({trees}),
+  only rounds and `eta` follow.
+- With `dp_n_public` the choice is public.
+- There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
+  `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
+
+{table}
+
+n is the number of rows, K that of classes (2 for binary labels); regression: K = 2."""
+
+
+def _sizes() -> str:
+    """The plans among which the number of rows decides."""
+    lines = [
+        "| labels | epsilon n / (K - 1) | rounds | depth | shape | bins | eta |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for kind, found in SIZES.items():
+        low = 0.0
+        for size in found:
+            depth, shape, bins = size.trees
+            where = f"below {size.below:,.0f}" if size.below < math.inf else f"from {low:,.0f}"
+            row = (kind, where, size.rounds, depth, shape, bins, f"{size.eta:g}")
+            lines.append("| " + " | ".join(map(str, row)) + " |")
+            low = size.below
+    return "\n".join(lines)
+
+
+def _rounds() -> str:
+    names = ", ".join(f"`{name}`" for name in sorted(OF_TREES))
+    return ROUNDS.format(trees=names, rounds=int(DEFAULT_ROUNDS), table=_sizes())
+
 
 REFUSED_HEAD = f"""{NOTE}
 
@@ -79,7 +121,7 @@ def parameters_page() -> str:
     ordinary = [p for p in PARAMETERS.values() if not p.name.startswith("dp_")]
     return (
         f"{HEAD}\n## The `dp_*` parameters\n\n{_table(own)}\n"
-        f"\n## Rounds\n\n{ROUNDS}\n\n{_table(ARGUMENTS.values())}\n"
+        f"\n## Rounds\n\n{_rounds()}\n\n{_table(ARGUMENTS.values())}\n"
         f"\n## Parameters of XGBoost\n\n{_table(ordinary)}\n"
     )
 

@@ -30,6 +30,18 @@ def test_it_trains_what_xgboost_trains(name: str, kind: str, epsilon: float) -> 
     assert prepared.claim.get_epsilon(1e-6) == pytest.approx(report.get_epsilon(1e-6))
 
 
+def test_open_rounds_claim_the_choice_among_plans() -> None:
+    X, y = data(n=300)
+    wanted = {k: v for k, v in params("default").items() if v is not None}
+    dtrain = xgb.DMatrix(X, y)
+    prepared = PreparedTraining(wanted, dtrain, None)
+    report = privacy_report(prepared(dtrain))
+    assert report.ledger["trainings"][0]["events"][0]["mechanism"] == "choice"
+    assert prepared.claim.get_epsilon(1e-6) == report.get_epsilon(1e-6)
+    with pytest.raises(PrivacyParameterError, match="rounds"):
+        prepared.plan("ab" * 32)
+
+
 @pytest.mark.parametrize(
     "changes", [{"dp_accountant": "rdp"}, {"subsample": 0.5}, {"dp_epsilon": 0.05}]
 )

@@ -19,6 +19,7 @@ pytest.importorskip("click")
 from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.cli.table import Csv, read_table
 from xgb_dp.errors import RowDomainError
+from xgb_dp.request.sizes import SIZES
 
 from .calls import SPENT, fails, rows, run
 
@@ -200,6 +201,28 @@ def test_calibrate_says_what_training_will_draw(folder):
     assert "--columns" in fails(
         "calibrate", "--classes", "0,1", "--epsilon", "1", "--delta", "1e-6"
     )
+
+
+def test_calibrate_shows_every_plan_of_open_rounds(folder):
+    asked = [
+        "calibrate",
+        "--columns",
+        "5",
+        "--classes",
+        "0,1",
+        "--epsilon",
+        "0.5",
+        "--delta",
+        "1e-6",
+    ]
+    (shown,) = json.loads(run(*asked, "--json").stdout)
+    assert [p["rounds"] for p in shown["plans"]] == [s.rounds for s in SIZES["binary"]]
+    assert shown["plans"][0]["rows_below"] == SIZES["binary"][0].below / 0.5
+    assert shown["plans"][-1]["rows_below"] == "inf"
+    assert {s["release"] for s in shown["plans"][0]["budget"]} >= {"intercept", "leaves"}
+    text = run(*asked).stdout
+    assert text.count("rounds, depth") == len(shown["plans"])
+    assert "for more: " in text
 
 
 def test_calibrate_prints_json_without_noise_too(folder):

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..accounting import make_accountant
 from ..errors import PrivacyParameterError
 from ..request.features import read_schema
+from ..request.params import DEFAULT_ROUNDS
 from ..training import plan
 from ..training.prepare import prepare
 from .bounds import DELTAS, Claim, one_run_lower_bound
@@ -44,7 +45,7 @@ class PreparedTraining:
     Args:
         params: Parameters of ``xgboost.train``.
         like: A matrix with the schema of the data; its rows are not read.
-        rounds: Boosting rounds.
+        rounds: Boosting rounds; None where they are open.
 
     Raises:
         PrivacyParameterError: A parameter is missing, unknown or out of range, or asks for no
@@ -59,7 +60,7 @@ class PreparedTraining:
         claim: Certified curve of one training.
     """
 
-    def __init__(self, params: Mapping[str, Any], like: Any, rounds: int = 1) -> None:
+    def __init__(self, params: Mapping[str, Any], like: Any, rounds: int | None = 1) -> None:
         self.params = {k: v for k, v in params.items() if v is not None}
         prepared = prepare(self.params, read_schema(like), rounds)
         self.settings, self.spec, self.noise = prepared.settings, prepared.spec, prepared.noise
@@ -68,14 +69,23 @@ class PreparedTraining:
                 "`dp_epsilon` is infinite: such a training claims nothing that could be audited. "
                 "Give a finite one."
             )
-        self.claim: Claim = make_accountant("exact", self.noise.events)
+        self.claim: Claim = make_accountant("exact", prepared.events)
+        self._rounds = rounds
+        self._follows_rows = prepared.family is not None
 
     def plan(self, test_key: str) -> dict[str, Any]:
         """The calibrated plan with a fixed key, for ``xgb_dp.testing.train_with_plan``.
 
         Args:
             test_key: 64 hexadecimal digits. The plan is marked non-private.
+
+        Raises:
+            PrivacyParameterError: Rounds are open, so that the rows decide on the plan.
         """
+        if self._follows_rows:
+            raise PrivacyParameterError(
+                "Rounds are open, so that the plan follows the number of rows. Give `rounds`."
+            )
         return plan.build_plan(self.settings, self.noise, test_key)
 
     def __call__(self, dtrain: Any) -> Any:
@@ -89,7 +99,8 @@ class PreparedTraining:
         """
         import xgboost
 
-        return xgboost.train(self.params, dtrain, self.settings.rounds)
+        rounds = DEFAULT_ROUNDS if self._rounds is None else self._rounds
+        return xgboost.train(self.params, dtrain, rounds)
 
 
 @dataclass(frozen=True)

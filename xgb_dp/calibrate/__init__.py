@@ -3,7 +3,7 @@
 Reads no data. Imports ``request`` and ``accounting``.
 """
 
-from .mechanisms import MechanismSpec, NoisePlan
-from .search import calibrate
+from .mechanisms import FamilyNoise, MechanismSpec, NoisePlan
+from .search import calibrate, calibrate_family
 
-__all__ = ["MechanismSpec", "NoisePlan", "calibrate"]
+__all__ = ["FamilyNoise", "MechanismSpec", "NoisePlan", "calibrate", "calibrate_family"]

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..accounting import Event, sensitivity
+from ..accounting import ChoiceEvent, Event, sensitivity
 from ..accounting.sensitivity import RowBound
 from ..errors import BudgetError
-from ..request.shares import DEFAULT_SHARES
+from ..request.shares import COUNT_SHARE, DEFAULT_SHARES
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["SAMPLE_BITS", "MechanismSpec", "NoisePlan"]
+__all__ = ["SAMPLE_BITS", "FamilyNoise", "MechanismSpec", "NoisePlan"]
 
 SAMPLE_BITS = 32
 
@@ -44,7 +44,8 @@ class MechanismSpec:
         split_levels: Levels that one selection fills.
         local_rows: Rows that each report their leaf sums with noise of their own; 0 for noise on
             sums. The target epsilon is then that of one report, for any two rows.
-        intercept: "binary", "regression", "multiclass", or None if it is public.
+        intercept: "binary", "regression", "multiclass", or None if it is public. "rows" where it
+            is public, but the number of rows is released.
         n_public: Whether the number of rows is public (then the intercept needs one sum less).
         shares: Fractions of mu^2 for "candidates", "base_score", "splits" and "leaves", >= 0. What
             releases nothing gives its share to the others in proportion.
@@ -75,9 +76,18 @@ class MechanismSpec:
     split_levels: int = 1
 
     @classmethod
-    def from_settings(cls, s: Settings) -> MechanismSpec:
-        """What the checked settings of a training release."""
+    def from_settings(cls, s: Settings, *, counts: bool = False) -> MechanismSpec:
+        """What the checked settings of a training release.
+
+        Args:
+            s: Checked settings.
+            counts: Whether the number of rows is released where no intercept is.
+        """
         bound = s.row_bound
+        shares = dict(s["dp_budget_shares"])
+        intercept = s.kind if s.intercept == "released" else None
+        if intercept is None and counts:
+            intercept, shares["base_score"] = "rows", COUNT_SHARE
         return cls(
             rounds=s.rounds,
             depth=s["max_depth"],
@@ -95,9 +105,9 @@ class MechanismSpec:
             ensemble=s["dp_ensemble"],
             split_levels=s["dp_split_levels"],
             local_rows=s["dp_n_public"] if s["dp_local"] else 0,
-            intercept=s.kind if s.intercept == "released" else None,
+            intercept=intercept,
             n_public=s["dp_n_public"] is not None,
-            shares=dict(s["dp_budget_shares"]),
+            shares=shares,
             sampling_num=s.sampling_num,
             parallel_trees=s["num_parallel_tree"],
             split=s["dp_split"],
@@ -214,3 +224,23 @@ class NoisePlan:
             delta: Target failure probability.
         """
         return cls(spec.grid_bits, epsilon, delta)
+
+
+@dataclass(frozen=True)
+class FamilyNoise:
+    """Noise of several plans, of which one is taken after their common first release.
+
+    Attributes:
+        plans: Noise of each, the first release among it.
+        event: What the ledger will be charged with, whichever plan is taken.
+        epsilon: Certified epsilon of the choice.
+    """
+
+    plans: tuple[NoisePlan, ...]
+    event: ChoiceEvent
+    epsilon: float
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the ledger will be charged with."""
+        return (self.event,)

@@ -109,7 +109,8 @@ def plan_noise(
         unit = sensitivity.intercept_sens2(spec.intercept, 0, n_public=spec.n_public)
         shift, sigma2 = _shifted(unit / budget.mu2("base_score", 1))
         coordinates = sensitivity.intercept_coordinates(spec.intercept, n_public=spec.n_public)
-        events.append(GaussianEvent("intercept", unit << (2 * shift), sigma2, coordinates, 1))
+        name = "rows" if spec.intercept == "rows" else "intercept"
+        events.append(GaussianEvent(name, unit << (2 * shift), sigma2, coordinates, 1))
         plan = replace(plan, intercept_shift=shift, intercept_sigma2=sigma2)
     if spec.rounds > 0:
         plan = replace(plan, grid_bits=_grid(spec, budget))

@@ -7,19 +7,23 @@ that the trainer will use, so no approximation enters the guarantee.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeVar
 
-from ..accounting import ACCOUNTANTS, Event, GaussianEvent, make_accountant
+from ..accounting import ACCOUNTANTS, ChoiceEvent, Event, GaussianEvent, make_accountant
 from ..accounting.gaussian import gaussian_mu
 from ..errors import BudgetError
-from .mechanisms import SAMPLE_BITS, MechanismSpec, NoisePlan
+from .mechanisms import SAMPLE_BITS, FamilyNoise, MechanismSpec, NoisePlan
 from .noise import plan_noise
 
-__all__ = ["calibrate"]
+__all__ = ["calibrate", "calibrate_family"]
 
 _LOWEST, _AIM, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target
+_BELOW = -0.0015  # log of where the search for a family begins: its curve takes long
+
+Noise = TypeVar("Noise", "NoisePlan", "FamilyNoise")
 
 
 @lru_cache(maxsize=256)
@@ -61,7 +65,58 @@ def calibrate(
     shares = spec.released_shares()
     if not shares:
         return NoisePlan.without_noise(spec, 0.0, delta)
-    return _search(spec, shares, epsilon, delta, accountant)
+
+    def certified(guess: float) -> NoisePlan:
+        return _certified(spec, shares, guess, delta, accountant)
+
+    linear = accountant == "pure"
+    guess = math.log(epsilon if linear or delta == 0.0 else gaussian_mu(epsilon, delta))
+    return _search(certified, guess, epsilon, delta)
+
+
+@lru_cache(maxsize=64)
+def calibrate_family(
+    specs: tuple[MechanismSpec, ...], epsilon: float, delta: float, accountant: str = "exact"
+) -> FamilyNoise:
+    """Smallest noise for which one of several plans may be taken once a first release is known.
+
+    All of them have the same mu^2 in total, of which the first release takes the same part, so that
+    it has the same noise whichever plan follows.
+
+    Proof: docs/proofs/choice.md
+
+    Args:
+        specs: What the plans release, the intercept or the number of rows first.
+        epsilon: Target in nats, > 0 and finite.
+        delta: In (0, 1).
+        accountant: As for :func:`calibrate`.
+
+    Raises:
+        BudgetError: No noise on the supported grids meets the target.
+        ValueError: ``epsilon`` or ``delta`` is out of range.
+    """
+    if not 0.0 < epsilon < math.inf or not 0.0 < delta < 1.0:
+        raise ValueError("A choice among plans needs a finite `epsilon` and a `delta` above 0.")
+    shares = [spec.released_shares() for spec in specs]
+    for spec in specs:
+        _check_accountant(spec, accountant)
+
+    def certified(guess: float) -> FamilyNoise:
+        total = math.exp(2.0 * guess)
+        plans = [plan_noise(s, share, total) for s, share in zip(specs, shares, strict=True)]
+        firsts = {plan.events[:1] for plan in plans}
+        if len(firsts) != 1:
+            raise BudgetError(
+                "The plans of a family must begin with the same release. This is a defect of "
+                "xgb_dp: please report it."
+            )
+        event = ChoiceEvent(firsts.pop(), tuple(plan.events[1:] for plan in plans))
+        cost = make_accountant(accountant, [event]).get_epsilon(delta)
+        return FamilyNoise(
+            tuple(replace(plan, epsilon=cost, delta=delta) for plan in plans), event, cost
+        )
+
+    return _search(certified, math.log(gaussian_mu(epsilon, delta)) + _BELOW, epsilon, delta)
 
 
 def _check_accountant(spec: MechanismSpec, accountant: str) -> None:
@@ -81,23 +136,17 @@ def _check_accountant(spec: MechanismSpec, accountant: str) -> None:
 
 
 def _search(
-    spec: MechanismSpec,
-    shares: Mapping[str, float],
-    epsilon: float,
-    delta: float,
-    accountant: str,
-) -> NoisePlan:
+    certified: Callable[[float], Noise], guess: float, epsilon: float, delta: float
+) -> Noise:
     """Root search for the total mu: epsilon grows with it, and below some mu noise fits no grid."""
-    best: NoisePlan | None = None
+    best: Noise | None = None
     refusal: BudgetError | None = None
     low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
     high: tuple[float, float] | None = None
-    linear = accountant == "pure"
-    guess = math.log(epsilon if linear or delta == 0.0 else gaussian_mu(epsilon, delta))
     aim, slope, last = math.log(_AIM), 1.0, (guess - 1.0, -math.inf)
     for attempt in range(60):
         try:
-            plan = _certified(spec, shares, guess, delta, accountant)
+            plan = certified(guess)
         except BudgetError as error:
             refusal, low = error, (guess, None)
         else:

@@ -19,8 +19,10 @@ from ..engine.models import load_booster
 from ..engine.predictions import objective_of, probabilities
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.card import model_card
+from ..record.ledger import read_ledger
 from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
+from ..request.params import DEFAULT_ROUNDS
 from . import inspect
 from .domain import ATTRIBUTE, Column, Domain, from_mapping, read_domain
 from .options import (
@@ -56,7 +58,7 @@ for _command in inspect.COMMANDS:
 
 
 class _Progress(TrainingCallback):
-    """Shows how many rounds are done; how many there are is public."""
+    """Shows how many rounds are done; how many there are is public, or was released."""
 
     def __init__(self, bar: Any) -> None:
         super().__init__()
@@ -67,6 +69,11 @@ class _Progress(TrainingCallback):
         del model, epoch, evals_log
         self.bar.update(1)
         return False
+
+    def before_training(self, model: Any) -> Any:
+        """The plan is known, and with it the number of rounds."""
+        self.bar.length = read_ledger(model).trainings[-1].rounds
+        return model
 
 
 @cli.command()
@@ -103,7 +110,7 @@ def train(
     data: Path,
     epsilon: float,
     delta: float,
-    rounds: int,
+    rounds: int | None,
     preset: str | None,
     pairs: tuple[str, ...],
     budget: Path | None,
@@ -142,7 +149,8 @@ def train(
     params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
     earlier = load_booster(start) if start else None
     book = Budget(budget) if budget else None
-    booster = _train(params, table, rounds, earlier, book, note=f"train {model.name}", quiet=quiet)
+    count = DEFAULT_ROUNDS if rounds is None else rounds
+    booster = _train(params, table, count, earlier, book, note=f"train {model.name}", quiet=quiet)
     booster.set_attr(**{ATTRIBUTE: table.domain.to_json()})
     booster.save_model(model)
     found = privacy_report(booster)

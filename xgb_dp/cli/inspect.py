@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,7 @@ from ..errors import PrivacyParameterError
 from ..record.card import model_card
 from ..record.report import privacy_report
 from ..record.report_views import json_number, round_up, spending_rows
+from ..record.spending import spending
 from .domain import Column, template
 from .options import (
     FILE,
@@ -30,6 +32,9 @@ from .options import (
 )
 from .table import Csv, header_of
 
+if TYPE_CHECKING:
+    from ..training.prepare import Prepared
+
 __all__ = ["COMMANDS"]
 
 
@@ -44,7 +49,7 @@ __all__ = ["COMMANDS"]
 def calibrate(
     epsilon: tuple[float, ...],
     delta: float,
-    rounds: int,
+    rounds: int | None,
     columns: int | None,
     preset: str | None,
     pairs: tuple[str, ...],
@@ -56,7 +61,6 @@ def calibrate(
     The noise multiplier is the standard deviation of the noise over the most that one row can
     change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
     """
-    from ..record.spending import spending
     from ..request.features import Schema
     from ..training.prepare import prepare
 
@@ -85,23 +89,59 @@ def calibrate(
             "dp_delta": delta,
         }
         prepared = prepare(params, shape, rounds)
-        results.append((target, prepared.noise.epsilon, spending(prepared.events, delta)))
+        results.append((target, prepared))
     if as_json:
         shown = [
             {
-                "target": json_number(t),
-                "epsilon": json_number(e),
+                "target": json_number(target),
+                "epsilon": json_number(prepared.noise.epsilon),
                 "delta": delta,
-                "budget": spending_rows(spent),
+                **(_family_json if prepared.family else _plan_json)(prepared, delta),
             }
-            for t, e, spent in results
+            for target, prepared in results
         ]
         click.echo(json.dumps(shown, indent=2, allow_nan=False))
         return
-    for target, certified, spent in results:
-        click.echo(f"epsilon {target:g}: certified {round_up(certified)} at delta {delta:g}")
-        for s in spent:
-            click.echo(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
+    for target, prepared in results:
+        certified = round_up(prepared.noise.epsilon)
+        click.echo(f"epsilon {target:g}: certified {certified} at delta {delta:g}")
+        for plan, words in zip(prepared.plans, _words(prepared), strict=True):
+            if words:
+                click.echo(f" {words}")
+            for s in spending(plan.noise.events, delta):
+                click.echo(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
+
+
+def _plan_json(plan: Prepared, delta: float) -> dict[str, Any]:
+    return {"budget": spending_rows(spending(plan.noise.events, delta))}
+
+
+def _family_json(prepared: Prepared, delta: float) -> dict[str, Any]:
+    """Each plan with the number of rows below which it is taken."""
+    assert prepared.family is not None
+    plans = [
+        {
+            "rows_below": json_number(limit),
+            "rounds": plan.settings.rounds,
+            "max_depth": plan.settings["max_depth"],
+            "eta": plan.settings["eta"],
+            **_plan_json(plan, delta),
+        }
+        for limit, plan in zip(prepared.family.limits, prepared.plans, strict=True)
+    ]
+    return {"plans": plans}
+
+
+def _words(prepared: Prepared) -> list[str]:
+    """What each plan is and where it is taken; empty where there is only one."""
+    if prepared.family is None:
+        return [""]
+    words = []
+    for limit, plan in zip(prepared.family.limits, prepared.plans, strict=True):
+        s = plan.settings
+        where = "for more" if math.isinf(limit) else f"below about {limit:.3g} rows"
+        words.append(f"{where}: {s.rounds} rounds, depth {s['max_depth']}, eta {s['eta']:g}")
+    return words
 
 
 @click.command()

@@ -15,7 +15,6 @@ import click
 
 from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError
 from ..record.report import PrivacyReport
-from ..request.params import DEFAULT_ROUNDS
 from ..request.parse import parse_range
 from .domain import Column, Domain, read_domain
 from .values import bounds_of, texts, typed
@@ -134,7 +133,7 @@ csv_options = _adds(
 
 training_options = _adds(
     click.option(
-        "--rounds", type=int, default=DEFAULT_ROUNDS, show_default=True, help="Boosting rounds."
+        "--rounds", type=int, help="Boosting rounds; by default they follow the number of rows."
     ),
     click.option("--preset", help="A published system; see docs/presets.md."),
     click.option(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..accounting import Event, ParallelEvent, SelectionEvent, event_from_json
+from ..accounting import ChoiceEvent, Event, ParallelEvent, SelectionEvent, event_from_json
 from ..accounting.events import release_counts
 from ..errors import LedgerError
 
@@ -69,6 +69,30 @@ class TrainingRecord:
         return shown
 
     @property
+    def planned(self) -> tuple[Event, ...]:
+        """What the plan that it followed releases; :attr:`events`, or one of the plans there."""
+        if self.taken is None:
+            return self.events
+        out: list[Event] = []
+        for event in self.events:
+            out += event.ways[self.taken] if isinstance(event, ChoiceEvent) else [event]
+        return tuple(out)
+
+    @property
+    def taken(self) -> int | None:
+        """Position of the plan that was taken after a release; None where there was one only."""
+        found = self.public.get("plan_choice", {}).get("taken")
+        chosen = any(isinstance(event, ChoiceEvent) for event in self.events)
+        return int(found) if chosen else None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it released less than its plan."""
+        if not self.complete:
+            return True
+        return self.drawn is not None and release_counts(self.drawn) != release_counts(self.planned)
+
+    @property
     def released(self) -> tuple[Event, ...]:
         """What was really drawn."""
         return self.events if self.drawn is None else self.drawn
@@ -112,10 +136,12 @@ class TrainingRecord:
             and all(type(name) is str and _TREE.fullmatch(name) for name in trees)
         ):
             raise _damaged("a training does not name its trees")
+        events = _events(data["events"])
+        _check_choice(events, data["public"])
         return cls(
             plan_digest=data["plan_digest"],
             complete=data["complete"],
-            events=_events(data["events"]),
+            events=events,
             rounds=rounds,
             target=_target(data["target"]),
             public=_public(data["public"]),
@@ -135,10 +161,10 @@ class TrainingRecord:
             rounds, trees = self.rounds, len(self.trees)
             if (trees % rounds if rounds else trees) or (rounds and not trees):
                 raise _damaged("trees and rounds of a training do not fit each other")
-        if self.rounds and not any(self._pays(events) for events in _ways(self.events)):
+        if self.rounds and not any(self._pays(events) for events in _ways(self.planned)):
             raise _damaged("a training holds trees that its events do not pay for")
         if self.drawn is not None:
-            limit, drawn = release_counts(self.events), release_counts(self.drawn)
+            limit, drawn = release_counts(self.planned), release_counts(self.drawn)
             if any(count > limit.get(name, 0) for name, count in drawn.items()):
                 raise _damaged("a training has drawn more than it is charged with")
 
@@ -277,10 +303,27 @@ def _public(data: Any) -> Mapping[str, Any]:
     return data
 
 
+def _check_choice(events: Sequence[Event], public: Any) -> None:
+    """A choice among plans says which one was taken."""
+    chosen = [e for e in events if isinstance(e, ChoiceEvent)]
+    if not chosen:
+        return
+    shown = public.get("plan_choice") if isinstance(public, Mapping) else None
+    taken = shown.get("taken") if isinstance(shown, Mapping) else None
+    if len(chosen) > 1 or type(taken) is not int or not 0 <= taken < len(chosen[0].options):
+        raise _damaged("a training does not say which of its plans it followed")
+
+
 def _ways(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
     """What may have made the trees: the events, or one of the runs of a selection."""
+    for i, event in enumerate(events):
+        if isinstance(event, ChoiceEvent):  # the run of a selection, which says no more
+            for way in event.ways:
+                yield from _ways([*events[:i], *way, *events[i + 1 :]])
+            return
     rest = [e for e in events if not isinstance(e, SelectionEvent)]
     yield rest
     for event in events:
         if isinstance(event, SelectionEvent) and event.count:
-            yield from ([*rest, *run] for run in event.runs)
+            for run in event.runs:
+                yield from _ways([*rest, *run])

@@ -259,7 +259,8 @@ def complete(claimed: Ledger, made: Drawn, intercept: Event | None, rounds: int)
     *before, plan = claimed.trainings
     events = (intercept, *made.events) if intercept is not None else made.events
     _check_drawn(events, plan, rounds)
-    short = _counts(events) != _counts(plan.events)
+    # A choice among plans is charged as a whole, too.
+    short = plan.taken is not None or _counts(events) != _counts(plan.events)
     last = replace(
         plan,
         complete=True,
@@ -284,7 +285,7 @@ def _counts(events: Sequence[Event]) -> dict[tuple[str, str], int]:
 
 def _check_drawn(drawn: Sequence[Event], plan: TrainingRecord, rounds: int) -> None:
     """Everything drawn was planned, with at least as much noise, and every round was drawn."""
-    limits = {_key(e): e for e in plan.events}
+    limits = {_key(e): e for e in plan.planned}
     for event in drawn:
         limit = limits.pop(_key(event), None)  # a second entry of a kind has no limit left
         if limit is None or not event.within(limit):
@@ -292,11 +293,11 @@ def _check_drawn(drawn: Sequence[Event], plan: TrainingRecord, rounds: int) -> N
                 f"The trainer released more than was calibrated ({event.label}). The model must "
                 "not be published. Please report this."
             )
-    limit_counts = release_counts(plan.events)
+    limit_counts = release_counts(plan.planned)
     name = "histograms" if "histograms" in limit_counts else "leaves"
     releases = release_counts(drawn).get(name, 0)
-    each = limit_counts.get(name, 0) // max(charged(plan.rounds, plan.events), 1)
-    if plan.events and releases != charged(rounds, plan.events) * each:
+    each = limit_counts.get(name, 0) // max(charged(plan.rounds, plan.planned), 1)
+    if plan.events and releases != charged(rounds, plan.planned) * each:
         raise LedgerError(
             f"The booster has grown {rounds} rounds, but the trainer has recorded {releases} "
             f"releases of {name}: "

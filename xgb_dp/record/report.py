@@ -25,6 +25,8 @@ __all__ = ["PrivacyReport", "as_booster", "privacy_report"]
 
 _RELEASES = {
     "intercept": "the intercept (noisy label sums)",
+    "rows": "the number of rows (a noisy count)",
+    "plan": "one of several plans",
     "candidates": "the split candidates (noisy counts)",
     "splits": "the splits (exponential mechanism)",
     "histograms": "the noisy sums of split candidates (splits and leaf values)",
@@ -164,8 +166,10 @@ class PrivacyReport:
 
         Returns:
             list of Spending: One for each kind of release; see :mod:`xgb_dp.record.spending`.
+            Where one of several plans was taken, those of this plan.
         """
-        return spending(self._record.events, self.delta if delta is None else delta)
+        planned = [event for t in self._record.trainings for event in t.planned]
+        return spending(planned, self.delta if delta is None else delta)
 
     def statement(self) -> str:
         """The guarantee in prose: what it says, about what, and what it does not say."""
@@ -179,6 +183,7 @@ class PrivacyReport:
             self._guarantee(),
             self._concerns(),
             self._released(),
+            self._chosen(),
             self._masked(),
             self._public(),
             self._history(),
@@ -213,6 +218,25 @@ class PrivacyReport:
             f"Released with noise: {'; '.join(parts) or 'nothing'}. Everything else in the model "
             "is computed from these or public."
         )
+
+    def _chosen(self) -> str:
+        """Which of several plans was taken, and that this is a private release."""
+        parts = []
+        trainings = self._record.trainings
+        for i, training in enumerate(trainings):
+            choice = training.public.get("plan_choice")
+            if not choice:
+                continue
+            which = f" of training {i + 1}" if len(trainings) > 1 else ""
+            plans = choice["plans"]
+            shown = ", ".join(f"{name} {value}" for name, value in plans[choice["taken"]].items())
+            rows = "" if choice["rows"] is None else f", about {choice['rows']},"
+            parts.append(
+                f"The plan{which} was taken among {len(plans)} public ones after a noisy number of "
+                f"rows{rows} had been released: {shown}. Which one it is follows from that "
+                "release and costs nothing beyond it; the figures hold for the worst of the plans."
+            )
+        return " ".join(parts)
 
     def _masked(self) -> str:
         """What the workers saw of each other, where it was not everything."""
@@ -267,7 +291,7 @@ class PrivacyReport:
             parts.append(
                 f"The model was trained in {len(trainings)} steps; the figures compose all of them."
             )
-        if not all(t.complete and t.drawn is None for t in trainings):
+        if any(t.stopped for t in trainings):
             parts.append(
                 "A training released less than planned. It counts in full, because when it ended "
                 "was an outcome of training."

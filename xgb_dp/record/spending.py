@@ -22,7 +22,7 @@ class Spending:
     """What the releases of one kind cost, over all trainings of a model.
 
     Attributes:
-        release: "intercept", "candidates", "splits", "histograms", "leaves" or "selection".
+        release: "intercept", "rows", "candidates", "splits", "histograms", "leaves" or "selection".
         mechanism: Name of the mechanism.
         count: Number of releases.
         noise: The noise of one release in words; of several trainings, of each of them.
@@ -44,6 +44,7 @@ _NAMES = {
     "laplace": "discrete Laplace noise",
     "exponential": "exponential mechanism",
     "selection": "best of a random number of runs",
+    "choice": "one of several plans",
 }
 
 

@@ -14,7 +14,7 @@ from .readers import shares as read_shares
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["of_epsilon"]
+__all__ = ["OF_TREES", "of_epsilon"]
 
 
 def epsilon(s: Settings) -> float:
@@ -54,7 +54,8 @@ def target_bounds(s: Settings) -> None:
         )
 
 
-_OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_split"}
+OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_split"}
+"""Parameters of the trees: who chooses one of them has none of the others chosen by the default."""
 _DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
 _SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
 
@@ -69,7 +70,7 @@ def of_epsilon(s: Settings) -> dict[str, Any]:
         Parameters that the user has not chosen; empty where none follows from epsilon.
     """
     chosen = set(s.given)
-    if s["dp_preset"] != "default" or s.kind == "regression" or chosen & _OF_TREES:
+    if s["dp_preset"] != "default" or s.kind == "regression" or chosen & OF_TREES:
         return {}
     # Bins are also the cells of other candidates than the default's.
     if "dp_candidates" in chosen:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ..accounting import ACCOUNTANTS
 from ..presets import PRESETS
 from . import defaults, readers
-from .parse import Choice, Flag, Number, Reader, Whole, plain
+from .parse import Choice, Flag, Number, OpenRounds, Reader, Whole, plain
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -88,14 +88,15 @@ class Parameter:
         return self.shown or repr(self.default)
 
 
-DEFAULT_ROUNDS = 50
-"""Boosting rounds of a private training where none are given, in every interface."""
+DEFAULT_ROUNDS = OpenRounds(50)
+"""Boosting rounds where none are given, in every interface, and no plan follows the rows."""
 
 # fmt: off
 _ARGUMENTS = (
     Parameter("num_boost_round", "boosting rounds; the noise is calibrated for exactly that many",
               readers.rounds, DEFAULT_ROUNDS, SPENDS, "accounting", unit="rounds",
-              values="int >= 1", shown=f"{DEFAULT_ROUNDS}, in every interface",
+              values="int >= 1",
+              shown=f"follows the number of rows; {DEFAULT_ROUNDS} where nothing follows it",
               aliases=("n_estimators", "--rounds")),
 )
 
@@ -226,7 +227,8 @@ _ROWS = (
     Parameter("dp_tree_shape", "one choice for each node, for each level, or both in turn",
               Choice(("alternate", "per_node", "oblivious")),
               defaults.of_trees("dp_tree_shape"), PUBLIC, "splits",
-              shown="'alternate'; classification with dp_epsilon >= 1: 'oblivious'", plan="shape"),
+              shown="open rounds: follows the rows; else 'alternate', classification with "
+              "dp_epsilon >= 1 'oblivious'", plan="shape"),
     Parameter("dp_split_levels",
               "levels of a tree that one selection fills: it picks a feature and a partition of "
               "its values into 2^levels parts", Whole(1, 4), defaults.split_levels, SPENDS,
@@ -277,11 +279,13 @@ _ROWS = (
               shown="none, must be given; with dp_target_bounds reg:squarederror",
               plan="objective", xgboost=True, recorded=False),
     Parameter("eta", "learning rate; sets the clip of `dp_geometric_clip`",
-              Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost", aliases=("learning_rate",),
+              Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost",
+              shown="0.5; open rounds: follows the rows", aliases=("learning_rate",),
               plan="leaf.eta", xgboost=True),
     Parameter("max_depth", "depth of the trees", Whole(1, 10), defaults.of_trees("max_depth"),
               PUBLIC, "XGBoost", unit="levels",
-              shown="4; classification with dp_epsilon >= 1: 6", plan="depth", xgboost=True),
+              shown="open rounds: follows the rows; else 4, classification with dp_epsilon >= 1 6",
+              plan="depth", xgboost=True),
     Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
               "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 1.0, PUBLIC, "XGBoost",
               unit="hessian", values=">= 0", aliases=("reg_lambda",), plan="leaf.lambda",
@@ -315,7 +319,9 @@ _ROWS = (
               "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
               unit="hessian", values=">= 0", plan="leaf.min_child_weight", xgboost=True),
     Parameter("max_bin", "bins of a feature", Whole(2, 4096), defaults.of_trees("max_bin"), PUBLIC,
-              "XGBoost", unit="bins", shown="64; classification with dp_epsilon >= 1: 256",
+              "XGBoost", unit="bins",
+              shown="open rounds: follows the rows; else 64, classification with dp_epsilon >= 1 "
+              "256",
               plan="candidates.max_bin", xgboost=True),
     Parameter("base_score", "public intercept", readers.base_score, None, PUBLIC, "XGBoost",
               unit="prediction; binary:logitraw and several classes: margins",

@@ -19,6 +19,7 @@ __all__ = [
     "Choice",
     "Flag",
     "Number",
+    "OpenRounds",
     "Reader",
     "Whole",
     "listed",
@@ -35,6 +36,10 @@ __all__ = [
 
 Reader = Callable[[str, Any, Any], Any]
 """Reads one value: name of the parameter, what the user gave, and the settings read so far."""
+
+
+class OpenRounds(int):
+    """A number of rounds that nobody has given: the plan may follow how many rows there are."""
 
 
 def same(a: Any, b: Any) -> bool:

@@ -36,6 +36,8 @@ Objectives of one kind of classification have the same gradients: they differ in
 
 def rounds(name: str, value: Any, s: Any = None) -> int:
     """Boosting rounds; a number that is rounded would not be what is calibrated."""
+    if isinstance(value, parse.OpenRounds):
+        return value
     try:
         # An array of one float has `__index__` as well, and fails only when it is called.
         whole = None if isinstance(value, bool) else operator.index(value)

@@ -49,9 +49,15 @@ class Settings:
             self._values[name] = PARAMETERS[name].value(self)
         return self._values[name]
 
-    def changed(self, changes: Mapping[str, Any]) -> Settings:
-        """The same with other values of some parameters, checked."""
-        return resolve({**self.given, **changes}, self.schema, self.rounds, self.continues)
+    def changed(self, changes: Mapping[str, Any], rounds: int | None = None) -> Settings:
+        """The same with other values of some parameters, checked.
+
+        Args:
+            changes: Parameters.
+            rounds: Boosting rounds; None for the same.
+        """
+        count = self.rounds if rounds is None else rounds
+        return resolve({**self.given, **changes}, self.schema, count, self.continues)
 
     @property
     def epsilon(self) -> float:

@@ -7,9 +7,11 @@ from typing import Any
 from ..errors import PrivacyParameterError
 from . import parse
 
-__all__ = ["DEFAULT_SHARES", "SHARE_NAMES", "resolve_shares"]
+__all__ = ["COUNT_SHARE", "DEFAULT_SHARES", "SHARE_NAMES", "resolve_shares"]
 
 SHARE_NAMES = ("candidates", "base_score", "splits", "leaves")
+COUNT_SHARE = 0.009
+"""Of the label sums, and of the number of rows where it is released alone."""
 # Of what candidates and base_score leave over; the setting of the design, constant in the data.
 _SPLITS_OF_REST = 0.3
 
@@ -45,7 +47,7 @@ def resolve_shares(
     }
     default = {
         "candidates": 0.1 if candidates else 0.0,
-        "base_score": (0.027 if kind == "regression" else 0.009) if intercept else 0.0,
+        "base_score": (0.027 if kind == "regression" else COUNT_SHARE) if intercept else 0.0,
     }
     shares = default | {k: v for k, v in fixed.items() if k in default}
     rest = 1.0 - sum(shares.values())

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..budget.gate import check_here
-from ..data import rows
 from ..data.matrices import matrix_maker, private_matrix
 from ..engine import native, workers
 from ..errors import PrivacyRefusal
@@ -57,7 +56,7 @@ def before_train(
     evals: Sequence[tuple[Any, str]] | None = None,
     callbacks: Sequence[Any] | None = None,
     **others: Any,
-) -> tuple[dict[str, Any], list[Any]]:
+) -> tuple[dict[str, Any], list[Any], int]:
     """Turn the arguments of ``xgboost.train`` into those of a calibrated private training.
 
     Privacy: spends the intercept's share of the budget; the trees spend the rest.
@@ -66,6 +65,7 @@ def before_train(
         params: The user's parameters, ``dp_*`` among them.
         dtrain: Training data, an ``xgboost.DMatrix``.
         num_boost_round: Rounds of this training; the noise is calibrated for exactly that many.
+            ``default_rounds()`` where they are open.
         xgb_model: A private model to continue. ``dp_epsilon`` is the budget of the new trees
             alone; the ledger composes it with the earlier ones.
         evals: Only public sets, with ``dp_public_evals=True``.
@@ -73,8 +73,8 @@ def before_train(
         others: The other arguments, see :class:`xgb_dp.training.call_site.CallSite`.
 
     Returns:
-        Low-level parameters with exactly one ``dp_plan``, and the callbacks with the ledger's
-        in front.
+        Low-level parameters with exactly one ``dp_plan``, the callbacks with the ledger's in front,
+        and the boosting rounds.
 
     Raises:
         PrivacyParameterError: A parameter is missing, unknown or out of range.
@@ -99,11 +99,11 @@ def before_train(
     caution.warn_of_model(training.claim(), stacklevel=4)
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
-    workers.check_agreement(training.text, schema)
-    native.check_sums(dtrain, training.text)
-    workers.check_together(lambda: rows.check_rows(dtrain, settings, training.text))
+    workers.check_agreement(training.texts, schema)
+    training.check_sums(dtrain)
+    workers.check_together(lambda: training.check_rows(dtrain))
 
     # What XGBoost would refuse it refuses now; then the intercept is drawn.
     training.rehearse(dtrain, xgb_model, call_site)
     low, keeper = training.start(dtrain)
-    return low, [keeper, *call_site.callbacks]
+    return low, [keeper, *call_site.callbacks], keeper.rounds

@@ -25,7 +25,7 @@ def default_rounds() -> int:
     """Boosting rounds of a private training where neither caller nor estimator says.
 
     Returns:
-        :data:`xgb_dp.request.params.DEFAULT_ROUNDS`; public, constant in the data.
+        :data:`xgb_dp.request.params.DEFAULT_ROUNDS`, which says that they are open.
     """
     return DEFAULT_ROUNDS
 

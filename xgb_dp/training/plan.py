@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,11 +23,14 @@ from ..request.settings import Settings
 __all__ = [
     "base_score_from_sums",
     "build_plan",
+    "choice",
     "digest",
     "dump_plan",
     "intercept_request",
     "low_level",
+    "name_together",
     "public_inputs",
+    "rows_from_sums",
 ]
 
 
@@ -119,6 +123,18 @@ def build_plan(
     return plan
 
 
+def name_together(plans: Sequence[dict[str, Any]]) -> None:
+    """Give plans of which one is taken a name for all of them, by which the ledger claims them.
+
+    Args:
+        plans: Results of :func:`build_plan`, which are changed.
+    """
+    if len(plans) > 1:
+        name = digest("\n".join(map(dump_plan, plans)))
+        for plan in plans:
+            plan["id"] = name
+
+
 def dump_plan(plan: dict[str, Any]) -> str:
     """The plan as compact JSON text."""
     return json.dumps(plan, separators=(",", ":"), allow_nan=False)
@@ -141,12 +157,13 @@ def low_level(s: Settings) -> dict[str, Any]:
 
 
 def intercept_request(
-    s: Settings, noise: NoisePlan, test_key: str | None, plan_id: str
+    s: Settings, kind: str, noise: NoisePlan, test_key: str | None, plan_id: str
 ) -> dict[str, Any]:
     """What ``XGDPReleaseIntercept`` is asked to release.
 
     Args:
         s: Checked settings.
+        kind: Kind of the labels, or "rows" where only their number is released.
         noise: Calibrated noise.
         test_key: Key of a fixed noise tape (tests only).
         plan_id: Names the plan, and with it the pads of masked sums.
@@ -158,7 +175,7 @@ def intercept_request(
         "objective": s["objective"],
         "plan_id": plan_id,
         "masking": s.masking.to_json(),
-        "kind": s.kind,
+        "kind": kind,
         "num_class": s.trees_per_round,
         "sigma2": noise.intercept_sigma2,
         "shift": noise.intercept_shift,
@@ -199,6 +216,18 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     return (s.target[0] + s.target[1]) / 2 + s.scale * min(max(mean, -1.0), 1.0)
 
 
+def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
+    """The noisy number of rows in what was released first; post-processing, costs nothing.
+
+    Args:
+        kind: Kind of the labels, or "rows".
+        noise: Calibrated noise.
+        sums: Noisy integers in units of ``2**-shift``.
+    """
+    counts = sums if kind in ("multiclass", "rows") else sums[1:]
+    return math.ldexp(float(sum(counts)), -noise.intercept_shift)
+
+
 def _logit(share: float) -> float:
     """The margin that XGBoost makes of a probability, in 32-bit floats as there."""
     odds = np.float32(1.0) / np.float32(share) - np.float32(1.0)
@@ -232,6 +261,23 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         },
     }
     return {k: v for k, v in out.items() if v is not None}
+
+
+def choice(plans: Sequence[Settings], position: int, count: float | None) -> dict[str, Any]:
+    """Which of several plans was taken, for the ledger: what they differ in, and by what number.
+
+    Args:
+        plans: Settings of each of them.
+        position: Of the plan that was taken.
+        count: The noisy number of rows; None before it is released.
+    """
+    shown = [public_inputs(s)["hyperparameters"] for s in plans]
+    differ = [name for name in shown[0] if any(s.get(name) != shown[0][name] for s in shown)]
+    return {
+        "plans": [{name: s[name] for name in differ} for s in shown],
+        "taken": position,
+        "rows": None if count is None else max(0, round(count)),
+    }
 
 
 def _recorded(value: Any) -> Any:

@@ -8,18 +8,20 @@ public schema of the columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..accounting import Event
+from ..accounting import ChoiceEvent, Event
 from ..calibrate.mechanisms import MechanismSpec, NoisePlan
-from ..calibrate.search import calibrate
+from ..calibrate.search import calibrate, calibrate_family
+from ..errors import BudgetError
 from ..request.features import Schema
 from ..request.names import check_names, flatten
-from ..request.params import ARGUMENTS
+from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
 from ..request.settings import Settings, resolve, with_preset
+from ..request.sizes import position, settings_of_sizes
 
-__all__ = ["Prepared", "calibrated", "check", "prepare"]
+__all__ = ["Family", "Prepared", "calibrated", "check", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -30,16 +32,48 @@ class Prepared:
         settings: What the user asked for, checked, with every default filled in.
         spec: What the training releases.
         noise: How much noise each release gets.
+        family: Where the plan follows the number of rows: the plans of which one is taken, and what
+            they are charged with together. None where this plan is the only one. All but the plan
+            itself is then the first of them.
     """
 
     settings: Settings
     spec: MechanismSpec
     noise: NoisePlan
+    family: Family | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the ledger will hold when the training is complete."""
-        return self.noise.events
+        """What the training is charged with, before it starts as after it is complete."""
+        return self.noise.events if self.family is None else (self.family.event,)
+
+    @property
+    def plans(self) -> tuple[Prepared, ...]:
+        """Every plan that may be taken, each as if it were the only one."""
+        return (self,) if self.family is None else self.family.plans
+
+
+@dataclass(frozen=True)
+class Family:
+    """Plans of which one is taken by a noisy number of rows.
+
+    Attributes:
+        plans: Each plan by itself.
+        limits: Below which number of rows each is taken, rising; the last one from there on.
+        event: What the choice among them is charged with.
+    """
+
+    plans: tuple[Prepared, ...]
+    limits: tuple[float, ...]
+    event: ChoiceEvent
+
+    def taken(self, rows: float) -> int:
+        """Position of the plan that is taken. Free post-processing of a released number.
+
+        Args:
+            rows: The noisy number of rows.
+        """
+        return position(self.limits, rows)
 
 
 def prepare(
@@ -56,7 +90,8 @@ def prepare(
     Args:
         user: Parameters as for ``xgboost.train``.
         schema: Public schema of the training data.
-        rounds: Boosting rounds; the noise is calibrated for exactly that many.
+        rounds: Boosting rounds; the noise is calibrated for exactly that many. None, or
+            ``DEFAULT_ROUNDS``, where they are open.
         continues: Whether an earlier private model is continued.
 
     Raises:
@@ -78,7 +113,8 @@ def check(
     flat = flatten(user)
     check_names(flat)
     flat = {name: value for name, value in flat.items() if value is not None}
-    count = ARGUMENTS["num_boost_round"].read("num_boost_round", rounds, None)
+    given = DEFAULT_ROUNDS if rounds is None else rounds
+    count = ARGUMENTS["num_boost_round"].read("num_boost_round", given, None)
     return resolve(with_preset(flat, schema, count, continues), schema, count, continues)
 
 
@@ -88,6 +124,20 @@ def calibrated(settings: Settings) -> Prepared:
     Raises:
         BudgetError: No noise meets the target.
     """
-    spec = MechanismSpec.from_settings(settings)
-    noise = calibrate(spec, settings.epsilon, settings.delta, settings["dp_accountant"])
-    return Prepared(settings, spec, noise)
+    epsilon, delta, accountant = settings.epsilon, settings.delta, settings["dp_accountant"]
+    limits, found = settings_of_sizes(settings)
+    if len(found) == 1:
+        [settings] = found
+        spec = MechanismSpec.from_settings(settings)
+        return Prepared(settings, spec, calibrate(spec, epsilon, delta, accountant))
+    specs = tuple(MechanismSpec.from_settings(s, counts=True) for s in found)
+    for number in range(len(specs), 0, -1):
+        try:
+            noise = calibrate_family(specs[:number], epsilon, delta, accountant)
+        except BudgetError:
+            if number == 1:
+                raise
+            continue  # the largest plan has no noise on the supported grids
+        plans = tuple(map(Prepared, found, specs, noise.plans))
+        return replace(plans[0], family=Family(plans, tuple(limits[:number]), noise.event))
+    raise AssertionError

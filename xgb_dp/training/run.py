@@ -11,6 +11,7 @@ from xgboost.core import Booster, XGBoostError
 
 from ..accounting import Event, event_from_json
 from ..budget.gate import before_release
+from ..data import rows
 from ..engine import native, tape
 from ..errors import PrivacyParameterError
 from ..record import ledger
@@ -21,7 +22,27 @@ from . import agreement, plan
 from .call_site import CallSite
 from .prepare import Prepared
 
-__all__ = ["LedgerCallback", "Training"]
+__all__ = ["LedgerCallback", "Option", "Training"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A plan that a training may follow, from its first tree on.
+
+    Attributes:
+        prepared: Checked settings and calibrated noise.
+        plan: What the C++ trainer is told.
+        text: The same as JSON.
+    """
+
+    prepared: Prepared
+    plan: dict[str, Any]
+    text: str
+
+    @property
+    def settings(self) -> Settings:
+        """Checked settings."""
+        return self.prepared.settings
 
 
 @dataclass(frozen=True)
@@ -34,9 +55,9 @@ class Training:
         names: Names of the columns, None without.
         types: "c" for categorical columns and "float" for others, None where the data has none.
         earlier: Ledger of the continued model.
-        plan: What the C++ trainer is told.
-        text: The same as JSON.
-        request: What the release of the intercept is asked for; None if there is none.
+        options: The plan, or those of which one is taken by the noisy number of rows.
+        request: What the first release is asked for: the intercept, or the number of rows; None if
+            there is none.
     """
 
     prepared: Prepared
@@ -44,8 +65,7 @@ class Training:
     names: list[str] | None
     types: list[str] | None
     earlier: Ledger | None
-    plan: dict[str, Any]
-    text: str
+    options: tuple[Option, ...]
     request: dict[str, Any] | None
 
     @classmethod
@@ -57,7 +77,7 @@ class Training:
             PrivacyRefusal: It is not private.
             BudgetError: Calibration and trainer do not agree. Nothing was released.
         """
-        s, noise = prepared.settings, prepared.noise
+        s = prepared.settings
         key = None if s.noise_free else tape.noise_key()
         names, types = s.schema.names if s.schema.named else None, None
         if s.schema.typed:
@@ -65,37 +85,84 @@ class Training:
         private = not s.noise_free and key is None
         earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
         _check_earlier(earlier, s)
-        low_plan = plan.build_plan(s, noise, key, earlier=len(earlier.trainings) if earlier else 0)
-        text = plan.dump_plan(low_plan)
-        request = None
+        before = len(earlier.trainings) if earlier else 0
+        plans = [plan.build_plan(p.settings, p.noise, key, before) for p in prepared.plans]
+        plan.name_together(plans)
+        options = tuple(
+            Option(p, told, plan.dump_plan(told))
+            for p, told in zip(prepared.plans, plans, strict=True)
+        )
+        request, kind = None, prepared.spec.intercept
         if s.intercept == "released":
-            request = plan.intercept_request(s, noise, key, low_plan["id"])
-        agreement.check(text, request, noise, s)
-        return cls(prepared, key, names, types, earlier, low_plan, text, request)
+            kind = s.kind  # also of a training that draws nothing
+        if kind is not None:
+            request = plan.intercept_request(s, kind, prepared.noise, key, plans[0]["id"])
+        for option in options:
+            agreement.check(option.text, request, option.prepared.noise, option.settings)
+        return cls(prepared, key, names, types, earlier, options, request)
 
     @property
     def settings(self) -> Settings:
-        """What the user asked for."""
+        """What the user asked for; where plans differ, those of the first of them."""
         return self.prepared.settings
+
+    @property
+    def texts(self) -> str:
+        """All plans, on which workers agree."""
+        return "\n".join(option.text for option in self.options)
+
+    @property
+    def plan_id(self) -> str:
+        """Names the plan, or the family of plans."""
+        return str(self.options[0].plan["id"])
 
     @property
     def private(self) -> bool:
         """Whether all noise is drawn, from the operating system's key."""
         return not self.settings.noise_free and self.key is None
 
-    def claim(self) -> Ledger:
-        """The ledger while it goes on, which claims its whole plan as spent."""
-        s = self.settings
+    def claim(self, position: int = 0, count: float | None = None) -> Ledger:
+        """The ledger while it goes on, which claims its whole plan, or family, as spent.
+
+        Args:
+            position: Of the plan that is followed.
+            count: The noisy number of rows by which it was taken.
+        """
+        s = self.options[position].settings
+        public = plan.public_inputs(s)
+        if self.prepared.family is not None:
+            public["plan_choice"] = plan.choice(
+                [option.settings for option in self.options], position, count
+            )
         plan_record = TrainingRecord(
-            plan_digest=self.plan["id"],
+            plan_digest=self.plan_id,
             complete=False,
             events=self.prepared.events,
             rounds=s.rounds,
             target=(s.epsilon, s.delta),
-            public=plan.public_inputs(s),
+            public=public,
         )
         noise = "none" if s.noise_free else "os" if self.private else "fixed"
         return ledger.claim(self.earlier, plan_record, private=self.private, noise=noise)
+
+    def check_rows(self, dtrain: Any) -> None:
+        """Read the rows, each by itself, for whichever plan is taken.
+
+        Raises:
+            RowDomainError: A row lies outside the declared domain.
+            PrivacyParameterError: Rows have no labels, or several.
+        """
+        widest = max(self.options, key=lambda option: int(option.settings["max_bin"]))
+        rows.check_rows(dtrain, self.settings, widest.text)
+
+    def check_sums(self, dtrain: Any) -> None:
+        """Refuse more rows than can be summed exactly; all workers call it together.
+
+        Raises:
+            xgboost.core.XGBoostError: Too many rows. How many is not said.
+        """
+        for option in self.options:
+            native.check_sums(dtrain, option.text)
 
     def rehearse(self, dtrain: Any, xgb_model: Any, call_site: CallSite) -> None:
         """Find whatever XGBoost itself refuses, before anything is released or booked.
@@ -104,18 +171,21 @@ class Training:
             PrivacyParameterError: Training would fail.
             xgboost.core.XGBoostError: So says XGBoost.
         """
-        trial = {**plan.low_level(self.settings), "dp_plan": self.text}
-        if xgb_model is None:
-            trial["base_score"] = [0.5] * self.settings.trees_per_round
-        booster = Booster(trial, [dtrain, *(data for data, _ in call_site.evals)], xgb_model)
-        _configure(booster)
-        LedgerCallback(self, None).before_training(booster)
-        call_site.rehearse(booster, dtrain)
+        for position, option in enumerate(self.options):
+            trial = {**plan.low_level(option.settings), "dp_plan": option.text}
+            if xgb_model is None:
+                trial["base_score"] = [0.5] * self.settings.trees_per_round
+            booster = Booster(trial, [dtrain, *(data for data, _ in call_site.evals)], xgb_model)
+            _configure(booster)
+            LedgerCallback(self, position, None, None).before_training(booster)
+            if position == 0:
+                call_site.rehearse(booster, dtrain)
 
     def start(self, dtrain: Any) -> tuple[dict[str, Any], LedgerCallback]:
         """Ask the gate, release the intercept, and say how XGBoost grows the trees.
 
-        Privacy: spends the intercept's share of the budget; the trees spend the rest.
+        Privacy: spends the intercept's share of the budget; the trees spend the rest. Which plan
+        they follow may depend on what was released here.
 
         Returns:
             Parameters with exactly one ``dp_plan``, and the keeper of the ledger.
@@ -123,27 +193,32 @@ class Training:
         Raises:
             PrivacyError: A budget or a selection refuses. Nothing was released.
         """
-        s = self.settings
-        low = {**plan.low_level(s), "dp_plan": self.text}
+        s, noise, family = self.settings, self.prepared.noise, self.prepared.family
+        low: dict[str, Any] = {}
         event: Event | None = None
+        position, count = 0, None
         if s.masking.workers:
-            masking.agree_on_pads(self.plan["id"])
+            masking.agree_on_pads(self.plan_id)
         try:
             before_release(self.prepared.events, private=self.private)
             if self.request is not None:
                 answer = native.release_intercept(dtrain, self.request)
-                low["base_score"] = plan.base_score_from_sums(
-                    s, self.prepared.noise, answer["sums"]
-                )
                 event = None if s.noise_free else event_from_json(answer["event"])
-            elif s.intercept == "public":
+                if family is not None:
+                    count = plan.rows_from_sums(self.request["kind"], noise, answer["sums"])
+                    position = family.taken(count)
+                if s.intercept == "released":
+                    low["base_score"] = plan.base_score_from_sums(s, noise, answer["sums"])
+            if s.intercept == "public":
                 low["base_score"] = s["base_score"]
             elif s.intercept == "base_margin":
                 low["base_score"] = s.neutral_base_score
         except BaseException:
             masking.drop_pads()
             raise
-        return low, LedgerCallback(self, event)
+        taken = self.options[position]
+        low = {**plan.low_level(taken.settings), "dp_plan": taken.text, **low}
+        return low, LedgerCallback(self, position, count, event)
 
 
 class LedgerCallback(TrainingCallback):
@@ -154,13 +229,18 @@ class LedgerCallback(TrainingCallback):
 
     Args:
         training: What is being trained.
-        intercept: Event of the intercept's release, None if nothing was released.
+        position: Which of its plans it follows.
+        count: The noisy number of rows by which that was decided; None if it was not.
+        intercept: Event of the first release, None if nothing was released.
     """
 
-    def __init__(self, training: Training, intercept: Event | None) -> None:
+    def __init__(
+        self, training: Training, position: int, count: float | None, intercept: Event | None
+    ) -> None:
         super().__init__()
         self.training = training
-        self.claimed = training.claim()
+        self.rounds = training.options[position].settings.rounds
+        self.claimed = training.claim(position, count)
         self.intercept = intercept
         self.start = 0
 

@@ -29,6 +29,7 @@ from ..request.defaults import of_epsilon
 from ..request.features import Schema
 from ..request.names import flatten
 from ..request.settings import Settings
+from ..request.sizes import settings_of_sizes
 from ..training.prepare import calibrated, check
 from .scores import Score
 
@@ -58,7 +59,7 @@ class Trial:
         params: Parameters of ``xgboost.train`` without ``dp_epsilon`` and ``dp_delta``, with what
             the default makes of epsilon.
         change: What it changes of the common parameters, as given.
-        rounds: Boosting rounds.
+        rounds: Boosting rounds; those of the default where they are open.
         settings: The same, checked.
     """
 
@@ -112,7 +113,9 @@ def trials(
     common = flatten(params)  # once: it may be an iterator
     for change in changes:
         own = dict(change)
-        count = parse.parse_int("num_boost_round", own.pop("num_boost_round", rounds), 0, 100_000)
+        count = own.pop("num_boost_round", rounds)
+        if not isinstance(count, parse.OpenRounds):
+            count = parse.parse_int("num_boost_round", count, 0, 100_000)
         user = {**common, **flatten(own)}
         user = {name: value for name, value in user.items() if value is not None}
         for name in _GIVEN:
@@ -124,8 +127,9 @@ def trials(
         for name, reason in _REFUSED.items():
             if name in user and settings[name]:
                 raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
-        trees = of_epsilon(settings)
-        user, settings = user | trees, settings.changed(trees)
+        if len(settings_of_sizes(settings)[1]) == 1:  # else the trees follow the number of rows
+            trees = of_epsilon(settings)
+            user, settings = user | trees, settings.changed(trees)
         out.append(Trial(user, dict(change), count, settings))
     kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
     if len(kinds) != 1:

@@ -19,7 +19,6 @@ import xgboost as xgb
 from ..accounting import Event, Repetitions, SelectionEvent
 from ..budget.budget import Budget, as_budget
 from ..budget.gate import check_free, guarded
-from ..data import rows
 from ..engine import native, tape
 from ..engine.predictions import probabilities
 from ..engine.workers import this_worker
@@ -30,6 +29,7 @@ from ..record.report import PrivacyReport, privacy_report
 from ..request import parse
 from ..request.features import Schema, read_schema
 from ..request.params import DEFAULT_ROUNDS
+from ..request.sizes import settings_of_sizes
 from ..training.call_site import CallSite, check_matrix
 from ..training.prepare import prepare
 from ..training.run import Training
@@ -49,7 +49,8 @@ class Selection:
     Attributes:
         booster: The model. Its ledger and report tell the cost of the whole selection.
         setting: The changes that won, as given.
-        params: The common parameters with these changes, and what the default made of epsilon.
+        params: The common parameters with these changes, and what the default made of epsilon and
+            of the number of rows.
         num_boost_round: Its boosting rounds.
         score: Its noisy score on the rows set aside. Smaller is better for losses ("log_loss",
             "brier" and the errors of regression), larger for "accuracy" and "auc". It is the best
@@ -205,8 +206,8 @@ def _rehearse(found: Sequence[Trial], plan: TuningPlan, dtrain: Any, schema: Sch
     """
     for trial in found:
         training = Training.of(prepare(_own(trial, plan), schema, trial.rounds), None)
-        native.check_sums(dtrain, training.text)
-        rows.check_rows(dtrain, training.settings, training.text)
+        training.check_sums(dtrain)
+        training.check_rows(dtrain)
         training.rehearse(dtrain, None, CallSite())
 
 
@@ -280,6 +281,14 @@ def _listed(
     return [dict(s) for s in settings]
 
 
+def _chosen(trial: Trial, taken: int | None) -> dict[str, Any]:
+    """What the noisy number of rows has made of parameters that the setting leaves open."""
+    if taken is None:
+        return {}
+    plan = settings_of_sizes(trial.settings)[1][taken]
+    return {name: v for name, v in plan.given.items() if name not in trial.settings.given}
+
+
 def _result(
     best: _Run, event: SelectionEvent, judge: Score, epsilon: float, delta: float
 ) -> Selection:
@@ -293,8 +302,8 @@ def _result(
     return Selection(
         best.booster,
         best.trial.change,
-        best.trial.params,
-        best.trial.rounds,
+        {**best.trial.params, **_chosen(best.trial, last.taken)},
+        last.rounds,
         best.score.value,
         best.score.noise,
         judge.name,

@@ -1,0 +1,366 @@
+"""Open rounds: the plan follows a noisy number of rows, and what a user sets is kept."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from click.testing import CliRunner
+
+import xgb_dp
+from xgb_dp.accounting import ChoiceEvent, make_accountant
+from xgb_dp.calibrate import calibrate
+from xgb_dp.cli.commands import cli
+from xgb_dp.engine import native
+from xgb_dp.errors import BudgetError, LedgerError
+from xgb_dp.record.ledger import read_ledger
+from xgb_dp.request import sizes
+from xgb_dp.request.features import read_schema
+from xgb_dp.request.params import DEFAULT_ROUNDS
+from xgb_dp.request.sizes import SIZES, Size
+from xgb_dp.testing import fixed_noise
+from xgb_dp.training.prepare import prepare
+from xgb_dp.training.run import LedgerCallback, Training
+
+from ..conftest import OBJECTIVE, arrays
+
+FEW, MANY = 40, 4000  # rows; the noise of their number is about 60 at epsilon = 1
+BOUNDS = dict.fromkeys(range(4), (-3, 3))
+SHORT = (
+    Size(1_000, 2, (2, "oblivious", 32)),
+    Size(math.inf, 3, (3, "alternate", 16), 0.25),
+)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two plans that take no time: 2 rounds below 1,000 rows at epsilon = 1, else 3."""
+    monkeypatch.setattr(sizes, "SIZES", dict.fromkeys(SIZES, SHORT))
+
+
+def asked(kind: str = "binary", **changes: Any) -> dict[str, Any]:
+    made = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "nthread": 1}
+    made |= OBJECTIVE[kind] | changes
+    return {k: v for k, v in made.items() if v is not None}
+
+
+def data(n: int, kind: str = "binary", **kwargs: Any) -> xgb.DMatrix:
+    X, y = arrays(kind, n)
+    return xgb.DMatrix(X, y, **kwargs)
+
+
+def last(model: Any) -> Any:
+    return read_ledger(model if isinstance(model, xgb.Booster) else model.get_booster()).trainings[
+        -1
+    ]
+
+
+# Which plan is taken, and what is kept
+
+
+@pytest.mark.parametrize("kind", list(OBJECTIVE))
+@pytest.mark.parametrize("n", [0, FEW, MANY])
+def test_the_plan_follows_the_rows(kind: str, n: int, short: None) -> None:
+    model = xgb.train(asked(kind), data(n, kind))
+    training = last(model)
+    size = SHORT[n == MANY]
+    assert model.num_boosted_rounds() == training.rounds == size.rounds
+    shown = training.hyperparameters
+    assert (shown["max_depth"], shown["tree_shape"], shown["max_bin"]) == size.trees
+    assert shown["eta"] == size.eta
+    choice = training.public["plan_choice"]
+    assert choice["taken"] == (n == MANY)
+    assert choice["plans"][choice["taken"]]["rounds"] == size.rounds
+    assert abs(choice["rows"] - n) < 800
+    [event] = training.events
+    assert isinstance(event, ChoiceEvent)
+    assert len(event.options) == 2
+    assert [e.label for e in event.first] == ["intercept"]
+    assert xgb_dp.privacy_report(model).epsilon <= 1.0
+
+
+def test_epsilon_counts_as_rows_do(short: None) -> None:
+    taken = [
+        last(xgb.train(asked(dp_epsilon=e), data(n))).public["plan_choice"]["taken"]
+        for e, n in ((4.0, 500), (0.1, MANY))
+    ]
+    assert taken == [1, 0]
+
+
+def test_a_public_number_of_rows_decides_for_nothing(short: None) -> None:
+    for n, size in ((999, SHORT[0]), (1000, SHORT[1])):
+        model = xgb.train(asked(dp_n_public=n), data(FEW))
+        training = last(model)
+        assert training.rounds == size.rounds
+        assert training.hyperparameters["max_depth"] == size.trees[0]
+        assert "plan_choice" not in training.public
+        assert not any(isinstance(e, ChoiceEvent) for e in training.events)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"max_depth": 1}, {"max_depth": 1, "max_bin": 64, "tree_shape": "alternate"}),
+        ({"eta": 0.125}, {"eta": 0.125, "max_depth": 3}),
+        ({"max_bin": 8}, {"max_bin": 8, "max_depth": 3}),
+        ({"dp_split": "random"}, {"split": "random", "max_depth": 4}),
+        ({"dp_tree_shape": "oblivious"}, {"tree_shape": "oblivious", "max_depth": 4}),
+        ({"dp_candidates": "histogram", "dp_feature_bounds": BOUNDS}, {"max_bin": 64}),
+    ],
+)
+def test_what_is_set_is_kept(given: dict[str, Any], kept: dict[str, Any], short: None) -> None:
+    """Rounds still follow the rows; of the trees nothing, where one of their parameters is set."""
+    training = last(xgb.train(asked(**given), data(MANY)))
+    assert training.rounds == 3
+    assert kept.items() <= training.hyperparameters.items()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"subsample": 0.5},
+        {"dp_epsilon": math.inf},
+        {"dp_preset": "sarus", "dp_feature_bounds": BOUNDS},
+        {
+            "dp_accountant": "pure",
+            "dp_delta": None,
+            "base_score": 0.5,
+            "dp_leaf_noise": "laplace",
+            "dp_feature_bounds": BOUNDS,
+        },
+    ],
+)
+@pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
+def test_where_nothing_follows_the_rows(given: dict[str, Any], short: None) -> None:
+    """Where no bound is at hand, no noise is drawn, or a preset says: the rounds of the default."""
+    training = last(xgb.train(asked(max_depth=1, **given), data(MANY)))
+    assert training.rounds == DEFAULT_ROUNDS
+    assert "plan_choice" not in training.public
+
+
+def test_given_rounds_leave_nothing_to_the_rows(short: None) -> None:
+    for n in (FEW, MANY):
+        training = last(xgb.train(asked(), data(n), 4))
+        assert (training.rounds, "plan_choice" in training.public) == (4, False)
+        assert training.hyperparameters["max_depth"] == 6  # as before, of epsilon
+
+
+def test_every_interface_follows_the_rows(short: None, tmp_path: Path) -> None:
+    X, y = arrays(n=MANY)
+    budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=4.0, delta=1e-4)
+    own = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
+    public = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
+    file, schema = tmp_path / "rows.csv", tmp_path / "schema.json"
+    np.savetxt(file, np.c_[np.nan_to_num(X), y], delimiter=",", header="a,b,c,d,y", comments="")
+    columns = {name: {} for name in "abcd"}
+    schema.write_text(json.dumps({"target": "y", "classes": ["0.0", "1.0"], "columns": columns}))
+    arguments = ["train", file, "--schema", schema, "--epsilon", 1, "--delta", 1e-6, "--quiet"]
+    arguments += ["--model", tmp_path / "model.json"]
+    np.savetxt(
+        file, np.c_[np.nan_to_num(X), y], delimiter=",", header="a,b,c,d,y", comments="", fmt="%.1f"
+    )
+    done = CliRunner().invoke(cli, [str(a) for a in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    models = {
+        "budget": budget.train(asked(), xgb.DMatrix(X, y)),
+        "xgboost's estimator": xgb.XGBClassifier(**asked(objective=None), dp_classes=2).fit(X, y),
+        "our classifier": xgb_dp.DPXGBClassifier(**own, classes=2).fit(X, y),
+        "our regressor": xgb_dp.DPXGBRegressor(**own, target_bounds=(0, 1)).fit(X, y),
+        "command line": xgb.Booster(model_file=tmp_path / "model.json"),
+    }
+    assert {name: last(m).rounds for name, m in models.items()} == dict.fromkeys(models, 3)
+    chosen = xgb_dp.select(public, xgb.DMatrix(X, y), [{}], epsilon=4.0, delta=1e-6)
+    assert chosen.num_boost_round == chosen.booster.num_boosted_rounds() == 3
+    assert (chosen.params["max_depth"], chosen.params["eta"]) == (3, 0.25)
+    assert chosen.report.epsilon <= 4.0
+    fixed = xgb_dp.select(
+        public, xgb.DMatrix(X, y), [{"num_boost_round": 1}], epsilon=4.0, delta=1e-6
+    )
+    assert fixed.num_boost_round == 1
+    assert last(fixed.booster).hyperparameters["max_depth"] == 6
+
+
+# What is released, and what the ledger says
+
+
+def test_a_public_intercept_has_the_rows_counted(short: None) -> None:
+    model = xgb.train(asked(base_score=0.25), data(MANY))
+    training = last(model)
+    assert training.rounds == 3
+    assert [e.label for e in training.events[0].first] == ["rows"]
+    assert training.events[0].first[0].sensitivity2.bit_count() == 1
+    config = json.loads(model.save_config())["learner"]["learner_model_param"]
+    assert float(json.loads(config["base_score"])[0]) == 0.25
+    assert "the number of rows (a noisy count)" in xgb_dp.privacy_report(model).statement()
+    margins = np.zeros(MANY)
+    of_margins = xgb.train(asked(dp_base_margin=True), data(MANY, base_margin=margins))
+    assert [e.label for e in last(of_margins).events[0].first] == ["rows"]
+
+
+def test_a_continued_model_counts_its_rows_again(short: None) -> None:
+    earlier = xgb.train(asked(), data(FEW))
+    model = xgb.train(asked(), data(MANY), xgb_model=earlier)
+    first, second = read_ledger(model).trainings
+    assert (first.rounds, second.rounds, model.num_boosted_rounds()) == (2, 3, 5)
+    assert [e.label for e in second.events[0].first] == ["rows"]
+    report = xgb_dp.privacy_report(model)
+    assert "of training 2 was taken among 2 public ones" in report.statement()
+
+
+def test_a_continued_model_costs_both_choices() -> None:
+    d = data(FEW)
+    model = xgb.train(asked(), d, xgb_model=xgb.train(asked(), d))
+    first, second = read_ledger(model).trainings
+    [one, two] = first.events[0], second.events[0]
+    ways = [a + b for a in one.ways[::4] for b in two.ways[::4]]
+    worst = max(make_accountant("exact", way).get_epsilon(1e-6) for way in ways)
+    assert worst <= xgb_dp.privacy_report(model).epsilon <= 1.005 * worst
+
+
+def test_the_ledger_charges_the_worst_plan(short: None) -> None:
+    """Whichever is taken: the events are the same, and so is epsilon at every question."""
+    few, many = (xgb.train(asked(), data(n)) for n in (FEW, MANY))
+    assert last(few).events == last(many).events
+    one, two = map(xgb_dp.privacy_report, (few, many))
+    for more in ({}, {"group": 3}, {"accountant": "rdp"}, {"adjacency": "replace_one"}):
+        assert one.get_epsilon(1e-6, **more) == two.get_epsilon(1e-6, **more)
+        worst = max(
+            make_accountant(more.get("accountant", "exact"), way).get_epsilon(
+                1e-6, more.get("group", 2 if "adjacency" in more else 1)
+            )
+            for way in last(few).events[0].ways
+        )
+        assert worst * (1 - 1e-3) <= one.get_epsilon(1e-6, **more) <= worst * 1.01
+    assert one.get_epsilon(1e-6, accountant="pure") == math.inf
+    assert [s.count for s in one.spending()] != [s.count for s in two.spending()]
+    assert "released less than planned" not in one.statement()
+
+
+def test_the_claim_before_the_first_tree(short: None) -> None:
+    """A training that breaks off has claimed the whole family, and says which plan it followed."""
+    seen = []
+
+    class Look(xgb.callback.TrainingCallback):
+        def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            seen.append(json.loads(model.attr("dp_ledger")))
+            return epoch == 1
+
+    model = xgb.train(asked(), data(MANY), callbacks=[Look()])
+    claimed = seen[0]["trainings"][0]
+    assert not claimed["complete"]
+    assert claimed["rounds"] == 3
+    assert claimed["events"][0]["mechanism"] == "choice"
+    stopped = last(model)
+    assert (stopped.rounds, len(stopped.events)) == (1, 1)
+    assert stopped.stopped
+    assert "released less than planned" in xgb_dp.privacy_report(model).statement()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"taken": 0},
+        {"taken": 2},
+        {"taken": None},
+        {"taken": True},
+    ],
+)
+def test_a_ledger_of_another_plan_is_refused(change: dict[str, Any], short: None) -> None:
+    """The taken plan has to pay for the trees that are there."""
+    model = xgb.train(asked(), data(MANY))
+    ledger = xgb_dp.privacy_report(model).ledger
+    ledger["trainings"][0]["public"]["plan_choice"] |= change
+    with pytest.raises(LedgerError):
+        xgb_dp.PrivacyReport(ledger)
+    del ledger["trainings"][0]["public"]["plan_choice"]
+    with pytest.raises(LedgerError):
+        xgb_dp.PrivacyReport(ledger)
+
+
+def test_the_choice_depends_on_what_was_released_alone(short: None) -> None:
+    """With noise from a tape: the plan follows from the sums, and the same rows have the same."""
+    limits = []
+    for n in (FEW, 940, 1000, 1060, MANY):
+        with fixed_noise("ab" * 32):
+            model, again = (xgb.train(asked(), data(n)) for _ in range(2))
+            training = Training.of(prepare(asked(), read_schema(data(n)), None), None)
+            sums = native.release_intercept(data(n), training.request)["sums"]
+        rows = math.ldexp(sums[1], -training.prepared.noise.intercept_shift)
+        assert last(model).public["plan_choice"]["rows"] == max(0, round(rows))
+        assert last(model).rounds == (2 if rows < 1000 else 3)
+        assert model.save_raw() == again.save_raw()
+        limits.append(rows)
+    assert limits[0] < 1000 < limits[-1]
+
+
+def test_one_name_for_the_whole_family(short: None) -> None:
+    """The claim names the family, and every plan has its name; the trainer asks for it."""
+    training = Training.of(prepare(asked(), read_schema(data(FEW)), None), None)
+    assert len({option.plan["id"] for option in training.options}) == 1
+    assert training.request is not None
+    assert training.request["plan_id"] == training.plan_id
+    alone = Training.of(prepare(asked(), read_schema(data(FEW)), 2), None)
+    assert alone.plan_id != training.plan_id
+    d = data(FEW)
+    low, _ = training.start(d)
+    booster = xgb.Booster(low, [d])
+    with pytest.raises(xgb.core.XGBoostError, match="does not account"):
+        booster.update(d, 0)
+    LedgerCallback(training, 0, None, None).before_training(booster)
+    booster.update(d, 0)
+
+
+def test_budgets_book_the_choice(tmp_path: Path) -> None:
+    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=1.0, delta=1e-6)
+    book.train(asked(), data(FEW))
+    assert [type(e) for e in book.entries[0].events] == [ChoiceEvent]
+    book.verify()
+    with pytest.raises(BudgetError):
+        book.train(asked(dp_epsilon=0.1), data(FEW))
+    more = xgb_dp.Budget(tmp_path / "more.json", epsilon=1.0, delta=1e-6)
+    for _ in range(2):
+        more.train(asked(dp_epsilon=0.6), data(FEW))
+    more.train(asked(dp_epsilon=round(more.remaining() * 0.995, 3)), data(FEW))
+    more.verify()
+
+
+# The family of the default
+
+
+@pytest.mark.parametrize("kind", list(OBJECTIVE))
+def test_the_table(kind: str) -> None:
+    found = SIZES[kind]
+    assert [s.below for s in found] == sorted({s.below for s in found})
+    assert found[-1].below == math.inf
+    prepared = prepare(asked(kind), read_schema(data(FEW, kind)), None)
+    assert [p.settings.rounds for p in prepared.plans] == [s.rounds for s in found]
+    assert prepared.family is not None
+    assert prepared.family.taken(-1e9) == 0
+    assert prepared.family.taken(1e12) == len(found) - 1
+    firsts = {p.noise.events[0] for p in prepared.plans}
+    assert len(firsts) == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_family_wastes_little(epsilon: float) -> None:
+    """mu^2 of every plan against that which it could have alone: well under 1% of epsilon."""
+    prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
+    assert 0.998 * epsilon <= prepared.noise.epsilon <= epsilon
+    for plan in prepared.plans:
+        alone = calibrate(plan.spec, epsilon, 1e-6)
+        mine, best = (
+            math.fsum(e.count * e.mu2 for e in noise.events) for noise in (plan.noise, alone)
+        )
+        assert mine >= 0.994 * best  # mu goes with epsilon: 0.3%
+
+
+def test_small_targets_leave_out_plans_without_noise() -> None:
+    """As far as the grids reach, open rounds train."""
+    for epsilon in (1e-3, 1e-4):
+        prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
+        assert prepared.noise.epsilon <= epsilon

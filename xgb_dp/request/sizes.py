@@ -1,0 +1,128 @@
+"""The plans among which an open number of rounds lets the data choose, by how many rows there are.
+
+What pays is decided by epsilon times the number of rows: few and shallow trees where it is small,
+many and deep ones where it is large. The number that decides is a noisy one, released before the
+first tree; the plans are public, and so is the rule. docs/accuracy.md has the evidence.
+
+Proof: docs/proofs/choice.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .defaults import OF_TREES
+from .parse import OpenRounds
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["SIZES", "Size", "position", "settings_of_sizes"]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A plan of the default for some numbers of rows.
+
+    Attributes:
+        below: It is taken where epsilon times the number of rows is below this.
+        rounds: Boosting rounds.
+        trees: Depth, shape and bins.
+        eta: Learning rate.
+    """
+
+    below: float
+    rounds: int
+    trees: tuple[int, str, int]
+    eta: float = 0.5
+
+
+_SHALLOW = (4, "alternate", 64)
+_DEEP = (6, "oblivious", 256)
+_DEEPER = (8, "oblivious", 256)
+
+SIZES: dict[str, tuple[Size, ...]] = {
+    "binary": (
+        Size(3_000, 50, _SHALLOW),
+        Size(20_000, 50, _DEEP),
+        Size(100_000, 100, _DEEP),
+        Size(500_000, 100, _DEEPER),
+        Size(math.inf, 300, _DEEPER, 0.3),
+    ),
+    "multiclass": (
+        Size(3_000, 50, _SHALLOW),
+        Size(20_000, 50, _DEEP),
+        Size(100_000, 100, _DEEP),
+        Size(500_000, 100, _DEEPER),
+        Size(math.inf, 300, _DEEPER, 0.3),
+    ),
+    "regression": (
+        Size(20_000, 50, _SHALLOW),
+        Size(100_000, 100, _DEEP),
+        Size(500_000, 100, _DEEPER),
+        Size(math.inf, 300, _DEEPER, 0.3),
+    ),
+}
+"""The plans by the kind of the labels, for growing numbers of rows. The one place of them all."""
+
+
+def position(limits: Sequence[float], rows: float) -> int:
+    """Which plan a number of rows leads to. A function of what is public and was released.
+
+    Args:
+        limits: Up to where each plan is taken, in rows and rising; see :func:`settings_of_sizes`.
+        rows: Noisy, or declared public.
+    """
+    return next((i for i, limit in enumerate(limits) if rows < limit), len(limits) - 1)
+
+
+def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
+    """The plans that these settings leave open; what the user has set is in all of them.
+
+    Args:
+        s: Checked settings.
+
+    Returns:
+        Below which number of rows each plan is taken, rising, and its settings. A single plan where
+        the settings leave nothing open, or nothing decides.
+    """
+    if not isinstance(s.rounds, OpenRounds):
+        return [math.inf], [s]
+    if not _follows_rows(s):
+        return [math.inf], [s.changed({}, int(s.rounds))]
+    found = [(size.rounds, _changes(s, size)) for size in SIZES[s.kind]]
+    worth = s.epsilon / max(s.classes - 1, 1)  # of a row: classes share the budget of a round
+    limits = [size.below / worth for size in SIZES[s.kind]]
+    if s["dp_n_public"] is not None:  # the choice is public
+        i = position(limits, float(s["dp_n_public"]))
+        limits, found = [math.inf], [found[i]]
+    last = range(len(found))
+    kept = [i for i in last if i + 1 == len(found) or found[i] != found[i + 1]]
+    return [limits[i] for i in kept], [s.changed(found[i][1], found[i][0]) for i in kept]
+
+
+def _follows_rows(s: Settings) -> bool:
+    """Whether a number of rows may decide on rounds that are open."""
+    return (
+        s["dp_preset"] == "default"
+        and not s.noise_free
+        and s.delta > 0.0
+        and not s["dp_local"]
+        # What has no curve of its own next to others: docs/proofs/choice.md.
+        and s["dp_ensemble"] == 1
+        and s["subsample"] == 1.0
+    )
+
+
+def _changes(s: Settings, size: Size) -> dict[str, Any]:
+    """What a size makes of parameters that the user has not set."""
+    changes: dict[str, Any] = {"eta": size.eta}
+    if not set(s.given) & OF_TREES:
+        names = ("max_depth", "dp_tree_shape", "max_bin")
+        changes |= dict(zip(names, size.trees, strict=True))
+        if "dp_candidates" in s.given:  # bins are also the cells of other candidates
+            del changes["max_bin"]
+    return {name: value for name, value in changes.items() if name not in s.given}
