@@ -47,7 +47,13 @@ class System:
             al., whose first candidate is the least value itself; "log", their logarithmic grid.
         numbers: Whether a binary label is fitted as a number, with squared error.
         reproduces: Name of the published system that it stands for.
-        peer: Name of another library that trains instead (see peers.py).
+        peer: Environment of another library that trains instead (see peers.py); "here" is this
+            one, of own code that no build of the library changes.
+        method: What a worker of `peer` trains, the name of the peer if empty.
+        limit_s: Seconds that such a training may take.
+        apart: Whether this package trains in a process of its own, whose memory is measured.
+        grid: Whether settings that share the name before a comma share a process, which makes
+            many of them cheap. Only the best one is kept in the committed results.
         delta: Failure probability; None for the table's.
         large: Parameters that it has instead on data sets of at least LARGE rows.
     """
@@ -61,6 +67,10 @@ class System:
     numbers: bool = False
     reproduces: str = ""
     peer: str = ""
+    method: str = ""
+    limit_s: float = 900.0
+    apart: bool = False
+    grid: bool = False
     delta: float | None = None
     large: Mapping[str, Any] = field(default_factory=dict)
 
@@ -136,7 +146,8 @@ class Table:
         layout: "epsilons" for one table a data set with a column for each budget; "systems" for
             one table a budget with a column for each system; "differences" for the same of what
             `default` gains over each, split by split; "default" for one table of `default`;
-            "trees" for a column for each number of trees.
+            "trees" for a column for each number of trees; "cells" for one table a data set with
+            all metrics of a system and budget in one cell.
         test_size: Fraction of rows held out, of each data set; "" stands for all others.
         stratify: Whether splits keep the shares of the classes.
         seeds: Number of splits if none is asked for.

@@ -96,6 +96,7 @@ PRICES = Dataset(
 HOUSE_PRICES = Dataset("House 16H, prices", "house_16h", "reg:squarederror", bounds=(0, 500_001.0))
 POL_NUMBERS = Dataset("Pol, numbers", "pol", "reg:squarederror", bounds=(0.0, 100.0))
 PHISHING = Dataset("Phishing", "phishing_websites", openml=4534)
+HELOC = Dataset("HELOC", "heloc")
 WEBDATA = Dataset("Webdata", "w8a")
 # The columns of the first name that no row lacks: what is left of Nomao in the papers.
 NOMAO = Dataset("Nomao", "nomao", keep=("V1", "V2", "V3", "V4", "V5", "V6"), openml=1486)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .core import Table
+from .summary import means
 
 COLUMNS = ["dataset", "system", "epsilon", "metric", "mean", "sd", "splits", "scores"]
 COLUMNS += ["spent_epsilon", "spent_delta", "run", "note"]
@@ -52,7 +53,13 @@ def write(path: Path, table: Table, rows: list[dict[str, Any]]) -> None:
         rows: Rows as :func:`experiments.store.read` returns them.
     """
     cells: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    best = {(d, f"{n}, {m.setting}", e) for (d, n, e), m in means(table, rows).items()}
+    grids = {s.name for s in table.systems if s.grid}
     for row in rows:
+        name = row["system"]
+        chosen = row["note"] or (row["dataset"], name, float(row["epsilon"])) in best
+        if name in grids and not chosen:
+            continue
         key = (row["dataset"], row["system"], row["epsilon"], str(row["run"]), row["note"])
         cells[key].append(row)
     with path.open("w", newline="", encoding="utf-8") as file:

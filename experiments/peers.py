@@ -1,12 +1,14 @@
 """Other libraries from PyPI, each in its own environment under ``build/peers``.
 
-They are started as programs of their own and get arrays; nothing of them is imported here. What
-they spend is what they claim: docs/peers.md lists where the claims fail.
+They are started as programs of their own (:mod:`experiments.workers`) and get arrays; nothing of
+them is imported here. What they spend is what they claim: docs/peers.md lists where the claims
+fail. Own trainings whose memory is measured go the same way, in this environment.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,23 +17,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from .core import LARGE
+from .datasets import as_codes
 
 if TYPE_CHECKING:
-    from .core import Cell, System
-    from .datasets import Dataset
     from .train import Split
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "peers"
-WORKER = Path(__file__).with_name("peer_worker.py")
-TIMEOUT_S = 900
+HERE = "here"
 # Old releases need old companions: dp-xgboost fails on NumPy 2, diffprivlib on scikit-learn 1.6.
 REQUIREMENTS = {
     "dp-xgboost": ("dp-xgboost==0.2.10", "numpy<2", "scipy"),
     "interpret-core": ("interpret-core==0.7.8",),
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn<1.6", "numpy>=2,<2.3"),
+    "opacus": ("opacus==1.6.0",),
+    "smartnoise-synth": ("smartnoise-synth==1.0.8", "xgboost-cpu==3.2.0"),
 }
 
 
@@ -41,9 +43,24 @@ class PeerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Request:
-    """What a worker is asked; arrays travel beside it."""
+    """What a worker is asked; arrays travel beside it.
 
-    peer: str
+    Attributes:
+        method: One of those that experiments/workers knows.
+        settings: Parameters of each training; all share the process and the data.
+        epsilon: Budget of each.
+        delta: Failure probability of each.
+        rounds: Boosting rounds, where the method has any.
+        seed: Number of the split.
+        binary: Whether labels are 0 and 1.
+        target: Bounds of the labels.
+        nominal: Which columns are codes of categories.
+        columns: Names of the columns.
+        categories: Names of the codes of categorical columns.
+    """
+
+    method: str
+    settings: list[dict[str, Any]]
     epsilon: float
     delta: float
     rounds: int | None
@@ -51,12 +68,13 @@ class Request:
     binary: bool
     target: tuple[float, float]
     nominal: list[bool]
-    min_child_weight: float
+    columns: list[str]
+    categories: dict[str, list[str]]
 
 
 def python(name: str) -> Path:
     """The interpreter of a peer's environment."""
-    return FOLDER / name / "bin" / "python"
+    return Path(sys.executable) if name == HERE else FOLDER / name / "bin" / "python"
 
 
 def install(name: str) -> None:
@@ -77,46 +95,60 @@ def install(name: str) -> None:
             raise PeerError(f"{name} does not install on this Python: {lines[-1]}")
 
 
+def _numbers(frame: pd.DataFrame) -> np.ndarray:
+    """Features as numbers, codes for categories."""
+    return as_codes(frame).to_numpy(dtype=np.float64)
+
+
 def predict(
-    system: System, cell: Cell, parts: Split, data: Dataset, rounds: int | None, delta: float
+    peer: str, request: Request, parts: Split, limit_s: float
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Predictions for the test rows by another library, and what it claims to spend.
+    """Predictions for the test rows, one row for each setting, and what the worker says.
+
+    Args:
+        peer: Name of an environment.
+        request: What to train.
+        parts: Data.
+        limit_s: Seconds after which the worker is stopped.
+
+    Returns:
+        Predictions, and a dictionary of ``seconds`` of each setting (of CPU time, in one thread),
+        ``peak_mib`` and ``spent``.
 
     Raises:
-        PeerError: If it is not installed or fails.
+        PeerError: If it is not installed, fails, or takes too long.
     """
-    if not python(system.peer).exists():
-        raise PeerError(f"{system.peer} is not installed; see the message above the run")
-    y = np.concatenate([parts.y_train, parts.y_test])
-    binary = data.objective != "reg:squarederror"
-    params = dict(system.params) | (dict(system.large) if len(y) >= LARGE else {})
-    request = Request(
-        peer=system.peer,
-        epsilon=cell.epsilon,
-        delta=delta,
-        rounds=rounds,
-        seed=cell.seed,
-        binary=binary,
-        target=(0.0, 1.0) if binary else data.bounds or (float(y.min()), float(y.max())),
-        nominal=[str(c) in parts.nominal for c in parts.x_train.columns],
-        min_child_weight=float(params.get("min_child_weight", 50.0)),
-    )
+    if not python(peer).exists():
+        raise PeerError(f"{peer} is not installed; see the message above the run")
+    bounds = [parts.bounds.get(str(c), (np.nan, np.nan)) for c in parts.x_train.columns]
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    # XLA takes a thread for each core that it may run on, whatever it is told.
+    threads["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         np.savez(
             place / "in.npz",
-            x_train=parts.x_train.to_numpy(dtype=np.float64),
+            x_train=_numbers(parts.x_train),
             y_train=parts.y_train.astype(np.float64),
-            x_test=parts.x_test.to_numpy(dtype=np.float64),
-            bounds=np.array([parts.bounds[c] for c in parts.x_train.columns]),
+            x_test=_numbers(parts.x_test),
+            bounds=np.array(bounds),
         )
         (place / "request.json").write_text(json.dumps(asdict(request)), encoding="utf-8")
-        command = [str(python(system.peer)), str(WORKER), folder]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
+        command = [str(python(peer)), "-m", "experiments.workers", folder]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=limit_s,
+                check=False,
+                cwd=ROOT,
+                env=os.environ | threads,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise PeerError(f"not finished within {limit_s / 60:g} minutes") from late
         if done.returncode:
-            lines = done.stderr.strip().splitlines() or ["no message"]
-            raise PeerError(f"{system.peer}: {lines[-1]}")
-        predicted = np.load(place / "out.npy")
-    return predicted, {"releases": f"as {system.peer} claims; not checked"}
+            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            raise PeerError(lines[-1])
+        answer: dict[str, Any] = json.loads((place / "out.json").read_text(encoding="utf-8"))
+        return np.load(place / "out.npy"), answer

@@ -211,6 +211,8 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
     out = [f"## {table.title}", "", f"Source: {table.source}."]
     if table.layout == "differences":
         out += by_difference(table, rows)
+    elif table.layout == "cells":
+        out += by_cells(table, rows, found)
     else:
         out += (table.lines or LAYOUTS[table.layout])(table, found)
         for metric in table.also:
@@ -234,6 +236,35 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
     if notes:
         out += ["", *(f"* {note}" for note in notes)]
     return "\n".join(out) + "\n"
+
+
+def by_cells(table: Table, rows: list[dict[str, Any]], found: Means) -> list[str]:
+    """One Markdown table a data set: the score of each budget with its probabilities, and costs."""
+    others = {metric: besides(table, rows, found, metric) for metric in table.also}
+    shown = [m for m in ("log_loss", "calibration", "mean_ratio") if others.get(m)]
+    out = []
+    for data in table.datasets:
+        epsilons = sorted({k[2] for k in found if k[0] == data.name})
+        lines = []
+        for name in order((k[1] for k in found if k[0] == data.name), system_names(table)):
+            line = [f"**{name}**" if name == "default" else name]
+            for epsilon in epsilons:
+                key = (data.name, name, epsilon)
+                if key not in found:
+                    line.append("")
+                    continue
+                parts = [f"{others[m][key].mean:.{DIGITS[m]}f}" for m in shown if key in others[m]]
+                mean = dataclasses.replace(found[key], setting="")
+                line.append(f"{cell(table, data.name, mean)}<br>{', '.join(parts)}")
+            for metric in ("seconds", "peak_mib"):
+                costs = [m.mean for k, m in others[metric].items() if k[:2] == (data.name, name)]
+                mean_cost = sum(costs) / len(costs) if costs else math.nan
+                line.append(f"{mean_cost:.{DIGITS[metric]}f}" if costs else "")
+            lines.append(line)
+        if lines:
+            out += ["", f"**{data.name}**", ""]
+            out += grid(["system", *map(head, epsilons), "seconds", "MiB"], lines)
+    return out
 
 
 def beside(table: Table, found: Means, metric: str) -> list[str]:

@@ -19,23 +19,35 @@ from .core import Cell, Options, Table
 from .store import Store, build, this_run
 
 
-def work(name: str, cell: Cell, options: Options) -> dict[str, Any]:
-    """One cell, in a worker process; a failure becomes a note in its row."""
+def work(name: str, cells: list[Cell], options: Options) -> list[dict[str, Any]]:
+    """Cells that are trained together; a failure becomes a note in their rows."""
     table = tables.get(name, options.size)
     try:
         if table.compute is not None:
-            return table.compute(table, cell)
-        return train.run(table, cell, options)
-    except Exception as reason:  # the other cells go on, and this one is named in the table
-        note = f"{type(reason).__name__}: {reason}".splitlines()[0]
-        return asdict(cell) | {"note": note[:200]}
+            return [table.compute(table, cell) for cell in cells]
+        return train.run(table, cells, options)
+    except Exception as reason:  # the other cells go on, and these are named in the table
+        kind = "" if isinstance(reason, peers.PeerError) else f"{type(reason).__name__}: "
+        note = f"{kind}{reason}".splitlines()[0]
+        return [asdict(cell) | {"note": note[:200]} for cell in cells]
 
 
-def results(name: str, todo: list[Cell], options: Options, jobs: int) -> Iterator[dict[str, Any]]:
+def together(table: Table, todo: list[Cell]) -> list[list[Cell]]:
+    """Cells in the order in which they are run, those of a grid together."""
+    out: dict[tuple[str, str, float, int], list[Cell]] = {}
+    for cell in todo:
+        name = cell.system.split(",")[0] if table.system(cell.system).grid else cell.system
+        out.setdefault((cell.dataset, name, cell.epsilon, cell.seed), []).append(cell)
+    return list(out.values())
+
+
+def results(
+    name: str, todo: list[list[Cell]], options: Options, jobs: int
+) -> Iterator[dict[str, Any]]:
     """Rows of cells as they finish; in this process if one is enough."""
     if jobs == 1:
-        for cell in todo:
-            yield work(name, cell, options)
+        for cells in todo:
+            yield from work(name, cells, options)
         return
     # A process with threads of OpenMP cannot be forked: its children would wait for them. What is
     # not told how many threads to take, as BLAS, would take all cores in each of the processes.
@@ -45,15 +57,15 @@ def results(name: str, todo: list[Cell], options: Options, jobs: int) -> Iterato
     try:
         # A few ahead of the workers only, so that an interruption does not wait for the rest.
         queue = iter(todo)
-        running: set[Future[dict[str, Any]]] = set()
+        running: set[Future[list[dict[str, Any]]]] = set()
         while True:
-            for cell in islice(queue, jobs + 1 - len(running)):
-                running.add(pool.submit(work, name, cell, options))
+            for cells in islice(queue, jobs + 1 - len(running)):
+                running.add(pool.submit(work, name, cells, options))
             if not running:
                 break
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for job in done:
-                yield job.result()
+                yield from job.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -129,7 +141,7 @@ def run(
         tqdm(total=len(todo), desc=table.name, file=sys.stderr) as bar,
     ):
         try:
-            for row in results(table.name, todo, options, jobs):
+            for row in results(table.name, together(table, todo), options, jobs):
                 add(row)
                 bar.update()
         except KeyboardInterrupt:

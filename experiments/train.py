@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,8 @@ from .core import DEFAULT, LARGE, Cell, Options, System, Table
 from .datasets import CANDIDATES, Dataset, as_codes, load, log_cuts, public_range
 from .scoring import scores
 
+# Predictions, and what else is known of a training.
+Trained = tuple[np.ndarray, dict[str, Any]]
 _loaded = functools.lru_cache(maxsize=4)(load)
 
 
@@ -119,48 +120,86 @@ def delta_of(table: Table, system: System, n_train: int) -> float:
     return 1.0 / n_train if table.delta is None else table.delta
 
 
-def run(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
-    """Train and score one cell.
+def run(table: Table, cells: list[Cell], options: Options) -> list[dict[str, Any]]:
+    """Train and score cells that share data and budget; more than one only of a grid.
 
     Returns:
-        A row of results: scores, seconds, and epsilon and delta as recomputed from the ledger of
+        Rows of results: scores, seconds, and epsilon and delta as recomputed from the ledger of
         the model.
     """
-    data, system = table.dataset(cell.dataset), table.system(cell.system)
+    cell, system = cells[0], table.system(cells[0].system)
+    data = table.dataset(cell.dataset)
     parts = split(data, system, cell.seed, table.held_out(data.name), table.stratify)
     columns = parts.x_train.shape[1]
     rounds = system.rounds
+    extra: Any = ()
     if rounds is not None and system.rounds_per_column:
         rounds *= columns
-    extra: Any = ()
     if system.name == DEFAULT.name:
         rounds, extra = options.rounds or rounds, options.extra
-    start, measured = time.perf_counter(), {}
-    if system.peer:
-        delta = delta_of(table, system, len(parts.y_train))
-        predicted, spent = peers.predict(system, cell, parts, data, rounds, delta)
+    if system.peer or system.apart:
+        found = _apart(table, cells, parts, rounds, extra)
     else:
-        threads = options.threads
-        params = parameters(table, data, system, cell.epsilon, parts, extra, threads)
-        train = xgb.DMatrix(parts.x_train, parts.y_train, enable_categorical=True, nthread=threads)
-        before = time.process_time()
-        booster = xgb.train(
-            params, train, **({} if rounds is None else {"num_boost_round": rounds})
-        )
-        spent_s = time.process_time() - before
-        rounds = booster.num_boosted_rounds()
-        measured["tree_ms"] = 1e3 * spent_s / (rounds * params.get("num_parallel_tree", 1))
-        test = xgb.DMatrix(parts.x_test, enable_categorical=True, nthread=threads)
-        predicted = booster.predict(test)
-        spent = report(booster) if system.private else {}
-    seconds = time.perf_counter() - start
-    found = scores(data.objective, parts.y_test, predicted)
-    return {**dataclasses.asdict(cell), **found, **measured, **spent} | {
-        "seconds": round(seconds, 3),
-        "n_train": len(parts.y_train),
-        "columns": columns,
+        params = parameters(table, data, system, cell.epsilon, parts, extra, options.threads)
+        found = [_here(params, parts, rounds, private=system.private)]
+    shared = {"n_train": len(parts.y_train), "columns": columns, "rounds": rounds}
+    return [
+        asdict(one) | shared | scores(data.objective, parts.y_test, predicted) | measured
+        for one, (predicted, measured) in zip(cells, found, strict=True)
+    ]
+
+
+def _here(params: dict[str, Any], parts: Split, rounds: int | None, private: bool) -> Trained:
+    """Train in this process."""
+    start, threads = time.perf_counter(), params["nthread"]
+    train = xgb.DMatrix(parts.x_train, parts.y_train, enable_categorical=True, nthread=threads)
+    before = time.process_time()
+    booster = xgb.train(params, train, **({} if rounds is None else {"num_boost_round": rounds}))
+    spent_s = time.process_time() - before
+    rounds = booster.num_boosted_rounds()
+    test = xgb.DMatrix(parts.x_test, enable_categorical=True, nthread=threads)
+    predicted = booster.predict(test)
+    return predicted, {
+        "seconds": round(time.perf_counter() - start, 3),
+        "tree_ms": 1e3 * spent_s / (rounds * params.get("num_parallel_tree", 1)),
         "rounds": rounds,
+        **(report(booster) if private else {}),
     }
+
+
+def _apart(
+    table: Table, cells: list[Cell], parts: Split, rounds: int | None, extra: Any
+) -> list[Trained]:
+    """Train by another library, or in another process."""
+    cell, system = cells[0], table.system(cells[0].system)
+    data = table.dataset(cell.dataset)
+    y = np.concatenate([parts.y_train, parts.y_test])
+    binary = data.objective != "reg:squarederror"
+    settings = [dict(table.system(c.system).params) for c in cells]
+    if system.apart:
+        settings = [parameters(table, data, system, cell.epsilon, parts, extra)]
+    elif len(y) >= LARGE:
+        settings = [s | dict(system.large) for s in settings]
+    request = peers.Request(
+        method=system.method or system.peer,
+        settings=settings,
+        epsilon=cell.epsilon,
+        delta=delta_of(table, system, len(parts.y_train)),
+        rounds=rounds,
+        seed=cell.seed,
+        binary=binary,
+        target=(0.0, 1.0) if binary else data.bounds or (float(y.min()), float(y.max())),
+        nominal=[str(c) in parts.nominal for c in parts.x_train.columns],
+        columns=[str(c) for c in parts.x_train.columns],
+        categories=parts.categories,
+    )
+    predicted, answer = peers.predict(system.peer or peers.HERE, request, parts, system.limit_s)
+    claim = {"releases": f"as {system.peer} claims; not checked"} if system.peer else {}
+    common = {"peak_mib": answer["peak_mib"], **claim, **answer["spent"]}
+    return [
+        (row, {"seconds": seconds, **common})
+        for row, seconds in zip(predicted, answer["seconds"], strict=True)
+    ]
 
 
 def report(booster: xgb.Booster) -> dict[str, Any]:

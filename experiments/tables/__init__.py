@@ -27,6 +27,7 @@ NAMES = (
     "bar",
     "tasks",
     "sizes",
+    "alternatives",
     "sbdt",
     "sbdt_paper",
     "parts",

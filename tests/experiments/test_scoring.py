@@ -100,7 +100,7 @@ def test_metrics_that_stand_besides_are_kept_and_shown(tmp_path: Path) -> None:
     assert "Distance of mean" not in text  # no task of the table has it
 
 
-@pytest.mark.parametrize("name", ["bar", "tasks", "sizes", "peers_table"])
+@pytest.mark.parametrize("name", ["bar", "tasks", "sizes", "peers_table", "alternatives"])
 def test_tables_of_the_default_show_probabilities(name: str) -> None:
     assert set(PROBABILITIES) <= set(tables.get(name).also)
 

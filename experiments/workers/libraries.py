@@ -1,18 +1,13 @@
-"""Trains one peer in its own environment: ``python peer_worker.py FOLDER``.
-
-Reads in.npz and request.json from the folder and writes out.npy. Needs NumPy and the peer only.
-"""
+"""Other libraries of trees and of linear models, as they come."""
 
 from __future__ import annotations
 
-import json
 import math
-import sys
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from .codes import dense, filled
 
 
 def sarus(request: dict[str, Any], data: Any) -> np.ndarray:
@@ -38,7 +33,7 @@ def sarus(request: dict[str, Any], data: Any) -> np.ndarray:
         "lambda": 0.1,
         "base_score": 0.5 if request["binary"] else 0.0,
         "subsample": rate,
-        "min_child_weight": request["min_child_weight"],
+        "min_child_weight": request["params"].get("min_child_weight", 50.0),
         "nthread": 1,
         "seed": request["seed"],
         "verbosity": 0,
@@ -56,6 +51,7 @@ def ebm(request: dict[str, Any], data: Any) -> np.ndarray:
 
     kinds = ["nominal" if n else "continuous" for n in request["nominal"]]
     bounds = dict(enumerate(tuple(pair) for pair in data["bounds"]))
+    train, test = filled(data, request["nominal"])
     common = {
         "epsilon": request["epsilon"],
         "delta": request["delta"],
@@ -66,13 +62,13 @@ def ebm(request: dict[str, Any], data: Any) -> np.ndarray:
     }
     if request["binary"]:
         model = DPExplainableBoostingClassifier(**common)
-        model.fit(data["x_train"], data["y_train"].astype(int))
-        return model.predict_proba(data["x_test"])[:, 1]
+        model.fit(train, data["y_train"].astype(int))
+        return model.predict_proba(test)[:, 1]
     low, high = request["target"]
     model = DPExplainableBoostingRegressor(
         **common, privacy_target_min=low, privacy_target_max=high
     )
-    return model.fit(data["x_train"], data["y_train"]).predict(data["x_test"])
+    return model.fit(train, data["y_train"]).predict(test)
 
 
 def diffprivlib(request: dict[str, Any], data: Any) -> np.ndarray:
@@ -80,22 +76,28 @@ def diffprivlib(request: dict[str, Any], data: Any) -> np.ndarray:
     from diffprivlib.models import LinearRegression, RandomForestClassifier
 
     bounds = (data["bounds"][:, 0], data["bounds"][:, 1])
+    train, test = filled(data, [False] * len(request["nominal"]))
     if request["binary"]:
         model = RandomForestClassifier(
-            epsilon=request["epsilon"], bounds=bounds, classes=[0, 1], n_estimators=10
+            epsilon=request["epsilon"], bounds=bounds, classes=[0, 1], n_estimators=10, n_jobs=1
         )
-        model.fit(data["x_train"], data["y_train"].astype(int))
-        return model.predict_proba(data["x_test"])[:, 1]
+        model.fit(train, data["y_train"].astype(int))
+        return model.predict_proba(test)[:, 1]
     model = LinearRegression(
         epsilon=request["epsilon"], bounds_X=bounds, bounds_y=tuple(request["target"])
     )
-    return model.fit(data["x_train"], data["y_train"]).predict(data["x_test"])
+    return model.fit(train, data["y_train"]).predict(test)
 
 
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    place = Path(sys.argv[1])
-    asked = json.loads((place / "request.json").read_text(encoding="utf-8"))
-    trainers = {"dp-xgboost": sarus, "interpret-core": ebm, "diffprivlib": diffprivlib}
-    found = trainers[asked["peer"]](asked, np.load(place / "in.npz"))
-    np.save(place / "out.npy", np.asarray(found, dtype=np.float64))
+def logistic(request: dict[str, Any], data: Any) -> np.ndarray:
+    """diffprivlib's logistic regression on rows of norm at most 1."""
+    from diffprivlib.models import LogisticRegression
+
+    x = dense(data, request["nominal"], "unit")
+    x = x / np.sqrt((x**2).sum(axis=1).max())
+    train = len(data["x_train"])
+    model = LogisticRegression(
+        epsilon=request["epsilon"], data_norm=1.0, C=request["params"]["C"], max_iter=1000
+    )
+    model.fit(x[:train], data["y_train"].astype(int))
+    return model.predict_proba(x[train:])[:, 1]

@@ -1,0 +1,195 @@
+"""What is run in processes of their own, and the own gradient descent among it."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import itertools
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import kept, peers, render, runner, store, summary, tables
+from experiments.__main__ import main
+from experiments.core import Cell
+from experiments.workers import codes, descent
+from experiments.workers.__main__ import METHODS, peak_mib
+from xgb_dp.accounting import GaussianEvent, make_accountant
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("XGB_DP_DATA", str(tmp_path / "data"))
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, 900),
+            "gain": np.where(rng.random(900) < 0.9, 0.0, rng.exponential(100, 900)),
+            "pet": rng.choice(np.array(["cat", "dog", None], dtype=object), 900),
+        }
+    )
+    frame.loc[::50, "age"] = np.nan
+    odds = (frame["age"].fillna(40) - 40) / 5 + (frame["pet"] == "dog")
+    frame["target"] = (rng.random(900) < 1 / (1 + np.exp(-odds))).astype("int8")
+    frame.to_parquet(tmp_path / "data" / "adult.parquet")
+    return tmp_path
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    with (folder / "alternatives.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.filterwarnings("ignore:Delta is")
+def test_own_trainings_and_gradient_descent(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["alternatives", "--data", "Adult", "--seeds", "1", "--epsilon", "4", "--jobs", "1"]
+    command += ["--out", str(folder), "--systems", "default", "not private"]
+    command += ["gradient descent on bins"]
+    assert main(command) == 0
+    rows = _rows(folder)
+    table = tables.get("alternatives")
+    assert len(rows) == 2 + sum(s.grid for s in table.systems)
+    for row in rows:
+        assert not row["note"]
+        assert 0.55 < float(row["auc"]) < 1
+        assert float(row["seconds"]) > 0
+        assert 20 < float(row["peak_mib"]) < 2000
+        assert float(row["log_loss"]) > 0
+    (own,) = (r for r in rows if r["system"] == "default")
+    assert 3.9 < float(own["spent_epsilon"]) <= 4.0
+    text = capsys.readouterr().out
+    assert "| system | ε = 4 | no privacy | seconds | MiB |" in text
+    assert text.count("| gradient descent on bins |") == 1
+    kept.write(folder / "kept.csv", table, store.read(folder / "alternatives.csv"))
+    again = store.read(folder / "kept.csv")
+    assert len({r["system"] for r in again}) == 3
+    shape = re.sub(r"[0-9.]+", "0", text)  # the committed form has fewer digits
+    assert re.sub(r"[0-9.]+", "0", render.markdown(table, again, {})).strip() == shape.strip()
+    assert main(command) == 0
+    assert _rows(folder) == rows  # nothing is run again
+
+
+def test_settings_of_a_grid_share_a_process() -> None:
+    table = tables.get("alternatives")
+    names = [s.name for s in table.systems if s.grid][:3]
+    cells = [Cell("Adult", n, e, 0) for e in (1.0, 4.0) for n in ["default", *names]]
+    groups = runner.together(table, cells)
+    assert sorted(map(len, groups)) == [1, 1, 3, 3]
+    assert set(itertools.chain.from_iterable(groups)) == set(cells)
+
+
+def test_the_best_setting_is_one_system() -> None:
+    table = tables.get("alternatives")
+    names = summary.means(table, [])
+    assert not names
+    shown = render.system_names(table)
+    assert shown[0] == "default"
+    assert "gradient descent on bins" in shown
+    assert len(shown) == len(table.systems) - sum(s.grid for s in table.systems) + 1
+
+
+def test_workers_that_fail_or_are_late_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    y = np.array([0.0, 1.0])
+    from experiments.train import Split
+
+    parts = Split(frame, frame, y, y, {}, {}, {}, ())
+    request = peers.Request("descent", [{}], 1.0, 0.1, None, 0, True, (0, 1), [False], ["a"], {})
+    with pytest.raises(peers.PeerError, match="KeyError: 'bins'"):
+        peers.predict(peers.HERE, request, parts, 60.0)
+    with pytest.raises(peers.PeerError, match="not finished within"):
+        peers.predict(peers.HERE, request, parts, 0.01)
+    monkeypatch.setattr(peers, "FOLDER", Path("nowhere"))
+    with pytest.raises(peers.PeerError, match="opacus is not installed"):
+        peers.predict("opacus", request, parts, 1.0)
+
+
+def test_every_method_and_environment_is_known() -> None:
+    for name in tables.NAMES:
+        for system in tables.get(name).systems:
+            if system.peer or system.apart:
+                assert (system.method or system.peer) in METHODS
+            if system.peer not in ("", peers.HERE):
+                assert system.peer in peers.REQUIREMENTS
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-5), (1.0, 1e-5), (4.0, 1e-3)])
+def test_budget_of_the_gradients(epsilon: float, delta: float) -> None:
+    mu = descent.gaussian_mu(epsilon, delta)
+    bits = 40
+    sensitivity2 = round(mu**2 * 4**bits)
+    event = GaussianEvent("leaves", sensitivity2, 4**bits, 1, 1)
+    assert make_accountant("exact", [event]).get_epsilon(delta) == pytest.approx(epsilon, rel=1e-3)
+
+
+def test_a_row_adds_a_gradient_of_norm_at_most_the_clip() -> None:
+    rng = np.random.default_rng(1)
+    for thin in (False, True):
+        table = rng.integers(0, 4, (300, 6)) * (rng.random((300, 6)) < (0.03 if thin else 0.9))
+        x = descent.one_hot(table)
+        norms = np.sqrt(np.asarray(x.multiply(x).sum(axis=1))).ravel()
+        assert norms == pytest.approx(np.ones(300), rel=1e-5)
+        assert (x[:, -1].toarray() > 0).all()  # the intercept
+        assert (np.diff(x.indptr) < 7).any() == thin
+
+
+def test_more_budget_learns_more_and_noise_is_that_of_the_budget() -> None:
+    rng = np.random.default_rng(2)
+    table = rng.integers(0, 4, (4000, 3))
+    y = (rng.random(4000) < np.where(table[:, 0] > 1, 0.9, 0.1)).astype(np.float32)
+    x = descent.one_hot(table)
+    exact = descent.fit(x, y, math.inf, 100, 8.0, 1.0)
+    spread = {}
+    for mu in (0.5, 5.0):
+        found = [descent.fit(x, y, mu, 100, 8.0, 1.0) - exact for _ in range(20)]
+        spread[mu] = np.sqrt(np.mean(np.square(found)))
+    assert spread[0.5] / spread[5.0] == pytest.approx(10.0, rel=0.3)
+    p = 1 / (1 + np.exp(-(x @ exact)))
+    assert p[table[:, 0] > 1].mean() == pytest.approx(0.9, abs=0.03)
+
+
+def test_bins_of_columns() -> None:
+    skewed = np.concatenate([np.zeros(900), np.arange(1.0, 101.0)])
+    found = codes.bin_codes(skewed, False, 5)
+    assert found[:900].max() == 0
+    assert found[900:].min() > 0  # zeros stand alone, and the rest has quantiles of its own
+    assert 5 <= found.max() <= 7
+    assert (np.diff(found) >= 0).all()
+    missing = codes.bin_codes(np.array([3.0, np.nan, 1.0, 3.0]), True, 0)
+    assert missing.tolist() == [1, 2, 0, 1]
+    few = codes.bin_codes(np.array([5.0, 7.0, 5.0]), False, 6)
+    assert few.tolist() == [0, 1, 0]
+
+
+def test_numbers_for_those_who_take_nothing_else() -> None:
+    data = {
+        "x_train": np.array([[0.0, 1.0], [np.nan, 0.0]]),
+        "x_test": np.array([[4.0, np.nan], [8.0, 1.0]]),
+    }
+    unit = codes.dense(data, [False, True], "unit")
+    assert unit.shape == (4, 1 + 1 + 3)
+    assert unit[:, 0].tolist() == [0.0, 0.5, 0.5, 1.0]
+    assert unit[:, 1].tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert (unit[:, 2:].sum(axis=1) == 1).all()
+    standard = codes.dense(data, [False, True], "standard")
+    assert standard[:, 0].mean() == pytest.approx(0.0)
+    assert standard[:, 0].std() == pytest.approx(1.0)
+    train, test = codes.filled(data, [False, True])
+    assert (train[1, 0], test[0, 1]) == (4.0, 2.0)
+    assert np.isnan(data["x_train"]).sum() == 1  # the data are not touched
+
+
+def test_peak_memory_is_that_of_this_process() -> None:
+    before = peak_mib()
+    block = np.ones(40 * 2**17)  # 40 MiB
+    assert peak_mib() >= before
+    assert block.sum() > 0
+    assert dataclasses.is_dataclass(peers.Request)
