@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 
+import xgb_dp
 from tests.batches import Batches
 from xgb_dp.testing import fixed_noise
 
@@ -125,6 +126,19 @@ def test_nothing_exact_is_printed(
     # Times are digits by chance; what is left without them holds no statistic.
     timeless = re.sub(r"\[[\d:]+\]|[-+.e\d]+s, |@ \d+us", "", text)
     assert not found(timeless, secrets)
+
+
+@pytest.mark.parametrize("changes", [{}, {"base_score": 0.5}])
+def test_open_rounds_tell_a_noisy_number_of_rows(changes: dict[str, Any]) -> None:
+    """The ledger says by which number the plan was taken, and not how many rows there are."""
+    given = COMMON | OBJECTIVE["binary"] | changes
+    with fixed_noise(20):
+        model = xgb.train(given, matrix("binary"))
+    [training] = xgb_dp.privacy_report(model).ledger["trainings"]
+    assert 0 < abs(training["public"]["plan_choice"]["rows"] - N) < 1000
+    texts = artefacts(model)
+    for name in ("ledger", "report", "statement", "json", "config", "attributes"):
+        assert not found(texts[name], {"rows": float(N)}), name
 
 
 def test_the_number_of_rows_is_told_only_if_declared(private_models: Any) -> None:

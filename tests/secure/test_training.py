@@ -88,6 +88,7 @@ TASKS: dict[str, dict[str, Any]] = {
     **{f"no noise, {kind}": training(kind, math.inf) for kind in EXACT},
     **{f"own noise, {kind}": training(kind, 4.0) for kind in KINDS},
     "known noise": training("random", 4.0, key=KEY),
+    "own noise, open rounds": training("random", 4.0, rounds=None),
 }  # fmt: skip
 
 
@@ -131,6 +132,14 @@ def test_exchanges_that_would_block_lose_no_byte(
     assert log.stat().st_size > 100
     models = [worker["answers"][0]["out"]["model"] for worker in found]
     assert models == [answers["known noise"][0]["model"]] * WORLD
+
+
+def test_open_rounds_are_decided_by_the_masked_sums(answers: dict[str, list[Any]]) -> None:
+    """Every worker follows the same plan, under the name that its pads have."""
+    for out in answers["own noise, open rounds"]:
+        assert "was taken among 3 public ones" in out["statement"]
+        trees = learner(out["model"])[0]["model"]["trees"]
+        assert len(trees) == 50
 
 
 @pytest.mark.parametrize("kind", EXACT)

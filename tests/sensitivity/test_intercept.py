@@ -17,12 +17,12 @@ from .strategies import CLASSES, EXAMPLES, label, squared_distance
 
 
 @pytest.mark.parametrize("n_public", [False, True])
-@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass"])
+@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass", "rows"])
 @EXAMPLES
 @given(data=st.data())
 def test_intercept_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
-    """The label sums of the C++, with labels on and beyond the bounds."""
-    objective = {"binary": LOGISTIC, "regression": SQUARED, "multiclass": SOFTMAX}[kind]
+    """The label sums of the C++, with labels on and beyond the bounds; or the number of rows."""
+    objective = {"regression": SQUARED, "multiclass": SOFTMAX}.get(kind, LOGISTIC)
     y = np.array(data.draw(st.lists(label(objective), min_size=1, max_size=13)), np.float32)
     low, high = data.draw(st.sampled_from(((-4.0, 4.0), (0.1, 0.3), (-1e300, 1e308))))
     request = {
@@ -35,7 +35,7 @@ def test_intercept_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
         "noise_free": True,
         **IN_THE_CLEAR,
     }
-    if n_public and kind != "multiclass":
+    if n_public and kind in ("binary", "regression"):
         request["n_public"] = len(y)
     one, other = (
         native.release_intercept(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
@@ -43,5 +43,7 @@ def test_intercept_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
     )
     bound = sensitivity.intercept_sens2(kind, int(request["shift"]), n_public=n_public)
     assert squared_distance(one, other) <= bound
+    if kind == "rows":
+        assert one == [len(y) << int(request["shift"])]
     touched = sensitivity.intercept_coordinates(kind, n_public=n_public)
     assert np.count_nonzero(np.subtract(one, other)) <= touched
