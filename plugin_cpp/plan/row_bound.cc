@@ -18,60 +18,71 @@ inline double Round(double value, double lower, double upper) {
   return (value + kShift) - kShift;
 }
 
+/** @brief Whether a pair is of numbers. A row that is not must not count differently from none. */
+inline bool IsNumber(double g, double h) { return std::isfinite(g) & std::isfinite(h); }
+
+/** @brief From real numbers to the grid. */
+struct ToGrid {
+  double root, to_grid, unit, h_max;
+
+  /** @brief The integers of a finite pair times a factor: in the ball, whatever all three are. */
+  void operator()(double g, double h, double factor, double* out_g, double* out_h) const {
+    auto q_g = Round(g * factor * to_grid, -unit, unit);
+    auto q_h = Round(root * h * factor * to_grid, 0.0, h_max);
+    // Integers below 2^40: the floor of the floating point root is that of the root.
+    *out_g = q_g;
+    *out_h = std::min(q_h, std::floor(std::sqrt(unit * unit - q_g * q_g)));
+  }
+};
+
 /**
- * @brief Scale pairs to the bound.
+ * @brief Scale pairs to the bound by their own norms.
  *
  * Without branches, which about half of the rows would take. Roots and quotients, nearly all of the
  * time, are wider where the processor has it.
  */
-XGB_DP_WIDE void ScaleRows(double c, double r, double root, double to_grid, double unit,
-                           double h_max, double* g, double* h, std::size_t n) {
+XGB_DP_WIDE void ScaleRows(double c, double r, ToGrid quantise, double* g, double* h,
+                           std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    // A row that is not a number must not count differently from one that is.
-    bool is_number = std::isfinite(g[i]) & std::isfinite(h[i]);
+    bool is_number = IsNumber(g[i], h[i]);
     auto g_i = is_number ? g[i] : 0.0;
     auto h_i = is_number ? h[i] : 0.0;
     auto s = c / std::max(std::sqrt(g_i * g_i + r * h_i * h_i), c);  // exactly 1 within the bound
-    auto q_g = Round(g_i * s * to_grid, -unit, unit);
-    auto q_h = Round(root * h_i * s * to_grid, 0.0, h_max);
-    // Integers below 2^40: the floor of the floating point root is that of the root.
-    g[i] = q_g;
-    h[i] = std::min(q_h, std::floor(std::sqrt(unit * unit - q_g * q_g)));
+    quantise(g_i, h_i, s, g + i, h + i);
   }
 }
 
+/** @brief What the factor of a row depends on besides the row. */
+struct LargestNorm {
+  double c, r;
+  double positive;      // weight of positive rows
+  double least_weight;  // that of which a row has the norm, if its own is smaller
+  double unit_hessian;  // 1 for unit Hessians, else 0
+};
+
 /**
- * @brief Scale pairs of logistic loss by the largest norm of both labels.
+ * @brief Scale pairs of logistic loss by the largest norm of both labels, without branches too.
  *
  * The prediction is recovered from the gradient, which is w (p - y): to about 1e-7, as gradients
- * are 32-bit floats. Not-a-number stays what it is.
+ * are 32-bit floats.
  */
-XGB_DP_WIDE void ScaleByLargest(double c, double r, double positive, double least_weight,
-                                double unit_hessian, double const* y, double const* w, double* g,
-                                double* h, std::size_t n) {
+XGB_DP_WIDE void ScaleByPrediction(LargestNorm norm, ToGrid quantise, double const* y,
+                                   double const* w, double* g, double* h, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    auto p = g[i] / (y[i] == 1.0 ? positive * w[i] : w[i]) + y[i];
+    auto p = g[i] / (y[i] == 1.0 ? norm.positive * w[i] : w[i]) + y[i];
     p = p > 0.0 ? p : 0.0;  // in an order in which not-a-number falls to 0
     p = p < 1.0 ? p : 1.0;
-    auto weight = std::max(w[i], least_weight);
-    auto unit_h = std::max(p * (1.0 - p), unit_hessian);
-    auto rh2 = r * unit_h * unit_h;
+    auto weight = std::max(w[i], norm.least_weight);
+    auto unit_h = std::max(p * (1.0 - p), norm.unit_hessian);
+    auto rh2 = norm.r * unit_h * unit_h;
     auto negative2 = p * p + rh2;
-    auto positive2 = positive * positive * ((1.0 - p) * (1.0 - p) + rh2);
-    auto s = c / std::max(weight * std::sqrt(std::max(negative2, positive2)), c);
-    g[i] *= s;
-    h[i] *= s;
+    auto positive2 = norm.positive * norm.positive * ((1.0 - p) * (1.0 - p) + rh2);
+    auto s = norm.c / std::max(weight * std::sqrt(std::max(negative2, positive2)), norm.c);
+    bool is_number = IsNumber(g[i] * s, h[i] * s);
+    quantise(is_number ? g[i] : 0.0, is_number ? h[i] : 0.0, is_number ? s : 0.0, g + i, h + i);
   }
 }
 }  // namespace
-
-void ScaleByPrediction(RowBound const& bound, double const* y, double const* w, double* g,
-                       double* h, std::size_t n) {
-  // Weights keep their ratios up to their public bound, or up to one where there is none.
-  double least_weight = bound.max_weight > 0 ? bound.max_weight : 1.0;
-  ScaleByLargest(bound.gradient_bound, bound.hessian_weight, bound.positive_weight, least_weight,
-                 bound.unit_hessian ? 1.0 : 0.0, y, w, g, h, n);
-}
 
 std::int64_t RowBound::MaxHessian() const {
   if (this->IsBall()) {
@@ -128,6 +139,8 @@ double RowBound::HessianStep() const {
 
 RowQuantiser::RowQuantiser(RowBound const& bound)
     : scale_row_{bound.IsBall()},
+      by_prediction_{bound.mode == RowBound::Mode::kPrediction},
+      unit_hessian_{bound.unit_hessian},
       filter_{bound.mode == RowBound::Mode::kFilter},
       c_{bound.gradient_bound},
       r_{bound.hessian_weight},
@@ -135,11 +148,21 @@ RowQuantiser::RowQuantiser(RowBound const& bound)
       h_bound_{bound.hessian_bound},
       to_grid_{static_cast<double>(bound.Unit()) / bound.gradient_bound},
       unit_{static_cast<double>(bound.Unit())},
-      h_max_{static_cast<double>(bound.MaxHessian())} {}
+      h_max_{static_cast<double>(bound.MaxHessian())},
+      positive_{bound.positive_weight},
+      // Weights keep their ratios up to their public bound, or up to one where there is none.
+      least_weight_{bound.max_weight > 0 ? bound.max_weight : 1.0} {}
+
+void RowQuantiser::operator()(double const* y, double const* w, double* g, double* h,
+                              std::size_t n) const {
+  CHECK(by_prediction_);
+  ScaleByPrediction({c_, r_, positive_, least_weight_, unit_hessian_ ? 1.0 : 0.0},
+                    {root_, to_grid_, unit_, h_max_}, y, w, g, h, n);
+}
 
 void RowQuantiser::operator()(double* g, double* h, std::size_t n) const {
   if (scale_row_) {
-    ScaleRows(c_, r_, root_, to_grid_, unit_, h_max_, g, h, n);
+    ScaleRows(c_, r_, {root_, to_grid_, unit_, h_max_}, g, h, n);
     return;
   }
   for (std::size_t i = 0; i < n; ++i) {

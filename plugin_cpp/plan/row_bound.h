@@ -58,18 +58,6 @@ struct RowBound {
   [[nodiscard]] double HessianStep() const;
 };
 
-/**
- * @brief Scale gradient pairs of logistic loss by factors that do not depend on the labels.
- *
- * The factor of a row is min(1, C / the norm of the label that has the larger one), at the
- * prediction and the weight of the row. The row bound does not rest on it: RowQuantiser follows.
- *
- * @param y Labels, 0 or 1.
- * @param w Weights of the rows, within the public bound, without `positive_weight`.
- */
-void ScaleByPrediction(RowBound const& bound, double const* y, double const* w, double* g,
-                       double* h, std::size_t n);
-
 /** @brief Applies a row bound to rows: the constants of the bound, computed once. */
 class RowQuantiser {
  public:
@@ -80,14 +68,24 @@ class RowQuantiser {
    *        (0, 0).
    */
   void operator()(double* g, double* h, std::size_t n) const;
-  /** @brief The integers of one row. */
+  /**
+   * @brief The same in the mode kPrediction, for pairs of logistic loss.
+   *
+   * The factor of a row is min(1, C / the norm of the label that has the larger one), at the
+   * prediction and the weight of the row. The row bound does not rest on what is given.
+   *
+   * @param y Labels, 0 or 1.
+   * @param w Weights of the rows, within the public bound, without `positive_weight`.
+   */
+  void operator()(double const* y, double const* w, double* g, double* h, std::size_t n) const;
+  /** @brief The integers of one row; of its own norm in the mode kPrediction. */
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> operator()(double g, double h) const {
     (*this)(&g, &h, 1);
     return {static_cast<std::int64_t>(g), static_cast<std::int64_t>(h)};
   }
 
  private:
-  bool scale_row_, filter_;
-  double c_, r_, root_, h_bound_, to_grid_, unit_, h_max_;
+  bool scale_row_, by_prediction_, unit_hessian_, filter_;
+  double c_, r_, root_, h_bound_, to_grid_, unit_, h_max_, positive_, least_weight_;
 };
 }  // namespace xgboost::dp

@@ -1,6 +1,6 @@
 #include "plugin_cpp/rows/gradient.h"
 
-#include <algorithm>  // for clamp, min
+#include <algorithm>  // for clamp, copy_n, min
 #include <array>      // for array
 #include <cstddef>    // for size_t
 
@@ -22,6 +22,8 @@ LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo c
   bool by_prediction = bound.mode == RowBound::Mode::kPrediction;
   auto const* first = n_rows == 0 ? nullptr : &gpair(0, 0);
   auto stride = gpair.Stride(0);
+  auto const* first_label = by_prediction && n_rows != 0 ? &labels(0, 0) : nullptr;
+  auto label_stride = labels.Stride(0);
 
   constexpr std::size_t kBlock = 512;
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;
@@ -45,28 +47,24 @@ LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo c
     }
     std::array<double, kBlock> row_weights;
     if (by_prediction || bound.max_weight > 0 || bound.unit_hessian) {
-      for (std::size_t k = 0; k < n; ++k) {
-        // A matrix without weights has weights of one, which may exceed the bound as well.
-        double weight = weights.empty() ? 1.0 : weights[begin + k];
-        if (bound.max_weight > 0 && weight > bound.max_weight) {
-          double shrink = bound.max_weight / weight;
-          gradients[k] *= shrink;
-          hessians[k] *= shrink;
-          weight = bound.max_weight;
-        }
-        if (bound.unit_hessian) {
-          hessians[k] = weight;
-        }
-        row_weights[k] = weight;
+      if (weights.empty()) {
+        row_weights.fill(1.0);  // which may exceed the bound as well
+      } else {
+        std::copy_n(weights.data() + begin, n, row_weights.data());
       }
     }
-    if (by_prediction) {
-      std::array<double, kBlock> row_labels;
+    if (bound.max_weight > 0) {
       for (std::size_t k = 0; k < n; ++k) {
-        row_labels[k] = labels(begin + k, 0);
+        if (row_weights[k] > bound.max_weight) {
+          double shrink = bound.max_weight / row_weights[k];
+          gradients[k] *= shrink;
+          hessians[k] *= shrink;
+          row_weights[k] = bound.max_weight;
+        }
       }
-      ScaleByPrediction(bound, row_labels.data(), row_weights.data(), gradients.data(),
-                        hessians.data(), n);
+    }
+    if (bound.unit_hessian) {
+      std::copy_n(row_weights.data(), n, hessians.data());
     }
     if (bound.scale != 1.0) {
       for (std::size_t k = 0; k < n; ++k) {
@@ -80,7 +78,16 @@ LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo c
         }
       }
     }
-    quantise(gradients.data(), hessians.data(), n);
+    if (by_prediction) {
+      std::array<double, kBlock> row_labels;
+      auto const* of_block = first_label + begin * label_stride;
+      for (std::size_t k = 0; k < n; ++k) {
+        row_labels[k] = of_block[k * label_stride];
+      }
+      quantise(row_labels.data(), row_weights.data(), gradients.data(), hessians.data(), n);
+    } else {
+      quantise(gradients.data(), hessians.data(), n);
+    }
     LocalSum sum;
     auto* words = out->data() + begin;
     for (std::size_t k = 0; k < n; ++k) {
