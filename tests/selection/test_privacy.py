@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xgb_dp.accounting import (
+    Accountant,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -63,16 +64,16 @@ def stick(p: Law, q: Law, x: float) -> float:
     )
 
 
-class Pair:
+class Pair(Accountant):
     """Two known laws, as an accountant."""
 
     def __init__(self, p: Law, q: Law) -> None:
         self.p, self.q = p, q
 
-    def get_delta(self, epsilon: float, group: int = 1, *, replaced: bool = False) -> float:
+    def _delta(self, epsilon: float, group: int) -> float:
         return stick(self.p, self.q, epsilon)
 
-    def get_epsilon(self, delta: float, group: int = 1, *, replaced: bool = False) -> float:
+    def _epsilon(self, delta: float, group: int) -> float:
         low, high = 0.0, 60.0
         if self.get_delta(low) <= delta:
             return 0.0
@@ -129,6 +130,48 @@ def test_pure_bound(laws: tuple[Law, Law, npt.NDArray[np.int64]], family: str, m
     run = LaplaceEvent("leaves", math.ceil(pure * scale), scale, 1)
     event = SelectionEvent(law, ((run,),), (LaplaceEvent("score", 0, 1, 1),), 1)
     assert lost <= make_accountant("pure", [event]).get_epsilon(0.0) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("family", "least"),
+    [("poisson", 0.72), ("logarithmic", 0.79), ("geometric", 0.77), ("negative_binomial", 0.81)],
+)
+def test_what_is_left_for_a_run(family: str, least: float) -> None:
+    """Epsilon of each of 4 expected runs at a total of 1; the laws of a run are written out."""
+    law = Repetitions.of(family, 4.0)
+
+    def left(mu: float) -> tuple[float, float]:
+        z = np.linspace(-12.0, 12.0, 4001)
+        p, q = (np.exp(-((z - shift) ** 2) / 2) for shift in (mu, 0.0))
+        run = Pair(p / p.sum(), q / q.sum())
+        return run.get_epsilon(1e-6), SelectionAccountant(law, [run]).get_epsilon(1e-6)
+
+    low, high = 0.02, 0.4
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if left(middle)[1] < 1.0 else (low, middle)
+    assert least < left(low)[0] < least + 0.03
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("size", [0.1, 0.4])
+def test_bound_is_close_to_an_attack(family: str, size: float) -> None:
+    """An output of high loss has a middling score; those above it have the opposite loss."""
+    law = Repetitions.of(family, 8.0)
+    z = np.linspace(-9.0, 9.0, 1201)
+    p, q = (np.exp(-((z - shift) ** 2) / 2) for shift in (size, 0.0))
+    p, q = p / p.sum(), q / q.sum()
+    bound = SelectionAccountant(law, [Pair(p, q)])
+    best = 0.0
+    epsilon = bound.get_epsilon(1e-4)
+    for above in (0.02, 0.05, 0.1, 0.2, 0.4):
+        for tail in (0.5, 1.0, 2.0, 3.0):
+            # Least loss on top, then the tail of the largest losses, then the rest.
+            order = np.where(np.cumsum(p) <= above, 2, np.where(z > tail, 1, 0))
+            group = order * 10_000 + np.arange(z.size)
+            a, b = (best_of(run, group, law) for run in (p, q))
+            best = max(best, stick(a, b, 0.75 * epsilon))
+    assert best > 1e-4
 
 
 def test_the_shift_is_needed() -> None:

@@ -167,6 +167,16 @@ def test_other_labels(kind: str) -> None:
     assert result.report.epsilon <= 4.0
 
 
+@pytest.mark.parametrize(
+    ("mean", "family", "shape"), [(4.0, "poisson", 0), (4.1, "negative_binomial", 1)]
+)
+def test_the_usual_law_follows_the_number_of_runs(mean: float, family: str, shape: int) -> None:
+    ledger = json.loads(quick(mean_runs=mean, settings=[{}]).booster.attr("dp_ledger"))
+    [event] = ledger["trainings"][0]["events"]
+    law = event["repetitions"]
+    assert (law["family"], law["shape_num"]) == (family, shape << 16)
+
+
 @pytest.mark.parametrize("repetitions", ["geometric", "negative_binomial", "poisson"])
 def test_other_laws(repetitions: str) -> None:
     result = quick(repetitions=repetitions, mean_runs=1.5, settings=[{}])

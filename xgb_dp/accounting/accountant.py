@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 
 __all__ = ["Accountant", "check_query"]
 
@@ -47,6 +48,19 @@ class Accountant(abc.ABC):
         """
         check_query(group, epsilon=epsilon)
         return self._replaced_delta(epsilon, group) if replaced else self._delta(epsilon, group)
+
+    def curve(
+        self, points: Sequence[float], lowest: float, group: int = 1, *, replaced: bool = False
+    ) -> list[float]:
+        """Certified deltas at many epsilon.
+
+        Args:
+            points: In nats, >= 0.
+            lowest: Where delta is below this, bounds may be loose.
+            group: Rows added or removed together, >= 1.
+            replaced: Whether so many rows are exchanged for others instead.
+        """
+        return [self.get_delta(x, group, replaced=replaced) for x in points]
 
     def _replaced_epsilon(self, delta: float, rows: int) -> float:
         """As :meth:`get_epsilon` of exchanged rows: removals and additions, twice the group."""

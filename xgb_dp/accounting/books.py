@@ -79,6 +79,17 @@ class _Books(Accountant):
     def _replaced_delta(self, epsilon: float, rows: int) -> float:
         return self._smallest_delta(epsilon, rows, replaced=True)
 
+    def curve(
+        self, points: Sequence[float], lowest: float, group: int = 1, *, replaced: bool = False
+    ) -> list[float]:
+        """See :class:`Accountant`."""
+        if self._name != "exact" or self._selections:
+            return super().curve(points, lowest, group, replaced=replaced)
+        whole = self._whole(group, replaced=replaced)
+        found = whole.curve(points, lowest, group, replaced=replaced)
+        pure = self._pure.get_epsilon(0.0, group, replaced=replaced)
+        return [0.0 if x >= pure else delta for x, delta in zip(points, found, strict=True)]
+
     def _smallest_epsilon(self, delta: float, group: int, *, replaced: bool) -> float:
         value = self._whole(group, replaced=replaced).get_epsilon(delta, group, replaced=replaced)
         if self._adds_pure:  # Laplace noise has no tail: at small delta it costs less purely

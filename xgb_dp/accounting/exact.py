@@ -48,6 +48,15 @@ class ExactAccountant(Accountant):
     def _replaced_delta(self, epsilon: float, rows: int) -> float:
         return self._delta_of(epsilon, 2 * rows, rows)
 
+    def curve(
+        self, points: Sequence[float], lowest: float, group: int = 1, *, replaced: bool = False
+    ) -> list[float]:
+        """See :class:`Accountant`."""
+        rows = group * (1 + replaced)
+        if not self._sampled:
+            return self._flat.curve(points, lowest, rows)
+        return self._composition(rows, group).curve(points, lowest)
+
     def _epsilon_of(self, delta: float, group: int, coins: int) -> float:
         if self._sampled and delta < 1.0:
             pure = self._pure.get_epsilon(group=group)

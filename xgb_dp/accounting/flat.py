@@ -144,14 +144,11 @@ class FlatAccountant(Accountant):
         slack = totals.slack(math.log(beta))
         return min(coarse, slack.raised(curve.delta(epsilon - slack.eta), beta))
 
-    def curve(self, points: Sequence[float], lowest: float, group: int) -> list[float]:
-        """Upper bounds of delta at many epsilon, all at once.
-
-        Args:
-            points: In nats, >= 0.
-            lowest: Where delta is below this, bounds may be loose.
-            group: Rows added or removed together, >= 1.
-        """
+    def curve(
+        self, points: Sequence[float], lowest: float, group: int = 1, *, replaced: bool = False
+    ) -> list[float]:
+        """See :class:`Accountant`."""
+        group *= 1 + replaced
         totals, steps, pure = self.totals(group)
         if math.isinf(totals.mu):
             return [1.0] * len(points)

@@ -7,25 +7,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from . import sampled
 from .events import Event
 from .flat import FlatAccountant, solve
 from .rounds import Mixture
 from .several import MOST_ROWS, several_rows
+from .table import ChordTable
 
 __all__ = ["SampledComposition"]
 
-_ROUNDING = 1.0 + 1e-9
 _LOWEST_DELTA = 1e-200
 _LOWEST = 1e-250
 _LARGEST_MU = 30.0
 _TILTS = 6
+_LAWS = 5
 _DRIFT = 4e-16  # of one round's loss
 _LARGEST_STEP = 0.25
 
@@ -91,6 +91,27 @@ class SampledComposition:
             scale = value * 1e-2
         return best
 
+    def curve(self, points: Sequence[float], lowest: float) -> list[float]:
+        """Upper bounds of delta at many epsilon >= 0, all at once.
+
+        Args:
+            points: In nats.
+            lowest: Where delta is below this, bounds may be loose.
+        """
+        unsampled = self._unsampled()
+        best = np.ones(len(points))
+        if unsampled is not None:
+            best = np.array(unsampled.curve(points, lowest, self.group))
+        # A law is accurate near one loss, for a delta of about this size.
+        for scale in np.geomspace(0.03, lowest, _LAWS):
+            rounds = self._rounds(float(scale))
+            found = self._composed(rounds, float(scale), None) if rounds else None
+            if found is None:
+                break
+            values = [found.delta(x - self._drift) for x in points]
+            best = np.minimum(best, values)
+        return [float(v) for v in best]
+
     @property
     def _drift(self) -> float:
         """What the rounding of losses near log(1 - q) may add up to."""
@@ -124,10 +145,12 @@ class SampledComposition:
             rate = min(1.0, event.group_rate(self.coins) * (1.0 + 1e-15))
             lowest = min(max(delta * 1e-6 / event.count / rate, _LOWEST), 1e-6)
 
-            def of_rows(rows: int, inner: FlatAccountant = inner, lowest: float = lowest) -> _Table:
+            def of_rows(
+                rows: int, inner: FlatAccountant = inner, lowest: float = lowest
+            ) -> ChordTable:
                 size = inner.scale(rows)
                 top = size * size / 2.0 + size * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
-                return _Table.of(inner, top, size / 32.0, lowest, rows)
+                return _table(inner, top, size / 32.0, lowest, rows)
 
             whole = sampled.Rounds(rate, mu, table := of_rows(self.group), table.x, event.count)
             if 1 < self.group <= MOST_ROWS:
@@ -156,12 +179,12 @@ class SampledComposition:
         return _Worst(laws, self._rest_curve)
 
     @cached_property
-    def _rest_curve(self) -> _Table:
+    def _rest_curve(self) -> ChordTable:
         flat = self.rest.scale(self.group)
         if flat == 0.0:
-            return _Table(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+            return ChordTable(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
         top = flat * flat / 2.0 + flat * 40.0
-        return _Table.of(self.rest, top, flat / 64.0, _LOWEST, self.group)
+        return _table(self.rest, top, flat / 64.0, _LOWEST, self.group)
 
     @staticmethod
     def _laws(
@@ -184,34 +207,17 @@ class SampledComposition:
         return laws
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A curve by its upper bounds at ascending points from 0 on, chords in e^x between them."""
-
-    x: npt.NDArray[np.float64]
-    v: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls, accountant: FlatAccountant, top: float, step: float, lowest: float, group: int
-    ) -> _Table:
-        x = np.arange(math.ceil(top / step) + 1, dtype=np.float64) * step
-        return cls(x, np.array(accountant.curve(list(x), lowest, group)))
-
-    def __call__(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        i = np.clip(np.searchsorted(self.x, points, side="right") - 1, 0, len(self.x) - 2)
-        low, high = self.x[i], self.x[i + 1]
-        weight = np.expm1(np.minimum(points, high) - high) / np.expm1(low - high)
-        weight = np.clip(weight + 1e-12, 0.0, 1.0)
-        # Bounds need not fall; the larger end is safe where they rise.
-        end = np.maximum(self.v[i + 1], 0.0)
-        return np.maximum(weight * self.v[i] + (1.0 - weight) * end, end) * _ROUNDING
+def _table(
+    accountant: FlatAccountant, top: float, step: float, lowest: float, group: int
+) -> ChordTable:
+    x = np.arange(math.ceil(top / step) + 1, dtype=np.float64) * step
+    return ChordTable(x, np.array(accountant.curve(list(x), lowest, group)))
 
 
 class _Worst:
     """The largest curve of all orders."""
 
-    def __init__(self, laws: Sequence[sampled.Composed], rest: _Table) -> None:
+    def __init__(self, laws: Sequence[sampled.Composed], rest: ChordTable) -> None:
         self.laws, self.rest, self.mu = laws, rest, 1.0
 
     def delta(self, epsilon: float) -> float:

@@ -10,11 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq
 
 from ..errors import LedgerError
 from .events import Event, check_int, check_release, event_from_json
 from .gaussian import gaussian_mu
+from .ranks import BestOfRuns
+from .search import narrow
+from .table import ChordTable
 
 __all__ = ["Repetitions", "SelectionAccountant", "SelectionEvent", "map_runs"]
 
@@ -23,12 +28,13 @@ RATE_BITS = 32
 _FAMILIES = ("negative_binomial", "poisson")
 _UP = 1.0 + 1e-12
 _MOST_SELECTIONS = 1 << 16  # each has a curve of its own
-# Chances, in units of gamma, at which the shift of a selection is tried: any gives a bound.
-_TRIED = (0.5, 0.2, 0.1, 0.05, 0.02, 5e-3)
-
+_RANKS = 1500
+_POINTS = 400  # of the curve of a run
+_BEYOND = 1e-4  # of delta, for losses of a run above its last point
+_LOWEST = 1e-200
 _CHORDS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
 
-Curve = Callable[[float], float]
+Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -105,22 +111,21 @@ class Repetitions:
             return -self.rate / math.expm1(-self.rate) * _UP
         return _mean(self.shape, self.rate) * (1.0 + 1e-9)
 
-    def shift(self, epsilon: Curve, delta: Curve) -> float:
-        """What a selection adds to the privacy loss of one run.
-
-        Args:
-            epsilon: Certified epsilon of one run at a delta.
-            delta: Certified delta of one run at an epsilon.
-        """
+    def weight(self, better: Array) -> Array:
+        """f'(F) / f'(1) where a run is better with chance 1 - F; f(x) = E x^K."""
         if self.family == "poisson":
-            return self.rate * delta(0.0) * _UP
-        odds = (1.0 - self.rate) / self.rate * _UP
-        tried = [(epsilon(t), t) for t in (u * self.rate for u in _TRIED)]
-        pure = epsilon(0.0)
-        if math.isfinite(pure):
-            tried.append((pure, 0.0))
-        logs = (e + math.log1p(odds * t * math.exp(-e)) for e, t in tried)
-        return (1.0 + self.shape) * min(logs) * _UP
+            return np.asarray(np.exp(-self.rate * better))
+        grown = 1.0 + better * (1.0 - self.rate) / self.rate
+        return np.asarray(grown ** -(1.0 + self.shape))
+
+    @property
+    def ranks(self) -> Array:
+        """Chances from 0 to 1 between which the weight changes by a little."""
+        parts = np.linspace(0.0, 1.0, _RANKS)
+        if self.family == "poisson":
+            return parts
+        ranks = np.expm1(parts * -math.log(self.rate)) * self.rate / (1.0 - self.rate)
+        return np.asarray(np.clip(np.append(ranks[:-1], 1.0), 0.0, 1.0))
 
     def to_json(self) -> dict[str, Any]:
         """The ledger's form."""
@@ -284,31 +289,49 @@ class SelectionAccountant:
     ) -> None:
         self._law, self._of = repetitions, list(bases)
         self._asked: dict[str, Any] = {"group": group, "replaced": replaced}
-        self._known: dict[float, float] = {}
-        self._shift: float | None = None
+        self._known: dict[float, BestOfRuns | None] = {}
 
     def get_epsilon(self, delta: float) -> float:
         """Epsilon in nats; infinite if there is none."""
-        inner = self._run_epsilon(min(1.0, delta / self._law.mean))
-        return inner + self._loss() if math.isfinite(inner) else math.inf
+        if delta >= 1.0:
+            return 0.0
+        best = self._best(delta * _BEYOND / self._law.mean)
+        if best is None or best.delta(best.end) > delta:
+            return math.inf
+        if best.delta(0.0) <= delta:
+            return 0.0
+
+        def is_safe(epsilon: float) -> bool:
+            return best.delta(epsilon) <= delta
+
+        return narrow(is_safe, best.end, 0.0, 60)[0] * _UP
 
     def get_delta(self, epsilon: float) -> float:
         """Delta in [0, 1]."""
-        left = epsilon - self._loss()
-        best = self._law.mean * self._run_delta(left) * _UP if left >= 0.0 else 1.0
-        if best > 1e-3:  # near 0 the chord from a larger epsilon to the other order is lower
-            best = min(best, *(_chord(epsilon, self.get_epsilon(d), d) for d in _CHORDS))
-        return best
+        value, lowest = 1.0, 1e-6
+        while lowest > _LOWEST:
+            best = self._best(lowest * _BEYOND)
+            if best is None:
+                break
+            value = min(value, best.delta(epsilon * (1.0 - 1e-12)))
+            if value > lowest or value == 0.0:
+                break
+            lowest *= 1e-6
+        if value > 1e-3:  # near 0 the chord from a larger epsilon to the other order is lower
+            value = min(value, *(_chord(epsilon, self.get_epsilon(d), d) for d in _CHORDS))
+        return value
 
-    def _run_epsilon(self, delta: float) -> float:
-        if delta not in self._known:
-            self._known[delta] = max(a.get_epsilon(delta, **self._asked) for a in self._of)
-        return self._known[delta]
+    def _best(self, lowest: float) -> BestOfRuns | None:
+        """The curve, for a run whose own is known down to this delta; None if it is not."""
+        if lowest not in self._known:
+            self._known[lowest] = self._curve(lowest)
+        return self._known[lowest]
 
-    def _run_delta(self, epsilon: float) -> float:
-        return float(max(a.get_delta(epsilon, **self._asked) for a in self._of))
-
-    def _loss(self) -> float:
-        if self._shift is None:
-            self._shift = self._law.shift(self._run_epsilon, self._run_delta)
-        return self._shift
+    def _curve(self, lowest: float) -> BestOfRuns | None:
+        top = max(a.get_epsilon(lowest, **self._asked) for a in self._of)
+        if not math.isfinite(top):
+            return None
+        points = np.linspace(0.0, top or 1.0, _POINTS)
+        curves = [a.curve(list(points), max(lowest, _LOWEST), **self._asked) for a in self._of]
+        run = ChordTable(points, np.max(curves, axis=0))
+        return BestOfRuns(self._law.weight, self._law.ranks, self._law.mean, run)

@@ -40,6 +40,8 @@ from .scores import SCORES, Score, ScoreValue
 __all__ = ["Selection", "select"]
 
 _SHARE_BITS = 32
+# Up to so many expected runs Poisson's law leaves most to a run for the rank that the best reaches.
+_FEW_RUNS = 4.0
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def select(
     num_boost_round: int = DEFAULT_ROUNDS,
     score: Score | str | None = None,
     mean_runs: float | None = None,
-    repetitions: str = "poisson",
+    repetitions: str | None = None,
     validation: float = 0.2,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "selection",
@@ -110,9 +112,10 @@ def select(
         score: What models are judged by, see :class:`Score`.
         mean_runs: Expected number of runs, above 1 and at most 1000; by default the number of
             settings, but at least 2 and at most 4.
-        repetitions: Law of the number of runs: "poisson", best up to about 4 expected runs;
-            "logarithmic", "geometric" or "negative_binomial" (of shape -1/2), which leave more to
-            each of many runs, and more often do a single one.
+        repetitions: Law of the number of runs: "poisson", "geometric", "logarithmic" or
+            "negative_binomial" (of shape -1/2). Each leaves more to every run than those before,
+            and more often does a single one. By default "poisson" up to 4 expected runs,
+            "geometric" beyond.
         validation: Share of the rows that are set aside, in (0, 1).
         budget: A budget, or the path of one, on which the selection draws.
         note: What it is, for the book of the budget.
@@ -164,8 +167,9 @@ def select(
         )
     judge.check(kind)
     try:
-        mean = min(max(2.0, len(found)), 4.0) if mean_runs is None else float(mean_runs)
-        law = Repetitions.of(repetitions, mean)
+        mean = min(max(2.0, len(found)), _FEW_RUNS) if mean_runs is None else float(mean_runs)
+        usual = "poisson" if mean <= _FEW_RUNS else "geometric"
+        law = Repetitions.of(usual if repetitions is None else repetitions, mean)
     except (TypeError, ValueError, OverflowError) as error:
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
     warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2)

@@ -1,0 +1,66 @@
+"""The curve of the best of a random number of runs, from the curve of one run.
+
+Proof: docs/proofs/selection.md, "The best of K runs"
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from .sampled import both_signs
+from .table import ChordTable
+
+__all__ = ["BestOfRuns"]
+
+Array = npt.NDArray[np.float64]
+
+_LINES = 400
+_FEWEST = math.exp(-6.0)  # of the factors at which the bound has corners
+_UP = 1.0 + 1e-9
+
+
+class BestOfRuns:
+    """Upper bound of the hockey stick of the best run, in both orders.
+
+    Args:
+        weight: f'(F) / f'(1) at the chances 1 - F that a run is better; falls.
+        ranks: Ascending chances from 0 to 1 at which it is taken.
+        mean: f'(1), the expected number of runs.
+        run: Curve of one run at losses >= 0.
+    """
+
+    def __init__(
+        self, weight: Callable[[Array], Array], ranks: Array, mean: float, run: ChordTable
+    ) -> None:
+        # What a set of chance u may have under the other law, at most.
+        grown = np.exp(np.minimum(run.x, 700.0))[:, None] * ranks + run.v[:, None]
+        left = 1.0 - np.exp(-run.x)[:, None] * np.maximum(1.0 - ranks - run.v[:, None], 0.0)
+        left += 1e-15
+        other = np.minimum(np.min(np.minimum(grown, left), axis=0) * (1.0 + 1e-12), 1.0)
+        other = np.maximum.accumulate(other)
+        # Between two ranks the weight is at most that of the better, and under the other law at
+        # least that of the worse.
+        first = mean * weight(ranks[:-1]) * (1.0 + 1e-12)
+        second = mean * weight(other[1:]) * (1.0 - 1e-12)
+        # The largest of first - z second, z = e^(x - loss), and 0, by its chords.
+        most = float(np.max(first / second)) * (1.0 + 1e-12)
+        z = np.concatenate([[0.0], np.geomspace(min(_FEWEST, 0.5 * most), most, _LINES)])
+        top = np.array([float(np.max(first - at * second)) for at in z])
+        top[-1] = 0.0
+        slopes = np.append(np.diff(np.maximum(top, 0.0)) / np.diff(z), 0.0)
+        bends = np.maximum(np.diff(slopes), 0.0) + 2.0**-50 * np.abs(slopes[:-1])
+        self._weights, self._logs, self._run = bends * z[1:], np.log(z[1:]), run
+
+    @property
+    def end(self) -> float:
+        """From here on the curve is that of its end."""
+        return float(self._logs[-1] + self._run.x[-1]) * (1.0 + 1e-12) + 1e-14
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound at any epsilon."""
+        values = both_signs(self._run, epsilon - self._logs)
+        return min(1.0, float(np.sum(self._weights * values)) * _UP)
