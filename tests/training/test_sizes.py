@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import xgb_dp
 from xgb_dp.accounting import ChoiceEvent, make_accountant
-from xgb_dp.calibrate import calibrate
+from xgb_dp.calibrate import calibrate, calibrate_family
 from xgb_dp.cli.commands import cli
 from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
@@ -24,6 +24,7 @@ from xgb_dp.request.features import read_schema
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.sizes import SIZES, Size
 from xgb_dp.testing import fixed_noise
+from xgb_dp.training import prepare as road
 from xgb_dp.training.prepare import prepare
 from xgb_dp.training.run import LedgerCallback, Training
 
@@ -359,8 +360,26 @@ def test_the_family_wastes_little(epsilon: float) -> None:
         assert mine >= 0.994 * best  # mu goes with epsilon: 0.3%
 
 
-def test_small_targets_leave_out_plans_without_noise() -> None:
-    """As far as the grids reach, open rounds train."""
-    for epsilon in (1e-3, 1e-4):
-        prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
-        assert prepared.noise.epsilon <= epsilon
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-2, 30.0, 1e3, 1e5])
+def test_targets_far_out(epsilon: float) -> None:
+    """As far as the grids reach, open rounds train; losses of hundreds of nats are no matter."""
+    prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
+    assert 0.99 * epsilon <= prepared.noise.epsilon <= epsilon
+    assert len(prepared.plans) == len(SIZES["binary"])
+
+
+def test_a_target_without_noise_for_large_plans_leaves_them_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether there is noise depends on public inputs alone."""
+
+    def calibrated(specs: Any, *args: Any) -> Any:
+        if max(spec.rounds for spec in specs) > 100:
+            raise BudgetError("The noise of the leaves for this epsilon exceeds the grid.")
+        return calibrate_family(specs, *args)
+
+    monkeypatch.setattr(road, "calibrate_family", calibrated)
+    prepared = prepare(asked(), read_schema(data(FEW)), None)
+    assert max(p.settings.rounds for p in prepared.plans) == 100
+    assert prepared.family is not None
+    assert prepared.family.taken(1e12) == len(prepared.plans) - 1

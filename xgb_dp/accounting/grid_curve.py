@@ -46,7 +46,7 @@ class GridCurve:
         if missing <= 1:
             return self.points, self.values
         d = np.arange(missing, 0, -1) * self.step
-        rise = math.exp(self.points[0]) * -np.expm1(-d)
+        rise = math.exp(min(self.points[0], 700.0)) * -np.expm1(-d)  # beyond, it is above 1 anyway
         return (
             np.concatenate([self.points[0] - d, self.points]),
             np.concatenate([np.minimum(1.0, self.values[0] + rise * _ROUNDING), self.values]),

@@ -177,8 +177,8 @@ class Training:
                 trial["base_score"] = [0.5] * self.settings.trees_per_round
             booster = Booster(trial, [dtrain, *(data for data, _ in call_site.evals)], xgb_model)
             _configure(booster)
-            LedgerCallback(self, position, None, None).before_training(booster)
-            if position == 0:
+            if position == 0:  # the plans differ in nothing that the rest depends on
+                LedgerCallback(self, position, None, None).before_training(booster)
                 call_site.rehearse(booster, dtrain)
 
     def start(self, dtrain: Any) -> tuple[dict[str, Any], LedgerCallback]:
