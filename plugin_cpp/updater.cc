@@ -17,10 +17,11 @@
 #include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums, CheckClaim
 #include "plugin_cpp/grower.h"              // for TreeGrower
 #include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
+#include "plugin_cpp/leaf/correction.h"     // for SumResiduals, ShiftLeaves
 #include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
 #include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
-#include "plugin_cpp/plan/sensitivity.h"    // for EventOfRound
+#include "plugin_cpp/plan/sensitivity.h"    // for EventOfRound, CorrectionEvent
 #include "plugin_cpp/release/release.h"     // for Release
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
 #include "plugin_cpp/rows/bins.h"           // for BinRows
@@ -172,11 +173,12 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       monitor_.Stop("Bins");
     }
 
+    auto* raw = plan.correction.is_on && round + 1 == plan.rounds ? in_gpair : nullptr;
     for (std::size_t i = 0; i < trees.size(); ++i) {
       // Trees of one class, counted over all rounds.
       auto tree_idx =
           static_cast<std::int64_t>(round) * plan.parallel_trees + static_cast<std::int64_t>(i);
-      this->GrowTree(class_idx, tree_idx, total, trees[i], &out_position[i].HostVector());
+      this->GrowTree(class_idx, tree_idx, total, trees[i], &out_position[i].HostVector(), raw);
     }
     training.last_tree = trees.back();
     training.busy = false;
@@ -263,8 +265,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     return true;
   }
 
+  /** @param raw XGBoost's gradients, where the mean is corrected with this tree; or null. */
   void GrowTree(std::size_t class_idx, std::int64_t tree_idx, LocalSum const& total, RegTree* tree,
-                std::vector<bst_node_t>* positions) {
+                std::vector<bst_node_t>* positions, GradientContainer* raw) {
     auto& training = *training_;
     auto const& plan = training.plan;
     monitor_.Start("Grow");
@@ -280,6 +283,12 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                            &training.shrinkage.at(class_idx), tree);
     if (plan.leaf.noise != LeafNoise::kOutput) {
       training.history.Update(class_idx, *tree, sums);
+    }
+    if (raw) {
+      std::vector<LocalSum> residuals{
+          SumResiduals(ctx_, plan.row_bound, training.data->Info(), raw->Grad()->HostView())};
+      auto noisy = training.release.AddNoise(NoiseEvent{CorrectionEvent(plan)}, residuals);
+      ShiftLeaves(plan, sums, noisy, tree);
     }
     monitor_.Stop("Leaves");
   }

@@ -113,6 +113,13 @@ LeafPlan ReadLeaf(JsonReader const& in, Plan const& plan) {
   return out;
 }
 
+CorrectionPlan ReadCorrection(JsonReader const& in, Plan const& plan) {
+  CorrectionPlan out;
+  out.is_on = in.Bool("on");
+  out.sigma2 = ReadSigma2(in, plan.noise_free || !out.is_on);
+  return out;
+}
+
 std::int64_t ListedInt(Json const& json, std::string const& key, std::int64_t lower,
                        std::int64_t upper) {
   CHECK(IsA<Integer>(json) && get<Integer const>(json) >= lower &&
@@ -192,6 +199,7 @@ Plan ParsePlan(std::string const& text) {
   ReadFeatures(in, &plan);
   ReadSplits(in, &plan);
   plan.leaf = ReadLeaf(JsonReader{in.At("leaf"), "leaf."}, plan);
+  plan.correction = ReadCorrection(JsonReader{in.At("correction"), "correction."}, plan);
   if (plan.NumPrivateFeatures() > 0) {
     plan.candidates = ReadCandidates(JsonReader{in.At("candidates"), "candidates."}, plan);
   }

@@ -65,6 +65,12 @@ struct LeafPlan {
   double prior_max{0};
 };
 
+/** @brief Release of the mean residual of a regression, with its last round. */
+struct CorrectionPlan {
+  bool is_on{false};
+  std::uint64_t sigma2{0};  // variance of the noise on each sum, in units of its own
+};
+
 struct Plan {
   bool is_private{false};
   bool noise_free{false};
@@ -97,6 +103,7 @@ struct Plan {
   RowBound row_bound;
   CandidatePlan candidates;
   LeafPlan leaf;
+  CorrectionPlan correction;
   std::vector<FeaturePlan> features;
   std::vector<std::int32_t> monotone;                    // -1, 0 or 1 for each feature
   std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all

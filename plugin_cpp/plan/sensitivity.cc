@@ -73,6 +73,12 @@ NoiseEvent LeafEvent(Plan const& plan) {
   return LaplaceEvent{"leaves", num_class * of_class, plan.leaf.scale};
 }
 
+GaussianEvent CorrectionEvent(Plan const& plan) {
+  return {"correction",
+          static_cast<std::uint64_t>(kResidualUnit * kResidualUnit + kInsideUnit * kInsideUnit),
+          plan.correction.sigma2, 2};
+}
+
 NoiseEvent CandidateEvent(Plan const& plan) {
   auto const& candidates = plan.candidates;
   auto touched = static_cast<std::uint64_t>(plan.NumPrivateFeatures());
@@ -137,6 +143,9 @@ Ledger EventsOfPlan(Plan const& plan) {
     if (plan.split == SplitChoice::kExponential) {
       ledger.Announce(SelectionsOfRound(plan));
     }
+  }
+  if (plan.correction.is_on) {
+    ledger.Announce({NoiseEvent{CorrectionEvent(plan)}, 1});
   }
   return ledger;
 }

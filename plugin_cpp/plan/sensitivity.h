@@ -22,6 +22,13 @@ namespace xgboost::dp {
 inline constexpr std::int64_t kOutputUnits = std::int64_t{1} << 20;
 
 /**
+ * @brief What a row adds at most to the two sums of a correction: to that of residuals, and to that
+ *        of predictions inside the range. The second needs less precision.
+ */
+inline constexpr std::int64_t kResidualUnit = std::int64_t{1} << 18;
+inline constexpr std::int64_t kInsideUnit = std::int64_t{1} << 16;
+
+/**
  * @brief Largest range, exclusive: with the bits of eps0 it must fit the denominator of the
  *        exponential mechanism. A denominator that wraps around would void the guarantee.
  */
@@ -36,6 +43,8 @@ inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - kEpsBi
 [[nodiscard]] GaussianEvent HistogramEvent(Plan const& plan);
 /** @brief The leaves of one tree for each class. */
 [[nodiscard]] NoiseEvent LeafEvent(Plan const& plan);
+/** @brief The residuals after all rounds but one, released once. */
+[[nodiscard]] GaussianEvent CorrectionEvent(Plan const& plan);
 /** @brief The candidates of all private features, released once. */
 [[nodiscard]] NoiseEvent CandidateEvent(Plan const& plan);
 

@@ -69,6 +69,13 @@ void CheckLeaves(Plan const& plan) {
           "`min_child_weight` or `lambda` is too large for output perturbation.");
 }
 
+void CheckCorrection(Plan const& plan) {
+  Require(!plan.correction.is_on ||
+              (plan.IsRegression() && plan.parallel_trees == 1 && !plan.ReadsSomeRows() &&
+               plan.leaf.noise != LeafNoise::kOutput && !plan.masking.IsOn()),
+          "the correction of the mean is that of a regression with sums of all rows in the clear.");
+}
+
 void CheckFeatures(Plan const& plan) {
   Require(plan.features.size() == static_cast<std::size_t>(plan.n_features),
           "one entry per feature expected.");
@@ -126,6 +133,7 @@ void CheckPlan(Plan const& plan) {
   CheckRowBound(plan);
   CheckSplits(plan);
   CheckLeaves(plan);
+  CheckCorrection(plan);
   CheckCandidates(plan);
   CheckMasking(plan);
 }

@@ -27,6 +27,7 @@ class Noise:
     candidates_shift: int = 7
     intercept_sigma2: int = 1 << 24
     intercept_shift: int = 10
+    correction_sigma2: int = 1 << 30
 
 
 def schema(n=4, **kwargs):
@@ -160,7 +161,13 @@ def test_features_by_name_and_index(params):
 def test_shares():
     s = shares.resolve_shares(None, candidates=True, intercept=True, kind="binary")
     assert s == pytest.approx(
-        {"candidates": 0.1, "base_score": 0.009, "splits": 0.2673, "leaves": 0.6237}
+        {
+            "candidates": 0.1,
+            "base_score": 0.009,
+            "correction": 0,
+            "splits": 0.2673,
+            "leaves": 0.6237,
+        }
     )
     assert (
         shares.resolve_shares(None, candidates=True, intercept=True, kind="regression")[
@@ -169,7 +176,21 @@ def test_shares():
         == 0.027
     )
     s = shares.resolve_shares(None, candidates=False, intercept=False, kind="binary")
-    assert s == pytest.approx({"candidates": 0, "base_score": 0, "splits": 0.3, "leaves": 0.7})
+    assert s == pytest.approx(
+        {"candidates": 0, "base_score": 0, "correction": 0, "splits": 0.3, "leaves": 0.7}
+    )
+    s = shares.resolve_shares(
+        None, candidates=False, intercept=True, kind="regression", correction=True
+    )
+    assert s == pytest.approx(
+        {
+            "candidates": 0,
+            "base_score": 0.009,
+            "correction": 0.05,
+            "splits": 0.2823,
+            "leaves": 0.6587,
+        }
+    )
     s = shares.resolve_shares({"leaves": 0.5}, candidates=True, intercept=True, kind="binary")
     assert s["splits"] == pytest.approx(0.391)
     assert sum(s.values()) == pytest.approx(1)

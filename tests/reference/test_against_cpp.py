@@ -160,6 +160,16 @@ CASES = {
     "interactions": Case({"interactions": [[0, 1], [1, 3]], "depth": 4}, objectives=OBJECTIVES),
     "interactions_per_node": Case({"interactions": [[2, 3], []], "shape": "per_node"}),
     "subsample": Case({"sampling_num": 1 << 31}, objectives=OBJECTIVES, noise=(False,), n=151),
+    "correction": Case({"correction": {"on": True}}, objectives=(SQUARED,), noise=(True,)),
+    "noisy_correction": Case(
+        {"correction": {"on": True, "sigma2": 1 << 40}, "row_bound": {"mode": "clip"}},
+        objectives=(SQUARED,),
+        noise=(False,),
+        weighted=True,
+    ),
+    "correction_of_noise": Case(
+        {"correction": {"on": True, "sigma2": 1 << 50}}, objectives=(SQUARED,), noise=(False,)
+    ),
     "no_cut": Case({}, features=[{"kind": "cuts", "cuts": []}] * 4),
 }
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .candidates import Candidates, Feature
+from .correction import residual_sums, shift_leaves
 from .draws import Noise
 from .grow import Tree, grow
 from .history import History
@@ -79,6 +80,9 @@ def train(
                 g_h_noise = fill_leaves(plan, index, tree, sums, given, shrinkage[k], noise, age)
                 if plan["leaf"]["noise"] != "output":
                     history[k].update(tree, *g_h_noise)
+                if plan["correction"]["on"] and t + 1 == int(plan["rounds"]):
+                    residuals = residual_sums(bound, g[:, k], h[:, k], labels)
+                    shift_leaves(plan, tree, g_h_noise[1], residuals, noise)
                 margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
                 trees.append(tree)
     return Model(trees, [feature.cuts for feature in features], margin)

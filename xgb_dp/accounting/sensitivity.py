@@ -16,6 +16,7 @@ __all__ = [
     "BALLS",
     "RowBound",
     "candidates_sens2",
+    "correction_sens2",
     "intercept_coordinates",
     "intercept_sens2",
     "largest_grid_bits",
@@ -261,6 +262,14 @@ def intercept_coordinates(kind: str, *, n_public: bool) -> int:
     if kind not in ("binary", "regression", "multiclass", "rows"):
         raise ValueError("`kind` must be 'binary', 'regression', 'multiclass' or 'rows'.")
     return 1 if kind in ("multiclass", "rows") or n_public else 2
+
+
+def correction_sens2() -> int:
+    """Squared L2 sensitivity of the two sums of a correction of the mean.
+
+    A row adds at most 2^18 to the sum of residuals and 2^16 to that of predictions in the range.
+    """
+    return (1 << 36) + (1 << 32)
 
 
 def replace_one(sens2: int) -> int:

@@ -47,10 +47,11 @@ class MechanismSpec:
         intercept: "binary", "regression", "multiclass", or None if it is public. "rows" where it
             is public, but the number of rows is released.
         n_public: Whether the number of rows is public (then the intercept needs one sum less).
-        shares: Fractions of mu^2 for "candidates", "base_score", "splits" and "leaves", >= 0. What
-            releases nothing gives its share to the others in proportion.
+        shares: Fractions of mu^2 for "candidates", "base_score", "correction", "splits" and
+            "leaves", >= 0. What releases nothing gives its share to the others in proportion.
         grid_bits: Grid of the gradients, 4 to 20; reduced where the noise would not fit.
         sampling_num: A round reads each row with probability sampling_num / 2**32; 2**32 for all.
+        correction: Whether the mean residual of a regression is released with the last round.
     """
 
     rounds: int
@@ -74,6 +75,7 @@ class MechanismSpec:
     candidate_laplace: bool = False
     local_rows: int = 0
     split_levels: int = 1
+    correction: bool = False
 
     @classmethod
     def from_settings(cls, s: Settings, *, counts: bool = False) -> MechanismSpec:
@@ -112,6 +114,7 @@ class MechanismSpec:
             parallel_trees=s["num_parallel_tree"],
             split=s["dp_split"],
             tree_features=s["dp_features_per_tree"],
+            correction=s["dp_mean_correction"],
         )
 
     @property
@@ -143,6 +146,7 @@ class MechanismSpec:
         """Whether any noise is Gaussian, which no pure epsilon bounds."""
         return (
             self.intercept is not None
+            or self.correction
             or (self.candidate_features > 0 and not self.candidate_laplace)
             or (self.rounds > 0 and self.leaf_noise == "gaussian")
         )
@@ -156,6 +160,7 @@ class MechanismSpec:
         released = {
             "candidates": self.candidate_features > 0,
             "base_score": self.intercept is not None,
+            "correction": self.rounds > 0 and self.correction,
             "splits": self.rounds > 0 and self.selections > 0,
             "histograms": self.rounds > 0 and self.noisy_sums,
             "leaves": self.rounds > 0 and not self.noisy_sums,
@@ -195,6 +200,7 @@ class NoisePlan:
         candidates_scale: Scale of their Laplace noise.
         intercept_shift: Label sums are multiplied by 2**shift.
         intercept_sigma2: Noise of the label sums, in 2**-shift rows squared.
+        correction_sigma2: Noise of the residual sums, in their units squared.
         events: What the ledger will hold when the training is complete.
 
     What is not released has noise 0.
@@ -212,6 +218,7 @@ class NoisePlan:
     candidates_scale: int = 0
     intercept_shift: int = 0
     intercept_sigma2: int = 0
+    correction_sigma2: int = 0
     events: tuple[Event, ...] = ()
 
     @classmethod

@@ -129,6 +129,16 @@ def plan_noise(
     if spec.rounds > 0:
         plan, event = _leaves(spec, budget, plan)
         rounds.append(event)
+    if spec.rounds > 0 and spec.correction:
+        sens2 = sensitivity.correction_sens2()
+        sigma2 = max(math.ceil(sens2 / budget.mu2("correction", 1)), _MIN_SIGMA2)
+        if sigma2 > _MAX_SIGMA2:
+            raise BudgetError(
+                "The noise of dp_mean_correction for this epsilon is above half a million rows: "
+                f"{_TOO_SMALL}. Take dp_mean_correction=False or a larger epsilon."
+            )
+        events.append(GaussianEvent("correction", sens2, sigma2, 2, 1))
+        plan = replace(plan, correction_sigma2=sigma2)
     if spec.sampling_num < 1 << SAMPLE_BITS:
         events.append(SampledEvent(spec.sampling_num, SAMPLE_BITS, tuple(rounds), spec.rounds))
     elif spec.ensemble > 1:

@@ -16,7 +16,7 @@ from xgboost.callback import TrainingCallback
 from .. import __version__
 from ..budget.budget import Budget
 from ..engine.models import load_booster
-from ..engine.predictions import objective_of, probabilities
+from ..engine.predictions import objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.card import model_card
 from ..record.ledger import read_ledger
@@ -236,7 +236,8 @@ def predict(
     made = table.kept.copy()
     values = probabilities(booster, matrix)
     if domain.classes is None:
-        made["prediction"] = values
+        bounds = domain.target_bounds
+        made["prediction"] = values if bounds is None else within(bounds, values)
     else:
         odds = values if values.ndim == 2 else np.column_stack([1.0 - values, values])
         made["prediction"] = np.asarray(domain.classes, dtype=object)[odds.argmax(axis=1)]

@@ -8,7 +8,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["objective_of", "probabilities"]
+__all__ = ["objective_of", "probabilities", "within"]
+
+
+def within(bounds: tuple[float, float], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Predictions of a regression, moved into the declared range of the target.
+
+    Privacy: free, the range is public.
+
+    Args:
+        bounds: Lowest and highest value, in the unit of the target.
+        values: Predictions in 32-bit floats, of which none rounds to beyond a bound.
+    """
+    low, high = (np.float32(b) for b in bounds)
+    if float(low) < bounds[0]:
+        low = np.nextafter(low, np.float32(np.inf))
+    if float(high) > bounds[1]:
+        high = np.nextafter(high, np.float32(-np.inf))
+    return np.clip(values, low, max(low, high))
 
 
 def objective_of(booster: Any) -> str:

@@ -22,7 +22,12 @@ VERSION = 1
 _NOISE = ("os", "fixed", "none")
 _MOST_ROUNDS = 1 << 31
 _TREE = re.compile(r"[0-9a-f]{16}")
-_RELEASE_OF_SHARE = {"candidates": "candidates", "base_score": "intercept", "splits": "splits"}
+_RELEASE_OF_SHARE = {
+    "candidates": "candidates",
+    "base_score": "intercept",
+    "correction": "correction",
+    "splits": "splits",
+}
 
 
 def _damaged(what: str) -> LedgerError:

@@ -31,6 +31,7 @@ _RELEASES = {
     "splits": "the splits (exponential mechanism)",
     "histograms": "the noisy sums of split candidates (splits and leaf values)",
     "leaves": "the leaf values (noisy sums, or the values with noise)",
+    "correction": "the mean residual (noisy sums)",
     "selection": "the whole model, as the best by noisy score of a secret number of trainings",
 }
 _NOT_COVERED = (

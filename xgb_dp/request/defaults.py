@@ -144,6 +144,24 @@ def split_prior(s: Settings) -> float:
     return 0.5 if s["dp_split"] == "exponential" else 0.0
 
 
+def mean_correction(s: Settings) -> bool:
+    """On for regression by the default, where epsilon pays for it and the user divides nothing."""
+    return (
+        s.kind == "regression"
+        and s["dp_preset"] == "default"
+        and s["dp_epsilon"] >= 1.0
+        and "dp_budget_shares" not in s.given
+        and s["dp_split"] == "exponential"
+        and s["dp_leaf_noise"] == "gaussian"
+        and s["dp_accountant"] != "pure"
+        and s["dp_ensemble"] == 1
+        and s["subsample"] == 1.0
+        and s["num_parallel_tree"] == 1
+        and not s["dp_local"]
+        and not s["dp_secure_sum"]
+    )
+
+
 def shrinkage(s: Settings) -> bool:
     """On where there are noisy sums."""
     return bool(s["dp_leaf_noise"] != "output")

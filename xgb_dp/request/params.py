@@ -118,9 +118,9 @@ _ROWS = (
     Parameter("dp_budget_shares", "division of mu^2, the budget in Gaussian terms",
               readers.shares, defaults.shares, SPENDS, "accounting",
               unit="fractions that sum to 1",
-              values="mapping with keys candidates, base_score, splits, leaves",
-              shown="candidates 0.1; base_score 0.009 (regression 0.027); of the rest 0.3 splits "
-              "and 0.7 leaves"),
+              values="mapping with keys candidates, base_score, correction, splits, leaves",
+              shown="candidates 0.1; base_score 0.009 (regression without dp_mean_correction "
+              "0.027); correction 0.05; of the rest 0.3 splits and 0.7 leaves"),
     Parameter("dp_gradient_bound", "bound C of one row's gradient", Number(1e-6, 1e6),
               defaults.gradient_bound, PUBLIC, "sensitivity",
               unit="gradient of the objective; regression: half widths of dp_target_bounds",
@@ -254,6 +254,12 @@ _ROWS = (
               "shrink the effects of a tree's selections and their interactions each by their own "
               "estimate (complete trees of depth 8 or less), instead of all leaves by one",
               Flag(), True, FREE, "leaves", plan="leaf.strata"),
+    Parameter("dp_mean_correction",
+              "release the mean residual with the last round and shift the last tree by it: the "
+              "clip pulls the mean of a skewed target down", Flag(), defaults.mean_correction,
+              SPENDS, "leaves", values="bool; regression with sums of all rows",
+              shown="False; regression with dp_epsilon >= 1, dp_preset='default' and without "
+              "dp_budget_shares True", plan="correction.on"),
     Parameter("dp_candidate_levels", "levels of the tree of counts from which candidates are read",
               Whole(2, 17), 17, PUBLIC, "candidates", unit="levels", plan="candidates.levels"),
     Parameter("dp_secure_sum",

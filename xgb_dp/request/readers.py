@@ -176,4 +176,5 @@ def shares(name: str, value: Any, s: Settings) -> dict[str, float]:
         intercept=s.intercept == "released",
         splits=s["dp_split"] == "exponential",
         kind=s.kind,
+        correction=s["dp_mean_correction"],
     )

@@ -162,6 +162,14 @@ RULES = (
     Rule("geometric clip needs output leaves",
          lambda s: s["dp_geometric_clip"] and s["dp_leaf_noise"] != "output",
          "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only."),
+    Rule("the mean of a regression is corrected",
+         lambda s: s["dp_mean_correction"] and (
+             s.kind != "regression" or s["dp_accountant"] == "pure" or s["dp_ensemble"] > 1
+             or s["dp_leaf_noise"] == "output" or s["subsample"] < 1.0
+             or s["num_parallel_tree"] > 1 or s["dp_local"] or s["dp_secure_sum"]),
+         "`dp_mean_correction` is for regression whose rounds read all rows, with one tree a round "
+         "and Gaussian noise: no dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, "
+         "subsample, num_parallel_tree, dp_local or dp_secure_sum."),
     # which rows a round reads
     Rule("one choice of rows",
          lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,

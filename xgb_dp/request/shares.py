@@ -9,15 +9,21 @@ from . import parse
 
 __all__ = ["COUNT_SHARE", "DEFAULT_SHARES", "SHARE_NAMES", "resolve_shares"]
 
-SHARE_NAMES = ("candidates", "base_score", "splits", "leaves")
+SHARE_NAMES = ("candidates", "base_score", "correction", "splits", "leaves")
 COUNT_SHARE = 0.009
 """Of the label sums, and of the number of rows where it is released alone."""
-# Of what candidates and base_score leave over; the setting of the design, constant in the data.
+# Of what the others leave over; the setting of the design, constant in the data.
 _SPLITS_OF_REST = 0.3
 
 
 def resolve_shares(
-    given: Any, *, candidates: bool, intercept: bool, kind: str, splits: bool = True
+    given: Any,
+    *,
+    candidates: bool,
+    intercept: bool,
+    kind: str,
+    splits: bool = True,
+    correction: bool = False,
 ) -> dict[str, float]:
     """Division of mu^2 over the releases.
 
@@ -27,9 +33,11 @@ def resolve_shares(
         intercept: Whether an intercept is released.
         kind: "regression" has a larger default for the intercept.
         splits: Whether splits are chosen by looking at the data.
+        correction: Whether the mean is corrected after training, which makes a good intercept less
+            dear.
 
     Returns:
-        The four fractions, which sum to 1. What is not released has 0; its part goes to splits
+        The fractions, which sum to 1. What is not released has 0; its part goes to splits
         and leaves.
 
     Raises:
@@ -45,9 +53,11 @@ def resolve_shares(
         k: parse.parse_number(f"dp_budget_shares[{k!r}]", v, low=0, high=1)
         for k, v in fractions.items()
     }
+    first = 0.027 if kind == "regression" and not correction else COUNT_SHARE
     default = {
         "candidates": 0.1 if candidates else 0.0,
-        "base_score": (0.027 if kind == "regression" else COUNT_SHARE) if intercept else 0.0,
+        "base_score": first if intercept else 0.0,
+        "correction": 0.05 if correction else 0.0,
     }
     shares = default | {k: v for k, v in fixed.items() if k in default}
     rest = 1.0 - sum(shares.values())
@@ -76,18 +86,21 @@ def resolve_shares(
         shares["candidates"] = 0.0
     if not intercept:
         shares["base_score"] = 0.0
+    if not correction:
+        shares["correction"] = 0.0
     if not splits:
         shares["splits"] = 0.0
     needed = ["splits", "leaves"] if splits else ["leaves"]
     needed += ["candidates"] if candidates else []
     needed += ["base_score"] if intercept else []
+    needed += ["correction"] if correction else []
     if any(shares[k] <= 0 for k in needed):
         raise PrivacyParameterError(
             f"`dp_budget_shares` must leave a part above 0 for each release: {', '.join(needed)}."
         )
     # What is not released leaves its part to the trees.
     tree = shares["splits"] + shares["leaves"]
-    free = 1.0 - shares["candidates"] - shares["base_score"]
+    free = 1.0 - shares["candidates"] - shares["base_score"] - shares["correction"]
     shares["splits"] *= free / tree
     shares["leaves"] *= free / tree
     return shares

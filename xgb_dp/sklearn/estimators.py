@@ -18,7 +18,10 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from ..budget.budget import Budget
 from ..data.labels import codes_of, declared, label_array
-from ..errors import PrivacyParameterError
+from ..engine.predictions import within
+from ..errors import LedgerError, PrivacyParameterError
+from ..record.ledger import read_ledger
+from ..request.names import read_one
 from .base import Private, Settings
 
 __all__ = ["DPXGBClassifier", "DPXGBRegressor"]
@@ -287,6 +290,18 @@ class DPXGBRegressor(Private, XGBRegressor):
         return self
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Prediction for every row, in the unit of ``target_bounds``."""
+        """Prediction for every row, within ``target_bounds``.
+
+        With ``output_margin=True`` what the trees add up to, which may lie beyond: so does what the
+        booster or another reader of the model predicts.
+        """
         found: np.ndarray = super().predict(self._coded(X), **kwargs)
-        return found
+        if kwargs.get("output_margin"):
+            return found
+        bounds = read_one(self.get_xgb_params(), "dp_target_bounds")
+        if bounds is None:  # a private model that was loaded knows its own
+            try:
+                bounds = read_ledger(self.get_booster()).trainings[-1].public.get("target_bounds")
+            except LedgerError:
+                bounds = None
+        return found if bounds is None else within((float(bounds[0]), float(bounds[1])), found)

@@ -108,6 +108,7 @@ def build_plan(
             "sigma2": noise.candidates_sigma2,
             "scale": noise.candidates_scale,
         },
+        "correction": {"sigma2": noise.correction_sigma2},
         "intercept": {"kind": s.intercept},
     }
     for parameter in PARAMETERS.values():

@@ -1,0 +1,88 @@
+#include "plugin_cpp/leaf/correction.h"
+
+#include <algorithm>  // for clamp, max, min
+#include <cmath>      // for isfinite, nearbyint, sqrt
+#include <cstddef>    // for size_t
+
+#include "common/threading_utils.h"       // for ParallelFor
+#include "plugin_cpp/plan/sensitivity.h"  // for kResidualUnit, kInsideUnit
+
+namespace xgboost::dp {
+namespace {
+// A residual lies in [-2, 2], in half widths of the range.
+constexpr double kLargest = 2.0;
+// Deviation of the shift before anything of it is known, in half widths.
+constexpr double kPrior = 0.01;
+}  // namespace
+
+LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+                      linalg::MatrixView<GradientPair const> gpair) {
+  auto n_rows = info.num_row_;
+  auto labels = info.labels.HostView();
+  double heaviest = bound.hessian_bound > 0 ? bound.hessian_bound : 1.0;
+  constexpr std::size_t kBlock = 512;
+  auto n_blocks = (n_rows + kBlock - 1) / kBlock;
+  std::vector<LocalSum> partial(n_blocks);
+  common::ParallelFor(n_blocks, ctx->Threads(), [&](auto block) {
+    auto begin = static_cast<std::size_t>(block) * kBlock;
+    LocalSum sum;
+    for (std::size_t i = begin; i < std::min(begin + kBlock, n_rows); ++i) {
+      double g = gpair(i, 0).GetGrad(), weight = gpair(i, 0).GetHess(), y = labels(i, 0);
+      // Squared loss: the gradient is w (F - y).
+      double prediction = y + g / weight;
+      if (!std::isfinite(prediction)) {
+        continue;
+      }
+      double within = std::clamp(prediction, bound.target_lower, bound.target_upper);
+      double residual = std::clamp(y, bound.target_lower, bound.target_upper) - within;
+      double share = std::clamp(weight / heaviest, 0.0, 1.0);
+      auto scaled = std::clamp(share * residual / (kLargest * bound.scale), -1.0, 1.0);
+      sum.grad +=
+          static_cast<std::int64_t>(std::nearbyint(scaled * static_cast<double>(kResidualUnit)));
+      if (within == prediction) {
+        sum.hess +=
+            static_cast<std::int64_t>(std::nearbyint(share * static_cast<double>(kInsideUnit)));
+      }
+    }
+    partial[block] = sum;
+  });
+  LocalSum total;
+  for (auto const& s : partial) {
+    total += s;
+  }
+  return total;
+}
+
+void ShiftLeaves(Plan const& plan, std::vector<NodeSum> const& sums,
+                 Released<NoisySum> const& released, RegTree* tree) {
+  auto const& noisy = released.values.front();
+  double scale = plan.row_bound.scale;
+  double deviation = std::sqrt(released.variance);
+  double unit = kLargest / static_cast<double>(kResidualUnit);
+  double residual = static_cast<double>(noisy.grad.Value()) * unit;
+  // Rows that a shift moves: a prediction beyond the range stays at its end.
+  double inside = std::max({static_cast<double>(noisy.hess.Value()), deviation, 1.0}) /
+                  static_cast<double>(kInsideUnit);
+  // What the last tree, which was fitted to clipped gradients, adds to the mean by itself.
+  double moved = 0, rows = 0;
+  for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
+    if ((*tree)[nidx].IsLeaf()) {
+      moved += sums[nidx].hess * static_cast<double>((*tree)[nidx].LeafValue()) / scale;
+      rows += sums[nidx].hess;
+    }
+  }
+  double lacks = std::clamp(residual / inside - moved / rows, -kLargest, kLargest);
+  double variance = (deviation * unit / inside) * (deviation * unit / inside);
+  // A shift that stands out of the noise is larger than was to be expected.
+  double prior = std::max(kPrior * kPrior, lacks * lacks - variance);
+  double shift = lacks * prior / (prior + variance);
+  for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
+    auto& weight = tree->Stat(nidx).base_weight;
+    weight = static_cast<float>(weight + shift * scale / plan.leaf.eta);
+    if ((*tree)[nidx].IsLeaf()) {
+      (*tree)[nidx].SetLeaf(
+          static_cast<float>(static_cast<double>((*tree)[nidx].LeafValue()) + shift * scale));
+    }
+  }
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,175 @@
+"""The correction of the mean: what a row adds to its sums, in the oracle and in the trainer."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import xgb_dp
+from tests.reference.comparison import SQUARED, make_plan
+from tests.reference.correction import residual_sums
+from tests.reference.trainer import RowBound as Bound
+from xgb_dp.accounting import sensitivity
+from xgb_dp.engine.native import describe_plan
+from xgb_dp.training.plan import dump_plan
+
+from .cpp import xgb_train
+from .strategies import text_of
+
+NO_CUT: list[Any] = [{"kind": "cuts", "cuts": []}]
+ON = {"correction": {"on": True, "sigma2": 0}}
+ANCHORS = 7
+BASE = 0.5
+ANY = st.floats(allow_nan=True, allow_infinity=True, width=32)
+FINITE = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False, width=32), st.floats(-8, 8, width=32)
+)
+WEIGHT = st.one_of(st.floats(0, 3, width=32), st.sampled_from([0.0, 1e-30, 1.0, 2.0, 1e30]))
+
+
+@given(ANY, ANY, ANY)
+@example(4.0, 8.0, 1.0)
+@example(-4.0, -math.inf, 1.0)
+@settings(max_examples=500, deadline=None)
+def test_a_row_keeps_the_bound_in_the_oracle(y: float, g: float, h: float) -> None:
+    bound = Bound.of(make_plan(SQUARED, True, NO_CUT))
+    with np.errstate(all="ignore"):
+        told, ones = residual_sums(bound, *(np.array([v], dtype=np.float64) for v in (g, h, y)))
+    assert told * told + ones * ones <= sensitivity.correction_sens2()
+
+
+def leaf_of(y: float, weight: float, margin: float) -> float:
+    """The leaf of all rows after the shift, in half widths: their mean residual, whatever it was.
+
+    All rows but one have the label that is predicted. Without a cut all of them share a leaf, whose
+    own value, which is what the tree adds to the mean, is taken away again.
+    """
+    plan = make_plan(SQUARED, True, NO_CUT, rounds=1, depth=1, base_margin=True, **ON)
+    labels = np.append(np.full(ANCHORS, BASE), y).astype(np.float32)
+    d = xgb.DMatrix(np.zeros((ANCHORS + 1, 1)), labels, nthread=1)
+    d.set_weight(np.append(np.ones(ANCHORS), weight).astype(np.float32))
+    d.set_base_margin(np.append(np.full(ANCHORS, BASE), margin).astype(np.float32))
+    tree = json.loads(xgb_train(plan, d).save_raw("json"))["learner"]["gradient_booster"]["model"]
+    leaves = tree["trees"][0]
+    node = 1 if leaves["sum_hessian"][1] > leaves["sum_hessian"][2] else 2
+    return float(leaves["split_conditions"][node]) / float(plan["row_bound"]["scale"])
+
+
+@given(FINITE, WEIGHT, st.floats(-1e6, 1e6, width=32))
+@example(4.0, 1.0, -4.0)
+@example(1e38, 1e30, -100.0)
+@settings(max_examples=150, deadline=None)
+def test_a_row_keeps_the_bound_in_the_trainer(y: float, weight: float, margin: float) -> None:
+    """It is the oracle's figure; with the sums of the anchors the mean is at most 2 over them."""
+    with np.errstate(all="ignore"):
+        g = np.float32(np.float32(margin) - np.float32(y)) * np.float32(weight)
+    if not np.isfinite(g):
+        return
+    bound = Bound.of(make_plan(SQUARED, True, NO_CUT))
+    told, ones = residual_sums(bound, *(np.array([v], dtype=np.float64) for v in (g, weight, y)))
+    expected = told * 2 / 2**18 / ((ANCHORS * 2**16 + ones) / 2**16)
+    found = leaf_of(y, weight, margin)
+    assert abs(found) <= 2.0 / ANCHORS * (1 + 1e-5)
+    assert found == pytest.approx(expected, rel=1e-4, abs=2e-5)
+
+
+def test_the_bound_is_attained() -> None:
+    """A prediction at one end and a label at the other: 2^18 and, at the end, 2^16."""
+    assert leaf_of(4.0, 1.0, -4.0) == pytest.approx(2.0 / (ANCHORS + 1), rel=1e-5)
+    assert leaf_of(4.0, 1.0, -4.5) == pytest.approx(2.0 / ANCHORS, rel=1e-5)
+
+
+def test_trainer_and_calibration_agree_on_it() -> None:
+    sigma2 = {"correction": {"on": True, "sigma2": 1 << 40}}
+    plan = make_plan(SQUARED, False, NO_CUT, **sigma2)
+    events = describe_plan(dump_plan({"id": "hand", **plan}))["events"]
+    [event] = [e for e in events if e["release"] == "correction"]
+    assert event["sensitivity2"] == sensitivity.correction_sens2()
+    assert (event["sigma2"], event["coordinates"], event["count"]) == (1 << 40, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"objective": "binary:logistic"},
+        {"parallel_trees": 2},
+        {"sampling_num": 1 << 31},
+        {"ensemble": 2},
+    ],
+    ids=str,
+)
+def test_plans_that_it_is_not_proved_for(changes: dict[str, Any]) -> None:
+    plan = make_plan(SQUARED, True, NO_CUT, **ON) | changes
+    d = xgb.DMatrix(np.zeros((2, 1)), np.zeros(2))
+    with pytest.raises(xgb.core.XGBoostError, match="correction of the mean"):
+        xgb.Booster({"tree_method": "dp_hist", "dp_plan": text_of(plan), "base_score": 0.5,
+                     "objective": plan["objective"]}, [d]).save_config()  # fmt: skip
+
+
+def skewed(n: int = 20_000) -> tuple[Any, Any]:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 4)).astype(np.float32)
+    return X, np.minimum(np.exp(0.4 * X[:, 0] + 0.9 * rng.normal(size=n)), 10.0)
+
+
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist", "dp_target_bounds": (0.0, 10.0), "dp_delta": 1e-6, "nthread": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_the_mean_of_a_skewed_target(epsilon: float) -> None:
+    """Clipped gradients fit less than the mean; the default puts it right."""
+    X, y = skewed()
+    d = xgb.DMatrix(X, y)
+    found = {}
+    for corrected in (False, True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = xgb.train(
+                PARAMS | {"dp_epsilon": epsilon, "dp_mean_correction": corrected}, d, 10
+            )
+        found[corrected] = np.clip(model.predict(d), 0, 10).mean() / y.mean()
+    assert found[False] < 0.97
+    assert abs(found[True] - 1) < 0.012
+    if epsilon < math.inf:
+        default = xgb.train(PARAMS | {"dp_epsilon": epsilon}, d, 10)
+        releases = {
+            e["release"] for e in xgb_dp.privacy_report(default).ledger["trainings"][0]["events"]
+        }
+        assert "correction" in releases
+
+
+def test_little_data_is_not_shifted_by_noise() -> None:
+    """Of 60 rows at epsilon 1 nothing stands out: the shift is a small part of the noise."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.uniform(2, 4, 60)
+    params = PARAMS | {"dp_epsilon": 1.0, "base_score": 3.0, "dp_target_bounds": (0.0, 6.0)}
+    means = [
+        xgb.train(params, xgb.DMatrix(X, y), 1).predict(xgb.DMatrix(X)).mean() for _ in range(20)
+    ]
+    assert np.median(np.abs(np.array(means) - 3.0)) < 0.5
+
+
+@pytest.mark.parametrize("base", [-2.0, 3.0])
+def test_predictions_of_the_estimator_are_in_the_range(base: float) -> None:
+    X, y = skewed(400)
+    model = xgb_dp.DPXGBRegressor(
+        epsilon=1.0, delta=1e-6, target_bounds=(0.3, 0.9), n_estimators=1, base_score=base
+    ).fit(X, y)
+    raw, found = model.predict(X, output_margin=True), model.predict(X)
+    assert (raw.max() < 0.3) if base < 0 else (raw.min() > 0.9)
+    assert found.dtype == np.float32
+    assert found.min().astype(np.float64) >= 0.3
+    assert found.max().astype(np.float64) <= 0.9
+    again = xgb_dp.DPXGBRegressor()
+    again.load_model(model.get_booster().save_raw())
+    np.testing.assert_array_equal(again.predict(X), found)
