@@ -36,15 +36,18 @@ void Release::OpenPads(std::string const& plan_id, bool last) {
 }
 
 std::vector<GlobalSum> Release::SumOverWorkers(std::vector<LocalSum> sums) const {
+  std::vector<GlobalSum> out(sums.size());
+  this->SumOverWorkers(&sums, out.data());
+  return out;
+}
+
+void Release::SumOverWorkers(std::vector<LocalSum>* sums, GlobalSum* out) const {
   CHECK(!masking_.IsOn()) << kStays;
   static_assert(sizeof(LocalSum) == 2 * sizeof(std::int64_t));
-  dp::SumOverWorkers(ctx_, reinterpret_cast<std::int64_t*>(sums.data()), 2 * sums.size());
-  std::vector<GlobalSum> out;
-  out.reserve(sums.size());
-  for (auto const& sum : sums) {
-    out.emplace_back(sum.grad, sum.hess);
+  dp::SumOverWorkers(ctx_, reinterpret_cast<std::int64_t*>(sums->data()), 2 * sums->size());
+  for (auto const& sum : *sums) {
+    *out++ = GlobalSum{sum.grad, sum.hess};
   }
-  return out;
 }
 
 GlobalInt SumOverWorkers(Context const* ctx, Masking const& masking, LocalInt value) {

@@ -60,6 +60,8 @@ class Release {
 
   /** @brief Exact sums over all workers. Fails where they are masked. */
   [[nodiscard]] std::vector<GlobalSum> SumOverWorkers(std::vector<LocalSum> sums) const;
+  /** @brief The same into memory of the caller, with room for as many. */
+  void SumOverWorkers(std::vector<LocalSum>* sums, GlobalSum* out) const;
 
   /**
    * @brief Add the noise of an event, whose bound holds for these numbers.

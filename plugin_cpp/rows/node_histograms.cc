@@ -1,9 +1,9 @@
 #include "plugin_cpp/rows/node_histograms.h"
 
-#include <algorithm>    // for clamp, copy_n, find, max, min
+#include <algorithm>    // for clamp, copy, copy_n, find, max, min
 #include <mutex>        // for mutex, lock_guard
 #include <type_traits>  // for is_same_v
-#include <utility>      // for move
+#include <utility>      // for move, swap
 
 #include "common/threading_utils.h"    // for ParallelFor, Sched
 #include "plugin_cpp/rows/row_sets.h"  // for RowSets
@@ -145,17 +145,17 @@ void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const&
 
 template <typename Sum>
 void NodeHistograms<Sum>::End() {
-  std::vector<Sum> sums;
-  if constexpr (std::is_same_v<Sum, GlobalSum>) {
-    sums = release_.SumOverWorkers(std::move(local_));
-  } else {
-    sums = std::move(local_);
-  }
+  // The level above is still needed. Both keep their memory from tree to tree.
   auto nodes = summed_;
-  sums.resize((nodes.size() + families_.size()) * n_bins_);
-  auto const* others = sums.data();
+  below_.resize((nodes.size() + families_.size()) * n_bins_);
+  if constexpr (std::is_same_v<Sum, GlobalSum>) {
+    release_.SumOverWorkers(&local_, below_.data());
+  } else {
+    std::copy(local_.cbegin(), local_.cend(), below_.begin());
+  }
+  auto const* others = below_.data();
   for (auto const& family : families_) {
-    auto* rest = sums.data() + nodes.size() * n_bins_;
+    auto* rest = below_.data() + nodes.size() * n_bins_;
     nodes.push_back(family.nodes[family.heaviest]);
     std::copy_n(this->Find(family.parent), n_bins_, rest);
     for (std::size_t k = 1; k < family.nodes.size(); ++k, others += n_bins_) {
@@ -165,7 +165,7 @@ void NodeHistograms<Sum>::End() {
     }
   }
   nodes_ = std::move(nodes);
-  sums_ = std::move(sums);
+  std::swap(sums_, below_);
 }
 
 template <typename Sum>

@@ -82,6 +82,7 @@ class NodeHistograms {
   std::size_t rows_of_block_;
   std::vector<bst_node_t> nodes_;
   std::vector<Sum> sums_;
+  std::vector<Sum> below_;                      // of the level that is begun, when it ends
   std::vector<Siblings> families_;              // of the level that is begun
   std::vector<bst_node_t> summed_;              // its nodes that are summed over their rows
   std::vector<LocalSum> local_;                 // their sums

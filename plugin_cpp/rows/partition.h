@@ -63,10 +63,21 @@ class Partitions {
 template <typename Sum>
 class FeatureSums {
  public:
-  /** @param bins Sums of the bins of the feature. */
-  FeatureSums(common::Span<Sum const> bins, Sum const& missing);
+  /**
+   * @brief Take the sums of a feature; the memory of the last one is used again.
+   *
+   * @param bins  Sums of the bins of the feature.
+   * @param total Of the node. What the bins lack is the sum of the missing values.
+   */
+  void Reset(common::Span<Sum const> bins, Sum const& total);
   /** @brief Sums of the 2^m cells of a partition, from left to right. They part the rows. */
-  [[nodiscard]] std::vector<Sum> Cells(Partition partition) const;
+  void Cells(Partition partition, std::vector<Sum>* cells) const;
+  /** @brief The same in a vector of its own. */
+  [[nodiscard]] std::vector<Sum> Cells(Partition partition) const {
+    std::vector<Sum> cells;
+    this->Cells(partition, &cells);
+    return cells;
+  }
 
  private:
   common::Span<Sum const> bins_;

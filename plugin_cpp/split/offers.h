@@ -69,7 +69,9 @@ class Offers {
   }
   template <typename Sum>
   [[nodiscard]] FeatureSums<Sum> SumsOf(bst_feature_t f, NodeSums<Sum> const& node) const {
-    return {this->Bins(f, node), this->Missing(f, node)};
+    FeatureSums<Sum> out;
+    out.Reset(this->Bins(f, node), node.total);
+    return out;
   }
 
   /**

@@ -1,7 +1,6 @@
 #include "plugin_cpp/split/partitions.h"
 
 #include <algorithm>  // for sort
-#include <numeric>    // for iota
 #include <utility>    // for swap
 
 #include "common/threading_utils.h"       // for ParallelFor
@@ -11,16 +10,19 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Sorted cuts in heap order: the middle one parts the node, and so on below. */
-void ToHeap(std::vector<bst_bin_t> const& sorted, std::size_t begin, std::size_t end,
-            std::size_t at, std::vector<bst_bin_t>* heap) {
+/**
+ * @brief Ranks of the cuts in heap order: the middle one parts the node, and so on below.
+ *
+ * @param begin, end Ranks of the cuts of the node `at`.
+ */
+void RankHeap(std::size_t begin, std::size_t end, std::size_t at, std::vector<std::size_t>* rank) {
   if (begin == end) {
     return;
   }
   auto middle = begin + (end - begin) / 2;
-  (*heap)[at] = sorted[middle];
-  ToHeap(sorted, begin, middle, 2 * at + 1, heap);
-  ToHeap(sorted, middle + 1, end, 2 * at + 2, heap);
+  (*rank)[at] = middle;
+  RankHeap(begin, middle, 2 * at + 1, rank);
+  RankHeap(middle + 1, end, 2 * at + 2, rank);
 }
 }  // namespace
 
@@ -28,24 +30,30 @@ void PartitionSelector::DrawNumeric(bst_feature_t f, std::size_t n_splits) {
   // Cuts between two bins: distinct ones where there are enough. The last cut of a feature, which
   // parts missing values only, is not among them.
   auto n_cuts = offers_.NumBins(f) - 1;
-  std::vector<bst_bin_t> cuts(n_splits, 0);
+  cuts_.assign(n_splits, 0);
   if (n_cuts > n_splits) {
-    std::vector<bst_bin_t> pool(n_cuts);
-    std::iota(pool.begin(), pool.end(), 0);
+    for (auto i = pool_.size(); i < n_cuts; ++i) {
+      pool_.push_back(static_cast<bst_bin_t>(i));
+    }
+    taken_.clear();
     for (std::size_t i = 0; i < n_splits; ++i) {
-      std::swap(pool[i], pool[i + UniformBelow(structure_, n_cuts - i)]);
-      cuts[i] = pool[i];
+      taken_.push_back(i + UniformBelow(structure_, n_cuts - i));
+      std::swap(pool_[i], pool_[taken_[i]]);
+      cuts_[i] = pool_[i];
+    }
+    // What was moved returns to its place.
+    for (std::size_t i = 0; i < n_splits; ++i) {
+      pool_[i] = static_cast<bst_bin_t>(i);
+      pool_[taken_[i]] = static_cast<bst_bin_t>(taken_[i]);
     }
   } else if (n_cuts > 0) {
-    for (auto& cut : cuts) {
+    for (auto& cut : cuts_) {
       cut = static_cast<bst_bin_t>(UniformBelow(structure_, n_cuts));
     }
   }
-  std::sort(cuts.begin(), cuts.end());
-  std::vector<bst_bin_t> heap(n_splits);
-  ToHeap(cuts, 0, n_splits, 0, &heap);
-  for (auto bin : heap) {
-    drawn_.push_back({f, bin, UniformBelow(structure_, 2) == 0, false, 0});
+  std::sort(cuts_.begin(), cuts_.end());
+  for (auto rank : rank_) {
+    drawn_.push_back({f, cuts_[rank], UniformBelow(structure_, 2) == 0, false, 0});
   }
 }
 
@@ -79,6 +87,8 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
   std::vector<std::size_t> begins;  // of the splits of each choice
   drawn_.clear();
+  rank_.resize(n_splits);
+  RankHeap(0, n_splits, 0, &rank_);
   for (std::size_t choice = 0; choice < n_choices; ++choice) {
     begins.push_back(drawn_.size());
     this->Draw(nodes[choice].features, n_splits);
@@ -87,6 +97,7 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
     return Partition{drawn_.data() + begins[choice] + idx * n_splits, n_splits};
   };
 
+  workspaces_.resize(ctx_->Threads());
   std::vector<std::int64_t> utilities;
   auto chosen = release->Select(SplitEvent(plan_), n_choices, [&](std::size_t choice) {
     auto const& features = nodes[choice].features;
@@ -98,11 +109,15 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
       auto sums = levels[nodes[i].nidx];
       DispatchScore(plan_, [&](auto const& score) {
         common::ParallelFor(features.size(), ctx_->Threads(), [&](auto j) {
-          auto of_feature = offers_.SumsOf(features[j], sums);
+          auto& own = workspaces_[omp_get_thread_num()];
+          own.sums.Reset(offers_.Bins(features[j], sums), sums.total);
           for (auto c = j * per_feature; c < (j + 1) * per_feature; ++c) {
-            for (auto const& cell : of_feature.Cells(drawn(choice, c))) {
-              utilities[c] += score(cell);
+            own.sums.Cells(drawn(choice, c), &own.cells);
+            std::int64_t utility = 0;
+            for (auto const& cell : own.cells) {
+              utility += score(cell);
             }
+            utilities[c] += utility;
           }
         });
       });

@@ -31,6 +31,12 @@ class PartitionSelector {
                                   Release* release);
 
  private:
+  /** @brief What one thread works with, kept from one feature to the next. */
+  struct Workspace {
+    FeatureSums<GlobalSum> sums;
+    std::vector<GlobalSum> cells;
+  };
+
   /** @brief Draw a fixed number of partitions for each feature. */
   void Draw(FeatureList const& features, std::size_t n_splits);
   void DrawNumeric(bst_feature_t f, std::size_t n_splits);
@@ -40,6 +46,11 @@ class PartitionSelector {
   Plan const& plan_;
   Offers const& offers_;
   RandomSource* structure_;
-  std::vector<Split> drawn_;  // of all choices
+  std::vector<Split> drawn_;       // of all choices
+  std::vector<std::size_t> rank_;  // of the cuts of a partition, in heap order
+  // Of DrawNumeric; the pool counts from 0 up.
+  std::vector<bst_bin_t> pool_, cuts_;
+  std::vector<std::size_t> taken_;
+  std::vector<Workspace> workspaces_;  // of each thread
 };
 }  // namespace xgboost::dp
