@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engine import native
+from .grid_curve import GridCurve
 
 __all__ = ["Grid", "choose_grid", "selection_curve", "tail_curve"]
 
@@ -118,24 +119,33 @@ def choose_grid(
 
 
 def tail_curve(
-    steps: Sequence[tuple[float, int]], mu: float, log_tail: float, work: float
+    steps: Sequence[tuple[float, int]],
+    mu: float,
+    log_tail: float,
+    work: float,
+    laplace: Sequence[tuple[float, int]] = (),
 ) -> tuple[Grid, npt.NDArray[np.float64]] | None:
     """A grid and the curve on it, which ends below exp(log_tail); None if that is too much work.
 
     Args:
-        steps: (eps0, count) in release order, all positive.
+        steps: (eps0, count) of selections in release order, all positive.
         mu: Gaussian part.
         log_tail: Log of the largest value of the curve at the end of the grid, at least -650.
         work: Target for the elementary operations.
+        laplace: (epsilon, count) of Laplace noise, in front of all selections.
     """
-    grid = choose_grid(steps, mu, log_tail - _TAIL_MARGIN, work)
+    # In variance, in tails and in work, Laplace noise is like four selections of its epsilon.
+    alike = [*((epsilon, 4 * n) for epsilon, n in laplace), *steps]
+    grid = choose_grid(alike, mu, log_tail - _TAIL_MARGIN, work)
     if grid is None:
         return None
     threads = 2 if work > 2e9 else 1
     # Nothing loses more than this.
-    most = 1 + sum(n * m for (_, n), m in zip(steps, _widths(steps, grid.step), strict=True))
+    most = 1 + sum(n * m for (_, n), m in zip(alike, _widths(alike, grid.step), strict=True))
     while True:
         curve = selection_curve(steps, grid, threads)
+        for epsilon, n in laplace:
+            curve = _after_laplace(curve, grid, epsilon, n)
         if grid.above >= most or curve[-1] <= math.exp(log_tail):
             return grid, curve
         points = min(grid.above + grid.above // 2 + 1, most)
@@ -156,6 +166,8 @@ def selection_curve(
         Non-increasing values in [0, 1], one for each point of the grid.
     """
     n = len(steps)
+    if not n:
+        return -np.expm1(np.minimum(grid.points(), 0.0))
     eps0 = (ctypes.c_double * n)(*(e for e, _ in steps))
     count = (ctypes.c_int64 * n)(*(k for _, k in steps))
     out = np.empty(grid.below + grid.above + 1)
@@ -174,3 +186,26 @@ def selection_curve(
         lib.XGBGetLastError.restype = ctypes.c_char_p
         raise RuntimeError(lib.XGBGetLastError().decode(errors="replace"))
     return out
+
+
+def _after_laplace(
+    curve: npt.NDArray[np.float64], grid: Grid, epsilon: float, count: int
+) -> npt.NDArray[np.float64]:
+    """The curve with so many releases of Laplace noise before it: means over their losses.
+
+    On the grid the losses are those of discrete Laplace noise, whose curve is that of continuous
+    noise at the points and its chords between them.
+    """
+    h, m = grid.step, _width(epsilon, grid.step)
+    at = np.arange(-m, m + 1)
+    p = np.exp((at - m) * (h / 2.0)) * math.tanh(h / 4.0)
+    p[-1] = 1.0 / (1.0 + math.exp(-h / 2.0))
+    p[0] = math.exp(-m * h) * p[-1]
+    rounding = 1.0 + 2.0**-53 * (64.0 + 4.0 * m + 8.0 * m * h)
+    points = grid.points()
+    for _ in range(count):
+        below = GridCurve(points, curve, h).extended(float(points[0]) - (m + 2) * h)[1]
+        first = len(below) - len(curve) - m
+        padded = np.concatenate([below[first:], np.full(m, curve[-1])])
+        curve = np.minimum(np.convolve(padded, p, "valid") * rounding + 1e-300, 1.0)
+    return curve

@@ -180,8 +180,7 @@ class ChoiceAccountant(Accountant):
         work = self._work / len(self._plans)
         plans = []
         for plan in self._plans:
-            totals, steps, _ = plan.totals(group)
-            plans.append(Composition(totals.mu, steps, log_tail, work))
+            plans.append(plan.composition(group, log_tail, work))
         return _Envelope(first, plans, log_low), [plan.after(first) for plan in plans]
 
     def _coarse(self, group: int) -> list[Accountant]:

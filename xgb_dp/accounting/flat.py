@@ -29,28 +29,47 @@ __all__ = ["BETA", "LOWEST", "TAIL", "Composition", "FlatAccountant", "solve"]
 BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
 TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
 _BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed a Gaussian
+_MOST_LAPLACE = 1000
 _LOG_TINY = -640.0
 LOWEST = 1e-250  # delta of a curve in doubles
 
 
 class Composition:
-    """Hockey-stick curve of continuous Gaussians of total `mu` and of selections."""
+    """Hockey-stick curve of continuous Gaussians of total `mu`, Laplace noise and selections.
+
+    Args:
+        mu: Of the Gaussians.
+        steps: (eps0, count) of selections in release order.
+        log_tail: Log of delta below which the curve may be loose.
+        work: Elementary operations that it may take.
+        laplace: (epsilon, count) of continuous Laplace noise.
+    """
 
     def __init__(
-        self, mu: float, steps: Sequence[tuple[float, int]], log_tail: float, work: float
+        self,
+        mu: float,
+        steps: Sequence[tuple[float, int]],
+        log_tail: float,
+        work: float,
+        laplace: Sequence[tuple[float, int]] = (),
     ) -> None:
-        self.pure = math.fsum(n * e for e, n in steps) * (1.0 + 1e-15)
+        if sum(n for _, n in laplace) > _MOST_LAPLACE:
+            # So many are as good as selections, which have blocks; at the front, as Laplace noise.
+            steps = [*((2.0 * e, n) for e, n in laplace), *steps]
+            laplace = ()
+        self.pure = math.fsum(n * e for e, n in (*steps, *laplace)) * (1.0 + 1e-15)
         self.bounded = mu == 0.0  # no loss is above `pure`
         self.mu, self.steps, self.extra = mu, list(steps), 0.0
+        self.laplace = list(laplace)
         self.grid: Grid | None = None
         if steps and math.isfinite(mu):
             log_extra = log_tail + math.log(_BLOCKS / TAIL)
             added, self.steps, self.extra = merge_blocks(steps, log_extra, work)
             self.mu = math.hypot(mu, added) * (1.0 + 1e-15)
-        if self.steps and math.isfinite(mu):
-            # Where there is no curve, its selections are charged purely.
-            self.left = math.fsum(n * e for e, n in self.steps) * (1.0 + 1e-15)
-            found = tail_curve(self.steps, self.mu, log_tail, work)
+        if (self.steps or self.laplace) and math.isfinite(mu):
+            # Where there is no curve, its losses are charged purely.
+            self.left = math.fsum(n * e for e, n in (*self.steps, *self.laplace)) * (1.0 + 1e-15)
+            found = tail_curve(self.steps, self.mu, log_tail, work, self.laplace)
             if found is not None:
                 self.grid, values = found
                 self.curve = GridCurve(self.grid.points(), values, self.grid.step)
@@ -58,7 +77,8 @@ class Composition:
     @property
     def scale(self) -> float:
         """About how far all of it moves, in standard deviations; bounds nothing."""
-        return math.sqrt(self.mu**2 + math.fsum(n * e * e for e, n in self.steps) / 4.0)
+        selections = math.fsum(n * e * e for e, n in self.steps) / 4.0
+        return math.sqrt(self.mu**2 + selections + math.fsum(n * e * e for e, n in self.laplace))
 
     def after(self, mu: float) -> Composition:
         """The same with one more Gaussian, on the same grid."""
@@ -73,7 +93,7 @@ class Composition:
             return 1.0
         if self.bounded and epsilon >= self.pure:
             return 0.0
-        if not self.steps:
+        if not (self.steps or self.laplace):
             value = gaussian_delta(epsilon, self.mu)
         elif self.grid is None:
             value = gaussian_delta(epsilon - self.left, self.mu)
@@ -99,7 +119,7 @@ class FlatAccountant(Accountant):
             raise TypeError("`events` holds rounds that do not read all rows.")
         self.events = mixture.flat
         self._renyi = RDPAccountant(self.events)
-        self._gaussians, self._selections = mixture.gaussians, mixture.selections
+        self._mixture = mixture
         self._work = work
 
     def _epsilon(self, delta: float, group: int) -> float:
@@ -115,7 +135,7 @@ class FlatAccountant(Accountant):
         coarse = min(ZCDP(totals.mu, steps).epsilon(delta), self._renyi.get_epsilon(delta, group))
         if delta < LOWEST:  # no grid holds such a delta; the coarse bounds work on its logarithm
             return min(pure, coarse) if totals.mu == 0.0 else coarse
-        curve = Composition(totals.mu, steps, math.log(delta * TAIL), self._work)
+        curve = self.composition(group, math.log(delta * TAIL))
         if totals.mu == 0.0:
             return min(pure, coarse, solve(curve, delta, 0.0))
         slack = totals.slack(math.log(delta * BETA))
@@ -137,7 +157,7 @@ class FlatAccountant(Accountant):
         guess = gaussian_delta(epsilon, whole)
         log_tail = max(math.log(max(guess, 1e-270)) * 1.2 + math.log(TAIL), _LOG_TINY)
         coarse = min(ZCDP(totals.mu, steps).delta(epsilon), self._renyi.get_delta(epsilon, group))
-        curve = Composition(totals.mu, steps, log_tail, self._work)
+        curve = self.composition(group, log_tail)
         if totals.mu == 0.0:
             return min(coarse, curve.delta(epsilon))
         beta = max(BETA * curve.delta(epsilon), 1e-270)
@@ -149,10 +169,10 @@ class FlatAccountant(Accountant):
     ) -> list[float]:
         """See :class:`Accountant`."""
         group *= 1 + replaced
-        totals, steps, pure = self.totals(group)
+        totals, _, pure = self.totals(group)
         if math.isinf(totals.mu):
             return [1.0] * len(points)
-        composed = Composition(totals.mu, steps, math.log(lowest * TAIL), self._work)
+        composed = self.composition(group, math.log(lowest * TAIL))
         if totals.mu == 0.0:
             return [0.0 if x >= pure else composed.delta(x) for x in points]
         beta = lowest * BETA
@@ -175,14 +195,30 @@ class FlatAccountant(Accountant):
             epsilon.
         """
         steps: list[tuple[float, int]] = []
-        for event in self._selections:
+        for event in self._mixture.selections:
             eps0 = event.eps0 * group
             if steps and steps[-1][0] == eps0:
                 steps[-1] = (eps0, steps[-1][1] + event.count)
             else:
                 steps.append((eps0, event.count))
-        pure = math.fsum(n * e for e, n in steps) * (1.0 + 1e-15)
-        return GaussianTotals.of(self._gaussians, group), steps, pure
+        pure = group * math.fsum(e.pure() for e in self._mixture.selections) * (1.0 + 2e-15)
+        return GaussianTotals.of(self._mixture.gaussians, group), steps, pure
+
+    def composition(self, group: int, log_tail: float, work: float | None = None) -> Composition:
+        """The curve of all events.
+
+        Args:
+            group: Rows added or removed together.
+            log_tail: See :class:`Composition`.
+            work: The same; by default that of the accountant.
+        """
+        return Composition(
+            GaussianTotals.of(self._mixture.gaussians, group).mu,
+            [(e.eps0 * group, e.count) for e in self._mixture.ordered],
+            log_tail,
+            self._work if work is None else work,
+            [(e.size(group), e.count) for e in self._mixture.laplace],
+        )
 
 
 class Curve(Protocol):

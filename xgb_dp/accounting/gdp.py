@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from scipy.special import ndtri
 
 from .accountant import Accountant
-from .events import Event
+from .events import Event, ExponentialEvent, LaplacePair
 from .gaussian import GaussianTotals, gaussian_delta
 from .rounds import Mixture
 from .search import root_above
 from .zcdp import ZCDP
 
-__all__ = ["GDPAccountant", "bounded_range_mu"]
+__all__ = ["GDPAccountant", "bounded_range_mu", "laplace_mu"]
 
 _BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
 _UP = 1.0 + 1e-12
@@ -38,6 +38,23 @@ def bounded_range_mu(eps0: float) -> float:
     if eps0 < 1e-6:  # the limit, from above
         return eps0 * math.sqrt(math.pi / 8.0) * _UP
     return -2.0 * float(ndtri(low)) * _UP + 1e-15
+
+
+def laplace_mu(epsilon: float) -> float:
+    """The mu for which continuous Laplace noise of this epsilon is mu-GDP.
+
+    mu = 2 Phi^-1(1 - e^(-epsilon / 2) / 2), at most that of a selection of range 2 epsilon.
+    """
+    low = 0.5 * math.exp(-epsilon / 2.0)
+    if low < 1e-280 or epsilon < 1e-6:
+        return bounded_range_mu(2.0 * epsilon)
+    return -2.0 * float(ndtri(low)) * _UP + 1e-15
+
+
+def _mu_of(event: ExponentialEvent, group: int) -> float:
+    if isinstance(event, LaplacePair):
+        return laplace_mu(event.size(group))
+    return bounded_range_mu(group * event.eps0)
 
 
 class GDPAccountant(Accountant):
@@ -91,7 +108,5 @@ class GDPAccountant(Accountant):
         totals = GaussianTotals.of(self._mixture.gaussians, group)
         if self._mixture.sampled:
             return totals, math.inf
-        selections = (
-            e.count * bounded_range_mu(group * e.eps0) ** 2 for e in self._mixture.selections
-        )
+        selections = (e.count * _mu_of(e, group) ** 2 for e in self._mixture.selections)
         return totals, math.sqrt(totals.mu**2 + math.fsum(selections)) * _UP

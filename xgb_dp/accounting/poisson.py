@@ -127,7 +127,7 @@ class SampledComposition:
         flat: list[Event] = []
         for event in self.events:
             inner = Mixture.of(event.inner)
-            if event.repeats > 1 and len({e.eps0 for e in inner.selections}) > 1:
+            if event.repeats > 1 and len({e.eps0 for e in inner.ordered}) > 1:
                 return None
             flat += [e.counted(e.count * event.repeats) for e in inner.flat]
         return FlatAccountant(flat, self.work)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .accountant import Accountant
 from .choice import ChoiceEvent
-from .events import Event, ExponentialEvent, GaussianEvent
+from .events import Event, ExponentialEvent, GaussianEvent, LaplacePair
 from .rounds import Mixture, SampledEvent
 from .selection import SelectionEvent
 
@@ -116,6 +116,23 @@ def _exponential_rdp(event: ExponentialEvent, group: int) -> Array:
     return event.count * bounded_range_rdp(group * event.eps0, _ORDERS)
 
 
+def _laplace_rdp(event: LaplacePair, group: int) -> Array:
+    """Rényi divergence of continuous Laplace noise.
+
+    Source: Mironov (2017), proposition 6.
+    """
+    if not event.eps_num:
+        return np.zeros_like(_ORDERS)
+    epsilon, a = event.size(group), _ORDERS
+    log_value = np.logaddexp(
+        np.log(a / (2.0 * a - 1.0)) + (a - 1.0) * epsilon,
+        np.log((a - 1.0) / (2.0 * a - 1.0)) - a * epsilon,
+    )
+    rounding = 4e-16 * (4.0 + np.abs(np.log(a - 1.0)) + a * epsilon)
+    value = (log_value + rounding) / (a - 1.0)
+    return event.count * np.asarray(np.minimum(value, epsilon) * _UP)
+
+
 def _sampled_rdp(event: SampledEvent, group: int) -> Array:
     del event, group
     return np.full_like(_ORDERS, math.inf)
@@ -150,6 +167,7 @@ def _choice_rdp(event: ChoiceEvent, group: int) -> Array:
 _CURVES: dict[str, Callable[[Any, int], Array]] = {
     GaussianEvent.mechanism: _gaussian_rdp,
     ExponentialEvent.mechanism: _exponential_rdp,
+    LaplacePair.mechanism: _laplace_rdp,
     SampledEvent.mechanism: _sampled_rdp,
     SelectionEvent.mechanism: _selection_rdp,
     ChoiceEvent.mechanism: _choice_rdp,

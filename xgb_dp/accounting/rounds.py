@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..errors import LedgerError
-from .events import Event, ExponentialEvent, GaussianEvent, PlainEvent, check_int
+from .events import Event, ExponentialEvent, GaussianEvent, LaplacePair, PlainEvent, check_int
 
 __all__ = ["Mixture", "ParallelEvent", "RoundsEvent", "SampledEvent"]
 
@@ -179,13 +179,17 @@ class Mixture:
     Attributes:
         flat: Gaussians and selections, which read all rows.
         gaussians: Those of `flat` that show anything.
-        selections: Those of `flat` that show anything.
+        selections: Those of `flat` that show anything, Laplace noise among them.
+        ordered: Selections by the exponential mechanism.
+        laplace: Laplace noise.
         sampled: Rounds that happen.
     """
 
     flat: tuple[GaussianEvent | ExponentialEvent, ...]
     gaussians: tuple[GaussianEvent, ...]
     selections: tuple[ExponentialEvent, ...]
+    ordered: tuple[ExponentialEvent, ...]
+    laplace: tuple[LaplacePair, ...]
     sampled: tuple[SampledEvent, ...]
 
     @classmethod
@@ -207,6 +211,8 @@ class Mixture:
         return cls(
             flat=tuple(e for e in listed if not isinstance(e, SampledEvent)),
             gaussians=tuple(e for e in gaussians if e.count and e.sensitivity2),
-            selections=tuple(e for e in selections if e.count and e.eps_num),
+            selections=(shown := tuple(e for e in selections if e.count and e.eps_num)),
+            ordered=tuple(e for e in shown if not isinstance(e, LaplacePair)),
+            laplace=tuple(e for e in shown if isinstance(e, LaplacePair)),
             sampled=tuple(e for e in sampled if e.count),
         )
