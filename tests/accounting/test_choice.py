@@ -233,8 +233,23 @@ def test_charge_covers_the_curve() -> None:
             books.get_delta(x) <= (gaussian_delta(x, math.sqrt(charge.mu2)) + charge.extra) * 1.001
         )
     assert charge.shift == 0.0
+    tiny = charge_of([plain(1e-10)], 1e-6)  # below what is allowed beyond a Gaussian
+    assert 0.0 < tiny.mu2 < 1e-12
+    assert 0.0 < tiny.extra <= 1e-9
     plans = [charge_of([*way, gaussian(0.3)], 1e-6).mu2 for way in choice.ways]
     assert max(plans) * 0.999 <= charge.mu2 <= max(plans) * 1.005
+
+
+@pytest.mark.parametrize("others", [(), (selections(0.05, 30), gaussian(0.3))])
+@pytest.mark.parametrize("asked", [{}, {"group": 2}, {"group": 1, "replaced": True}])
+def test_a_curve_of_many_points_is_that_of_each(others: tuple, asked: dict) -> None:
+    """It is asked for by selections, in one go: each point by itself would take too long."""
+    books = make_accountant("exact", [*others, plain(0.3)])
+    points = [0.1 * i for i in range(20)]
+    found = books.curve(points, 1e-9, **asked)
+    assert found == sorted(found, reverse=True)
+    for x, delta in list(zip(points, found, strict=True))[::6]:
+        assert delta == pytest.approx(books.get_delta(x, **asked), rel=0.02, abs=2e-9)
 
 
 def test_runs_of_a_selection_may_choose() -> None:

@@ -9,7 +9,7 @@ Proof: docs/proofs/choice.md
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -133,21 +133,14 @@ class ChoiceAccountant(Accountant):
         Returns:
             About the smallest such mu, 0 if nothing was released; None if there is none.
         """
-        totals = self._totals(group)
-        if self._sampled or math.isinf(totals.mu):
+        delta = self._raised(extra, group)
+        if delta is None:
             return None
-        curve, _ = self._curves(group, math.log(extra))
-        beta = extra * BETA
-        slack = totals.slack(math.log(beta))
-
-        def delta(x: float) -> float:
-            return slack.raised(curve.delta(x - slack.eta), beta)
-
         target = delta(0.0)
-        if target <= extra or curve.mu == 0.0:
-            return 0.0 if target == 0.0 else None
         if target >= 1.0:
             return None
+        if target <= extra:  # above the whole curve, with any mu
+            return 1e-9 if target else 0.0
 
         def is_less(mu: float) -> bool:
             return gaussian_delta(0.0, mu) < target
@@ -157,6 +150,23 @@ class ChoiceAccountant(Accountant):
         reach = scale * scale / 2.0 + scale * math.sqrt(-2.0 * math.log(extra))
         points = [i * step for i in range(math.ceil(_REACH * reach / step) + 2)]
         return dominating_mu(np.array([delta(x) for x in points]), step, extra, scale, most=4.0)
+
+    def curve(
+        self, points: Sequence[float], lowest: float, group: int = 1, *, replaced: bool = False
+    ) -> list[float]:
+        """See :class:`Accountant`."""
+        delta = self._raised(lowest, group * (1 + replaced))
+        return [1.0] * len(points) if delta is None else [delta(x) for x in points]
+
+    def _raised(self, lowest: float, group: int) -> Callable[[float], float] | None:
+        """The curve with the slack of discrete noise, known down to a delta; None without one."""
+        totals = self._totals(group)
+        if self._sampled or math.isinf(totals.mu):
+            return None
+        curve, _ = self._curves(group, math.log(lowest))
+        beta = lowest * BETA
+        slack = totals.slack(math.log(beta))
+        return lambda epsilon: slack.raised(curve.delta(epsilon - slack.eta), beta)
 
     def _shift(self, group: int) -> float:
         return GaussianTotals.of(Mixture.of(self._event.first).gaussians, group).mu
@@ -245,6 +255,17 @@ class WithChoices(Accountant):
                 best = min(best, found)
             each = max(best * _EXTRA, 1e-200)
         return best
+
+    def curve(
+        self, points: Sequence[float], lowest: float, group: int = 1, *, replaced: bool = False
+    ) -> list[float]:
+        """See :class:`Accountant`."""
+        each = lowest * _EXTRA
+        rest = self._with_gaussians(each, group * (1 + replaced))
+        if rest is None:
+            return [1.0] * len(points)
+        found = rest.curve(points, lowest, group, replaced=replaced)
+        return [min(1.0, (delta + each * self._number) * _UP) for delta in found]
 
     @property
     def _number(self) -> int:
