@@ -80,7 +80,7 @@ class System:
         return bool(self.preset or self.peer)
 
 
-DEFAULT = System("default")
+DEFAULT = System("default", rounds=None)
 STOCK = System(
     "not private",
     preset="",

@@ -207,15 +207,23 @@ def report(booster: xgb.Booster) -> dict[str, Any]:
     found = xgb_dp.privacy_report(booster)
     counts: Counter[tuple[str, str]] = Counter()
     for training in found.ledger["trainings"]:
-        count(training["events"], 1, counts)
+        taken = training["public"].get("plan_choice", {}).get("taken", 0)
+        count(training["events"], 1, counts, taken)
     releases = "; ".join(f"{n} {what} ({how})" for (what, how), n in sorted(counts.items()))
     return {"spent_epsilon": found.epsilon, "spent_delta": found.delta, "releases": releases}
 
 
-def count(events: list[dict[str, Any]], times: int, counts: Counter[tuple[str, str]]) -> None:
-    """Add up releases by what and how; an event may stand for a round of others."""
+def count(
+    events: list[dict[str, Any]], times: int, counts: Counter[tuple[str, str]], taken: int
+) -> None:
+    """Add up releases by what and how; an event may stand for a round of others.
+
+    Of a choice among plans, the one that was taken is counted.
+    """
     for event in events:
-        if "events" in event:
-            count(event["events"], times * event["count"], counts)
+        if "options" in event:
+            count([*event["first"], *event["options"][taken]], times, counts, taken)
+        elif "events" in event:
+            count(event["events"], times * event["count"], counts, taken)
         else:
             counts[event["release"], event["mechanism"]] += times * event["count"]

@@ -30,7 +30,7 @@ TABLE = Table(
     ),
     systems=(
         *(replace(DEFAULT, name=f"default T={t}", rounds=t) for t in (10, 35)),
-        DEFAULT,
+        replace(DEFAULT, rounds=50),
         *(
             System(
                 f"{preset} T={t}",
