@@ -47,8 +47,8 @@ void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) cons
 
 std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<OpenNode> const& level,
                                                         Partitions const& partitions,
-                                                        std::int32_t n_levels,
-                                                        RegTree* tree) const {
+                                                        std::int32_t n_levels, RegTree* tree,
+                                                        Grown* grown) const {
   // Heaps of nodes: those of one level below all nodes are expanded before any of the next.
   std::vector<std::vector<bst_node_t>> heaps(level.size());
   for (std::size_t i = 0; i < level.size(); ++i) {
@@ -60,6 +60,7 @@ std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<OpenNode> co
       for (auto at = begin; at < 2 * begin + 1 && at < partitions[i].size(); ++at) {
         auto nidx = heaps[i][at];
         this->Expand(nidx, partitions[i][at], tree);
+        grown->splits.emplace_back(nidx, partitions[i][at]);
         heaps[i].insert(heaps[i].end(), {tree->LeftChild(nidx), tree->RightChild(nidx)});
       }
     }
@@ -72,27 +73,32 @@ std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<OpenNode> co
   return heaps;
 }
 
-TreeGrower::Leaves TreeGrower::Grow(std::vector<PackedPair> const& gpair, LocalSum const& total,
-                                    TreeSpec const& spec, RegTree* tree,
-                                    std::vector<bst_node_t>* positions) {
-  Leaves leaves;
+void TreeGrower::Repeat(Grown const& grown, RegTree* tree) const {
+  for (auto const& [nidx, split] : grown.splits) {
+    this->Expand(nidx, split, tree);
+  }
+}
+
+TreeGrower::Grown TreeGrower::Grow(common::Span<ClassGradients const> gradients,
+                                   TreeSpec const& spec, RegTree* tree) {
+  Grown grown;
   std::vector<OpenNode> level{{RegTree::kRoot, spec.features}};
   std::vector<FeatureList> above(1);  // features of the splits above each node
-  splitter_->Begin(gpair, total);
+  splitter_->Begin(gradients);
   for (std::int32_t depth = 0; depth < plan_.depth && !level.empty();) {
     auto n_levels = std::min(plan_.split_levels, plan_.depth - depth);
     depth += n_levels;
     monitor_.Start("Splits");
     auto partitions = splitter_->Choose(level, spec, n_levels);
     monitor_.Stop("Splits");
-    auto children = this->Expand(level, partitions, n_levels, tree);
+    auto children = this->Expand(level, partitions, n_levels, tree, &grown);
     splitter_->Follow(level, partitions, children, depth == plan_.depth);
 
     std::vector<OpenNode> next;
     above.resize(tree->NumNodes());
     for (std::size_t i = 0; i < level.size(); ++i) {
       if (children[i].empty()) {
-        leaves.ids.push_back(level[i].nidx);
+        grown.leaves.push_back(level[i].nidx);
       }
       for (auto nidx : children[i]) {
         above[nidx] = above[level[i].nidx];
@@ -103,12 +109,12 @@ TreeGrower::Leaves TreeGrower::Grow(std::vector<PackedPair> const& gpair, LocalS
     level = std::move(next);
   }
   for (auto const& node : level) {
-    leaves.ids.push_back(node.nidx);
+    grown.leaves.push_back(node.nidx);
   }
-  std::sort(leaves.ids.begin(), leaves.ids.end());
+  std::sort(grown.leaves.begin(), grown.leaves.end());
   monitor_.Start("Positions");
-  leaves.sums = splitter_->End(leaves.ids, positions);
+  grown.sums = splitter_->End(grown.leaves, &grown.positions);
   monitor_.Stop("Positions");
-  return leaves;
+  return grown;
 }
 }  // namespace xgboost::dp

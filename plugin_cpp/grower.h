@@ -5,6 +5,7 @@
 
 #include <cstdint>  // for int32_t
 #include <memory>   // for unique_ptr
+#include <utility>  // for pair
 #include <vector>   // for vector
 
 #include "common/hist_util.h"              // for HistogramCuts
@@ -13,7 +14,7 @@
 #include "plugin_cpp/plan/plan.h"          // for Plan
 #include "plugin_cpp/release/release.h"    // for Release
 #include "plugin_cpp/rows/binned_pages.h"  // for BinnedPages
-#include "plugin_cpp/rows/gradient.h"      // for PackedPair
+#include "plugin_cpp/rows/gradient.h"      // for ClassGradients
 #include "plugin_cpp/split/features.h"     // for InteractionSets
 #include "plugin_cpp/split/offers.h"       // for Offers, OpenNode
 #include "plugin_cpp/split/splitter.h"     // for Splitter, TreeSpec
@@ -23,10 +24,12 @@
 namespace xgboost::dp {
 class TreeGrower {
  public:
-  /** @brief The leaves by ascending node id. */
-  struct Leaves {
-    std::vector<bst_node_t> ids;
-    LeafSums sums;
+  /** @brief What has grown: the splits in their order, and the leaves by ascending node id. */
+  struct Grown {
+    std::vector<std::pair<bst_node_t, Split>> splits;
+    std::vector<bst_node_t> leaves;
+    std::vector<LeafSums> sums;         // of the leaves, for each class
+    std::vector<bst_node_t> positions;  // the leaf of every local row
   };
 
   /** @param structure Source of choices that read no data, the same on all workers. */
@@ -36,21 +39,20 @@ class TreeGrower {
   /**
    * @brief Grow the structure of a tree.
    *
-   * @param gpair     Integer gradients of the local rows.
-   * @param total     Their sum.
-   * @param positions The leaf of every local row.
+   * @param gradients Of the local rows, of the classes whose trees share the structure.
    */
-  [[nodiscard]] Leaves Grow(std::vector<PackedPair> const& gpair, LocalSum const& total,
-                            TreeSpec const& spec, RegTree* tree,
-                            std::vector<bst_node_t>* positions);
+  [[nodiscard]] Grown Grow(common::Span<ClassGradients const> gradients, TreeSpec const& spec,
+                           RegTree* tree);
+  /** @brief Give the tree of another class the same structure. Reads no data. */
+  void Repeat(Grown const& grown, RegTree* tree) const;
 
  private:
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
   /** @brief Expand all nodes of a level. @return The children of each, from left to right. */
   [[nodiscard]] std::vector<std::vector<bst_node_t>> Expand(std::vector<OpenNode> const& level,
                                                             Partitions const& partitions,
-                                                            std::int32_t n_levels,
-                                                            RegTree* tree) const;
+                                                            std::int32_t n_levels, RegTree* tree,
+                                                            Grown* grown) const;
 
   Plan const& plan_;
   common::HistogramCuts cuts_;

@@ -9,6 +9,14 @@ namespace xgboost::dp {
 namespace {
 bool StartsWithDp(std::string const& s) { return s.rfind("dp_", 0) == 0; }
 
+/** @brief The one updater of a booster that grows trees with a private method. */
+PrivateUpdater& UpdaterOf(GradientBooster const& gbm) {
+  auto const& updaters = dynamic_cast<gbm::GBTree const&>(gbm).Updaters();
+  CHECK_EQ(updaters.size(), 1) << "`dp_hist` cannot be combined with other updaters.";
+  auto updater = dynamic_cast<PrivateUpdater*>(updaters.front().get());
+  CHECK(updater) << "`tree_method=dp_hist` was set, but another updater would run.";
+  return *updater;
+}
 }  // namespace
 
 std::string const* Find(Args const& args, std::string const& key) {
@@ -80,10 +88,12 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
   CHECK(!estimate_intercept || gbm.ModelFitted())
       << "`base_score` is missing: XGBoost would publish the exact mean of the labels. "
       << "`xgboost.train` releases a private one; without it, set a public `base_score`.";
-  auto const& updaters = dynamic_cast<gbm::GBTree const&>(gbm).Updaters();
-  CHECK_EQ(updaters.size(), 1) << "`dp_hist` cannot be combined with other updaters.";
-  auto updater = dynamic_cast<PrivateUpdater*>(updaters.front().get());
-  CHECK(updater) << "`tree_method=dp_hist` was set, but another updater would run.";
-  updater->BeforeIteration(attributes, train);
+  UpdaterOf(gbm).BeforeIteration(attributes, train);
+}
+
+void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair) {
+  if (IsPrivate(gbm)) {
+    UpdaterOf(gbm).TakeGradients(gpair);
+  }
 }
 }  // namespace xgboost::dp

@@ -7,9 +7,10 @@
 #include <memory>  // for shared_ptr
 #include <string>  // for string
 
-#include "xgboost/base.h"  // for Args
-#include "xgboost/data.h"  // for DMatrix
-#include "xgboost/gbm.h"   // for GradientBooster
+#include "xgboost/base.h"      // for Args
+#include "xgboost/data.h"      // for DMatrix
+#include "xgboost/gbm.h"       // for GradientBooster
+#include "xgboost/gradient.h"  // for GradientContainer
 
 namespace xgboost::dp {
 using Attributes = std::map<std::string, std::string>;
@@ -32,6 +33,8 @@ class PrivateUpdater {
    */
   virtual void BeforeIteration(Attributes const& attributes,
                                std::shared_ptr<DMatrix> const& train) = 0;
+  /** @brief The gradients of all classes, which live as long as the iteration. */
+  virtual void TakeGradients(GradientContainer const& gpair) = 0;
 };
 
 /** @brief The value of a parameter; null where it is not among them. */
@@ -66,4 +69,11 @@ void CheckPredict(Attributes const& attributes, DMatrix const& data);
 void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
                  std::shared_ptr<DMatrix> const& train, bool estimate_intercept,
                  bool custom_gradient);
+
+/**
+ * @brief Show the gradients of all classes to the private updater; to any other one nothing.
+ *
+ * The updaters of XGBoost are called once for each class, with the gradient of that class alone.
+ */
+void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair);
 }  // namespace xgboost::dp

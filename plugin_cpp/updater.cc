@@ -157,13 +157,18 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     }
 
     monitor_.Start("Gradients");
-    auto total = QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(),
-                                   in_gpair->Grad()->HostView(), *training.rows, &training.gpair);
+    if (class_idx == 0) {
+      CHECK(training.shown);
+      QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(), training.shown->Grad()->HostView(),
+                        *training.rows, &training.gradients);
+      CHECK_EQ(training.gradients.size(), static_cast<std::size_t>(plan.num_class));
+      training.shown = nullptr;
+    }
     monitor_.Stop("Gradients");
 
     if (class_idx == 0 && training.candidates.IsDue(round)) {
       monitor_.Start("Candidates");
-      auto cuts = training.candidates.MakeCuts(p_fmat, training.gpair);
+      auto cuts = training.candidates.MakeCuts(p_fmat, training.gradients.front().pairs);
       monitor_.Stop("Candidates");
       monitor_.Start("Bins");
       training.grower.reset();  // frees the last bins first
@@ -178,7 +183,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       // Trees of one class, counted over all rounds.
       auto tree_idx =
           static_cast<std::int64_t>(round) * plan.parallel_trees + static_cast<std::int64_t>(i);
-      this->GrowTree(class_idx, tree_idx, total, trees[i], &out_position[i].HostVector(), raw);
+      this->GrowTree(class_idx, tree_idx, trees[i], &out_position[i].HostVector(), raw);
     }
     training.last_tree = trees.back();
     training.busy = false;
@@ -202,6 +207,11 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       CheckClaim(attributes, training_->plan.id);
     }
     training_->data = train;
+  }
+
+  void TakeGradients(GradientContainer const& gpair) override {
+    CHECK(training_ && !training_->busy);
+    training_->shown = &gpair;
   }
 
   bool UpdatePredictionCache(DMatrix const* p_fmat,
@@ -232,7 +242,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     bool busy{false};
     std::shared_ptr<DMatrix> data;
     std::unique_ptr<TreeGrower> grower;
-    std::vector<PackedPair> gpair;
+    GradientContainer const* shown{nullptr};  // of all classes, until they are quantised
+    std::vector<ClassGradients> gradients;
+    std::vector<TreeGrower::Grown> grown;  // the parallel trees whose splits are shared, or one
     RegTree const* last_tree{nullptr};
 
     Training(Context const* ctx, Plan parsed)
@@ -243,7 +255,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
           sample{plan, key},
           candidates{ctx, plan, &release},
           history{plan},
-          shrinkage(plan.num_class) {}
+          shrinkage(plan.num_class),
+          grown(plan.SharesSplits() ? plan.parallel_trees : 1) {}
 
     [[nodiscard]] std::int64_t MaxUpdates() const {
       return static_cast<std::int64_t>(plan.rounds) * plan.num_class;
@@ -266,20 +279,34 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
   }
 
   /** @param raw XGBoost's gradients, where the mean is corrected with this tree; or null. */
-  void GrowTree(std::size_t class_idx, std::int64_t tree_idx, LocalSum const& total, RegTree* tree,
+  void GrowTree(std::size_t class_idx, std::int64_t tree_idx, RegTree* tree,
                 std::vector<bst_node_t>* positions, GradientContainer* raw) {
     auto& training = *training_;
     auto const& plan = training.plan;
     monitor_.Start("Grow");
-    TreeSpec spec{FeaturesOfTree(plan, tree_idx, training.structure.get()),
-                  plan.IsOblivious(tree_idx), class_idx, &training.history};
-    auto leaves = training.grower->Grow(training.gpair, total, spec, tree, positions);
+    bool shared = plan.SharesSplits();
+    auto& grown = training.grown.at(shared ? tree_idx % plan.parallel_trees : 0);
+    if (plan.SplitsOf(class_idx) == class_idx) {
+      TreeSpec spec{FeaturesOfTree(plan, tree_idx, training.structure.get()),
+                    plan.IsOblivious(tree_idx), class_idx, &training.history};
+      common::Span<ClassGradients const> gradients{training.gradients};
+      grown =
+          training.grower->Grow(shared ? gradients : gradients.subspan(class_idx, 1), spec, tree);
+    } else {
+      training.grower->Repeat(grown, tree);
+    }
+    if (!shared || class_idx + 1 == static_cast<std::size_t>(plan.num_class)) {
+      positions->swap(grown.positions);
+    } else {
+      *positions = grown.positions;
+    }
     monitor_.Stop("Grow");
 
     monitor_.Start("Leaves");
     auto round = static_cast<std::int32_t>(tree_idx / plan.parallel_trees);
-    auto released = ReleaseLeaves(plan, round, class_idx, leaves.sums, &training.release);
-    auto sums = FinishTree(plan, leaves.ids, released, spec.oblivious,
+    auto released = ReleaseLeaves(plan, round, class_idx, grown.sums.at(shared ? class_idx : 0),
+                                  &training.release);
+    auto sums = FinishTree(plan, grown.leaves, released, plan.IsOblivious(tree_idx),
                            &training.shrinkage.at(class_idx), tree);
     if (plan.leaf.noise != LeafNoise::kOutput) {
       training.history.Update(class_idx, *tree, sums);

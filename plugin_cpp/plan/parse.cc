@@ -22,7 +22,8 @@ RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regress
   bound.mode = in.Enum<RowBound::Mode>("mode", {{"prediction", RowBound::Mode::kPrediction},
                                                 {"row_weight", RowBound::Mode::kRowWeight},
                                                 {"clip", RowBound::Mode::kClip},
-                                                {"filter", RowBound::Mode::kFilter}});
+                                                {"filter", RowBound::Mode::kFilter},
+                                                {"prediction", RowBound::Mode::kPrediction}});
   bound.unit_hessian = in.Bool("unit_hessian");
   // Far from the ends of the range of doubles, so that no product below overflows or vanishes.
   bound.gradient_bound = in.Real("gradient_bound", 1e-6, 1e6);
@@ -139,6 +140,8 @@ void ReadSplits(JsonReader const& in, Plan* plan) {
                                                {"partial", SplitChoice::kPartial}});
   plan->score = in.Enum<Score>(
       "score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
+  plan->class_trees = in.Enum<ClassTrees>(
+      "class_trees", {{"per_class", ClassTrees::kPerClass}, {"joint", ClassTrees::kJoint}});
   plan->score_clip = in.Real("score_clip", 0.0, 1e6);
   plan->split_levels = in.Int("split_levels", 1, 4);
   plan->split_candidates = in.Int("split_candidates", 1, 1 << 12);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>  // for count_if
+#include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint64_t, int32_t
 #include <string>     // for string
 #include <vector>     // for vector
@@ -22,6 +23,8 @@ namespace xgboost::dp {
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
 /** @brief How splits are chosen. */
 enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial };
+/** @brief Whether the trees of a round, one for each class, share their splits. */
+enum class ClassTrees { kPerClass, kJoint };
 /** @brief Utility of a split candidate. */
 enum class Score { kL1, kNewton, kGain };
 
@@ -87,6 +90,7 @@ struct Plan {
   TreeShape shape{TreeShape::kAlternate};
   SplitChoice split{SplitChoice::kExponential};
   Score score{Score::kL1};
+  ClassTrees class_trees{ClassTrees::kPerClass};
   double score_clip{0};              // largest leaf weight of the Newton score
   std::int32_t split_levels{0};      // levels that one selection fills
   std::int32_t split_candidates{0};  // partitions of a feature that are drawn for one selection
@@ -114,6 +118,12 @@ struct Plan {
   /** @brief Selections on the way from the root to a leaf. */
   [[nodiscard]] std::int32_t SelectionsOfTree() const {
     return (depth + split_levels - 1) / split_levels;
+  }
+  /** @brief Whether one selection serves the trees of all classes. */
+  [[nodiscard]] bool SharesSplits() const { return class_trees == ClassTrees::kJoint; }
+  /** @brief The class for which the splits of the tree of a class are chosen. */
+  [[nodiscard]] std::size_t SplitsOf(std::size_t class_idx) const {
+    return this->SharesSplits() ? 0 : class_idx;
   }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
   /** @brief Whether a round reads some of the rows only. */

@@ -110,7 +110,8 @@ std::int64_t RowBound::SensitivityL1() const {
 }
 
 std::int64_t RowBound::RoundSensitivity2(std::int32_t num_class) const {
-  if (num_class == 1) {
+  // The bound of a prediction is that of all classes together.
+  if (num_class == 1 || mode == Mode::kPrediction) {
     return Sensitivity2();
   }
   // Every class is bounded by C on its own. With weights of at most w, the pairs of the classes

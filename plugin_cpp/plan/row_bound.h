@@ -22,9 +22,10 @@ inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 35;
 
 struct RowBound {
   enum class Mode {
-    kPrediction,  // both entries scaled so that g^2 + r h^2 <= C^2, by a factor without the label
+    kPrediction,  // both entries scaled so that g^2 + r h^2 <= C^2, by a factor without the
+                  // label; several classes all together
     kRowWeight,   // the same, by the norm of the row itself
-    kClip,    // |g| clipped to C, and 0 <= h <= h_max
+    kClip,        // |g| clipped to C, and 0 <= h <= h_max
     kFilter,      // the same, but rows with |g| > C take no part
   } mode{Mode::kRowWeight};
   double gradient_bound{0};   // C

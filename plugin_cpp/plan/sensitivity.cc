@@ -107,7 +107,8 @@ LedgerEntry SumsOfRound(Plan const& plan) {
 
 LedgerEntry SelectionsOfRound(Plan const& plan) {
   auto per_tree = static_cast<std::uint64_t>(plan.SelectionsOfTree());
-  return {DrawEvent{SplitEvent(plan)}, per_tree * plan.num_class * plan.parallel_trees};
+  auto chosen = static_cast<std::uint64_t>(plan.SharesSplits() ? 1 : plan.num_class);
+  return {DrawEvent{SplitEvent(plan)}, per_tree * chosen * plan.parallel_trees};
 }
 
 RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {

@@ -21,10 +21,13 @@ void CheckRowBound(Plan const& plan) {
   Require(plan.IsRegression() || plan.IsMulticlass() || plan.IsBinary(),
           "objective `" + plan.objective + "` has no proved row bound.");
   Require(plan.IsMulticlass() || plan.num_class == 1, "`num_class` without softmax.");
-  Require(!plan.IsMulticlass() || plan.row_bound.mode == RowBound::Mode::kRowWeight,
-          "softmax needs the row-weight clip.");
-  Require(plan.IsBinary() || plan.row_bound.mode != RowBound::Mode::kPrediction,
-          "the clip by predictions needs logistic loss.");
+  Require(!plan.IsMulticlass() || plan.row_bound.IsBall(),
+          "softmax needs the row-weight clip, or that by predictions.");
+  Require(
+      plan.IsBinary() || plan.IsMulticlass() || plan.row_bound.mode != RowBound::Mode::kPrediction,
+      "the clip by predictions needs logistic loss or softmax.");
+  Require(plan.IsBinary() || plan.row_bound.positive_weight == 1.0,
+          "`positive_weight` is for two classes.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
   Require(static_cast<double>(plan.features_per_tree) *
                   static_cast<double>(plan.row_bound.RoundSensitivity2(plan.num_class)) <
@@ -49,6 +52,10 @@ void CheckSplits(Plan const& plan) {
           "random splits and noisy histograms have no utility to compare with `no_split`.");
   Require(plan.score != Score::kGain || HessiansCountRows(plan),
           "the published gain is unbounded under Hessians that vary.");
+  Require(!plan.SharesSplits() || (plan.IsMulticlass() && selects && plan.score == Score::kL1 &&
+                                   plan.row_bound.mode == RowBound::Mode::kPrediction),
+          "trees of several classes share splits that selections choose by the score `l1`, of rows "
+          "whose classes are bounded together.");
   Require(plan.score != Score::kNewton || plan.score_clip > 0,
           "the Newton score needs a weight clip `score_clip`.");
   static_cast<void>(ScoreRange(plan));  // throws if it does not fit

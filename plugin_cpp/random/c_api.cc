@@ -97,6 +97,12 @@ XGB_DLL int XGDPTestIntegerSqrt(std::uint64_t x, std::uint64_t* out) {
   API_END();
 }
 
+XGB_DLL int XGDPTestIntegerSqrt128(std::uint64_t high, std::uint64_t low, std::uint64_t* out) {
+  API_BEGIN();
+  *out = IntegerSqrt128(Join(high, low));
+  API_END();
+}
+
 /** @brief n draws below a 64-bit bound. */
 XGB_DLL int XGDPTestUniform(std::uint8_t const* key, std::uint32_t stream_id, std::uint64_t below,
                             std::size_t n, std::uint64_t* out) {

@@ -75,6 +75,22 @@ std::uint64_t IntegerSqrt(std::uint64_t x) {
   return root;
 }
 
+std::uint64_t IntegerSqrt128(u128 x) {
+  // The floating point root is a first guess only; it is off by less than 2^11.
+  auto root = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(x)));
+  if (x >> 96 != 0) {
+    // A step of Newton's method from either side ends at most one above the root.
+    root = static_cast<std::uint64_t>((root + x / root) / 2);
+  }
+  while (u128{root} * root > x) {
+    --root;
+  }
+  while (u128{root + 1} * (root + 1) <= x) {
+    ++root;
+  }
+  return root;
+}
+
 std::uint64_t UniformBelow(RandomSource* rng, std::uint64_t n) {
   CHECK(n >= 1 && n <= kMaxUniform) << "n must be in [1, 2^63].";
   return UniformUpTo(rng, n - 1);

@@ -32,6 +32,8 @@ inline constexpr std::uint64_t kMaxGaussianSigma2 = std::uint64_t{1} << 56;
 
 /** @brief floor(sqrt(x)), exact for every 64-bit x. */
 [[nodiscard]] std::uint64_t IntegerSqrt(std::uint64_t x);
+/** @brief floor(sqrt(x)), exact for x below 2^126. */
+[[nodiscard]] std::uint64_t IntegerSqrt128(u128 x);
 
 /** @brief Uniform on 0, ..., n - 1 for 1 <= n <= 2^63. */
 [[nodiscard]] std::uint64_t UniformBelow(RandomSource* rng, std::uint64_t n);

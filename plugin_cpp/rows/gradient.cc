@@ -4,106 +4,190 @@
 #include <array>      // for array
 #include <cstddef>    // for size_t
 
-#include "common/threading_utils.h"  // for ParallelFor
-#include "xgboost/logging.h"         // for CHECK, CHECK_EQ
+#include "common/threading_utils.h"       // for ParallelFor
+#include "plugin_cpp/plan/class_bound.h"  // for ClassQuantiser
+#include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
-LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                           linalg::MatrixView<GradientPair const> gpair,
-                           std::vector<std::uint8_t> const& sample, std::vector<PackedPair>* out) {
-  auto n_rows = info.num_row_;
-  CHECK(gpair.Shape(0) == n_rows);  // CHECK_EQ would print the number of rows
-  CHECK_EQ(gpair.Shape(1), 1);
-  CHECK(sample.empty() || sample.size() == n_rows);
-  out->resize(n_rows);
-  auto weights = info.weights_.ConstHostSpan();
-  auto labels = info.labels.HostView();
-  RowQuantiser quantise{bound};
-  bool by_prediction = bound.mode == RowBound::Mode::kPrediction;
-  auto const* first = n_rows == 0 ? nullptr : &gpair(0, 0);
-  auto stride = gpair.Stride(0);
-  auto const* first_label = by_prediction && n_rows != 0 ? &labels(0, 0) : nullptr;
-  auto label_stride = labels.Stride(0);
+namespace {
+constexpr std::size_t kBlock = 512;
 
-  constexpr std::size_t kBlock = 512;
-  auto n_blocks = (n_rows + kBlock - 1) / kBlock;
-  std::vector<LocalSum> partial(n_blocks);
-  common::ParallelFor(n_blocks, ctx->Threads(), [&](auto block) {
-    auto begin = static_cast<std::size_t>(block) * kBlock;
-    auto n = std::min(n_rows - begin, kBlock);
-    std::array<double, kBlock> gradients, hessians;
-    auto const* pairs = first + begin * stride;
-    for (std::size_t k = 0; k < n; ++k) {
-      gradients[k] = pairs[k * stride].GetGrad();
-      hessians[k] = pairs[k * stride].GetHess();
-    }
-    if (bound.clamp_target) {
-      // Squared loss: the gradient is w (F - y), so this is w (F - clamp(y)). Labels beyond their
-      // declared domain are clamped, not refused: the row bound holds in any case.
-      for (std::size_t k = 0; k < n; ++k) {
-        double y = labels(begin + k, 0);
-        gradients[k] += hessians[k] * (y - std::clamp(y, bound.target_lower, bound.target_upper));
-      }
-    }
-    std::array<double, kBlock> row_weights;
-    if (by_prediction || bound.max_weight > 0 || bound.unit_hessian) {
-      if (weights.empty()) {
-        row_weights.fill(1.0);  // which may exceed the bound as well
-      } else {
-        std::copy_n(weights.data() + begin, n, row_weights.data());
-      }
-    }
-    if (bound.max_weight > 0) {
-      for (std::size_t k = 0; k < n; ++k) {
-        if (row_weights[k] > bound.max_weight) {
-          double shrink = bound.max_weight / row_weights[k];
-          gradients[k] *= shrink;
-          hessians[k] *= shrink;
-          row_weights[k] = bound.max_weight;
-        }
-      }
-    }
-    if (bound.unit_hessian) {
-      std::copy_n(row_weights.data(), n, hessians.data());
-    }
-    if (bound.scale != 1.0) {
-      for (std::size_t k = 0; k < n; ++k) {
-        gradients[k] /= bound.scale;
-      }
-    }
-    if (!sample.empty()) {
-      for (std::size_t k = 0; k < n; ++k) {
-        if (!sample[begin + k]) {
-          gradients[k] = hessians[k] = 0.0;
-        }
-      }
-    }
-    if (by_prediction) {
-      std::array<double, kBlock> row_labels;
-      auto const* of_block = first_label + begin * label_stride;
-      for (std::size_t k = 0; k < n; ++k) {
-        row_labels[k] = of_block[k * label_stride];
-      }
-      quantise(row_labels.data(), row_weights.data(), gradients.data(), hessians.data(), n);
+/** @brief What the rows of a block bring to their gradients. */
+struct Block {
+  std::size_t begin{0};
+  std::size_t n{0};
+  std::array<double, kBlock> given;    // weights
+  std::array<double, kBlock> weights;  // the same within their public bound
+  std::array<double, kBlock> labels;   // in the mode kPrediction
+};
+
+/** @brief Gradients as the row bound takes them: of targets in range and of bounded weights. */
+class RowInputs {
+ public:
+  RowInputs(RowBound const& bound, MetaInfo const& info, std::vector<std::uint8_t> const& sample)
+      : bound_{bound},
+        weights_{info.weights_.ConstHostSpan()},
+        labels_{info.labels.HostView()},
+        sample_{sample} {}
+
+  void Begin(std::size_t begin, std::size_t n, Block* out) const;
+  /** @param pairs Of the first row of the block; those of the next rows follow at the stride. */
+  void Read(Block const& block, GradientPair const* pairs, std::size_t stride, double* gradients,
+            double* hessians) const;
+
+ private:
+  RowBound const& bound_;
+  common::Span<float const> weights_;
+  linalg::MatrixView<float const> labels_;
+  std::vector<std::uint8_t> const& sample_;
+};
+
+void RowInputs::Begin(std::size_t begin, std::size_t n, Block* out) const {
+  out->begin = begin;
+  out->n = n;
+  bool by_prediction = bound_.mode == RowBound::Mode::kPrediction;
+  if (by_prediction || bound_.max_weight > 0 || bound_.unit_hessian) {
+    if (weights_.empty()) {
+      out->given.fill(1.0);  // which may exceed the bound as well
     } else {
-      quantise(gradients.data(), hessians.data(), n);
+      std::copy_n(weights_.data() + begin, n, out->given.data());
     }
-    LocalSum sum;
-    auto* words = out->data() + begin;
     for (std::size_t k = 0; k < n; ++k) {
-      // Both are of at most 2^24.
-      auto g = static_cast<std::int32_t>(gradients[k]), h = static_cast<std::int32_t>(hessians[k]);
-      words[k] = PackedPair{g, h};
-      sum.grad += g;
-      sum.hess += h;
+      bool heavy = bound_.max_weight > 0 && out->given[k] > bound_.max_weight;
+      out->weights[k] = heavy ? bound_.max_weight : out->given[k];
     }
-    partial[block] = sum;
+  }
+  if (by_prediction) {
+    auto const* first = &labels_(begin, 0);
+    for (std::size_t k = 0; k < n; ++k) {
+      out->labels[k] = first[k * labels_.Stride(0)];
+    }
+  }
+}
+
+void RowInputs::Read(Block const& block, GradientPair const* pairs, std::size_t stride,
+                     double* gradients, double* hessians) const {
+  auto begin = block.begin, n = block.n;
+  for (std::size_t k = 0; k < n; ++k) {
+    gradients[k] = pairs[k * stride].GetGrad();
+    hessians[k] = pairs[k * stride].GetHess();
+  }
+  if (bound_.clamp_target) {
+    // Squared loss: the gradient is w (F - y), so this is w (F - clamp(y)). Labels beyond their
+    // declared domain are clamped, not refused: the row bound holds in any case.
+    for (std::size_t k = 0; k < n; ++k) {
+      double y = labels_(begin + k, 0);
+      gradients[k] += hessians[k] * (y - std::clamp(y, bound_.target_lower, bound_.target_upper));
+    }
+  }
+  if (bound_.max_weight > 0) {
+    for (std::size_t k = 0; k < n; ++k) {
+      if (block.given[k] > bound_.max_weight) {
+        double shrink = bound_.max_weight / block.given[k];
+        gradients[k] *= shrink;
+        hessians[k] *= shrink;
+      }
+    }
+  }
+  if (bound_.unit_hessian) {
+    std::copy_n(block.weights.data(), n, hessians);
+  }
+  if (bound_.scale != 1.0) {
+    for (std::size_t k = 0; k < n; ++k) {
+      gradients[k] /= bound_.scale;
+    }
+  }
+  if (!sample_.empty()) {
+    for (std::size_t k = 0; k < n; ++k) {
+      if (!sample_[begin + k]) {
+        gradients[k] = hessians[k] = 0.0;
+      }
+    }
+  }
+}
+
+/** @brief From gradients of all classes of a block, class by class, to integers in their place. */
+class BlockQuantiser {
+ public:
+  BlockQuantiser(RowBound const& bound, std::size_t n_class)
+      : by_prediction_{bound.mode == RowBound::Mode::kPrediction},
+        n_class_{n_class},
+        pair_{bound},
+        classes_{bound, n_class} {}
+
+  void operator()(Block const& block, double* gradients, double* hessians) const {
+    auto n = block.n;
+    if (by_prediction_ && n_class_ > 1) {
+      for (std::size_t i = 0; i < n; ++i) {
+        classes_(block.labels[i], block.weights[i], gradients + i, hessians + i, n);
+      }
+      return;
+    }
+    for (std::size_t k = 0; k < n_class_; ++k) {
+      auto *g = gradients + k * n, *h = hessians + k * n;
+      if (by_prediction_) {
+        pair_(block.labels.data(), block.weights.data(), g, h, n);
+      } else {
+        pair_(g, h, n);
+      }
+    }
+  }
+
+ private:
+  bool by_prediction_;
+  std::size_t n_class_;
+  RowQuantiser pair_;
+  ClassQuantiser classes_;
+};
+}  // namespace
+
+void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+                       linalg::MatrixView<GradientPair const> gpair,
+                       std::vector<std::uint8_t> const& sample, std::vector<ClassGradients>* out) {
+  auto n_rows = info.num_row_;
+  auto n_class = gpair.Shape(1);
+  CHECK(gpair.Shape(0) == n_rows);  // CHECK_EQ would print the number of rows
+  CHECK(sample.empty() || sample.size() == n_rows);
+  out->resize(n_class);
+  for (auto& of_class : *out) {
+    of_class.pairs.resize(n_rows);
+  }
+  RowInputs inputs{bound, info, sample};
+  BlockQuantiser quantise{bound, n_class};
+
+  auto n_blocks = (n_rows + kBlock - 1) / kBlock;
+  std::vector<LocalSum> partial(n_blocks * n_class);
+  common::ParallelFor(n_blocks, ctx->Threads(), [&](auto b) {
+    auto begin = static_cast<std::size_t>(b) * kBlock;
+    Block block;
+    inputs.Begin(begin, std::min(n_rows - begin, kBlock), &block);
+    auto n = block.n;
+    std::vector<double> gradients(n * n_class), hessians(n * n_class);  // class by class
+    for (std::size_t k = 0; k < n_class; ++k) {
+      inputs.Read(block, &gpair(begin, k), gpair.Stride(0), gradients.data() + k * n,
+                  hessians.data() + k * n);
+    }
+    quantise(block, gradients.data(), hessians.data());
+    for (std::size_t k = 0; k < n_class; ++k) {
+      LocalSum sum;
+      auto* words = (*out)[k].pairs.data() + begin;
+      for (std::size_t i = 0; i < n; ++i) {
+        // Both are of at most 2^24.
+        auto g = static_cast<std::int32_t>(gradients[k * n + i]);
+        auto h = static_cast<std::int32_t>(hessians[k * n + i]);
+        words[i] = PackedPair{g, h};
+        sum.grad += g;
+        sum.hess += h;
+      }
+      partial[b * n_class + k] = sum;
+    }
   });
 
-  LocalSum total;
-  for (auto const& s : partial) {
-    total += s;
+  for (std::size_t k = 0; k < n_class; ++k) {
+    (*out)[k].total = {};
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+      (*out)[k].total += partial[b * n_class + k];
+    }
   }
-  return total;
 }
 }  // namespace xgboost::dp

@@ -46,15 +46,20 @@ class PackedPair {
   std::uint64_t word_{0};
 };
 
+/** @brief The integer gradients of one class. */
+struct ClassGradients {
+  std::vector<PackedPair> pairs;  // of the rows of this worker
+  LocalSum total;                 // their exact sum
+};
+
 /**
- * @brief Quantise the gradients of one tree.
+ * @brief Quantise the gradients of one round.
  *
- * @param gpair  Gradients of one class or target, one per row.
+ * @param gpair  Gradients by row and class.
  * @param sample Which rows take part; empty for all. The others count nothing.
- *
- * @return The exact sum over the rows of this worker.
+ * @param out    Of each class.
  */
-LocalSum QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                           linalg::MatrixView<GradientPair const> gpair,
-                           std::vector<std::uint8_t> const& sample, std::vector<PackedPair>* out);
+void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+                       linalg::MatrixView<GradientPair const> gpair,
+                       std::vector<std::uint8_t> const& sample, std::vector<ClassGradients>* out);
 }  // namespace xgboost::dp

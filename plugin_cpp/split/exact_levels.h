@@ -7,14 +7,14 @@
 
 #include <algorithm>  // for max, max_element
 #include <cstddef>    // for size_t
-#include <utility>    // for move
+#include <cstdint>    // for int64_t
 #include <vector>     // for vector
 
 #include "common/timer.h"                     // for Monitor
 #include "plugin_cpp/plan/plan.h"             // for Plan
 #include "plugin_cpp/release/release.h"       // for Release
 #include "plugin_cpp/rows/binned_pages.h"     // for BinnedPages
-#include "plugin_cpp/rows/gradient.h"         // for PackedPair
+#include "plugin_cpp/rows/gradient.h"         // for ClassGradients
 #include "plugin_cpp/rows/node_histograms.h"  // for NodeHistograms, Siblings
 #include "plugin_cpp/rows/row_sets.h"         // for RowSets, Branching
 #include "plugin_cpp/split/offers.h"          // for Offers, NodeSums, OpenNode
@@ -30,23 +30,36 @@ class ExactLevels {
       : ctx_{ctx},
         offers_{offers},
         pages_{pages},
-        histograms_{ctx, release, pages.Places(),
-                    std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {
+        release_{release},
+        largest_{std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {
     monitor_.Init("DpExactLevels");
   }
 
-  void Begin(std::vector<PackedPair> const& gpair, Sum const& total) {
-    gpair_ = &gpair;
-    totals_.assign(1, total);
+  /**
+   * @param gradients Of one class, or of all that share the splits.
+   * @param totals    Of each of them, over all rows that are summed.
+   */
+  void Begin(common::Span<ClassGradients const> gradients, std::vector<Sum> const& totals) {
+    gradients_ = gradients;
     branchings_.clear();
     rows_.Reset(pages_);
-    histograms_.BeginRoot();
+    while (classes_.size() < gradients.size()) {
+      classes_.push_back({{ctx_, release_, pages_.Places(), largest_}, {}});
+    }
+    for (std::size_t k = 0; k < classes_.size(); ++k) {
+      classes_[k].totals.assign(1, totals[k]);
+      classes_[k].histograms.BeginRoot();
+    }
     this->SumLevel();
   }
-  [[nodiscard]] NodeSums<Sum> operator[](bst_node_t nidx) const {
-    return {totals_[nidx], histograms_[nidx]};
+  [[nodiscard]] std::size_t NumClasses() const { return classes_.size(); }
+  /** @brief The sums of a node, of the k-th class. */
+  [[nodiscard]] NodeSums<Sum> Sums(bst_node_t nidx, std::size_t k = 0) const {
+    return {classes_[k].totals[nidx], classes_[k].histograms[nidx]};
   }
-  [[nodiscard]] Sum const& Total(bst_node_t nidx) const { return totals_[nidx]; }
+  [[nodiscard]] Sum const& Total(bst_node_t nidx, std::size_t k) const {
+    return classes_[k].totals[nidx];
+  }
 
   /** @brief See Splitter. */
   void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
@@ -57,18 +70,26 @@ class ExactLevels {
         continue;
       }
       auto nidx = nodes[i].nidx;
-      auto cells = offers_.SumsOf(partitions[i][0].feature, (*this)[nidx]).Cells(partitions[i]);
-      totals_.resize(std::max(totals_.size(), static_cast<std::size_t>(children[i].back()) + 1));
-      for (std::size_t k = 0; k < cells.size(); ++k) {
-        totals_[children[i][k]] = cells[k];
+      std::vector<std::int64_t> weights(children[i].size(), 0);
+      for (std::size_t k = 0; k < classes_.size(); ++k) {
+        auto& totals = classes_[k].totals;
+        auto cells =
+            offers_.SumsOf(partitions[i][0].feature, this->Sums(nidx, k)).Cells(partitions[i]);
+        totals.resize(std::max(totals.size(), static_cast<std::size_t>(children[i].back()) + 1));
+        for (std::size_t c = 0; c < cells.size(); ++c) {
+          totals[children[i][c]] = cells[c];
+          weights[c] += cells[c].hess;
+        }
       }
-      auto heaviest = std::max_element(cells.cbegin(), cells.cend(),
-                                       [](auto& a, auto& b) { return a.hess < b.hess; });
-      families.push_back({nidx, children[i], static_cast<std::size_t>(heaviest - cells.cbegin())});
+      auto heaviest = std::max_element(weights.cbegin(), weights.cend());
+      families.push_back(
+          {nidx, children[i], static_cast<std::size_t>(heaviest - weights.cbegin())});
       branchings_.emplace_back(pages_.Places(), nidx, partitions[i], children[i]);
     }
     if (!last && !families.empty()) {
-      histograms_.BeginLevel(std::move(families));
+      for (auto& of_class : classes_) {
+        of_class.histograms.BeginLevel(families);
+      }
       this->SumLevel();
     }
   }
@@ -84,20 +105,31 @@ class ExactLevels {
     for (std::size_t p = 0; p < pages_.Size(); ++p) {
       auto page = pages_[p];
       rows_.Part(ctx_, p, page, pages_.Places(), branchings_);
-      histograms_.Add(p, page, rows_, *gpair_);
+      for (std::size_t k = 0; k < classes_.size(); ++k) {
+        classes_[k].histograms.Add(p, page, rows_, gradients_[k].pairs);
+      }
     }
-    histograms_.End();
+    for (auto& of_class : classes_) {
+      of_class.histograms.End();
+    }
     branchings_.clear();
     monitor_.Stop("Histograms");
   }
 
+  /** @brief Sums of the rows of all nodes. */
+  struct OfClass {
+    NodeHistograms<Sum> histograms;
+    std::vector<Sum> totals;  // by node
+  };
+
   Context const* ctx_;
   Offers const& offers_;
   BinnedPages const& pages_;
-  std::vector<PackedPair> const* gpair_{nullptr};
-  NodeHistograms<Sum> histograms_;
+  Release const& release_;
+  std::int64_t largest_;  // entry of the pair of a row
+  common::Span<ClassGradients const> gradients_;
+  std::vector<OfClass> classes_;
   RowSets rows_;
-  std::vector<Sum> totals_;            // by node
   std::vector<Branching> branchings_;  // not carried out yet
   common::Monitor monitor_;
 };

@@ -10,8 +10,10 @@ namespace xgboost::dp {
 void SplitHistory::Update(std::size_t class_idx, RegTree const& tree,
                           std::vector<NodeSum> const& sums) {
   constexpr double kPast = 0.9;
-  auto* gain = gain_.data() + class_idx * plan_.n_features;
-  std::for_each(gain, gain + plan_.n_features, [](double& g) { g *= kPast; });
+  auto* gain = gain_.data() + plan_.SplitsOf(class_idx) * plan_.n_features;
+  if (plan_.SplitsOf(class_idx) == class_idx) {
+    std::for_each(gain, gain + plan_.n_features, [](double& g) { g *= kPast; });
+  }
   auto view = tree.HostScView();
   for (bst_node_t nidx = 0; nidx < tree.NumNodes(); ++nidx) {
     if (view.IsLeaf(nidx)) {
@@ -29,7 +31,7 @@ void SplitHistory::Update(std::size_t class_idx, RegTree const& tree,
 std::vector<std::int64_t> SplitHistory::Offsets(std::size_t class_idx, FeatureList const& features,
                                                 double unit) const {
   std::vector<std::int64_t> offsets(features.size(), 0);
-  auto const* gain = gain_.data() + class_idx * plan_.n_features;
+  auto const* gain = gain_.data() + plan_.SplitsOf(class_idx) * plan_.n_features;
   double total = 0;
   for (auto f : features) {
     total += std::max(gain[f], 0.0);

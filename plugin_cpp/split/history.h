@@ -25,7 +25,10 @@ class SplitHistory {
   explicit SplitHistory(Plan const& plan)
       : plan_{plan}, gain_(static_cast<std::size_t>(plan.n_features) * plan.num_class, 0.0) {}
 
-  /** @brief Count the splits of a tree of a class, from the released sums of all of its nodes. */
+  /**
+   * @brief Count the splits of a tree of a class, from the released sums of all of its nodes. Where
+   *        the classes share their splits their gains add up, and there is one list of them.
+   */
   void Update(std::size_t class_idx, RegTree const& tree, std::vector<NodeSum> const& sums);
 
   /**

@@ -41,7 +41,7 @@ void NoisySplits::ReleaseSums(std::vector<OpenNode> const& nodes, std::size_t cl
   std::vector<LocalSum> exact;
   std::vector<std::size_t> begins;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    auto sums = levels_[nodes[i].nidx];
+    auto sums = levels_.Sums(nodes[i].nidx);
     for (auto const& [f, cut, unused] : (*cells)[i]) {
       begins.push_back(exact.size());
       if (plan_.split == SplitChoice::kPartial) {
@@ -139,13 +139,13 @@ void NoisySplits::Follow(std::vector<OpenNode> const& nodes, Partitions const& p
   levels_.Follow(nodes, partitions, children, last);
 }
 
-LeafSums NoisySplits::End(std::vector<bst_node_t> const& leaves,
-                          std::vector<bst_node_t>* positions) {
+std::vector<LeafSums> NoisySplits::End(std::vector<bst_node_t> const& leaves,
+                                       std::vector<bst_node_t>* positions) {
   levels_.Positions(positions);
   Released<NoisySum> out{{}, released_.variance};
   for (auto nidx : leaves) {
     out.values.push_back(sums_[nidx]);
   }
-  return out;
+  return {out};
 }
 }  // namespace xgboost::dp

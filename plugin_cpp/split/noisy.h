@@ -31,16 +31,17 @@ class NoisySplits : public Splitter {
         release_{release},
         levels_{ctx, plan, offers, pages, *release} {}
 
-  void Begin(std::vector<PackedPair> const& gpair, LocalSum const& total) override {
-    levels_.Begin(gpair, total);
+  void Begin(common::Span<ClassGradients const> gradients) override {
+    CHECK_EQ(gradients.size(), 1);
+    levels_.Begin(gradients, {gradients[0].total});
   }
   /** @brief The split with the largest gain on noisy sums, for each node or for all of them. */
   [[nodiscard]] Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                   std::int32_t n_levels) override;
   void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
               std::vector<std::vector<bst_node_t>> const& children, bool last) override;
-  [[nodiscard]] LeafSums End(std::vector<bst_node_t> const& leaves,
-                             std::vector<bst_node_t>* positions) override;
+  [[nodiscard]] std::vector<LeafSums> End(std::vector<bst_node_t> const& leaves,
+                                          std::vector<bst_node_t>* positions) override;
 
  private:
   /** @brief A feature of a node, with its released cells and, where there is only one, its cut. */

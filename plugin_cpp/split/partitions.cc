@@ -6,7 +6,7 @@
 #include "common/threading_utils.h"       // for ParallelFor
 #include "plugin_cpp/plan/sensitivity.h"  // for SplitEvent
 #include "plugin_cpp/random/samplers.h"   // for UniformBelow, kMaxUniform
-#include "plugin_cpp/split/score.h"       // for DispatchScore, UtilityOfOneNat
+#include "plugin_cpp/split/score.h"       // for DispatchScore, ClassNorm, UtilityOfOneNat
 
 namespace xgboost::dp {
 namespace {
@@ -106,7 +106,28 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
       utilities.insert(utilities.end(), per_feature, offset);
     }
     for (auto i = choice; i < (tree.oblivious ? nodes.size() : choice + 1); ++i) {
-      auto sums = levels[nodes[i].nidx];
+      if (plan_.SharesSplits()) {
+        common::ParallelFor(features.size(), ctx_->Threads(), [&](auto j) {
+          auto& own = workspaces_[omp_get_thread_num()];
+          own.norms.assign(per_feature * (n_splits + 1), ClassNorm{});
+          for (std::size_t k = 0; k < levels.NumClasses(); ++k) {
+            auto sums = levels.Sums(nodes[i].nidx, k);
+            own.sums.Reset(offers_.Bins(features[j], sums), sums.total);
+            auto norm = own.norms.begin();
+            for (auto c = j * per_feature; c < (j + 1) * per_feature; ++c) {
+              own.sums.Cells(drawn(choice, c), &own.cells);
+              for (auto const& cell : own.cells) {
+                (norm++)->Add(cell.grad);
+              }
+            }
+          }
+          for (std::size_t at = 0; at < own.norms.size(); ++at) {
+            utilities[j * per_feature + at / (n_splits + 1)] += own.norms[at].Floor();
+          }
+        });
+        continue;
+      }
+      auto sums = levels.Sums(nodes[i].nidx);
       DispatchScore(plan_, [&](auto const& score) {
         common::ParallelFor(features.size(), ctx_->Threads(), [&](auto j) {
           auto& own = workspaces_[omp_get_thread_num()];

@@ -15,6 +15,7 @@
 #include <vector>   // for vector
 
 #include "plugin_cpp/split/exact_levels.h"  // for ExactLevels
+#include "plugin_cpp/split/score.h"         // for ClassNorm
 #include "plugin_cpp/split/splitter.h"      // for TreeSpec, OpenNode, Offers
 
 namespace xgboost::dp {
@@ -35,6 +36,7 @@ class PartitionSelector {
   struct Workspace {
     FeatureSums<GlobalSum> sums;
     std::vector<GlobalSum> cells;
+    std::vector<ClassNorm> norms;  // of the cells of all partitions of a feature
   };
 
   /** @brief Draw a fixed number of partitions for each feature. */

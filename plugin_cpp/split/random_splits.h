@@ -20,8 +20,9 @@ class RandomSplits : public Splitter {
                RandomSource* structure)
       : ctx_{ctx}, offers_{offers}, pages_{pages}, structure_{structure} {}
 
-  void Begin(std::vector<PackedPair> const& gpair, LocalSum const&) override {
-    gpair_ = &gpair;
+  void Begin(common::Span<ClassGradients const> gradients) override {
+    CHECK_EQ(gradients.size(), 1);
+    gpair_ = &gradients[0].pairs;
     router_.Reset();
   }
 
@@ -46,14 +47,14 @@ class RandomSplits : public Splitter {
     }
   }
 
-  [[nodiscard]] LeafSums End(std::vector<bst_node_t> const& leaves,
-                             std::vector<bst_node_t>* positions) override {
+  [[nodiscard]] std::vector<LeafSums> End(std::vector<bst_node_t> const& leaves,
+                                          std::vector<bst_node_t>* positions) override {
     auto of_nodes = router_.Route(ctx_, pages_, *gpair_, positions);
     std::vector<LocalSum> sums;
     for (auto nidx : leaves) {
       sums.push_back(of_nodes[nidx]);
     }
-    return sums;
+    return {sums};
   }
 
  private:

@@ -17,8 +17,9 @@
 #include <cstdlib>    // for abs
 #include <utility>    // for pair
 
-#include "plugin_cpp/plan/plan.h"     // for Plan
-#include "plugin_cpp/release/sums.h"  // for GlobalSum
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt128, u128
+#include "plugin_cpp/release/sums.h"     // for GlobalSum
 
 namespace xgboost::dp {
 /**
@@ -103,6 +104,24 @@ class GainScore {
   [[nodiscard]] static double Value(double g, double d) { return d > 0 ? g * g / d : 0.0; }
 
   double to_grad_, to_count_, lambda_, unit_;
+};
+
+/**
+ * @brief The L2 norm of the sums of gradients of all classes, whose trees share the splits: rounded
+ *        down, and exactly that.
+ */
+class ClassNorm {
+ public:
+  void Add(std::int64_t grad) {
+    auto size = static_cast<std::uint64_t>(std::abs(grad));
+    squares_ += static_cast<u128>(size) * size;
+  }
+  [[nodiscard]] std::int64_t Floor() const {
+    return static_cast<std::int64_t>(IntegerSqrt128(squares_));
+  }
+
+ private:
+  u128 squares_{0};
 };
 
 /** @brief The utility that counts for one nat in a selection: range / eps0; 0 without noise. */

@@ -2,14 +2,19 @@
 
 #include <algorithm>  // for fill, upper_bound
 #include <cmath>      // for floor
+#include <utility>    // for move
 
 #include "common/threading_utils.h"       // for ParallelFor
 #include "plugin_cpp/plan/sensitivity.h"  // for SplitEvent
-#include "plugin_cpp/split/score.h"       // for DispatchScore, UtilityOfOneNat
+#include "plugin_cpp/split/score.h"       // for DispatchScore, ClassNorm, UtilityOfOneNat
 
 namespace xgboost::dp {
-void SelectedSplits::Begin(std::vector<PackedPair> const& gpair, LocalSum const& total) {
-  levels_.Begin(gpair, release_->SumOverWorkers(std::vector<LocalSum>{total}).front());
+void SelectedSplits::Begin(common::Span<ClassGradients const> gradients) {
+  std::vector<LocalSum> totals;
+  for (auto const& of_class : gradients) {
+    totals.push_back(of_class.total);
+  }
+  levels_.Begin(gradients, release_->SumOverWorkers(std::move(totals)));
 }
 
 Partitions SelectedSplits::Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
@@ -18,14 +23,18 @@ Partitions SelectedSplits::Choose(std::vector<OpenNode> const& nodes, TreeSpec c
                       : this->ChooseSplits(nodes, tree);
 }
 
-LeafSums SelectedSplits::End(std::vector<bst_node_t> const& leaves,
-                             std::vector<bst_node_t>* positions) {
+std::vector<LeafSums> SelectedSplits::End(std::vector<bst_node_t> const& leaves,
+                                          std::vector<bst_node_t>* positions) {
   levels_.Positions(positions);
-  std::vector<GlobalSum> sums;
-  for (auto nidx : leaves) {
-    sums.push_back(levels_.Total(nidx));
+  std::vector<LeafSums> out;
+  for (std::size_t k = 0; k < levels_.NumClasses(); ++k) {
+    std::vector<GlobalSum> sums;
+    for (auto nidx : leaves) {
+      sums.push_back(levels_.Total(nidx, k));
+    }
+    out.emplace_back(std::move(sums));
   }
-  return sums;
+  return out;
 }
 
 void SelectedSplits::ListOffers(FeatureList const& features) {
@@ -35,8 +44,46 @@ void SelectedSplits::ListOffers(FeatureList const& features) {
   }
 }
 
+void SelectedSplits::AddNorms(OpenNode const& node) {
+  auto n_class = levels_.NumClasses();
+  common::ParallelFor(node.features.size(), ctx_->Threads(), [&](auto i) {
+    auto f = node.features[i];
+    auto order = plan_.monotone[f];
+    std::vector<ClassNorm> left_norms(offers_.Size(f)), right_norms(offers_.Size(f));
+    for (std::size_t k = 0; k < n_class; ++k) {
+      auto sums = levels_.Sums(node.nidx, k);
+      offers_.ForEach(f, offers_.Bins(f, sums).data(), offers_.Missing(f, sums), sums.total,
+                      [&](std::size_t idx, GlobalSum const& left, GlobalSum const& right) {
+                        if (order == 0) {
+                          left_norms[idx].Add(left.grad);
+                          right_norms[idx].Add(right.grad);
+                        } else {
+                          L1Score score{plan_};
+                          left_norms[idx].Add(order > 0 ? score.Ordered(left, right)
+                                                        : score.Ordered(right, left));
+                        }
+                      });
+    }
+    auto* out = utilities_.data() + offsets_[i];
+    for (std::size_t idx = 0; idx < left_norms.size(); ++idx) {
+      out[idx] += left_norms[idx].Floor() + right_norms[idx].Floor();
+    }
+  });
+  if (plan_.no_split) {
+    ClassNorm norm;
+    for (std::size_t k = 0; k < n_class; ++k) {
+      norm.Add(levels_.Total(node.nidx, k).grad);
+    }
+    utilities_.back() += norm.Floor();
+  }
+}
+
 void SelectedSplits::AddUtilities(OpenNode const& node) {
-  auto sums = levels_[node.nidx];
+  if (plan_.SharesSplits()) {
+    this->AddNorms(node);
+    return;
+  }
+  auto sums = levels_.Sums(node.nidx);
   DispatchScore(plan_, [&](auto const& score) {
     common::ParallelFor(node.features.size(), ctx_->Threads(), [&](auto i) {
       auto f = node.features[i];

@@ -29,20 +29,22 @@ class SelectedSplits : public Splitter {
         levels_{ctx, plan, offers, pages, *release},
         partitions_{ctx, plan, offers, structure} {}
 
-  void Begin(std::vector<PackedPair> const& gpair, LocalSum const& total) override;
+  void Begin(common::Span<ClassGradients const> gradients) override;
   [[nodiscard]] Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                   std::int32_t n_levels) override;
   void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
               std::vector<std::vector<bst_node_t>> const& children, bool last) override {
     levels_.Follow(nodes, partitions, children, last);
   }
-  [[nodiscard]] LeafSums End(std::vector<bst_node_t> const& leaves,
-                             std::vector<bst_node_t>* positions) override;
+  [[nodiscard]] std::vector<LeafSums> End(std::vector<bst_node_t> const& leaves,
+                                          std::vector<bst_node_t>* positions) override;
 
  private:
   [[nodiscard]] Partitions ChooseSplits(std::vector<OpenNode> const& nodes, TreeSpec const& tree);
   void ListOffers(FeatureList const& features);
   void AddUtilities(OpenNode const& node);
+  /** @brief The same where the trees of all classes share the splits. */
+  void AddNorms(OpenNode const& node);
 
   Context const* ctx_;
   Plan const& plan_;

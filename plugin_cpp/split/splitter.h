@@ -15,7 +15,7 @@
 #include "plugin_cpp/plan/plan.h"          // for Plan
 #include "plugin_cpp/release/release.h"    // for Release
 #include "plugin_cpp/rows/binned_pages.h"  // for BinnedPages
-#include "plugin_cpp/rows/gradient.h"      // for PackedPair
+#include "plugin_cpp/rows/gradient.h"      // for ClassGradients
 #include "plugin_cpp/rows/partition.h"     // for Partitions
 #include "plugin_cpp/split/history.h"      // for SplitHistory
 #include "plugin_cpp/split/offers.h"       // for Offers, OpenNode
@@ -37,10 +37,10 @@ class Splitter {
   /**
    * @brief Begin a tree, with all rows in its root.
    *
-   * @param gpair Integer gradients of the local rows, which live until the tree is grown.
-   * @param total Their sum.
+   * @param gradients Of the classes whose trees share the splits, one of them or all. They live
+   *                  until the tree is grown.
    */
-  virtual void Begin(std::vector<PackedPair> const& gpair, LocalSum const& total) = 0;
+  virtual void Begin(common::Span<ClassGradients const> gradients) = 0;
   /** @brief The splits of `n_levels` levels below every node; empty where "no split" won. */
   [[nodiscard]] virtual Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                           std::int32_t n_levels) = 0;
@@ -52,8 +52,11 @@ class Splitter {
    */
   virtual void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
                       std::vector<std::vector<bst_node_t>> const& children, bool last) = 0;
-  /** @brief End the tree: the sums of its leaves, in order, and the leaf of every local row. */
-  [[nodiscard]] virtual LeafSums End(std::vector<bst_node_t> const& leaves,
-                                     std::vector<bst_node_t>* positions) = 0;
+  /**
+   * @brief End the tree: the sums of its leaves, in order, for each class, and the leaf of every
+   *        local row.
+   */
+  [[nodiscard]] virtual std::vector<LeafSums> End(std::vector<bst_node_t> const& leaves,
+                                                  std::vector<bst_node_t>* positions) = 0;
 };
 }  // namespace xgboost::dp

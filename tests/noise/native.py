@@ -82,6 +82,12 @@ def _halves(x: int) -> tuple[ctypes.c_uint64, ctypes.c_uint64]:
     return _U64(x >> 64), _U64(x & (2**64 - 1))
 
 
+def integer_sqrt128(x: int) -> int:
+    out = _U64()
+    _check(_LIB.XGDPTestIntegerSqrt128(*_halves(x), ctypes.byref(out)))
+    return out.value
+
+
 def uniform128(key: bytes | None, stream: int, below: int, n: int) -> list[int]:
     out = np.empty((n, 2), np.uint64)
     _check(

@@ -118,6 +118,14 @@ def test_integer_sqrt_next_to_squares(root, offset):
     assert native.integer_sqrt(x) == math.isqrt(x)
 
 
+@pytest.mark.parametrize("offset", [-1, 0, 1])
+@pytest.mark.parametrize("bits", [0, 1, 31, 32, 47, 48, 49, 52, 53, 54, 60, 62])
+def test_integer_sqrt128_next_to_squares(bits, offset):
+    for root in (1 << bits, (1 << bits) + 1, (3 << bits) // 2, (1 << (bits + 1)) - 1):
+        x = max(root * root + offset, 0)
+        assert native.integer_sqrt128(x) == math.isqrt(x)
+
+
 def test_integer_sqrt_at_the_end_of_its_range():
     for x in (2**64 - 1, 2**64 - 2**32, (2**32 - 1) ** 2, (2**32 - 1) ** 2 - 1, 2**53 + 1):
         assert native.integer_sqrt(x) == math.isqrt(x)

@@ -69,8 +69,8 @@ def test_table_is_complete():
         (
             "multiclass",
             {
-                "mode": "row_weight",
-                "gradient_bound": 0.5,
+                "mode": "prediction",
+                "gradient_bound": 1.0,
                 "hessian_weight": 0.25,
                 "max_weight": 1.0,
             },

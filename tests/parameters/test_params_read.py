@@ -253,6 +253,11 @@ BROKEN: dict[str, dict[str, Any]] = {
     "score gain needs rows that count alike": {"dp_score": "gain"},
     "score clip needs score newton": {"dp_score_clip": 1},
     "several levels need complete selections": {"dp_no_split": True, "dp_split_levels": 2},
+    "trees of one class": {"dp_class_trees": "joint"},
+    "joint trees need rows bounded jointly": SEVERAL
+    | {"dp_class_trees": "joint", "dp_gradient_clip": "row_weight"},
+    "joint trees need selections by norms": SEVERAL
+    | {"dp_class_trees": "joint", "dp_split": "random"},
     "gamma needs no_split": {"gamma": 1},
     "one number of features": {"colsample_bytree": 0.5, "dp_features_per_tree": 1},
     "gradient leaves weigh no class": WEIGHTED | {"scale_pos_weight": 2},

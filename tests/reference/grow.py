@@ -59,9 +59,13 @@ def expand(tree: Tree, node: int, split: Split, feature: Feature) -> tuple[int, 
 def grow(
     plan: Plan, t: int, features: list[Feature], pairs: Ints, noise: Noise, history: History
 ) -> tuple[Tree, Ints, dict[int, Side]]:
-    """The structure of tree `t` of its class, the leaf of every row, sums that are released."""
+    """The structure of tree `t` of its class, the leaf of every row, sums that are released.
+
+    `pairs` has three columns, or three for each class where all of them share the structure.
+    """
     bound = RowBound.of(plan)
-    score = Score(plan["score"], bound, float(plan["score_clip"]), float(plan["leaf"]["lambda"]))
+    name = "norm" if plan["class_trees"] == "joint" else plan["score"]
+    score = Score(name, bound, float(plan["score_clip"]), float(plan["leaf"]["lambda"]))
     of_tree = tree_features(plan, t, noise)
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     gamma = round(float(plan["gamma"]) * bound.B)  # given in units of C

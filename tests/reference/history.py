@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class History:
-    """Released gains of the features in the trees of one class."""
+    """Released gains of the features in the trees of one class, or of all that share splits."""
 
     def __init__(self, plan: Plan) -> None:
         self.gain = [0.0] * int(plan["n_features"])
@@ -23,9 +23,13 @@ class History:
         self.off = bool(plan["noise_free"])
 
     def update(self, tree: dict[str, list[Any]], g: dict[int, float], h: dict[int, float],
-               noise2: dict[int, float]) -> None:  # fmt: skip
-        """Count the splits of another tree, less what noise alone would give."""
-        self.gain = [0.9 * x for x in self.gain]
+               noise2: dict[int, float], *, first: bool = True) -> None:  # fmt: skip
+        """Count the splits of another tree, less what noise alone would give.
+
+        `first` is False where earlier trees of the round had the same splits.
+        """
+        if first:
+            self.gain = [0.9 * x for x in self.gain]
         for node, left in enumerate(tree["left"]):
             if left == -1:
                 continue

@@ -34,6 +34,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
         "split": "exponential",
         "shape": "alternate",
         "score": "l1",
+        "class_trees": "per_class",
         "score_clip": "0.5",
         "split_levels": 1,
         "split_candidates": 16,

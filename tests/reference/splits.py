@@ -103,8 +103,47 @@ class RowBound:
             norms.append(full * value * np.sqrt(residual**2 + self.r * hessian**2))
         return np.asarray(self.C / np.maximum(np.maximum(*norms), self.C))
 
+    def quantise_classes(self, g: Doubles, h: Doubles, y: Doubles, weight: Doubles) -> list[Ints]:
+        """The same for several classes whose integers have one norm, in the mode "prediction".
+
+        Args:
+            g: Gradients by row and class.
+            h: Hessians by row and class.
+            y: Labels.
+            weight: Weights, at most those of the bound.
+        """
+        n, classes = g.shape
+        heaviest = np.maximum(weight, self.heaviest or 1.0)
+        squares, hessians, least = np.zeros(n), np.zeros(n), np.ones(n)
+        with np.errstate(all="ignore"):
+            for k in range(classes):
+                p = g[:, k] / weight + (y == k)
+                p = np.where(p > 0, np.minimum(p, 1.0), 0.0)  # not-a-number falls to 0
+                squares, least = squares + p * p, np.minimum(least, p)
+                hessians = hessians + (h[:, k] / weight) ** 2
+            norm = np.sqrt(squares + 1.0 - 2.0 * least + self.r * hessians)
+            shrink = np.where(weight > 0, self.C / np.maximum(heaviest * norm, self.C), 1.0)
+            finite = np.isfinite(g).all(axis=1) & np.isfinite(h).all(axis=1) & np.isfinite(shrink)
+            G = np.rint(g * shrink[:, None] * (self.B / self.C))
+            H = np.rint(math.sqrt(self.r) * h * shrink[:, None] * (self.B / self.C))
+        G = np.where(finite[:, None], np.clip(G, -self.B, self.B), 0.0)
+        H = np.where(finite[:, None], np.clip(H, 0.0, self.B), 0.0)
+        for i in range(n):
+            total = sum(int(v) ** 2 for v in (*G[i], *H[i]))
+            if total > self.B**2:
+                factor = 0.999999999 * (self.B / math.sqrt(total))
+                G[i], H[i] = np.trunc(G[i] * factor), np.trunc(H[i] * factor)
+        both = np.stack([G, H, np.ones_like(G)], axis=2).astype(np.int64)
+        return [both[:, k] for k in range(classes)]
+
 
 # ---------------------------------------------------------------------------- splits
+def norms(values: Ints) -> Ints:
+    """L2 norms along the last axis, rounded down, in Python integers."""
+    squares = (values.astype(object) ** 2).sum(axis=-1)
+    return np.array(np.frompyfunc(math.isqrt, 1, 1)(squares), dtype=np.int64)
+
+
 @dataclass
 class Score:
     """phi of a node from its exact sums, in integer utility units, and the range of a change."""
@@ -118,6 +157,8 @@ class Score:
         """Utility of each row of `sums` (gradient, Hessian, rows) standing alone as one leaf."""
         if self.name == "l1":
             return np.abs(sums[..., 0])
+        if self.name == "norm":  # of all classes, whose columns follow each other
+            return norms(sums[..., ::3])
         return np.floor(self.value(sums)).astype(np.int64)
 
     def ordered(self, below: Ints, above: Ints) -> Ints:
@@ -128,6 +169,9 @@ class Score:
         """
         if self.name == "l1":  # weights of -1 and 1 only
             return np.maximum(np.abs(below[..., 0] + above[..., 0]), below[..., 0] - above[..., 0])
+        if self.name == "norm":
+            below, above = below[..., ::3], above[..., ::3]
+            return norms(np.maximum(np.abs(below + above), below - above))
         pooled = Score(self.name, self.bound, self.tau, 2 * self.lam).phi(below + above)
         free = np.floor(self.value(below) + self.value(above)).astype(np.int64)
         return np.where(self.weight(below) <= self.weight(above), free, pooled)
@@ -154,7 +198,7 @@ class Score:
     def range_int(self) -> int:
         """sup - inf over rows of the change of a utility, with slack for rounding."""
         B = self.bound.B
-        if self.name == "l1":
+        if self.name in ("l1", "norm"):
             return 2 * B
         if self.name == "gain":
             return 4 * B + 64

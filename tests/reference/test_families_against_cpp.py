@@ -7,6 +7,7 @@ import pytest
 
 from tests.reference.comparison import (
     LOGISTIC,
+    MULTICLASS,
     OBJECTIVES,
     SOFTMAX,
     SQUARED,
@@ -26,6 +27,8 @@ ON_GRID = [
 COUNTS: Plan = {"row_bound": {"mode": "filter", "unit_hessian": True, "max_weight": "0"}}
 OUTPUT: Plan = merge(COUNTS, {"leaf": {"noise": "output", "sigma2": 0, "scale": 1 << 19}})
 LAPLACE: Plan = {"leaf": {"noise": "laplace", "sigma2": 0, "scale": 1 << 18}}
+PREDICTION: Plan = {"mode": "prediction"}
+JOINT: Plan = {"class_trees": "joint", "row_bound": PREDICTION}
 
 
 def histogram(**options: object) -> Plan:
@@ -127,6 +130,27 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
          "interactions": [[0, 1], [1, 3]], "sampling_num": 3 << 30},
         (LOGISTIC,),
     ),
+    "prediction": ({"row_bound": PREDICTION}, MULTICLASS),
+    "prediction_coarse": ({"row_bound": PREDICTION, "grid_bits": 9}, (SOFTMAX,)),
+    "prediction_loose": ({"row_bound": PREDICTION | {"gradient_bound": "3.0"}}, (SOFTMAX,)),
+    "joint": (JOINT | {"rounds": 4}, MULTICLASS),
+    "joint_per_node": (JOINT | {"shape": "per_node", "interactions": [[0, 1], [1, 3]]}, (SOFTMAX,)),
+    "joint_no_split": (JOINT | {"no_split": True, "gamma": "3.0"}, (SOFTMAX,)),
+    "joint_monotone": (JOINT | {"monotone": [1, -1, 1, 0], "depth": 4}, (SOFTMAX,)),
+    "joint_partitions": (
+        JOINT | {"split_levels": 2, "depth": 5, "rounds": 2, "shape": "oblivious"}, (SOFTMAX,)
+    ),
+    "joint_history": (
+        JOINT | {"split_prior": "0.7", "rounds": 6, "split_levels": 2, "depth": 4,
+                 "selection": {"eps_num": 1 << 36}, "leaf": {"strata": True}},
+        (SOFTMAX,),
+    ),
+    "joint_forest": (
+        JOINT | {"parallel_trees": 3, "features_per_tree": 2, "split_prior": "0.5",
+                 "sampling_num": 3 << 30},
+        (SOFTMAX,),
+    ),
+    "joint_laplace": (JOINT | LAPLACE, (SOFTMAX,)),
     "tree_counts_again": ({"candidates": {"rounds": 2}}, (SOFTMAX,)),
 }  # fmt: skip
 

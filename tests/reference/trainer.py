@@ -8,6 +8,7 @@ It is slow, holds everything in memory and checks no input.
 
 from __future__ import annotations
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from .grow import Tree, grow
 from .history import History
 from .leaves import Shrinkage, fill_leaves
 from .objective import gradients, initial_margin
-from .splits import Floats, Plan, RowBound, Score, candidates, utilities
+from .splits import Floats, Ints, Plan, RowBound, Score, Side, candidates, utilities
 
 __all__ = ["Model", "Plan", "RowBound", "Score", "Tree", "candidates", "train", "utilities"]
 
@@ -50,6 +51,7 @@ def train(
         margin = np.array(base_margin, dtype=np.float32).reshape(len(y), classes)
     shrinkage = [Shrinkage() for _ in range(classes)]
     history = [History(plan) for _ in range(classes)]
+    joint = plan["class_trees"] == "joint"
     trees = []
     for t in range(int(plan["rounds"]) if rounds is None else rounds):
         g, h = (v.astype(np.float64) for v in gradients(objective, margin, y, weight))
@@ -61,25 +63,36 @@ def train(
             if t % ensemble == 0:
                 part = noise.parts(ensemble, plan["ensemble_halving"], len(y))
             kept, sampled = part == t % ensemble, True
-        for k in range(classes):
-            labels = y.astype(np.float64)
-            heavy = weight.astype(np.float64)
-            if float(plan["row_bound"]["max_weight"]) > 0:
-                heavy = np.minimum(heavy, float(plan["row_bound"]["max_weight"]))
-            pairs = bound.quantise(g[:, k], h[:, k], labels, objective == "reg:squarederror", heavy)
-            if sampled:
-                pairs[~kept] = 0
+        labels, heavy = y.astype(np.float64), weight.astype(np.float64)
+        if bound.heaviest > 0:
+            heavy = np.minimum(heavy, bound.heaviest)
+        if bound.mode == "prediction" and classes > 1:
+            by_class = bound.quantise_classes(g, h, labels, heavy)
+        else:
+            squared = objective == "reg:squarederror"
+            by_class = [
+                bound.quantise(g[:, k], h[:, k], labels, squared, heavy) for k in range(classes)
+            ]
+        shared: list[tuple[Tree, Ints, dict[int, Side]]] = []
+        for pairs in by_class if sampled else ():
+            pairs[~kept] = 0
+        for k, pairs in enumerate(by_class):
             if k == 0 and source.due(t):
                 features = source.release(pairs)
             for i in range(parallel):
                 index = t * parallel + i
-                tree, where, given = grow(plan, index, features, pairs, noise, history[k])
+                if joint and k > 0:
+                    tree, where, given = copy.deepcopy(shared[i])
+                else:
+                    own = np.hstack(by_class) if joint else pairs
+                    tree, where, given = grow(plan, index, features, own, noise, history[k])
+                    shared.append(copy.deepcopy((tree, where, given)))
                 sums = np.zeros((len(tree["left"]), 3), dtype=np.int64)
                 np.add.at(sums, where, pairs)
                 age = t % int(plan["ensemble"]) if int(plan["ensemble"]) > 1 else t
                 g_h_noise = fill_leaves(plan, index, tree, sums, given, shrinkage[k], noise, age)
                 if plan["leaf"]["noise"] != "output":
-                    history[k].update(tree, *g_h_noise)
+                    history[0 if joint else k].update(tree, *g_h_noise, first=not joint or k == 0)
                 if plan["correction"]["on"] and t + 1 == int(plan["rounds"]):
                     residuals = residual_sums(bound, g[:, k], h[:, k], labels)
                     shift_leaves(plan, tree, g_h_noise[1], residuals, noise)

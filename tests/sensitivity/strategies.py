@@ -112,13 +112,13 @@ def too_fine(plan: dict[str, Any]) -> bool:
 @st.composite
 def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) -> dict[str, Any]:
     """A plan without noise whose row bound, grid and score are drawn too."""
-    other = {SQUARED: "clip", **dict.fromkeys(BINARY, "prediction")}.get(objective)
-    mode = other if other and draw(st.booleans()) else "row_weight"
+    other = "clip" if objective == SQUARED else "prediction"
+    mode = other if draw(st.booleans()) else "row_weight"
     if score == "gain":
         mode = "clip"
     bound = {
         "mode": mode,
-        "positive_weight": draw(st.sampled_from(POSITIVE)) if mode == "prediction" else "1.0",
+        "positive_weight": draw(st.sampled_from(POSITIVE)) if objective in BINARY else "1.0",
         "gradient_bound": draw(st.sampled_from(("0.05", "0.3", "0.5", "1.0", "2.5"))),
         "hessian_weight": draw(st.sampled_from(("0.001", "0.0225", "0.25", "1.0", "4.0"))),
         "hessian_bound": "2.0",
@@ -165,6 +165,9 @@ def pairs_of(plan: dict[str, Any], data: Rows) -> list[npt.NDArray[np.int64]]:
     bound = Bound.of(plan)
     with np.errstate(all="ignore"):
         g, h = objectives.gradients(plan["objective"], data.margin, data.y, data.weight)
+        if bound.mode == "prediction" and g.shape[1] > 1:
+            wide = [v.astype(float) for v in (g, h, data.y, data.weight)]
+            return bound.quantise_classes(*wide)
         return [
             bound.quantise(
                 g[:, k].astype(float),

@@ -99,6 +99,27 @@ def worst_softmax(even: int, classes: int, joint: bool) -> tuple[int, int]:
     return moved, figure
 
 
+def worst_prediction() -> tuple[int, int]:
+    """A row that is sure of another class than its own; C is just reached for one class of 50."""
+    plan = make_plan(SOFTMAX, True, [{"kind": "cuts", "cuts": []}], num_class=50)
+    plan["row_bound"] |= {"mode": "prediction", "gradient_bound": "1.2", "max_weight": "1.0"}
+    margin = np.full((1, 50), -95.0, np.float32)
+    margin[0, 1] = 0.0
+    one = np.ones(1, np.float32)
+    row = Rows(one[:, None], 0 * one, one, margin, np.zeros(1, np.int64))
+    moved = sum(squared_distance(q[:, :2], 0 * q[:, :2]) for q in pairs_of(plan, row))
+    return moved, round_sens2(plan)
+
+
+def worst_norm() -> tuple[int, int]:
+    """Two candidates of which one puts a row to rows like it and the other to their opposites."""
+    bound = Bound.of(bound_of("prediction"))
+    phi = Score("norm", bound, 0.5, 1.0)
+    g = [int(0.6 * bound.B), 0, 1, -int(0.8 * bound.B), 0, 1]
+    same, opposite = np.array(g) * 1000, np.array(g) * -1000
+    return width(phi, same, opposite, g), 2 * bound.B
+
+
 def worst_counts() -> tuple[int, int]:
     row = {(0, j): v for j, v in enumerate((0.0, FLT_MAX, -1e-45))}
     moved = counts(row, 17)
@@ -149,6 +170,8 @@ ATTAINED = {
     "softmax, every class": (lambda: worst_softmax(50, 51, False), 0.999),
     "softmax, joint": (lambda: worst_softmax(50, 80, True), 0.98),
     "C++ logistic, prediction": (lambda: worst_in_the_cpp(LOGISTIC, "prediction"), 0.999),
+    "softmax, prediction": (worst_prediction, 0.9999),
+    "norm": (worst_norm, 0.9999),
     "C++ logistic": (lambda: worst_in_the_cpp(LOGISTIC, "row_weight"), 0.999),
     "C++ squared, clip": (lambda: worst_in_the_cpp(SQUARED, "clip"), 0.999),
 }

@@ -50,6 +50,37 @@ def changes(
     return out
 
 
+@EXAMPLES
+@given(data=st.data())
+def test_range_of_shared_splits(data: st.DataObject) -> None:
+    """One choice for the trees of all classes, by norms over the classes: the range of one class.
+
+    A floor of the norm with an error, a row of which every class has a bound of its own, or a range
+    that is one unit smaller would each fail here.
+    """
+    kinds = ["cuts", "categorical", "cuts", "cuts"][: data.draw(st.integers(1, 4))]
+    drawn = data.draw(rows(SOFTMAX, kinds))
+    plan = data.draw(plans(SOFTMAX))
+    plan |= {"class_trees": "joint"}
+    plan["row_bound"] |= {"mode": "prediction"}
+    limit = range_of(plan)
+    bound = Bound.of(plan)
+    assert limit == 2 * bound.B
+    features = bin_features({"features": SPECS[: len(kinds)]}, drawn.X, FREE)
+    plan["monotone"] = [
+        0 if kind == "categorical" else data.draw(st.sampled_from((-1, 0, 1))) for kind in kinds
+    ]
+    together = np.hstack(pairs_of(plan, drawn))
+    moved = changes(plan, features, together, drawn.nodes, Score("norm", bound, 0.5, 1.0))
+    for node, change in enumerate(moved):
+        if node == drawn.nodes[-1]:
+            assert int(np.abs(change).max()) <= bound.B
+        else:
+            assert not change.any()
+    level = sum(moved)
+    assert int(level.max()) - int(level.min()) <= limit
+
+
 @pytest.mark.parametrize(
     ("objective", "score"),
     [(o, s) for o in (LOGISTIC, SQUARED, SOFTMAX) for s in ("l1", "newton")] + [(SQUARED, "gain")],

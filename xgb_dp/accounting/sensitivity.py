@@ -121,7 +121,7 @@ class RowBound:
         Raises:
             ValueError: Several classes with the mode "clip".
         """
-        if n_class == 1:
+        if n_class == 1 or self.mode == "prediction":
             return self.tree_sens2(grid_bits)
         if self.mode != "row_weight":
             raise ValueError("Several classes need the mode 'row_weight'.")

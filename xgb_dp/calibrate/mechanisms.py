@@ -42,6 +42,7 @@ class MechanismSpec:
         candidate_hessian: Whether rows weigh their bounded Hessian in them, instead of one.
         candidate_laplace: Whether their noise is Laplace instead of Gaussian.
         split_levels: Levels that one selection fills.
+        class_trees: "joint" where one selection serves the trees of all classes, or "per_class".
         local_rows: Rows that each report their leaf sums with noise of their own; 0 for noise on
             sums. The target epsilon is then that of one report, for any two rows.
         intercept: "binary", "regression", "multiclass", or None if it is public. "rows" where it
@@ -76,6 +77,7 @@ class MechanismSpec:
     local_rows: int = 0
     split_levels: int = 1
     correction: bool = False
+    class_trees: str = "per_class"
 
     @classmethod
     def from_settings(cls, s: Settings, *, counts: bool = False) -> MechanismSpec:
@@ -106,6 +108,7 @@ class MechanismSpec:
             leaf_noise=s["dp_leaf_noise"],
             ensemble=s["dp_ensemble"],
             split_levels=s["dp_split_levels"],
+            class_trees=s["dp_class_trees"],
             local_rows=s["dp_n_public"] if s["dp_local"] else 0,
             intercept=intercept,
             n_public=s["dp_n_public"] is not None,
@@ -121,7 +124,7 @@ class MechanismSpec:
     def selections(self) -> int:
         """Selections of one round that a row takes part in, on its way down every tree."""
         per_tree = -(-self.depth // self.split_levels) if self.split == "exponential" else 0
-        return self.parallel_trees * per_tree * self.n_class
+        return self.parallel_trees * per_tree * (1 if self.class_trees == "joint" else self.n_class)
 
     @property
     def noisy_sums(self) -> bool:

@@ -179,8 +179,8 @@ _ALL = (
     Preset(
         "default", "xgb-dp", "docs/guarantee.md", {},
         ("private quantile trees, L1 score, oblivious and per-node trees in turn, Newton leaves with "
-         "the clip by prediction (several classes: row-weight clip) and empirical-Bayes shrinkage, "
-         "exact accounting",
+         "the clip by prediction and empirical-Bayes shrinkage, exact accounting; one choice of "
+         "splits for the trees of all classes",
          "classification with dp_epsilon >= 1: 256 bins and oblivious trees of depth 6, unless "
          "max_depth or another parameter of the trees is given"),
         (),

@@ -87,13 +87,20 @@ def of_trees(name: str) -> Callable[[Settings], Any]:
 def gradient_clip(s: Settings) -> str:
     """Both derivatives together where they shrink together, by a factor without the label."""
     clipped = s.kind == "regression" or s["dp_leaf"] == "gradient"
-    if clipped:
-        return "clip"
-    return "prediction" if s.kind == "binary" else "row_weight"
+    return "clip" if clipped else "prediction"
+
+
+def class_trees(s: Settings) -> str:
+    """Joint where the trees of several classes are grown by the selections of the default."""
+    selected = s["dp_split"] == "exponential" and s["dp_score"] == "l1"
+    bounded = s.kind == "multiclass" and s["dp_gradient_clip"] == "prediction"
+    return "joint" if s["dp_preset"] == "default" and selected and bounded else "per_class"
 
 
 def gradient_bound(s: Settings) -> float:
     """C, see docs/proofs/sensitivity.md."""
+    if s["dp_gradient_clip"] == "prediction" and s.kind == "multiclass":
+        return 1.0
     if s["dp_gradient_clip"] in BALLS:
         return 0.5
     return 0.3 if s.kind == "regression" and s["dp_gradient_clip"] == "clip" else 1.0

@@ -124,14 +124,15 @@ _ROWS = (
     Parameter("dp_gradient_bound", "bound C of one row's gradient", Number(1e-6, 1e6),
               defaults.gradient_bound, PUBLIC, "sensitivity",
               unit="gradient of the objective; regression: half widths of dp_target_bounds",
-              shown="'prediction' and 'row_weight' 0.5; 'clip' 1, regression 0.3; 'filter' 1"),
+              shown="'prediction' and 'row_weight' 0.5, several classes with 'prediction' 1; "
+              "'clip' 1, regression 0.3; 'filter' 1"),
     Parameter("dp_gradient_clip",
               "how a row is bounded: gradient and Hessian scaled by a factor of the prediction, "
               "which does not bias probabilities, or by the norm of the row, the gradient clipped, "
               "or rows beyond the bound left out of a round",
               Choice(("prediction", "row_weight", "clip", "filter")), defaults.gradient_clip,
-              PUBLIC, "sensitivity", shown="two classes 'prediction', several 'row_weight'; "
-              "regression and dp_leaf='gradient' 'clip'"),
+              PUBLIC, "sensitivity", shown="'prediction'; regression and dp_leaf='gradient' "
+              "'clip'"),
     Parameter("dp_hessian_weight",
               "weight r of the second derivative in the norm sqrt(g^2 + r h^2)",
               Number(1e-12, 1e6), defaults.hessian_weight, PUBLIC, "sensitivity",
@@ -229,6 +230,13 @@ _ROWS = (
               defaults.of_trees("dp_tree_shape"), PUBLIC, "splits",
               shown="open rounds: follows the rows; else 'alternate', classification with "
               "dp_epsilon >= 1 'oblivious'", plan="shape"),
+    Parameter("dp_class_trees",
+              "trees of several classes: one choice of splits for all trees of a round, by the "
+              "norm over the classes, or one for each tree", Choice(("joint", "per_class")),
+              defaults.class_trees, SPENDS, "splits",
+              shown="several classes with dp_split='exponential', dp_score='l1' and "
+              "dp_gradient_clip='prediction' 'joint'; else, and in other presets, 'per_class'",
+              plan="class_trees"),
     Parameter("dp_split_levels",
               "levels of a tree that one selection fills: it picks a feature and a partition of "
               "its values into 2^levels parts", Whole(1, 4), defaults.split_levels, SPENDS,

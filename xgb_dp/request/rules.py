@@ -133,6 +133,18 @@ RULES = (
          lambda s: s["dp_split_levels"] > 1 and not s.complete_selections,
          "`dp_split_levels` above 1 needs dp_split='exponential' without dp_no_split: one "
          "selection then fills several levels."),
+    Rule("trees of one class",
+         lambda s: s["dp_class_trees"] == "joint" and s.kind != "multiclass",
+         "`dp_class_trees`='joint' is for several classes."),
+    Rule("joint trees need rows bounded jointly",
+         lambda s: s["dp_class_trees"] == "joint" and s["dp_gradient_clip"] != "prediction",
+         "`dp_class_trees`='joint' needs dp_gradient_clip='prediction', which bounds the norm of a "
+         "row over all classes; got {dp_gradient_clip!r}."),
+    Rule("joint trees need selections by norms",
+         lambda s: (s["dp_class_trees"] == "joint"
+                    and (s["dp_split"] != "exponential" or s["dp_score"] != "l1")),
+         "`dp_class_trees`='joint' needs dp_split='exponential' and dp_score='l1': the splits are "
+         "chosen by the norm of the gradients of all classes."),
     Rule("gamma needs no_split",
          lambda s: s["gamma"] != 0.0 and not s["dp_no_split"],
          "`gamma` is refused without dp_no_split=True: a threshold on the exact "
@@ -218,9 +230,9 @@ RULES = (
          "`dp_candidate_levels`."),
     # bound of a row
     Rule("joint bound of classes",
-         lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] != "row_weight",
-         "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several "
-         "classes: their joint bound is proved for 'row_weight' only.", PrivacyRefusal),
+         lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] not in BALLS,
+         "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several classes: their joint "
+         "bound is proved for 'prediction' and 'row_weight' only.", PrivacyRefusal),
     Rule("row weights of classes",
          lambda s: s.kind == "regression" and s["dp_gradient_clip"] in BALLS,
          "`dp_gradient_clip`={dp_gradient_clip!r} is for classification. Use 'clip' or 'filter'."),

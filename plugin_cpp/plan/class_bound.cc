@@ -1,0 +1,62 @@
+#include "plugin_cpp/plan/class_bound.h"
+
+#include <algorithm>  // for clamp, max, min
+#include <cmath>      // for isfinite, nearbyint, sqrt, trunc
+
+namespace xgboost::dp {
+ClassQuantiser::ClassQuantiser(RowBound const& bound, std::size_t n_class)
+    : n_class_{n_class},
+      c_{bound.gradient_bound},
+      r_{bound.hessian_weight},
+      root_{std::sqrt(bound.hessian_weight)},
+      to_grid_{static_cast<double>(bound.Unit()) / bound.gradient_bound},
+      unit_{static_cast<double>(bound.Unit())},
+      // Weights keep their ratios up to their public bound, or up to one where there is none.
+      least_weight_{bound.max_weight > 0 ? bound.max_weight : 1.0} {}
+
+double ClassQuantiser::Scale(double label, double weight, double const* g, double const* h,
+                             std::size_t stride) const {
+  if (!(weight > 0.0)) {
+    return 1.0;
+  }
+  double squares = 0, least = 1, hessians = 0;
+  for (std::size_t k = 0; k < n_class_; ++k) {
+    // The gradient is w (p - [k is the label]), in 32 bits.
+    double p = g[k * stride] / weight + (label == static_cast<double>(k) ? 1.0 : 0.0);
+    p = p > 0.0 ? p : 0.0;  // in an order in which not-a-number falls to 0
+    p = p < 1.0 ? p : 1.0;
+    squares += p * p;
+    least = std::min(least, p);
+    double h_k = h[k * stride] / weight;
+    hessians += h_k * h_k;
+  }
+  // The label that is least expected is the furthest from the prediction.
+  double norm = std::sqrt(squares + 1.0 - 2.0 * least + r_ * hessians);
+  return c_ / std::max(std::max(weight, least_weight_) * norm, c_);
+}
+
+void ClassQuantiser::operator()(double label, double weight, double* g, double* h,
+                                std::size_t stride) const {
+  double s = this->Scale(label, weight, g, h, stride);
+  bool is_number = std::isfinite(s);
+  for (std::size_t k = 0; k < n_class_; ++k) {
+    is_number = is_number && std::isfinite(g[k * stride]) && std::isfinite(h[k * stride]);
+  }
+  double sum2 = 0;
+  for (std::size_t k = 0; k < n_class_; ++k) {
+    auto &g_k = g[k * stride], &h_k = h[k * stride];
+    // A row that is not a number must not count differently from one that is.
+    g_k = is_number ? std::clamp(std::nearbyint(g_k * s * to_grid_), -unit_, unit_) : 0.0;
+    h_k = is_number ? std::clamp(std::nearbyint(root_ * h_k * s * to_grid_), 0.0, unit_) : 0.0;
+    sum2 += g_k * g_k + h_k * h_k;  // integers: exact below 2^53, which is far beyond the bound
+  }
+  if (sum2 > unit_ * unit_) {
+    // A little below 1, for the rounding of this and of large sums.
+    double shrink = 0.999999999 * (unit_ / std::sqrt(sum2));
+    for (std::size_t k = 0; k < n_class_; ++k) {
+      g[k * stride] = std::trunc(g[k * stride] * shrink);
+      h[k * stride] = std::trunc(h[k * stride] * shrink);
+    }
+  }
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,120 @@
+"""Several classes: trees that share their splits, and probabilities that are true on average."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from tests.reference.comparison import trees_of
+from xgb_dp.errors import PrivacyParameterError
+
+from .test_trees import counts
+
+STRUCTURE = ("left", "right", "split_index", "default_left")
+
+
+def structure(tree: dict[str, Any]) -> list[Any]:
+    """Everything of a tree but its leaves."""
+    inner = [i for i, left in enumerate(tree["left"]) if left != -1]
+    return [tree[name] for name in STRUCTURE] + [[tree["split_condition"][i] for i in inner]]
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_trees_of_a_round_share_their_splits(parallel: int, params: Any, matrix: Any) -> None:
+    made = params("multiclass", num_parallel_tree=parallel, max_depth=4)
+    booster = xgb.train(made, matrix("multiclass"), 3)
+    trees = trees_of(booster)
+    assert len(trees) == 9 * parallel
+    for t in range(3):
+        of_round = trees[3 * parallel * t : 3 * parallel * (t + 1)]  # class by class
+        for i in range(parallel):
+            first, *others = (of_round[k * parallel + i] for k in range(3))
+            for other in others:
+                assert structure(other) == structure(first)
+                assert other["leaf"] != first["leaf"]
+    assert structure(trees[0]) != structure(trees[3 * parallel])
+
+
+def test_one_selection_serves_all_classes(params: Any, matrix: Any) -> None:
+    """It is paid once, so that each gets more of the budget than where every class has its own."""
+    joint, each = (
+        xgb.train(params("multiclass", max_depth=4, **changes), matrix("multiclass"), 4)
+        for changes in ({}, {"dp_class_trees": "per_class"})
+    )
+    assert counts(joint)["splits"] == 4 * 2
+    assert counts(each)["splits"] == 4 * 2 * 3
+    assert counts(joint)["leaves"] == counts(each)["leaves"] == 4
+    first, second = (
+        next(e for e in xgb_dp.privacy_report(b).ledger["trainings"][0]["events"]
+             if e["mechanism"] == "exponential")["eps_num"]
+        for b in (joint, each)
+    )  # fmt: skip
+    assert first > 1.5 * second
+    shapes = [structure(tree) for tree in trees_of(each)[:3]]
+    assert shapes[0] != shapes[1] or shapes[1] != shapes[2]
+
+
+def test_a_round_is_bounded_like_one_class(params: Any, matrix: Any) -> None:
+    leaves = {}
+    for clip in ("prediction", "row_weight"):
+        booster = xgb.train(params("multiclass", dp_gradient_clip=clip), matrix("multiclass"), 2)
+        (event,) = (
+            e
+            for e in xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
+            if e["release"] == "leaves"
+        )
+        leaves[clip] = event["sensitivity2"]
+    assert leaves["prediction"] == 4**18
+    assert leaves["row_weight"] == 3 * 4**18
+
+
+@pytest.mark.parametrize("trees", ["joint", "per_class"])
+def test_probabilities_are_those_of_the_classes(trees: str, params: Any) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(4000, 3)).astype(np.float32)
+    rare = rng.random(4000) < 0.08 / (1 + np.exp(-2 * X[:, 0]))
+    y = np.where(rare, 2, rng.random(4000) < 0.3).astype(np.float32)
+    d = xgb.DMatrix(X, y)
+    shares = np.bincount(y.astype(int)) / len(y)
+    off = {}
+    for clip in ("prediction", "row_weight"):
+        made = params("multiclass", dp_epsilon=float("inf"), dp_gradient_clip=clip)
+        made |= {"dp_class_trees": trees if clip == "prediction" else "per_class"}
+        with pytest.warns(UserWarning, match="NOT private"):
+            booster = xgb.train(made, d, 20)
+        off[clip] = float(np.abs(booster.predict(d).mean(axis=0) - shares).sum())
+    assert off["prediction"] < 0.005
+    assert off["row_weight"] > 0.02
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "named"),
+    [
+        ("binary", {}, "several classes"),
+        ("multiclass", {"dp_gradient_clip": "row_weight"}, "dp_gradient_clip"),
+        ("multiclass", {"dp_split": "random"}, "dp_split"),
+        ("multiclass", {"dp_score": "newton"}, "dp_score"),
+    ],
+)
+def test_what_joint_trees_need(kind: str, changes: Any, named: str, params: Any) -> None:
+    made = params(kind, dp_class_trees="joint", **changes)
+    d = xgb.DMatrix(np.zeros((4, 1), np.float32), np.zeros(4, np.float32))
+    with pytest.raises(PrivacyParameterError, match=named):
+        xgb.train(made, d, 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"dp_split": "random"}, {"dp_split": "histogram"}, {"dp_score": "newton"},
+     {"dp_gradient_clip": "row_weight"}],
+)  # fmt: skip
+def test_other_choices_have_trees_of_their_own(changes: Any, params: Any, matrix: Any) -> None:
+    booster = xgb.train(params("multiclass", **changes), matrix("multiclass"), 2)
+    assert not any(
+        structure(trees_of(booster)[3 * t]) == structure(trees_of(booster)[3 * t + 1])
+        for t in range(2)
+    )
