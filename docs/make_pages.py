@@ -56,21 +56,23 @@ below is taken, and the budget covers whichever it is ([proof](proofs/choice.md)
 
 {table}
 
-n is the number of rows, K that of classes (2 for binary labels); regression: K = 2."""
+The strength is n ε / (1 + ε/2) / (K − 1), of n rows and K classes (2 for binary labels and for
+regression). A row is worth ε while noise hides it, and never more than 2: which rows there are is
+chance too."""
 
 
 def _sizes() -> str:
     """The plans among which the number of rows decides."""
     lines = [
-        "| labels | epsilon n / (K - 1) | rounds | depth | shape | bins | eta |",
-        "|---|---|---|---|---|---|---|",
+        "| labels | strength | rounds | depth | shape | bins | levels of a selection | eta |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for kind, found in SIZES.items():
         low = 0.0
         for size in found:
-            depth, shape, bins = size.trees
+            depth, shape, bins, levels = size.trees
             where = f"below {size.below:,.0f}" if size.below < math.inf else f"from {low:,.0f}"
-            row = (kind, where, size.rounds, depth, shape, bins, f"{size.eta:g}")
+            row = (kind, where, size.rounds, depth, shape, bins, levels, f"{size.eta:g}")
             lines.append("| " + " | ".join(map(str, row)) + " |")
             low = size.below
     return "\n".join(lines)

@@ -19,7 +19,7 @@ pytest.importorskip("click")
 from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.cli.table import Csv, read_table
 from xgb_dp.errors import RowDomainError
-from xgb_dp.request.sizes import SIZES
+from xgb_dp.request.sizes import SIZES, worth
 
 from .calls import SPENT, fails, rows, run
 
@@ -217,7 +217,7 @@ def test_calibrate_shows_every_plan_of_open_rounds(folder):
     ]
     (shown,) = json.loads(run(*asked, "--json").stdout)
     assert [p["rounds"] for p in shown["plans"]] == [s.rounds for s in SIZES["binary"]]
-    assert shown["plans"][0]["rows_below"] == SIZES["binary"][0].below / 0.5
+    assert shown["plans"][0]["rows_below"] == SIZES["binary"][0].below / worth(0.5)
     assert shown["plans"][-1]["rows_below"] == "inf"
     assert {s["release"] for s in shown["plans"][0]["budget"]} >= {"intercept", "leaves"}
     text = run(*asked).stdout

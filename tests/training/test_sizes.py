@@ -22,7 +22,7 @@ from xgb_dp.record.ledger import read_ledger
 from xgb_dp.request import sizes
 from xgb_dp.request.features import read_schema
 from xgb_dp.request.params import DEFAULT_ROUNDS
-from xgb_dp.request.sizes import SIZES, Size
+from xgb_dp.request.sizes import SIZES, Size, worth
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import prepare as road
 from xgb_dp.training.prepare import prepare
@@ -33,8 +33,8 @@ from ..conftest import OBJECTIVE, arrays
 FEW, MANY = 40, 4000  # rows; the noise of their number is about 60 at epsilon = 1
 BOUNDS = dict.fromkeys(range(4), (-3, 3))
 SHORT = (
-    Size(1_000, 2, (2, "oblivious", 32)),
-    Size(math.inf, 3, (3, "alternate", 16), 0.25),
+    Size(1_000 * worth(1.0), 2, (2, "oblivious", 32, 2)),
+    Size(math.inf, 3, (3, "alternate", 16, 2), 0.25),
 )
 
 
@@ -72,7 +72,8 @@ def test_the_plan_follows_the_rows(kind: str, n: int, short: None) -> None:
     size = SHORT[n == MANY]
     assert model.num_boosted_rounds() == training.rounds == size.rounds
     shown = training.hyperparameters
-    assert (shown["max_depth"], shown["tree_shape"], shown["max_bin"]) == size.trees
+    of_trees = ("max_depth", "tree_shape", "max_bin", "split_levels")
+    assert tuple(shown[name] for name in of_trees) == size.trees
     assert shown["eta"] == size.eta
     choice = training.public["plan_choice"]
     assert choice["taken"] == (n == MANY)
@@ -88,7 +89,7 @@ def test_the_plan_follows_the_rows(kind: str, n: int, short: None) -> None:
 def test_epsilon_counts_as_rows_do(short: None) -> None:
     taken = [
         last(xgb.train(asked(dp_epsilon=e), data(n))).public["plan_choice"]["taken"]
-        for e, n in ((4.0, 500), (0.1, MANY))
+        for e, n in ((4.0, 800), (0.1, MANY))
     ]
     assert taken == [1, 0]
 

@@ -1,8 +1,9 @@
 """The plans among which an open number of rounds lets the data choose, by how many rows there are.
 
-What pays is decided by epsilon times the number of rows: few and shallow trees where it is small,
-many and deep ones where it is large. The number that decides is a noisy one, released before the
-first tree; the plans are public, and so is the rule. docs/accuracy.md has the evidence.
+What pays is decided by the number of rows times what a row is worth at this epsilon: few and
+shallow trees where that is small, many and deep ones where it is large. The number that decides is
+a noisy one, released before the first tree; the plans are public, and so is the rule.
+docs/accuracy.md has the evidence.
 
 Proof: docs/proofs/choice.md
 """
@@ -20,7 +21,7 @@ from .parse import OpenRounds
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["SIZES", "Size", "position", "settings_of_sizes"]
+__all__ = ["SIZES", "Size", "position", "settings_of_sizes", "worth"]
 
 
 @dataclass(frozen=True)
@@ -28,45 +29,57 @@ class Size:
     """A plan of the default for some numbers of rows.
 
     Attributes:
-        below: It is taken where epsilon times the number of rows is below this.
+        below: It is taken where the number of rows times :func:`worth` is below this.
         rounds: Boosting rounds.
-        trees: Depth, shape and bins.
+        trees: Depth, shape, bins, and levels that one selection fills.
         eta: Learning rate.
     """
 
     below: float
     rounds: int
-    trees: tuple[int, str, int]
+    trees: tuple[int, str, int, int]
     eta: float = 0.5
 
 
-_SHALLOW = (4, "alternate", 64)
-_DEEP = (6, "oblivious", 256)
-_DEEPER = (8, "oblivious", 256)
+_ONE_FEATURE = (3, "alternate", 64, 3)
+_SHALLOW = (4, "alternate", 64, 2)
+_DEEP = (6, "oblivious", 256, 2)
+_DEEPER = (8, "oblivious", 256, 2)
 
 SIZES: dict[str, tuple[Size, ...]] = {
     "binary": (
-        Size(3_000, 50, _SHALLOW),
-        Size(20_000, 50, _DEEP),
-        Size(100_000, 100, _DEEP),
-        Size(500_000, 100, _DEEPER),
+        Size(2_000, 50, _ONE_FEATURE),
+        Size(10_000, 50, _SHALLOW),
+        Size(40_000, 75, _DEEP),
+        Size(120_000, 100, _DEEP),
+        Size(400_000, 200, _DEEP, 0.35),
         Size(math.inf, 300, _DEEPER, 0.3),
     ),
     "multiclass": (
-        Size(3_000, 50, _SHALLOW),
-        Size(20_000, 50, _DEEP),
-        Size(100_000, 100, _DEEP),
-        Size(500_000, 100, _DEEPER),
+        Size(2_000, 50, _SHALLOW),
+        Size(10_000, 50, _DEEP),
+        Size(120_000, 100, _DEEP),
+        Size(400_000, 200, _DEEP, 0.35),
         Size(math.inf, 300, _DEEPER, 0.3),
     ),
     "regression": (
-        Size(20_000, 50, _SHALLOW),
-        Size(100_000, 100, _DEEP),
-        Size(500_000, 100, _DEEPER),
+        Size(5_000, 50, _SHALLOW),
+        Size(12_000, 50, _DEEP),
+        Size(120_000, 100, _DEEP),
+        Size(400_000, 200, _DEEP, 0.35),
         Size(math.inf, 300, _DEEPER, 0.3),
     ),
 }
 """The plans by the kind of the labels, for growing numbers of rows. The one place of them all."""
+
+
+def worth(epsilon: float) -> float:
+    """What a row is worth: epsilon while noise hides it, at most 2 where the chance of rows does.
+
+    Trees are limited by the noise of privacy, which falls with epsilon times the number of rows,
+    and by the chance of which rows there are, which no epsilon lessens.
+    """
+    return epsilon / (1.0 + 0.5 * epsilon)
 
 
 def position(limits: Sequence[float], rows: float) -> int:
@@ -94,8 +107,8 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     if not _follows_rows(s):
         return [math.inf], [s.changed({}, int(s.rounds))]
     found = [(size.rounds, _changes(s, size)) for size in SIZES[s.kind]]
-    worth = s.epsilon / max(s.classes - 1, 1)  # of a row: classes share the budget of a round
-    limits = [size.below / worth for size in SIZES[s.kind]]
+    of_row = worth(s.epsilon) / max(s.classes - 1, 1)  # classes share the budget of a round
+    limits = [size.below / of_row for size in SIZES[s.kind]]
     if s["dp_n_public"] is not None:  # the choice is public
         i = position(limits, float(s["dp_n_public"]))
         limits, found = [math.inf], [found[i]]
@@ -121,7 +134,7 @@ def _changes(s: Settings, size: Size) -> dict[str, Any]:
     """What a size makes of parameters that the user has not set."""
     changes: dict[str, Any] = {"eta": size.eta}
     if not set(s.given) & OF_TREES:
-        names = ("max_depth", "dp_tree_shape", "max_bin")
+        names = ("max_depth", "dp_tree_shape", "max_bin", "dp_split_levels")
         changes |= dict(zip(names, size.trees, strict=True))
         if "dp_candidates" in s.given:  # bins are also the cells of other candidates
             del changes["max_bin"]
