@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,11 @@ REQUIREMENTS = {
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn<1.6", "numpy>=2,<2.3"),
     "opacus": ("opacus==1.6.0",),
     "smartnoise-synth": ("smartnoise-synth==1.0.8", "xgboost-cpu==3.2.0"),
+}
+# What is on no package index, and what to do about it.
+BY_HAND = {
+    "sbdt": "S-BDT is on no package index: build its module sbdt (github.com/kirschte/sbdt) and "
+    "put it into an environment build/peers/sbdt with numpy, scikit-learn and py",
 }
 
 
@@ -81,10 +87,12 @@ def install(name: str) -> None:
     """Make the environment of a peer, if there is none.
 
     Raises:
-        PeerError: If it cannot be installed; the message has the last line of pip.
+        PeerError: If it cannot be installed; the message has the last line of pip, or what to do.
     """
     if python(name).exists():
         return
+    if name in BY_HAND:
+        raise PeerError(BY_HAND[name])
     place = FOLDER / name
     pip = [str(python(name)), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     for command in ([sys.executable, "-m", "venv", str(place)], [*pip, *REQUIREMENTS[name]]):
@@ -98,6 +106,12 @@ def install(name: str) -> None:
 def _numbers(frame: pd.DataFrame) -> np.ndarray:
     """Features as numbers, codes for categories."""
     return as_codes(frame).to_numpy(dtype=np.float64)
+
+
+def _last_error(text: str) -> str:
+    """The last line that names an error: a message of several lines may end in a native stack."""
+    named = re.findall(r"^[\w.]*(?:Error|Exception|Interrupt|Exit)\b.*", text, flags=re.MULTILINE)
+    return str(named[-1]) if named else ""
 
 
 def predict(
@@ -148,7 +162,6 @@ def predict(
         except subprocess.TimeoutExpired as late:
             raise PeerError(f"not finished within {limit_s / 60:g} minutes") from late
         if done.returncode:
-            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            raise PeerError(lines[-1])
+            raise PeerError(_last_error(done.stderr) or f"exit status {done.returncode}")
         answer: dict[str, Any] = json.loads((place / "out.json").read_text(encoding="utf-8"))
         return np.load(place / "out.npy"), answer

@@ -105,11 +105,15 @@ def test_workers_that_fail_or_are_late_say_so(monkeypatch: pytest.MonkeyPatch) -
     request = peers.Request("descent", [{}], 1.0, 0.1, None, 0, True, (0, 1), [False], ["a"], {})
     with pytest.raises(peers.PeerError, match="KeyError: 'bins'"):
         peers.predict(peers.HERE, request, parts, 60.0)
+    stack = "Traceback\nxgboost.core.XGBoostError: wrong:\n  [bt] (8) /some/library.so(+0xb)\n"
+    assert peers._last_error(stack) == "xgboost.core.XGBoostError: wrong:"
     with pytest.raises(peers.PeerError, match="not finished within"):
         peers.predict(peers.HERE, request, parts, 0.01)
     monkeypatch.setattr(peers, "FOLDER", Path("nowhere"))
     with pytest.raises(peers.PeerError, match="opacus is not installed"):
         peers.predict("opacus", request, parts, 1.0)
+    with pytest.raises(peers.PeerError, match="build its module sbdt"):
+        peers.install("sbdt")
 
 
 def test_every_method_and_environment_is_known() -> None:
@@ -118,7 +122,7 @@ def test_every_method_and_environment_is_known() -> None:
             if system.peer or system.apart:
                 assert (system.method or system.peer) in METHODS
             if system.peer not in ("", peers.HERE):
-                assert system.peer in peers.REQUIREMENTS
+                assert system.peer in peers.REQUIREMENTS | peers.BY_HAND
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-5), (1.0, 1e-5), (4.0, 1e-3)])
