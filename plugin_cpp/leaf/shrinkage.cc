@@ -140,7 +140,8 @@ double RowVariance(Plan const& plan) {
   // classes; the row bound shortens gradients, so about half of that is left.
   constexpr double kLeft = 0.5, kLargest = 0.25;
   if (plan.row_bound.unit_hessian) {
-    return std::min(kLeft * kLargest, plan.row_bound.gradient_bound * plan.row_bound.gradient_bound);
+    return std::min(kLeft * kLargest,
+                    plan.row_bound.gradient_bound * plan.row_bound.gradient_bound);
   }
   return plan.IsMulticlass() ? 0.5 * kLeft : kLeft;
 }
@@ -182,8 +183,7 @@ std::vector<std::size_t> StrataOf(Plan const& plan, bool oblivious) {
 }
 
 std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double lambda,
-                                     double row_variance,
-                                     std::vector<std::size_t> const& stratum) {
+                                     double row_variance, std::vector<std::size_t> const& stratum) {
   constexpr std::int32_t kIterations = 5;
   auto n = leaves.size();
   auto n_strata = 1 + *std::max_element(stratum.cbegin(), stratum.cend());

@@ -45,8 +45,8 @@ std::vector<double> LeafWeights(Plan const& plan, Newton const& newton, bool obl
   auto const& leaf = plan.leaf;
   bool shrink = leaf.shrinkage && leaf.noise != LeafNoise::kOutput;
   double row_variance = RowVariance(plan);
-  bool noisy = row_variance > 0 || std::all_of(leaves.cbegin(), leaves.cend(),
-                                               [](auto& s) { return s.noise2 > 0; });
+  bool noisy = row_variance > 0 ||
+               std::all_of(leaves.cbegin(), leaves.cend(), [](auto& s) { return s.noise2 > 0; });
   bool complete = plan.depth <= kMaxStrataDepth && leaves.size() == std::size_t{1} << plan.depth;
   std::vector<double> weights;
   if (shrink && leaf.strata && noisy && complete) {
