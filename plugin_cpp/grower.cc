@@ -20,6 +20,8 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
   monitor_.Init("DpTreeGrower");
   if (plan.split == SplitChoice::kExponential) {
     splitter_ = std::make_unique<SelectedSplits>(ctx, plan, offers_, pages_, structure, release);
+  } else if (plan.IsAdditive()) {
+    columns_ = std::make_unique<Columns>(ctx, plan, cuts_, offers_, pages_, structure);
   } else if (plan.split == SplitChoice::kRandom) {
     splitter_ = std::make_unique<RandomSplits>(ctx, offers_, pages_, structure);
   } else {
@@ -116,5 +118,24 @@ TreeGrower::Grown TreeGrower::Grow(common::Span<ClassGradients const> gradients,
   grown.sums = splitter_->End(grown.leaves, &grown.positions);
   monitor_.Stop("Positions");
   return grown;
+}
+
+std::vector<LocalSum> TreeGrower::GrowColumns(ClassGradients const& gradients,
+                                              std::vector<RegTree*> const& trees,
+                                              std::vector<ColumnLeaves>* leaves) {
+  columns_->Draw();
+  for (bst_feature_t f = 0; f < trees.size(); ++f) {
+    Grown grown;
+    Partitions partitions;
+    auto splits = (*columns_)[f];
+    partitions.Add(splits.data(), splits.size());
+    auto ids =
+        this->Expand({{RegTree::kRoot, {f}}}, partitions, columns_->Depth(f), trees[f], &grown);
+    leaves->push_back({std::move(ids.front()), columns_->Absent(f)});
+  }
+  monitor_.Start("Columns");
+  auto sums = columns_->Sum(gradients.pairs);
+  monitor_.Stop("Columns");
+  return sums;
 }
 }  // namespace xgboost::dp

@@ -10,11 +10,13 @@
 
 #include "common/hist_util.h"              // for HistogramCuts
 #include "common/timer.h"                  // for Monitor
+#include "plugin_cpp/leaf/columns.h"       // for ColumnLeaves
 #include "plugin_cpp/leaf/release.h"       // for LeafSums
 #include "plugin_cpp/plan/plan.h"          // for Plan
 #include "plugin_cpp/release/release.h"    // for Release
 #include "plugin_cpp/rows/binned_pages.h"  // for BinnedPages
 #include "plugin_cpp/rows/gradient.h"      // for ClassGradients
+#include "plugin_cpp/split/columns.h"      // for Columns
 #include "plugin_cpp/split/features.h"     // for InteractionSets
 #include "plugin_cpp/split/offers.h"       // for Offers, OpenNode
 #include "plugin_cpp/split/splitter.h"     // for Splitter, TreeSpec
@@ -46,6 +48,17 @@ class TreeGrower {
   /** @brief Give the tree of another class the same structure. Reads no data. */
   void Repeat(Grown const& grown, RegTree* tree) const;
 
+  /**
+   * @brief Grow the structure of the trees of an additive round.
+   *
+   * @param leaves Of each tree.
+   *
+   * @return The sums that are to be released, see Columns::Sum.
+   */
+  [[nodiscard]] std::vector<LocalSum> GrowColumns(ClassGradients const& gradients,
+                                                  std::vector<RegTree*> const& trees,
+                                                  std::vector<ColumnLeaves>* leaves);
+
  private:
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
   /** @brief Expand all nodes of a level. @return The children of each, from left to right. */
@@ -60,6 +73,7 @@ class TreeGrower {
   Offers offers_;
   InteractionSets interactions_;
   std::unique_ptr<Splitter> splitter_;
+  std::unique_ptr<Columns> columns_;  // of additive rounds, which have no splitter
   common::Monitor monitor_;
 };
 }  // namespace xgboost::dp

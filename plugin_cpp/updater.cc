@@ -17,11 +17,12 @@
 #include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums, CheckClaim
 #include "plugin_cpp/grower.h"              // for TreeGrower
 #include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
+#include "plugin_cpp/leaf/columns.h"        // for FinishColumns, ColumnLeaves
 #include "plugin_cpp/leaf/correction.h"     // for SumResiduals, ShiftLeaves
 #include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
 #include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
-#include "plugin_cpp/plan/sensitivity.h"    // for EventOfRound, CorrectionEvent
+#include "plugin_cpp/plan/sensitivity.h"    // for EventOfRound, CorrectionEvent, LeafEvent
 #include "plugin_cpp/release/release.h"     // for Release
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
 #include "plugin_cpp/rows/bins.h"           // for BinRows
@@ -178,14 +179,17 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       monitor_.Stop("Bins");
     }
 
+    if (plan.IsAdditive()) {
+      this->GrowColumns(class_idx, trees);
+    }
     auto* raw = plan.correction.is_on && round + 1 == plan.rounds ? in_gpair : nullptr;
-    for (std::size_t i = 0; i < trees.size(); ++i) {
+    for (std::size_t i = 0; !plan.IsAdditive() && i < trees.size(); ++i) {
       // Trees of one class, counted over all rounds.
       auto tree_idx =
           static_cast<std::int64_t>(round) * plan.parallel_trees + static_cast<std::int64_t>(i);
       this->GrowTree(class_idx, tree_idx, trees[i], &out_position[i].HostVector(), raw);
     }
-    training.last_tree = trees.back();
+    training.last_tree = plan.IsAdditive() ? nullptr : trees.back();
     training.busy = false;
   }
 
@@ -317,6 +321,19 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
       auto noisy = training.release.AddNoise(NoiseEvent{CorrectionEvent(plan)}, residuals);
       ShiftLeaves(plan, sums, noisy, tree);
     }
+    monitor_.Stop("Leaves");
+  }
+
+  void GrowColumns(std::size_t class_idx, std::vector<RegTree*> const& trees) {
+    auto& training = *training_;
+    auto const& plan = training.plan;
+    monitor_.Start("Grow");
+    std::vector<ColumnLeaves> leaves;
+    auto sums = training.grower->GrowColumns(training.gradients[class_idx], trees, &leaves);
+    monitor_.Stop("Grow");
+    monitor_.Start("Leaves");
+    auto released = training.release.AddNoise(LeafEvent(plan), sums, class_idx);
+    FinishColumns(plan, leaves, released, &training.shrinkage.at(class_idx), trees);
     monitor_.Stop("Leaves");
   }
 

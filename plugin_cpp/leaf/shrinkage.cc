@@ -223,4 +223,86 @@ std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double 
   WalshTransform(&mean);
   return mean;
 }
+
+std::vector<std::vector<double>> ColumnPrior::Fit(std::vector<std::vector<NodeSum>> const& trees,
+                                                  double lambda, double row_variance) {
+  constexpr std::int32_t kIterations = 6;
+  constexpr double kFirst = 0.1;   // variance of the mean effect; that of finer ones is less
+  constexpr double kShared = 5.0;  // effects that all columns together count for in each
+  constexpr double kMostVariance = 1.0;
+  auto n_strata = [](std::size_t n_leaves) {
+    std::size_t n = 1;
+    while ((std::size_t{1} << (n - 1)) < n_leaves) {
+      ++n;
+    }
+    return n;
+  };
+  // The deepest level that an effect involves; 0 for the mean.
+  auto stratum = [&](std::size_t n_leaves, std::size_t k) {
+    auto o = n_strata(n_leaves) - 1;
+    for (; k != 0 && k % 2 == 0; k /= 2) {
+      --o;
+    }
+    return k == 0 ? 0 : o;
+  };
+  auto n_trees = trees.size();
+  std::size_t most = 1;
+  for (auto const& leaves : trees) {
+    most = std::max(most, n_strata(leaves.size()));
+  }
+  if (past_.empty()) {
+    past_.resize(n_trees);
+    variance_.resize(n_trees);
+    for (auto& of_strata : variance_) {
+      for (std::size_t o = 0; o < most; ++o) {
+        of_strata[o] = kFirst * std::pow(0.5, static_cast<double>(o));
+      }
+    }
+  }
+  std::vector<double> mean, variance, prior;
+  auto solve = [&](std::size_t f, double of_rows) {
+    EffectModel model{trees[f], lambda, of_rows};
+    prior.resize(trees[f].size());
+    for (std::size_t k = 0; k < prior.size(); ++k) {
+      prior[k] = std::max(variance_[f][stratum(prior.size(), k)], kLeastVariance);
+    }
+    model.Solve(prior, &mean, &variance);
+  };
+  std::vector<OfStrata> now;
+  for (std::int32_t i = 0; i < kIterations; ++i) {
+    OfStrata all{};
+    now = past_;
+    for (std::size_t f = 0; f < n_trees; ++f) {
+      for (auto& m : now[f]) {
+        m.square *= kPast;
+        m.measured *= kPast;
+      }
+      solve(f, kLeastRowVariance * row_variance);
+      for (std::size_t k = 0; k < mean.size(); ++k) {
+        auto& m = now[f][stratum(mean.size(), k)];
+        m.square += mean[k] * mean[k];
+        m.measured += std::min(std::max(1.0 - variance[k] / prior[k], 0.0), 1.0);
+      }
+      for (std::size_t o = 0; o < most; ++o) {
+        all[o].square += now[f][o].square;
+        all[o].measured += now[f][o].measured;
+      }
+    }
+    for (std::size_t f = 0; f < n_trees; ++f) {
+      for (std::size_t o = 0; o < most; ++o) {
+        double shared = (all[o].square + 1e-9) / (all[o].measured + 1e-3);
+        variance_[f][o] = std::min(
+            (now[f][o].square + kShared * shared) / (now[f][o].measured + kShared), kMostVariance);
+      }
+    }
+  }
+  past_ = now;
+  std::vector<std::vector<double>> weights;
+  for (std::size_t f = 0; f < n_trees; ++f) {
+    solve(f, row_variance);
+    WalshTransform(&mean);
+    weights.push_back(mean);
+  }
+  return weights;
+}
 }  // namespace xgboost::dp

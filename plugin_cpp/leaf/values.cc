@@ -1,44 +1,14 @@
 #include "plugin_cpp/leaf/values.h"
 
 #include <algorithm>  // for all_of, clamp, max
-#include <cmath>      // for abs, copysign
 #include <cstddef>    // for size_t
 #include <limits>     // for numeric_limits
 
-#include "tree/tree_view.h"  // for ScalarTreeView
+#include "plugin_cpp/leaf/newton.h"  // for Newton
+#include "tree/tree_view.h"          // for ScalarTreeView
 
 namespace xgboost::dp {
 namespace {
-/** @brief Regularised Newton steps and gains of released sums. */
-class Newton {
- public:
-  explicit Newton(LeafPlan const& leaf) : clip_{leaf.max_delta_step} {
-    // With output perturbation no sums were released: nothing is left to regularise.
-    if (leaf.noise != LeafNoise::kOutput) {
-      lambda_ = leaf.lambda;
-      alpha_ = leaf.alpha;
-    }
-  }
-  [[nodiscard]] double Lambda() const { return lambda_; }
-  /** @brief The gradient after the L1 penalty. */
-  [[nodiscard]] double Soft(double grad) const {
-    return std::copysign(std::max(std::abs(grad) - alpha_, 0.0), grad);
-  }
-  [[nodiscard]] double Clip(double weight) const {
-    return clip_ > 0 ? std::clamp(weight, -clip_, clip_) : weight;
-  }
-  [[nodiscard]] double Weight(NodeSum const& s, double shrink = 0.0) const {
-    return this->Clip(-this->Soft(s.grad) / (s.hess + lambda_ + shrink));
-  }
-  [[nodiscard]] double Gain(NodeSum const& s) const {
-    double g = this->Soft(s.grad);
-    return g * g / (s.hess + lambda_);
-  }
-
- private:
-  double clip_, lambda_{0}, alpha_{0};
-};
-
 /** @brief Weights of the leaves: shrunk by strata of effects, each to a shared prior, or not. */
 std::vector<double> LeafWeights(Plan const& plan, Newton const& newton, bool oblivious,
                                 std::vector<NodeSum> const& leaves, LeafShrinkage* shrinkage) {
@@ -144,8 +114,7 @@ float AddCover(RegTree* tree, bst_node_t nidx) {
 
 void Write(Plan const& plan, std::vector<NodeSum> const& sums, std::vector<double> const& weights,
            RegTree* tree) {
-  // As in XGBoost, the trees of one round on the same gradients share the learning rate.
-  double eta = plan.leaf.eta / plan.parallel_trees;
+  double eta = plan.Step();
   for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
     auto& stat = tree->Stat(nidx);
     stat.base_weight = static_cast<float>(weights[nidx] * plan.row_bound.scale);
@@ -162,10 +131,16 @@ void Write(Plan const& plan, std::vector<NodeSum> const& sums, std::vector<doubl
 std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, bool oblivious,
                                 LeafShrinkage* shrinkage, RegTree* tree) {
+  auto weights = LeafWeights(plan, Newton{plan.leaf}, oblivious, released, shrinkage);
+  return FinishWith(weights, plan, leaves, released, tree);
+}
+
+std::vector<NodeSum> FinishWith(std::vector<double> const& of_leaves, Plan const& plan,
+                                std::vector<bst_node_t> const& leaves,
+                                std::vector<NodeSum> const& released, RegTree* tree) {
   Newton newton{plan.leaf};
   std::vector<NodeSum> sums(tree->NumNodes());
   std::vector<double> weights(tree->NumNodes());
-  auto of_leaves = LeafWeights(plan, newton, oblivious, released, shrinkage);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     sums[leaves[i]] = released[i];
     weights[leaves[i]] = of_leaves[i];

@@ -30,4 +30,8 @@ namespace xgboost::dp {
 std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, bool oblivious,
                                 LeafShrinkage* shrinkage, RegTree* tree);
+/** @brief The same with the weights of the leaves. */
+std::vector<NodeSum> FinishWith(std::vector<double> const& of_leaves, Plan const& plan,
+                                std::vector<bst_node_t> const& leaves,
+                                std::vector<NodeSum> const& released, RegTree* tree);
 }  // namespace xgboost::dp

@@ -137,7 +137,8 @@ void ReadSplits(JsonReader const& in, Plan* plan) {
   plan->split = in.Enum<SplitChoice>("split", {{"exponential", SplitChoice::kExponential},
                                                {"random", SplitChoice::kRandom},
                                                {"histogram", SplitChoice::kHistogram},
-                                               {"partial", SplitChoice::kPartial}});
+                                               {"partial", SplitChoice::kPartial},
+                                               {"additive", SplitChoice::kAdditive}});
   plan->score = in.Enum<Score>(
       "score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
   plan->class_trees = in.Enum<ClassTrees>(

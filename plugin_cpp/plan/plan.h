@@ -22,7 +22,7 @@ namespace xgboost::dp {
 /** @brief Which tree shape a round grows. */
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
 /** @brief How splits are chosen. */
-enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial };
+enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial, kAdditive };
 /** @brief Whether the trees of a round, one for each class, share their splits. */
 enum class ClassTrees { kPerClass, kJoint };
 /** @brief Utility of a split candidate. */
@@ -124,6 +124,12 @@ struct Plan {
   /** @brief The class for which the splits of the tree of a class are chosen. */
   [[nodiscard]] std::size_t SplitsOf(std::size_t class_idx) const {
     return this->SharesSplits() ? 0 : class_idx;
+  }
+  /** @brief Whether a round grows a tree of every feature alone, with all leaves in one release. */
+  [[nodiscard]] bool IsAdditive() const { return split == SplitChoice::kAdditive; }
+  /** @brief Learning rate of a tree; those of one round on the same gradients are averaged. */
+  [[nodiscard]] double Step() const {
+    return this->IsAdditive() ? leaf.eta : leaf.eta / parallel_trees;
   }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
   /** @brief Whether a round reads some of the rows only. */

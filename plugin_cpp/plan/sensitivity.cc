@@ -64,9 +64,11 @@ NoiseEvent LeafEvent(Plan const& plan) {
   auto const& bound = plan.row_bound;
   auto num_class = static_cast<std::uint64_t>(plan.num_class);
   if (plan.leaf.noise == LeafNoise::kGaussian) {
+    // In an additive round a row is in a leaf of each feature at most, and in the sum of all rows.
+    auto cells = plan.IsAdditive() ? static_cast<std::uint64_t>(plan.n_features) + 1 : 1;
     return GaussianEvent{"leaves",
                          static_cast<std::uint64_t>(bound.RoundSensitivity2(plan.num_class)),
-                         plan.leaf.sigma2, 2 * num_class};
+                         plan.leaf.sigma2, cells * 2 * num_class};
   }
   auto of_class =
       plan.leaf.noise == LeafNoise::kLaplace ? bound.SensitivityL1() : kOutputUnits + kOutputSlack;
@@ -102,7 +104,7 @@ LedgerEntry SumsOfRound(Plan const& plan) {
   if (plan.HasNoisySums()) {
     return {DrawEvent{HistogramEvent(plan)}, trees * plan.depth};
   }
-  return {LeafEvent(plan), trees};
+  return {LeafEvent(plan), plan.IsAdditive() ? 1 : trees};
 }
 
 LedgerEntry SelectionsOfRound(Plan const& plan) {

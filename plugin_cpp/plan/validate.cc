@@ -9,6 +9,7 @@
 #include "plugin_cpp/plan/json_reader.h"  // for JsonReader
 #include "plugin_cpp/plan/plan.h"         // for Plan
 #include "plugin_cpp/plan/sensitivity.h"  // for CandidateEvent, ScoreRange
+#include "plugin_cpp/split/columns.h"     // for Columns
 #include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
@@ -83,6 +84,19 @@ void CheckCorrection(Plan const& plan) {
           "the correction of the mean is that of a regression with sums of all rows in the clear.");
 }
 
+void CheckAdditive(Plan const& plan) {
+  if (!plan.IsAdditive()) {
+    return;
+  }
+  Require(plan.parallel_trees == plan.n_features && plan.features_per_tree == plan.n_features,
+          "an additive round has one tree of each feature.");
+  Require(!plan.SharesSplits() && !plan.correction.is_on,
+          "additive rounds have no selections to share, and no last tree to correct.");
+  Require(plan.depth <= Columns::kMaxDepth, "trees of one feature are too deep.");
+  Require(plan.leaf.noise == LeafNoise::kGaussian,
+          "the leaves of an additive round have one bound, which is that of Gaussian noise.");
+}
+
 void CheckFeatures(Plan const& plan) {
   Require(plan.features.size() == static_cast<std::size_t>(plan.n_features),
           "one entry per feature expected.");
@@ -141,6 +155,7 @@ void CheckPlan(Plan const& plan) {
   CheckSplits(plan);
   CheckLeaves(plan);
   CheckCorrection(plan);
+  CheckAdditive(plan);
   CheckCandidates(plan);
   CheckMasking(plan);
 }

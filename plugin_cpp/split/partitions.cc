@@ -26,7 +26,19 @@ void RankHeap(std::size_t begin, std::size_t end, std::size_t at, std::vector<st
 }
 }  // namespace
 
-void PartitionSelector::DrawNumeric(bst_feature_t f, std::size_t n_splits) {
+void PartitionDraws::Draw(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out) {
+  if (offers_.IsCategorical(f)) {
+    this->DrawCategorical(f, n_splits, out);
+  } else {
+    this->DrawNumeric(f, n_splits, out);
+  }
+}
+
+void PartitionDraws::DrawNumeric(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out) {
+  if (rank_.size() != n_splits) {
+    rank_.resize(n_splits);
+    RankHeap(0, n_splits, 0, &rank_);
+  }
   // Cuts between two bins: distinct ones where there are enough. The last cut of a feature, which
   // parts missing values only, is not among them.
   auto n_cuts = offers_.NumBins(f) - 1;
@@ -53,28 +65,25 @@ void PartitionSelector::DrawNumeric(bst_feature_t f, std::size_t n_splits) {
   }
   std::sort(cuts_.begin(), cuts_.end());
   for (auto rank : rank_) {
-    drawn_.push_back({f, cuts_[rank], UniformBelow(structure_, 2) == 0, false, 0});
+    out->push_back({f, cuts_[rank], UniformBelow(structure_, 2) == 0, false, 0});
   }
 }
 
-void PartitionSelector::DrawCategorical(bst_feature_t f, std::size_t n_splits) {
+void PartitionDraws::DrawCategorical(bst_feature_t f, std::size_t n_splits,
+                                     std::vector<Split>* out) {
   // One category and a random half of the others go right at every split.
   for (std::size_t i = 0; i < n_splits; ++i) {
     bool default_left = UniformBelow(structure_, 2) == 0;
     auto bin = static_cast<bst_bin_t>(UniformBelow(structure_, offers_.NumBins(f)));
     auto name = 1 + UniformBelow(structure_, kMaxUniform);
-    drawn_.push_back({f, bin, default_left, true, name});
+    out->push_back({f, bin, default_left, true, name});
   }
 }
 
 void PartitionSelector::Draw(FeatureList const& features, std::size_t n_splits) {
   for (auto f : features) {
     for (std::int32_t i = 0; i < plan_.split_candidates; ++i) {
-      if (offers_.IsCategorical(f)) {
-        this->DrawCategorical(f, n_splits);
-      } else {
-        this->DrawNumeric(f, n_splits);
-      }
+      draws_.Draw(f, n_splits, &drawn_);
     }
   }
 }
@@ -87,8 +96,6 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
   std::vector<std::size_t> begins;  // of the splits of each choice
   drawn_.clear();
-  rank_.resize(n_splits);
-  RankHeap(0, n_splits, 0, &rank_);
   for (std::size_t choice = 0; choice < n_choices; ++choice) {
     begins.push_back(drawn_.size());
     this->Draw(nodes[choice].features, n_splits);

@@ -19,12 +19,34 @@
 #include "plugin_cpp/split/splitter.h"      // for TreeSpec, OpenNode, Offers
 
 namespace xgboost::dp {
+/** @brief Draws partitions without looking at the data. */
+class PartitionDraws {
+ public:
+  /** @param structure Source of the partitions, the same on all workers. */
+  PartitionDraws(Offers const& offers, RandomSource* structure)
+      : offers_{offers}, structure_{structure} {}
+
+  /** @brief Append a partition of a feature: so many splits, in heap order. */
+  void Draw(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out);
+
+ private:
+  void DrawNumeric(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out);
+  void DrawCategorical(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out);
+
+  Offers const& offers_;
+  RandomSource* structure_;
+  std::vector<std::size_t> rank_;  // of the cuts of a partition, in heap order
+  // Of DrawNumeric; the pool counts from 0 up.
+  std::vector<bst_bin_t> pool_, cuts_;
+  std::vector<std::size_t> taken_;
+};
+
 class PartitionSelector {
  public:
   /** @param structure Source of the partitions, the same on all workers. */
   PartitionSelector(Context const* ctx, Plan const& plan, Offers const& offers,
                     RandomSource* structure)
-      : ctx_{ctx}, plan_{plan}, offers_{offers}, structure_{structure} {}
+      : ctx_{ctx}, plan_{plan}, offers_{offers}, draws_{offers, structure} {}
 
   /** @brief Choose the splits of `n_levels` levels below every node. */
   [[nodiscard]] Partitions Select(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
@@ -41,18 +63,12 @@ class PartitionSelector {
 
   /** @brief Draw a fixed number of partitions for each feature. */
   void Draw(FeatureList const& features, std::size_t n_splits);
-  void DrawNumeric(bst_feature_t f, std::size_t n_splits);
-  void DrawCategorical(bst_feature_t f, std::size_t n_splits);
 
   Context const* ctx_;
   Plan const& plan_;
   Offers const& offers_;
-  RandomSource* structure_;
-  std::vector<Split> drawn_;       // of all choices
-  std::vector<std::size_t> rank_;  // of the cuts of a partition, in heap order
-  // Of DrawNumeric; the pool counts from 0 up.
-  std::vector<bst_bin_t> pool_, cuts_;
-  std::vector<std::size_t> taken_;
+  PartitionDraws draws_;
+  std::vector<Split> drawn_;           // of all choices
   std::vector<Workspace> workspaces_;  // of each thread
 };
 }  // namespace xgboost::dp

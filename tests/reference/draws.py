@@ -23,10 +23,11 @@ class Noise:
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self.off = bool(plan["noise_free"])
+        # Without noise nothing is hidden: what reads no data comes from a public key.
+        key = bytes(32) if self.off else bytes.fromhex(plan["test_key"])
+        self.structure = ChaCha20Source(key, STRUCTURE_STREAM)
         if not self.off:
-            key = bytes.fromhex(plan["test_key"])
             self.source = ChaCha20Source(key, TRAINING_STREAM)
-            self.structure = ChaCha20Source(key, STRUCTURE_STREAM)
             self.coins = ChaCha20Source(key, SAMPLING_STREAM)
 
     def below(self, n: int) -> int:

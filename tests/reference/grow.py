@@ -180,7 +180,7 @@ def grow_by_partitions(
                         u[i] += score.phi(sums).sum()
                 choice = noise.choose(u, int(plan["selection"]["eps_num"]), score.range_int)
                 chosen.update(dict.fromkeys(nodes, drawn[choice]))
-        level, where = _expand(tree, features, level, chosen, above, where)
+        level, where = expand_levels(tree, features, level, chosen, above, where)
     return where
 
 
@@ -204,7 +204,7 @@ def _single(
     return chosen
 
 
-def _expand(
+def expand_levels(
     tree: Tree, features: list[Feature], level: list[int], chosen: dict[int, list[Part]],
     above: dict[int, frozenset[int]], where: Ints,
 ) -> tuple[list[int], Ints]:  # fmt: skip

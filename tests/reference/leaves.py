@@ -186,14 +186,31 @@ def fill_leaves(
         prior = shrinkage.prior(
             list(g.values()), list(h.values()), list(noise_of.values()), float(leaf["prior_max"])
         )
-    noise2 = {n: d**2 for n, d in noise_of.items()}
     for node in leaves:
-        tree["sum_hess"][node] = np.float32(h[node])
         if strata:
             continue
         variance = noise_of[node] ** 2 + rows * h[node]
         penalty = variance / (prior * h[node]) if shrinks else 0.0
         w[node] = clipped(-soft(g[node]) / (h[node] + lam + penalty))
+    noise2 = {n: d**2 for n, d in noise_of.items()}
+    finish_tree(plan, tree, g, h, noise2, w, eta, (lam, alpha))
+    return g, h, noise2
+
+
+def finish_tree(
+    plan: Plan, tree: Tree, g: dict[int, float], h: dict[int, float], noise2: dict[int, float],
+    w: dict[int, float], eta: float, penalties: tuple[float, float],
+) -> None:  # fmt: skip
+    """All that a tree says, from the sums and weights of its leaves."""
+    lam, alpha = penalties
+    step, scale = float(plan["leaf"]["max_delta_step"]), RowBound.of(plan).scale
+
+    def soft(G: float) -> float:
+        return math.copysign(max(abs(G) - alpha, 0.0), G)
+
+    for node, left in enumerate(tree["left"]):
+        if left == -1:
+            tree["sum_hess"][node] = np.float32(h[node])
     for node in reversed(range(len(tree["left"]))):  # children have larger ids than parents
         left, right = tree["left"][node], tree["right"][node]
         if left == -1:
@@ -202,11 +219,11 @@ def fill_leaves(
         noise2[node] = noise2[left] + noise2[right]
         gain = {i: soft(g[i]) * soft(g[i]) / (h[i] + lam) for i in (left, right, node)}
         tree["loss_chg"][node] = np.float32(max(0.0, gain[left] + gain[right] - gain[node]))
-        w[node] = clipped(-soft(g[node]) / (h[node] + lam))
+        newton = -soft(g[node]) / (h[node] + lam)
+        w[node] = min(max(newton, -step), step) if step > 0 else newton
         tree["sum_hess"][node] = np.float32(tree["sum_hess"][left] + tree["sum_hess"][right])
     order_leaves(plan, tree, h, w)
     for node, left in enumerate(tree["left"]):
-        tree["base_weight"][node] = np.float32(w[node] * bound.scale)
+        tree["base_weight"][node] = np.float32(w[node] * scale)
         if left == -1:
-            tree["leaf"][node] = np.float32(eta * w[node] * bound.scale)
-    return g, h, noise2
+            tree["leaf"][node] = np.float32(eta * w[node] * scale)

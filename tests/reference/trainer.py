@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .candidates import Candidates, Feature
+from .columns import ColumnPrior, column_round
 from .correction import residual_sums, shift_leaves
 from .draws import Noise
 from .grow import Tree, grow
@@ -50,6 +51,7 @@ def train(
     if base_margin is not None:
         margin = np.array(base_margin, dtype=np.float32).reshape(len(y), classes)
     shrinkage = [Shrinkage() for _ in range(classes)]
+    columns = [ColumnPrior() for _ in range(classes)]
     history = [History(plan) for _ in range(classes)]
     joint = plan["class_trees"] == "joint"
     trees = []
@@ -79,6 +81,12 @@ def train(
         for k, pairs in enumerate(by_class):
             if k == 0 and source.due(t):
                 features = source.release(pairs)
+            if plan["split"] == "additive":
+                of_round, at = column_round(plan, features, pairs, noise, columns[k])
+                for tree, where in zip(of_round, at, strict=True):
+                    margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
+                trees += of_round
+                continue
             for i in range(parallel):
                 index = t * parallel + i
                 if joint and k > 0:

@@ -48,6 +48,11 @@ KINDS: dict[str, dict[str, Any]] = {
         "dp_feature_bounds": BOUNDS,
         "base_score": [0.0, 0.0, 0.0],
     },
+    "additive": {
+        "objective": "binary:logistic",
+        "dp_split": "additive",
+        "dp_feature_bounds": BOUNDS,
+    },
     "cyclic, in ensembles": {
         "dp_preset": "dp_ebm_newton",
         "objective": "binary:logistic",
@@ -56,7 +61,12 @@ KINDS: dict[str, dict[str, Any]] = {
     },
 }
 ROWS = {"partial": "regression", "histogram": "multiclass"}
-EXACT = ["random", "partial", "histogram"]  # whose parts, if any, do not hang on coins of workers
+EXACT = [
+    "random",
+    "partial",
+    "histogram",
+    "additive",
+]  # whose parts, if any, do not hang on coins of workers
 ROUNDS = 4
 KEY = bytes(range(32)).hex()
 SIGMA2, MANY = 1 << 24, 20000

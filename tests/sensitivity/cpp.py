@@ -38,6 +38,7 @@ def xgb_train(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray | None = No
         "objective": plan["objective"],
         "dp_plan": text_of(plan),
         "nthread": 1,
+        "num_parallel_tree": plan["parallel_trees"],
         **({} if start else classes),
     }
     if plan["num_class"] > 1 and not start:

@@ -30,8 +30,9 @@ class MechanismSpec:
         row_bound: Bound of one row.
         n_class: Classes with a tree of their own, K >= 1.
         parallel_trees: Trees of each class in one round, on the same gradients.
-        split: How splits are chosen: "exponential", "random" (reads no data), or "histogram" and
-            "partial" (from noisy sums, which give the leaves too).
+        split: How splits are chosen: "exponential", "random" (reads no data), "histogram" and
+            "partial" (from noisy sums, which give the leaves too), or "additive" (a tree of every
+            feature alone; the leaves of a round are one release with the bound of one tree).
         tree_features: Features of one tree, of which noisy sums hold one cell each for a row.
         leaf_noise: "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise.
         ensemble: Rounds of an ensemble, which read disjoint parts of the rows; 1 for none.

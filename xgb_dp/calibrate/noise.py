@@ -197,7 +197,8 @@ def _leaves(
     sens2 = cells * spec.row_bound.round_sens2(plan.grid_bits, spec.n_class)
     variance = sens2 * spec.local_factor / budget.mu2(name, charged * count)
     sigma2 = max(math.ceil(variance), _MIN_SIGMA2 * max(spec.local_rows, 1))
-    coordinates = cells * sensitivity.leaf_coordinates(spec.n_class)
+    touched = spec.tree_features + 1 if spec.split == "additive" else cells
+    coordinates = touched * sensitivity.leaf_coordinates(spec.n_class)
     noise = {"histogram_sigma2" if spec.noisy_sums else "leaf_sigma2": sigma2}
     return (
         replace(plan, **noise),  # type: ignore[arg-type]
@@ -210,7 +211,7 @@ def _sums(spec: MechanismSpec) -> tuple[str, int, int]:
     if spec.noisy_sums:
         # A row is in one cell of each feature in each level.
         return "histograms", spec.tree_features, spec.parallel_trees * spec.depth
-    return "leaves", 1, spec.parallel_trees
+    return "leaves", 1, 1 if spec.split == "additive" else spec.parallel_trees
 
 
 def _grid(spec: MechanismSpec, budget: _Budget) -> int:

@@ -151,10 +151,11 @@ def _leaf_noise(booster: Any) -> _LeafNoise:
         "output": math.nan,
     }[leaf["noise"]]
     deviation = step * math.sqrt(variance)
+    parallel = 1 if plan["split"] == "additive" else plan["parallel_trees"]
     return _LeafNoise(
         grad=deviation,
         hess=deviation / math.sqrt(float(bound["hessian_weight"])),
-        factor=float(leaf["eta"]) / plan["parallel_trees"] * float(bound["scale"]),
+        factor=float(leaf["eta"]) / parallel * float(bound["scale"]),
         offset=float(leaf["lambda"]),
     )
 

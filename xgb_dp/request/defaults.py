@@ -58,6 +58,7 @@ OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_
 """Parameters of the trees: who chooses one of them has none of the others chosen by the default."""
 _DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
 _SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
+_ADDITIVE = _SHALLOW | {"max_depth": 2, "max_bin": 16}
 
 
 def of_epsilon(s: Settings) -> dict[str, Any]:
@@ -81,7 +82,17 @@ def of_epsilon(s: Settings) -> dict[str, Any]:
 
 def of_trees(name: str) -> Callable[[Settings], Any]:
     """Default of a parameter of the trees."""
-    return lambda s: of_epsilon(s).get(name, _SHALLOW[name])
+    return lambda s: of_epsilon(s).get(name, (_ADDITIVE if s.additive else _SHALLOW)[name])
+
+
+def eta(s: Settings) -> float:
+    """Less where many trees take a step at once."""
+    return 0.3 if s.additive else 0.5
+
+
+def parallel_trees(s: Settings) -> int:
+    """One of each column in an additive round."""
+    return s.schema.width if s.additive else 1
 
 
 def gradient_clip(s: Settings) -> str:

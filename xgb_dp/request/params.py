@@ -191,8 +191,10 @@ _ROWS = (
     Parameter("dp_split",
               "choice of splits: the exponential mechanism; a random feature and cut, which "
               "reads no data and costs nothing; the best of one random cut for each feature, or "
-              "of all, on noisy sums, which give the leaves too",
-              Choice(("exponential", "random", "partial", "histogram")), "exponential", SPENDS,
+              "of all, on noisy sums, which give the leaves too; or none: each round is a tree of "
+              "every feature alone, on the same gradients",
+              Choice(("exponential", "random", "partial", "histogram", "additive")),
+              "exponential", SPENDS,
               "splits", plan="split"),
     Parameter("dp_leaf", "leaf values: Newton steps, or mean gradients, where every row counts one "
               "instead of its Hessian", Choice(("newton", "gradient")), "newton", PUBLIC, "leaves"),
@@ -293,12 +295,13 @@ _ROWS = (
               shown="none, must be given; with dp_target_bounds reg:squarederror",
               plan="objective", xgboost=True, recorded=False),
     Parameter("eta", "learning rate; sets the clip of `dp_geometric_clip`",
-              Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost",
-              shown="0.5; open rounds: follows the rows", aliases=("learning_rate",),
+              Number(0, 1, open_low=True), defaults.eta, PUBLIC, "XGBoost",
+              shown="0.5, additive 0.3; open rounds: follows the rows", aliases=("learning_rate",),
               plan="leaf.eta", xgboost=True),
     Parameter("max_depth", "depth of the trees", Whole(1, 10), defaults.of_trees("max_depth"),
               PUBLIC, "XGBoost", unit="levels",
-              shown="open rounds: follows the rows; else 4, classification with dp_epsilon >= 1 6",
+              shown="open rounds: follows the rows; else 4, additive 2, classification with "
+              "dp_epsilon >= 1 6",
               plan="depth", xgboost=True),
     Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
               "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 1.0, PUBLIC, "XGBoost",
@@ -312,7 +315,8 @@ _ROWS = (
               values="0 < value <= 1"),
     Parameter("num_parallel_tree",
               "trees of each class in one round, grown on the same gradients and averaged",
-              Whole(1, 1 << 20), 1, SPENDS, "accounting", unit="trees", plan="parallel_trees",
+              Whole(1, 1 << 20), defaults.parallel_trees, SPENDS, "accounting", unit="trees",
+              shown="1; with dp_split='additive' one for each column", plan="parallel_trees",
               xgboost=True),
     Parameter("colsample_bytree", "fraction of the features that a tree may use",
               Number(0, 1, open_low=True), 1.0, PUBLIC, "splits", unit="features", recorded=False),
@@ -334,8 +338,8 @@ _ROWS = (
               unit="hessian", values=">= 0", plan="leaf.min_child_weight", xgboost=True),
     Parameter("max_bin", "bins of a feature", Whole(2, 4096), defaults.of_trees("max_bin"), PUBLIC,
               "XGBoost", unit="bins",
-              shown="open rounds: follows the rows; else 64, classification with dp_epsilon >= 1 "
-              "256",
+              shown="open rounds: follows the rows; else 64, additive 16, classification with "
+              "dp_epsilon >= 1 256",
               plan="candidates.max_bin", xgboost=True),
     Parameter("base_score", "public intercept", readers.base_score, None, PUBLIC, "XGBoost",
               unit="prediction; binary:logitraw and several classes: margins",

@@ -153,6 +153,18 @@ RULES = (
          lambda s: s["colsample_bytree"] != 1.0 and "dp_features_per_tree" in s.given,
          "Give `colsample_bytree` or `dp_features_per_tree`, not both: either is the number of "
          "features of a tree."),
+    Rule("one tree of each column",
+         lambda s: s.additive and (s["num_parallel_tree"] != s.schema.width
+                                   or s["dp_features_per_tree"] != s.schema.width),
+         "`num_parallel_tree`, `colsample_bytree` and `dp_features_per_tree` are refused with "
+         "dp_split='additive': a round has one tree of each column. Leave them out."),
+    Rule("depth of one column",
+         lambda s: s.additive and s["max_depth"] > 4,
+         "`max_depth` is at most 4 with dp_split='additive'; got {max_depth}."),
+    Rule("additive leaves are Gaussian",
+         lambda s: s.additive and s["dp_leaf_noise"] != "gaussian",
+         "`dp_leaf_noise`={dp_leaf_noise!r} is refused with dp_split='additive': the bound of a "
+         "row over all leaves of a round is that of Gaussian noise.", PrivacyRefusal),
     # leaves
     Rule("gradient leaves weigh no class",
          lambda s: s["dp_leaf"] == "gradient" and s["scale_pos_weight"] != 1.0,
@@ -178,10 +190,11 @@ RULES = (
          lambda s: s["dp_mean_correction"] and (
              s.kind != "regression" or s["dp_accountant"] == "pure" or s["dp_ensemble"] > 1
              or s["dp_leaf_noise"] == "output" or s["subsample"] < 1.0
-             or s["num_parallel_tree"] > 1 or s["dp_local"] or s["dp_secure_sum"]),
+             or s["num_parallel_tree"] > 1 or s["dp_local"] or s["dp_secure_sum"]
+             or s.additive),
          "`dp_mean_correction` is for regression whose rounds read all rows, with one tree a round "
          "and Gaussian noise: no dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, "
-         "subsample, num_parallel_tree, dp_local or dp_secure_sum."),
+         "subsample, num_parallel_tree, dp_local, dp_secure_sum or additive rounds."),
     # which rows a round reads
     Rule("one choice of rows",
          lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,

@@ -144,6 +144,11 @@ class Settings:
         return self["dp_split"] == "exponential" and not self["dp_no_split"]
 
     @property
+    def additive(self) -> bool:
+        """Whether a round is a tree of every feature alone."""
+        return bool(self["dp_split"] == "additive")
+
+    @property
     def sampling_num(self) -> int:
         """A round reads each row with probability ``sampling_num / 2**32``."""
         return int(self["subsample"] * 2**32)

@@ -41,6 +41,8 @@ class Size:
     eta: float = 0.5
 
 
+# Rounds of additive trees, which see all columns at once: few, whatever the number of rows.
+_ADDITIVE_ROUNDS = 10
 _ONE_FEATURE = (3, "alternate", 64, 3)
 _SHALLOW = (4, "alternate", 64, 2)
 _DEEP = (6, "oblivious", 256, 2)
@@ -105,7 +107,7 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
     if not _follows_rows(s):
-        return [math.inf], [s.changed({}, int(s.rounds))]
+        return [math.inf], [s.changed({}, _ADDITIVE_ROUNDS if s.additive else int(s.rounds))]
     found = [(size.rounds, _changes(s, size)) for size in SIZES[s.kind]]
     of_row = worth(s.epsilon) / max(s.classes - 1, 1)  # classes share the budget of a round
     limits = [size.below / of_row for size in SIZES[s.kind]]
@@ -121,6 +123,7 @@ def _follows_rows(s: Settings) -> bool:
     """Whether a number of rows may decide on rounds that are open."""
     return (
         s["dp_preset"] == "default"
+        and not s.additive
         and not s.noise_free
         and s.delta > 0.0
         and not s["dp_local"]

@@ -1,0 +1,36 @@
+/**
+ * Leaf values of an additive round, from what was released. Reads no data.
+ *
+ * The sum of all rows gives a step of the intercept. The leaves of each column are contrasts to it:
+ * what is left of their gradients after that step. Their weights are shrunk by priors of each
+ * column, and centred, so that the columns do not all take the step of the intercept again.
+ *
+ * Proof: docs/proofs/leaves.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <vector>   // for vector
+
+#include "plugin_cpp/leaf/shrinkage.h"   // for LeafShrinkage
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/release/release.h"  // for Released, NoisySum
+#include "xgboost/base.h"                // for bst_node_t
+#include "xgboost/tree_model.h"          // for RegTree
+
+namespace xgboost::dp {
+/** @brief The leaves of a tree of one feature. */
+struct ColumnLeaves {
+  std::vector<bst_node_t> ids;  // from left to right
+  std::size_t absent;           // the one whose sums are not released; if there is none, too large
+};
+
+/**
+ * @brief Set values and statistics of the trees of a round.
+ *
+ * @param released Sums of all leaves that are not absent, tree by tree, and of all rows.
+ */
+void FinishColumns(Plan const& plan, std::vector<ColumnLeaves> const& leaves,
+                   Released<NoisySum> const& released, LeafShrinkage* shrinkage,
+                   std::vector<RegTree*> const& trees);
+}  // namespace xgboost::dp

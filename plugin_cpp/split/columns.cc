@@ -1,0 +1,109 @@
+#include "plugin_cpp/split/columns.h"
+
+#include <algorithm>  // for min
+#include <cmath>      // for sqrt, trunc
+#include <limits>     // for numeric_limits
+#include <mutex>      // for mutex, lock_guard
+
+#include "common/threading_utils.h"  // for ParallelFor
+
+namespace xgboost::dp {
+namespace {
+constexpr auto kAbsentCell = std::numeric_limits<std::uint32_t>::max();
+}  // namespace
+
+Columns::Columns(Context const* ctx, Plan const& plan, common::HistogramCuts const& cuts,
+                 Offers const& offers, BinnedPages const& pages, RandomSource* structure)
+    : ctx_{ctx}, offers_{offers}, pages_{pages}, draws_{offers, structure} {
+  auto const& ptrs = cuts.Ptrs();
+  for (bst_feature_t f = 0; f < static_cast<bst_feature_t>(plan.n_features); ++f) {
+    // No more levels than there are bins to part.
+    std::int32_t depth = 1;
+    while (depth < plan.depth && (std::size_t{1} << depth) < offers.NumBins(f)) {
+      ++depth;
+    }
+    depth_.push_back(depth);
+    zero_.push_back(offers.IsCategorical(f) ? 0 : cuts.SearchBin(0.0f, f) - ptrs[f]);
+  }
+}
+
+std::size_t Columns::LeafOf(bst_feature_t f, std::uint32_t code) const {
+  auto const& splits = splits_[f];
+  auto missing = pages_.Places().MissingCode(f);
+  std::size_t at = 0;
+  while (at < splits.size()) {
+    at = 2 * at + (splits[at].GoesLeft(code, missing) ? 1 : 2);
+  }
+  return at - splits.size();
+}
+
+void Columns::Draw() {
+  auto const& places = pages_.Places();
+  auto n_features = depth_.size();
+  splits_.assign(n_features, {});
+  absent_.assign(n_features, kNone);
+  cell_of_.assign(places.Size(), kAbsentCell);
+  n_cells_ = 0;
+  for (bst_feature_t f = 0; f < n_features; ++f) {
+    draws_.Draw(f, (std::size_t{1} << depth_[f]) - 1, &splits_[f]);
+    if (!offers_.IsCategorical(f)) {
+      for (auto& split : splits_[f]) {
+        split.default_left = split.GoesLeft(zero_[f]);
+      }
+      absent_[f] = this->LeafOf(f, zero_[f]);
+    }
+    for (std::uint32_t code = 0; code <= places.MissingCode(f); ++code) {
+      auto leaf = this->LeafOf(f, code);
+      if (leaf != absent_[f]) {
+        cell_of_[places[f] + code] = n_cells_ + leaf - (leaf > absent_[f] ? 1 : 0);
+      }
+    }
+    n_cells_ += (std::size_t{1} << depth_[f]) - (absent_[f] == kNone ? 0 : 1);
+  }
+}
+
+std::vector<LocalSum> Columns::Sum(std::vector<PackedPair> const& gpair) const {
+  constexpr std::size_t kBlock = 4096;
+  auto const& places = pages_.Places();
+  auto n_features = places.NumFeatures();
+  std::vector<double> scale;  // by the number of columns that a row has
+  for (bst_feature_t k = 0; k <= n_features; ++k) {
+    scale.push_back(1.0 / std::sqrt(k + 1.0));
+  }
+  std::vector<LocalSum> sums(n_cells_ + 1);
+  std::mutex lock;
+  for (std::size_t p = 0; p < pages_.Size(); ++p) {
+    auto page = pages_[p];
+    WithCodes(page, places, [&](auto const& codes) {
+      common::ParallelFor((page.n_rows + kBlock - 1) / kBlock, ctx_->Threads(), [&](auto block) {
+        std::vector<LocalSum> own(sums.size());
+        std::vector<std::uint32_t> cells(n_features);
+        auto end = std::min(page.n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
+        for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
+          std::size_t n_cells = 0;
+          for (bst_feature_t f = 0; f < n_features; ++f) {
+            auto cell = cell_of_[places[f] + codes(i, f)];
+            cells[n_cells] = cell;
+            n_cells += cell != kAbsentCell ? 1 : 0;
+          }
+          // k + 1 cells get (q_g, q_h) / sqrt(k + 1), towards zero: their squares add up to at most
+          // q_g^2 + q_h^2.
+          auto pair = gpair[page.base_row + i].Sum();
+          auto grad = std::trunc(static_cast<double>(pair.grad) * scale[n_cells]);
+          auto hess = std::trunc(static_cast<double>(pair.hess) * scale[n_cells]);
+          LocalSum scaled{static_cast<std::int64_t>(grad), static_cast<std::int64_t>(hess)};
+          for (std::size_t c = 0; c < n_cells; ++c) {
+            own[cells[c]] += scaled;
+          }
+          own.back() += scaled;
+        }
+        std::lock_guard<std::mutex> guard{lock};
+        for (std::size_t k = 0; k < own.size(); ++k) {
+          sums[k] += own[k];
+        }
+      });
+    });
+  }
+  return sums;
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,67 @@
+/**
+ * An additive round: a tree of every feature alone, all on the same gradients, and their leaves in
+ * one release.
+ *
+ * Partitions of the features are drawn without looking at the data. Of each numeric feature the
+ * leaf in which 0 lies, and where missing values go, is absent: its sums are not released, and a
+ * row that is in it does not have this column. A row that has k columns enters the leaf of each
+ * with its integers over the root of k + 1, rounded towards zero, and the sum of all rows: so the
+ * whole release has the sensitivity of one tree.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t, uint32_t
+#include <vector>   // for vector
+
+#include "common/hist_util.h"              // for HistogramCuts
+#include "plugin_cpp/plan/plan.h"          // for Plan
+#include "plugin_cpp/release/source.h"     // for RandomSource
+#include "plugin_cpp/rows/binned_pages.h"  // for BinnedPages
+#include "plugin_cpp/rows/gradient.h"      // for LocalSum, PackedPair
+#include "plugin_cpp/rows/partition.h"     // for Partition, Split
+#include "plugin_cpp/split/offers.h"       // for Offers
+#include "plugin_cpp/split/partitions.h"   // for PartitionDraws
+#include "xgboost/context.h"               // for Context
+
+namespace xgboost::dp {
+class Columns {
+ public:
+  static constexpr std::int32_t kMaxDepth = 4;
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  Columns(Context const* ctx, Plan const& plan, common::HistogramCuts const& cuts,
+          Offers const& offers, BinnedPages const& pages, RandomSource* structure);
+
+  /** @brief Draw the partitions of a round. */
+  void Draw();
+  [[nodiscard]] Partition operator[](bst_feature_t f) const {
+    return {splits_[f].data(), splits_[f].size()};
+  }
+  [[nodiscard]] std::int32_t Depth(bst_feature_t f) const { return depth_[f]; }
+  /** @brief Index of the absent leaf, from left to right; kNone for categories. */
+  [[nodiscard]] std::size_t Absent(bst_feature_t f) const { return absent_[f]; }
+  /**
+   * @brief Sums of this worker's rows in the leaves that are present, feature by feature and from
+   * left to right; the sum over all rows is the last.
+   */
+  [[nodiscard]] std::vector<LocalSum> Sum(std::vector<PackedPair> const& gpair) const;
+
+ private:
+  /** @brief The leaf of a code. */
+  [[nodiscard]] std::size_t LeafOf(bst_feature_t f, std::uint32_t code) const;
+
+  Context const* ctx_;
+  Offers const& offers_;
+  BinnedPages const& pages_;
+  PartitionDraws draws_;
+  std::vector<std::int32_t> depth_;
+  std::vector<bst_bin_t> zero_;  // the bin in which 0 is
+  std::vector<std::vector<Split>> splits_;
+  std::vector<std::size_t> absent_;
+  std::vector<std::uint32_t> cell_of_;  // by place: where in the sums
+  std::size_t n_cells_{0};
+};
+}  // namespace xgboost::dp
