@@ -290,3 +290,13 @@ def test_ledger_form() -> None:
 def test_ill_formed_choices_are_refused(change: dict) -> None:
     with pytest.raises(LedgerError):
         event_from_json({**plain().to_json(), **change})
+
+
+def test_no_choice_costs_nothing() -> None:
+    """None happened: neither an error nor a price, beside others or alone."""
+    none, other = ChoiceEvent(plain().first, plain().options, 0), gaussian(0.5)
+    for name in ("exact", "rdp", "zcdp", "gdp", "classic"):
+        assert make_accountant(name, [none]).get_epsilon(1e-6) == 0.0
+        alone = make_accountant(name, [other]).get_epsilon(1e-6)
+        assert make_accountant(name, [none, other]).get_epsilon(1e-6) == alone
+    assert charge_of([none, other], 1e-6) == charge_of([other], 1e-6)

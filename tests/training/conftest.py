@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 import xgboost as xgb
 
+from xgb_dp.request import sizes
+
+from .families import SHORT
 from .test_training import PARAMS, rows
 
 
@@ -16,3 +19,9 @@ def dtrain() -> xgb.DMatrix:
 @pytest.fixture()
 def booster(dtrain: xgb.DMatrix) -> xgb.Booster:
     return xgb.train(PARAMS, dtrain, 3)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two plans that take no time: 2 rounds below 1,000 rows at epsilon = 1, else 3."""
+    monkeypatch.setattr(sizes, "SIZES", dict.fromkeys(sizes.SIZES, SHORT))

@@ -19,40 +19,18 @@ from xgb_dp.cli.commands import cli
 from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record.ledger import read_ledger
-from xgb_dp.request import sizes
 from xgb_dp.request.features import read_schema
 from xgb_dp.request.params import DEFAULT_ROUNDS
-from xgb_dp.request.sizes import SIZES, Size, worth
+from xgb_dp.request.sizes import SIZES
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import prepare as road
 from xgb_dp.training.prepare import prepare
 from xgb_dp.training.run import LedgerCallback, Training
 
 from ..conftest import OBJECTIVE, arrays
+from .families import FEW, MANY, SHORT, asked, data
 
-FEW, MANY = 40, 4000  # rows; the noise of their number is about 60 at epsilon = 1
 BOUNDS = dict.fromkeys(range(4), (-3, 3))
-SHORT = (
-    Size(1_000 * worth(1.0), 2, (2, "oblivious", 32, 2)),
-    Size(math.inf, 3, (3, "alternate", 16, 2), 0.25),
-)
-
-
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two plans that take no time: 2 rounds below 1,000 rows at epsilon = 1, else 3."""
-    monkeypatch.setattr(sizes, "SIZES", dict.fromkeys(SIZES, SHORT))
-
-
-def asked(kind: str = "binary", **changes: Any) -> dict[str, Any]:
-    made = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "nthread": 1}
-    made |= OBJECTIVE[kind] | changes
-    return {k: v for k, v in made.items() if v is not None}
-
-
-def data(n: int, kind: str = "binary", **kwargs: Any) -> xgb.DMatrix:
-    X, y = arrays(kind, n)
-    return xgb.DMatrix(X, y, **kwargs)
 
 
 def last(model: Any) -> Any:

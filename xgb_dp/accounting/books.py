@@ -251,7 +251,7 @@ def _composed(name: str, events: Sequence[Event], coins: int) -> Accountant:
     happened = [e for e in events if _counts(e)]
     choices = [e for e in happened if isinstance(e, ChoiceEvent)]
     if not choices or name == "rdp":
-        return ACCOUNTANTS[name](events)
+        return ACCOUNTANTS[name]([e for e in events if e.count or not isinstance(e, ChoiceEvent)])
     if name == "exact":
         alone = len(happened) == 1 and choices[0].count == 1
         return ChoiceAccountant(choices[0]) if alone else WithChoices(happened)

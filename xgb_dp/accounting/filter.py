@@ -213,7 +213,8 @@ def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = N
         Charge: Infinite if there is no bound.
     """
     extra = delta * _EXTRA_EACH
-    choices = [e for e in events if isinstance(e, ChoiceEvent) and e.count]
+    events = [e for e in events if e.count or not isinstance(e, ChoiceEvent)]
+    choices = [e for e in events if isinstance(e, ChoiceEvent)]
     if choices and not any(isinstance(e, SelectionEvent) for e in events):
         return _with_choices(choices, events, delta)
     mu = None

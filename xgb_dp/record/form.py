@@ -168,16 +168,31 @@ class TrainingRecord:
                 raise _damaged("trees and rounds of a training do not fit each other")
         if self.rounds and not any(self._pays(events) for events in _ways(self.planned)):
             raise _damaged("a training holds trees that its events do not pay for")
+        if not all(self._pays(events, rounds) for events, rounds in self._other_plans()):
+            raise _damaged("a plan that a training might have followed is not paid for")
         if self.drawn is not None:
             limit, drawn = release_counts(self.planned), release_counts(self.drawn)
             if any(count > limit.get(name, 0) for name, count in drawn.items()):
                 raise _damaged("a training has drawn more than it is charged with")
 
-    def _pays(self, events: Sequence[Event]) -> bool:
+    def _other_plans(self) -> Iterable[tuple[Sequence[Event], int]]:
+        """The plans that were not taken, with their rounds: the claim is that of all of them."""
+        for event in self.events:
+            if isinstance(event, ChoiceEvent):
+                plans = self.public["plan_choice"]["plans"]
+                for i, (way, plan) in enumerate(zip(event.ways, plans, strict=True)):
+                    if i != self.taken:
+                        yield way, plan.get("rounds", self.hyperparameters.get("rounds", 0))
+
+    def _pays(self, events: Sequence[Event], rounds: int | None = None) -> bool:
+        """Whether events pay for so many rounds; by default those of this training and its plan."""
         counts = release_counts(events)
         leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
         shown = self.hyperparameters
-        planned = charged(max(shown.get("rounds", self.rounds), self.rounds), events)
+        own = max(shown.get("rounds", self.rounds), self.rounds)
+        planned = charged(own if rounds is None else rounds, events)
+        if not planned:
+            return True
         if leaves < planned or leaves % planned:
             return False
         shares = shown.get("budget_shares", {})
@@ -309,14 +324,47 @@ def _public(data: Any) -> Mapping[str, Any]:
 
 
 def _check_choice(events: Sequence[Event], public: Any) -> None:
-    """A choice among plans says which one was taken."""
+    """A choice among plans says which ones there were, and which one was taken."""
     chosen = [e for e in events if isinstance(e, ChoiceEvent)]
-    if not chosen:
-        return
+    runs = [run for e in events if isinstance(e, SelectionEvent) for run in e.runs]
+    inner = [e for run in runs for e in run if isinstance(e, ChoiceEvent)]
     shown = public.get("plan_choice") if isinstance(public, Mapping) else None
-    taken = shown.get("taken") if isinstance(shown, Mapping) else None
-    if len(chosen) > 1 or type(taken) is not int or not 0 <= taken < len(chosen[0].options):
+    if not chosen and not inner and shown is None:
+        return
+    if len(chosen) > 1 or any(e.count != 1 for e in (*chosen, *inner)):
+        raise _damaged("a training has chosen its plan more or less than once")
+    if not all(sum(release_counts(e.first).values()) for e in (*chosen, *inner)):
+        raise _damaged("a training has chosen its plan after no release")
+    if inner and not chosen and shown is None:
+        return  # the run that was selected had one plan only
+    if shown is None or not _is_choice(shown) or not (chosen or inner):
         raise _damaged("a training does not say which of its plans it followed")
+    sizes = {len(e.options) for e in chosen or inner}
+    followed = public.get("hyperparameters", {})
+    same = isinstance(followed, Mapping) and all(
+        followed.get(name) == value for name, value in shown["plans"][shown["taken"]].items()
+    )
+    if len(shown["plans"]) not in sizes or not same:
+        raise _damaged("a training does not list the plans of which it followed one")
+
+
+def _is_choice(shown: Any) -> bool:
+    """Whether this is what a ledger says of a choice; see ``training.plan.choice``."""
+    if not isinstance(shown, Mapping) or set(shown) != {"plans", "taken", "rows"}:
+        return False
+    plans, taken, rows = shown["plans"], shown["taken"], shown["rows"]
+    return (
+        isinstance(plans, list)
+        and all(isinstance(plan, Mapping) for plan in plans)
+        and all(_is_count(plan["rounds"]) for plan in plans if "rounds" in plan)
+        and _is_count(taken)
+        and taken < len(plans)
+        and (rows is None or (type(rows) is int and rows >= 0))
+    )
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _MOST_ROUNDS
 
 
 def _ways(events: Sequence[Event]) -> Iterable[Sequence[Event]]:

@@ -1,0 +1,67 @@
+"""Ledgers of plans that were chosen: what they claim fits what they say of the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.errors import LedgerError
+
+from .families import MANY, asked, data
+
+
+def _without_plan(training: dict[str, Any]) -> None:
+    del training["events"][0]["options"][0]
+    training["public"]["plan_choice"]["taken"] = 0
+
+
+def _taken_alone(training: dict[str, Any]) -> None:
+    [choice] = training["events"]
+    training["events"] = choice["first"] + choice["options"][1]
+
+
+SMALLER: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "no choice": lambda t: t["events"][0].update(count=0),
+    "two choices": lambda t: t["events"][0].update(count=2),
+    "no first release": lambda t: t["events"][0].update(first=[]),
+    "a first release that was not made": lambda t: t["events"][0]["first"][0].update(count=0),
+    "a plan less": _without_plan,
+    "a plan without events": lambda t: t["events"][0]["options"].__setitem__(0, []),
+    "a plan of less rounds": lambda t: t["events"][0]["options"][0][-1].update(count=1),
+    "the events of the plan alone": _taken_alone,
+    "no plans": lambda t: t["public"]["plan_choice"].pop("plans"),
+    "no number of rows": lambda t: t["public"]["plan_choice"].pop("rows"),
+    "a number of rows in words": lambda t: t["public"]["plan_choice"].update(rows="many"),
+    "rounds that are none": lambda t: t["public"]["plan_choice"]["plans"][0].update(rounds=-1),
+    "another plan": lambda t: t["public"]["plan_choice"]["plans"][1].update(eta=0.125),
+}
+
+
+@pytest.mark.parametrize("base_score", [None, 0.25])
+@pytest.mark.parametrize("what", SMALLER)
+def test_a_ledger_of_a_smaller_choice_is_refused(
+    what: str, base_score: float | None, short: None
+) -> None:
+    """Also by a ledger without a digest: what a family claims fits what is said of it."""
+    model = xgb.train(asked(base_score=base_score), data(MANY))
+    ledger = xgb_dp.privacy_report(model).ledger
+    SMALLER[what](ledger["trainings"][0])
+    with pytest.raises(LedgerError):
+        xgb_dp.PrivacyReport(ledger)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"count": 0}, {"first": []}, {"options": [[]]}],
+)
+def test_a_selection_of_smaller_choices_is_refused(change: dict[str, Any], short: None) -> None:
+    public = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
+    found = xgb_dp.select(public, data(MANY), [{}], epsilon=4.0, delta=1e-6)
+    ledger = found.report.ledger
+    ledger["trainings"][0]["events"][0]["runs"][0][0] |= change
+    with pytest.raises(LedgerError):
+        xgb_dp.PrivacyReport(ledger)
