@@ -5,6 +5,7 @@ import pytest
 
 from xgb_dp.accounting.blocks import block_mu, merge_blocks
 from xgb_dp.accounting.bounded_range import Grid, _width, choose_grid, selection_curve, tail_curve
+from xgb_dp.accounting.flat import Composition
 from xgb_dp.accounting.gaussian import gaussian_delta
 
 from .oracle import recursion
@@ -140,3 +141,18 @@ def test_blocks_cover_every_selection():
     assert mu >= 0.01 * math.sqrt(3000) / 2
     assert extra == pytest.approx(1e-13)
     assert merge_blocks([(0.01, 900)], math.log(1e-13), 1e8) == (0.0, [(0.01, 900)], 0.0)
+
+
+@pytest.mark.parametrize("mu", [0.3, 4.0, 60.0])
+def test_a_window_of_gaussian_losses_bounds_those_of_the_whole_grid(mu):
+    window = Composition(mu, [(0.4, 30), (1.5, 4)], math.log(1e-10), 1e7)
+    whole = Composition(mu, [(0.4, 30), (1.5, 4)], math.log(1e-10), 1e7)
+    whole.far = math.inf
+    for spread in (-1.0, 0.0, 2.0, 4.0):
+        epsilon = mu * mu / 2 + 2.0 + spread * math.hypot(mu, 1.7)
+        exact = whole.delta(epsilon)
+        assert exact * (1 - 1e-12) <= window.delta(epsilon) <= exact * (1 + 1e-9) + 1e-14
+    # A narrow window loses much of the accuracy, and nothing of the bound.
+    window.far = 0.1
+    epsilon = mu * mu / 2 + 2.0
+    assert window.delta(epsilon) > whole.delta(epsilon)

@@ -17,7 +17,7 @@ from .accountant import Accountant
 from .blocks import merge_blocks
 from .bounded_range import Grid, tail_curve
 from .events import Event
-from .gaussian import GaussianTotals, gaussian_delta
+from .gaussian import GaussianTotals, gaussian_delta, gaussian_epsilon
 from .grid_curve import GridCurve
 from .rdp import RDPAccountant
 from .rounds import Mixture
@@ -30,6 +30,8 @@ BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discre
 TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
 _BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed a Gaussian
 _MOST_LAPLACE = 1000
+_MARGIN = 20.0
+_LOUD = 10.0  # standard deviations
 _LOG_TINY = -640.0
 LOWEST = 1e-250  # delta of a curve in doubles
 
@@ -53,6 +55,7 @@ class Composition:
         work: float,
         laplace: Sequence[tuple[float, int]] = (),
     ) -> None:
+        self.far = math.sqrt(2.0 * (_MARGIN - log_tail))  # too rare to matter
         if sum(n for _, n in laplace) > _MOST_LAPLACE:
             # So many are as good as selections, which have blocks; at the front, as Laplace noise.
             steps = [*((2.0 * e, n) for e, n in laplace), *steps]
@@ -80,6 +83,10 @@ class Composition:
         selections = math.fsum(n * e * e for e, n in self.steps) / 4.0
         return math.sqrt(self.mu**2 + selections + math.fsum(n * e * e for e, n in self.laplace))
 
+    def near(self, delta: float) -> float | None:
+        """About the epsilon of a delta where that is worth a search, which bounds nothing."""
+        return gaussian_epsilon(self.scale, delta) if self.scale > _LOUD else None
+
     def after(self, mu: float) -> Composition:
         """The same with one more Gaussian, on the same grid."""
         other = copy(self)
@@ -100,7 +107,7 @@ class Composition:
         elif self.mu == 0.0:
             value = self.curve.at(epsilon)
         else:
-            value = self.curve.convolved(epsilon, self.mu)
+            value = self.curve.convolved(epsilon, self.mu, self.far)
         return min(1.0, value + self.extra)
 
 
@@ -137,13 +144,14 @@ class FlatAccountant(Accountant):
             return min(pure, coarse) if totals.mu == 0.0 else coarse
         curve = self.composition(group, math.log(delta * TAIL))
         if totals.mu == 0.0:
-            return min(pure, coarse, solve(curve, delta, 0.0))
+            return min(pure, coarse, solve(curve, delta, 0.0, curve.near(delta)))
         slack = totals.slack(math.log(delta * BETA))
         eta = slack.eta
         inner = delta * (1.0 - BETA) * math.exp(-slack.eta_to)
         if inner < LOWEST:  # the slack is no longer small
             return coarse
-        return min(coarse, max(0.0, solve(curve, inner, -eta) + eta))
+        found = solve(curve, inner, -eta, curve.near(inner))
+        return min(coarse, max(0.0, found + eta))
 
     def _delta(self, epsilon: float, group: int) -> float:
         totals, steps, pure = self.totals(group)
@@ -230,8 +238,15 @@ class Curve(Protocol):
         """Upper bound at an epsilon."""
 
 
-def solve(curve: Curve, delta: float, lowest: float) -> float:
-    """Some epsilon >= lowest with curve.delta(epsilon) <= delta, close to the smallest."""
+def solve(curve: Curve, delta: float, lowest: float, near: float | None = None) -> float:
+    """Some epsilon >= lowest with curve.delta(epsilon) <= delta, close to the smallest.
+
+    Args:
+        curve: The bound.
+        delta: In (0, 1).
+        lowest: Least epsilon.
+        near: Where it may be; only the time that it takes depends on it.
+    """
     if curve.delta(lowest) <= delta:
         return lowest
     target = math.log(delta)
@@ -240,8 +255,12 @@ def solve(curve: Curve, delta: float, lowest: float) -> float:
         return math.log(max(curve.delta(epsilon), 1e-300)) - target
 
     low, high = lowest, max(0.1, 0.5 * curve.mu)
+    if near is not None:
+        low, high = max(lowest, 0.98 * near), max(lowest, 1.02 * near + 0.01)
+        if low > lowest and excess(low) <= 0.0:
+            low, high = lowest, low
     while excess(high) > 0.0:
-        low, high = high, 2.0 * high
+        low, high = high, max(2.0 * high, 0.1)
         if high > 1e12:
             return math.inf
 

@@ -40,22 +40,41 @@ class GridCurve:
         weight = min(1.0, max(0.0, weight) + 1e-13 / min(self.step, 1.0))
         return float(weight * v[i] + (1.0 - weight) * v[i + 1]) * _ROUNDING
 
-    def extended(self, lowest: float) -> tuple[Array, Array]:
-        """The grid continued below, where the curve falls by at most the growth of e^x."""
-        missing = math.ceil((self.points[0] - lowest) / self.step) + 1
+    def extended(
+        self, lowest: float, first: float = -math.inf, last: float = math.inf
+    ) -> tuple[Array, Array]:
+        """The grid continued below, where the curve falls by at most the growth of e^x.
+
+        Args:
+            lowest: How far, if the grid does not reach it.
+            first: What is below need not be there,
+            last: nor what is above.
+        """
+        x, v = self.points, self.values
+        begin = int(min(max(0.0, (first - x[0]) / self.step - 1.0), len(x) - 2))
+        end = int(min(max(begin + 2.0, (last - x[0]) / self.step + 2.0), len(x)))
+        missing = math.ceil((x[0] - lowest) / self.step) + 1
         if missing <= 1:
-            return self.points, self.values
+            return x[begin:end], v[begin:end]
         d = np.arange(missing, 0, -1) * self.step
-        rise = math.exp(min(self.points[0], 700.0)) * -np.expm1(-d)  # beyond, it is above 1 anyway
+        rise = math.exp(min(x[0], 700.0)) * -np.expm1(-d)  # beyond, it is above 1 anyway
         return (
-            np.concatenate([self.points[0] - d, self.points]),
-            np.concatenate([np.minimum(1.0, self.values[0] + rise * _ROUNDING), self.values]),
+            np.concatenate([x[0] - d, x[:end]]),
+            np.concatenate([np.minimum(1.0, v[0] + rise * _ROUNDING), v[:end]]),
         )
 
-    def convolved(self, epsilon: float, mu: float) -> float:
-        """Mean of V(epsilon - Y) over the loss Y ~ N(mu^2/2, mu^2) of the Gaussians."""
+    def convolved(self, epsilon: float, mu: float, far: float = math.inf) -> float:
+        """Mean of V(epsilon - Y) over the loss Y ~ N(mu^2/2, mu^2) of the Gaussians.
+
+        Args:
+            epsilon: In nats.
+            mu: Of all Gaussians.
+            far: Losses beyond so many deviations count at the worst, whatever the number is.
+        """
         h = self.step
-        x, v = self.extended(epsilon - mu * mu / 2.0 - 12.0 * mu)
+        middle = epsilon - mu * mu / 2.0
+        # The chance that Y is beyond either end is counted below.
+        x, v = self.extended(middle - 12.0 * mu, middle - far * mu, middle + far * mu)
         z = (epsilon - x - mu * mu / 2.0) / mu
         up, down = ndtr(z), ndtr(-z)
         # Chance that epsilon - Y lies in [x_i, x_{i+1}], from the smaller tail.

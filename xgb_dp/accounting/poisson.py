@@ -15,6 +15,7 @@ import numpy as np
 from . import sampled
 from .events import Event
 from .flat import FlatAccountant, solve
+from .gaussian import gaussian_epsilon
 from .rounds import Mixture
 from .several import MOST_ROWS, several_rows
 from .table import ChordTable
@@ -26,6 +27,7 @@ _LOWEST = 1e-250
 _LARGEST_MU = 30.0
 _TILTS = 6
 _LAWS = 5
+_CLEARLY = 0.8
 _DRIFT = 4e-16  # of one round's loss
 _LARGEST_STEP = 0.25
 
@@ -52,21 +54,32 @@ class SampledComposition:
         mixture = Mixture.of(events)
         self.sampled = [e for e in mixture.sampled if e.events]
         self.rest = FlatAccountant(mixture.flat, work)
+        self._pairs: dict[tuple[float, float], list[list[sampled.Pair]]] = {}
 
     def epsilon(self, delta: float) -> float:
         """Smallest certified epsilon."""
-        unsampled = self._unsampled()
-        best = unsampled.get_epsilon(delta, self.group) if unsampled else math.inf
         rounds = self._rounds(delta) if delta >= _LOWEST_DELTA else None
-        if not rounds:
+        best = self._from_laws(rounds, delta) if rounds else math.inf
+        unsampled = self._unsampled()
+        if unsampled is None:
             return best
+        # All rows cost more, unless nearly all are read; far from there the bound is not needed.
+        about = gaussian_epsilon(unsampled.scale(self.group), delta)
+        if best < _CLEARLY * about:
+            return best
+        return min(best, unsampled.get_epsilon(delta, self.group))
+
+    def _from_laws(self, rounds: Sequence[sampled.Rounds], delta: float) -> float:
+        """The bound by the composed laws of the rounds."""
+        best = math.inf
         # A law is accurate near one loss; the first one is Chernoff's guess of where that is.
         near: float | None = None
         for _ in range(_TILTS):
             found = self._composed(rounds, delta, near)
             value = math.inf
             if found is not None:
-                value = max(0.0, solve(found, delta, -self._drift) + self._drift)
+                guess = found.near(delta) if near is None else near
+                value = max(0.0, solve(found, delta, -self._drift, guess) + self._drift)
             enough = value > best * (1.0 - 1e-3) or (near is not None and value > 0.9 * near)
             best = min(best, value)
             if enough:
@@ -176,18 +189,20 @@ class SampledComposition:
             if step >= _LARGEST_STEP:
                 return None
             step = min(2.0 * step, _LARGEST_STEP)
-        return _Worst(laws, self._rest_curve)
+        deviation = math.hypot(flat, laws[0].deviation)
+        return _Worst(laws, self._rest_curve, deviation)
 
     @cached_property
     def _rest_curve(self) -> ChordTable:
         flat = self.rest.scale(self.group)
         if flat == 0.0:
             return ChordTable(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
-        top = flat * flat / 2.0 + flat * 40.0
-        return _table(self.rest, top, flat / 64.0, _LOWEST, self.group)
+        middle, reach = flat * flat / 2.0, flat * 40.0
+        low = max(0.0, middle - reach)  # below, the curve is 1 for all that doubles can tell
+        return _table(self.rest, middle + reach, flat / 64.0, _LOWEST, self.group, low)
 
-    @staticmethod
     def _laws(
+        self,
         rounds: Sequence[sampled.Rounds],
         step: float,
         flat: float,
@@ -195,7 +210,11 @@ class SampledComposition:
         epsilon: float | None,
     ) -> list[sampled.Composed] | None:
         """The sums of losses in every order, on a grid of this step; None if it is too large."""
-        pairs = [sampled.sampled_pairs(r, step, delta * 1e-5 / r.count) for r in rounds]
+        if (delta, step) not in self._pairs:
+            self._pairs[delta, step] = [
+                sampled.sampled_pairs(r, step, delta * 1e-5 / r.count) for r in rounds
+            ]
+        pairs = self._pairs[delta, step]
         laws = []
         for i in range(len(pairs[0])):
             parts = [(pair[i], r.count) for pair, r in zip(pairs, rounds, strict=True)]
@@ -208,17 +227,29 @@ class SampledComposition:
 
 
 def _table(
-    accountant: FlatAccountant, top: float, step: float, lowest: float, group: int
+    accountant: FlatAccountant,
+    top: float,
+    step: float,
+    lowest: float,
+    group: int,
+    low: float = 0.0,
 ) -> ChordTable:
-    x = np.arange(math.ceil(top / step) + 1, dtype=np.float64) * step
+    x = low + np.arange(math.ceil((top - low) / step) + 1, dtype=np.float64) * step
+    x = x if low == 0.0 else np.concatenate([[0.0], x])
     return ChordTable(x, np.array(accountant.curve(list(x), lowest, group)))
 
 
 class _Worst:
     """The largest curve of all orders."""
 
-    def __init__(self, laws: Sequence[sampled.Composed], rest: ChordTable) -> None:
-        self.laws, self.rest, self.mu = laws, rest, 1.0
+    def __init__(
+        self, laws: Sequence[sampled.Composed], rest: ChordTable, deviation: float
+    ) -> None:
+        self.laws, self.rest, self.mu = laws, rest, deviation
+
+    def near(self, delta: float) -> float:
+        """About the epsilon of a delta; bounds nothing."""
+        return gaussian_epsilon(self.mu, delta)
 
     def delta(self, epsilon: float) -> float:
         """Upper bound at an epsilon >= 0."""

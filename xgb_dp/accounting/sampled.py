@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 __all__ = [
     "Composed",
@@ -52,10 +52,16 @@ class Pair:
     p: Array
     infinite: float
 
-    @property
+    @cached_property
     def losses(self) -> Array:
         """All finite losses, in nats."""
         return np.asarray(self.step * self.at, dtype=np.float64)
+
+    @cached_property
+    def log_p(self) -> Array:
+        """Logarithms of `p`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.p))
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,12 @@ class Rounds:
     nodes: Array
     count: int
     mixed: Curve | None = None
+
+
+def _logsumexp(terms: Array) -> float:
+    """log of the sum of e^terms; scipy's own takes longer than the rounds that are summed here."""
+    most = float(np.max(terms))
+    return most + math.log(float(np.sum(np.exp(terms - most)))) if math.isfinite(most) else most
 
 
 def both_signs(curve: Curve, x: Array) -> Array:
@@ -197,6 +209,7 @@ class Composed:
         self.step = parts[0][0].step
         self.tilt = tilt
         self.log_m = _log_moment(parts, tilt)
+        self.deviation = math.sqrt(variance(parts))
         low, high, dropped = _window(parts, tilt, lost)
         size = 1 << max(4, (high - low).bit_length())
         if size > _MOST_POINTS:
@@ -205,10 +218,7 @@ class Composed:
         others = np.ones(size // 2 + 1)
         rounding = 0.0
         for pair, n in parts:
-            with np.errstate(divide="ignore"):
-                weights = np.exp(
-                    np.log(pair.p) + tilt * pair.losses - _log_moment([(pair, 1)], tilt)
-                )
+            weights = np.exp(pair.log_p + tilt * pair.losses - _log_moment([(pair, 1)], tilt))
             folded = np.zeros(size)
             np.add.at(folded, pair.at % size, weights)
             spectrum = np.fft.rfft(folded)
@@ -232,13 +242,12 @@ class Composed:
         with np.errstate(divide="ignore"):
             terms = np.log(self.p) + self.log_m - self.tilt * self.losses
             terms = np.minimum(terms, 0.0) + np.log(values)
-        return min(1.0, math.exp(min(0.0, float(logsumexp(terms)))) * (1.0 + 1e-9) + self.infinite)
+        return min(1.0, math.exp(min(0.0, _logsumexp(terms))) * (1.0 + 1e-9) + self.infinite)
 
 
 def _log_moment(parts: Sequence[tuple[Pair, int]], power: float) -> float:
     """log E e^(power * loss) over the finite losses of all rounds."""
-    with np.errstate(divide="ignore"):
-        return math.fsum(n * float(logsumexp(np.log(c.p) + power * c.losses)) for c, n in parts)
+    return math.fsum(n * _logsumexp(c.log_p + power * c.losses) for c, n in parts)
 
 
 def _powers(parts: Sequence[tuple[Pair, int]], mu: float) -> tuple[float, float]:

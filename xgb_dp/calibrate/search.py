@@ -20,6 +20,8 @@ from .noise import plan_noise
 
 __all__ = ["calibrate", "calibrate_family"]
 
+# Log epsilon grows about as log mu while mu is small, and twice as fast where mu is large.
+_STEEPEST, _STEEPEST_LOUD, _LOUD = 1.0, 2.0, math.log(10.0)
 _LOWEST, _AIM, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target
 _BELOW = -0.0015  # log of where the search for a family begins: its curve takes long
 
@@ -157,7 +159,8 @@ def _search(
                 return plan
             log_ratio = math.log(max(ratio, 1e-300))
             if guess != last[0]:
-                slope = min(max((log_ratio - last[1]) / (guess - last[0]), 0.02), 1.0)
+                steepest = _STEEPEST_LOUD if guess > _LOUD else _STEEPEST
+                slope = min(max((log_ratio - last[1]) / (guess - last[0]), 0.02), steepest)
             last = (guess, log_ratio)
             if ratio > _HIGHEST:
                 high = (guess, log_ratio)
