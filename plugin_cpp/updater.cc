@@ -18,7 +18,7 @@
 #include "plugin_cpp/grower.h"              // for TreeGrower
 #include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
 #include "plugin_cpp/leaf/columns.h"        // for FinishColumns, ColumnLeaves
-#include "plugin_cpp/leaf/correction.h"     // for SumResiduals, ShiftLeaves
+#include "plugin_cpp/leaf/correction.h"     // for MeanCorrection, SumResiduals
 #include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
 #include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
@@ -182,12 +182,21 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (plan.IsAdditive()) {
       this->GrowColumns(class_idx, trees);
     }
-    auto* raw = plan.correction.is_on && round + 1 == plan.rounds ? in_gpair : nullptr;
     for (std::size_t i = 0; !plan.IsAdditive() && i < trees.size(); ++i) {
       // Trees of one class, counted over all rounds.
       auto tree_idx =
           static_cast<std::int64_t>(round) * plan.parallel_trees + static_cast<std::int64_t>(i);
-      this->GrowTree(class_idx, tree_idx, trees[i], &out_position[i].HostVector(), raw);
+      this->GrowTree(class_idx, tree_idx, trees[i], &out_position[i].HostVector());
+    }
+    if (plan.correction.is_on && round + 1 == plan.rounds) {
+      MeanCorrection correction{plan};
+      for (std::int32_t i = 0; i < CorrectionPlan::kTimes; ++i) {
+        std::vector<LocalSum> residuals{
+            SumResiduals(ctx_, plan.row_bound, p_fmat->Info(), in_gpair->Grad()->HostView(),
+                         out_position.back().HostVector(), *trees.back())};
+        correction.Shift(training.release.AddNoise(NoiseEvent{CorrectionEvent(plan)}, residuals),
+                         trees.back());
+      }
     }
     training.last_tree = plan.IsAdditive() ? nullptr : trees.back();
     training.busy = false;
@@ -282,9 +291,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     return true;
   }
 
-  /** @param raw XGBoost's gradients, where the mean is corrected with this tree; or null. */
   void GrowTree(std::size_t class_idx, std::int64_t tree_idx, RegTree* tree,
-                std::vector<bst_node_t>* positions, GradientContainer* raw) {
+                std::vector<bst_node_t>* positions) {
     auto& training = *training_;
     auto const& plan = training.plan;
     monitor_.Start("Grow");
@@ -314,12 +322,6 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
                            &training.shrinkage.at(class_idx), tree);
     if (plan.leaf.noise != LeafNoise::kOutput) {
       training.history.Update(class_idx, *tree, sums);
-    }
-    if (raw) {
-      std::vector<LocalSum> residuals{
-          SumResiduals(ctx_, plan.row_bound, training.data->Info(), raw->Grad()->HostView())};
-      auto noisy = training.release.AddNoise(NoiseEvent{CorrectionEvent(plan)}, residuals);
-      ShiftLeaves(plan, sums, noisy, tree);
     }
     monitor_.Stop("Leaves");
   }

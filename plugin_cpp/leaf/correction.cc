@@ -6,19 +6,24 @@
 
 #include "common/threading_utils.h"       // for ParallelFor
 #include "plugin_cpp/plan/sensitivity.h"  // for kResidualUnit, kInsideUnit
+#include "tree/tree_view.h"               // for ScalarTreeView
+#include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
 namespace {
 // A residual lies in [-2, 2], in half widths of the range.
 constexpr double kLargest = 2.0;
-// Deviation of the shift before anything of it is known, in half widths.
-constexpr double kPrior = 0.01;
+// Deviation of what is left over after a correction, beside its noise, in half widths.
+constexpr double kLeft = 0.001;
 }  // namespace
 
 LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                      linalg::MatrixView<GradientPair const> gpair) {
+                      linalg::MatrixView<GradientPair const> gpair,
+                      std::vector<bst_node_t> const& position, RegTree const& tree) {
+  CHECK(position.size() == info.num_row_);  // CHECK_EQ would print the number of rows
   auto n_rows = info.num_row_;
   auto labels = info.labels.HostView();
+  auto view = tree.HostScView();
   double heaviest = bound.hessian_bound > 0 ? bound.hessian_bound : 1.0;
   constexpr std::size_t kBlock = 512;
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;
@@ -28,8 +33,8 @@ LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const&
     LocalSum sum;
     for (std::size_t i = begin; i < std::min(begin + kBlock, n_rows); ++i) {
       double g = gpair(i, 0).GetGrad(), weight = gpair(i, 0).GetHess(), y = labels(i, 0);
-      // Squared loss: the gradient is w (F - y).
-      double prediction = y + g / weight;
+      // Squared loss: the gradient is w (F - y), without the new tree.
+      double prediction = y + g / weight + static_cast<double>(view.LeafValue(position[i]));
       if (!std::isfinite(prediction)) {
         continue;
       }
@@ -53,35 +58,27 @@ LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const&
   return total;
 }
 
-void ShiftLeaves(Plan const& plan, std::vector<NodeSum> const& sums,
-                 Released<NoisySum> const& released, RegTree* tree) {
+void MeanCorrection::Shift(Released<NoisySum> const& released, RegTree* tree) {
   auto const& noisy = released.values.front();
-  double scale = plan.row_bound.scale;
   double deviation = std::sqrt(released.variance);
   double unit = kLargest / static_cast<double>(kResidualUnit);
-  double residual = static_cast<double>(noisy.grad.Value()) * unit;
   // Rows that a shift moves: a prediction beyond the range stays at its end.
   double inside = std::max({static_cast<double>(noisy.hess.Value()), deviation, 1.0}) /
                   static_cast<double>(kInsideUnit);
-  // What the last tree, which was fitted to clipped gradients, adds to the mean by itself.
-  double moved = 0, rows = 0;
-  for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
-    if ((*tree)[nidx].IsLeaf()) {
-      moved += sums[nidx].hess * static_cast<double>((*tree)[nidx].LeafValue()) / scale;
-      rows += sums[nidx].hess;
-    }
-  }
-  double lacks = std::clamp(residual / inside - moved / rows, -kLargest, kLargest);
+  double lacks =
+      std::clamp(static_cast<double>(noisy.grad.Value()) * unit / inside, -kLargest, kLargest);
   double variance = (deviation * unit / inside) * (deviation * unit / inside);
   // A shift that stands out of the noise is larger than was to be expected.
-  double prior = std::max(kPrior * kPrior, lacks * lacks - variance);
-  double shift = lacks * prior / (prior + variance);
+  double expected = std::max(variance_, lacks * lacks - variance);
+  double kept = expected / (expected + variance);
+  double shift = kept * lacks * scale_;
+  variance_ = std::max(kept * variance, kLeft * kLeft);
   for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
     auto& weight = tree->Stat(nidx).base_weight;
-    weight = static_cast<float>(weight + shift * scale / plan.leaf.eta);
+    weight = static_cast<float>(weight + shift / eta_);
     if ((*tree)[nidx].IsLeaf()) {
       (*tree)[nidx].SetLeaf(
-          static_cast<float>(static_cast<double>((*tree)[nidx].LeafValue()) + shift * scale));
+          static_cast<float>(static_cast<double>((*tree)[nidx].LeafValue()) + shift));
     }
   }
 }

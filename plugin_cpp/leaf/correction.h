@@ -1,21 +1,19 @@
 /**
  * The correction of the mean of a regression. Gradients are clipped, so that the trees fit less
- * than the mean of a skewed target. With the last round the mean of what is left over is released,
- * of labels and predictions within their declared range and otherwise not clipped, and the last
- * tree is shifted by it.
+ * than the mean of a skewed target. After the last tree the mean of what is left over is released,
+ * of labels and predictions within their declared range and otherwise not clipped, and the tree is
+ * shifted by it; then once more, since predictions beyond the range have come into it.
  *
  * Proof: docs/proofs/leaves.md
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 
-#include <cstdint>  // for int64_t
-#include <vector>   // for vector
+#include <vector>  // for vector
 
-#include "plugin_cpp/leaf/shrinkage.h"   // for NodeSum
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/release.h"  // for Released, LocalSum, NoisySum
-#include "xgboost/base.h"                // for GradientPair
+#include "xgboost/base.h"                // for GradientPair, bst_node_t
 #include "xgboost/context.h"             // for Context
 #include "xgboost/data.h"                // for MetaInfo
 #include "xgboost/linalg.h"              // for MatrixView
@@ -23,21 +21,28 @@
 
 namespace xgboost::dp {
 /**
- * @brief Sums over the rows of this worker before the last round: of what labels exceed predictions
- *        by, both within their range, and of ones for predictions inside of it.
+ * @brief Sums over the rows of this worker: of what labels exceed predictions by, both within their
+ *        range, and of ones for predictions inside of it.
  *
- * @param gpair Gradients of the squared loss as XGBoost makes them.
+ * @param gpair    Gradients of the squared loss as XGBoost makes them, before the tree.
+ * @param position The leaf of each row in the tree.
  */
 [[nodiscard]] LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                                    linalg::MatrixView<GradientPair const> gpair);
+                                    linalg::MatrixView<GradientPair const> gpair,
+                                    std::vector<bst_node_t> const& position, RegTree const& tree);
 
-/**
- * @brief Shift all leaves of the last tree, so that the mean of the predictions is that of the
- *        labels, as far as the released sums stand out of their noise. Reads released sums only.
- *
- * @param sums     Of all nodes of the tree.
- * @param released Of SumResiduals.
- */
-void ShiftLeaves(Plan const& plan, std::vector<NodeSum> const& sums,
-                 Released<NoisySum> const& released, RegTree* tree);
+/** @brief Shifts the last tree by released means. Reads released sums only. */
+class MeanCorrection {
+ public:
+  explicit MeanCorrection(Plan const& plan) : scale_{plan.row_bound.scale}, eta_{plan.leaf.eta} {}
+  /**
+   * @brief Shift all leaves, so that the mean of the predictions is that of the labels, as far as
+   *        the released sums stand out of their noise.
+   */
+  void Shift(Released<NoisySum> const& released, RegTree* tree);
+
+ private:
+  double scale_, eta_;
+  double variance_{1e-4};  // of the shift to come, in half widths squared
+};
 }  // namespace xgboost::dp

@@ -68,8 +68,10 @@ struct LeafPlan {
   double prior_max{0};
 };
 
-/** @brief Release of the mean residual of a regression, with its last round. */
+/** @brief Release of the mean residual of a regression after its last tree, and again. */
 struct CorrectionPlan {
+  static constexpr std::int32_t kTimes = 2;
+
   bool is_on{false};
   std::uint64_t sigma2{0};  // variance of the noise on each sum, in units of its own
 };

@@ -148,7 +148,7 @@ Ledger EventsOfPlan(Plan const& plan) {
     }
   }
   if (plan.correction.is_on) {
-    ledger.Announce({NoiseEvent{CorrectionEvent(plan)}, 1});
+    ledger.Announce({NoiseEvent{CorrectionEvent(plan)}, CorrectionPlan::kTimes});
   }
   return ledger;
 }

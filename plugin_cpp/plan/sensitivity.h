@@ -43,7 +43,7 @@ inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - kEpsBi
 [[nodiscard]] GaussianEvent HistogramEvent(Plan const& plan);
 /** @brief The leaves of one tree for each class. */
 [[nodiscard]] NoiseEvent LeafEvent(Plan const& plan);
-/** @brief The residuals after all rounds but one, released once. */
+/** @brief The residuals after all trees, released once. */
 [[nodiscard]] GaussianEvent CorrectionEvent(Plan const& plan);
 /** @brief The candidates of all private features, released once. */
 [[nodiscard]] NoiseEvent CandidateEvent(Plan const& plan);

@@ -8,20 +8,22 @@ import numpy as np
 
 from .draws import Noise
 from .grow import Tree
-from .splits import Floats, Plan, RowBound
+from .splits import Doubles, Ints, Plan, RowBound
 
 
-def residual_sums(bound: RowBound, g: Floats, h: Floats, y: Floats) -> tuple[int, int]:
+def residual_sums(
+    bound: RowBound, g: Doubles, h: Doubles, y: Doubles, added: Doubles
+) -> tuple[int, int]:
     """Integer sums of residuals, in units of two half widths over 2^18, and of rows in the range.
 
-    A row counts by its weight, in units of the largest one.
+    A row counts by its weight, in units of the largest one. `added` is what the last tree predicts.
     """
     told, ones = 0, 0
-    for gradient, weight, label in zip(g, h, y, strict=True):
-        if weight == 0 or not math.isfinite(label + gradient / weight):
+    low, high = bound.target
+    for gradient, weight, label, step in zip(g, h, y, added, strict=True):
+        if weight == 0 or not math.isfinite(label + gradient / weight + step):
             continue
-        prediction = label + gradient / weight
-        low, high = bound.target
+        prediction = label + gradient / weight + step
         inside = min(max(prediction, low), high)
         residual = (min(max(label, low), high) - inside) / (2 * bound.scale)
         share = min(max(weight / bound.h_max, 0.0), 1.0)
@@ -30,22 +32,24 @@ def residual_sums(bound: RowBound, g: Floats, h: Floats, y: Floats) -> tuple[int
     return told, ones
 
 
-def shift_leaves(
-    plan: Plan, tree: Tree, h: dict[int, float], sums: tuple[int, int], noise: Noise
+def correct_mean(
+    plan: Plan, tree: Tree, where: Ints, g: Doubles, h: Doubles, y: Doubles, noise: Noise
 ) -> None:
-    """Release the sums and shift every leaf, in float32 as XGBoost keeps them."""
-    scale, sigma2 = float(plan["row_bound"]["scale"]), int(plan["correction"]["sigma2"])
-    told = (sums[0] + noise.gaussian(sigma2)) * 2 / 2**18
-    deviation = math.sqrt(sigma2)
-    rows = max(sums[1] + noise.gaussian(sigma2), deviation, 1) / 2**16
-    leaves = [node for node, left in enumerate(tree["left"]) if left == -1]
-    moved = sum(h[n] * float(tree["leaf"][n]) / scale for n in leaves) / sum(h[n] for n in leaves)
-    lacks = min(max(told / rows - moved, -2.0), 2.0)
-    variance = (deviation * 2 / 2**18 / rows) ** 2
-    prior = max(0.01**2, lacks**2 - variance)
-    shift = lacks * prior / (prior + variance) * scale
-    for node in range(len(tree["left"])):
-        weight = float(tree["base_weight"][node]) + shift / float(plan["leaf"]["eta"])
-        tree["base_weight"][node] = np.float32(weight)
-    for node in leaves:
-        tree["leaf"][node] = np.float32(float(tree["leaf"][node]) + shift)
+    """Release the sums and shift every leaf, in float32 as XGBoost keeps them; and once more."""
+    bound, sigma2 = RowBound.of(plan), int(plan["correction"]["sigma2"])
+    deviation, before = math.sqrt(sigma2), 0.01**2
+    for _ in range(2):
+        told, ones = residual_sums(bound, g, h, y, np.array(tree["leaf"], dtype=np.float64)[where])
+        rows = (told + noise.gaussian(sigma2)) * 2 / 2**18, ones + noise.gaussian(sigma2)
+        inside = max(rows[1], deviation, 1) / 2**16
+        lacks = min(max(rows[0] / inside, -2.0), 2.0)
+        variance = (deviation * 2 / 2**18 / inside) ** 2
+        prior = max(before, lacks**2 - variance)
+        kept = prior / (prior + variance)
+        before = max(kept * variance, 0.001**2)
+        shift = kept * lacks * bound.scale
+        for node, left in enumerate(tree["left"]):
+            weight = float(tree["base_weight"][node]) + shift / float(plan["leaf"]["eta"])
+            tree["base_weight"][node] = np.float32(weight)
+            if left == -1:
+                tree["leaf"][node] = np.float32(float(tree["leaf"][node]) + shift)

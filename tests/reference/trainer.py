@@ -15,7 +15,7 @@ import numpy as np
 
 from .candidates import Candidates, Feature
 from .columns import ColumnPrior, column_round
-from .correction import residual_sums, shift_leaves
+from .correction import correct_mean
 from .draws import Noise
 from .grow import Tree, grow
 from .history import History
@@ -102,8 +102,7 @@ def train(
                 if plan["leaf"]["noise"] != "output":
                     history[0 if joint else k].update(tree, *g_h_noise, first=not joint or k == 0)
                 if plan["correction"]["on"] and t + 1 == int(plan["rounds"]):
-                    residuals = residual_sums(bound, g[:, k], h[:, k], labels)
-                    shift_leaves(plan, tree, g_h_noise[1], residuals, noise)
+                    correct_mean(plan, tree, where, g[:, k], h[:, k], labels, noise)
                 margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
                 trees.append(tree)
     return Model(trees, [feature.cuts for feature in features], margin)

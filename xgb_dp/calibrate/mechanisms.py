@@ -53,7 +53,7 @@ class MechanismSpec:
             "leaves", >= 0. What releases nothing gives its share to the others in proportion.
         grid_bits: Grid of the gradients, 4 to 20; reduced where the noise would not fit.
         sampling_num: A round reads each row with probability sampling_num / 2**32; 2**32 for all.
-        correction: Whether the mean residual of a regression is released with the last round.
+        correction: Whether the mean residual of a regression is released after the last tree.
     """
 
     rounds: int

@@ -33,6 +33,7 @@ _MIN_SIGMA2 = 2**20  # below, the discreteness slack would start to show
 _MAX_SIGMA2 = 2**56
 _MAX_SCALE = 2**48
 _MAX_SHIFT = 26
+_CORRECTIONS = 2  # times that the mean of a regression is corrected after the last tree
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
 _TOO_SMALL = "the target is too small to be of use"
 
@@ -131,13 +132,13 @@ def plan_noise(
         rounds.append(event)
     if spec.rounds > 0 and spec.correction:
         sens2 = sensitivity.correction_sens2()
-        sigma2 = max(math.ceil(sens2 / budget.mu2("correction", 1)), _MIN_SIGMA2)
+        sigma2 = max(math.ceil(sens2 / budget.mu2("correction", _CORRECTIONS)), _MIN_SIGMA2)
         if sigma2 > _MAX_SIGMA2:
             raise BudgetError(
                 "The noise of dp_mean_correction for this epsilon is above half a million rows: "
                 f"{_TOO_SMALL}. Take dp_mean_correction=False or a larger epsilon."
             )
-        events.append(GaussianEvent("correction", sens2, sigma2, 2, 1))
+        events.append(GaussianEvent("correction", sens2, sigma2, 2, _CORRECTIONS))
         plan = replace(plan, correction_sigma2=sigma2)
     if spec.sampling_num < 1 << SAMPLE_BITS:
         events.append(SampledEvent(spec.sampling_num, SAMPLE_BITS, tuple(rounds), spec.rounds))

@@ -265,7 +265,7 @@ _ROWS = (
               "estimate (complete trees of depth 8 or less), instead of all leaves by one",
               Flag(), True, FREE, "leaves", plan="leaf.strata"),
     Parameter("dp_mean_correction",
-              "release the mean residual with the last round and shift the last tree by it: the "
+              "release the mean residual after the last tree and shift the tree by it, twice: the "
               "clip pulls the mean of a skewed target down", Flag(), defaults.mean_correction,
               SPENDS, "leaves", values="bool; regression with sums of all rows",
               shown="False; regression with dp_epsilon >= 1, dp_preset='default' and without "
