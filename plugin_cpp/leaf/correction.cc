@@ -68,8 +68,8 @@ void MeanCorrection::Shift(Released<NoisySum> const& released, RegTree* tree) {
   double lacks =
       std::clamp(static_cast<double>(noisy.grad.Value()) * unit / inside, -kLargest, kLargest);
   double variance = (deviation * unit / inside) * (deviation * unit / inside);
-  // A shift that stands out of the noise is larger than was to be expected.
-  double expected = std::max(variance_, lacks * lacks - variance);
+  // A shift that stands out of the noise, by two deviations, is larger than was to be expected.
+  double expected = std::max(variance_, lacks * lacks - 4.0 * variance);
   double kept = expected / (expected + variance);
   double shift = kept * lacks * scale_;
   variance_ = std::max(kept * variance, kLeft * kLeft);

@@ -44,7 +44,7 @@ def correct_mean(
         inside = max(rows[1], deviation, 1) / 2**16
         lacks = min(max(rows[0] / inside, -2.0), 2.0)
         variance = (deviation * 2 / 2**18 / inside) ** 2
-        prior = max(before, lacks**2 - variance)
+        prior = max(before, lacks**2 - 4 * variance)
         kept = prior / (prior + variance)
         before = max(kept * variance, 0.001**2)
         shift = kept * lacks * bound.scale
