@@ -80,8 +80,7 @@ void CheckLeaves(Plan const& plan) {
 void CheckCorrection(Plan const& plan) {
   Require(!plan.correction.is_on ||
               (plan.IsRegression() && plan.parallel_trees == 1 && !plan.ReadsSomeRows() &&
-               plan.leaf.noise != LeafNoise::kOutput && !plan.masking.IsOn() &&
-               !plan.IsAdditive()),
+               plan.leaf.noise != LeafNoise::kOutput && !plan.masking.IsOn() && !plan.IsAdditive()),
           "the correction of the mean is that of a regression with sums of all rows in the clear.");
 }
 
