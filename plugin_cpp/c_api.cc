@@ -5,6 +5,7 @@
 #include "xgboost/c_api.h"  // for XGB_DLL, DMatrixHandle
 
 #include <algorithm>  // for copy, min
+#include <cstddef>    // for size_t
 #include <cstdint>    // for int32_t, int64_t, uint64_t
 #include <memory>     // for shared_ptr
 #include <string>     // for string
@@ -15,7 +16,9 @@
 #include "plugin_cpp/accounting/bounded_range.h"  // for BoundedRangeCurve
 #include "plugin_cpp/checks.h"                    // for CheckMatrix, CheckRows, CheckSums, Limits
 #include "plugin_cpp/intercept.h"                 // for ReleaseIntercept, DescribeIntercept
+#include "plugin_cpp/plan/class_bound.h"          // for ClassQuantiser
 #include "plugin_cpp/plan/plan.h"                 // for ParsePlan
+#include "plugin_cpp/plan/row_bound.h"            // for RowQuantiser
 #include "plugin_cpp/plan/sensitivity.h"          // for EventsOfPlan, CandidateEvent, ScoreRange
 #include "xgboost/data.h"                         // for DMatrix, SparsePage
 #include "xgboost/json.h"                         // for Json
@@ -84,6 +87,25 @@ XGB_DLL int XGDPTestRowLimits(std::uint64_t total, std::uint64_t batch) {
   API_BEGIN();
   static auto const kReal = Limits();
   Limits() = {std::min(total, kReal.total), std::min(batch, kReal.batch)};
+  API_END();
+}
+
+/**
+ * @brief For tests: the integers of one row of any doubles, in place of its gradients and Hessians,
+ *        in the mode `prediction` of a plan.
+ */
+XGB_DLL int XGDPTestRowBound(char const* plan_text, double label, double weight, double* g,
+                             double* h) {
+  API_BEGIN();
+  CHECK(plan_text && g && h);
+  auto plan = ParsePlan(plan_text);
+  if (plan.num_class > 1) {
+    ClassQuantiser quantise{plan.row_bound, static_cast<std::size_t>(plan.num_class)};
+    quantise(label, weight, g, h, 1);
+  } else {
+    RowQuantiser quantise{plan.row_bound};
+    quantise(&label, &weight, g, h, 1);
+  }
   API_END();
 }
 

@@ -40,7 +40,8 @@ void ClassQuantiser::operator()(double label, double weight, double* g, double* 
   double s = this->Scale(label, weight, g, h, stride);
   bool is_number = std::isfinite(s);
   for (std::size_t k = 0; k < n_class_; ++k) {
-    is_number = is_number && std::isfinite(g[k * stride]) && std::isfinite(h[k * stride]);
+    // Times the root too: an infinite product and a factor of 0 have no product.
+    is_number = is_number && std::isfinite(g[k * stride]) && std::isfinite(root_ * h[k * stride]);
   }
   double sum2 = 0;
   for (std::size_t k = 0; k < n_class_; ++k) {

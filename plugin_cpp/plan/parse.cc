@@ -22,8 +22,7 @@ RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regress
   bound.mode = in.Enum<RowBound::Mode>("mode", {{"prediction", RowBound::Mode::kPrediction},
                                                 {"row_weight", RowBound::Mode::kRowWeight},
                                                 {"clip", RowBound::Mode::kClip},
-                                                {"filter", RowBound::Mode::kFilter},
-                                                {"prediction", RowBound::Mode::kPrediction}});
+                                                {"filter", RowBound::Mode::kFilter}});
   bound.unit_hessian = in.Bool("unit_hessian");
   // Far from the ends of the range of doubles, so that no product below overflows or vanishes.
   bound.gradient_bound = in.Real("gradient_bound", 1e-6, 1e6);
@@ -187,7 +186,7 @@ Plan ParsePlan(std::string const& text) {
   plan.id = in.Text("id");
   plan.objective = in.Text("objective");
   plan.n_features = in.Int("n_features", 1, std::numeric_limits<std::int32_t>::max());
-  plan.num_class = in.Int("num_class", 1, 1 << 20);
+  plan.num_class = in.Int("num_class", 1, 1 << 16);  // for which the bound of a row is proved
   plan.rounds = in.Int("rounds", 1, 1 << 20);
   plan.depth = in.Int("depth", 1, 10);  // sums of 2^10 utilities stay below 2^62
   plan.parallel_trees = in.Int("parallel_trees", 1, 1 << 20);

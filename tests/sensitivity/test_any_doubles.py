@@ -1,0 +1,83 @@
+"""The bound of a row on its integers, for doubles that no training brings."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from xgboost.core import XGBoostError
+
+from tests.reference.comparison import LOGISTIC, SOFTMAX, make_plan
+from xgb_dp.engine import native
+
+from .strategies import MORE, text_of
+
+FEATURES = [{"kind": "cuts", "cuts": []}]
+LARGEST = float(np.finfo(float).max)
+numbers = st.one_of(
+    st.floats(),
+    st.sampled_from((0.0, -0.0, 1e-45, 5e-324, 3.4e38, 1e308, LARGEST, -LARGEST)),
+    st.floats(-2.0, 2.0),
+)
+
+
+def plan_of(n_class: int, r: str = "0.25", c: str = "0.5", bits: int = 18) -> dict[str, Any]:
+    plan = make_plan(SOFTMAX if n_class > 1 else LOGISTIC, True, FEATURES, num_class=n_class)
+    plan["row_bound"] |= {"mode": "prediction", "hessian_weight": r, "gradient_bound": c}
+    return plan | {"grid_bits": bits}
+
+
+def squared_norm(plan: dict[str, Any], label: float, weight: float, g: Any, h: Any) -> int:
+    """Of the integers of one row, each of which is checked."""
+    pairs = np.array([g, h], dtype=np.float64)
+    status = native.lib().XGDPTestRowBound(
+        text_of(plan).encode(),
+        ctypes.c_double(label),
+        ctypes.c_double(weight),
+        *(ctypes.c_void_p(part.ctypes.data) for part in pairs),
+    )
+    assert status == 0
+    assert np.isfinite(pairs).all() and (pairs == np.rint(pairs)).all(), pairs
+    assert (pairs[1] >= 0.0).all()
+    return sum(int(v) ** 2 for v in pairs.ravel())
+
+
+@MORE
+@given(
+    pairs=st.lists(st.tuples(numbers, numbers), min_size=1, max_size=5),
+    label=numbers,
+    weight=numbers,
+    r=st.sampled_from(("1e-12", "0.25", "1000000.0")),
+    c=st.sampled_from(("1e-6", "0.5", "1000000.0")),
+    bits=st.sampled_from((4, 18, 20)),
+)
+def test_any_doubles_are_bounded(
+    pairs: list[tuple[float, float]], label: float, weight: float, r: str, c: str, bits: int
+) -> None:
+    g, h = zip(*pairs, strict=True)
+    assert squared_norm(plan_of(len(pairs), r, c, bits), label, weight, g, h) <= 4**bits
+
+
+@pytest.mark.parametrize("n_class", [1, 3])
+def test_a_product_beyond_doubles_is_no_number(n_class: int) -> None:
+    """sqrt(r) h overflows and the factor of the row vanishes."""
+    plan = plan_of(n_class, r="1000000.0")
+    row = [0.5] * n_class, [LARGEST] * n_class
+    assert squared_norm(plan, 0.0, 1.0, *row) <= 4**18
+
+
+@pytest.mark.parametrize("size", [1.0, 1e300])
+def test_very_many_classes_are_bounded(size: float) -> None:
+    """As many as a plan may have, each as large as it gets: squares whose sum is not exact."""
+    plan = plan_of(1 << 16, bits=20)
+    ones = np.full(1 << 16, size)
+    assert squared_norm(plan, 0.0, 0.0, ones, ones) <= 4**20
+
+
+def test_more_classes_than_the_proof_has_are_refused() -> None:
+    with pytest.raises(XGBoostError, match="num_class"):
+        native.describe_plan(text_of(plan_of((1 << 16) + 1)))
