@@ -24,6 +24,11 @@ def _taken_alone(training: dict[str, Any]) -> None:
     training["events"] = choice["first"] + choice["options"][1]
 
 
+def _no_rounds(training: dict[str, Any]) -> None:
+    training["events"][0]["options"][0] = []
+    training["public"]["plan_choice"]["plans"][0]["rounds"] = 0
+
+
 SMALLER: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no choice": lambda t: t["events"][0].update(count=0),
     "two choices": lambda t: t["events"][0].update(count=2),
@@ -37,6 +42,7 @@ SMALLER: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no number of rows": lambda t: t["public"]["plan_choice"].pop("rows"),
     "a number of rows in words": lambda t: t["public"]["plan_choice"].update(rows="many"),
     "rounds that are none": lambda t: t["public"]["plan_choice"]["plans"][0].update(rounds=-1),
+    "a plan of no rounds": _no_rounds,
     "another plan": lambda t: t["public"]["plan_choice"]["plans"][1].update(eta=0.125),
 }
 

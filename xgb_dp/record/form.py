@@ -191,9 +191,7 @@ class TrainingRecord:
         shown = self.hyperparameters
         own = max(shown.get("rounds", self.rounds), self.rounds)
         planned = charged(own if rounds is None else rounds, events)
-        if not planned:
-            return True
-        if leaves < planned or leaves % planned:
+        if not planned or leaves < planned or leaves % planned:
             return False
         shares = shown.get("budget_shares", {})
         given = {_RELEASE_OF_SHARE[k] for k, v in shares.items() if k != "leaves" and v > 0}
@@ -356,7 +354,7 @@ def _is_choice(shown: Any) -> bool:
     return (
         isinstance(plans, list)
         and all(isinstance(plan, Mapping) for plan in plans)
-        and all(_is_count(plan["rounds"]) for plan in plans if "rounds" in plan)
+        and all(_is_count(plan["rounds"] or None) for plan in plans if "rounds" in plan)
         and _is_count(taken)
         and taken < len(plans)
         and (rows is None or (type(rows) is int and rows >= 0))
