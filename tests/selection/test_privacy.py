@@ -38,7 +38,7 @@ def generating(law: Repetitions) -> Callable[[Law], Law]:
     """f(x) = E x^K, from the literature's formulas."""
     r, eta = law.rate, law.shape
     if law.family == "poisson":
-        return lambda x: np.expm1(r * x) / np.expm1(r)
+        return lambda x: (np.exp(-r * (1 - x)) - np.exp(-r)) / -np.expm1(-r)
     if eta == 0.0:
         return lambda x: np.log1p(-(1 - r) * x) / np.log(r)
     return lambda x: ((1 - (1 - r) * x) ** -eta - 1) / (r**-eta - 1)
@@ -114,6 +114,25 @@ def test_bound_is_above_the_exact_law(
         epsilon = bound.get_epsilon(delta)
         if epsilon < 50.0:
             assert stick(a, b, epsilon) <= delta + 1e-9
+
+
+@pytest.mark.parametrize("mean", [700.0, 745.0, 760.0, 1000.0])
+@pytest.mark.parametrize("size", [0.02, 0.3])
+def test_factors_of_very_many_runs_are_no_doubles(mean: float, size: float) -> None:
+    """e^-rate is 0 in doubles: there is a bound all the same, close to that of a few less."""
+    law = Repetitions.of("poisson", mean)
+    z = np.linspace(-9.0, 9.0, 601)
+    p, q = (np.exp(-((z - shift) ** 2) / 2) for shift in (size, 0.0))
+    p, q = p / p.sum(), q / q.sum()
+    bound = SelectionAccountant(law, [Pair(p, q)])
+    epsilon = bound.get_epsilon(1e-4)
+    few = SelectionAccountant(Repetitions.of("poisson", 600.0), [Pair(p, q)]).get_epsilon(1e-4)
+    assert few < epsilon < 1.5 * few
+    for order in (np.arange(z.size), -np.arange(z.size), np.abs(np.arange(z.size) - 350)):
+        a, b = (best_of(run, order, law) for run in (p, q))
+        assert stick(a, b, epsilon) <= 1e-4
+        for x in (0.0, 0.3, 1.0, 3.0):
+            assert stick(a, b, x) <= bound.get_delta(x) + 1e-9
 
 
 @EXAMPLES
