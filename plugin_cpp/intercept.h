@@ -16,8 +16,8 @@ namespace xgboost::dp {
 /**
  * @brief Release the sums that the request asks for.
  *
- * @param request JSON: kind ("binary", "regression", "multiclass", or "rows" for their number alone),
- *                sigma2, shift and the domain.
+ * @param request JSON: kind ("binary", "regression", "multiclass", or "rows" for their number
+ * alone), sigma2, shift and the domain.
  *
  * @return JSON: the noisy sums, in units of 2^-shift, and the ledger event (absent without noise).
  */
