@@ -276,13 +276,26 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     }
   };
 
+  /** @brief The name of a plan, of whatever version; the text itself where it has none. */
+  [[nodiscard]] static std::string IdOf(std::string const& plan_text) {
+    if (plan_text.empty()) {
+      return plan_text;
+    }
+    auto json = Json::Load(StringView{plan_text});
+    CHECK(IsA<Object>(json)) << "dp_plan: not an object.";
+    auto const& plan = get<Object const>(json);
+    auto id = plan.find("id");
+    return id != plan.cend() && IsA<String>(id->second) ? get<String const>(id->second) : plan_text;
+  }
+
   /** @return Whether a new training was started; false for the plan that is running already. */
   bool Start(std::string const& plan_text) {
     if (training_ && plan_text == plan_text_) {
       return false;
     }
     CHECK(!training_) << "`dp_plan` cannot change in the middle of a private training.";
-    CHECK(sealed_ledger_.empty() || plan_text != plan_text_)
+    // Plans of which one is taken have one name: the claim of that name is spent with any of them.
+    CHECK(sealed_ledger_.empty() || IdOf(plan_text) != IdOf(plan_text_))
         << "The noise of this `dp_plan` has been drawn and its budget is spent. More trees need a "
         << "new calibration: call `xgboost.train` with `xgb_model`.";
     training_ = std::make_unique<Training>(ctx_, ParsePlan(plan_text));

@@ -194,12 +194,19 @@ def test_plan_of_another_training_is_not_claimed(dtrain: xgb.DMatrix) -> None:
     booster = xgb.train(PARAMS, dtrain, 4)
     plan = plan_of(booster)
     plan["leaf"]["sigma2"] = 1 << 20
+    changed = {"tree_method": "dp_hist", "objective": "binary:logistic"}
     part = booster[0:2]
-    part.set_param(
-        {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_plan": json.dumps(plan)}
-    )
-    with pytest.raises(XGBoostError, match="does not account"):
+    part.set_param({**changed, "dp_plan": json.dumps(plan)})
+    with pytest.raises(XGBoostError, match="has been drawn"):
         part.update(dtrain, 2)
+    other = booster[0:2]
+    other.set_param({**changed, "dp_plan": json.dumps({**plan, "id": "another"})})
+    with pytest.raises(XGBoostError, match="does not account"):
+        other.update(dtrain, 2)
+    fresh = xgb.Booster({**changed, "base_score": 0.5, "dp_plan": json.dumps(plan)}, [dtrain])
+    fresh.set_attr(dp_ledger=booster.attr("dp_ledger"))  # of this plan, and complete
+    with pytest.raises(XGBoostError, match="does not account"):
+        fresh.update(dtrain, 0)
 
 
 def test_stopping_early_counts_in_full(dtrain: xgb.DMatrix) -> None:

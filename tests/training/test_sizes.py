@@ -295,6 +295,25 @@ def test_one_name_for_the_whole_family(short: None) -> None:
     booster.update(d, 0)
 
 
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_claim_pays_for_one_plan_of_the_family(position: int, short: None) -> None:
+    """A checkpoint claims the family: it grows no trees by any other plan of it."""
+    seen = []
+
+    class Keep(xgb.callback.TrainingCallback):
+        def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            seen.append(model.copy())
+            return False
+
+    d = data(MANY)
+    xgb.train(asked(), d, callbacks=[Keep()])
+    training = Training.of(prepare(asked(), read_schema(d), None), None)
+    plan = training.options[position].text
+    seen[1].set_param({"tree_method": "dp_hist", **OBJECTIVE["binary"], "dp_plan": plan})
+    with pytest.raises(xgb.core.XGBoostError, match="has been drawn"):
+        seen[1].update(d, 1)
+
+
 def test_budgets_book_the_choice(tmp_path: Path) -> None:
     book = xgb_dp.Budget(tmp_path / "book.json", epsilon=1.0, delta=1e-6)
     book.train(asked(), data(FEW))
