@@ -13,6 +13,8 @@ namespace xgboost::dp {
 namespace {
 // A residual lies in [-2, 2], in half widths of the range.
 constexpr double kLargest = 2.0;
+// By how many deviations of its noise the number of rows must be above 0.
+constexpr double kLeastDeviations = 16.0;
 // Deviation of what is left over after a correction, beside its noise, in half widths.
 constexpr double kLeft = 0.001;
 }  // namespace
@@ -63,8 +65,11 @@ void MeanCorrection::Shift(Released<NoisySum> const& released, RegTree* tree) {
   double deviation = std::sqrt(released.variance);
   double unit = kLargest / static_cast<double>(kResidualUnit);
   // Rows that a shift moves: a prediction beyond the range stays at its end.
-  double inside = std::max({static_cast<double>(noisy.hess.Value()), deviation, 1.0}) /
-                  static_cast<double>(kInsideUnit);
+  double rows = static_cast<double>(noisy.hess.Value());
+  if (rows < kLeastDeviations * deviation || rows < 1.0) {
+    return;  // a quotient by what may be noise alone can be anything
+  }
+  double inside = rows / static_cast<double>(kInsideUnit);
   double lacks =
       std::clamp(static_cast<double>(noisy.grad.Value()) * unit / inside, -kLargest, kLargest);
   double variance = (deviation * unit / inside) * (deviation * unit / inside);

@@ -41,7 +41,9 @@ def correct_mean(
     for _ in range(2):
         told, ones = residual_sums(bound, g, h, y, np.array(tree["leaf"], dtype=np.float64)[where])
         rows = (told + noise.gaussian(sigma2)) * 2 / 2**18, ones + noise.gaussian(sigma2)
-        inside = max(rows[1], deviation, 1) / 2**16
+        if rows[1] < max(16 * deviation, 1):
+            continue
+        inside = rows[1] / 2**16
         lacks = min(max(rows[0] / inside, -2.0), 2.0)
         variance = (deviation * 2 / 2**18 / inside) ** 2
         prior = max(before, lacks**2 - 4 * variance)
