@@ -115,6 +115,7 @@ struct Plan {
   std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all
 
   static constexpr std::int32_t kMaxEnsemble = 1 << 16;
+  static constexpr std::int32_t kMaxAdditiveDepth = 4;  // of trees of one feature
   static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;
 
   /** @brief Selections on the way from the root to a leaf. */

@@ -9,7 +9,6 @@
 #include "plugin_cpp/plan/json_reader.h"  // for JsonReader
 #include "plugin_cpp/plan/plan.h"         // for Plan
 #include "plugin_cpp/plan/sensitivity.h"  // for CandidateEvent, ScoreRange
-#include "plugin_cpp/split/columns.h"     // for Columns
 #include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
@@ -92,7 +91,7 @@ void CheckAdditive(Plan const& plan) {
           "an additive round has one tree of each feature.");
   Require(!plan.SharesSplits() && !plan.correction.is_on,
           "additive rounds have no selections to share, and no last tree to correct.");
-  Require(plan.depth <= Columns::kMaxDepth, "trees of one feature are too deep.");
+  Require(plan.depth <= Plan::kMaxAdditiveDepth, "trees of one feature are too deep.");
   Require(plan.leaf.noise == LeafNoise::kGaussian,
           "the leaves of an additive round have one bound, which is that of Gaussian noise.");
 }

@@ -29,7 +29,6 @@
 namespace xgboost::dp {
 class Columns {
  public:
-  static constexpr std::int32_t kMaxDepth = 4;
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   Columns(Context const* ctx, Plan const& plan, common::HistogramCuts const& cuts,
