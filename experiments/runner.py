@@ -85,11 +85,11 @@ def missing(table: Table, options: Options) -> dict[str, str]:
     return dict(sorted(out.items()))
 
 
-def uninstalled(table: Table) -> dict[str, str]:
-    """Peers that cannot be installed, and why."""
+def uninstalled(table: Table, wanted: set[str]) -> dict[str, str]:
+    """Peers of the wanted systems that cannot be installed, and why. Others are left alone."""
     out = {}
     for system in table.systems:
-        if system.peer:
+        if system.peer and system.name in wanted:
             try:
                 peers.install(system.peer)
             except peers.PeerError as reason:
@@ -130,9 +130,8 @@ def run(
         print(f"{forgotten} cells of another build of the library are run again", file=sys.stderr)
     absent = missing(table, options)
     wanted = [c for c in table.cells(options) if c.dataset not in absent]
-    if any(table.system(c.system).peer for c in wanted):
-        absent |= uninstalled(table)
-        wanted = [c for c in wanted if c.system not in absent]
+    absent |= uninstalled(table, {c.system for c in wanted})
+    wanted = [c for c in wanted if c.system not in absent]
     for reason in absent.values():
         print(reason, file=sys.stderr)
     todo = [c for c in wanted if c not in store.rows][:limit]
