@@ -3,7 +3,7 @@
 #include <algorithm>  // for clamp, max, min
 #include <cmath>      // for isfinite, sqrt, floor, ceil, abs
 
-#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
+#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt128, u128
 #include "plugin_cpp/wide.h"             // for XGB_DP_WIDE
 #include "xgboost/logging.h"             // for CHECK
 
@@ -101,14 +101,6 @@ std::int64_t RowBound::Sensitivity2() const {
   return this->IsBall() ? unit2 : unit2 + MaxHessian() * MaxHessian();
 }
 
-std::int64_t RowBound::SensitivityL1() const {
-  if (this->IsBall()) {
-    // |q_g| + |q_h| is an integer of at most sqrt(2 (q_g^2 + q_h^2)).
-    return static_cast<std::int64_t>(IntegerSqrt(2 * Unit() * Unit()));
-  }
-  return Unit() + MaxHessian();
-}
-
 std::int64_t RowBound::RoundSensitivity2(std::int32_t num_class) const {
   // The bound of a prediction is that of all classes together.
   if (num_class == 1 || mode == Mode::kPrediction) {
@@ -130,6 +122,16 @@ std::int64_t RowBound::RoundSensitivity2(std::int32_t num_class) const {
   return std::min(
       most, tree + num_class +
                 static_cast<std::int64_t>(std::ceil(a * (static_cast<double>(tree) + 1.5 * unit))));
+}
+
+std::int64_t RowBound::RoundSensitivityL1(std::int32_t num_class) const {
+  if (this->IsBall()) {
+    // An integer, and by Cauchy and Schwarz at most the norm of its 2 K entries times sqrt(2 K).
+    auto entries = static_cast<u128>(2 * num_class);
+    return static_cast<std::int64_t>(
+        IntegerSqrt128(entries * static_cast<u128>(RoundSensitivity2(num_class))));
+  }
+  return num_class * (Unit() + MaxHessian());
 }
 
 double RowBound::GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }

@@ -50,10 +50,10 @@ struct RowBound {
   [[nodiscard]] std::int64_t MaxHessian() const;
   /** @brief Squared L2 sensitivity of (sum q_g, sum q_h) when one row is added or removed. */
   [[nodiscard]] std::int64_t Sensitivity2() const;
-  /** @brief L1 sensitivity of (sum q_g, sum q_h). */
-  [[nodiscard]] std::int64_t SensitivityL1() const;
   /** @brief Squared L2, for the leaf sums of all trees of one round (K classes) taken together. */
   [[nodiscard]] std::int64_t RoundSensitivity2(std::int32_t num_class) const;
+  /** @brief L1, for the same sums. */
+  [[nodiscard]] std::int64_t RoundSensitivityL1(std::int32_t num_class) const;
   /** @brief Real value of one grid step of G and of H. */
   [[nodiscard]] double GradientStep() const;
   [[nodiscard]] double HessianStep() const;

@@ -70,9 +70,10 @@ NoiseEvent LeafEvent(Plan const& plan) {
                          static_cast<std::uint64_t>(bound.RoundSensitivity2(plan.num_class)),
                          plan.leaf.sigma2, cells * 2 * num_class};
   }
-  auto of_class =
-      plan.leaf.noise == LeafNoise::kLaplace ? bound.SensitivityL1() : kOutputUnits + kOutputSlack;
-  return LaplaceEvent{"leaves", num_class * of_class, plan.leaf.scale};
+  auto of_round = plan.leaf.noise == LeafNoise::kLaplace
+                      ? static_cast<std::uint64_t>(bound.RoundSensitivityL1(plan.num_class))
+                      : num_class * (kOutputUnits + kOutputSlack);
+  return LaplaceEvent{"leaves", of_round, plan.leaf.scale};
 }
 
 GaussianEvent CorrectionEvent(Plan const& plan) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from xgboost.core import XGBoostError
 
 from tests.reference.comparison import LOGISTIC, SOFTMAX, make_plan
+from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 
 from .strategies import MORE, text_of
@@ -31,8 +33,8 @@ def plan_of(n_class: int, r: str = "0.25", c: str = "0.5", bits: int = 18) -> di
     return plan | {"grid_bits": bits}
 
 
-def squared_norm(plan: dict[str, Any], label: float, weight: float, g: Any, h: Any) -> int:
-    """Of the integers of one row, each of which is checked."""
+def norms(plan: dict[str, Any], label: float, weight: float, g: Any, h: Any) -> tuple[int, int]:
+    """The squared norm and the sum of the integers of one row, each of which is checked."""
     pairs = np.array([g, h], dtype=np.float64)
     status = native.lib().XGDPTestRowBound(
         text_of(plan).encode(),
@@ -43,7 +45,8 @@ def squared_norm(plan: dict[str, Any], label: float, weight: float, g: Any, h: A
     assert status == 0
     assert np.isfinite(pairs).all() and (pairs == np.rint(pairs)).all(), pairs
     assert (pairs[1] >= 0.0).all()
-    return sum(int(v) ** 2 for v in pairs.ravel())
+    sizes = [abs(int(v)) for v in pairs.ravel()]
+    return sum(v**2 for v in sizes), sum(sizes)
 
 
 @MORE
@@ -59,7 +62,20 @@ def test_any_doubles_are_bounded(
     pairs: list[tuple[float, float]], label: float, weight: float, r: str, c: str, bits: int
 ) -> None:
     g, h = zip(*pairs, strict=True)
-    assert squared_norm(plan_of(len(pairs), r, c, bits), label, weight, g, h) <= 4**bits
+    squares, total = norms(plan_of(len(pairs), r, c, bits), label, weight, g, h)
+    assert squares <= 4**bits
+    bound = sensitivity.RowBound("prediction", float(c), float(r))
+    assert total <= sensitivity.leaf_sens("laplace", bound, bits, len(pairs))
+
+
+def test_the_sum_of_the_entries_grows_with_the_classes() -> None:
+    """A row whose classes are all as likely: what Laplace noise has to hide, nearly in full."""
+    p = np.full(8, 1.0 / 8)
+    squares, total = norms(plan_of(8), 0.0, 2.0, 2.0 * (p - np.eye(8)[0]), 4.0 * p * (1.0 - p))
+    stated = sensitivity.leaf_sens("laplace", sensitivity.RowBound("prediction", 0.5, 0.25), 18, 8)
+    assert squares <= 4**18
+    assert stated == math.isqrt(16 * 4**18)
+    assert 1.5 * math.sqrt(2.0) * 2**18 < total <= stated
 
 
 @pytest.mark.parametrize("n_class", [1, 3])
@@ -67,7 +83,7 @@ def test_a_product_beyond_doubles_is_no_number(n_class: int) -> None:
     """sqrt(r) h overflows and the factor of the row vanishes."""
     plan = plan_of(n_class, r="1000000.0")
     row = [0.5] * n_class, [LARGEST] * n_class
-    assert squared_norm(plan, 0.0, 1.0, *row) <= 4**18
+    assert norms(plan, 0.0, 1.0, *row)[0] <= 4**18
 
 
 @pytest.mark.parametrize("size", [1.0, 1e300])
@@ -75,7 +91,7 @@ def test_very_many_classes_are_bounded(size: float) -> None:
     """As many as a plan may have, each as large as it gets: squares whose sum is not exact."""
     plan = plan_of(1 << 16, bits=20)
     ones = np.full(1 << 16, size)
-    assert squared_norm(plan, 0.0, 0.0, ones, ones) <= 4**20
+    assert norms(plan, 0.0, 0.0, ones, ones)[0] <= 4**20
 
 
 def test_more_classes_than_the_proof_has_are_refused() -> None:

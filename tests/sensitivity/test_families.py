@@ -188,7 +188,8 @@ def test_a_row_is_in_one_round_of_an_ensemble(halving: bool) -> None:
 @pytest.mark.parametrize(
     ("release", "mode", "classes"),
     [("laplace", "prediction", 1), ("laplace", "row_weight", 1), ("laplace", "row_weight", 3),
-     ("laplace", "filter", 1), ("output", "filter", 1)],
+     ("laplace", "prediction", 3), ("laplace", "prediction", 1000), ("laplace", "filter", 1),
+     ("output", "filter", 1)],
 )  # fmt: skip
 @pytest.mark.parametrize("bits", BITS)
 def test_python_and_cpp_state_the_same(release: str, mode: str, classes: int, bits: int) -> None:
@@ -199,6 +200,7 @@ def test_python_and_cpp_state_the_same(release: str, mode: str, classes: int, bi
         ON_GRID,
         grid_bits=bits,
         leaf={"noise": release, "sigma2": 0, "scale": 1 << 20},
+        num_class=classes,
         row_bound={"mode": mode, "unit_hessian": mode == "filter"},
     )
     described = native.describe_plan(dump_plan({"id": "hand", **plan}))["leaves"]

@@ -95,16 +95,6 @@ class RowBound:
         b2 = self.unit(grid_bits) ** 2
         return b2 if self.ball else b2 + self.max_hessian(grid_bits) ** 2
 
-    def tree_sens1(self, grid_bits: int) -> int:
-        """L1 sensitivity of (sum g, sum h) of one tree, in grid units.
-
-        floor(sqrt(2) B) ("prediction", "row_weight") or B + Hmax (the others).
-        """
-        b = self.unit(grid_bits)
-        if self.ball:
-            return math.isqrt(2 * b * b)
-        return b + self.max_hessian(grid_bits)
-
     def round_sens2(self, grid_bits: int, n_class: int = 1) -> int:
         """Squared L2 sensitivity of the leaf sums of all `n_class` trees of one round.
 
@@ -138,6 +128,16 @@ class RowBound:
             return most
         return min(most, b * b + n_class + math.ceil(a * (b * b + 1.5 * b)))
 
+    def round_sens1(self, grid_bits: int, n_class: int = 1) -> int:
+        """L1 sensitivity of the same sums, 2 K of which a row touches, in grid units.
+
+        floor(sqrt(2 K S2)), S2 that of ``round_sens2`` ("prediction", "row_weight"), or
+        K (B + Hmax) (the others).
+        """
+        if self.ball:
+            return math.isqrt(leaf_coordinates(n_class) * self.round_sens2(grid_bits, n_class))
+        return n_class * (self.unit(grid_bits) + self.max_hessian(grid_bits))
+
 
 def leaf_coordinates(n_class: int = 1) -> int:
     """Noisy leaf sums of one round that one row touches: G and H of one leaf per tree."""
@@ -154,8 +154,9 @@ def leaf_sens(release: str, row_bound: RowBound, grid_bits: int, n_class: int = 
         grid_bits: Grid of the gradients.
         n_class: Trees of one round.
     """
-    one = row_bound.tree_sens1(grid_bits) if release == "laplace" else OUTPUT_UNITS + 2
-    return n_class * one
+    if release == "laplace":
+        return row_bound.round_sens1(grid_bits, n_class)
+    return n_class * (OUTPUT_UNITS + 2)
 
 
 def range_int(
