@@ -69,7 +69,7 @@ class Walk {
     }
     std::vector<LocalInt> exact;
     for (auto const& node : nodes) {
-      exact.emplace_back(count_(node.tree, level, node.cell) << plan_.shift);
+      exact.emplace_back(count_(node.tree, level, node.cell));
     }
     auto released = release_(exact);
     variance_ = released.variance;

@@ -21,11 +21,11 @@
 #include "plugin_cpp/release/release.h"  // for Released, LocalInt, NoisyInt
 
 namespace xgboost::dp {
-/** @brief Exact number of this worker's rows in node `cell` of `level` of a tree. Not private. */
+/** @brief Exact count, times 2^shift, of this worker's part of node `cell` of `level` of a tree. */
 using CellCount =
     std::function<std::int64_t(std::size_t tree, std::int32_t level, std::uint64_t cell)>;
 
-/** @brief Exact counts of this worker, times 2^shift, to noisy ones over all workers; in order. */
+/** @brief Such exact counts of this worker to noisy ones over all workers; in order. */
 using CountRelease = std::function<Released<NoisyInt>(std::vector<LocalInt> const&)>;
 
 /** @brief Candidate cuts of each feature, in ascending order: finite, and normal or zero. */

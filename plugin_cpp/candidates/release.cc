@@ -30,6 +30,16 @@ CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, Release
   }
 }
 
+template <typename CellFn>
+void CandidateRelease::AddRows(SparsePage const& page, CellFn&& cell,
+                               std::vector<PackedPair> const& gpair, CellSums* sums) const {
+  if (plan_.candidates.hessian) {
+    sums->Add(page, cell, [&](auto i) { return gpair[i].Sum().hess; });
+  } else {
+    sums->Add(page, cell, [&](auto) { return std::int64_t{1} << plan_.candidates.shift; });
+  }
+}
+
 std::vector<std::vector<float>> CandidateRelease::FromTrees(DMatrix* p_fmat,
                                                             std::vector<PackedPair> const& gpair) {
   auto key_bits = plan_.candidates.levels - 1;
@@ -48,11 +58,7 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(DMatrix* p_fmat,
     CellSums sums{ctx_, std::move(block), std::vector<std::size_t>(n_block, n_cells)};
     ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
       auto cell = [=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); };
-      if (plan_.candidates.hessian) {
-        sums.Add(page, cell, [&](auto i) { return gpair[i].Sum().hess; });
-      } else {
-        sums.Add(page, cell, [](auto) { return std::int64_t{1}; });
-      }
+      this->AddRows(page, cell, gpair, &sums);
     });
     auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
       auto width = key_bits - level;
@@ -79,13 +85,12 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
       auto it = std::upper_bound(edges.cbegin() + 1, edges.cend() - 1, value);
       return static_cast<std::size_t>(std::distance(edges.cbegin() + 1, it));
     };
-    sums.Add(page, cell,
-             [&](auto i) { return plan.hessian ? gpair[i].Sum().hess : std::int64_t{1}; });
+    this->AddRows(page, cell, gpair, &sums);
   });
   std::vector<LocalInt> exact;
   for (std::size_t k = 0; k < features_.size(); ++k) {
     for (std::size_t c = 0; c < n_cells[k]; ++c) {
-      exact.emplace_back(sums.Sum(k, c, c + 1) << plan.shift);
+      exact.emplace_back(sums.Sum(k, c, c + 1));
     }
   }
   auto all = release_->AddNoise(CandidateEvent(plan_), exact).values;

@@ -17,9 +17,11 @@
 #include "plugin_cpp/release/release.h"  // for Release
 #include "plugin_cpp/rows/gradient.h"    // for PackedPair
 #include "xgboost/context.h"             // for Context
-#include "xgboost/data.h"                // for DMatrix
+#include "xgboost/data.h"                // for DMatrix, SparsePage
 
 namespace xgboost::dp {
+class CellSums;
+
 class CandidateRelease {
  public:
   CandidateRelease(Context const* ctx, Plan const& plan, Release* release);
@@ -38,6 +40,10 @@ class CandidateRelease {
                                                std::vector<PackedPair> const& gpair);
 
  private:
+  /** @brief Add what each row of a page weighs: its Hessian, or one on the grid of the counts. */
+  template <typename CellFn>
+  void AddRows(SparsePage const& page, CellFn&& cell, std::vector<PackedPair> const& gpair,
+               CellSums* sums) const;
   [[nodiscard]] std::vector<std::vector<float>> FromTrees(DMatrix* p_fmat,
                                                           std::vector<PackedPair> const& gpair);
   [[nodiscard]] std::vector<std::vector<float>> FromHistograms(

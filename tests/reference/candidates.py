@@ -56,7 +56,8 @@ class Walk:
         self.scale, self.noise = 1 << int(options["shift"]), noise
         here = ~np.isnan(column)
         self.keys = key_of(column[here])
-        self.counted = np.ones(len(self.keys), dtype=np.int64) if weight is None else weight[here]
+        ones = np.full(len(column), self.scale, dtype=np.int64)
+        self.counted = (ones if weight is None else weight)[here]
         root = max(self._noisy(0, 0), 0.0)
         self.target = max(root / int(options["max_bin"]), 1.0)
         deviation = 0.0 if noise.off else math.sqrt(self.sigma2) / self.scale
@@ -66,7 +67,7 @@ class Walk:
 
     def _noisy(self, level: int, cell: int) -> float:
         count = int(self.counted[self.keys >> (32 - level) == cell].sum())
-        return (count * self.scale + self.noise.gaussian(self.sigma2)) / float(self.scale)
+        return (count + self.noise.gaussian(self.sigma2)) / float(self.scale)
 
     def descend(self, level: int) -> None:
         """From the cells of a level to those of the next."""
@@ -209,7 +210,7 @@ class Candidates:
     def release(self, pairs: Ints) -> list[Feature]:
         """Cuts and bins of every column; `pairs` holds the Hessians that may be weights."""
         features = []
-        ones = np.ones(len(self.X), dtype=np.int64)
+        ones = np.full(len(self.X), 1 << int(self.options.get("shift", 0)), dtype=np.int64)
         weight = pairs[:, 1] if self.options.get("hessian") else ones
         trees = iter(self._trees(weight))
         for f, spec in enumerate(self.plan["features"]):
@@ -242,7 +243,6 @@ class Candidates:
         mass = np.zeros(len(edges) - 1, dtype=np.int64)
         np.add.at(mass, np.searchsorted(edges[1:-1], column[here], side="right"), weight[here])
         for i in range(len(mass)):
-            mass[i] <<= int(options["shift"])
             mass[i] += (
                 self.noise.laplace(int(options["scale"]))
                 if options["laplace"]
