@@ -8,16 +8,10 @@ from .accountant import Accountant
 from .books import ACCOUNTANTS, make_accountant
 from .choice import ChoiceEvent
 from .classic import ClassicAccountant
-from .events import (
-    Event,
-    ExponentialEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    event_from_json,
-    events_from_ledger,
-)
+from .events import PERSON, ROW, Event, event_from_json, events_from_ledger, one_unit
 from .exact import ExactAccountant
 from .gdp import GDPAccountant
+from .plain import ExponentialEvent, GaussianEvent, LaplaceEvent
 from .pure import PureAccountant
 from .rdp import RDPAccountant
 from .rounds import ParallelEvent, SampledEvent
@@ -26,6 +20,8 @@ from .zcdp import ZCDPAccountant
 
 __all__ = [
     "ACCOUNTANTS",
+    "PERSON",
+    "ROW",
     "Accountant",
     "ChoiceEvent",
     "ClassicAccountant",
@@ -45,4 +41,5 @@ __all__ = [
     "event_from_json",
     "events_from_ledger",
     "make_accountant",
+    "one_unit",
 ]

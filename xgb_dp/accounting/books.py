@@ -12,10 +12,11 @@ from .accountant import Accountant
 from .choice import ChoiceEvent, hull
 from .classic import ClassicAccountant
 from .envelope import ChoiceAccountant, WithChoices, zcdp_mu2
-from .events import Event, PlainEvent
+from .events import Event, one_unit
 from .exact import ExactAccountant
 from .gdp import GDPAccountant, bounded_range_mu
 from .groups import delta_in_steps, epsilon_in_steps
+from .plain import PlainEvent
 from .pure import PureAccountant
 from .rdp import RDPAccountant
 from .selection import SelectionAccountant, SelectionEvent, map_runs
@@ -49,6 +50,7 @@ def make_accountant(name: str, events: Sequence[Event]) -> Accountant:
 
     Raises:
         ValueError: There is no accountant of that name.
+        LedgerError: Some of the events hold for rows and some for persons.
     """
     if name not in ACCOUNTANTS:
         raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}; got {name!r}.")
@@ -62,6 +64,7 @@ class _Books(Accountant):
     """
 
     def __init__(self, name: str, events: Sequence[Event]) -> None:
+        one_unit(events)
         self._name, self._events = name, tuple(events)
         self._pure = PureAccountant(events)
         self._known: dict[tuple[int, bool], Accountant] = {}

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import LedgerError
-from .events import Event, GaussianEvent, check_int, event_from_json
+from .events import Event, check_int, event_from_json, one_unit
+from .plain import GaussianEvent
 from .rounds import Mixture
 from .selection import SelectionEvent
 
@@ -50,6 +51,18 @@ class ChoiceEvent(Event):
         )
         if not sound:
             raise LedgerError("A choice of the privacy ledger does not list its plans.")
+        one_unit((*self.first, *inner))
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """See :class:`Event`; that of its plans."""
+        return one_unit(e for way in self.ways for e in way)
+
+    def of_unit(self, unit: str) -> ChoiceEvent:
+        """See :class:`Event`."""
+        first = tuple(e.of_unit(unit) for e in self.first)
+        options = tuple(tuple(e.of_unit(unit) for e in option) for option in self.options)
+        return replace(self, first=first, options=options)
 
     @property
     def label(self) -> str:
@@ -93,34 +106,27 @@ class ChoiceEvent(Event):
         options = tuple(tuple(simplified(option, coins)) for option in self.options)
         return replace(self, options=options)
 
-    def to_json(self) -> dict[str, Any]:
-        """The ledger's form of the event."""
+    def _content(self) -> dict[str, Any]:
         return {
-            "mechanism": self.mechanism,
             "first": [e.to_json() for e in self.first],
             "options": [[e.to_json() for e in option] for option in self.options],
             "count": self.count,
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ChoiceEvent:
-        """Read one event.
-
-        Raises:
-            LedgerError: The event is ill-formed.
-        """
+    def _of_content(cls, content: Mapping[str, Any], unit: str) -> ChoiceEvent:
         sound = (
-            set(data) == {"mechanism", "first", "options", "count"}
-            and isinstance(data["first"], list)
-            and isinstance(data["options"], list)
-            and all(isinstance(option, list) for option in data["options"])
+            set(content) == {"first", "options", "count"}
+            and isinstance(content["first"], list)
+            and isinstance(content["options"], list)
+            and all(isinstance(option, list) for option in content["options"])
         )
         if not sound:
             raise LedgerError("A choice event of the privacy ledger has other fields.")
         return cls(
-            tuple(event_from_json(e) for e in data["first"]),
-            tuple(tuple(event_from_json(e) for e in option) for option in data["options"]),
-            data["count"],
+            tuple(event_from_json(e) for e in content["first"]),
+            tuple(tuple(event_from_json(e) for e in option) for option in content["options"]),
+            content["count"],
         )
 
 
@@ -149,8 +155,9 @@ def hull(event: ChoiceEvent, group: int, selection_mu2: Callable[[float], float]
         selections = (e.count * selection_mu2(group * e.eps0) for e in part.selections)
         gaussians = math.fsum(e.count * e.mu2 for e in part.gaussians)
         worst = max(worst, gaussians + math.fsum(selections) / group**2)
-    if math.isinf(worst) or any(part.sampled for part in parts):
-        return GaussianEvent(event.label, 1, 0, 1, event.count)  # costs everything
+    if math.isinf(worst) or any(part.sampled for part in parts):  # costs everything
+        return GaussianEvent(event.label, 1, 0, 1, event.count, unit=event.unit)
     sums = max(sum(e.count * max(e.coordinates, 1) for e in part.gaussians) for part in parts)
     sigma2 = min((e.sigma2 for e in used), default=1 << 60)
-    return GaussianEvent(event.label, math.ceil(worst * _UP * sigma2), sigma2, sums, event.count)
+    sens2 = math.ceil(worst * _UP * sigma2)
+    return GaussianEvent(event.label, sens2, sigma2, sums, event.count, unit=event.unit)

@@ -17,11 +17,12 @@ import numpy as np
 from .accountant import Accountant
 from .blocks import dominating_mu
 from .choice import ChoiceEvent, hull
-from .events import Event, GaussianEvent
+from .events import Event
 from .exact import ExactAccountant
 from .flat import BETA, LOWEST, TAIL, Composition, FlatAccountant, solve
 from .gaussian import GaussianTotals, gaussian_delta
 from .grid_curve import GridCurve
+from .plain import GaussianEvent
 from .rdp import RDPAccountant
 from .rounds import Mixture
 from .search import doubled, narrow
@@ -283,5 +284,7 @@ class WithChoices(Accountant):
                 return None
             # Almost continuous, so that it adds nothing to the slack of discrete noise.
             sens2 = math.ceil(math.ldexp(mu * mu * _UP / group**2, 100))
-            gaussians.append(GaussianEvent(event.label, sens2, 1 << 100, 0, event.count))
+            gaussians.append(
+                GaussianEvent(event.label, sens2, 1 << 100, 0, event.count, unit=event.unit)
+            )
         return ExactAccountant([*gaussians, *self._rest])

@@ -1,27 +1,30 @@
-"""Events of a ledger: every noisy release, with the integers that the sampler was given."""
+"""Events of a ledger: what every kind of noisy release has to answer, and its form in JSON."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import LedgerError
 
 __all__ = [
+    "PERSON",
+    "ROW",
+    "UNITS",
     "Event",
-    "ExponentialEvent",
-    "GaussianEvent",
-    "LaplaceEvent",
-    "LaplacePair",
-    "PlainEvent",
     "check_int",
     "check_release",
+    "check_unit",
     "event_from_json",
     "events_from_ledger",
+    "one_unit",
     "release_counts",
 ]
+
+ROW, PERSON = "row", "person"
+UNITS = (ROW, PERSON)
+"""What neighbours differ by: one row, or all rows of one person, however many they are."""
 
 _BITS = 200  # no number of a ledger comes near; much larger ones are no doubles
 
@@ -43,6 +46,12 @@ def check_release(value: Any) -> None:
         raise LedgerError("A ledger event does not name its release.")
 
 
+def check_unit(value: Any) -> None:
+    """Refuse what is no unit of privacy."""
+    if value not in UNITS:
+        raise LedgerError(f"A ledger event has an unknown `unit`; known are {', '.join(UNITS)}.")
+
+
 class Event:
     """Noisy releases of one kind, as the sampler made them.
 
@@ -52,10 +61,13 @@ class Event:
     Attributes:
         mechanism: Name of the kind in ledgers.
         count: How often it happened, >= 0.
+        unit: Whom its cost holds for: "row" or "person". Wherever something is said of one row, it
+            then holds for all rows of one person.
     """
 
     mechanism: ClassVar[str] = ""
     count: int
+    unit: str
     _kinds: ClassVar[dict[str, type[Event]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -118,8 +130,8 @@ class Event:
         Args:
             limit: What was planned.
         """
-        same_kind = (self.mechanism, self.label) == (limit.mechanism, limit.label)
-        return same_kind and self.count <= limit.count and self._covered(limit)
+        same = [(e.mechanism, e.label, e.unit) for e in (self, limit)]
+        return same[0] == same[1] and self.count <= limit.count and self._covered(limit)
 
     def _covered(self, limit: Any) -> bool:
         """The same for a single one of each, of this kind."""
@@ -128,6 +140,10 @@ class Event:
     def counted(self: Kind, count: int) -> Kind:
         """The same event, so many times."""
         return replace(self, count=count)  # type: ignore[type-var]
+
+    def of_unit(self: Kind, unit: str) -> Kind:
+        """The same event with its cost for another unit, which somebody else has to prove."""
+        return replace(self, unit=unit)  # type: ignore[type-var]
 
     def only(self: Kind, kinds: Container[tuple[str, str]]) -> Kind | None:
         """The event without what is of other kinds; None if nothing is left.
@@ -138,12 +154,16 @@ class Event:
         return self if (self.label, self.mechanism) in kinds else None
 
     def to_json(self) -> dict[str, Any]:
-        """The ledger's form of the event."""
-        out: dict[str, Any] = {"mechanism": self.mechanism}
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            out[field.name] = [e.to_json() for e in value] if field.name == "events" else value
-        return out
+        """The ledger's form of the event; a ledger that names no unit speaks of rows."""
+        named = {} if self.unit == ROW else {"unit": self.unit}
+        return {"mechanism": self.mechanism, **self._content(), **named}
+
+    def _content(self) -> dict[str, Any]:
+        """The fields of its kind as JSON holds them."""
+        own = {name: getattr(self, name) for name in self._fields()}
+        if "events" in own:
+            own["events"] = [e.to_json() for e in own["events"]]
+        return own
 
     @classmethod
     def from_json(cls: type[Kind], data: Mapping[str, Any]) -> Kind:
@@ -152,217 +172,42 @@ class Event:
         Raises:
             LedgerError: The event is ill-formed.
         """
-        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        if set(data) != {*names, "mechanism"}:
+        if "unit" in data and data["unit"] != PERSON:
+            raise LedgerError(
+                "A ledger event has an unknown `unit`: it names none, which stands for rows, or "
+                "'person'."
+            )
+        own = {name: value for name, value in data.items() if name not in ("mechanism", "unit")}
+        event = cls._of_content(own, data.get("unit", ROW))
+        if event.unit != data.get("unit", ROW):
+            raise LedgerError("A ledger event has another `unit` than the events that it is of.")
+        return event
+
+    @classmethod
+    def _of_content(cls: type[Kind], content: Mapping[str, Any], unit: str) -> Kind:
+        """The inverse of :meth:`_content`; the unit is that of all of it."""
+        names = cls._fields()
+        if set(content) != set(names):
             raise LedgerError(
                 f"A {cls.mechanism} event of the privacy ledger must have exactly the fields "
-                f"{', '.join(sorted(names))}."
+                f"{', '.join(sorted((*names, 'mechanism')))}."
             )
-        values = {name: data[name] for name in names}
+        values = dict(content)
         if "events" in values:
             if not isinstance(values["events"], list):
                 raise LedgerError("A round of the privacy ledger does not list its events.")
             values["events"] = tuple(event_from_json(e) for e in values["events"])
+        elif unit != ROW:
+            values["unit"] = unit
         return cls(**values)
+
+    @classmethod
+    def _fields(cls) -> list[str]:
+        """Names of the fields of its kind."""
+        return [field.name for field in fields(cls) if field.name != "unit"]  # type: ignore[arg-type]
 
 
 Kind = TypeVar("Kind", bound=Event)
-
-
-class PlainEvent(Event):
-    """Releases of one mechanism, which may stand in a round.
-
-    Attributes:
-        release: What was released.
-    """
-
-    release: str
-
-    @property
-    def label(self) -> str:
-        """What is released."""
-        return self.release
-
-
-@dataclass(frozen=True)
-class GaussianEvent(PlainEvent):
-    """`count` releases of integer sums with discrete Gaussian noise.
-
-    Attributes:
-        release: What was released: "intercept", "candidates", "leaves".
-        sensitivity2: Squared L2 norm of what one row adds to the sums of one release, in grid
-            units squared, >= 0.
-        sigma2: Parameter of the noise, about its variance, in the same unit, >= 1; 0 stands for
-            no noise, which costs everything.
-        coordinates: Sums of one release that one row can touch, >= 0. Only the discreteness
-            slack depends on it.
-        count: Number of releases, >= 0.
-    """
-
-    mechanism = "gaussian"
-    release: str
-    sensitivity2: int
-    sigma2: int
-    coordinates: int
-    count: int
-
-    def __post_init__(self) -> None:
-        check_release(self.release)
-        for name in ("sensitivity2", "sigma2", "coordinates", "count"):
-            check_int(name, getattr(self, name), 0)
-
-    @property
-    def mu2(self) -> float:
-        """See :class:`Event`."""
-        if not self.sensitivity2:
-            return 0.0
-        return self.sensitivity2 / self.sigma2 if self.sigma2 else math.inf
-
-    @property
-    def noise(self) -> str:
-        """See :class:`Event`."""
-        return f"noise multiplier {math.sqrt(1.0 / self.mu2) if self.mu2 else math.inf:.4g}"
-
-    def pure(self) -> float:
-        """See :class:`Event`."""
-        return math.inf if self.count and self.sensitivity2 else 0.0
-
-    def _covered(self, limit: GaussianEvent) -> bool:
-        return (
-            self.sigma2 == limit.sigma2
-            and self.sensitivity2 <= limit.sensitivity2
-            and self.coordinates <= limit.coordinates
-        )
-
-
-@dataclass(frozen=True)
-class ExponentialEvent(PlainEvent):
-    """`count` selections by the exponential mechanism, each of bounded range eps0.
-
-    Attributes:
-        release: What was selected: "splits".
-        eps_num: eps0 in units of 2**-eps_bits nats, >= 0. 0 is a choice that ignores the data.
-        eps_bits: 0 to 60.
-        count: Number of selections that one row takes part in, >= 0; selections in disjoint
-            nodes of one level are one.
-    """
-
-    mechanism = "exponential"
-    release: str
-    eps_num: int
-    eps_bits: int
-    count: int
-
-    def __post_init__(self) -> None:
-        check_release(self.release)
-        for name in ("eps_num", "eps_bits", "count"):
-            check_int(name, getattr(self, name), 0)
-        if self.eps_bits > 60:
-            raise LedgerError("A ledger event has `eps_bits` above 60.")
-
-    @property
-    def eps0(self) -> float:
-        """Range of the privacy loss of one selection, in nats."""
-        return self.eps_num / 2**self.eps_bits
-
-    @property
-    def mu2(self) -> float:
-        """See :class:`Event`."""
-        return self.eps0**2 / 4.0
-
-    @property
-    def noise(self) -> str:
-        """See :class:`Event`."""
-        return f"eps0 {self.eps0:.4g}"
-
-    def pure(self) -> float:
-        """See :class:`Event`."""
-        return self.count * self.eps0
-
-    def _covered(self, limit: ExponentialEvent) -> bool:
-        return self.eps_bits == limit.eps_bits and self.eps_num <= limit.eps_num
-
-
-@dataclass(frozen=True)
-class LaplaceEvent(PlainEvent):
-    """`count` releases of integers with discrete Laplace noise.
-
-    Attributes:
-        release: What was released.
-        sensitivity: L1 norm of what one row changes in the numbers of one release, in grid units,
-            >= 0.
-        scale: Scale of the noise in the same unit, >= 1; 0 stands for no noise, which costs
-            everything.
-        count: Number of releases, >= 0.
-    """
-
-    mechanism = "laplace"
-    release: str
-    sensitivity: int
-    scale: int
-    count: int
-
-    def __post_init__(self) -> None:
-        check_release(self.release)
-        for name in ("sensitivity", "scale", "count"):
-            check_int(name, getattr(self, name), 0)
-
-    @property
-    def epsilon(self) -> float:
-        """Pure epsilon of one release, in nats."""
-        if not self.sensitivity:
-            return 0.0
-        return self.sensitivity / self.scale if self.scale else math.inf
-
-    @property
-    def mu2(self) -> float:
-        """See :class:`Event`."""
-        return self.epsilon**2
-
-    @property
-    def noise(self) -> str:
-        """See :class:`Event`."""
-        return f"scale {1.0 / self.epsilon if self.epsilon else math.inf:.4g} sensitivities"
-
-    def pure(self) -> float:
-        """See :class:`Event`."""
-        return self.count * self.epsilon * (1.0 + 1e-15) if self.count else 0.0
-
-    def _covered(self, limit: LaplaceEvent) -> bool:
-        return self.scale == limit.scale and self.sensitivity <= limit.sensitivity
-
-    def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
-        """See :class:`Event`."""
-        if self.sensitivity and not self.scale:
-            return [GaussianEvent(self.release, 1, 0, 1, self.count)], []  # costs everything
-        # A loss in [-epsilon, epsilon] has range 2 epsilon.
-        num = -(-(2 * self.sensitivity << 60) // max(self.scale, 1))
-        return [LaplacePair(self.release, num, 60, self.count, max(self.scale, 1))], []
-
-
-@dataclass(frozen=True)
-class LaplacePair(ExponentialEvent):
-    """Laplace noise as accountants compose it, at the front of every order; in no ledger.
-
-    It costs less than any selection of twice its epsilon, and may be charged as one.
-
-    Attributes:
-        scale: Scale of the noise in grid units, >= 1.
-    """
-
-    mechanism = ""
-    scale: int
-
-    def size(self, group: int) -> float:
-        """Epsilon of continuous Laplace noise that costs at least as much, for so many rows.
-
-        Proof: docs/proofs/accounting.md, "Laplace".
-        """
-        return (group * self.eps0 / 2.0 + 0.25 / self.scale**2) * (1.0 + 1e-15)
-
-    def pure(self) -> float:
-        """See :class:`Event`."""
-        return self.count * self.eps0 / 2.0 * (1.0 + 1e-15)
 
 
 def event_from_json(data: Mapping[str, Any]) -> Event:
@@ -379,6 +224,21 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
     if type(name) is not str or name not in Event._kinds:
         raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
     return Event._kinds[name].from_json(data)
+
+
+def one_unit(events: Iterable[Event]) -> str:
+    """The unit that all of them hold for; "row" if there are none.
+
+    Raises:
+        LedgerError: There are two: their costs speak of different neighbours, and do not add up.
+    """
+    units = {event.unit for event in events} or {ROW}
+    if len(units) > 1:
+        raise LedgerError(
+            "Events for rows and events for persons stand together. What they cost together is "
+            "not known: a guarantee for rows says nothing about a person with several rows."
+        )
+    return units.pop()
 
 
 def release_counts(events: Iterable[Event]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from .blocks import dominating_mu
 from .books import make_accountant, simplified
 from .choice import ChoiceEvent
 from .envelope import ChoiceAccountant
-from .events import Event
+from .events import Event, one_unit
 from .exact import ExactAccountant
 from .flat import FlatAccountant
 from .gaussian import gaussian_delta, gaussian_epsilon
@@ -211,7 +211,11 @@ def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = N
 
     Returns:
         Charge: Infinite if there is no bound.
+
+    Raises:
+        LedgerError: Some of the events hold for rows and some for persons.
     """
+    one_unit(events)
     extra = delta * _EXTRA_EACH
     events = [e for e in events if e.count or not isinstance(e, ChoiceEvent)]
     choices = [e for e in events if isinstance(e, ChoiceEvent)]

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from scipy.special import ndtri
 
 from .accountant import Accountant
-from .events import Event, ExponentialEvent, LaplacePair
+from .events import Event
 from .gaussian import GaussianTotals, gaussian_delta
+from .plain import ExponentialEvent, LaplacePair
 from .rounds import Mixture
 from .search import root_above
 from .zcdp import ZCDP

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from .accountant import Accountant
 from .choice import ChoiceEvent
-from .events import Event, ExponentialEvent, GaussianEvent, LaplacePair
+from .events import Event
+from .plain import ExponentialEvent, GaussianEvent, LaplacePair
 from .rounds import Mixture, SampledEvent
 from .selection import SelectionEvent
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..errors import LedgerError
-from .events import Event, ExponentialEvent, GaussianEvent, LaplacePair, PlainEvent, check_int
+from .events import Event, check_int, one_unit
+from .plain import ExponentialEvent, GaussianEvent, LaplacePair, PlainEvent
 
 __all__ = ["Mixture", "ParallelEvent", "RoundsEvent", "SampledEvent"]
 
@@ -24,6 +25,16 @@ class RoundsEvent(Event):
     """
 
     events: tuple[PlainEvent, ...]
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """See :class:`Event`; that of its events."""
+        return one_unit(self.events)
+
+    def of_unit(self: Rounds, unit: str) -> Rounds:
+        """See :class:`Event`."""
+        own = tuple(e.of_unit(unit) for e in self.events)
+        return replace(self, events=own)  # type: ignore[type-var]
 
     @property
     def inner(self) -> tuple[PlainEvent, ...]:
@@ -170,6 +181,7 @@ class ParallelEvent(RoundsEvent):
 def _check_plain(events: tuple[Any, ...]) -> None:
     if not all(isinstance(e, PlainEvent) for e in events):
         raise LedgerError("A round of the privacy ledger holds an unknown event.")
+    one_unit(events)
 
 
 @dataclass(frozen=True)
@@ -198,6 +210,7 @@ class Mixture:
 
         Raises:
             TypeError: An event of another kind, which would be spent for nothing.
+            LedgerError: Some hold for rows and some for persons.
         """
         listed = list(events)
         sampled = [e for e in listed if isinstance(e, SampledEvent)]
@@ -208,6 +221,7 @@ class Mixture:
                 "`events` holds something that is not an event of this accountant: use "
                 "`make_accountant`, which takes all of them."
             )
+        one_unit(listed)
         return cls(
             flat=tuple(e for e in listed if not isinstance(e, SampledEvent)),
             gaussians=tuple(e for e in gaussians if e.count and e.sensitivity2),

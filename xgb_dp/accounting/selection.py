@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from ..errors import LedgerError
-from .events import Event, check_int, check_release, event_from_json
+from .events import Event, check_int, check_release, event_from_json, one_unit
 from .gaussian import gaussian_mu
 from .ranks import BestOfRuns
 from .search import narrow
@@ -171,6 +171,16 @@ class SelectionEvent(Event):
         inner = [e for run in (*self.runs, self.score) for e in run]
         if not self.runs or any(isinstance(e, SelectionEvent) for e in inner):
             raise LedgerError("A selection of the privacy ledger does not list its runs.")
+        one_unit(inner)
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """See :class:`Event`; that of its runs and of its score."""
+        return one_unit(e for run in (*self.runs, self.score) for e in run)
+
+    def of_unit(self, unit: str) -> SelectionEvent:
+        """See :class:`Event`."""
+        return map_runs(self, lambda run: [e.of_unit(unit) for e in run])
 
     @property
     def label(self) -> str:
@@ -216,10 +226,8 @@ class SelectionEvent(Event):
             return (*self.runs, self.score)
         return tuple((*run, *self.score) for run in self.runs)
 
-    def to_json(self) -> dict[str, Any]:
-        """The ledger's form of the event."""
+    def _content(self) -> dict[str, Any]:
         return {
-            "mechanism": "selection",
             "release": self.release,
             "repetitions": self.repetitions.to_json(),
             "runs": [[e.to_json() for e in run] for run in self.runs],
@@ -228,26 +236,21 @@ class SelectionEvent(Event):
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> SelectionEvent:
-        """Read one event.
-
-        Raises:
-            LedgerError: The event is ill-formed.
-        """
-        fields = {"mechanism", "release", "repetitions", "runs", "score", "count"}
-        law = data.get("repetitions")
+    def _of_content(cls, content: Mapping[str, Any], unit: str) -> SelectionEvent:
+        law = content.get("repetitions")
         sound = (
-            set(data) == fields
+            set(content) == {"release", "repetitions", "runs", "score", "count"}
             and isinstance(law, Mapping)
             and set(law) == {"family", "shape_num", "rate_num"}
-            and isinstance(data["runs"], list)
-            and all(isinstance(run, list) for run in [*data["runs"], data["score"]])
+            and isinstance(content["runs"], list)
+            and all(isinstance(run, list) for run in [*content["runs"], content["score"]])
         )
         if not sound:
             raise LedgerError("A selection event of the privacy ledger has other fields.")
-        runs = tuple(tuple(event_from_json(e) for e in run) for run in data["runs"])
-        score = tuple(event_from_json(e) for e in data["score"])
-        return cls(Repetitions(**data["repetitions"]), runs, score, data["count"], data["release"])
+        runs = tuple(tuple(event_from_json(e) for e in run) for run in content["runs"])
+        score = tuple(event_from_json(e) for e in content["score"])
+        law = Repetitions(**content["repetitions"])
+        return cls(law, runs, score, content["count"], content["release"])
 
 
 def map_runs(

@@ -20,8 +20,8 @@ from ..accounting import (
     SampledEvent,
     sensitivity,
 )
-from ..accounting.events import PlainEvent
 from ..accounting.gaussian import mu2_before_sampling
+from ..accounting.plain import PlainEvent
 from ..errors import BudgetError
 from .mechanisms import SAMPLE_BITS, MechanismSpec, NoisePlan
 

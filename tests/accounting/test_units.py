@@ -1,0 +1,129 @@
+"""Events for rows and events for persons: how ledgers write them, and that they never mix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from xgb_dp.accounting import (
+    ACCOUNTANTS,
+    PERSON,
+    ROW,
+    ChoiceEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ParallelEvent,
+    Repetitions,
+    SampledEvent,
+    SelectionEvent,
+    event_from_json,
+    make_accountant,
+    one_unit,
+)
+from xgb_dp.accounting.books import simplified
+from xgb_dp.accounting.choice import hull
+from xgb_dp.accounting.filter import charge_of
+from xgb_dp.errors import LedgerError
+
+GAUSSIAN = GaussianEvent("leaves", 2**36, 2**44, 4, 5)
+SELECTION = ExponentialEvent("splits", 2**35, 40, 20)
+LAPLACE = LaplaceEvent("leaves", 2**20, 2**24, 5)
+ROUND = (SELECTION, GAUSSIAN)
+SAMPLED = SampledEvent(2**30, 32, ROUND, 5)
+PARALLEL = ParallelEvent(10, ROUND, 5)
+FIRST = GaussianEvent("rows", 2**20, 2**24, 1, 1)
+CHOICE = ChoiceEvent((FIRST,), ((SAMPLED,), ROUND), 1)
+SELECT = SelectionEvent(Repetitions.of("geometric", 3.0), (ROUND, (SAMPLED,)), (FIRST,), 1)
+KINDS: list[Event] = [GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL, CHOICE, SELECT]
+
+
+@pytest.mark.parametrize("event", KINDS)
+def test_a_ledger_from_before_units_speaks_of_rows(event: Event) -> None:
+    assert "unit" not in repr(event.to_json())
+    assert event_from_json(event.to_json()).unit == ROW == event.unit
+
+
+@pytest.mark.parametrize("event", KINDS)
+def test_every_event_of_a_person_says_so(event: Event) -> None:
+    found = event.of_unit(PERSON)
+    assert found.unit == PERSON
+    assert event_from_json(found.to_json()) == found
+    assert found.of_unit(ROW) == event
+
+    def check(data: object) -> None:
+        if isinstance(data, dict):
+            assert data.get("unit") == PERSON or "mechanism" not in data
+            for value in data.values():
+                check(value)
+        elif isinstance(data, list):
+            for value in data:
+                check(value)
+
+    check(found.to_json())
+
+
+@pytest.mark.parametrize("unit", ["household", "row", "", None, 1, ["person"]])
+@pytest.mark.parametrize("event", KINDS)
+def test_an_unknown_unit_is_refused(event: Event, unit: object) -> None:
+    with pytest.raises(LedgerError, match="unit"):
+        event_from_json({**event.to_json(), "unit": unit})
+
+
+def test_an_event_has_a_known_unit() -> None:
+    with pytest.raises(LedgerError, match="unknown `unit`"):
+        replace(GAUSSIAN, unit="household")
+
+
+@pytest.mark.parametrize("event", [SAMPLED, PARALLEL, CHOICE, SELECT])
+def test_the_parts_of_an_event_have_its_unit(event: Event) -> None:
+    outer = {**event.to_json(), "unit": PERSON}
+    inner = event.of_unit(PERSON).to_json()
+    del inner["unit"]
+    for data in (outer, inner):
+        with pytest.raises(LedgerError, match="unit"):
+            event_from_json(data)
+
+
+def test_units_never_mix() -> None:
+    mixed = (SELECTION.of_unit(PERSON), GAUSSIAN)
+    for make in (
+        lambda: SampledEvent(2**30, 32, mixed, 5),
+        lambda: ParallelEvent(10, mixed, 5),
+        lambda: ChoiceEvent((FIRST,), ((GAUSSIAN.of_unit(PERSON),),)),
+        lambda: SelectionEvent(SELECT.repetitions, (mixed,), (FIRST,), 1),
+        lambda: SelectionEvent(SELECT.repetitions, (ROUND,), (FIRST.of_unit(PERSON),), 1),
+        lambda: one_unit([SAMPLED, LAPLACE.of_unit(PERSON)]),
+        lambda: charge_of([SAMPLED, LAPLACE.of_unit(PERSON)], 1e-6),
+        *(
+            lambda name=name: make_accountant(name, [GAUSSIAN, SELECTION.of_unit(PERSON)])
+            for name in ACCOUNTANTS
+        ),
+    ):
+        with pytest.raises(LedgerError, match="rows and events for persons"):
+            make()
+
+
+@pytest.mark.parametrize("event", KINDS)
+def test_what_was_planned_for_another_unit_covers_nothing(event: Event) -> None:
+    assert event.of_unit(PERSON).within(event.of_unit(PERSON))
+    assert not event.within(event.of_unit(PERSON))
+    assert not event.of_unit(PERSON).within(event)
+
+
+@pytest.mark.parametrize("event", [*KINDS[:-1], LaplaceEvent("leaves", 1, 0, 1)])
+def test_simpler_forms_keep_the_unit(event: Event) -> None:
+    assert one_unit(simplified([event.of_unit(PERSON)], 3)) == PERSON
+    if isinstance(event, ChoiceEvent):
+        assert hull(event.of_unit(PERSON).of_group(1), 1, lambda eps0: eps0**2).unit == PERSON
+
+
+@pytest.mark.parametrize("event", KINDS)
+def test_a_person_costs_what_a_row_costs(event: Event) -> None:
+    """The unit says who the figures speak of; it changes none of them."""
+    for group in (1, 3):
+        rows = make_accountant("exact", [event]).get_epsilon(1e-6, group)
+        persons = make_accountant("exact", [event.of_unit(PERSON)]).get_epsilon(1e-6, group)
+        assert rows == persons > 0.0
