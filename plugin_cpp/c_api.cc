@@ -6,8 +6,8 @@
 
 #include <algorithm>  // for copy, min
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t, uint64_t
-#include <memory>     // for shared_ptr
+#include <cstdint>    // for int32_t, int64_t, uint32_t, uint64_t
+#include <memory>     // for make_shared, shared_ptr
 #include <string>     // for string
 #include <utility>    // for move
 #include <vector>     // for vector
@@ -20,9 +20,11 @@
 #include "plugin_cpp/plan/plan.h"                 // for ParsePlan
 #include "plugin_cpp/plan/row_bound.h"            // for RowQuantiser
 #include "plugin_cpp/plan/sensitivity.h"          // for EventsOfPlan, CandidateEvent, ScoreRange
+#include "plugin_cpp/rows/persons.h"              // for Persons
 #include "xgboost/data.h"                         // for DMatrix, SparsePage
 #include "xgboost/json.h"                         // for Json
 #include "xgboost/logging.h"                      // for CHECK
+#include "xgboost/span.h"                         // for Span
 
 namespace xgboost::dp {
 namespace {
@@ -32,9 +34,9 @@ void Return(std::string text, char const** out) {
   *out = kept.c_str();
 }
 
-DMatrix* MatrixOf(DMatrixHandle handle) {
+std::shared_ptr<DMatrix> const& MatrixOf(DMatrixHandle handle) {
   CHECK(handle) << "No DMatrix.";
-  return static_cast<std::shared_ptr<DMatrix>*>(handle)->get();
+  return *static_cast<std::shared_ptr<DMatrix>*>(handle);
 }
 }  // namespace
 
@@ -49,7 +51,7 @@ XGB_DLL int XGDPBuildInfo(char const** out) {
 XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char const** out) {
   API_BEGIN();
   CHECK(request && out);
-  auto* p_fmat = MatrixOf(handle);
+  auto* p_fmat = MatrixOf(handle).get();
   Return(ReleaseIntercept(p_fmat->Ctx(), p_fmat->Info(), request), out);
   API_END();
 }
@@ -62,11 +64,27 @@ XGB_DLL int XGDPIsPlain(DMatrixHandle handle, int* out) {
   API_END();
 }
 
+/**
+ * @brief Say who the rows of a matrix belong to, see plugin_cpp/rows/persons.h.
+ *
+ * @param codes     Of each row of this worker, below `n_persons`; null for rows of nobody.
+ * @param n_persons Of this worker.
+ */
+XGB_DLL int XGDPSetPersons(DMatrixHandle handle, std::uint32_t const* codes, std::uint64_t n_rows,
+                           std::uint64_t n_persons) {
+  API_BEGIN();
+  auto const& matrix = MatrixOf(handle);
+  Persons::Set(matrix, codes ? std::make_shared<Persons const>(
+                                   common::Span{codes, static_cast<std::size_t>(n_rows)}, n_persons)
+                             : nullptr);
+  API_END();
+}
+
 /** @brief Refuse more rows than can be summed exactly. All workers call it together. */
 XGB_DLL int XGDPCheckSums(DMatrixHandle handle, char const* plan_text) {
   API_BEGIN();
   CHECK(plan_text);
-  auto* p_fmat = MatrixOf(handle);
+  auto* p_fmat = MatrixOf(handle).get();
   CheckSums(p_fmat->Ctx(), ParsePlan(plan_text), p_fmat->Info().num_row_);
   API_END();
 }
@@ -75,7 +93,7 @@ XGB_DLL int XGDPCheckSums(DMatrixHandle handle, char const* plan_text) {
 XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   API_BEGIN();
   CHECK(plan_text);
-  auto* p_fmat = MatrixOf(handle);
+  auto* p_fmat = MatrixOf(handle).get();
   auto plan = ParsePlan(plan_text);
   CheckMatrix(p_fmat, plan);
   CheckRows(p_fmat->Ctx(), plan, p_fmat);

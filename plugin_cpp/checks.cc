@@ -8,6 +8,7 @@
 #include "plugin_cpp/plan/row_bound.h"    // for kMaxRows
 #include "plugin_cpp/release/release.h"   // for SumOverWorkers
 #include "plugin_cpp/rows/bins.h"         // for BytesOfBins, CheckRoom
+#include "plugin_cpp/rows/persons.h"      // for Persons
 #include "plugin_cpp/rows/raw_pages.h"    // for CheckFeatures, ForEachPage
 #include "xgboost/json.h"                 // for Json
 #include "xgboost/logging.h"              // for CHECK
@@ -33,6 +34,13 @@ void CheckTrainParam(tree::TrainParam const& param) {
 
 void CheckMatrix(DMatrix* p_fmat, Plan const& plan) {
   auto const& info = p_fmat->Info();
+  auto persons = Persons::Of(*p_fmat);
+  CHECK((persons != nullptr) == plan.IsOfPersons())
+      << "The plan and the DMatrix disagree on the unit of privacy: give the ids of persons as "
+      << "`dp_privacy_id`.";
+  // Not CHECK_EQ, which would print the number of rows.
+  CHECK(!persons || persons->NumRows() == info.num_row_)
+      << "The rows of the DMatrix have changed since the ids of their persons were given.";
   CHECK(!info.IsColumnSplit()) << "`dp_hist` trains on data split by rows only.";
   // Of a matrix, or a worker's part of it, without rows nobody can tell.
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)

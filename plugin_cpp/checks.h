@@ -27,7 +27,7 @@ struct RowLimits {
 /** @brief Settings of stock XGBoost that would be ignored here, or would need a proof. */
 void CheckTrainParam(tree::TrainParam const& param);
 
-/** @brief The matrix is a plain one, and has the columns of the plan. */
+/** @brief The matrix is a plain one, and has the columns and the unit of privacy of the plan. */
 void CheckMatrix(DMatrix* p_fmat, Plan const& plan);
 
 /**

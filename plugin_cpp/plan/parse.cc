@@ -17,8 +17,11 @@ namespace xgboost::dp {
 namespace {
 constexpr double kHuge = std::numeric_limits<double>::max();
 
-RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regression) {
+RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regression,
+                      bool of_person) {
   RowBound bound;
+  bound.of_person = of_person;
+  bound.rows_per_person = in.Real("rows_per_person", 1.0, of_person ? kMaxRowsPerPerson : 1.0);
   bound.mode = in.Enum<RowBound::Mode>("mode", {{"prediction", RowBound::Mode::kPrediction},
                                                 {"row_weight", RowBound::Mode::kRowWeight},
                                                 {"clip", RowBound::Mode::kClip},
@@ -197,8 +200,9 @@ Plan ParsePlan(std::string const& text) {
   plan.ensemble_halving = in.Bool("ensemble_halving");
   plan.base_margin = in.Bool("base_margin");
   plan.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
-  plan.row_bound = ReadRowBound(JsonReader{in.At("row_bound"), "row_bound."},
-                                in.Int("grid_bits", 4, 20), plan.IsRegression());
+  plan.row_bound =
+      ReadRowBound(JsonReader{in.At("row_bound"), "row_bound."}, in.Int("grid_bits", 4, 20),
+                   plan.IsRegression(), in.Enum<bool>("unit", {{"row", false}, {"person", true}}));
   ReadFeatures(in, &plan);
   ReadSplits(in, &plan);
   plan.leaf = ReadLeaf(JsonReader{in.At("leaf"), "leaf."}, plan);

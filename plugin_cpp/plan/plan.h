@@ -141,6 +141,8 @@ struct Plan {
   [[nodiscard]] bool ReleasesCandidates(std::int32_t round) const {
     return this->NumPrivateFeatures() > 0 && round < candidates.rounds;
   }
+  /** @brief Whether neighbours differ by all rows of a person, instead of by one row. */
+  [[nodiscard]] bool IsOfPersons() const { return row_bound.of_person; }
   [[nodiscard]] bool IsRegression() const { return objective == "reg:squarederror"; }
   [[nodiscard]] bool IsMulticlass() const {
     return objective == "multi:softprob" || objective == "multi:softmax";

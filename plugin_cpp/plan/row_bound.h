@@ -19,6 +19,8 @@
 namespace xgboost::dp {
 /** @brief Counts and label sums are multiplied by up to 2^26 and must stay below 2^62. */
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 35;
+/** @brief The most rows that a person may be declared to count. */
+inline constexpr double kMaxRowsPerPerson = 1024;
 
 struct RowBound {
   enum class Mode {
@@ -37,7 +39,9 @@ struct RowBound {
   double target_lower{0};
   double target_upper{0};
   bool clamp_target{false};
-  bool unit_hessian{false};  // gradient boosting: a row's weight stands in for its Hessian
+  bool unit_hessian{false};   // gradient boosting: a row's weight stands in for its Hessian
+  bool of_person{false};      // whether it bounds all rows of a person together
+  double rows_per_person{1};  // K: what a person counts at most, in rows
   std::int32_t grid_bits{0};
 
   /** @brief Whether each row's pair is in the ball g^2 + r h^2 <= C^2. */

@@ -283,6 +283,8 @@ BROKEN: dict[str, dict[str, Any]] = {
     "adaptive edges are those of bins": GRID
     | {"dp_candidates": "adaptive", "dp_candidate_cells": 9, "max_bin": 8},
     "cells need histograms": {"dp_candidate_cells": 9},
+    "rows of persons": {"dp_rows_per_person": 2},
+    "noise for persons": {"dp_privacy_id": True},
     "joint bound of classes": SEVERAL | {"dp_gradient_clip": "clip"},
     "row weights of classes": REGRESSION | {"dp_gradient_clip": "row_weight"},
     "Hessians that count": OUTPUT | {"dp_hessian_weight": 1e-9},

@@ -21,6 +21,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
     n = len(features)
     plan: Plan = {
         "version": 1,
+        "unit": "row",
         "private": False,
         "noise_free": True,
         "objective": "binary:logistic",
@@ -56,6 +57,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
             "hessian_weight": "1.0",
             "hessian_bound": "1.0",
             "max_weight": "0",
+            "rows_per_person": "1.0",
             "scale": "1.0",
             "target_lower": "0.0",
             "target_upper": "0.0",

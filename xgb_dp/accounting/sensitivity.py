@@ -49,6 +49,8 @@ class RowBound:
         hessian_bound: h_max > 0, used by the modes "clip" and "filter".
         max_weight: Public bound of row weights, > 0; 0 if there is none. 1 without weights.
         unit_hessian: Whether a row's weight stands in for its Hessian (gradient boosting).
+        of_person: Whether it bounds all rows of a person together.
+        rows_per_person: K >= 1: what a person counts at most, in rows. 1 for rows.
     """
 
     mode: str
@@ -57,6 +59,8 @@ class RowBound:
     hessian_bound: float = 1.0
     max_weight: float = 1.0
     unit_hessian: bool = False
+    of_person: bool = False
+    rows_per_person: float = 1.0
 
     def __post_init__(self) -> None:
         if self.mode not in ("prediction", "row_weight", "clip", "filter"):

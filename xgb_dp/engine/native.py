@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ..errors import NativeLibraryError
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "is_plain",
     "lib",
     "release_intercept",
+    "set_persons",
     "stock_hint",
     "warn_if_stock",
 ]
@@ -137,6 +140,34 @@ def is_plain(matrix: Any) -> bool:
     out = ctypes.c_int()
     call("XGDPIsPlain", matrix.handle, ctypes.byref(out))
     return bool(out.value)
+
+
+def set_persons(dtrain: Any, codes: np.ndarray | None) -> None:
+    """Say who the rows of a matrix belong to; it is kept beside the matrix, and in no model.
+
+    Args:
+        dtrain: The training data.
+        codes: For each row the code of its person: whole numbers from 0 on, of which none is left
+            out, see :mod:`xgb_dp.data.persons`. None for rows of nobody.
+
+    Raises:
+        XGBoostError: There are more or fewer codes than rows. How many is not said.
+    """
+    if codes is None:
+        call("XGDPSetPersons", dtrain.handle, None, ctypes.c_uint64(0), ctypes.c_uint64(0))
+        return
+    codes = np.ascontiguousarray(codes, dtype=np.uint32)
+    if not codes.size:
+        codes = np.zeros(1, dtype=np.uint32)[:0]  # an address that is not null
+    pointer = codes.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32))
+    persons = int(codes.max()) + 1 if codes.size else 0
+    call(
+        "XGDPSetPersons",
+        dtrain.handle,
+        pointer,
+        ctypes.c_uint64(codes.size),
+        ctypes.c_uint64(persons),
+    )
 
 
 def check_sums(dtrain: Any, text: str) -> None:

@@ -121,6 +121,14 @@ _ROWS = (
               values="mapping with keys candidates, base_score, correction, splits, leaves",
               shown="candidates 0.1; base_score 0.009 (regression without dp_mean_correction "
               "0.027); correction 0.05; of the rest 0.3 splits and 0.7 leaves"),
+    Parameter("dp_privacy_id", "who each row belongs to. Given, the unit of privacy is a person: "
+              "neighbours differ by all rows of one of them", readers.privacy_id, False, PUBLIC,
+              "neighbours", unit="id",
+              values="one id for each row: whole numbers or texts; none is missing, and none is "
+              "stored", shown="none: the unit of privacy is a row", recorded=False),
+    Parameter("dp_rows_per_person", "what a person counts at most, in rows: K times the bound of a "
+              "row, and of the noise", Number(1, 1024), 1.0, PUBLIC, "sensitivity", unit="rows",
+              recorded=False),
     Parameter("dp_gradient_bound", "bound C of one row's gradient", Number(1e-6, 1e6),
               defaults.gradient_bound, PUBLIC, "sensitivity",
               unit="gradient of the objective; regression: half widths of dp_target_bounds",

@@ -168,6 +168,11 @@ def interactions(name: str, value: Any, s: Settings) -> tuple[tuple[int, ...], .
     return interaction_sets(value, s.schema)
 
 
+def privacy_id(name: str, value: Any, s: Settings) -> bool:
+    """That there are ids. They are never read here, nor kept: see :mod:`xgb_dp.data.persons`."""
+    return True
+
+
 def shares(name: str, value: Any, s: Settings) -> dict[str, float]:
     """Parts of the budget for what is released; None for the default ones."""
     return resolve_shares(

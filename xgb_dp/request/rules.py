@@ -241,6 +241,15 @@ RULES = (
          lambda s: s["dp_candidates"] == "quantile_tree" and "dp_candidate_cells" in s.given,
          "`dp_candidate_cells` has an effect with noisy histograms only; the quantile tree has "
          "`dp_candidate_levels`."),
+    # unit of privacy
+    Rule("rows of persons",
+         lambda s: "dp_rows_per_person" in s.given and s.unit == "row",
+         "`dp_rows_per_person` has an effect with `dp_privacy_id` only: without it every row is a "
+         "unit of privacy of its own."),
+    Rule("noise for persons",
+         lambda s: s.unit == "person" and not s.noise_free,
+         "`dp_privacy_id` is refused with noise: the bound of a person is not in force yet.",
+         PrivacyRefusal),
     # bound of a row
     Rule("joint bound of classes",
          lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] not in BALLS,

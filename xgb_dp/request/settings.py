@@ -75,6 +75,11 @@ class Settings:
         return math.isinf(self.epsilon)
 
     @property
+    def unit(self) -> str:
+        """Unit of privacy, of which neighbours have one more or less: "row" or "person"."""
+        return "person" if self["dp_privacy_id"] else "row"
+
+    @property
     def kind(self) -> str:
         """Kind of the labels: "binary", "regression" or "multiclass"."""
         return OBJECTIVES[self["objective"]]
@@ -178,6 +183,8 @@ class Settings:
             hessian_bound=1.0 if mode in BALLS else self.largest_hessian,
             max_weight=unit if weighted or declared else 0.0,
             unit_hessian=self["dp_leaf"] == "gradient",
+            of_person=self.unit == "person",
+            rows_per_person=self["dp_rows_per_person"],
         )
 
     @property

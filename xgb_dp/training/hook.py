@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from xgboost.callback import TrainingCallback
+
 from ..budget.gate import check_here
+from ..data import persons
 from ..data.matrices import matrix_maker, private_matrix
 from ..engine import native, workers
 from ..errors import PrivacyRefusal
@@ -31,6 +34,19 @@ __all__ = [
     "private_matrix",
     "refuse_cv",
 ]
+
+
+class _Forget(TrainingCallback):
+    """Forgets who the rows of a matrix belong to when its training has ended."""
+
+    def __init__(self, dtrain: Any) -> None:
+        super().__init__()
+        self.dtrain = dtrain
+
+    def after_training(self, model: Any) -> Any:
+        """The codes of persons are taken off the matrix."""
+        persons.assign(self.dtrain, None)
+        return model
 
 
 def refuse_cv(params: Any) -> None:
@@ -88,6 +104,7 @@ def before_train(
 
     # What is asked for, and with which noise. No row is looked at.
     check_matrix(dtrain)
+    params, ids = persons.taken_out(params)
     workers.check_together(lambda: check_evals(dtrain, call_site.evals))
     schema = workers.common_schema(read_schema(dtrain))
     prepared = prepare(params, schema, num_boost_round, continues=xgb_model is not None)
@@ -101,9 +118,14 @@ def before_train(
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
     workers.check_agreement(training.texts, schema)
     training.check_sums(dtrain)
-    workers.check_together(lambda: training.check_rows(dtrain))
-
-    # What XGBoost would refuse it refuses now; then the intercept is drawn.
-    training.rehearse(dtrain, xgb_model, call_site)
-    low, keeper = training.start(dtrain)
-    return low, [keeper, *call_site.callbacks], keeper.rounds
+    workers.check_together(lambda: persons.assign(dtrain, ids))
+    try:
+        workers.check_together(lambda: training.check_rows(dtrain))
+        # What XGBoost would refuse it refuses now; then the intercept is drawn.
+        training.rehearse(dtrain, xgb_model, call_site)
+        low, keeper = training.start(dtrain)
+    except BaseException:
+        persons.assign(dtrain, None)
+        raise
+    forget = [] if ids is None else [_Forget(dtrain)]
+    return low, [keeper, *forget, *call_site.callbacks], keeper.rounds

@@ -80,8 +80,11 @@ def build_plan(
         dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan/plan.h``
         for its fields.
     """
+    bound = asdict(s.row_bound)
+    del bound["of_person"]
     plan: dict[str, Any] = {
         "version": 1,
+        "unit": s.unit,
         "private": not s.noise_free and test_key is None,
         "noise_free": s.noise_free,
         "n_features": s.schema.width,
@@ -91,7 +94,7 @@ def build_plan(
         "sampling_num": s.sampling_num,
         "masking": s.masking.to_json(),
         "grid_bits": noise.grid_bits,
-        "row_bound": {**asdict(s.row_bound), "scale": s.scale, **_target(s), **_positive(s)},
+        "row_bound": {**bound, "scale": s.scale, **_target(s), **_positive(s)},
         "selection": {"eps_num": noise.eps_num},
         "histogram": {"sigma2": noise.histogram_sigma2},
         "leaf": {
@@ -176,6 +179,7 @@ def intercept_request(
         "objective": s["objective"],
         "plan_id": plan_id,
         "masking": s.masking.to_json(),
+        "unit": s.unit,
         "kind": kind,
         "num_class": s.trees_per_round,
         "sigma2": noise.intercept_sigma2,

@@ -1,0 +1,98 @@
+"""Who the rows of a matrix belong to: kept beside the matrix, and never inherited by another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from xgboost.core import XGBoostError
+
+from tests.reference.comparison import make_plan
+from xgb_dp.data.persons import factorise
+from xgb_dp.engine import native
+from xgb_dp.errors import PrivacyParameterError, RowDomainError
+from xgb_dp.testing import train_with_plan
+
+CODES = np.array([1, 0, 1, 2, 0, 1])
+FEATURES = [{"kind": "cuts", "cuts": [0.5]}]
+
+
+def small(n: int = 6) -> xgb.DMatrix:
+    return xgb.DMatrix(np.arange(n, dtype=float).reshape(n, 1) % 2, np.arange(n) % 2)
+
+
+def plan(unit: str, **changes: Any) -> dict[str, Any]:
+    return make_plan("binary:logistic", True, FEATURES, unit=unit, **changes)
+
+
+def test_plan_and_matrix_have_one_unit() -> None:
+    d = small()
+    with pytest.raises(XGBoostError, match="unit of privacy"):
+        train_with_plan(plan("person"), d)
+    native.set_persons(d, CODES)
+    train_with_plan(plan("person"), d)
+    with pytest.raises(XGBoostError, match="unit of privacy"):
+        train_with_plan(plan("row"), d)
+    native.set_persons(d, None)
+    train_with_plan(plan("row"), d)
+
+
+def test_another_matrix_inherits_nothing() -> None:
+    """Also where it lies at the same address, which is likely for matrices of one size."""
+    for _ in range(20):
+        d = small()
+        with pytest.raises(XGBoostError, match="unit of privacy"):
+            train_with_plan(plan("person"), d)
+        native.set_persons(d, CODES)
+        del d
+
+
+@pytest.mark.parametrize("codes", [CODES[:5], np.append(CODES, 1), np.array([0, 0, 0, 2, 2, 2])])
+def test_bad_codes(codes: np.ndarray) -> None:
+    """Each row has a code, and no code is left out; no message shows a number of rows."""
+    with pytest.raises(XGBoostError) as error:
+        native.set_persons(small(), codes)
+    first = str(error.value).splitlines()[0].rsplit("Check failed", 1)[-1]
+    assert not any(str(n) in first for n in (5, 6, 7))
+
+
+def test_matrix_without_rows() -> None:
+    d = xgb.DMatrix(np.empty((0, 1)), np.empty(0))
+    native.set_persons(d, np.empty(0, dtype=np.uint32))
+    train_with_plan(plan("person"), d)
+
+
+@pytest.mark.parametrize(
+    ("bound", "unit"),
+    [({"rows_per_person": "0.5"}, "person"), ({"rows_per_person": "2.0"}, "row")],
+    ids=str,
+)
+def test_rows_per_person_in_plans(bound: dict[str, str], unit: str) -> None:
+    with pytest.raises(XGBoostError, match="rows_per_person"):
+        train_with_plan(plan(unit, row_bound=bound), small())
+
+
+def test_codes_of_ids() -> None:
+    assert factorise(["b", "a", "b"]).tolist() == [1, 0, 1]
+    assert factorise(np.array([2**63, 2**63 + 1, 2**63], dtype=np.uint64)).tolist() == [0, 1, 0]
+    for bad in ([0.5, 1.5], [[1, 2]], 3):
+        with pytest.raises(PrivacyParameterError, match="dp_privacy_id"):
+            factorise(bad)
+
+
+@pytest.mark.filterwarnings("ignore:.*NOT private")
+def test_ids_are_forgotten_at_the_end(params: Any) -> None:
+    """Of a training that succeeds, and of one that fails before anything is released."""
+    d = small()
+    given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
+    xgb.train(given, d, 2)
+    train_with_plan(plan("row"), d)
+    with pytest.raises(PrivacyParameterError, match="one id for each row"):
+        xgb.train(given | {"dp_privacy_id": CODES[1:]}, d, 2)
+    d.set_label(np.arange(6))
+    with pytest.raises(RowDomainError, match="label"):
+        xgb.train(given, d, 2)
+    d.set_label(np.zeros(6))
+    train_with_plan(plan("row"), d)
