@@ -1,4 +1,6 @@
-"""The curve of composed selections: choice of the grid, call of the C++ kernel.
+"""The curve of composed selections: choice of the grid, call of the kernel.
+
+The kernel is C++, or NumPy in a process that has not loaded libxgboost; both give the same numbers.
 
 Proof: docs/proofs/accounting.md, "Selections". Any grid gives a valid bound; what is chosen here
 only decides how tight and how fast it is.
@@ -16,6 +18,7 @@ import numpy.typing as npt
 
 from ..engine import native
 from .grid_curve import GridCurve
+from .kernel import bounded_range_curve
 
 __all__ = ["Grid", "choose_grid", "selection_curve", "tail_curve"]
 
@@ -168,6 +171,8 @@ def selection_curve(
     n = len(steps)
     if not n:
         return -np.expm1(np.minimum(grid.points(), 0.0))
+    if not native.is_loaded():
+        return bounded_range_curve(steps, grid.step, grid.below, grid.above)
     eps0 = (ctypes.c_double * n)(*(e for e, _ in steps))
     count = (ctypes.c_int64 * n)(*(k for _, k in steps))
     out = np.empty(grid.below + grid.above + 1)

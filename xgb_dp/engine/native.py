@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import json
+import sys
 import warnings
 from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,7 @@ __all__ = [
     "describe_intercept",
     "describe_plan",
     "is_dp_build",
+    "is_loaded",
     "is_plain",
     "lib",
     "release_intercept",
@@ -32,7 +36,7 @@ __all__ = [
 ]
 
 _HINT = (
-    "The loaded libxgboost is a stock build without private training{where}. The wheel `xgb-dp` "
+    "The installed libxgboost is a stock build without private training{where}. The wheel `xgb-dp` "
     "ships its own `xgboost` package; another wheel that owns the same name (`xgboost` or "
     "`xgboost-cpu`) has replaced it. Mend it with: pip uninstall -y xgboost xgboost-cpu && pip "
     "install --force-reinstall --no-deps xgb-dp"
@@ -48,7 +52,7 @@ def _raw() -> ctypes.CDLL:
 
 def stock_hint() -> str:
     """What to do about a stock build of libxgboost, in words."""
-    path = getattr(_raw(), "path", None)
+    path = getattr(_raw(), "path", None) if _seen() else None
     return _HINT.format(where=f" (loaded from {path})" if path else "")
 
 
@@ -72,10 +76,34 @@ def lib() -> ctypes.CDLL:
     return _raw()
 
 
+def is_loaded() -> bool:
+    """Whether this process has loaded the private build; loads nothing."""
+    return _seen() and is_dp_build()
+
+
+def _seen() -> bool:
+    return sys.modules.get("xgboost") is not None
+
+
 def warn_if_stock() -> None:
-    """Warn, at import time, when private training cannot work with the loaded libxgboost."""
-    if not is_dp_build():
+    """Warn, at import time, when private training cannot work with the installed `xgboost`.
+
+    A library that is not loaded yet stays so, since reading a model needs none: whether it is the
+    private build is then told by the Python files that came with it.
+    """
+    if not (is_dp_build() if _seen() else _files_are_private()):
         warnings.warn(stock_hint(), RuntimeWarning, stacklevel=3)
+
+
+def _files_are_private() -> bool:
+    """Whether the installed `xgboost`, if there is one, hands private parameters to us."""
+    try:
+        found = find_spec("xgboost")
+        if found is None or found.origin is None:
+            return True
+        return b"xgb_dp" in Path(found.origin).with_name("training.py").read_bytes()
+    except (OSError, ImportError, ValueError):
+        return True  # what it is will show once it is loaded
 
 
 def call(name: str, *args: Any) -> None:
