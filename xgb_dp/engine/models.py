@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def load_booster(model: str | os.PathLike[str] | bytes | bytearray) -> Any:
         ) from None
 
 
-def check_parts(learner: dict[str, Any]) -> None:
+def check_parts(learner: Mapping[str, Any]) -> None:
     """Refuse a model whose parts do not fit each other; XGBoost would crash as it predicts.
 
     Args:

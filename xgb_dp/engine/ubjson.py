@@ -1,18 +1,24 @@
-"""Whether a file is sound UBJSON, the form in which XGBoost saves models.
+"""UBJSON, the form in which XGBoost saves models, read without it.
 
 XGBoost reads the typed arrays of a file without looking where it ends, so that a file that was cut
-off can end the process. This looks at the structure first; it reads no array.
+off can end the process. Every file is read here first.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import Any
 
-__all__ = ["check"]
+import numpy as np
 
-_SIZES = {b"i": 1, b"U": 1, b"C": 1, b"I": 2, b"l": 4, b"d": 4, b"L": 8, b"D": 8}
+__all__ = ["check", "loads"]
+
+_TYPES = {
+    b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8",
+    b"C": ">S1",
+}  # fmt: skip
 _INTEGERS = {b"i": ">b", b"U": ">B", b"I": ">h", b"l": ">i", b"L": ">q"}
-_CONSTANTS = (b"Z", b"T", b"F")
+_CONSTANTS = {b"Z": None, b"T": True, b"F": False}
 _DEEPEST = 100
 
 
@@ -26,11 +32,6 @@ class _Reader:
         self.at += size
         return self.data[self.at - size : self.at]
 
-    def skip(self, size: int) -> None:
-        if not 0 <= size <= len(self.data) - self.at:
-            raise ValueError("the file ends too early")
-        self.at += size
-
     def length(self) -> int:
         form = _INTEGERS.get(self.take(1))
         if form is None:
@@ -40,49 +41,104 @@ class _Reader:
             raise ValueError("a length is negative")
         return int(value)
 
-    def value(self, mark: bytes, depth: int) -> None:
+    def value(self, mark: bytes, depth: int) -> Any:
+        """The value of a type; arrays of numbers as NumPy holds them."""
         if depth > _DEEPEST:
             raise ValueError("nested too deep")
-        if mark in _SIZES:
-            self.skip(_SIZES[mark])
-        elif mark == b"S":
-            self.skip(self.length())
-        elif mark == b"{":
-            while self.data[self.at : self.at + 1] != b"}":
-                self.skip(self.length())
-                self.value(self.take(1), depth + 1)
-            self.skip(1)
-        elif mark == b"[":
-            self.array(depth)
-        elif mark not in _CONSTANTS:
+        if mark in _TYPES:
+            return self.numbers(mark, 1)[0]
+        if mark == b"S":
+            return self.text()
+        if mark == b"{":
+            return self.members(depth)
+        if mark == b"[":
+            return self.array(depth)
+        if mark not in _CONSTANTS:
             raise ValueError("a value is of an unknown type")
+        return _CONSTANTS[mark]
 
-    def array(self, depth: int) -> None:
+    def numbers(self, mark: bytes, count: int) -> Any:
+        kind = np.dtype(_TYPES[mark])
+        return np.frombuffer(self.take(kind.itemsize * count), kind)
+
+    def text(self) -> bytes:
+        return self.take(self.length())
+
+    def members(self, depth: int) -> dict[bytes, Any]:
+        found: dict[bytes, Any] = {}
+        while self.data[self.at : self.at + 1] != b"}":
+            name = self.text()
+            value = self.value(self.take(1), depth + 1)
+            if name in found:  # readers differ in which one they take
+                raise ValueError("a key is given twice")
+            found[name] = value
+        self.take(1)
+        return found
+
+    def array(self, depth: int) -> Any:
         mark = self.data[self.at : self.at + 1]
         if mark == b"$":
-            self.skip(1)
-            size = _SIZES.get(self.take(1))
-            if size is None or self.take(1) != b"#":
+            self.take(1)
+            kind = self.take(1)
+            if kind not in _TYPES or self.take(1) != b"#":
                 raise ValueError("an array is of an unknown type")
-            self.skip(size * self.length())
-        elif mark == b"#":
-            self.skip(1)
-            for _ in range(self.length()):
-                self.value(self.take(1), depth + 1)
-        else:
-            while (mark := self.take(1)) != b"]":
-                self.value(mark, depth + 1)
+            return self.numbers(kind, self.length())
+        if mark == b"#":
+            self.take(1)
+            return [self.value(self.take(1), depth + 1) for _ in range(self.length())]
+        found = []
+        while (mark := self.take(1)) != b"]":
+            found.append(self.value(mark, depth + 1))
+        return found
+
+
+def _read(data: bytes) -> dict[bytes, Any]:
+    reader = _Reader(data)
+    if reader.take(1) != b"{":
+        raise ValueError("the file does not begin with an object")
+    found: dict[bytes, Any] = reader.value(b"{", 0)
+    if reader.at != len(data):
+        raise ValueError("the file goes on after its end")
+    return found
 
 
 def check(data: bytes) -> None:
     """Refuse what is not one UBJSON object from the first to the last byte.
 
     Raises:
-        ValueError: It is not.
+        ValueError: It is not, or a key is given twice.
     """
-    reader = _Reader(data)
-    if reader.take(1) != b"{":
-        raise ValueError("the file does not begin with an object")
-    reader.value(b"{", 0)
-    if reader.at != len(data):
-        raise ValueError("the file goes on after its end")
+    _read(data)
+
+
+def loads(data: bytes) -> dict[str, Any]:
+    """The object that a file holds, as ``json.loads`` reads it from XGBoost's JSON.
+
+    Args:
+        data: The whole file.
+
+    Returns:
+        Mappings, lists, texts and numbers. A real number of 32 bits is the shortest decimal number
+        that stands for it, as XGBoost writes it to JSON.
+
+    Raises:
+        ValueError: It is not one UBJSON object, a key is given twice, or a text is not UTF-8.
+    """
+    found: dict[str, Any] = _plain(_read(data))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name.decode(): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, np.ndarray):
+        if value.dtype == ">f4":
+            return [float(str(number)) for number in value]
+        return value.tolist()
+    if isinstance(value, np.float32):
+        return float(str(value))
+    return value.item() if isinstance(value, np.generic) else value

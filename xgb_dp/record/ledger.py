@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,17 +24,24 @@ from .form import Ledger, TrainingRecord, charged
 
 __all__ = [
     "ATTRIBUTE",
+    "NO_DIGEST",
     "Drawn",
+    "check_trees",
     "claim",
     "complete",
     "drawn",
     "earlier_ledger",
+    "parse_ledger",
     "read_ledger",
     "sign",
     "store",
 ]
 
 ATTRIBUTE = "dp_ledger"
+NO_DIGEST = (
+    "The privacy ledger of this model has no digest: it is from before there was one, or it was "
+    "changed. Damage to its numbers would not be noticed."
+)
 
 
 @dataclass(frozen=True)
@@ -82,44 +89,64 @@ def read_ledger(booster: Any) -> Ledger:
         LedgerError: There is none, it is damaged or incomplete, or it does not describe the trees
             of the booster.
     """
-    record, has_digest = _stored(booster)
-    ledger = Ledger.from_json(record)
+    try:
+        text = booster.attr(ATTRIBUTE)
+    except UnicodeError:
+        raise _unreadable("no Unicode") from None
+    except AssertionError:  # XGBoost asserts that no attribute is empty
+        text = ""
+    ledger, has_digest = parse_ledger(text)
     if not has_digest:
-        warnings.warn(
-            "The privacy ledger of this model has no digest: it is from before there was one, or "
-            "it was changed. Damage to its numbers would not be noticed.",
-            PrivacyWarning,
-            stacklevel=3,
-        )
-    _check_trees(booster, ledger)
+        warnings.warn(NO_DIGEST, PrivacyWarning, stacklevel=3)
+    check_trees(ledger, _learner(booster))
     return ledger
 
 
-def _stored(booster: Any) -> tuple[dict[str, Any], bool]:
-    """The content of the attribute, and whether it had a digest."""
-    try:
-        text = booster.attr(ATTRIBUTE)
-        found = None if text is None else sealed.loads(text)
-    except (ValueError, AssertionError) as error:  # XGBoost asserts that no attribute is empty
-        reason = "no Unicode" if isinstance(error, UnicodeError) else str(error) or "it is empty"
-        raise LedgerError(
-            f"The privacy ledger of this model is damaged ({reason}), so what the model has cost "
-            "is not known. Take a sound copy of the model, or train it again."
-        ) from None
-    if found is None:
+def parse_ledger(text: str | None) -> tuple[Ledger, bool]:
+    """A ledger as a model stores it.
+
+    Args:
+        text: Value of the attribute ``dp_ledger``; None where there is none.
+
+    Returns:
+        The ledger, sound in itself, and whether it had a digest.
+
+    Raises:
+        LedgerError: There is none, or it is damaged or incomplete.
+    """
+    if text is None:
         raise LedgerError(
             "This model carries no privacy ledger: it was not trained with tree_method='dp_hist', "
             "or its attributes were removed. Nothing can be said about its privacy."
         )
-    return found
+    try:
+        record, has_digest = sealed.loads(text)
+    except ValueError as error:
+        reason = "no Unicode" if isinstance(error, UnicodeError) else str(error)
+        raise _unreadable(reason if text else "it is empty") from None
+    return Ledger.from_json(record), has_digest
 
 
-def _check_trees(booster: Any, ledger: Ledger) -> None:
-    """Refuse trees that the ledger does not name."""
-    digests = _tree_digests(booster)
+def _unreadable(reason: str) -> LedgerError:
+    return LedgerError(
+        f"The privacy ledger of this model is damaged ({reason}), so what the model has cost is "
+        "not known. Take a sound copy of the model, or train it again."
+    )
+
+
+def check_trees(ledger: Ledger, learner: Mapping[str, Any]) -> None:
+    """Refuse trees that the ledger does not name.
+
+    Args:
+        ledger: Of the model.
+        learner: Entry "learner" of the model as JSON.
+
+    Raises:
+        LedgerError: There are such trees, or they cannot be read.
+    """
+    digests, total = _tree_digests(learner)
     known = ledger.trees
     unknown = [d for d in digests if d not in known]
-    total = booster.num_boosted_rounds()
     # Only the last training may be under way; its trees are the last ones.
     last = ledger.trainings[-1]
     open_rounds = last.rounds if last.trees is None else 0
@@ -132,27 +159,38 @@ def _check_trees(booster: Any, ledger: Ledger) -> None:
         )
 
 
-def _tree_digests(booster: Any) -> list[str]:
-    """Short names of the trees with all their numbers, which saving and slicing do not change.
+def _learner(booster: Any) -> Mapping[str, Any]:
+    """Entry "learner" of a model as JSON; empty if it cannot be read, and no ledger is its."""
+    try:
+        found: dict[str, Any] = json.loads(booster.save_raw("json"))["learner"]
+    except (ValueError, KeyError, RecursionError):
+        return {}
+    return found
+
+
+def _tree_digests(learner: Mapping[str, Any]) -> tuple[list[str], int]:
+    """Short names of the trees with all their numbers, and the number of rounds.
+
+    Saving and slicing do not change the names.
 
     Raises:
         LedgerError: The trees cannot be read, so that no ledger can be theirs, or other parts of
             the model do not fit them.
     """
     try:
-        model = json.loads(booster.save_raw("json"))["learner"]
-        check_parts(model)
-        score = model["learner_model_param"]["base_score"]
+        check_parts(learner)
+        score = learner["learner_model_param"]["base_score"]
+        model = learner["gradient_booster"]["model"]
         digests = []
-        for tree in model["gradient_booster"]["model"]["trees"]:
-            tree.pop("id", None)
-            text = json.dumps([score, tree], sort_keys=True)
+        for tree in model["trees"]:
+            numbers = {name: value for name, value in tree.items() if name != "id"}
+            text = json.dumps([score, numbers], sort_keys=True)
             digests.append(hashlib.sha256(text.encode()).hexdigest()[:16])
+        return digests, len(model["iteration_indptr"]) - 1
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LedgerError(
             "The trees of this model cannot be read: it is damaged, or its booster is not gbtree."
         ) from None
-    return digests
 
 
 def sign(booster: Any, ledger: Ledger) -> Ledger:
@@ -165,8 +203,7 @@ def sign(booster: Any, ledger: Ledger) -> Ledger:
         booster: The trained booster.
         ledger: Result of :func:`complete`.
     """
-    total = booster.num_boosted_rounds()
-    digests = _tree_digests(booster)
+    digests, total = _tree_digests(_learner(booster))
     per_round = len(digests) // total if total else 0
     *before, last = ledger.trainings
     named = tuple(digests[len(digests) - last.rounds * per_round :])
@@ -216,7 +253,7 @@ def earlier_ledger(
         )
     # A training that was broken off named no trees. What it has grown is fixed from here on.
     known = ledger.trees
-    rest = tuple(d for d in _tree_digests(booster) if d not in known)
+    rest = tuple(d for d in _tree_digests(_learner(booster))[0] if d not in known)
     named = (replace(t, trees=rest) if t.trees is None else t for t in ledger.trainings)
     return replace(ledger, trainings=tuple(named))
 

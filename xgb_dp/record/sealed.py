@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["DIGEST", "digest", "dumps", "loads"]
+__all__ = ["DIGEST", "digest", "dumps", "loads", "unique"]
 
 DIGEST = "digest"
 """Key of the digest in a sealed text."""
@@ -61,7 +61,7 @@ def loads(text: str | bytes) -> tuple[dict[str, Any], bool]:
     try:
         content = json.loads(
             text,
-            object_pairs_hook=_object,
+            object_pairs_hook=unique,
             parse_constant=_refuse,
             parse_float=_real,
             parse_int=_whole,
@@ -79,7 +79,12 @@ def loads(text: str | bytes) -> tuple[dict[str, Any], bool]:
     return content, True
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs; for ``json.loads``.
+
+    Raises:
+        ValueError: A key is given twice.
+    """
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key is given twice")
