@@ -20,6 +20,7 @@ _NEEDED = (
     "xgb_dp/__init__.py",
     "xgb_dp/py.typed",
     "xgb_dp/record/templates/model_card.md",
+    "xgb_dp/record/templates/verification.schema.json",
     "xgboost/__init__.py",
     "xgboost/LICENSE",
 )

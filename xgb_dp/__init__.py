@@ -2,10 +2,14 @@
 
 ``xgboost.train`` with ``tree_method="dp_hist"`` trains privately; this package calibrates it and
 reports on it.
+
+Names are imported when they are asked for: what only reads models (:func:`verify`) loads no
+libxgboost.
 """
 
-from . import accounting, plotting, presets, testing
-from .budget import Budget
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .engine.native import is_dp_build, warn_if_stock
 from .errors import (
     BudgetError,
@@ -17,10 +21,15 @@ from .errors import (
     PrivacyWarning,
     RowDomainError,
 )
-from .record.card import model_card
-from .record.report import PrivacyReport, privacy_report
-from .sklearn import DPXGBClassifier, DPXGBRegressor
-from .tuning import Score, Selection, select
+
+if TYPE_CHECKING:
+    from . import accounting, plotting, presets, testing
+    from .budget import Budget
+    from .record.card import model_card
+    from .record.report import PrivacyReport, privacy_report
+    from .record.verify import Verification, verify
+    from .sklearn import DPXGBClassifier, DPXGBRegressor
+    from .tuning import Score, Selection, select
 
 __all__ = [
     "Budget",
@@ -37,6 +46,7 @@ __all__ = [
     "RowDomainError",
     "Score",
     "Selection",
+    "Verification",
     "accounting",
     "is_dp_build",
     "model_card",
@@ -45,7 +55,37 @@ __all__ = [
     "privacy_report",
     "select",
     "testing",
+    "verify",
 ]
 __version__ = "0.1.0"
+
+_ROOMS = {
+    "Budget": "budget",
+    "DPXGBClassifier": "sklearn",
+    "DPXGBRegressor": "sklearn",
+    "PrivacyReport": "record.report",
+    "Score": "tuning",
+    "Selection": "tuning",
+    "Verification": "record.verify",
+    "model_card": "record.card",
+    "privacy_report": "record.report",
+    "select": "tuning",
+    "verify": "record.verify",
+}
+"""Where each name is that is imported when it is asked for."""
+_MODULES = ("accounting", "plotting", "presets", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _ROOMS:
+        return getattr(import_module(f".{_ROOMS[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 warn_if_stock()

@@ -9,7 +9,11 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; without its extra only ``doctor`` runs."""
+    """Run the command line; without its extra only ``doctor`` and ``verify`` run."""
+    if sys.argv[1:2] == ["verify"]:  # loads no libxgboost, which the other commands do
+        from .cli.verify import main as verify
+
+        raise SystemExit(verify(sys.argv[2:]))
     absent = [m for m in ("click", "pandas", "yaml") if importlib.util.find_spec(m) is None]
     if not absent:
         from .cli.commands import cli
@@ -22,7 +26,7 @@ def main() -> None:
     else:
         raise SystemExit(
             f"The command line needs {', '.join(absent)}: pip install 'xgb-dp[cli]'. Without it "
-            "only `xgb-dp doctor` runs."
+            "only `xgb-dp doctor` and `xgb-dp verify` run."
         )
 
 

@@ -16,6 +16,7 @@ GOOD = [
     "xgb_dp/__init__.py",
     "xgb_dp/py.typed",
     "xgb_dp/record/templates/model_card.md",
+    "xgb_dp/record/templates/verification.schema.json",
     "xgboost/__init__.py",
     "xgboost/LICENSE",
     "xgboost/lib/libxgboost.so",

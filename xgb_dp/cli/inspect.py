@@ -1,4 +1,4 @@
-"""The commands that train nothing: calibrate, budget, report, card, schema, audit, doctor."""
+"""The commands that train nothing, from calibrate to doctor."""
 
 from __future__ import annotations
 
@@ -267,6 +267,26 @@ def audit(arguments: tuple[str, ...]) -> None:
     raise SystemExit(main(list(arguments)))
 
 
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", metavar="MODEL [OPTIONS]", nargs=-1, type=click.UNPROCESSED)
+@guarded
+def verify(arguments: tuple[str, ...]) -> None:
+    """Check what a model file claims of its privacy, without libxgboost: for who releases models.
+
+    Recomputes epsilon from the ledger in the file, compares the trees with it, and names whatever
+    else the file holds. Needs neither the private build nor the extra `cli`. The exit code is 0 if
+    all checks passed; 1 if the model is not private, exceeds a limit, or holds what the ledger does
+    not speak of; 2 for a wrong call; 3 if nothing can be said, as the ledger is missing or damaged,
+    or is not that of the trees. `xgb-dp verify --help` prints the options.
+
+    \b
+    xgb-dp verify model.json --max-epsilon 1 --delta 1e-6 --json
+    """
+    from .verify import main
+
+    raise SystemExit(main(arguments))
+
+
 @click.command()
 @guarded
 def doctor() -> None:
@@ -276,4 +296,4 @@ def doctor() -> None:
     raise SystemExit(main())
 
 
-COMMANDS = (calibrate, budget, report, card, schema, audit, doctor)
+COMMANDS = (calibrate, budget, report, verify, card, schema, audit, doctor)

@@ -1,0 +1,70 @@
+"""``xgb-dp verify``: check a model file without libxgboost and without the extras of training."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import PrivacyError
+from ..record.verify import verify
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check a model file.
+
+    Args:
+        arguments: Of the command line, after ``verify``.
+
+    Returns:
+        0 passed, 1 failed, 2 wrong call, 3 unknown; see :class:`xgb_dp.Verification`.
+    """
+    parser = argparse.ArgumentParser(
+        prog="xgb-dp verify",
+        description="Check what a model file claims of its privacy. Loads no XGBoost.",
+        epilog="Exit code: 0 passed; 1 not private, above a limit, or the file holds more than "
+        "the ledger speaks of; 2 wrong call; 3 nothing can be said.",
+    )
+    parser.add_argument("model", type=Path, help="saved as .json or .ubj")
+    add = parser.add_argument
+    add("--max-epsilon", type=float, help="the largest epsilon that passes, in nats")
+    add("--delta", type=float, help="the delta at which it is stated; by default the model's")
+    add("--group", type=int, default=1, help="rows or persons added or removed together (1)")
+    add("--replace-one", action="store_true", help="neighbours have them exchanged instead")
+    add("--unit", choices=["row", "person"], help="the unit of privacy that is expected")
+    add(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="ATTRIBUTE",
+        help="further attribute that the file may hold; may be repeated",
+    )
+    add("--json", action="store_true", help="print JSON (verification.schema.json)")
+    add("--out", type=Path, help="also write the JSON to this file, which is replaced")
+    add("--quiet", action="store_true", help="print nothing; see the exit code")
+    given = parser.parse_args(arguments)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what they say is among the checks
+            found = verify(
+                given.model,
+                max_epsilon=given.max_epsilon,
+                delta=given.delta,
+                group=given.group,
+                adjacency="replace_one" if given.replace_one else "add_remove",
+                unit=given.unit,
+                allow=given.allow,
+            )
+            text = found.to_json() if given.json or given.out else str(found)
+        if given.out is not None:
+            given.out.write_text(text + "\n", encoding="utf-8")
+    except (PrivacyError, OSError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2
+    if not given.quiet:
+        print(text if given.json else found)
+    return found.exit_code

@@ -1,0 +1,345 @@
+"""What a saved model claims of its privacy, checked by somebody who only holds the file.
+
+Nothing here loads libxgboost or needs what training needs: the file is read as JSON or UBJSON, the
+trees are compared with the ledger, and epsilon is recomputed from the ledger's events. The form of
+the answer is ``templates/verification.schema.json``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..accounting.events import release_counts
+from ..engine import ubjson
+from ..errors import LedgerError, PrivacyParameterError
+from . import sealed
+from .form import VERSION as LEDGER_VERSION
+from .form import Ledger
+from .ledger import ATTRIBUTE, NO_DIGEST, check_trees, parse_ledger
+from .report import PrivacyReport
+from .report_views import as_dict
+
+__all__ = ["EXIT_CODES", "Check", "Verification", "read_model", "unit_of", "verify"]
+
+VERSION = 1
+"""Of the form of :meth:`Verification.to_json`; it grows when a field changes or goes."""
+EXIT_CODES = {"passed": 0, "failed": 1, "unknown": 3}
+"""Exit code of ``xgb-dp verify`` by verdict; 2 is a wrong call."""
+_MODEL_KEYS = {
+    (): {"learner", "version"},
+    ("learner",): {
+        "attributes", "feature_names", "feature_types", "gradient_booster",
+        "learner_model_param", "objective",
+    },
+    ("learner", "gradient_booster"): {"model", "name"},
+    ("learner", "gradient_booster", "model"): {
+        "cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees",
+    },
+    ("learner", "gradient_booster", "model", "gbtree_model_param"): {
+        "num_parallel_tree", "num_trees",
+    },
+    ("learner", "learner_model_param"): {
+        "base_score", "boost_from_average", "num_class", "num_feature", "num_target",
+    },
+}  # fmt: skip
+_MORE_PARTS = (("learner", "attributes"), ("learner", "objective"))
+_OWN_ATTRIBUTES = {ATTRIBUTE, "dp_schema", "scikit_learn"}
+_OF_EVALS = {"best_iteration", "best_score"}  # computed from evaluation sets, which were public
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question to the file.
+
+    Attributes:
+        name: Which one; see ``docs/howto/deploy.md``.
+        passed: Whether the answer is good.
+        detail: What was found.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a release desk has to know of a model file.
+
+    Attributes:
+        verdict: "passed"; "failed", if the model is not private, exceeds a limit, or holds what the
+            ledger does not speak of; "unknown", if nothing can be said, as the ledger is missing or
+            damaged, or is not that of the trees.
+        checks: What was asked, up to the first check without which nothing more can be said.
+        file: Name, size, SHA-256 and form of the file.
+        report: The privacy report of the model; None where it is not known.
+    """
+
+    verdict: str
+    checks: tuple[Check, ...]
+    file: Mapping[str, Any]
+    report: PrivacyReport | None = field(default=None, repr=False)
+    _said: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def claim(self) -> Mapping[str, Any] | None:
+        """The guarantee and what it rests on, as JSON can hold it; takes some seconds."""
+        return None if self.report is None else {**_claim(self.report), **self._said}
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 3 unknown."""
+        return EXIT_CODES[self.verdict]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As numbers, lists and texts that JSON can hold; infinity is the text "inf"."""
+        return {
+            "format": "xgb-dp verification",
+            "format_version": VERSION,
+            "verdict": self.verdict,
+            "exit_code": self.exit_code,
+            "file": dict(self.file),
+            "checks": [vars(check) for check in self.checks],
+            "claim": None if self.claim is None else dict(self.claim),
+        }
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as text, in the form of ``verification.schema.json``."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def __str__(self) -> str:
+        lines = [f"{self.file['name']}: {self.verdict.upper()}"]
+        lines += [f"  {'ok ' if c.passed else 'NO '} {c.name}: {c.detail}" for c in self.checks]
+        if self.report is not None:
+            lines += ["", self.report.statement()]
+        return "\n".join(lines)
+
+
+def verify(
+    model: str | os.PathLike[str],
+    *,
+    max_epsilon: float | None = None,
+    delta: float | None = None,
+    group: int = 1,
+    adjacency: str = "add_remove",
+    unit: str | None = None,
+    allow: Sequence[str] = (),
+) -> Verification:
+    """Check what a model file claims, without libxgboost.
+
+    Privacy: free post-processing of the ledger.
+
+    Args:
+        model: Path of a model that was saved as JSON or UBJSON by the XGBoost that trained it.
+        max_epsilon: The largest epsilon that passes, in nats; none by default.
+        delta: The delta at which it is stated; by default that of the model.
+        group: Rows (or persons, see `unit`) that are added or removed together.
+        adjacency: "add_remove" or "replace_one".
+        unit: "row" or "person": the unit of privacy that is expected; either by default.
+        allow: Names of attributes that the file may hold besides those of this package. They are
+            not covered by the ledger; look at them.
+
+    Returns:
+        Verification: Its ``verdict`` says whether the model may be released as far as a file can
+        tell. That its ledger is honest, no file can tell: the digest has no key.
+
+    Raises:
+        PrivacyParameterError: An argument is out of range, or there is no such file.
+    """
+    if max_epsilon is not None and not (_is_real(max_epsilon) and max_epsilon > 0):
+        raise PrivacyParameterError("`max_epsilon` must be a number above 0.")
+    if unit not in (None, "row", "person"):
+        raise PrivacyParameterError("`unit` must be 'row' or 'person'.")
+    path, data = _bytes_of(model)
+    found: dict[str, Any] = {
+        "name": path.name,
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "form": "json" if _is_json(data) else "ubj",
+    }
+    checks: list[Check] = []
+    try:
+        content = read_model(data)
+        checks.append(Check("file", True, f"a model in {found['form'].upper()}"))
+        learner = content["learner"]
+        ledger, sealed_by_digest = parse_ledger(learner["attributes"].get(ATTRIBUTE))
+        checks.append(Check("ledger", True, f"{len(ledger.trainings)} training(s), all understood"))
+        check_trees(ledger, learner)
+    except LedgerError as error:
+        name = ("file", "ledger", "trees")[len(checks)]
+        return Verification("unknown", (*checks, Check(name, False, str(error))), found)
+    parts = learner["gradient_booster"]["model"]
+    trees = len(parts["trees"])
+    checks.append(Check("trees", True, f"{trees}, each named by the ledger"))
+    checks.append(_digest_check(sealed_by_digest))
+    report = PrivacyReport(ledger.to_json())
+    asked = report.delta if delta is None else delta
+    epsilon = report.get_epsilon(asked, group, adjacency=adjacency)
+    checks.append(
+        Check("private", report.private, "with noise from the operating system's key")
+        if report.private
+        else Check("private", False, "trained without noise, or with noise that can be subtracted")
+    )
+    if max_epsilon is not None:
+        shown = f"epsilon {epsilon:.6g} at delta {asked:g}, limit {max_epsilon:g}"
+        checks.append(Check("max_epsilon", epsilon <= max_epsilon, shown))
+    own = unit_of(ledger)
+    if unit is not None:
+        checks.append(Check("unit", own["name"] == unit, f"one {own['name']}, expected {unit}"))
+    others = sorted(set(_uncovered(content, ledger)) - {f"attribute {name}" for name in allow})
+    said = "nothing besides the model" if not others else f"not covered: {', '.join(others)}"
+    checks.append(Check("content", not others, said))
+    more = {
+        "unit": own,
+        "columns": learner["feature_names"],
+        "attributes": {k: v for k, v in learner["attributes"].items() if k != ATTRIBUTE},
+        "rounds": len(parts["iteration_indptr"]) - 1,
+        "trees": trees,
+        "asked": {
+            "epsilon": "inf" if math.isinf(epsilon) else epsilon,
+            "delta": asked,
+            "group": group,
+            "adjacency": adjacency,
+        },
+        "not_covered": others,
+    }
+    verdict = "passed" if all(check.passed for check in checks) else "failed"
+    return Verification(verdict, tuple(checks), found, report, more)
+
+
+def read_model(data: bytes) -> dict[str, Any]:
+    """A saved model as XGBoost's JSON has it.
+
+    Args:
+        data: The whole file, JSON or UBJSON.
+
+    Raises:
+        LedgerError: It is damaged or no model.
+    """
+    try:
+        if _is_json(data):
+            found = json.loads(data, object_pairs_hook=sealed.unique)
+        else:
+            found = ubjson.loads(data)
+        parts = [_part(found, path) for path in (*_MODEL_KEYS, *_MORE_PARTS)]
+        if not all(isinstance(part, dict) for part in parts):
+            raise ValueError("a part of it is no mapping")
+        if not isinstance(found["learner"]["feature_names"], list):
+            raise ValueError("its columns are no list")
+        json.dumps(found, ensure_ascii=False).encode()  # no half of a pair of surrogates
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        known = type(error) is ValueError
+        raise LedgerError(
+            f"The file is no model of XGBoost in JSON or UBJSON{f': {error}' if known else ''}. "
+            "Save the model as .json or .ubj, or take a sound copy."
+        ) from None
+    return found
+
+
+def unit_of(ledger: Ledger) -> dict[str, Any]:
+    """The unit of privacy of a model: whose addition or removal the guarantee is about.
+
+    Returns:
+        ``name``, "row" or "person"; and for persons ``column``, the name of the column of ids or
+        None, and ``rows_per_person``, how many rows' worth a person may weigh.
+    """
+    units = {getattr(event, "unit", "row") for event in ledger.events}
+    public = ledger.trainings[-1].public
+    # Of releases with both units only rows are covered by all.
+    if units != {"person"}:
+        return {"name": "row", "column": None, "rows_per_person": None}
+    return {
+        "name": "person",
+        "column": public.get("unit_column"),
+        "rows_per_person": public.get("rows_per_person", 1),
+    }
+
+
+def _part(content: Mapping[str, Any], path: Sequence[str]) -> Any:
+    here: Any = content
+    for key in path:
+        here = here[key]
+    return here
+
+
+def _bytes_of(model: str | os.PathLike[str]) -> tuple[Path, bytes]:
+    if not isinstance(model, (str, os.PathLike)):
+        raise PrivacyParameterError(
+            f"`model` must be the path of a saved model; got a {type(model).__name__}."
+        )
+    try:
+        path = Path(model)
+        return path, path.read_bytes()
+    except FileNotFoundError:
+        raise PrivacyParameterError(f"There is no model file {os.fspath(model)!r}.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "this is no path"
+        raise PrivacyParameterError(f"{os.fspath(model)!r} cannot be read: {reason}.") from None
+
+
+def _is_json(data: bytes) -> bool:
+    return data[1:2] == b'"' or data[1:2].isspace()
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _digest_check(has_digest: bool) -> Check:
+    return Check("digest", has_digest, "that of the ledger's text" if has_digest else NO_DIGEST)
+
+
+def _uncovered(content: Mapping[str, Any], ledger: Ledger) -> Iterator[str]:
+    """What the file holds besides a model with trees, by name."""
+    for path, known in _MODEL_KEYS.items():
+        yield from (".".join((*path, name)) for name in set(_part(content, path)) - known)
+    learner = content["learner"]
+    for name, value in learner["objective"].items():
+        if name != "name" and not name.endswith("_param"):
+            yield f"learner.objective.{name}"
+        elif isinstance(value, Mapping):
+            yield from (
+                f"learner.objective.{name}.{key}" for key, v in value.items() if not _is_number(v)
+            )
+    public = any(training.public.get("evals") for training in ledger.trainings)
+    for name in learner["attributes"]:
+        if name not in _OWN_ATTRIBUTES and not (public and name in _OF_EVALS):
+            yield f"attribute {name}"
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _claim(report: PrivacyReport) -> dict[str, Any]:
+    """The guarantee, and what it rests on, by the ledger alone."""
+    shown, ledger = as_dict(report), Ledger.from_json(report.ledger)
+    return {
+        "private": shown["private"],
+        "epsilon": shown["epsilon"],
+        "delta": shown["delta"],
+        "adjacency": "add_remove",
+        "accountant": "exact",
+        "epsilon_curve": shown["epsilon_curve"],
+        "groups": shown["groups"],
+        "attack_success": shown["attack_success"],
+        "released": release_counts(e for t in ledger.trainings for e in t.released),
+        "mechanisms": shown["budget"],
+        "public": [dict(training.public) for training in ledger.trainings],
+        "trainings": len(ledger.trainings),
+        "complete": all(training.complete for training in ledger.trainings),
+        "ledger_version": LEDGER_VERSION,
+        "statement": shown["statement"],
+    }
