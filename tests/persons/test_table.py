@@ -10,7 +10,6 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 from tests.reference.comparison import make_plan
-from xgb_dp.data.persons import factorise
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.testing import train_with_plan
@@ -72,14 +71,6 @@ def test_matrix_without_rows() -> None:
 def test_rows_per_person_in_plans(bound: dict[str, str], unit: str) -> None:
     with pytest.raises(XGBoostError, match="rows_per_person"):
         train_with_plan(plan(unit, row_bound=bound), small())
-
-
-def test_codes_of_ids() -> None:
-    assert factorise(["b", "a", "b"]).tolist() == [1, 0, 1]
-    assert factorise(np.array([2**63, 2**63 + 1, 2**63], dtype=np.uint64)).tolist() == [0, 1, 0]
-    for bad in ([0.5, 1.5], [[1, 2]], 3):
-        with pytest.raises(PrivacyParameterError, match="dp_privacy_id"):
-            factorise(bad)
 
 
 @pytest.mark.filterwarnings("ignore:.*NOT private")

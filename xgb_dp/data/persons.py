@@ -1,68 +1,89 @@
-"""Who each row belongs to, where the unit of privacy is a person.
+"""Who the rows of a matrix belong to, where the unit of privacy is a person.
 
-Ids are read here and nowhere else: what goes on from here are codes without a meaning, which live
-beside the matrix for the time of one training. No model, ledger, log or error holds an id.
+What goes on from here are codes without a meaning, which live beside the matrix for the time of one
+training. No model, ledger, log or error holds an id.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..engine import native, workers
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError, RowDomainError
 from ..request.names import flatten
+from .ids import SEVERAL_KINDS, Persons, column_of, factorise, persons_of
 
-__all__ = ["assign", "factorise", "taken_out"]
+__all__ = ["assign", "attach", "check_apart", "factorise", "id_column", "taken_out"]
 
 _NAME = "dp_privacy_id"
+_ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
+
+
+def attach(matrix: Any, persons: Persons) -> None:
+    """Remember whose rows a matrix holds, for one training.
+
+    Args:
+        matrix: A matrix that this package has made of a table. Slices of it do not inherit.
+        persons: Who its rows belong to.
+    """
+    _ATTACHED[matrix] = persons
 
 
 def taken_out(
-    params: Mapping[str, Any] | Iterable[tuple[str, Any]],
+    params: Mapping[str, Any] | Iterable[tuple[str, Any]], dtrain: Any
 ) -> tuple[dict[str, Any], Any]:
     """Parameters without the ids, which say only that there are some; and the ids.
 
     Args:
         params: What the user gave.
+        dtrain: The training data, which has brought the ids along if this package made it.
 
     Returns:
-        Flat parameters, and one id for each row or None.
+        Flat parameters, with the name of the column of ids, or True where it has none; and one id
+        for each row, or None.
 
     Raises:
-        PrivacyParameterError: As :func:`xgb_dp.request.names.flatten`.
+        PrivacyParameterError: As :func:`xgb_dp.request.names.flatten`, or a name or True stand for
+            ids that the matrix does not bring along.
     """
     flat = flatten(params)
-    ids = flat.get(_NAME)
-    if ids is not None:
-        flat[_NAME] = True
-    return flat, ids
+    given, brought = flat.get(_NAME), _ATTACHED.pop(dtrain, None)
+    if brought is None and (isinstance(given, str) or given is True):
+        raise PrivacyParameterError(
+            f"`{_NAME}` takes one id for each row. The name of a column stands for them where "
+            "xgb_dp makes the matrix of a table with that column: estimators, Dask, Spark and the "
+            "command line. For an xgboost.DMatrix leave the column out of it, and give the ids "
+            f"themselves: {_NAME}=table[column]."
+        )
+    if brought is not None and given in (None, True, brought.column):
+        given = brought
+    if given is not None:
+        flat[_NAME] = column_of(given) or True
+    return flat, given
 
 
-def factorise(ids: Any) -> np.ndarray:
-    """Codes 0, 1, ... of ids; two rows have the same code exactly if they have the same id.
-
-    Args:
-        ids: One id for each row, whole numbers or texts.
-
-    Returns:
-        numpy.ndarray: Codes as ``uint32``, in no particular order. They tell who has several rows,
-        and are private.
+def id_column(params: Mapping[str, Any]) -> str | None:
+    """Name of the column of ids among the parameters of an estimator, None without.
 
     Raises:
-        PrivacyParameterError: Not a column of whole numbers or texts.
+        PrivacyParameterError: The ids themselves stand there.
     """
-    column = np.asarray(ids)
-    if column.ndim != 1 or column.dtype.kind not in "iuUS":
-        raise PrivacyParameterError(
-            f"`{_NAME}` must be a column of ids, whole numbers or texts, one for each row."
-        )
-    return np.unique(column, return_inverse=True)[1].astype(np.uint32)
+    column = params.get(_NAME)
+    if column is None or isinstance(column, (str, Persons)):
+        return column if isinstance(column, str) else None
+    raise PrivacyParameterError(
+        f"`{_NAME}` of an estimator is the name of a column of its data. The ids themselves would "
+        "be saved and shown with its parameters: give them to DPXGBClassifier or DPXGBRegressor "
+        "as fit(X, y, privacy_id=ids), or to xgboost.train."
+    )
 
 
-def assign(dtrain: Any, ids: Any) -> None:
+def assign(dtrain: Any, ids: Any) -> Persons | None:
     """Set the persons of a matrix for the training that follows.
 
     Args:
@@ -70,17 +91,55 @@ def assign(dtrain: Any, ids: Any) -> None:
         ids: One id for each row; None for a training whose unit is a row, and at the end of one.
 
     Raises:
-        PrivacyParameterError: As :func:`factorise`, or there are more or fewer ids than rows.
-        PrivacyRefusal: Several workers train together.
+        PrivacyParameterError: As :func:`xgb_dp.data.ids.persons_of`.
+        RowDomainError: As :func:`xgb_dp.data.ids.persons_of`.
     """
-    if ids is None:
-        native.set_persons(dtrain, None)
+    persons = None if ids is None else persons_of(ids, dtrain.num_row())
+    native.set_persons(dtrain, None if persons is None else persons.codes)
+    return persons
+
+
+def check_apart(persons: Persons | None) -> None:
+    """All rows of a person are on one worker, or training is refused on all of them.
+
+    The bound of a person is enforced by the worker that has their rows. Workers tell each other a
+    keyed hash of every person of theirs, which is forgotten at once; they trust each other, as with
+    their sums.
+
+    Args:
+        persons: Those of this worker; None for a training whose unit is a row.
+
+    Raises:
+        RowDomainError: A person has rows on two workers, or the ids of one worker are of another
+            kind than those of another.
+    """
+    rank, world = workers.this_worker()
+    if persons is None or world == 1:
         return
-    if workers.this_worker()[1] > 1:
-        raise PrivacyRefusal(
-            f"`{_NAME}` is refused on several workers: rows of one person may be on two of them."
-        )
-    codes = factorise(ids)
-    if len(codes) != dtrain.num_row():
-        raise PrivacyParameterError(f"`{_NAME}` must have one id for each row of the DMatrix.")
-    native.set_persons(dtrain, codes)
+    kinds = set(workers.tell_all(persons.kind)) - {""}
+    key = bytes.fromhex(workers.tell_all(secrets.token_hex(32) if rank == 0 else "")[0])
+    mine = persons.hashes(key)
+    shared = False
+    for root in range(world):
+        theirs = workers.told_by(root, mine if root == rank else None)
+        if root < rank:
+            shared = shared or _meet(mine, theirs)
+
+    def refuse() -> None:
+        if len(kinds) > 1:
+            raise RowDomainError(SEVERAL_KINDS)
+        if shared:
+            raise RowDomainError(
+                "A person has rows on two workers, where nobody can bound them together. Bring all "
+                "rows of a person to one worker before matrices are made of them: "
+                "`frame.shuffle(on=column)` in Dask, `frame.repartition(column)` in Spark. Nothing "
+                "was released."
+            )
+
+    workers.check_together(refuse)
+
+
+def _meet(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two lists of hashes have one in common."""
+    one = one[np.isin(one[:, 0], other[:, 0])]
+    return not set(map(tuple, one.tolist())).isdisjoint(map(tuple, other.tolist()))

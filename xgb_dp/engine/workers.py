@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -27,7 +27,11 @@ __all__ = [
     "first_of_all",
     "tell_all",
     "this_worker",
+    "told_by",
 ]
+
+
+T = TypeVar("T")
 
 
 def _collective() -> Any:
@@ -50,6 +54,17 @@ def tell_all(text: str) -> list[str]:
         return [text]
     rank, world = this_worker()
     return [str(collective.broadcast(text if root == rank else "", root)) for root in range(world)]
+
+
+def told_by(root: int, mine: Any) -> Any:
+    """What one worker tells all others.
+
+    Args:
+        root: Rank of that worker.
+        mine: What it tells; None on the others.
+    """
+    collective = _collective()
+    return mine if collective is None else collective.broadcast(mine, root)
 
 
 def first_of_all(mine: Any) -> Any:
@@ -86,7 +101,7 @@ def common_schema(schema: Schema) -> Schema:
     return schema if schema.width or common is None else common
 
 
-def check_together(check: Callable[[], None]) -> None:
+def check_together(check: Callable[[], T]) -> T:
     """Run a check of this worker's rows, and fail on all workers where it fails on one.
 
     Without this the others would wait for a worker that has gone.
@@ -94,19 +109,21 @@ def check_together(check: Callable[[], None]) -> None:
     Args:
         check: Raises :class:`RowDomainError` for a row outside the declared domain.
 
+    Returns:
+        What the check returns on this worker.
+
     Raises:
         RowDomainError: On every worker, with the reason.
     """
     collective = _collective()
-    failure: Exception | None = None
-    try:
-        check()
-    except Exception as error:
-        if collective is None:
-            raise
-        failure = error
     if collective is None:
-        return
+        return check()
+    failure: Exception | None = None
+    found: Any = None
+    try:
+        found = check()
+    except Exception as error:
+        failure = error
     rank, world = this_worker()
     candidate = np.array([world if failure is None else rank], dtype=np.int64)
     root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
@@ -116,6 +133,7 @@ def check_together(check: Callable[[], None]) -> None:
         text = str(failure) if known else "Its checks failed. Nothing was released."
         reason = str(collective.broadcast(text, root))
         raise failure or RowDomainError(f"On another worker: {reason}")
+    return cast(T, found)
 
 
 def check_agreement(plan_text: str, schema: Schema) -> None:

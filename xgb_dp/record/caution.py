@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING
 
 from ..accounting.books import make_accountant
 from ..errors import PrivacyWarning
+from ..request.id_names import looks_like_id
 
 if TYPE_CHECKING:
+    from ..request.features import Schema
     from ..request.settings import Settings
     from .form import Ledger
 
-__all__ = ["LARGE_DELTA", "LARGE_EPSILON", "concerns", "warn", "warn_of", "warn_of_model"]
+__all__ = [
+    "LARGE_DELTA",
+    "LARGE_EPSILON",
+    "concerns",
+    "warn",
+    "warn_of",
+    "warn_of_columns",
+    "warn_of_model",
+]
 
 LARGE_EPSILON = 10.0
 """Epsilon, in nats, above which a guarantee says little about one row."""
@@ -82,6 +92,31 @@ def warn(settings: Settings, stacklevel: int = 2) -> None:
         )
         return
     warn_of(settings.epsilon, settings.delta, settings["dp_n_public"], stacklevel + 1)
+
+
+def warn_of_columns(schema: Schema, stacklevel: int = 2) -> None:
+    """Issue a ``PrivacyWarning`` where a feature has the name of an id.
+
+    Declared categories are left alone: whoever lists them knows that they are no ids of persons.
+
+    Args:
+        schema: Public schema of the training data.
+        stacklevel: As for ``warnings.warn``, from the caller of this function.
+    """
+    if not schema.named:
+        return
+    numbers = [name for i, name in enumerate(schema.names) if i not in schema.categorical]
+    found = [repr(name) for name in numbers if looks_like_id(name)]
+    if found:
+        warnings.warn(
+            f"By its name the feature {', '.join(found)} looks like an id. If it says who a row "
+            "belongs to, name it as that, so that all rows of a person are protected together, and "
+            "not each row by itself: `dp_privacy_id` (estimators: fit(..., privacy_id=); command "
+            "line: --privacy-id). Otherwise leave the column out: an id is no feature. A feature "
+            "that is none of these can be renamed.",
+            PrivacyWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def warn_of_model(claimed: Ledger, stacklevel: int = 2) -> None:

@@ -124,8 +124,9 @@ _ROWS = (
     Parameter("dp_privacy_id", "who each row belongs to. Given, the unit of privacy is a person: "
               "neighbours differ by all rows of one of them", readers.privacy_id, False, PUBLIC,
               "neighbours", unit="id",
-              values="one id for each row: whole numbers or texts; none is missing, and none is "
-              "stored", shown="none: the unit of privacy is a row", recorded=False),
+              values="one id for each row: whole numbers, texts, bytes or UUIDs; none is missing, "
+              "and none is stored. Where xgb_dp makes the matrix, the name of a column",
+              shown="none: the unit of privacy is a row", recorded=False),
     Parameter("dp_rows_per_person", "what a person counts at most, in rows: K times the bound of a "
               "row, and of the noise", Number(1, 1024), 1.0, PUBLIC, "sensitivity", unit="rows",
               recorded=False),

@@ -168,9 +168,21 @@ def interactions(name: str, value: Any, s: Settings) -> tuple[tuple[int, ...], .
     return interaction_sets(value, s.schema)
 
 
-def privacy_id(name: str, value: Any, s: Settings) -> bool:
-    """That there are ids. They are never read here, nor kept: see :mod:`xgb_dp.data.persons`."""
-    return True
+def privacy_id(name: str, value: Any, s: Settings) -> str | bool:
+    """The name of the column of ids, or True where they have none.
+
+    Ids are never read here, nor kept: see :mod:`xgb_dp.data.persons`.
+    """
+    if value is True or (isinstance(value, str) and value):
+        if isinstance(value, str) and s is not None and value in s.schema.names and s.schema.named:
+            raise PrivacyParameterError(
+                f"`{name}`: the column {value!r} of ids is also a feature. Leave it out of the "
+                "features: by it trees tell persons apart."
+            )
+        return value
+    raise PrivacyParameterError(
+        f"`{name}` is read with the rows: here it is the name of the column of ids, or True."
+    )
 
 
 def shares(name: str, value: Any, s: Settings) -> dict[str, float]:

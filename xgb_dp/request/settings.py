@@ -80,6 +80,12 @@ class Settings:
         return "person" if self["dp_privacy_id"] else "row"
 
     @property
+    def unit_column(self) -> str | None:
+        """Name of the column that says who a row belongs to; None without a name."""
+        column = self["dp_privacy_id"]
+        return column if isinstance(column, str) else None
+
+    @property
     def kind(self) -> str:
         """Kind of the labels: "binary", "regression" or "multiclass"."""
         return OBJECTIVES[self["objective"]]

@@ -104,7 +104,7 @@ def before_train(
 
     # What is asked for, and with which noise. No row is looked at.
     check_matrix(dtrain)
-    params, ids = persons.taken_out(params)
+    params, ids = persons.taken_out(params, dtrain)
     workers.check_together(lambda: check_evals(dtrain, call_site.evals))
     schema = workers.common_schema(read_schema(dtrain))
     prepared = prepare(params, schema, num_boost_round, continues=xgb_model is not None)
@@ -113,13 +113,14 @@ def before_train(
     refuse_search()
     training = Training.of(prepared, xgb_model)
     caution.warn(settings, stacklevel=4)
+    caution.warn_of_columns(schema, stacklevel=4)
     caution.warn_of_model(training.claim(), stacklevel=4)
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
     workers.check_agreement(training.texts, schema)
     training.check_sums(dtrain)
-    workers.check_together(lambda: persons.assign(dtrain, ids))
     try:
+        persons.check_apart(workers.check_together(lambda: persons.assign(dtrain, ids)))
         workers.check_together(lambda: training.check_rows(dtrain))
         # What XGBoost would refuse it refuses now; then the intercept is drawn.
         training.rehearse(dtrain, xgb_model, call_site)

@@ -1,0 +1,45 @@
+"""What the trainer was told of persons, and a guard against noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xgb_dp.data import persons
+from xgb_dp.engine import native
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+    """The codes that the trainer was given, one array for each training."""
+    seen: list[np.ndarray] = []
+    tell = native.set_persons
+
+    def spy(dtrain: Any, codes: np.ndarray | None) -> None:
+        if codes is not None:
+            seen.append(codes)
+        tell(dtrain, codes)
+
+    monkeypatch.setattr(native, "set_persons", spy)
+    return seen
+
+
+@pytest.fixture
+def no_noise(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fails the test if anything is released, or if ids are left behind."""
+
+    def fail(*args: Any) -> None:
+        pytest.fail("noise was drawn before the error")
+
+    monkeypatch.setattr(native, "release_intercept", fail)
+    yield
+    assert not persons._ATTACHED
+
+
+def alike(codes: np.ndarray, ids: Any) -> bool:
+    """Whether codes are dense, and two rows have one code exactly where they have one id."""
+    pairs = set(zip(codes.tolist(), list(ids), strict=True))
+    return len(pairs) == len(set(codes.tolist())) == len(set(ids)) == codes.max() + 1

@@ -1,0 +1,372 @@
+"""Whose row each row is: ids of any kind as dense codes, exactly.
+
+Two ids get the same code exactly where they are equal, so that two persons never become one, nor
+one person two. Ids are compared as they come: a text with a space at its end is another id. Ids are
+read here and nowhere else, and no message shows one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
+
+__all__ = ["Persons", "column_of", "factorise", "joined", "persons_of"]
+
+Codes = npt.NDArray[np.uint32]
+
+_EXPECTED = (
+    "`dp_privacy_id` takes one id for each row: whole numbers, texts, bytes or UUIDs, as a list, "
+    "an array or a column of any library."
+)
+SEVERAL_KINDS = (
+    "The ids in `dp_privacy_id` are of several kinds, such as numbers and texts: whether 1 and '1' "
+    "are one person is not known. Give all of them as one kind, for example as texts."
+)
+"""What is wrong with ids of several kinds, also where they are on several workers."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Persons:
+    """Who the rows belong to.
+
+    Attributes:
+        codes: Code of each row, 0 to the number of persons - 1.
+        kind: "whole numbers", "texts", "bytes" or "UUIDs"; empty without rows.
+        distinct: The ids in the order of their codes; UUIDs as whole numbers.
+        column: Name of the column that they come from; None without. Public.
+    """
+
+    codes: Codes
+    kind: str
+    distinct: list[Any]
+    column: str | None = None
+
+    def hashes(self, key: bytes) -> npt.NDArray[np.uint64]:
+        """A keyed hash of every person, in the order of the codes; shape (persons, 2).
+
+        Args:
+            key: Random and of this training alone, so that the hashes of two trainings tell
+                nobody that they have a person in common.
+        """
+        as_bytes = _AS_BYTES.get(self.kind, _digits)
+        found = (hashlib.blake2b(as_bytes(v), digest_size=16, key=key) for v in self.distinct)
+        together = b"".join(h.digest() for h in found)
+        return np.frombuffer(together, dtype="<u8").astype(np.uint64).reshape(-1, 2)
+
+    def some(self, rows: npt.NDArray[np.bool_]) -> Persons:
+        """Those of some rows alone.
+
+        Args:
+            rows: For each row whether it is one of them.
+        """
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        distinct = [self.distinct[code] for code in used.tolist()]
+        kind = self.kind if distinct else ""
+        return Persons(codes.astype(np.uint32), kind, distinct, self.column)
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _digits(number: int) -> bytes:
+    return b"%x" % number
+
+
+_AS_BYTES: dict[str, Callable[[Any], bytes]] = {"texts": _utf8, "bytes": bytes}
+
+
+def factorise(ids: Any) -> Codes:
+    """Dense codes of ids: equal codes exactly where the ids are equal.
+
+    Args:
+        ids: One id for each row, shape (rows,); see :func:`persons_of`.
+
+    Returns:
+        Codes 0 to the number of persons - 1. As private as the rows.
+
+    Raises:
+        PrivacyParameterError: Not one sequence of ids, or of a type that is none of ids.
+        RowDomainError: The id of a row is missing or no id, or ids are of several kinds.
+    """
+    return persons_of(ids).codes
+
+
+def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> Persons:
+    """Who the rows belong to. No message and no exception behind one shows an id.
+
+    Args:
+        ids: One id for each row: integers of any width, texts, bytes or UUIDs; floats where all of
+            them are whole numbers that the type holds exactly. List, array, series or column.
+            What this function has made is taken as it is.
+        rows: Number of rows of the data; None where it is not known.
+        column: Name of the column that they come from; None for the name that they bring along.
+
+    Raises:
+        PrivacyParameterError: Not one sequence of ids, of a type that is none of ids, or not as
+            many as there are rows.
+        RowDomainError: The id of a row is missing or no id, or ids are of several kinds.
+    """
+    found = ids if isinstance(ids, Persons) else None
+    try:
+        if found is None:
+            found = Persons(*_read(ids), column or column_of(ids))
+    except (PrivacyError, MemoryError, Warning):
+        raise
+    except Exception:  # noqa: S110  # libraries quote what they cannot convert
+        pass
+    if found is None:  # outside of the handler, so that no exception behind this one shows an id
+        raise RowDomainError(f"{_EXPECTED} It cannot be read as that.")
+    if rows is not None and len(found.codes) != rows:
+        raise PrivacyParameterError(
+            "`dp_privacy_id` must have one id for each row of the data, in the order of the rows; "
+            "it has another number of ids than there are rows."
+        )
+    return found
+
+
+def joined(parts: Sequence[Persons]) -> Persons:
+    """The persons of several parts of the rows, one part after the other.
+
+    Raises:
+        RowDomainError: The ids of one part are of another kind than those of another.
+    """
+    kinds = {part.kind for part in parts} - {""}
+    if len(kinds) > 1:
+        raise RowDomainError(SEVERAL_KINDS)
+    table: defaultdict[Any, int] = defaultdict()
+    codes = [_codes_in(table, part.distinct)[part.codes] for part in parts]
+    column = next((part.column for part in parts), None)
+    every = np.concatenate(codes) if codes else np.empty(0, dtype=np.uint32)
+    return Persons(every, next(iter(kinds), ""), list(table), column)
+
+
+def column_of(ids: Any) -> str | None:
+    """Name of the column that ids come from, where they bring one along; public."""
+    name = ids.column if isinstance(ids, Persons) else getattr(ids, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def _read(ids: Any) -> tuple[Codes, str, list[Any]]:
+    """Codes, kind and distinct ids of any container."""
+    for module, read in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
+        if type(ids).__module__.partition(".")[0] == module:
+            return read(ids)
+    if isinstance(ids, (str, bytes, dict, set)) or hasattr(ids, "dask"):
+        _refuse_container(ids)
+    if isinstance(ids, (list, tuple)):
+        return _objects(list(ids))
+    if not isinstance(ids, np.ndarray):
+        if not hasattr(ids, "__array__"):
+            _refuse_container(ids)
+        ids = np.asarray(ids)
+    return _array(ids)
+
+
+def _refuse_container(ids: Any) -> NoReturn:
+    raise PrivacyParameterError(f"{_EXPECTED} It is a {type(ids).__name__}.")
+
+
+def _array(ids: np.ndarray) -> tuple[Codes, str, list[Any]]:
+    if ids.ndim != 1:
+        raise PrivacyParameterError(
+            f"{_EXPECTED} It has {ids.ndim} dimensions. Ids of several columns: put them together "
+            "into one text for each row."
+        )
+    if isinstance(ids, np.ma.MaskedArray):
+        if np.ma.getmaskarray(ids).any():
+            _missing()
+        ids = ids.data
+    kind = ids.dtype.kind
+    if kind == "f":
+        ids, kind = _whole(ids), "i"
+    if kind in "iu":
+        distinct, codes = np.unique(ids, return_inverse=True)
+        return codes.astype(np.uint32), "whole numbers" if len(ids) else "", distinct.tolist()
+    if kind not in "OUSV" or ids.dtype.names is not None:
+        _refuse_type(ids.dtype)
+    return _objects(ids.tolist())
+
+
+def _refuse_type(kind: Any) -> NoReturn:
+    raise PrivacyParameterError(
+        f"{_EXPECTED} It is of type {kind}. Turn the ids into texts or whole numbers row by row."
+    )
+
+
+def _missing() -> NoReturn:
+    raise RowDomainError(
+        "A row has no id in `dp_privacy_id`. Give such rows an id each, or leave them out: without "
+        "an id it is not known whose influence is bounded."
+    )
+
+
+def _whole(ids: np.ndarray) -> npt.NDArray[np.int64]:
+    """Floats that are whole numbers, none of which can be another one that was rounded."""
+    if np.isnan(ids).any():
+        _missing()
+    exact = 2.0 ** min(np.finfo(ids.dtype).nmant + 1, 53)
+    if not ((np.abs(ids) < exact) & (np.floor(ids) == ids)).all():
+        raise RowDomainError(
+            "A row has an id in `dp_privacy_id` that is no whole number, or one that may have been "
+            f"rounded: {ids.dtype} holds whole numbers exactly below 2^{int(np.log2(exact))}. Read "
+            "the ids as whole numbers or as texts."
+        )
+    return ids.astype(np.int64)
+
+
+_KINDS: dict[type, str] = {
+    int: "whole numbers",
+    float: "floats",
+    str: "texts",
+    bytes: "bytes",
+    UUID: "UUIDs",
+    type(None): "missing",
+}
+
+
+def _kind_of(kind: type) -> str:
+    """What ids of a type are; empty for what is none."""
+    known = _KINDS.get(kind)
+    if known is not None:
+        return known
+    if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ in ("NAType", "NaTType"):
+        return "missing"
+    # Not of a class that derives from these: it may have an equality of its own.
+    alike: dict[type, str] = {np.float64: "floats", np.str_: "texts", np.bytes_: "bytes"}
+    whole = kind.__module__ == "numpy" and issubclass(kind, np.integer)
+    return "whole numbers" if whole else alike.get(kind, "")
+
+
+def _objects(ids: list[Any]) -> tuple[Codes, str, list[Any]]:
+    """Ids as Python has them, each told by its own type."""
+    kinds = {_kind_of(kind) for kind in set(map(type, ids))}
+    if "missing" in kinds:
+        _missing()
+    if "" in kinds:
+        raise RowDomainError(
+            "A row has an id in `dp_privacy_id` that is no whole number, text, bytes or UUID. Turn "
+            "such ids into texts row by row."
+        )
+    if "floats" in kinds:
+        floats = np.array([v for v in ids if isinstance(v, float)])
+        _whole(floats)
+        ids = [int(v) if isinstance(v, float) else v for v in ids]
+        kinds = kinds - {"floats"} | {"whole numbers"}
+    if len(kinds) > 1:
+        raise RowDomainError(SEVERAL_KINDS)
+    [kind] = kinds or {""}
+    if kind == "UUIDs":
+        ids = [v.int for v in ids]
+    if kind == "whole numbers":
+        with suppress(OverflowError):  # beyond 64 bits
+            return _array(np.array(ids, dtype=np.int64))
+    table: defaultdict[Any, int] = defaultdict()
+    codes = _codes_in(table, ids)
+    return codes, kind, list(map(int, table) if kind == "whole numbers" else table)
+
+
+def _codes_in(table: defaultdict[Any, int], ids: list[Any]) -> Codes:
+    """Codes of ids in a table, where an id that is new gets the next one."""
+    table.default_factory = table.__len__
+    return np.fromiter(map(table.__getitem__, ids), dtype=np.uint32, count=len(ids))
+
+
+def _composed(
+    codes: np.ndarray, values: Callable[[np.ndarray], Any]
+) -> tuple[Codes, str, list[Any]]:
+    """Codes of codes: those that occur, and what each of them stands for."""
+    used, place = np.unique(codes, return_inverse=True)
+    inner, kind, distinct = _read(values(used))
+    return inner[place], kind, distinct
+
+
+def _pandas(ids: Any) -> tuple[Codes, str, list[Any]]:
+    import pandas as pd
+
+    if not isinstance(ids, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
+        raise PrivacyParameterError(f"{_EXPECTED} It is a {type(ids).__name__}: pass one column.")
+    if isinstance(ids, pd.MultiIndex):
+        _refuse_container(ids)
+    if isinstance(ids.dtype, pd.CategoricalDtype):
+        values = ids.array if isinstance(ids, (pd.Series, pd.Index)) else ids
+        if (values.codes < 0).any():
+            _missing()
+        return _composed(values.codes, values.categories.take)
+    if isinstance(ids.dtype, np.dtype):
+        return _array(ids.to_numpy())
+    if isinstance(ids.dtype, pd.ArrowDtype) or getattr(ids.dtype, "storage", "") == "pyarrow":
+        values = ids.array if isinstance(ids, (pd.Series, pd.Index)) else ids
+        return _arrow(values.__arrow_array__())
+    if pd.api.types.is_float_dtype(ids.dtype):
+        if pd.isna(ids).any():
+            _missing()
+        return _array(ids.to_numpy(dtype=ids.dtype.numpy_dtype))
+    return _objects(ids.tolist())
+
+
+def _polars(ids: Any) -> tuple[Codes, str, list[Any]]:
+    import polars as pl
+
+    if not isinstance(ids, pl.Series):
+        _refuse_container(ids)
+    if ids.dtype == pl.Object:
+        return _objects(ids.to_list())
+    return _arrow(ids.to_arrow())
+
+
+def _arrow(ids: Any) -> tuple[Codes, str, list[Any]]:
+    import pyarrow as pa
+
+    if not isinstance(ids, (pa.Array, pa.ChunkedArray)):
+        _refuse_container(ids)
+    kind = ids.type
+    if pa.types.is_dictionary(kind):
+        ids = ids.cast(kind.value_type)
+        kind = ids.type
+    if ids.null_count:
+        _missing()
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return _array(np.asarray(ids))
+    if pa.types.is_null(kind):
+        return _objects([])
+    if str(kind) in ("string_view", "binary_view"):
+        ids = ids.cast(pa.large_string() if str(kind) == "string_view" else pa.large_binary())
+        kind = ids.type
+    if not (_is_text(kind) or _is_bytes(kind)):
+        if isinstance(kind, pa.BaseExtensionType):
+            return _objects(ids.to_pylist())
+        _refuse_type(kind)
+    coded = ids.dictionary_encode()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.unify_dictionaries()
+        if not coded.num_chunks:
+            return _objects([])
+        dictionary = coded.chunk(0).dictionary
+        codes = np.concatenate([np.asarray(chunk.indices) for chunk in coded.chunks])
+    else:
+        dictionary, codes = coded.dictionary, np.asarray(coded.indices)
+    return _composed(codes, lambda used: dictionary.take(pa.array(used)).to_pylist())
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _is_bytes(kind: Any) -> bool:
+    import pyarrow as pa
+
+    t = pa.types
+    return t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind)
