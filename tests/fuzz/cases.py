@@ -30,7 +30,7 @@ OBJECTIVES = {
 # Right values that keep a training small.
 VALID: dict[str, tuple[Any, ...]] = {
     "dp_epsilon": (0.1, 1.0, 1, 8.0, 50.0, float("inf")), "dp_delta": (1e-6, 1e-9, 0.01),
-    "dp_preset": tuple(PRESETS),
+    "dp_group": (1, 2, 7), "dp_preset": tuple(PRESETS),
     "dp_accountant": ("exact", "rdp", "gdp", "zcdp", "classic", "pure"),
     "dp_budget_shares": ({"candidates": 0.1, "base_score": 0.1, "splits": 0.3, "leaves": 0.5},
                          {"leaves": 0.9}),

@@ -30,7 +30,7 @@ Noise = TypeVar("Noise", "NoisePlan", "FamilyNoise")
 
 @lru_cache(maxsize=256)
 def calibrate(
-    spec: MechanismSpec, epsilon: float, delta: float, accountant: str = "exact"
+    spec: MechanismSpec, epsilon: float, delta: float, accountant: str = "exact", group: int = 1
 ) -> NoisePlan:
     """Smallest noise whose certified epsilon at `delta` is at most `epsilon`.
 
@@ -43,6 +43,8 @@ def calibrate(
         delta: In (0, 1); 0 too where no noise is Gaussian.
         accountant: Name of the accountant that certifies it, see
             :data:`xgb_dp.accounting.ACCOUNTANTS`.
+        group: Rows added or removed together for which it is the target, >= 1. Of local reports:
+            those of one person.
 
     Returns:
         NoisePlan: Its certified epsilon is within [0.99, 1] of the target, as a rule above 0.998.
@@ -69,7 +71,7 @@ def calibrate(
         return NoisePlan.without_noise(spec, 0.0, delta)
 
     def certified(guess: float) -> NoisePlan:
-        return _certified(spec, shares, guess, delta, accountant)
+        return _certified(spec, shares, guess, delta, accountant, group)
 
     linear = accountant == "pure"
     guess = math.log(epsilon if linear or delta == 0.0 else gaussian_mu(epsilon, delta))
@@ -78,7 +80,11 @@ def calibrate(
 
 @lru_cache(maxsize=64)
 def calibrate_family(
-    specs: tuple[MechanismSpec, ...], epsilon: float, delta: float, accountant: str = "exact"
+    specs: tuple[MechanismSpec, ...],
+    epsilon: float,
+    delta: float,
+    accountant: str = "exact",
+    group: int = 1,
 ) -> FamilyNoise:
     """Smallest noise for which one of several plans may be taken once a first release is known.
 
@@ -92,6 +98,7 @@ def calibrate_family(
         epsilon: Target in nats, > 0 and finite.
         delta: In (0, 1).
         accountant: As for :func:`calibrate`.
+        group: As for :func:`calibrate`.
 
     Raises:
         BudgetError: No noise on the supported grids meets the target.
@@ -104,7 +111,7 @@ def calibrate_family(
         _check_accountant(spec, accountant)
 
     def certified(guess: float) -> FamilyNoise:
-        total = math.exp(2.0 * guess)
+        total = math.exp(2.0 * guess) / group**2
         plans = [plan_noise(s, share, total) for s, share in zip(specs, shares, strict=True)]
         firsts = {plan.events[:1] for plan in plans}
         if len(firsts) != 1:
@@ -113,7 +120,7 @@ def calibrate_family(
                 "xgb_dp: please report it."
             )
         event = ChoiceEvent(firsts.pop(), tuple(plan.events[1:] for plan in plans))
-        cost = make_accountant(accountant, [event]).get_epsilon(delta)
+        cost = make_accountant(accountant, [event]).get_epsilon(delta, group)
         return FamilyNoise(
             tuple(replace(plan, epsilon=cost, delta=delta) for plan in plans), event, cost
         )
@@ -140,7 +147,7 @@ def _check_accountant(spec: MechanismSpec, accountant: str) -> None:
 def _search(
     certified: Callable[[float], Noise], guess: float, epsilon: float, delta: float
 ) -> Noise:
-    """Root search for the total mu: epsilon grows with it, and below some mu noise fits no grid."""
+    """Root search for the mu of the group: epsilon grows with it, and some mu fits no grid."""
     best: Noise | None = None
     refusal: BudgetError | None = None
     low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
@@ -202,13 +209,19 @@ def _next_guess(
 
 
 def _certified(
-    spec: MechanismSpec, shares: Mapping[str, float], guess: float, delta: float, accountant: str
+    spec: MechanismSpec,
+    shares: Mapping[str, float],
+    guess: float,
+    delta: float,
+    accountant: str,
+    group: int = 1,
 ) -> NoisePlan:
-    """The plan for a total of exp(guess), in mu or in pure epsilon, with what it costs."""
+    """The plan for a total of exp(guess), in mu or in pure epsilon, with what a group pays."""
     linear = accountant == "pure"
-    plan = plan_noise(spec, shares, math.exp(guess if linear else 2.0 * guess), linear=linear)
+    total = math.exp(guess) / group  # mu and pure epsilon grow with the group, about
+    plan = plan_noise(spec, shares, total if linear else total * total, linear=linear)
     events: list[Event] = list(plan.events)
-    if spec.local_rows:  # the target is that of one row's report
+    if spec.local_rows:  # the target is that of the reports of one row, or of the rows of a group
         if not all(isinstance(e, GaussianEvent) and e.release == "leaves" for e in events):
             raise BudgetError("Local reports hold noisy leaf sums and nothing else.")
         # Any two rows may report: the sums of two leaves differ.
@@ -217,9 +230,11 @@ def _certified(
                 e,
                 sensitivity2=e.sensitivity2 * spec.local_factor,
                 coordinates=2 * e.coordinates,
+                count=e.count * group,  # every row has its own noise
             )
             for e in events
             if isinstance(e, GaussianEvent)
         ]
-    epsilon = make_accountant(accountant, events).get_epsilon(delta)
+        group = 1
+    epsilon = make_accountant(accountant, events).get_epsilon(delta, group)
     return replace(plan, epsilon=epsilon, delta=delta)

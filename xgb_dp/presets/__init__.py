@@ -181,8 +181,8 @@ _ALL = (
         ("private quantile trees, L1 score, oblivious and per-node trees in turn, Newton leaves with "
          "the clip by prediction and empirical-Bayes shrinkage, exact accounting; one choice of "
          "splits for the trees of all classes",
-         "classification with dp_epsilon >= 1: 256 bins and oblivious trees of depth 6, unless "
-         "max_depth or another parameter of the trees is given"),
+         "classification with dp_epsilon / dp_group >= 1: 256 bins and oblivious trees of depth 6, "
+         "unless max_depth or another parameter of the trees is given"),
         (),
     ),
     Preset(

@@ -76,7 +76,7 @@ def of_epsilon(s: Settings) -> dict[str, Any]:
     # Bins are also the cells of other candidates than the default's.
     if "dp_candidates" in chosen:
         chosen.add("max_bin")
-    trees = _DEEP if s["dp_epsilon"] >= 1.0 else _SHALLOW
+    trees = _DEEP if s.unit_epsilon >= 1.0 else _SHALLOW
     return {name: value for name, value in trees.items() if name not in chosen}
 
 
@@ -167,7 +167,7 @@ def mean_correction(s: Settings) -> bool:
     return (
         s.kind == "regression"
         and s["dp_preset"] == "default"
-        and s["dp_epsilon"] >= 1.0
+        and s.unit_epsilon >= 1.0
         and "dp_budget_shares" not in s.given
         and s["dp_split"] == "exponential"
         and s["dp_leaf_noise"] == "gaussian"

@@ -109,6 +109,8 @@ _ROWS = (
               readers.delta, defaults.delta, SPENDS, "guarantee", unit="probability",
               values="0 < delta < 1, a constant chosen without the data; 0 with "
               "dp_accountant='pure'", shown="none, must be given ('pure': 0)", recorded=False),
+    Parameter("dp_group", "rows of one person, added or removed together, for which dp_epsilon "
+              "is; one row has less", Whole(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows"),
     Parameter("dp_preset", "a published system: sets the components below, which explicit keys "
               "override", Choice(tuple(PRESETS)), "default", PUBLIC, "presets",
               values="a name of xgb_dp.presets.PRESETS"),
@@ -240,7 +242,7 @@ _ROWS = (
               Choice(("alternate", "per_node", "oblivious")),
               defaults.of_trees("dp_tree_shape"), PUBLIC, "splits",
               shown="open rounds: follows the rows; else 'alternate', classification with "
-              "dp_epsilon >= 1 'oblivious'", plan="shape"),
+              "dp_epsilon / dp_group >= 1 'oblivious'", plan="shape"),
     Parameter("dp_class_trees",
               "trees of several classes: one choice of splits for all trees of a round, by the "
               "norm over the classes, or one for each tree", Choice(("joint", "per_class")),
@@ -277,8 +279,8 @@ _ROWS = (
               "release the mean residual after the last tree and shift the tree by it, twice: the "
               "clip pulls the mean of a skewed target down", Flag(), defaults.mean_correction,
               SPENDS, "leaves", values="bool; regression with sums of all rows",
-              shown="False; regression with dp_epsilon >= 1, dp_preset='default' and without "
-              "dp_budget_shares True", plan="correction.on"),
+              shown="False; regression with dp_epsilon / dp_group >= 1, dp_preset='default' and "
+              "without dp_budget_shares True", plan="correction.on"),
     Parameter("dp_candidate_levels", "levels of the tree of counts from which candidates are read",
               Whole(2, 17), 17, PUBLIC, "candidates", unit="levels", plan="candidates.levels"),
     Parameter("dp_secure_sum",
@@ -310,7 +312,7 @@ _ROWS = (
     Parameter("max_depth", "depth of the trees", Whole(1, 10), defaults.of_trees("max_depth"),
               PUBLIC, "XGBoost", unit="levels",
               shown="open rounds: follows the rows; else 4, additive 2, classification with "
-              "dp_epsilon >= 1 6",
+              "dp_epsilon / dp_group >= 1 6",
               plan="depth", xgboost=True),
     Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
               "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 1.0, PUBLIC, "XGBoost",
@@ -348,7 +350,7 @@ _ROWS = (
     Parameter("max_bin", "bins of a feature", Whole(2, 4096), defaults.of_trees("max_bin"), PUBLIC,
               "XGBoost", unit="bins",
               shown="open rounds: follows the rows; else 64, additive 16, classification with "
-              "dp_epsilon >= 1 256",
+              "dp_epsilon / dp_group >= 1 256",
               plan="candidates.max_bin", xgboost=True),
     Parameter("base_score", "public intercept", readers.base_score, None, PUBLIC, "XGBoost",
               unit="prediction; binary:logitraw and several classes: margins",

@@ -70,6 +70,11 @@ class Settings:
         return float(self["dp_delta"])
 
     @property
+    def unit_epsilon(self) -> float:
+        """About the epsilon of one row alone, which the defaults follow."""
+        return self.epsilon / int(self["dp_group"])
+
+    @property
     def noise_free(self) -> bool:
         """Whether the training draws no noise (epsilon is infinite)."""
         return math.isinf(self.epsilon)

@@ -109,7 +109,7 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     if not _follows_rows(s):
         return [math.inf], [s.changed({}, _ADDITIVE_ROUNDS if s.additive else int(s.rounds))]
     found = [(size.rounds, _changes(s, size)) for size in SIZES[s.kind]]
-    of_row = worth(s.epsilon) / max(s.classes - 1, 1)  # classes share the budget of a round
+    of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)  # classes share the budget of a round
     limits = [size.below / of_row for size in SIZES[s.kind]]
     if s["dp_n_public"] is not None:  # the choice is public
         i = position(limits, float(s["dp_n_public"]))

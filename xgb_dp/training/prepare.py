@@ -124,16 +124,16 @@ def calibrated(settings: Settings) -> Prepared:
     Raises:
         BudgetError: No noise meets the target.
     """
-    epsilon, delta, accountant = settings.epsilon, settings.delta, settings["dp_accountant"]
+    target = settings.epsilon, settings.delta, settings["dp_accountant"], settings["dp_group"]
     limits, found = settings_of_sizes(settings)
     if len(found) == 1:
         [settings] = found
         spec = MechanismSpec.from_settings(settings)
-        return Prepared(settings, spec, calibrate(spec, epsilon, delta, accountant))
+        return Prepared(settings, spec, calibrate(spec, *target))
     specs = tuple(MechanismSpec.from_settings(s, counts=True) for s in found)
     for number in range(len(specs), 0, -1):
         try:
-            noise = calibrate_family(specs[:number], epsilon, delta, accountant)
+            noise = calibrate_family(specs[:number], *target)
         except BudgetError:
             if number == 1:
                 raise

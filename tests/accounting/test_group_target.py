@@ -1,0 +1,208 @@
+"""`dp_group`: the epsilon that was asked for is that of k rows together, derived a second time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import gammaln
+from scipy.stats import norm
+
+from xgb_dp.accounting import (
+    ExponentialEvent,
+    GaussianEvent,
+    SampledEvent,
+    make_accountant,
+)
+from xgb_dp.accounting.sensitivity import RowBound
+from xgb_dp.calibrate.mechanisms import MechanismSpec
+from xgb_dp.calibrate.search import calibrate, calibrate_family
+from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.presets import PRESETS
+from xgb_dp.request.features import Schema
+from xgb_dp.training.prepare import prepare
+
+from .test_groups import Composed
+
+ROW = RowBound("row_weight", 0.5, 1.0)
+SCHEMA = Schema(["a", "b", "c", "d"], named=True, categorical=frozenset(), dictionaries={})
+DELTA = 1e-6
+
+
+def spec(rounds: int = 50, depth: int = 4, **kwargs: Any) -> MechanismSpec:
+    given = {"row_bound": ROW, "candidate_features": 14, "intercept": "binary"} | kwargs
+    return MechanismSpec(rounds=rounds, depth=depth, **given)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Of a Gaussian that moves by mu deviations, from its two tails."""
+
+    def excess(epsilon: float) -> float:
+        tail = norm.cdf(-mu / 2.0 - epsilon / mu)
+        return float(norm.cdf(mu / 2.0 - epsilon / mu) - math.exp(epsilon) * tail - delta)
+
+    return float(brentq(excess, 0.0, 200.0))
+
+
+def total_mu2(events: Any) -> float:
+    return sum(e.count * e.sensitivity2 / e.sigma2 for e in events)
+
+
+# ------------------------------------------------------------------------- second derivations
+@pytest.mark.parametrize("group", [1, 2, 5, 40, 1000])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_gaussian_sums_of_several_rows_move_in_proportion(group: int, epsilon: float) -> None:
+    plan = calibrate(spec(depth=0), epsilon, DELTA, group=group)
+    found = gaussian_epsilon(group * math.sqrt(total_mu2(plan.events)), DELTA)
+    assert 0.998 * epsilon <= found <= epsilon
+
+
+@pytest.mark.parametrize("group", [2, 5])
+def test_an_attack_on_selections_and_sums_stays_below_the_target(group: int) -> None:
+    """Selections between two candidates, whose utilities k rows move by all that they can."""
+    plan = calibrate(spec(10, 2), 1.0, DELTA, group=group)
+    gaussians = [e for e in plan.events if isinstance(e, GaussianEvent)]
+    [selection] = [e for e in plan.events if isinstance(e, ExponentialEvent)]
+    step = 2e-4
+    loss = np.array([group * selection.eps0 / 2.0, -group * selection.eps0 / 2.0])
+    coin = np.exp(loss) / np.exp(loss).sum()
+    mu = group * math.sqrt(total_mu2(gaussians))
+    edges = np.arange(-8.0 * mu, 8.0 * mu, step) + mu * mu / 2.0
+    sums = np.diff(norm.cdf((edges - mu * mu / 2.0) / mu))
+    laws = [(edges[:-1], sums)] + [(np.floor(loss / step) * step, coin)] * selection.count
+    at, law = np.zeros(1), np.ones(1)
+    for losses, chances in laws:  # every loss rounded down: an attack at least as strong exists
+        index = np.floor(losses / step + 1e-9).astype(int)
+        low = int(index.min())
+        own = np.zeros(int(index.max()) - low + 1)
+        np.add.at(own, index - low, chances)
+        law = np.convolve(law, own) if len(own) < 100 or len(law) == 1 else _fft(law, own)
+        at = (np.rint(at[0] / step) + low + np.arange(len(law))) * step
+
+    def delta(epsilon: float) -> float:
+        over = at > epsilon
+        return float(np.sum(law[over] * -np.expm1(epsilon - at[over])))
+
+    reached = brentq(lambda e: delta(e) - DELTA, 0.0, 3.0)
+    assert 0.9 < reached <= 1.0
+
+
+def _fft(a: Any, b: Any) -> Any:
+    n = len(a) + len(b) - 1
+    return np.maximum(np.fft.irfft(np.fft.rfft(a, n) * np.fft.rfft(b, n), n), 0.0)
+
+
+@pytest.mark.parametrize(("group", "rate"), [(2, 0.3), (3, 0.1)])
+def test_sampled_sums_of_several_rows(group: int, rate: float) -> None:
+    """All rows of the group removed: each round reads a binomial number of them."""
+    case = {"candidate_features": 0, "intercept": None, "sampling_num": round(rate * 2**32)}
+    plan = calibrate(spec(20, 0, **case), 1.0, DELTA, group=group)
+    [rounds] = plan.events
+    assert isinstance(rounds, SampledEvent)
+    mu = math.sqrt(total_mu2(rounds.events))
+    k = np.arange(group + 1)
+    ways = np.exp(gammaln(group + 1) - gammaln(k + 1) - gammaln(group - k + 1))
+    weights = ways * rate**k * (1.0 - rate) ** (group - k)
+    x = np.linspace(-12.0, 12.0 + group * mu, 200_001)
+    p = (weights[:, None] * norm.pdf(x[None, :] - k[:, None] * mu)).sum(axis=0)
+    p, q = p / p.sum(), norm.pdf(x) / norm.pdf(x).sum()
+    attacks = [Composed(a, b, rounds.count, 1e-4).epsilon(DELTA) for a, b in ((p, q), (q, p))]
+    assert 0.8 < max(attacks) <= 1.0
+
+
+@pytest.mark.parametrize("group", [1, 4])
+def test_reports_of_several_rows_have_noise_each(group: int) -> None:
+    case = {"candidate_features": 0, "intercept": None, "split": "random", "local_rows": 1000}
+    plan = calibrate(spec(20, 2, **case), 1.0, DELTA, group=group)
+    of_report = spec(20, 2, **case).local_factor * total_mu2(plan.events)
+    assert 0.998 <= gaussian_epsilon(math.sqrt(group * of_report), DELTA) <= 1.0
+
+
+# ------------------------------------------------------------------------ everything trained
+@pytest.mark.parametrize("name", ["exact", "rdp", "gdp", "zcdp", "classic"])
+@pytest.mark.parametrize("group", [2, 7])
+def test_every_accountant_certifies_the_group(name: str, group: int) -> None:
+    plan = calibrate(spec(), 1.0, DELTA, name, group)
+    assert 0.998 <= plan.epsilon <= 1.0
+    assert make_accountant(name, plan.events).get_epsilon(DELTA, group) == plan.epsilon
+    books = make_accountant("exact", plan.events)
+    assert books.get_epsilon(DELTA, group) <= 1.0
+    assert books.get_epsilon(DELTA) < 1.0 / group
+
+
+def test_pure_epsilon_is_divided() -> None:
+    case = {"candidate_features": 0, "intercept": None, "leaf_noise": "laplace"}
+    plan = calibrate(spec(**case), 1.0, 0.0, "pure", 8)
+    assert make_accountant("pure", plan.events).get_epsilon(0.0) == pytest.approx(0.125, rel=2e-3)
+    assert plan.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("group", [2, 5])
+def test_families_of_plans(group: int) -> None:
+    specs = (spec(20, 3), spec(50, 4))
+    found = calibrate_family(specs, 1.0, DELTA, group=group)
+    assert 0.998 <= found.epsilon <= 1.0
+    books = make_accountant("exact", [found.event])
+    assert books.get_epsilon(DELTA, group) == found.epsilon
+    for plan in found.plans:  # each alone, and it costs no more than the choice
+        assert make_accountant("exact", plan.events).get_epsilon(DELTA, group) <= 1.0
+
+
+def params(**changes: Any) -> dict[str, Any]:
+    return {
+        "tree_method": "dp_hist",
+        "objective": "binary:logistic",
+        "dp_epsilon": 1.0,
+        "dp_delta": DELTA,
+        "dp_feature_bounds": dict.fromkeys("abcd", (-1.0, 1.0)),
+    } | changes
+
+
+@pytest.mark.parametrize("preset", sorted(set(PRESETS) - {"ldp"}))
+def test_every_preset_is_calibrated_for_the_group(preset: str) -> None:
+    found = prepare(params(dp_preset=preset, dp_group=3), SCHEMA, 20)
+    name = found.settings["dp_accountant"]
+    own = make_accountant(name, found.events).get_epsilon(DELTA, 3)
+    assert 0.99 <= own <= 1.0
+    assert make_accountant("exact", found.events).get_epsilon(DELTA, 3) <= 1.0
+    of_row = make_accountant(name, found.events).get_epsilon(DELTA)
+    assert of_row < own / 2.0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"subsample": 0.2}, {"dp_ensemble": 5}, {"num_parallel_tree": 3}, {"dp_split": "additive"}],
+)
+def test_rounds_of_every_kind(changes: dict[str, Any]) -> None:
+    found = prepare(params(dp_group=3, **changes), SCHEMA, 10)
+    own = make_accountant("exact", found.events).get_epsilon(DELTA, 3)
+    assert 0.99 <= own <= 1.0
+
+
+def test_open_rounds_follow_what_a_row_is_worth() -> None:
+    found = prepare(params(dp_group=4), SCHEMA, None)
+    assert found.family is not None
+    assert 0.99 <= make_accountant("exact", found.events).get_epsilon(DELTA, 4) <= 1.0
+    alone = prepare(params(dp_epsilon=0.25), SCHEMA, None)
+    assert alone.family is not None
+    assert found.family.limits == alone.family.limits
+    assert [p.settings.rounds for p in found.plans] == [p.settings.rounds for p in alone.plans]
+
+
+def test_defaults_follow_the_epsilon_of_a_row() -> None:
+    deep = prepare(params(), SCHEMA, 20).settings
+    shallow = prepare(params(dp_group=2), SCHEMA, 20).settings
+    again = prepare(params(dp_epsilon=2.0, dp_group=2), SCHEMA, 20).settings
+    assert (deep["max_depth"], shallow["max_depth"], again["max_depth"]) == (6, 4, 6)
+
+
+@pytest.mark.parametrize("group", [0, -1, 1.5, "all", None, True, 1 << 21])
+def test_a_group_is_a_whole_number(group: object) -> None:
+    if group is None:
+        assert prepare(params(dp_group=None), SCHEMA, 5).settings["dp_group"] == 1
+        return
+    with pytest.raises(PrivacyParameterError, match="dp_group"):
+        prepare(params(dp_group=group), SCHEMA, 5)
