@@ -147,6 +147,8 @@ def train(
             )
     table = read_table(data, domain, training=True, csv=Csv(separator, encoding))
     params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
+    if table.ids is not None:
+        params["dp_privacy_id"] = table.ids
     earlier = load_booster(start) if start else None
     book = Budget(budget) if budget else None
     count = DEFAULT_ROUNDS if rounds is None else rounds

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrivacyError, PrivacyParameterError
+from ..request.id_names import looks_like_id
 from ..request.names import check_names, flatten
 from ..request.params import PARAMETERS
 from ..request.parse import parse_number, parse_range
@@ -31,8 +32,12 @@ __all__ = [
 ]
 
 ATTRIBUTE = "dp_schema"
+_NAMES = ("target", "weight", "privacy_id")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-KEYS = ("target", "classes", "target_bounds", "weight", "missing", "drop", "columns", "params")
+KEYS = (
+    "target", "classes", "target_bounds", "weight", "privacy_id", "missing", "drop", "columns",
+    "params",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ class Domain:
         classes: Class names in the order 0, 1, ...; None for regression.
         target_bounds: Range of a regression target.
         weight: Name of the column of row weights.
+        privacy_id: Name of the column that says who a row belongs to; None where the unit of
+            protection is a row.
         missing: Texts that stand for a missing cell; a declared category of that name goes first.
         drop: Columns to leave out.
         columns: The features, in their order; None for every other column of the file, as numbers,
@@ -73,6 +80,7 @@ class Domain:
     classes: tuple[str, ...] | None = None
     target_bounds: tuple[float, float] | None = None
     weight: str | None = None
+    privacy_id: str | None = None
     missing: tuple[str, ...] = MISSING
     drop: tuple[str, ...] = ()
     columns: dict[str, Column] | None = None
@@ -84,12 +92,17 @@ class Domain:
 
         Args:
             header: Names of the file's columns.
-            training: Whether target and weight must be there.
+            training: Whether target, weight and ids must be there.
 
         Raises:
             PrivacyParameterError: A declared column is not in the file, or stands in it twice.
         """
-        special = [c for c in (self.target, self.weight) if c is not None]
+        special = [c for c in (self.target, self.weight, self.privacy_id) if c is not None]
+        if len(set(special)) < len(special):
+            raise PrivacyParameterError(
+                "One column is declared twice among target, weight and privacy_id: each of them is "
+                "a column of its own."
+            )
         columns = self.columns
         if columns is None:
             apart = {*special, *self.drop}
@@ -101,7 +114,8 @@ class Domain:
         for name in needed:
             if name in special:
                 raise PrivacyParameterError(
-                    f"Column {name!r} is declared as a feature, but is the target or the weight."
+                    f"Column {name!r} is declared as a feature, but is the target, the weight or "
+                    "the id. Remove its line from `columns`."
                 )
             if not name or set(name) & set("[]<"):
                 raise PrivacyParameterError(
@@ -131,12 +145,14 @@ class Domain:
         """The parameters of training that follow from what is declared of target and columns."""
         assert self.columns is not None
         made: dict[str, Any] = {}
+        if self.privacy_id is not None:
+            made = {"dp_privacy_id": self.privacy_id}
         if self.classes is not None:
             binary = len(self.classes) == 2
-            made = {"objective": "binary:logistic" if binary else "multi:softprob"}
+            made |= {"objective": "binary:logistic" if binary else "multi:softprob"}
             made |= {"dp_classes" if binary else "num_class": len(self.classes)}
         elif self.target_bounds is not None:
-            made = {"objective": "reg:squarederror", "dp_target_bounds": self.target_bounds}
+            made |= {"objective": "reg:squarederror", "dp_target_bounds": self.target_bounds}
         found = {
             "dp_categories": {n: c.categories for n, c in self.columns.items() if c.categories},
             "dp_feature_bounds": {n: c.bounds for n, c in self.columns.items() if c.bounds},
@@ -242,9 +258,9 @@ def from_mapping(given: Any) -> Domain:
     """A domain from the content of a schema file.
 
     Args:
-        given: Mapping with some of the keys target, classes, target_bounds, weight, missing, drop,
-            columns and params; values may be texts where numbers are meant, and nothing else than
-            a list where a list is meant.
+        given: Mapping with some of the keys target, classes, target_bounds, weight, privacy_id,
+            missing, drop, columns and params; values may be texts where numbers are meant, and
+            nothing else than a list where a list is meant.
 
     Raises:
         PrivacyParameterError: Unknown keys, or ill-formed values; the message names the key.
@@ -257,7 +273,7 @@ def from_mapping(given: Any) -> Domain:
             raise PrivacyParameterError(
                 f"The schema has the unknown key {key!r}.{hint} Keys are {', '.join(KEYS)}."
             )
-    made: dict[str, Any] = {k: _name(k, given[k]) for k in ("target", "weight") if k in given}
+    made: dict[str, Any] = {k: _name(k, given[k]) for k in _NAMES if k in given}
     if "classes" in given:
         made["classes"] = texts("`classes`", given["classes"])
         if len(made["classes"]) < 2:
@@ -304,6 +320,17 @@ def read_domain(path: Path) -> Domain:
     return domain
 
 
+def _unit_of_protection(header: Sequence[str], target: str | None) -> list[str]:
+    """The question whom the guarantee protects, with the columns that look like an answer."""
+    found = [name for name in header if name != target and looks_like_id(name)]
+    return [
+        "# What is the unit of protection? Name the column that says who a row belongs to, and the",
+        "# guarantee is for all rows of one person; remove its line below, as it is no feature.",
+        "# Without it the guarantee is for one row: too little for whoever has several rows.",
+        *(f"# privacy_id: {json.dumps(n)}" for n in found or ["NAME OF THE COLUMN OF IDS"]),
+    ]
+
+
 _SHOWN = ("dp_preset", "max_depth", "eta", "max_bin")
 
 
@@ -315,6 +342,7 @@ def template(header: Sequence[str], target: str | None) -> str:
         f"target: {json.dumps(target or 'NAME OF THE TARGET COLUMN')}",
         'classes: ["0", "1"]            # for classification, in the order 0, 1, ...',
         "# target_bounds: [0, 100]      # for regression, instead of classes",
+        *_unit_of_protection(header, target),
         f"missing: {json.dumps(list(MISSING))}",
         "columns:",
         "  # Each is one of these. Remove the line of a column that is no feature, such as a key.",
@@ -323,7 +351,10 @@ def template(header: Sequence[str], target: str | None) -> str:
         '  # ["red", "green"]           categories; all that may occur',
         '  # {categories: ["red"], other: missing}   others are treated as missing',
     ]
-    lines += [f"  {json.dumps(name)}: number" for name in header if name != target]
+    for name in header:
+        if name != target:
+            question = "    # looks like an id: a feature?" if looks_like_id(name) else ""
+            lines.append(f"  {json.dumps(name)}: number{question}")
     lines += ["# params:                      # of training, by their names in docs/parameters.md"]
     for parameter in map(PARAMETERS.__getitem__, _SHOWN):
         lines.append(f"#   {parameter.name}: {parameter.unset}    # {parameter.meaning}")

@@ -122,6 +122,11 @@ domain_options = _adds(
     ),
     click.option("--drop", multiple=True, metavar="COLUMN", help="Column to leave out."),
     click.option("--weight", metavar="COLUMN", help="Column of row weights."),
+    click.option(
+        "--privacy-id",
+        metavar="COLUMN",
+        help="Column that says who a row belongs to: protects all rows of a person together.",
+    ),
 )
 """Adds the options that declare what a file holds."""
 
@@ -165,6 +170,7 @@ def domain_from(
     bounds: Sequence[str],
     drop: Sequence[str],
     weight: str | None,
+    privacy_id: str | None,
 ) -> Domain:
     """The domain of a schema file, changed by options.
 
@@ -177,6 +183,8 @@ def domain_from(
         changes["target"] = target
     if weight:
         changes["weight"] = weight
+    if privacy_id:
+        changes["privacy_id"] = privacy_id
     if classes and target_bounds:
         raise PrivacyParameterError("Give --classes or --target-bounds, not both.")
     if classes:
@@ -204,7 +212,9 @@ def domain_from(
     if domain.columns is None:
         changes["declared"] = declared
     else:
-        changes["columns"] = {n: c for n, c in declared.items() if n not in drop}
+        # An option that names the ids takes them out of the features of a schema file.
+        apart = {*drop, privacy_id}
+        changes["columns"] = {n: c for n, c in declared.items() if n not in apart}
     return replace(domain, **changes)
 
 
@@ -217,7 +227,7 @@ def params_from(domain: Domain, preset: str | None, pairs: Sequence[str]) -> dic
         pairs: Of --param, each NAME=VALUE; values are numbers, JSON or text.
 
     Raises:
-        PrivacyParameterError: No value, or a parameter twice.
+        PrivacyParameterError: No value, a parameter twice, or the column of ids among them.
     """
     out: dict[str, Any] = {}
     for text in pairs:
@@ -229,6 +239,11 @@ def params_from(domain: Domain, preset: str | None, pairs: Sequence[str]) -> dic
         if name in out:
             raise PrivacyParameterError(f"--param {name} is given twice.")
         out[name] = typed(value)
+    if "dp_privacy_id" in {**domain.params, **out}:
+        raise PrivacyParameterError(
+            "`dp_privacy_id` is no parameter here: name the column of ids by --privacy-id, or by "
+            "`privacy_id` in a schema file."
+        )
     return {**domain.params, **({"dp_preset": preset} if preset else {}), **out}
 
 

@@ -49,6 +49,7 @@ class Table:
         frame: Features: 32-bit floats, and categories with their declared dictionary.
         labels: Class numbers or target values; None where they were not asked for.
         weights: Row weights, or None.
+        ids: Whose row each row is, or None.
         domain: The domain, with its columns spelt out.
         kept: Columns that were asked for as they are.
     """
@@ -56,6 +57,7 @@ class Table:
     frame: pd.DataFrame
     labels: npt.NDArray[np.float32] | None
     weights: npt.NDArray[np.float32] | None
+    ids: pd.Series | None
     domain: Domain
     kept: pd.DataFrame
 
@@ -144,7 +146,7 @@ def read_table(
     Args:
         path: CSV or Parquet.
         domain: What it is declared to hold.
-        training: Whether this is for training: labels and weights must be there.
+        training: Whether this is for training: labels, weights and ids must be there.
         labels: Whether labels are wanted.
         keep: Further columns to hand back unchanged.
         csv: How the file is written, if it is a CSV file.
@@ -159,20 +161,22 @@ def read_table(
     wanted = [*domain.columns, *keep]
     if labels and domain.target is not None:
         wanted.append(domain.target)
-    if training and domain.weight is not None:
-        wanted.append(domain.weight)
+    if training:
+        wanted += [name for name in (domain.weight, domain.privacy_id) if name is not None]
     missing = [name for name in wanted if name not in header]
     if missing:
         raise PrivacyParameterError(f"The file has no column {missing[0]!r}.")
     cells = _cells(path, list(dict.fromkeys(wanted)), header, csv or Csv())
     features = _features(cells, domain)
-    target = weights = None
+    target = weights = ids = None
     if labels and domain.target is not None:
         target = _labels(cells[domain.target], domain)
     if training and domain.weight is not None:
         weights = _weights(cells[domain.weight], domain)
+    if training and domain.privacy_id is not None:
+        ids = _ids(cells[domain.privacy_id], domain.missing)
     frame = pd.DataFrame(features, index=range(len(cells)))
-    return Table(frame, target, weights, domain, cells[list(keep)])
+    return Table(frame, target, weights, ids, domain, cells[list(keep)])
 
 
 def _features(cells: pd.DataFrame, domain: Domain) -> dict[str, Any]:
@@ -287,6 +291,15 @@ def _weights(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:
         return _numbers(cells, domain.missing)
     except RowDomainError:
         raise RowDomainError(f"The weight {domain.weight!r} of a row is not a number.") from None
+
+
+def _ids(cells: pd.Series, missing: Sequence[str]) -> pd.Series:
+    """Ids as they are; those of text files without spaces around them, as all of their cells."""
+    if not _is_text(cells) or isinstance(cells.dtype, pd.CategoricalDtype):
+        return cells
+    text = cells.astype("object")
+    text = text.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    return text.where(~text.isin(missing), None)
 
 
 def write_table(frame: pd.DataFrame, path: Path | None) -> str | None:

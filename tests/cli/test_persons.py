@@ -1,0 +1,146 @@
+"""The column that says who a row belongs to: declared, read as it is, and never a feature."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("click")
+
+import xgboost as xgb
+
+from xgb_dp.cli.domain import read_domain
+from xgb_dp.cli.table import read_table
+
+from ..persons.conftest import alike, told
+from .calls import SCHEMA, fails, rows, run
+
+__all__ = ["told"]
+
+FREE = ["--epsilon", "inf", "--delta", "1e-6", "--rounds", "2"]
+WHO = [f"00{i % 70}" for i in range(200)]
+PERSONS = SCHEMA.replace("drop: [id]", "drop: [id]\nprivacy_id: patient")
+CHOSEN = ["--target", "buys", "--classes", "no,yes", "--drop", "zip", "--drop", "pet"]
+
+
+@pytest.fixture
+def visits(folder: Path) -> Path:
+    """A file of rows of patients, whose ids are texts that look like numbers."""
+    rows().assign(patient=WHO).to_csv("rows.csv", index=False)
+    Path("schema.yaml").write_text(PERSONS)
+    return folder
+
+
+def test_the_column_of_a_schema_file(visits: Path, told: list[np.ndarray]) -> None:
+    run("train", "rows.csv", "--schema", "schema.yaml", *FREE)
+    assert alike(told[0], WHO)
+    model = xgb.Booster(model_file="model.json")
+    assert model.feature_names == ["age", "height", "zip", "pet"]
+    run("predict", "model.json", "rows.csv", "--out", "with.csv")
+    rows().to_csv("without.csv", index=False)
+    run("predict", "model.json", "without.csv", "--out", "out.csv")
+    assert Path("with.csv").read_text() == Path("out.csv").read_text()
+
+
+def test_the_column_of_an_option(visits: Path, told: list[np.ndarray]) -> None:
+    """Every other column of the file is a feature, but for those that have another part."""
+    given = [*CHOSEN, "--drop", "id", "--drop", "height", "--privacy-id", "patient"]
+    run("train", "rows.csv", *given, *FREE)
+    assert alike(told[0], WHO)
+    assert xgb.Booster(model_file="model.json").feature_names == ["age"]
+
+
+def test_an_option_takes_the_column_out_of_a_schema_file(
+    visits: Path, told: list[np.ndarray]
+) -> None:
+    text = SCHEMA.replace("  age:", "  patient: number\n  age:")
+    Path("schema.yaml").write_text(text)
+    run("train", "rows.csv", "--schema", "schema.yaml", "--privacy-id", "patient", *FREE)
+    assert alike(told[0], WHO)
+
+
+@pytest.mark.parametrize("kind", ["text", "number", "category"])
+def test_columns_of_parquet_files_are_exact(
+    kind: str, visits: Path, told: list[np.ndarray]
+) -> None:
+    ids = np.arange(200) % 70 + 2**60
+    column = {"text": WHO, "number": ids, "category": pd.Categorical(WHO)}[kind]
+    rows().assign(patient=column).to_parquet("rows.parquet")
+    run("train", "rows.parquet", "--schema", "schema.yaml", *FREE)
+    assert alike(told[0], WHO)
+
+
+def test_spaces_around_ids_of_text_files_are_no_part_of_them(visits: Path) -> None:
+    Path("s.csv").write_text(
+        "patient,age,height,zip,pet,buys,id\n7 , 1,1,on,cat,no,1\n7,1,1,on,cat,no,1\n"
+    )
+    table = read_table(Path("s.csv"), read_domain(Path("schema.yaml")), training=True)
+    assert table.ids is not None
+    assert table.ids.tolist() == ["7", "7"]
+
+
+@pytest.mark.parametrize("cell", ["", "?"])
+def test_a_row_without_an_id_is_refused(cell: str, visits: Path, no_training: None) -> None:
+    rows().assign(patient=[*WHO[:-1], cell]).to_csv("rows.csv", index=False)
+    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *FREE)
+    assert "no id" in shown
+    assert "0068" not in shown
+
+
+def test_declarations_that_contradict_each_other(visits: Path, no_training: None) -> None:
+    def train(text: str, *more: str) -> str:
+        Path("schema.yaml").write_text(text)
+        return fails("train", "rows.csv", "--schema", "schema.yaml", *more, *FREE)
+
+    feature = PERSONS.replace("  age:", "  patient: number\n  age:")
+    assert "'patient' is declared as a feature" in train(feature)
+    assert "declared twice" in train(PERSONS, "--privacy-id", "buys")
+    assert "`privacy_id` must be the name" in train(PERSONS.replace(": patient", ": [patient]"))
+    assert "no column 'nobody'" in train(PERSONS, "--privacy-id", "nobody")
+    near = train(PERSONS.replace("privacy_id", "privacy_ids"))
+    assert "Did you mean 'privacy_id'" in near
+
+
+def test_a_parameter_does_not_name_the_column(visits: Path, no_training: None) -> None:
+    Path("schema.yaml").write_text(SCHEMA)
+    given = ["--schema", "schema.yaml", "--param", "dp_privacy_id=patient"]
+    assert "--privacy-id" in fails("train", "rows.csv", *given, *FREE)
+
+
+def test_a_column_that_looks_like_an_id_is_warned_of(visits: Path) -> None:
+    shown = run("train", "rows.csv", *CHOSEN, "--drop", "height", *FREE).stderr
+    assert "'id', 'patient' looks like an id" in shown
+    assert "--privacy-id" in shown
+
+
+def test_the_template_asks_for_the_unit_of_protection(visits: Path) -> None:
+    """From the names alone; as it stands, it declares none."""
+    text = run("schema", "rows.csv", "--target", "buys").stdout
+    assert "unit of protection?" in text
+    assert '# privacy_id: "id"\n# privacy_id: "patient"\n' in text
+    assert '"patient": number    # looks like an id: a feature?' in text
+    Path("made.yaml").write_text(text)
+    assert read_domain(Path("made.yaml")).privacy_id is None
+    Path("made.yaml").write_text(text.replace('# privacy_id: "p', 'privacy_id: "p'))
+    assert read_domain(Path("made.yaml")).privacy_id == "patient"
+    rows()[["age", "buys"]].to_csv("few.csv", index=False)
+    assert '# privacy_id: "NAME OF' in run("schema", "few.csv", "--target", "buys").stdout
+
+
+def test_calibration_knows_the_unit(visits: Path) -> None:
+    """Which needs no rows: the noise is that of the same number of rows."""
+    given = ["calibrate", "--schema", "schema.yaml", "--rounds", "3", "--epsilon", "inf"]
+    run(*given, "--delta", "1e-6")
+
+
+def test_no_id_is_in_the_files_of_a_training(visits: Path) -> None:
+    secret = [f"SECRET{i % 70}" for i in range(200)]
+    rows().assign(patient=secret).to_csv("rows.csv", index=False)
+    made = ["--report", "r.json", "--report", "r.html"]
+    shown = run("train", "rows.csv", "--schema", "schema.yaml", *FREE, *made)
+    for path in ("model.json", "r.json", "r.html"):
+        assert "SECRET" not in Path(path).read_text()
+    assert "SECRET" not in shown.output
