@@ -17,7 +17,15 @@ import numpy as np
 from ..errors import PrivacyParameterError, RowDomainError
 from .cells import DATES, numbers
 
-__all__ = ["check_names", "columns_of", "prepared", "refuse_texts", "with_categories"]
+__all__ = [
+    "check_names",
+    "columns_of",
+    "has_column",
+    "prepared",
+    "refuse_texts",
+    "with_categories",
+    "without_column",
+]
 
 
 def prepared(X: Any, categories: Mapping[Any, Any] | None) -> Any:
@@ -49,6 +57,32 @@ def prepared(X: Any, categories: Mapping[Any, Any] | None) -> Any:
 def columns_of(X: Any) -> list[Any]:
     """Names of the columns of a data frame or table; public."""
     return list(X.column_names if hasattr(X, "column_names") else X.columns)
+
+
+def has_column(X: Any, name: str) -> bool:
+    """Whether a table has exactly one column of this name; False for what is no table."""
+    known = _kind(X) is not None or hasattr(X, "collect_schema")
+    names = X.collect_schema().names() if hasattr(X, "collect_schema") else None
+    return known and list(columns_of(X) if names is None else names).count(name) == 1
+
+
+def without_column(X: Any, name: str) -> tuple[Any, Any]:
+    """A table without one of its columns, and that column.
+
+    Raises:
+        PrivacyParameterError: There is no such column, or several, or this is no table.
+    """
+    if not has_column(X, name):
+        raise PrivacyParameterError(
+            f"The data has no single column {name!r}, which is to say who a row belongs to. Give "
+            "the name of a column of a data frame, or the ids themselves: one for each row."
+        )
+    if hasattr(X, "collect"):
+        X = X.collect()  # a polars LazyFrame
+    column = X[name]
+    if hasattr(X, "drop_columns"):  # pyarrow
+        return X.drop_columns([name]), column
+    return X.drop(columns=[name]) if _kind(X) == "pandas" else X.drop(name), column
 
 
 def check_names(names: Sequence[Any]) -> None:

@@ -16,19 +16,32 @@ from ..engine import workers
 from ..errors import PrivacyParameterError, RowDomainError
 from ..request.names import read_one
 from .cells import numbers, read_data
-from .frames import check_names, columns_of, prepared
+from .frames import check_names, columns_of, has_column, prepared, without_column
+from .ids import Persons, persons_of
+from .persons import attach, id_column
 
 __all__ = ["matrix_maker", "private_matrix", "worker_matrix"]
 
 _META = {"label": "label", "weight": "weight", "base_margin": "margin"}
 
 
-def private_matrix(data: Any, *, categories: Mapping[Any, Any] | None = None, **kwargs: Any) -> Any:
+def private_matrix(
+    data: Any,
+    *,
+    categories: Mapping[Any, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    ref: Any = None,
+    persons: Persons | None = None,
+    **kwargs: Any,
+) -> Any:
     """An ``xgboost.DMatrix``; what is wrong with the data is told without showing any of it.
 
     Args:
         data: Table of features of any kind that ``xgboost.DMatrix`` takes.
         categories: ``dp_categories``, by which columns of data frames are coded.
+        params: Parameters of an estimator. A column of ids that they name is taken out of the data.
+        ref: The training data, of which nothing is read; None where these are the training data.
+        persons: Who the rows belong to.
         kwargs: Other arguments of ``xgboost.DMatrix``.
 
     Returns:
@@ -41,6 +54,10 @@ def private_matrix(data: Any, *, categories: Mapping[Any, Any] | None = None, **
     from xgboost import DMatrix
 
     meta = {name: kwargs.pop(name, None) for name in _META}
+    column = None if params is None else id_column(params)
+    if column is not None and (ref is None or has_column(data, column)):
+        data, ids = without_column(data, column)
+        persons = persons_of(ids, column=column) if ref is None else None
     coded = read_data(prepared, data, categories)
     _check_shape(coded)
     names = kwargs.get("feature_names")
@@ -50,6 +67,8 @@ def private_matrix(data: Any, *, categories: Mapping[Any, Any] | None = None, **
         check_names(names)
     matrix = read_data(DMatrix, coded, **kwargs)
     read_data(matrix.set_info, **_checked(meta, matrix.num_row()))
+    if persons is not None:
+        attach(matrix, persons_of(persons, matrix.num_row()))
     return matrix
 
 

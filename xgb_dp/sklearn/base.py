@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..budget.budget import as_budget
 from ..data.cells import read_data
-from ..data.frames import prepared
+from ..data.frames import has_column, prepared, without_column
+from ..data.ids import Persons, persons_of
 from ..data.labels import declared
 from ..data.matrices import private_matrix
+from ..data.persons import id_column
 from ..errors import PrivacyParameterError
 from ..record.report import PrivacyReport, privacy_report
 from ..request.names import read_one
@@ -43,6 +46,9 @@ Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 class Private:
     """What both estimators share. Comes before XGBoost's class and has no constructor."""
 
+    _persons: Persons | None = None  # while a model is fitted; never saved
+    _id_column: str | None = None
+
     def get_xgb_params(self) -> dict[str, Any]:
         """Parameters for ``xgboost.train``: every declaration under its name with ``dp_``.
 
@@ -62,6 +68,8 @@ class Private:
                 raise PrivacyParameterError(f"`{name}` is also given as `dp_{name}`: keep one.")
             # Labels are coded by the declared classes before XGBoost sees them.
             params[f"dp_{name}"] = len(declared(value)) if name == "classes" else value
+        if self._persons is not None:
+            params["dp_privacy_id"] = self._persons
         return params
 
     def __sklearn_tags__(self) -> Any:
@@ -76,22 +84,53 @@ class Private:
     def _doc_link_module(self) -> str:
         return "xgb_dp"
 
+    @contextmanager
+    def _rows_of_persons(self, X: Any, privacy_id: Any) -> Iterator[Any]:
+        """The features without the column of ids; whose rows they are is known meanwhile."""
+        column = id_column(self.get_xgb_params())
+        if privacy_id is None:
+            privacy_id = column
+        elif column is not None and column != (privacy_id if isinstance(privacy_id, str) else None):
+            raise PrivacyParameterError(
+                "`privacy_id` is also given as `dp_privacy_id`, as the name of a column: keep one."
+            )
+        self._id_column = privacy_id if isinstance(privacy_id, str) else None
+        if self._id_column is not None:
+            X, privacy_id = without_column(X, self._id_column)
+        if privacy_id is not None:
+            self._persons = persons_of(privacy_id, column=self._id_column)
+        try:
+            yield X
+        finally:
+            self._persons = None
+
     def _fit(
-        self, fit: Callable[..., Any], X: Any, y: Any, code: Callable[[Any], Any], **kwargs: Any
+        self,
+        fit: Callable[..., Any],
+        X: Any,
+        y: Any,
+        code: Callable[[Any], Any],
+        privacy_id: Any,
+        **kwargs: Any,
     ) -> Any:
         """Call XGBoost's ``fit`` on coded columns and labels, on the budget if there is one."""
         eval_set = kwargs.get("eval_set")
         if eval_set:
             check_eval_set(X, eval_set)
-            kwargs["eval_set"] = [(self._coded(a), code(b)) for a, b in eval_set]
-        X, y = self._coded(X), code(y)
-        budget = getattr(self, "budget", None)
-        if budget is None:
-            return fit(X, y, **kwargs)
-        with as_budget(budget).one_training(type(self).__name__):
-            return fit(X, y, **kwargs)
+        with self._rows_of_persons(X, privacy_id) as features:
+            if eval_set:
+                kwargs["eval_set"] = [(self._coded(a), code(b)) for a, b in eval_set]
+            X, y = self._coded(features), code(y)
+            budget = getattr(self, "budget", None)
+            if budget is None:
+                return fit(X, y, **kwargs)
+            with as_budget(budget).one_training(type(self).__name__):
+                return fit(X, y, **kwargs)
 
     def _coded(self, X: Any) -> Any:
+        """A table of features as the model has them; the column of ids is none of them."""
+        if self._id_column is not None and has_column(X, self._id_column):
+            X, _ = without_column(X, self._id_column)
         return read_data(prepared, X, read_one(self.get_xgb_params(), "dp_categories"))
 
     def _select(
@@ -100,39 +139,41 @@ class Private:
         codes: Any,
         settings: Settings,
         sample_weight: Any,
+        privacy_id: Any,
         kwargs: dict[str, Any],
         classes: int = 0,
     ) -> None:
         """Keep the best of a private selection as the fitted model."""
-        params = self.get_xgb_params()
-        if classes:
-            refuse_margins(params)
-        target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
-        if None in target.values():
-            raise PrivacyParameterError("`epsilon` and `delta` must be given.")
-        matrix = private_matrix(
-            X,
-            categories=read_one(params, "dp_categories"),
-            label=codes,
-            weight=sample_weight,
-            missing=self.missing,  # type: ignore[attr-defined]
-            feature_types=self.feature_types,  # type: ignore[attr-defined]
-            enable_categorical=self.enable_categorical,  # type: ignore[attr-defined]
-            nthread=self.n_jobs,  # type: ignore[attr-defined]
-        )
-        if classes > 2:
-            if read_one(params, "objective") != "multi:softmax":
-                params["objective"] = "multi:softprob"
-            params["num_class"] = classes
-        result = select(
-            params,
-            matrix,
-            _renamed(settings),
-            **target,
-            num_boost_round=self.get_num_boosting_rounds(),  # type: ignore[attr-defined]
-            budget=getattr(self, "budget", None),
-            **{"note": type(self).__name__, **kwargs},
-        )
+        with self._rows_of_persons(X, privacy_id) as features:
+            params = self.get_xgb_params()
+            if classes:
+                refuse_margins(params)
+            target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
+            if None in target.values():
+                raise PrivacyParameterError("`epsilon` and `delta` must be given.")
+            matrix = private_matrix(
+                features,
+                categories=read_one(params, "dp_categories"),
+                label=codes,
+                weight=sample_weight,
+                missing=self.missing,  # type: ignore[attr-defined]
+                feature_types=self.feature_types,  # type: ignore[attr-defined]
+                enable_categorical=self.enable_categorical,  # type: ignore[attr-defined]
+                nthread=self.n_jobs,  # type: ignore[attr-defined]
+            )
+            if classes > 2:
+                if read_one(params, "objective") != "multi:softmax":
+                    params["objective"] = "multi:softprob"
+                params["num_class"] = classes
+            result = select(
+                params,
+                matrix,
+                _renamed(settings),
+                **target,
+                num_boost_round=self.get_num_boosting_rounds(),  # type: ignore[attr-defined]
+                budget=getattr(self, "budget", None),
+                **{"note": type(self).__name__, **kwargs},
+            )
         self._Booster = result.booster
         self.best_params_ = {_ESTIMATOR_NAMES.get(k, k): v for k, v in result.setting.items()}
         self.best_score_ = result.score

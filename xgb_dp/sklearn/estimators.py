@@ -93,13 +93,18 @@ class DPXGBClassifier(Private, XGBClassifier):
         self.budget = budget
         super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, **kwargs: Any) -> DPXGBClassifier:
+    def fit(
+        self, X: Any, y: Any, *, sample_weight: Any = None, privacy_id: Any = None, **kwargs: Any
+    ) -> DPXGBClassifier:
         """Train privately. Spends epsilon and delta, again at every call.
 
         Args:
             X: Table of features, shape (rows, columns).
             y: Labels, shape (rows,), each one of the declared classes.
             sample_weight: Weights of the rows, shape (rows,).
+            privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
+                which is then no feature. The guarantee is for all rows of a person; for each row by
+                itself without. Neither stored nor shown.
             kwargs: Other arguments of ``xgboost.XGBClassifier.fit``.
 
         Raises:
@@ -114,14 +119,21 @@ class DPXGBClassifier(Private, XGBClassifier):
             return codes_of(label_array(labels), classes)
 
         try:
-            self._fit(super().fit, X, y, code, sample_weight=sample_weight, **kwargs)
+            self._fit(super().fit, X, y, code, privacy_id, sample_weight=sample_weight, **kwargs)
         finally:
             self.objective = objective  # XGBoost writes the objective of several classes here
         self._classes = classes
         return self
 
     def fit_select(
-        self, X: Any, y: Any, settings: Settings, *, sample_weight: Any = None, **kwargs: Any
+        self,
+        X: Any,
+        y: Any,
+        settings: Settings,
+        *,
+        sample_weight: Any = None,
+        privacy_id: Any = None,
+        **kwargs: Any,
     ) -> DPXGBClassifier:
         """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
 
@@ -135,6 +147,7 @@ class DPXGBClassifier(Private, XGBClassifier):
             settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
                 changes.
             sample_weight: Weights of the rows in the trainings, shape (rows,).
+            privacy_id: Who each row belongs to, as in ``fit``.
             kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
                 :func:`xgb_dp.select`.
 
@@ -145,7 +158,7 @@ class DPXGBClassifier(Private, XGBClassifier):
         """
         classes = self._classes_to_fit()
         codes = codes_of(label_array(y), classes)
-        self._select(X, codes, settings, sample_weight, kwargs, len(classes))
+        self._select(X, codes, settings, sample_weight, privacy_id, kwargs, len(classes))
         self._classes, self.n_classes_ = classes, len(classes)
         return self
 
@@ -246,13 +259,18 @@ class DPXGBRegressor(Private, XGBRegressor):
         self.budget = budget
         super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, **kwargs: Any) -> DPXGBRegressor:
+    def fit(
+        self, X: Any, y: Any, *, sample_weight: Any = None, privacy_id: Any = None, **kwargs: Any
+    ) -> DPXGBRegressor:
         """Train privately. Spends epsilon and delta, again at every call.
 
         Args:
             X: Table of features, shape (rows, columns).
             y: Targets, shape (rows,), in the unit of ``target_bounds``.
             sample_weight: Weights of the rows, shape (rows,).
+            privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
+                which is then no feature. The guarantee is for all rows of a person; for each row by
+                itself without. Neither stored nor shown.
             kwargs: Other arguments of ``xgboost.XGBRegressor.fit``.
 
         Raises:
@@ -260,11 +278,19 @@ class DPXGBRegressor(Private, XGBRegressor):
             PrivacyRefusal: Something that would not be private.
             RowDomainError: A row lies outside the declared domain.
         """
-        self._fit(super().fit, X, y, label_array, sample_weight=sample_weight, **kwargs)
+        fit = super().fit
+        self._fit(fit, X, y, label_array, privacy_id, sample_weight=sample_weight, **kwargs)
         return self
 
     def fit_select(
-        self, X: Any, y: Any, settings: Settings, *, sample_weight: Any = None, **kwargs: Any
+        self,
+        X: Any,
+        y: Any,
+        settings: Settings,
+        *,
+        sample_weight: Any = None,
+        privacy_id: Any = None,
+        **kwargs: Any,
     ) -> DPXGBRegressor:
         """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
 
@@ -278,6 +304,7 @@ class DPXGBRegressor(Private, XGBRegressor):
             settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
                 changes.
             sample_weight: Weights of the rows in the trainings, shape (rows,).
+            privacy_id: Who each row belongs to, as in ``fit``.
             kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
                 :func:`xgb_dp.select`.
 
@@ -286,7 +313,7 @@ class DPXGBRegressor(Private, XGBRegressor):
             PrivacyRefusal: Something that would not be private.
             RowDomainError: A row lies outside the declared domain.
         """
-        self._select(X, label_array(y), settings, sample_weight, kwargs)
+        self._select(X, label_array(y), settings, sample_weight, privacy_id, kwargs)
         return self
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
