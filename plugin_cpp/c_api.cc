@@ -134,9 +134,9 @@ XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
   auto plan = ParsePlan(plan_text);
   Json json{Object{}};
   json["leaf_sensitivity2"] = Integer{plan.row_bound.RoundSensitivity2(plan.num_class)};
-  json["leaves"] = ToJson(SumsOfRound(plan));
+  json["leaves"] = ToJson(SumsOfRound(plan), plan.IsOfPersons());
   if (plan.NumPrivateFeatures() > 0) {
-    json["candidates"] = ToJson({CandidateEvent(plan), 1});
+    json["candidates"] = ToJson({CandidateEvent(plan), 1}, plan.IsOfPersons());
   }
   json["events"] = EventsOfPlan(plan).SaveEvents();
   json["score_range"] = Integer{static_cast<std::int64_t>(ScoreRange(plan))};

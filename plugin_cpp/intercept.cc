@@ -107,13 +107,14 @@ GaussianEvent InterceptEvent(Request const& request) {
 
 std::string DescribeIntercept(std::string const& text) {
   std::string out;
-  Json::Dump(ToJson({DrawEvent{InterceptEvent(ParseRequest(text))}, 1}), &out);
+  Json::Dump(ToJson({DrawEvent{InterceptEvent(ParseRequest(text))}, 1}, false), &out);
   return out;
 }
 
 std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::string const& text) {
   auto request = ParseRequest(text);
-  Release release{ctx, request.noise_free, request.test_key, request.masking, kInterceptStream};
+  Release release{ctx,  request.noise_free, request.test_key, request.masking, kInterceptStream,
+                  false};
   release.OpenPads(request.plan_id, false);  // the training goes on with them
   CheckNumRows(ctx, request.masking, info.num_row_, kMaxRows);
   Json out{Object{}};

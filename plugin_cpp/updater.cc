@@ -264,7 +264,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
         : plan{std::move(parsed)},
           // Without noise nothing is hidden, and the same rows give the same model.
           key{plan.noise_free ? std::string(2 * sizeof(ChaChaKey), '0') : plan.test_key},
-          release{ctx, plan.noise_free, key, plan.masking, kTrainingStream},
+          release{ctx, plan.noise_free, key, plan.masking, kTrainingStream, plan.IsOfPersons()},
           sample{plan, key},
           candidates{ctx, plan, &release},
           history{plan},

@@ -133,7 +133,7 @@ RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {
 }
 
 Ledger EventsOfPlan(Plan const& plan) {
-  Ledger ledger;
+  Ledger ledger{plan.IsOfPersons()};
   for (std::int32_t round = 0; round < plan.rounds; ++round) {
     bool some = plan.ReadsSomeRows();
     if (plan.ReleasesCandidates(round) && !(some && plan.candidates.hessian)) {

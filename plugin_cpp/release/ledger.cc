@@ -49,9 +49,16 @@ void Save(SelectionEvent const& event, Json* out) {
   (*out)["eps_bits"] = Integer{kEpsBits};
 }
 
-void Append(std::vector<LedgerEntry> const& entries, Array* out) {
+/** @brief An event that names no unit holds for rows. */
+void NameUnit(bool of_persons, Json* out) {
+  if (of_persons) {
+    (*out)["unit"] = String{"person"};
+  }
+}
+
+void Append(std::vector<LedgerEntry> const& entries, bool of_persons, Array* out) {
   for (auto const& entry : entries) {
-    out->GetArray().push_back(ToJson(entry));
+    out->GetArray().push_back(ToJson(entry, of_persons));
   }
 }
 }  // namespace
@@ -64,7 +71,7 @@ std::uint64_t LedgerEntry::Draw(std::size_t part) {
   return ++drawn[part];
 }
 
-Json ToJson(LedgerEntry const& entry) {
+Json ToJson(LedgerEntry const& entry, bool of_persons) {
   Json out{Object{}};
   std::visit(
       [&](auto const& event) {
@@ -73,6 +80,7 @@ Json ToJson(LedgerEntry const& entry) {
       },
       entry.event);
   out["count"] = Whole(entry.count);
+  NameUnit(of_persons, &out);
   return out;
 }
 
@@ -110,8 +118,8 @@ LedgerEntry& Ledger::EntryOf(DrawEvent const& event) {
 
 Json Ledger::SaveEvents() const {
   Array out;
-  Append(noise_, &out);
-  Append(selections_, &out);
+  Append(noise_, of_persons_, &out);
+  Append(selections_, of_persons_, &out);
   for (auto const& [round, count] : rounds_) {
     Json json{Object{}};
     json["count"] = Whole(count);
@@ -124,8 +132,9 @@ Json Ledger::SaveEvents() const {
       json["parts"] = Whole(round.ensemble);
     }
     Array entries;
-    Append(round.entries, &entries);
+    Append(round.entries, of_persons_, &entries);
     json["events"] = std::move(entries);
+    NameUnit(of_persons_, &json);
     out.GetArray().push_back(std::move(json));
   }
   return Json{std::move(out)};

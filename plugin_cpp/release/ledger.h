@@ -25,7 +25,7 @@ struct GaussianEvent {
   std::string release;
   std::uint64_t sensitivity2{0};
   std::uint64_t sigma2{0};
-  std::uint64_t coordinates{0};  // numbers of one release that one row can touch
+  std::uint64_t coordinates{0};  // numbers of one release that one unit can touch
 };
 
 /** @brief Numbers with discrete Laplace noise. */
@@ -64,7 +64,12 @@ struct RoundEvent {
   std::vector<LedgerEntry> entries;
 };
 
-[[nodiscard]] Json ToJson(LedgerEntry const& entry);
+/**
+ * @brief What a ledger holds of it.
+ *
+ * @param of_persons Whether its bound holds for all rows of a person, instead of for one row.
+ */
+[[nodiscard]] Json ToJson(LedgerEntry const& entry, bool of_persons);
 
 /**
  * @brief The events of one training, merged per mechanism, which the accounting allows: Gaussian
@@ -73,6 +78,8 @@ struct RoundEvent {
  */
 class Ledger {
  public:
+  /** @param of_persons The unit of privacy of all events, see ToJson. */
+  explicit Ledger(bool of_persons) : of_persons_{of_persons} {}
   /**
    * @brief Draws from here on are those of a round that reads some of the rows.
    *
@@ -97,6 +104,7 @@ class Ledger {
  private:
   [[nodiscard]] LedgerEntry& EntryOf(DrawEvent const& event);
 
+  bool of_persons_;
   std::vector<LedgerEntry> noise_, selections_, announced_;
   std::vector<std::pair<RoundEvent, std::uint64_t>> rounds_;
 };

@@ -16,8 +16,8 @@ constexpr char kStays[] = "Exact sums of a masked training stay with their worke
 }  // namespace
 
 Release::Release(Context const* ctx, bool noise_free, std::string const& test_key,
-                 Masking const& masking, std::uint32_t stream)
-    : ctx_{ctx}, masking_{masking} {
+                 Masking const& masking, std::uint32_t stream, bool of_persons)
+    : ctx_{ctx}, masking_{masking}, ledger_{of_persons} {
   if (!noise_free) {
     rng_ = masking.IsOn() ? MakeShareSource(test_key, stream) : MakeRandomSource(test_key, stream);
   }

@@ -146,7 +146,7 @@ def plan_noise(
         events.append(ParallelEvent(spec.ensemble, tuple(rounds), charged))
     else:
         events += [e.counted(e.count * spec.rounds) for e in rounds]
-    return replace(plan, events=tuple(events))
+    return replace(plan, events=tuple(e.of_unit(spec.row_bound.unit) for e in events))
 
 
 def _candidates(
