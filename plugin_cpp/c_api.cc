@@ -52,7 +52,8 @@ XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char
   API_BEGIN();
   CHECK(request && out);
   auto* p_fmat = MatrixOf(handle).get();
-  Return(ReleaseIntercept(p_fmat->Ctx(), p_fmat->Info(), request), out);
+  auto persons = Persons::Of(*p_fmat);
+  Return(ReleaseIntercept(p_fmat->Ctx(), p_fmat->Info(), persons.get(), request), out);
   API_END();
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>  // for clamp
 #include <cmath>      // for nearbyint, ldexp, isfinite
 #include <cstdint>    // for int64_t, uint64_t
-#include <utility>    // for move
+#include <utility>    // for move, exchange
 #include <vector>     // for vector
 
 #include "plugin_cpp/checks.h"            // for CheckNumRows
@@ -12,6 +12,7 @@
 #include "plugin_cpp/release/release.h"   // for Release, GaussianEvent, LocalInt
 #include "plugin_cpp/release/source.h"    // for kInterceptStream
 #include "xgboost/json.h"                 // for Json
+#include "xgboost/linalg.h"               // for MatrixView
 #include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
@@ -28,6 +29,11 @@ struct Request {
   std::string test_key;
   std::string plan_id;
   Masking masking;
+  bool of_persons{false};
+
+  /** @brief Whether the sum of the labels and their number are released. */
+  [[nodiscard]] bool IsPair() const { return num_class == 0 && kind != "rows" && !n_public; }
+  [[nodiscard]] std::size_t NumSums() const { return num_class > 0 ? num_class : IsPair() ? 2 : 1; }
 };
 
 Request ParseRequest(std::string const& text) {
@@ -46,6 +52,7 @@ Request ParseRequest(std::string const& text) {
   CHECK(!(in.Bool("private") && (out.noise_free || !out.test_key.empty())))
       << "The request for an intercept says `private`, and asks for no noise or for noise from a "
          "fixed key: this is a bug in xgb_dp.";
+  out.of_persons = in.Enum<bool>("unit", {{"row", false}, {"person", true}});
   out.plan_id = in.Text("plan_id");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
   if (out.kind == "multiclass") {
@@ -67,28 +74,61 @@ std::int64_t LabelOnGrid(double label, Request const& request) {
   return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, request.shift)));
 }
 
-std::vector<LocalInt> LocalSums(MetaInfo const& info, Request const& request) {
-  auto labels = info.labels.HostView();
-  auto n_rows = labels.Shape(0);
-  auto unit = std::int64_t{1} << request.shift;
-  if (request.kind == "multiclass") {
-    std::vector<LocalInt> sums(request.num_class);
-    for (std::size_t i = 0; i < n_rows; ++i) {
-      auto label = labels(i, 0);
-      if (label >= 0 && label < static_cast<float>(request.num_class)) {
-        sums[static_cast<std::size_t>(label)].value += unit;
+/** @brief What rows add to the sums: the labels and one each, one to a class, or one alone. */
+class RowSums {
+ public:
+  RowSums(MetaInfo const& info, Request const& request)
+      : request_{request},
+        labels_{info.labels.HostView()},
+        unit_{std::int64_t{1} << request.shift} {}
+
+  [[nodiscard]] std::size_t NumRows() const { return labels_.Shape(0); }
+
+  /** @param add add(k, value): what a row adds to the k-th sum. */
+  template <typename AddFn>
+  void Add(std::size_t i, AddFn&& add) const {
+    if (request_.kind == "rows") {
+      add(0, unit_);
+    } else if (request_.num_class > 0) {
+      auto label = labels_(i, 0);
+      if (label >= 0 && label < static_cast<float>(request_.num_class)) {
+        add(static_cast<std::size_t>(label), unit_);
+      }
+    } else {
+      add(0, LabelOnGrid(labels_(i, 0), request_));
+      if (!request_.n_public) {
+        add(1, unit_);
       }
     }
-    return sums;
   }
-  if (request.kind == "rows") {
-    return {LocalInt{static_cast<std::int64_t>(n_rows) * unit}};
-  }
-  std::vector<LocalInt> sums(request.n_public ? 1 : 2);
+
+ private:
+  Request const& request_;
+  linalg::MatrixView<float const> labels_;
+  std::int64_t unit_;
+};
+
+std::vector<LocalInt> LocalSums(MetaInfo const& info, Persons const* persons,
+                                Request const& request) {
+  RowSums rows{info, request};
+  auto n_rows = rows.NumRows();
+  CHECK(!persons || persons->NumRows() == n_rows);
+  std::vector<LocalInt> sums(request.NumSums());
   for (std::size_t i = 0; i < n_rows; ++i) {
-    sums[0].value += LabelOnGrid(labels(i, 0), request);
-    if (!request.n_public) {
-      sums[1].value += unit;
+    if (!persons || persons->RowsOf(persons->Codes()[i]) == 1) {
+      rows.Add(i, [&](auto k, auto value) { sums[k].value += value; });
+    }
+  }
+  // A person adds the mean of its rows, each entry rounded towards zero.
+  std::vector<std::int64_t> own(sums.size());
+  for (std::size_t p = 0; persons && p < persons->NumSeveral(); ++p) {
+    auto several = persons->Several(p);
+    auto n = static_cast<std::int64_t>(several.size());
+    for (auto i : several) {
+      rows.Add(i, [&](auto k, auto value) { own[k] += value; });
+    }
+    for (auto i : several) {
+      rows.Add(i, [&](auto k, auto) { sums[k].value += std::exchange(own[k], 0) / n; });
     }
   }
   return sums;
@@ -96,30 +136,44 @@ std::vector<LocalInt> LocalSums(MetaInfo const& info, Request const& request) {
 
 GaussianEvent InterceptEvent(Request const& request) {
   // A row adds one unit to one class count, or at most one unit to the sum and one to the count.
+  // A person adds a mean of such rows, which may be of several classes.
   auto unit2 = std::uint64_t{1} << (2 * request.shift);
   if (request.kind == "rows") {
     return {"rows", unit2, request.sigma2, 1U};
   }
-  bool pair = request.kind != "multiclass" && !request.n_public;
-  return {"intercept", pair ? 2 * unit2 : unit2, request.sigma2, pair ? 2U : 1U};
+  if (request.IsPair()) {
+    return {"intercept", 2 * unit2, request.sigma2, 2U};
+  }
+  return {"intercept", unit2, request.sigma2,
+          request.of_persons ? static_cast<std::uint64_t>(request.NumSums()) : 1U};
 }
 }  // namespace
 
 std::string DescribeIntercept(std::string const& text) {
   std::string out;
-  Json::Dump(ToJson({DrawEvent{InterceptEvent(ParseRequest(text))}, 1}, false), &out);
+  auto request = ParseRequest(text);
+  Json::Dump(ToJson({DrawEvent{InterceptEvent(request)}, 1}, request.of_persons), &out);
   return out;
 }
 
-std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, std::string const& text) {
+std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, Persons const* persons,
+                             std::string const& text) {
   auto request = ParseRequest(text);
-  Release release{ctx,  request.noise_free, request.test_key, request.masking, kInterceptStream,
-                  false};
+  CHECK((persons != nullptr) == request.of_persons)
+      << "The request for an intercept and the DMatrix disagree on the unit of privacy: give the "
+         "ids of persons as `dp_privacy_id`.";
+  Release release{ctx,
+                  request.noise_free,
+                  request.test_key,
+                  request.masking,
+                  kInterceptStream,
+                  request.of_persons};
   release.OpenPads(request.plan_id, false);  // the training goes on with them
   CheckNumRows(ctx, request.masking, info.num_row_, kMaxRows);
   Json out{Object{}};
   Array released;
-  for (auto sum : release.AddNoise(InterceptEvent(request), LocalSums(info, request)).values) {
+  for (auto sum :
+       release.AddNoise(InterceptEvent(request), LocalSums(info, persons, request)).values) {
     released.GetArray().emplace_back(Integer{sum.Value()});
   }
   out["sums"] = Json{std::move(released)};

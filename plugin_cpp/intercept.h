@@ -9,20 +9,23 @@
 
 #include <string>  // for string
 
-#include "xgboost/context.h"  // for Context
-#include "xgboost/data.h"     // for MetaInfo
+#include "plugin_cpp/rows/persons.h"  // for Persons
+#include "xgboost/context.h"          // for Context
+#include "xgboost/data.h"             // for MetaInfo
 
 namespace xgboost::dp {
 /**
  * @brief Release the sums that the request asks for.
  *
- * @param request JSON: kind ("binary", "regression", "multiclass", or "rows" for their number
+ * @param persons Whom the rows belong to, of which each adds the mean of its rows; null where each
+ * row counts one.
+ * @param request JSON: unit, kind ("binary", "regression", "multiclass", or "rows" for their number
  * alone), sigma2, shift and the domain.
  *
  * @return JSON: the noisy sums, in units of 2^-shift, and the ledger event (absent without noise).
  */
 [[nodiscard]] std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info,
-                                           std::string const& request);
+                                           Persons const* persons, std::string const& request);
 
 /** @brief The ledger event of such a release, as JSON; what the request asks for, not the rows. */
 [[nodiscard]] std::string DescribeIntercept(std::string const& request);

@@ -27,6 +27,7 @@
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
 #include "plugin_cpp/rows/bins.h"           // for BinRows
 #include "plugin_cpp/rows/gradient.h"       // for QuantiseGradients
+#include "plugin_cpp/rows/persons.h"        // for Persons
 #include "plugin_cpp/rows/sampling.h"       // for RowSample
 #include "plugin_cpp/split/features.h"      // for FeaturesOfTree
 #include "plugin_cpp/split/history.h"       // for SplitHistory
@@ -133,6 +134,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     CHECK(in_gpair->Grad()->Shape(0) == p_fmat->Info().num_row_);
     CheckTrainParam(*param);
     CheckMatrix(p_fmat, plan);
+    auto persons = Persons::Of(*p_fmat);  // null where each row is a unit of privacy
     // An exception from here on may leave draws made and half recorded: the flag stays set, and no
     // further tree is grown.
     training.busy = true;
@@ -154,7 +156,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
         training.release.BeginRound(EventOfRound(plan, round),
                                     plan.IsSampled() || round % plan.ensemble == 0);
       }
-      training.rows = &training.sample.Draw(round, p_fmat->Info().num_row_);
+      training.rows = &training.sample.Draw(round, p_fmat->Info().num_row_, persons.get());
     }
 
     monitor_.Start("Gradients");
@@ -169,7 +171,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
 
     if (class_idx == 0 && training.candidates.IsDue(round)) {
       monitor_.Start("Candidates");
-      auto cuts = training.candidates.MakeCuts(p_fmat, training.gradients.front().pairs);
+      auto cuts =
+          training.candidates.MakeCuts(p_fmat, persons.get(), training.gradients.front().pairs);
       monitor_.Stop("Candidates");
       monitor_.Start("Bins");
       training.grower.reset();  // frees the last bins first
@@ -191,9 +194,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     if (plan.correction.is_on && round + 1 == plan.rounds) {
       MeanCorrection correction{plan};
       for (std::int32_t i = 0; i < CorrectionPlan::kTimes; ++i) {
-        std::vector<LocalSum> residuals{
-            SumResiduals(ctx_, plan.row_bound, p_fmat->Info(), in_gpair->Grad()->HostView(),
-                         out_position.back().HostVector(), *trees.back())};
+        std::vector<LocalSum> residuals{SumResiduals(
+            ctx_, plan.row_bound, p_fmat->Info(), persons.get(), in_gpair->Grad()->HostView(),
+            out_position.back().HostVector(), *trees.back())};
         correction.Shift(training.release.AddNoise(NoiseEvent{CorrectionEvent(plan)}, residuals),
                          trees.back());
       }

@@ -31,17 +31,22 @@ CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, Release
 }
 
 template <typename CellFn>
-void CandidateRelease::AddRows(SparsePage const& page, CellFn&& cell,
-                               std::vector<PackedPair> const& gpair, CellSums* sums) const {
+void CandidateRelease::AddRows(SparsePage const& page, CellFn&& cell, Weights const& weights,
+                               CellSums* sums) const {
+  auto one = std::int64_t{1} << plan_.candidates.shift;
   if (plan_.candidates.hessian) {
-    sums->Add(page, cell, [&](auto i) { return gpair[i].Sum().hess; });
+    sums->Add(page, cell, [&](auto i) { return weights.gpair[i].Sum().hess; });
+  } else if (auto const* persons = weights.persons) {
+    // Rounded downwards, so that all rows of a person count at most one.
+    auto const& codes = persons->Codes();
+    sums->Add(page, cell, [&](auto i) { return one / persons->RowsOf(codes[i]); });
   } else {
-    sums->Add(page, cell, [&](auto) { return std::int64_t{1} << plan_.candidates.shift; });
+    sums->Add(page, cell, [&](auto) { return one; });
   }
 }
 
 std::vector<std::vector<float>> CandidateRelease::FromTrees(DMatrix* p_fmat,
-                                                            std::vector<PackedPair> const& gpair) {
+                                                            Weights const& weights) {
   auto key_bits = plan_.candidates.levels - 1;
   auto n_cells = std::size_t{1} << key_bits;
   auto features_of_pass = kCellsOfPass / n_cells;
@@ -58,7 +63,7 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(DMatrix* p_fmat,
     CellSums sums{ctx_, std::move(block), std::vector<std::size_t>(n_block, n_cells)};
     ForEachPage(ctx_, p_fmat, [&](SparsePage const& page) {
       auto cell = [=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); };
-      this->AddRows(page, cell, gpair, &sums);
+      this->AddRows(page, cell, weights, &sums);
     });
     auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
       auto width = key_bits - level;
@@ -70,8 +75,8 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(DMatrix* p_fmat,
   return out;
 }
 
-std::vector<std::vector<float>> CandidateRelease::FromHistograms(
-    DMatrix* p_fmat, std::vector<PackedPair> const& gpair) {
+std::vector<std::vector<float>> CandidateRelease::FromHistograms(DMatrix* p_fmat,
+                                                                 Weights const& weights) {
   auto const& plan = plan_.candidates;
   std::vector<std::size_t> n_cells;
   for (auto const& edges : edges_) {
@@ -85,7 +90,7 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
       auto it = std::upper_bound(edges.cbegin() + 1, edges.cend() - 1, value);
       return static_cast<std::size_t>(std::distance(edges.cbegin() + 1, it));
     };
-    this->AddRows(page, cell, gpair, &sums);
+    this->AddRows(page, cell, weights, &sums);
   });
   std::vector<LocalInt> exact;
   for (std::size_t k = 0; k < features_.size(); ++k) {
@@ -109,13 +114,13 @@ std::vector<std::vector<float>> CandidateRelease::FromHistograms(
   return out;
 }
 
-common::HistogramCuts CandidateRelease::MakeCuts(DMatrix* p_fmat,
+common::HistogramCuts CandidateRelease::MakeCuts(DMatrix* p_fmat, Persons const* persons,
                                                  std::vector<PackedPair> const& gpair) {
   std::vector<std::vector<float>> cuts;
   if (!features_.empty()) {
     cuts = plan_.candidates.kind == CandidateKind::kQuantileTree
-               ? this->FromTrees(p_fmat, gpair)
-               : this->FromHistograms(p_fmat, gpair);
+               ? this->FromTrees(p_fmat, {gpair, persons})
+               : this->FromHistograms(p_fmat, {gpair, persons});
   }
   return dp::MakeCuts(plan_, cuts);
 }

@@ -2,8 +2,8 @@
  * The private release of split candidates: once, or again in each of the first rounds.
  *
  * A row is in one cell of every feature, and on one path of every quantile tree, with a weight of
- * one or with its bounded Hessian. That gives the sensitivity; what is made of the noisy sums is
- * free.
+ * one or with its bounded Hessian; the rows of a person share a weight of one. That gives the
+ * sensitivity; what is made of the noisy sums is free.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -16,6 +16,7 @@
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/release.h"  // for Release
 #include "plugin_cpp/rows/gradient.h"    // for PackedPair
+#include "plugin_cpp/rows/persons.h"     // for Persons
 #include "xgboost/context.h"             // for Context
 #include "xgboost/data.h"                // for DMatrix, SparsePage
 
@@ -34,20 +35,25 @@ class CandidateRelease {
   /**
    * @brief Release or look up the candidates of all features.
    *
+   * @param persons Whom the rows belong to; null where each row counts one.
    * @param gpair Integer gradients of the local rows, whose Hessians may be weights.
    */
-  [[nodiscard]] common::HistogramCuts MakeCuts(DMatrix* p_fmat,
+  [[nodiscard]] common::HistogramCuts MakeCuts(DMatrix* p_fmat, Persons const* persons,
                                                std::vector<PackedPair> const& gpair);
 
  private:
-  /** @brief Add what each row of a page weighs: its Hessian, or one on the grid of the counts. */
+  /** @brief What the rows weigh. */
+  struct Weights {
+    std::vector<PackedPair> const& gpair;
+    Persons const* persons;
+  };
+
+  /** @brief Add the rows of a page, each with its Hessian or what it counts. */
   template <typename CellFn>
-  void AddRows(SparsePage const& page, CellFn&& cell, std::vector<PackedPair> const& gpair,
-               CellSums* sums) const;
-  [[nodiscard]] std::vector<std::vector<float>> FromTrees(DMatrix* p_fmat,
-                                                          std::vector<PackedPair> const& gpair);
-  [[nodiscard]] std::vector<std::vector<float>> FromHistograms(
-      DMatrix* p_fmat, std::vector<PackedPair> const& gpair);
+  void AddRows(SparsePage const& page, CellFn&& cell, Weights const& weights, CellSums* sums) const;
+  [[nodiscard]] std::vector<std::vector<float>> FromTrees(DMatrix* p_fmat, Weights const& weights);
+  [[nodiscard]] std::vector<std::vector<float>> FromHistograms(DMatrix* p_fmat,
+                                                               Weights const& weights);
 
   Context const* ctx_;
   Plan const& plan_;

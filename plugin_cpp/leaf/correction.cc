@@ -17,45 +17,68 @@ constexpr double kLargest = 2.0;
 constexpr double kLeastDeviations = 16.0;
 // Deviation of what is left over after a correction, beside its noise, in half widths.
 constexpr double kLeft = 0.001;
-}  // namespace
 
-LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                      linalg::MatrixView<GradientPair const> gpair,
-                      std::vector<bst_node_t> const& position, RegTree const& tree) {
-  CHECK(position.size() == info.num_row_);  // CHECK_EQ would print the number of rows
-  auto n_rows = info.num_row_;
-  auto labels = info.labels.HostView();
-  auto view = tree.HostScView();
-  double heaviest = bound.hessian_bound > 0 ? bound.hessian_bound : 1.0;
+/** @brief Sum of what each of the numbers below `n` stands for. */
+template <typename SumOf>
+LocalSum SumBlocks(Context const* ctx, std::size_t n, SumOf&& sum_of) {
   constexpr std::size_t kBlock = 512;
-  auto n_blocks = (n_rows + kBlock - 1) / kBlock;
+  auto n_blocks = (n + kBlock - 1) / kBlock;
   std::vector<LocalSum> partial(n_blocks);
   common::ParallelFor(n_blocks, ctx->Threads(), [&](auto block) {
     auto begin = static_cast<std::size_t>(block) * kBlock;
-    LocalSum sum;
-    for (std::size_t i = begin; i < std::min(begin + kBlock, n_rows); ++i) {
-      double g = gpair(i, 0).GetGrad(), weight = gpair(i, 0).GetHess(), y = labels(i, 0);
-      // Squared loss: the gradient is w (F - y), without the new tree.
-      double prediction = y + g / weight + static_cast<double>(view.LeafValue(position[i]));
-      if (!std::isfinite(prediction)) {
-        continue;
-      }
-      double within = std::clamp(prediction, bound.target_lower, bound.target_upper);
-      double residual = std::clamp(y, bound.target_lower, bound.target_upper) - within;
-      double share = std::clamp(weight / heaviest, 0.0, 1.0);
-      auto scaled = std::clamp(share * residual / (kLargest * bound.scale), -1.0, 1.0);
-      sum.grad +=
-          static_cast<std::int64_t>(std::nearbyint(scaled * static_cast<double>(kResidualUnit)));
-      if (within == prediction) {
-        sum.hess +=
-            static_cast<std::int64_t>(std::nearbyint(share * static_cast<double>(kInsideUnit)));
-      }
+    for (std::size_t i = begin; i < std::min(begin + kBlock, n); ++i) {
+      partial[block] += sum_of(i);
     }
-    partial[block] = sum;
   });
   LocalSum total;
   for (auto const& s : partial) {
     total += s;
+  }
+  return total;
+}
+}  // namespace
+
+LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+                      Persons const* persons, linalg::MatrixView<GradientPair const> gpair,
+                      std::vector<bst_node_t> const& position, RegTree const& tree) {
+  CHECK(position.size() == info.num_row_);  // CHECK_EQ would print the number of rows
+  auto labels = info.labels.HostView();
+  auto view = tree.HostScView();
+  double heaviest = bound.hessian_bound > 0 ? bound.hessian_bound : 1.0;
+  auto of_row = [&](std::size_t i) {
+    LocalSum sum;
+    double g = gpair(i, 0).GetGrad(), weight = gpair(i, 0).GetHess(), y = labels(i, 0);
+    // Squared loss: the gradient is w (F - y), without the new tree.
+    double prediction = y + g / weight + static_cast<double>(view.LeafValue(position[i]));
+    if (!std::isfinite(prediction)) {
+      return sum;
+    }
+    double within = std::clamp(prediction, bound.target_lower, bound.target_upper);
+    double residual = std::clamp(y, bound.target_lower, bound.target_upper) - within;
+    double share = std::clamp(weight / heaviest, 0.0, 1.0);
+    auto scaled = std::clamp(share * residual / (kLargest * bound.scale), -1.0, 1.0);
+    sum.grad =
+        static_cast<std::int64_t>(std::nearbyint(scaled * static_cast<double>(kResidualUnit)));
+    if (within == prediction) {
+      sum.hess =
+          static_cast<std::int64_t>(std::nearbyint(share * static_cast<double>(kInsideUnit)));
+    }
+    return sum;
+  };
+  auto total = SumBlocks(ctx, info.num_row_, [&](std::size_t i) {
+    return persons && persons->RowsOf(persons->Codes()[i]) > 1 ? LocalSum{} : of_row(i);
+  });
+  if (persons) {
+    total += SumBlocks(ctx, persons->NumSeveral(), [&](std::size_t i) {
+      LocalSum sum;
+      auto rows = persons->Several(i);
+      for (auto row : rows) {
+        sum += of_row(row);
+      }
+      // Towards zero, so that a person adds no more than one row may.
+      auto n = static_cast<std::int64_t>(rows.size());
+      return LocalSum{sum.grad / n, sum.hess / n};
+    });
   }
   return total;
 }

@@ -13,6 +13,7 @@
 
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/release.h"  // for Released, LocalSum, NoisySum
+#include "plugin_cpp/rows/persons.h"     // for Persons
 #include "xgboost/base.h"                // for GradientPair, bst_node_t
 #include "xgboost/context.h"             // for Context
 #include "xgboost/data.h"                // for MetaInfo
@@ -22,12 +23,14 @@
 namespace xgboost::dp {
 /**
  * @brief Sums over the rows of this worker: of what labels exceed predictions by, both within their
- *        range, and of ones for predictions inside of it.
+ *        range, and of ones for predictions inside of it. A person counts the mean of its rows.
  *
+ * @param persons  Whom the rows belong to; null where each row counts one.
  * @param gpair    Gradients of the squared loss as XGBoost makes them, before the tree.
  * @param position The leaf of each row in the tree.
  */
 [[nodiscard]] LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+                                    Persons const* persons,
                                     linalg::MatrixView<GradientPair const> gpair,
                                     std::vector<bst_node_t> const& position, RegTree const& tree);
 

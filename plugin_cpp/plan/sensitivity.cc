@@ -32,6 +32,22 @@ double NewtonRange(Plan const& plan) {
   double corner = (tau * (1.0 + s)) * (tau * (1.0 + s)) / std::sqrt(tau * tau * s * s + r);
   return std::max(4.0 * tau, corner);
 }
+
+/** @brief All sums that one release of candidates may have: the rows of a person may be in any. */
+std::uint64_t CellsOfCandidates(Plan const& plan) {
+  auto const& candidates = plan.candidates;
+  std::uint64_t cells = 0;
+  for (auto const& feature : plan.features) {
+    if (feature.kind != FeaturePlan::Kind::kPrivate) {
+      continue;
+    }
+    cells += candidates.kind == CandidateKind::kQuantileTree
+                 ? (std::uint64_t{1} << candidates.levels) - 1
+                 // Edges that move become no more than there were, or than the bins.
+                 : std::max<std::uint64_t>(feature.grid.size() - 1, candidates.max_bin);
+  }
+  return cells;
+}
 }  // namespace
 
 std::uint64_t ScoreRange(Plan const& plan) {
@@ -97,7 +113,8 @@ NoiseEvent CandidateEvent(Plan const& plan) {
   if (candidates.laplace) {
     return LaplaceEvent{"candidates", touched * unit, candidates.scale};
   }
-  return GaussianEvent{"candidates", touched * unit * unit, candidates.sigma2, touched};
+  return GaussianEvent{"candidates", touched * unit * unit, candidates.sigma2,
+                       plan.IsOfPersons() ? CellsOfCandidates(plan) : touched};
 }
 
 LedgerEntry SumsOfRound(Plan const& plan) {

@@ -7,6 +7,8 @@
  *
  * Disjoint parts: the rounds of an ensemble read one part each, so that a row takes part in one.
  *
+ * Where the unit of privacy is a person, all rows of a person share its coins.
+ *
  * Proof: docs/proofs/sampling.md
  */
 #pragma once
@@ -19,6 +21,7 @@
 
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/random/chacha20.h"  // for RandomSource
+#include "plugin_cpp/rows/persons.h"     // for Persons
 
 namespace xgboost::dp {
 class RowSample {
@@ -29,18 +32,22 @@ class RowSample {
   /**
    * @brief The rows of a round, which are drawn without looking at them.
    *
+   * @param persons Whom the rows belong to; null where each row has coins of its own.
+   *
    * @return One entry per local row, 1 for rows that take part; empty for all. Never shown to
    * anybody.
    */
-  [[nodiscard]] std::vector<std::uint8_t> const& Draw(std::int32_t round, std::size_t n_rows);
+  [[nodiscard]] std::vector<std::uint8_t> const& Draw(std::int32_t round, std::size_t n_rows,
+                                                      Persons const* persons);
 
  private:
-  void DrawCoins(std::size_t n_rows);
-  void DrawParts(std::size_t n_rows);
+  void DrawCoins(std::size_t n_units);
+  void DrawParts(std::size_t n_units);
 
   Plan const& plan_;
   std::unique_ptr<RandomSource> coins_;  // null where every round reads all rows
-  std::vector<std::uint16_t> parts_;     // which round of the ensemble reads a row
-  std::vector<std::uint8_t> sample_;
+  std::vector<std::uint16_t> parts_;     // which round of the ensemble reads a unit of privacy
+  std::vector<std::uint8_t> units_;      // which units this round reads
+  std::vector<std::uint8_t> rows_;       // of the same persons
 };
 }  // namespace xgboost::dp

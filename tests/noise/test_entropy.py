@@ -395,8 +395,9 @@ for n in (1, 300, 600):
     native.discrete_gaussian(None, 0, 1 << 40, n)
     look("idle")
 for kind in ("binary", "multiclass"):
-    request = {"kind": kind, "num_class": 40, "sigma2": 1 << 40, "shift": 20, "private": True,
-               "noise_free": False, "plan_id": "", "masking": {"workers": 0, "colluders": 0}}
+    request = {"kind": kind, "num_class": 40, "sigma2": 1 << 40, "shift": 20, "unit": "row",
+               "private": True, "noise_free": False, "plan_id": "",
+               "masking": {"workers": 0, "colluders": 0}}
     xgb_dp.engine.native.release_intercept(d, request)
     look("idle")
 """

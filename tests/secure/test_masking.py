@@ -204,7 +204,8 @@ def test_one_machine_is_refused() -> None:
 
 def test_no_release_without_keys() -> None:
     request = {"kind": "multiclass", "num_class": 2, "sigma2": 1 << 20, "shift": 0,
-               "private": True, "noise_free": False, "plan_id": "x", **masked(2, 0)}  # fmt: skip
+               "unit": "row", "private": True, "noise_free": False, "plan_id": "x",
+               **masked(2, 0)}  # fmt: skip
     import xgboost as xgb
 
     with pytest.raises(XGBoostError, match="agreed on no keys"):

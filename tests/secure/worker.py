@@ -57,6 +57,7 @@ def release(task: dict[str, Any], rank: int) -> list[int]:
     classes = CLASSES if task.get("rows") else task["classes"]
     workers = WORLD if task["masked"] else 0
     request = {
+        "unit": "row",
         "kind": "multiclass",
         "num_class": classes,
         "sigma2": task["sigma2"],

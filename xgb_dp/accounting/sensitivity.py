@@ -241,6 +241,8 @@ def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:
 def candidates_sens2(features: int, levels: int, shift: int) -> int:
     """Squared L2 sensitivity of the counts of all candidate trees: L F 4^shift.
 
+    The same for a person, whose rows together count at most one in every level of a tree.
+
     Args:
         features: Features with private candidates, F.
         levels: Released levels of each tree, the root included, L.
@@ -252,6 +254,8 @@ def candidates_sens2(features: int, levels: int, shift: int) -> int:
 def intercept_sens2(kind: str, shift: int, *, n_public: bool) -> int:
     """Squared L2 sensitivity of the label sums: 2 * 4^shift, or 4^shift.
 
+    The same for a person, who adds the mean of its rows.
+
     Args:
         kind: "binary" or "regression": sums of a label in [-1, 1] and of 1; the second is not
             released if the number of rows is public. "multiclass": K counts, of which a row
@@ -262,17 +266,27 @@ def intercept_sens2(kind: str, shift: int, *, n_public: bool) -> int:
     return intercept_coordinates(kind, n_public=n_public) << (2 * shift)
 
 
-def intercept_coordinates(kind: str, *, n_public: bool) -> int:
-    """Label sums that one row touches: 2, or 1 for classes, counts and a public number of rows."""
+def intercept_coordinates(kind: str, *, n_public: bool, person: bool = False, k: int = 1) -> int:
+    """Label sums that one row touches: 2, or 1 for classes, counts and a public number of rows.
+
+    Args:
+        kind: As in :func:`intercept_sens2`.
+        n_public: See there.
+        person: Whether the unit of privacy is a person, whose rows may be of all classes.
+        k: Number of classes, K.
+    """
     if kind not in ("binary", "regression", "multiclass", "rows"):
         raise ValueError("`kind` must be 'binary', 'regression', 'multiclass' or 'rows'.")
+    if kind == "multiclass" and person:
+        return k
     return 1 if kind in ("multiclass", "rows") or n_public else 2
 
 
 def correction_sens2() -> int:
     """Squared L2 sensitivity of the two sums of a correction of the mean.
 
-    A row adds at most 2^18 to the sum of residuals and 2^16 to that of predictions in the range.
+    A row adds at most 2^18 to the sum of residuals and 2^16 to that of predictions in the range; a
+    person adds the mean of its rows.
     """
     return (1 << 36) + (1 << 32)
 
