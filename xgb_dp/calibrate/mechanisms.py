@@ -39,6 +39,8 @@ class MechanismSpec:
         candidate_features: Features with private candidates, F >= 0.
         candidate_levels: Cells of one feature that a row is in: released levels of each quantile
             tree, L >= 1, or 1 for histograms.
+        candidate_cells: All sums that one release of candidates may have, any of which the rows of
+            a person may be in.
         candidate_rounds: Rounds that release candidates, from the first one on.
         candidate_hessian: Whether rows weigh their bounded Hessian in them, instead of one.
         candidate_laplace: Whether their noise is Laplace instead of Gaussian.
@@ -72,6 +74,7 @@ class MechanismSpec:
     tree_features: int = 1
     leaf_noise: str = "gaussian"
     ensemble: int = 1
+    candidate_cells: int = 0
     candidate_rounds: int = 1
     candidate_hessian: bool = False
     candidate_laplace: bool = False
@@ -103,6 +106,7 @@ class MechanismSpec:
             candidate_levels=(
                 s["dp_candidate_levels"] if s["dp_candidates"] == "quantile_tree" else 1
             ),
+            candidate_cells=s.candidate_cells,
             candidate_rounds=s["dp_candidate_rounds"],
             candidate_hessian=s["dp_candidate_weight"] == "hessian",
             candidate_laplace=s["dp_candidate_noise"] == "laplace",
@@ -126,6 +130,11 @@ class MechanismSpec:
         """Selections of one round that a row takes part in, on its way down every tree."""
         per_tree = -(-self.depth // self.split_levels) if self.split == "exponential" else 0
         return self.parallel_trees * per_tree * (1 if self.class_trees == "joint" else self.n_class)
+
+    @property
+    def of_persons(self) -> bool:
+        """Whether neighbours differ by all rows of a person, instead of by one row."""
+        return self.row_bound.of_person
 
     @property
     def noisy_sums(self) -> bool:
@@ -198,7 +207,8 @@ class NoisePlan:
         leaf_sigma2: Gaussian noise of G and of H, in grid units squared.
         leaf_scale: Scale of the Laplace noise of leaves.
         histogram_sigma2: The same for each cell of noisy histograms.
-        candidates_shift: Counts are multiplied by 2**shift.
+        candidates_shift: Counts are multiplied by 2**shift. A person with more rows than that
+            counts nothing.
         candidates_sigma2: Gaussian noise of the counts, in 2**-shift rows squared; with Hessian
             weights in grid units squared.
         candidates_scale: Scale of their Laplace noise.

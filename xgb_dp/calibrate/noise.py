@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..accounting import (
+    PERSON,
+    ROW,
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -33,6 +35,11 @@ _MIN_SIGMA2 = 2**20  # below, the discreteness slack would start to show
 _MAX_SIGMA2 = 2**56
 _MAX_SCALE = 2**48
 _MAX_SHIFT = 26
+# Noise of counts and its Laplace scale. The rows of a person share one of its counts, so that these
+# have a finer grid: someone with a thousand rows must not vanish in its rounding.
+_NOISE_BITS, _NOISE_BITS_OF_PERSONS = 17, 27
+_SCALE_BITS, _SCALE_BITS_OF_PERSONS = 20, 40
+_MAX_SENS2_BITS = 61
 _CORRECTIONS = 2  # times that the mean of a regression is corrected after the last tree
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
 _TOO_SMALL = "the target is too small to be of use"
@@ -108,8 +115,10 @@ def plan_noise(
     rounds: list[PlainEvent] = []
     if spec.intercept is not None:
         unit = sensitivity.intercept_sens2(spec.intercept, 0, n_public=spec.n_public)
-        shift, sigma2 = _shifted(unit / budget.mu2("base_score", 1))
-        coordinates = sensitivity.intercept_coordinates(spec.intercept, n_public=spec.n_public)
+        shift, sigma2 = _shifted(spec, unit, budget.mu2("base_score", 1))
+        coordinates = sensitivity.intercept_coordinates(
+            spec.intercept, n_public=spec.n_public, person=spec.of_persons, k=spec.n_class
+        )
         name = "rows" if spec.intercept == "rows" else "intercept"
         events.append(GaussianEvent(name, unit << (2 * shift), sigma2, coordinates, 1))
         plan = replace(plan, intercept_shift=shift, intercept_sigma2=sigma2)
@@ -146,7 +155,8 @@ def plan_noise(
         events.append(ParallelEvent(spec.ensemble, tuple(rounds), charged))
     else:
         events += [e.counted(e.count * spec.rounds) for e in rounds]
-    return replace(plan, events=tuple(e.of_unit(spec.row_bound.unit) for e in events))
+    whose = PERSON if spec.of_persons else ROW
+    return replace(plan, events=tuple(e.of_unit(whose) for e in events))
 
 
 def _candidates(
@@ -161,7 +171,8 @@ def _candidates(
         if spec.candidate_hessian:
             shift, unit = 0, spec.row_bound.max_hessian(plan.grid_bits)
         else:
-            shift = min(max(0, 20 - math.floor(math.log2(touched / epsilon))), _MAX_SHIFT)
+            bits = _SCALE_BITS_OF_PERSONS if spec.of_persons else _SCALE_BITS
+            shift = min(max(0, bits - math.floor(math.log2(touched / epsilon))), _MAX_SHIFT)
             unit = 1 << shift
         scale = _scale(touched * unit, epsilon)
         return (
@@ -174,11 +185,12 @@ def _candidates(
         sens2 = touched * spec.row_bound.max_hessian(plan.grid_bits) ** 2
         sigma2 = max(math.ceil(sens2 / mu2), _MIN_SIGMA2)
     else:
-        shift, sigma2 = _shifted(touched / mu2)
+        shift, sigma2 = _shifted(spec, touched, mu2)
         sens2 = touched << (2 * shift)
+    coordinates = spec.candidate_cells if spec.of_persons else touched
     return (
         replace(plan, candidates_shift=shift, candidates_sigma2=sigma2),
-        GaussianEvent("candidates", sens2, sigma2, touched, releases),
+        GaussianEvent("candidates", sens2, sigma2, coordinates, releases),
     )
 
 
@@ -247,10 +259,19 @@ def _scale(sens: int, epsilon: float) -> int:
     return scale
 
 
-def _shifted(variance: float) -> tuple[int, int]:
-    """Shift and integer noise for a variance in rows^2; the noise is near 2^17 where it can."""
+def _shifted(spec: MechanismSpec, sens2: int, mu2: float) -> tuple[int, int]:
+    """Shift and integer noise of counts; the noise is near 2^17 where it can, 2^27 for persons.
+
+    Args:
+        spec: What is released.
+        sens2: Squared sensitivity of the counts, in rows.
+        mu2: sensitivity^2 / sigma^2 of their release.
+    """
+    variance = sens2 / mu2
     bits = math.ceil(math.log2(max(variance, 1e-300)))
-    shift = min(max(0, (34 - bits) // 2), _MAX_SHIFT)
+    noise = _NOISE_BITS_OF_PERSONS if spec.of_persons else _NOISE_BITS
+    room = (_MAX_SENS2_BITS - sens2.bit_length()) // 2
+    shift = min(max(0, (2 * noise - bits) // 2), _MAX_SHIFT, room)
     sigma2 = max(math.ceil(variance * 4.0**shift), _MIN_SIGMA2)
     if sigma2 > _MAX_SIGMA2:
         raise BudgetError(f"The noise for this epsilon is above 2^28 rows: {_TOO_SMALL}.")

@@ -155,6 +155,15 @@ class Settings:
         return sum(f.kind == "private" for f in self.features)
 
     @property
+    def candidate_cells(self) -> int:
+        """All sums that one release of private candidates may have, of all features together."""
+        if self["dp_candidates"] == "quantile_tree":
+            return self.private_features * ((1 << self["dp_candidate_levels"]) - 1)
+        grids = [len(f.grid) - 1 for f in self.features if f.kind == "private"]
+        # Edges that move become no more than there were, or than the bins.
+        return sum(max(cells, self["max_bin"]) for cells in grids)
+
+    @property
     def complete_selections(self) -> bool:
         """Whether selections alone make trees, complete to max_depth."""
         return self["dp_split"] == "exponential" and not self["dp_no_split"]
