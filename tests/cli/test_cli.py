@@ -232,7 +232,8 @@ def test_calibrate_prints_json_without_noise_too(folder):
     made = run("calibrate", "--columns", "5", "--classes", "0,1", "--epsilon", "inf", "--delta",
                "1e-6", "--json")  # fmt: skip
     (shown,) = json.loads(made.stdout, parse_constant=refuse)
-    assert shown == {"target": "inf", "epsilon": "inf", "delta": 1e-6, "budget": []}
+    target = {"target": "inf", "epsilon": "inf", "delta": 1e-6, "unit": "row", "group": 1}
+    assert shown == {**target, "budget": []}
 
 
 def test_training_without_noise_says_so(folder):

@@ -8,7 +8,7 @@ from .accountant import Accountant
 from .books import ACCOUNTANTS, make_accountant
 from .choice import ChoiceEvent
 from .classic import ClassicAccountant
-from .events import PERSON, ROW, Event, event_from_json, events_from_ledger, one_unit
+from .events import Event, event_from_json, events_from_ledger, one_unit
 from .exact import ExactAccountant
 from .gdp import GDPAccountant
 from .plain import ExponentialEvent, GaussianEvent, LaplaceEvent
@@ -16,6 +16,7 @@ from .pure import PureAccountant
 from .rdp import RDPAccountant
 from .rounds import ParallelEvent, SampledEvent
 from .selection import Repetitions, SelectionEvent
+from .units import PERSON, ROW, Unit
 from .zcdp import ZCDPAccountant
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Repetitions",
     "SampledEvent",
     "SelectionEvent",
+    "Unit",
     "ZCDPAccountant",
     "event_from_json",
     "events_from_ledger",

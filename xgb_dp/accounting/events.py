@@ -7,11 +7,9 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import LedgerError
+from .units import PERSON, ROW, UNITS
 
 __all__ = [
-    "PERSON",
-    "ROW",
-    "UNITS",
     "Event",
     "check_int",
     "check_release",
@@ -21,10 +19,6 @@ __all__ = [
     "one_unit",
     "release_counts",
 ]
-
-ROW, PERSON = "row", "person"
-UNITS = (ROW, PERSON)
-"""What neighbours differ by: one row, or all rows of one person, however many they are."""
 
 _BITS = 200  # no number of a ledger comes near; much larger ones are no doubles
 

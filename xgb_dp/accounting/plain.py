@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 
 from ..errors import LedgerError
-from .events import ROW, Event, check_int, check_release, check_unit
+from .events import Event, check_int, check_release, check_unit
+from .units import ROW
 
 __all__ = ["ExponentialEvent", "GaussianEvent", "LaplaceEvent", "LaplacePair", "PlainEvent"]
 

@@ -189,7 +189,7 @@ def _say_what_was_spent(found: PrivacyReport, model: Path) -> None:
     else:
         click.echo(
             f"{model} is ({round_up(found.epsilon)}, {found.delta:g})-differentially private for "
-            "one row added or removed."
+            f"{found.unit.phrase} added or removed."
         )
     click.echo(f"The whole statement: xgb-dp report {model}")
 

@@ -96,6 +96,8 @@ def calibrate(
                 "target": json_number(target),
                 "epsilon": json_number(prepared.noise.epsilon),
                 "delta": delta,
+                "unit": prepared.settings.unit,
+                "group": prepared.settings.privacy_unit.group,
                 **(_family_json if prepared.family else _plan_json)(prepared, delta),
             }
             for target, prepared in results
@@ -104,16 +106,18 @@ def calibrate(
         return
     for target, prepared in results:
         certified = round_up(prepared.noise.epsilon)
-        click.echo(f"epsilon {target:g}: certified {certified} at delta {delta:g}")
+        unit = prepared.settings.privacy_unit.phrase
+        click.echo(f"epsilon {target:g}: certified {certified} at delta {delta:g} for {unit}")
         for plan, words in zip(prepared.plans, _words(prepared), strict=True):
             if words:
                 click.echo(f" {words}")
-            for s in spending(plan.noise.events, delta):
+            for s in spending(plan.noise.events, delta, plan.settings.privacy_unit.group):
                 click.echo(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
 
 
 def _plan_json(plan: Prepared, delta: float) -> dict[str, Any]:
-    return {"budget": spending_rows(spending(plan.noise.events, delta))}
+    spent = spending(plan.noise.events, delta, plan.settings.privacy_unit.group)
+    return {"budget": spending_rows(spent)}
 
 
 def _family_json(prepared: Prepared, delta: float) -> dict[str, Any]:
@@ -175,7 +179,7 @@ def budget(
 )
 @click.option("--out", type=OUT, help="Write .txt, .json or .html instead of printing.")
 @click.option("--delta", type=float, help="Print only epsilon, at this delta.")
-@click.option("--group", type=int, help="Print only epsilon, for a person with so many rows.")
+@click.option("--group", type=int, help="Print only epsilon, of so many rows or persons.")
 @click.option("--accountant", type=click.Choice(list(ACCOUNTANTS)), help="Print only its epsilon.")
 @click.option("--replace-one", is_flag=True, help="Print only epsilon, for rows exchanged.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
@@ -195,7 +199,7 @@ def report(
     if delta is not None or group is not None or accountant or replace_one:
         epsilon = found.get_epsilon(
             found.delta if delta is None else delta,
-            group or 1,
+            group,
             accountant=accountant or "exact",
             adjacency="replace_one" if replace_one else "add_remove",
         )

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--max-epsilon", type=float, help="the largest epsilon that passes, in nats")
     add("--delta", type=float, help="the delta at which it is stated; by default the model's")
-    add("--group", type=int, default=1, help="rows or persons added or removed together (1)")
+    add("--group", type=int, help="rows or persons added or removed together; default: dp_group")
     add("--replace-one", action="store_true", help="neighbours have them exchanged instead")
     add("--unit", choices=["row", "person"], help="the unit of privacy that is expected")
     add(

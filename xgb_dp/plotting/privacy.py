@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..accounting import Unit
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.report import PrivacyReport, privacy_report
 
@@ -35,7 +37,7 @@ def _report(model: Any) -> PrivacyReport:
 
 
 def plot_epsilon(
-    model: Any, deltas: Sequence[float] | None = None, group: int = 1, ax: Any = None
+    model: Any, deltas: Sequence[float] | None = None, group: int | None = None, ax: Any = None
 ) -> Any:
     """Draw epsilon(delta), every point of which the model guarantees.
 
@@ -44,7 +46,8 @@ def plot_epsilon(
     Args:
         model: A private model as :func:`xgb_dp.privacy_report` takes it, or its report.
         deltas: Failure probabilities; by default 1e-3 to 1e-12.
-        group: Rows added or removed together, e.g. those of one person.
+        group: Rows, or persons, added or removed together; by default so many as the model was
+            calibrated for.
         ax: matplotlib axes; new ones by default.
 
     Returns:
@@ -55,12 +58,13 @@ def plot_epsilon(
         LedgerError: The model carries no ledger.
     """
     report = _report(model)
+    unit = report.unit if group is None else replace(report.unit, group=group)
     used = [d for d, _ in report.epsilon_curve(deltas)]
-    values = [report.get_epsilon(d, group) for d in used]
+    values = [report.get_epsilon(d, unit.group) for d in used]
     ax = new_axes(ax)
     ax.plot(used, values, color="C0", linewidth=1.8)
     if report.delta > 0:
-        epsilon = report.get_epsilon(report.delta, group)
+        epsilon = report.get_epsilon(report.delta, unit.group)
         ax.plot([report.delta], [epsilon], "o", color="C1")
         ax.annotate(
             f"({epsilon:.3g}, {report.delta:g})",
@@ -71,7 +75,7 @@ def plot_epsilon(
     ax.set_xscale("log")
     ax.set_ylim(bottom=0)
     ax.set_xlabel("delta")
-    ax.set_ylabel("epsilon" if group == 1 else f"epsilon for {group} rows")
+    ax.set_ylabel("epsilon" if unit == Unit() else f"epsilon for {unit.label}")
     return ax
 
 

@@ -44,7 +44,8 @@ def model_card(
         name: Title.
         description: What the model predicts.
         intended_use: What it is for, and what not.
-        data: Where the training rows come from, and how many rows one person may have.
+        data: Where the training rows come from, and how many rows one person may have where the
+            unit of privacy is a row.
         metrics: Names and values of scores.
         metrics_source: The rows that they were computed on, and whether these are public. Needed
             with `metrics`.
@@ -85,6 +86,7 @@ def model_card(
         "contact": contact or "not stated",
         "epsilon": round_up(report.epsilon),
         "delta": f"{report.delta:g}",
+        "unit": report.unit.phrase,
         "statement": report.statement(),
         "meaning": meaning(report),
         "objective": f"`{last.public.get('objective', 'unknown')}`",
@@ -93,6 +95,7 @@ def model_card(
         "columns_table": _columns(booster),
         "budget_table": _markdown(*budget[1:]),
         "curve_table": _markdown(*curve[1:]),
+        "groups_title": groups[0],
         "groups_table": _markdown(*groups[1:]),
         "public_table": _markdown(["what", "value"], _public(ledger)),
         "metrics_table": _metrics(metrics, metrics_source),

@@ -9,7 +9,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING
 
-from ..accounting.books import make_accountant
+from ..accounting import Unit, make_accountant
 from ..errors import PrivacyWarning
 from ..request.id_names import looks_like_id
 
@@ -29,24 +29,28 @@ __all__ = [
 ]
 
 LARGE_EPSILON = 10.0
-"""Epsilon, in nats, above which a guarantee says little about one row."""
+"""Epsilon, in nats, above which a guarantee says little about anybody."""
 LARGE_DELTA = 1e-3
 """Delta above which a guarantee says little, however many rows there are."""
+_ONE_ROW = Unit()
 
 
-def concerns(epsilon: float, delta: float, n_public: int | None) -> list[str]:
+def concerns(
+    epsilon: float, delta: float, n_public: int | None, unit: Unit = _ONE_ROW
+) -> list[str]:
     """Why a guarantee says little: whole sentences, none if there is no reason.
 
     Args:
         epsilon: In nats.
         delta: Failure probability.
         n_public: Number of rows, where it was declared public.
+        unit: Whom the guarantee is about.
     """
     found = []
     if epsilon > LARGE_EPSILON:
         found.append(
             f"Epsilon is above {LARGE_EPSILON:g}: the probability of an outcome may change by a "
-            f"factor of e^{epsilon:.4g} with a single row, which protects hardly anybody. 1 is "
+            f"factor of e^{epsilon:.4g} with {unit.counted()}, which protects hardly anybody. 1 is "
             "strong and 4 is usual."
         )
     if delta > LARGE_DELTA:
@@ -63,7 +67,13 @@ def concerns(epsilon: float, delta: float, n_public: int | None) -> list[str]:
     return found
 
 
-def warn_of(epsilon: float, delta: float, n_public: int | None, stacklevel: int = 2) -> None:
+def warn_of(
+    epsilon: float,
+    delta: float,
+    n_public: int | None,
+    stacklevel: int = 2,
+    unit: Unit = _ONE_ROW,
+) -> None:
     """Issue a ``PrivacyWarning`` for each of the :func:`concerns`.
 
     Args:
@@ -71,8 +81,9 @@ def warn_of(epsilon: float, delta: float, n_public: int | None, stacklevel: int 
         delta: Failure probability.
         n_public: Number of rows, where it was declared public.
         stacklevel: As for ``warnings.warn``, from the caller of this function.
+        unit: Whom the guarantee is about.
     """
-    for text in concerns(epsilon, delta, n_public):
+    for text in concerns(epsilon, delta, n_public, unit):
         warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
 
 
@@ -91,7 +102,8 @@ def warn(settings: Settings, stacklevel: int = 2) -> None:
             stacklevel=stacklevel + 1,
         )
         return
-    warn_of(settings.epsilon, settings.delta, settings["dp_n_public"], stacklevel + 1)
+    unit = settings.privacy_unit
+    warn_of(settings.epsilon, settings.delta, settings["dp_n_public"], stacklevel + 1, unit)
 
 
 def warn_of_columns(schema: Schema, stacklevel: int = 2) -> None:
@@ -131,11 +143,13 @@ def warn_of_model(claimed: Ledger, stacklevel: int = 2) -> None:
     *earlier, own = claimed.trainings
     before = "training" if len(earlier) == 1 else f"{len(earlier)} trainings"
     delta = max(t.target[1] for t in claimed.trainings)
-    epsilon = make_accountant("exact", claimed.events).get_epsilon(delta)
+    unit = claimed.unit
+    epsilon = make_accountant("exact", claimed.events).get_epsilon(delta, unit.group)
+    reasons = " ".join(concerns(epsilon, 0.0, None, unit))
     if own.target[0] <= LARGE_EPSILON < epsilon:
         warnings.warn(
             f"With the {before} before this one the model is at epsilon {epsilon:.4g}: "
-            f"`dp_epsilon` is what the new trees add. {' '.join(concerns(epsilon, 0.0, None))}",
+            f"`dp_epsilon` is what the new trees add. {reasons}",
             PrivacyWarning,
             stacklevel=stacklevel + 1,
         )

@@ -12,8 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..accounting import ChoiceEvent, Event, ParallelEvent, SelectionEvent, event_from_json
+from ..accounting import (
+    ChoiceEvent,
+    Event,
+    ParallelEvent,
+    SelectionEvent,
+    Unit,
+    event_from_json,
+    one_unit,
+)
 from ..accounting.events import release_counts
+from ..accounting.units import all_same
 from ..errors import LedgerError
 
 __all__ = ["VERSION", "Ledger", "TrainingRecord", "charged"]
@@ -72,6 +81,11 @@ class TrainingRecord:
         """Those that the training took as public."""
         shown: Mapping[str, Any] = self.public.get("hyperparameters", {})
         return shown
+
+    @property
+    def unit(self) -> Unit:
+        """Whom its target is about; of ledgers from before there was a choice one row."""
+        return Unit.of_record(self.public)
 
     @property
     def planned(self) -> tuple[Event, ...]:
@@ -143,7 +157,7 @@ class TrainingRecord:
             raise _damaged("a training does not name its trees")
         events = _events(data["events"])
         _check_choice(events, data["public"])
-        return cls(
+        found = cls(
             plan_digest=data["plan_digest"],
             complete=data["complete"],
             events=events,
@@ -153,6 +167,10 @@ class TrainingRecord:
             drawn=_events(data["drawn"]) if "drawn" in data else None,
             trees=None if trees is None else tuple(trees),
         )
+        released = (*found.events, *(found.drawn or ()))
+        if released and one_unit(released) != found.unit.name:
+            raise _damaged("a training names another unit of privacy than its events")
+        return found
 
     def check_private(self) -> None:
         """The events account for the rounds and for everything that the plan gave a share.
@@ -235,6 +253,8 @@ class Ledger:
             noise=data["noise"],
             trainings=tuple(TrainingRecord.from_json(t) for t in data["trainings"]),
         )
+        if not all_same(t.unit for t in found.trainings):
+            raise _damaged("its trainings have different units of privacy")
         if any(t.trees is None for t in found.trainings[:-1]):
             raise _damaged("a training does not name its trees")
         if found.private:
@@ -259,6 +279,12 @@ class Ledger:
     def events(self) -> list[Event]:
         """What all trainings are charged with, in release order."""
         return [event for training in self.trainings for event in training.events]
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the targets of its trainings are about."""
+        units = [t.unit for t in self.trainings]
+        return next((unit for unit in units if unit.column), units[0])
 
     @property
     def rounds(self) -> int:
@@ -310,6 +336,13 @@ def _public(data: Any) -> Mapping[str, Any]:
             name in {*_RELEASE_OF_SHARE, "leaves"} and type(v) in (int, float)
             for name, v in shares.items()
         )
+    if sound:
+        try:
+            Unit.of_record(data)
+        except (ValueError, TypeError):
+            sound = False
+        per_person = data.get("rows_per_person", 1)
+        sound = sound and type(per_person) in (int, float) and 1 <= per_person < math.inf
     if "n_public" in data:
         sound = sound and type(data["n_public"]) is int and data["n_public"] >= 1
     masked = data.get("masked_sums")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..accounting import ACCOUNTANTS, SelectionEvent, make_accountant
+from ..accounting import ACCOUNTANTS, SelectionEvent, Unit, make_accountant
 from ..accounting.events import release_counts
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
@@ -72,14 +72,22 @@ class PrivacyReport:
         return max(float(t.target[1]) for t in self._record.trainings)
 
     @property
+    def unit(self) -> Unit:
+        """Whom the guarantee is about: one row, so many rows of one person, or persons."""
+        return self._record.unit
+
+    @property
     def epsilon(self) -> float:
-        """Certified epsilon of the whole model at :attr:`delta`; infinite if not private."""
+        """Certified epsilon of the whole model at :attr:`delta`; infinite if not private.
+
+        It is that of the :attr:`unit` that was asked for: of ``dp_group`` rows where that is set.
+        """
         return self.get_epsilon(self.delta)
 
     def get_epsilon(
         self,
         delta: float,
-        group: int = 1,
+        group: int | None = None,
         *,
         accountant: str = "exact",
         adjacency: str = "add_remove",
@@ -88,10 +96,13 @@ class PrivacyReport:
 
         Args:
             delta: Failure probability, 0 <= delta < 1; at 0 infinite with Gaussian noise.
-            group: Rows added or removed together, e.g. the largest number of rows of one person.
+            group: Rows added or removed together, e.g. the largest number of rows of one person;
+                persons, where the :attr:`unit` is a person. By default so many as the model was
+                calibrated for, ``dp_group``: 1 where that was not set.
             accountant: "exact" (the tightest), "rdp", "gdp", "zcdp", "classic" or "pure".
-            adjacency: "add_remove", or "replace_one" where neighbours have `group` rows exchanged;
-                an exchange is a removal and an addition, which share the coins of their row.
+            adjacency: "add_remove", or "replace_one" where neighbours have `group` rows (or
+                persons) exchanged; an exchange is a removal and an addition, which share their
+                coins.
 
         Returns:
             float: Upper bound, in nats; infinite if the model is not private, or the accountant
@@ -102,6 +113,7 @@ class PrivacyReport:
         """
         if not self.private:
             return math.inf
+        group = self.unit.group if group is None else group
         if not (_is_number(delta) and 0 <= delta < 1 and _is_group(group)):
             raise PrivacyParameterError(
                 "`delta` must be at least 0 and below 1, `group` be an int >= 1."
@@ -119,12 +131,12 @@ class PrivacyReport:
             )
         return self._cache[key]
 
-    def get_delta(self, epsilon: float, group: int = 1) -> float:
+    def get_delta(self, epsilon: float, group: int | None = None) -> float:
         """Certified failure probability for a chosen epsilon, by the exact accountant.
 
         Args:
             epsilon: In nats, >= 0.
-            group: Rows added or removed together.
+            group: As for :meth:`get_epsilon`.
 
         Returns:
             float: Upper bound in [0, 1]; 1 if the model is not private.
@@ -134,6 +146,7 @@ class PrivacyReport:
         """
         if not self.private:
             return 1.0
+        group = self.unit.group if group is None else group
         if not (_is_number(epsilon) and epsilon >= 0 and _is_group(group)):
             raise PrivacyParameterError("`epsilon` must be at least 0, `group` be an int >= 1.")
         books = make_accountant("exact", self._record.events)
@@ -141,7 +154,7 @@ class PrivacyReport:
 
     @property
     def attack_success(self) -> float:
-        """Bound on the success of guessing, at even odds, whether one row was in the training data.
+        """Bound on the success of guessing, at even odds, whether one :attr:`unit` was used.
 
         The best attack on any function of the model is right with probability (1 + delta(0)) / 2,
         where delta(0) bounds the total variation of neighbours.
@@ -170,7 +183,7 @@ class PrivacyReport:
             Where one of several plans was taken, those of this plan.
         """
         planned = [event for t in self._record.trainings for event in t.planned]
-        return spending(planned, self.delta if delta is None else delta)
+        return spending(planned, self.delta if delta is None else delta, self.unit.group)
 
     def statement(self) -> str:
         """The guarantee in prose: what it says, about what, and what it does not say."""
@@ -193,21 +206,29 @@ class PrivacyReport:
         return "\n\n".join(p for p in paragraphs if p)
 
     def _guarantee(self) -> str:
+        unit, epsilon = self.unit, round_up(self.epsilon)
         return (
-            f"This model is ({round_up(self.epsilon)}, {self.delta:g})-differentially private: "
-            "adding or removing any one row of the training data changes the probability of any "
-            f"outcome of training by a factor of at most e^{round_up(self.epsilon)}, except with "
-            f"probability delta = {self.delta:g}. The unit of privacy is one row. The guarantee is "
-            "row-level and not person-level unless each person has at most one row; for at most k "
-            "rows a person, get_epsilon(delta, group=k) gives the person-level epsilon. Replacing "
-            "one row is a removal and an addition, adjacency='replace_one'. Noise came from a "
-            "generator keyed by the operating system."
+            f"This model is ({epsilon}, {self.delta:g})-differentially private: adding or removing "
+            f"{unit.neighbours()} of the training data changes the probability of any outcome of "
+            f"training by a factor of at most e^{epsilon}, except with probability delta = "
+            f"{self.delta:g}. {unit.scope()} {self._other_groups()} Replacing one {unit.name} is a "
+            "removal and an addition, adjacency='replace_one'. Noise came from a generator keyed "
+            "by the operating system."
         )
+
+    def _other_groups(self) -> str:
+        """What holds for more or fewer rows or persons than were asked for."""
+        unit = self.unit
+        if unit.group > 1:
+            alone = round_up(self.get_epsilon(self.delta, 1))
+            return f"For one {unit.name} alone epsilon is {alone}."
+        most = "k persons together" if unit.of_persons else "a person with at most k rows"
+        return f"For {most} get_epsilon(delta, group=k) gives the epsilon."
 
     def _concerns(self) -> str:
         rows = [t.public.get("n_public") for t in self._record.trainings]
         n_public = max((n for n in rows if n is not None), default=None)
-        return " ".join(concerns(self.epsilon, self.delta, n_public))
+        return " ".join(concerns(self.epsilon, self.delta, n_public, self.unit))
 
     def _released(self) -> str:
         counts = release_counts(e for t in self._record.trainings for e in t.released)
@@ -310,8 +331,10 @@ class PrivacyReport:
     def to_json(self) -> str:
         """The report as JSON text.
 
-        Keys: epsilon, delta, private, unit, attack_success, statement, budget, epsilon_curve,
-        groups and ledger. An infinite epsilon is the text "inf".
+        Keys: epsilon, delta, private, unit, group, attack_success, statement, budget,
+        epsilon_curve, groups and ledger. Where `group` is above 1, so many rows of one person, or
+        so many persons, are what all other figures are about but `groups`. An infinite epsilon is
+        the text "inf".
         """
         return json.dumps(as_dict(self), indent=2, allow_nan=False)
 

@@ -9,7 +9,7 @@ import html
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ __all__ = [
 DELTAS = tuple(10.0**-k for k in range(3, 13))
 """Failure probabilities at which reports and plots state epsilon."""
 GROUPS = (1, 2, 3, 5, 10)
-"""Rows of a person for which reports state epsilon."""
+"""Rows of one person, or persons, for which reports state epsilon."""
 _MEANING = (
-    "Somebody who knows all other rows, and takes it for even odds whether one row was used, is "
-    "right about it with probability at most {}, whatever they do with the model."
+    "Somebody who knows {}, and takes it for even odds whether {}, is right about it with "
+    "probability at most {}, whatever they do with the model."
 )
 
 
@@ -50,8 +50,15 @@ def round_up(value: float) -> str:
 
 
 def meaning(report: PrivacyReport) -> str:
-    """What the guarantee says about guessing whether a row was used, in words."""
-    return _MEANING.format(f"{math.ceil(1000 * report.attack_success) / 10:g}%")
+    """What the guarantee says about guessing whether a row or a person was used, in words."""
+    success = f"{math.ceil(1000 * report.attack_success) / 10:g}%"
+    return _MEANING.format(report.unit.others(), report.unit.used(), success)
+
+
+def _groups(report: PrivacyReport) -> list[tuple[int, float]]:
+    """Epsilon of several rows of one person, or of several persons."""
+    sizes = sorted({*GROUPS, report.unit.group})
+    return [(k, report.get_epsilon(report.delta, group=k)) for k in sizes]
 
 
 def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]]:
@@ -61,7 +68,8 @@ def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]
         for s in report.spending()
     ]
     curve = [[f"{d:g}", round_up(e)] for d, e in report.epsilon_curve()]
-    groups = [[str(k), round_up(report.get_epsilon(report.delta, group=k))] for k in GROUPS]
+    groups = [[str(k), round_up(epsilon)] for k, epsilon in _groups(report)]
+    several = "persons together" if report.unit.of_persons else "rows of one person"
     return [
         (
             "Budget by mechanism",
@@ -69,8 +77,8 @@ def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]
             budget,
         ),
         ("Epsilon for other failure probabilities", ["delta", "epsilon"], curve),
-        (f"Epsilon for several rows of one person, delta = {report.delta:g}",
-         ["rows", "epsilon"], groups),
+        (f"Epsilon for several {several}, delta = {report.delta:g}",
+         [report.unit.plural, "epsilon"], groups),
     ]  # fmt: skip
 
 
@@ -113,7 +121,8 @@ def as_dict(report: PrivacyReport) -> dict[str, Any]:
         "epsilon": json_number(report.epsilon),
         "delta": report.delta,
         "private": report.private,
-        "unit": "one row, added or removed",
+        "unit": f"{replace(report.unit, group=1).phrase}, added or removed",
+        "group": report.unit.group,
         "attack_success": report.attack_success,
         "statement": report.statement(),
         "budget": spending_rows(report.spending()) if report.private else [],
@@ -121,8 +130,8 @@ def as_dict(report: PrivacyReport) -> dict[str, Any]:
             {"delta": d, "epsilon": json_number(e)} for d, e in report.epsilon_curve()
         ],
         "groups": [
-            {"rows": k, "epsilon": json_number(report.get_epsilon(report.delta, group=k))}
-            for k in GROUPS
+            {report.unit.plural: k, "epsilon": json_number(epsilon)}
+            for k, epsilon in _groups(report)
         ],
         "ledger": report.ledger,
     }
@@ -147,8 +156,8 @@ def as_html(report: PrivacyReport, *, page: bool = False) -> str:
     paragraphs = [f"<p>{html.escape(p)}</p>" for p in report.statement().split("\n\n")]
     if report.private:
         head = (
-            f"epsilon = {round_up(report.epsilon)}, delta = {report.delta:g}, for one row added or "
-            "removed"
+            f"epsilon = {round_up(report.epsilon)}, delta = {report.delta:g}, for "
+            f"{report.unit.phrase} added or removed"
         )
         color = "#1b7f4b"
         shown = [paragraphs[0], f"<p>{html.escape(meaning(report))}</p>"]

@@ -48,12 +48,13 @@ _NAMES = {
 }
 
 
-def spending(events: Sequence[Event], delta: float) -> list[Spending]:
+def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spending]:
     """The budget by mechanism.
 
     Args:
         events: All of them, in release order.
         delta: Failure probability at which the epsilons of the parts are stated.
+        group: Rows (or persons) for which they are stated.
 
     Returns:
         list of Spending: One for each kind of release, in the order of the first of them.
@@ -71,7 +72,7 @@ def spending(events: Sequence[Event], delta: float) -> list[Spending]:
                 count=release_counts(own)[kind[0]],
                 noise="; ".join(dict.fromkeys(e.noise for event in own for e in event.inner)),
                 share=costs[kind] / total if 0.0 < total < math.inf else 0.0,
-                epsilon=make_accountant("exact", own).get_epsilon(delta),
+                epsilon=make_accountant("exact", own).get_epsilon(delta, group),
             )
         )
     return out

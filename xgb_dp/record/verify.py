@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,7 @@ def verify(
     *,
     max_epsilon: float | None = None,
     delta: float | None = None,
-    group: int = 1,
+    group: int | None = None,
     adjacency: str = "add_remove",
     unit: str | None = None,
     allow: Sequence[str] = (),
@@ -141,7 +141,8 @@ def verify(
         model: Path of a model that was saved as JSON or UBJSON by the XGBoost that trained it.
         max_epsilon: The largest epsilon that passes, in nats; none by default.
         delta: The delta at which it is stated; by default that of the model.
-        group: Rows (or persons, see `unit`) that are added or removed together.
+        group: Rows (or persons, see `unit`) that are added or removed together; by default so many
+            as the model was calibrated for.
         adjacency: "add_remove" or "replace_one".
         unit: "row" or "person": the unit of privacy that is expected; either by default.
         allow: Names of attributes that the file may hold besides those of this package. They are
@@ -182,6 +183,7 @@ def verify(
     checks.append(_digest_check(sealed_by_digest))
     report = PrivacyReport(ledger.to_json())
     asked = report.delta if delta is None else delta
+    group = ledger.unit.group if group is None else group
     epsilon = report.get_epsilon(asked, group, adjacency=adjacency)
     checks.append(
         Check("private", report.private, "with noise from the operating system's key")
@@ -189,7 +191,8 @@ def verify(
         else Check("private", False, "trained without noise, or with noise that can be subtracted")
     )
     if max_epsilon is not None:
-        shown = f"epsilon {epsilon:.6g} at delta {asked:g}, limit {max_epsilon:g}"
+        whom = replace(ledger.unit, group=int(group)).phrase
+        shown = f"epsilon {epsilon:.6g} at delta {asked:g} for {whom}, limit {max_epsilon:g}"
         checks.append(Check("max_epsilon", epsilon <= max_epsilon, shown))
     own = unit_of(ledger)
     if unit is not None:
@@ -251,15 +254,11 @@ def unit_of(ledger: Ledger) -> dict[str, Any]:
         ``name``, "row" or "person"; and for persons ``column``, the name of the column of ids or
         None, and ``rows_per_person``, how many rows' worth a person may weigh.
     """
-    units = {getattr(event, "unit", "row") for event in ledger.events}
-    public = ledger.trainings[-1].public
-    # Of releases with both units only rows are covered by all.
-    if units != {"person"}:
-        return {"name": "row", "column": None, "rows_per_person": None}
+    unit, public = ledger.unit, ledger.trainings[-1].public
     return {
-        "name": "person",
-        "column": public.get("unit_column"),
-        "rows_per_person": public.get("rows_per_person", 1),
+        "name": unit.name,
+        "column": unit.column,
+        "rows_per_person": public.get("rows_per_person", 1) if unit.of_persons else None,
     }
 
 
@@ -330,6 +329,7 @@ def _claim(report: PrivacyReport) -> dict[str, Any]:
         "private": shown["private"],
         "epsilon": shown["epsilon"],
         "delta": shown["delta"],
+        "group": shown["group"],
         "adjacency": "add_remove",
         "accountant": "exact",
         "epsilon_curve": shown["epsilon_curve"],

@@ -110,7 +110,8 @@ _ROWS = (
               values="0 < delta < 1, a constant chosen without the data; 0 with "
               "dp_accountant='pure'", shown="none, must be given ('pure': 0)", recorded=False),
     Parameter("dp_group", "rows of one person, added or removed together, for which dp_epsilon "
-              "is; one row has less", Whole(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows"),
+              "is; one row has less. With dp_privacy_id persons, such as those of a household",
+              Whole(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows or persons"),
     Parameter("dp_preset", "a published system: sets the components below, which explicit keys "
               "override", Choice(tuple(PRESETS)), "default", PUBLIC, "presets",
               values="a name of xgb_dp.presets.PRESETS"),

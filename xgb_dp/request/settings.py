@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from ..accounting.sensitivity import BALLS, RowBound
+from ..accounting.units import PERSON, ROW, Unit
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError
 from ..presets import PRESETS
@@ -70,8 +71,13 @@ class Settings:
         return float(self["dp_delta"])
 
     @property
+    def privacy_unit(self) -> Unit:
+        """Whom the target is about, with how many of them are added or removed together."""
+        return Unit(self.unit, int(self["dp_group"]), self.unit_column)
+
+    @property
     def unit_epsilon(self) -> float:
-        """About the epsilon of one row alone, which the defaults follow."""
+        """About the epsilon of one row, or of one person, which the defaults follow."""
         return self.epsilon / int(self["dp_group"])
 
     @property
@@ -82,7 +88,7 @@ class Settings:
     @property
     def unit(self) -> str:
         """Unit of privacy, of which neighbours have one more or less: "row" or "person"."""
-        return "person" if self["dp_privacy_id"] else "row"
+        return PERSON if self["dp_privacy_id"] else ROW
 
     @property
     def unit_column(self) -> str | None:

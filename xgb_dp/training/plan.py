@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..accounting.units import PERSON
 from ..calibrate.mechanisms import NoisePlan
 from ..request.features import Feature
 from ..request.params import PARAMETERS
@@ -244,6 +245,8 @@ def public_inputs(s: Settings) -> dict[str, Any]:
     named = list(zip(s.schema.names, s.features, strict=True))
     out: dict[str, Any] = {
         "objective": s["objective"],
+        **s.privacy_unit.to_record(),
+        "rows_per_person": s["dp_rows_per_person"] if s.unit == PERSON else None,
         "columns": s.schema.width,
         "private_candidates": s.private_features,
         "public_cuts": [n for n, f in named if f.kind == "cuts"],

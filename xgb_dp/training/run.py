@@ -263,8 +263,14 @@ class LedgerCallback(TrainingCallback):
 
 
 def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
-    """XGBoost keeps one objective and one number of parallel trees in a model."""
+    """A model has one unit of privacy; XGBoost keeps one objective and number of parallel trees."""
     for training in earlier.trainings if earlier else ():
+        if not training.unit.same(s.privacy_unit):
+            raise PrivacyParameterError(
+                f"The unit of privacy is {s.privacy_unit.label}, but `xgb_model` was trained for "
+                f"{training.unit.label}. What both cost together is known for neither: set "
+                "`dp_privacy_id` and `dp_group` as before, or train a new model."
+            )
         objective = training.public.get("objective", s["objective"])
         if objective != s["objective"]:
             raise PrivacyParameterError(

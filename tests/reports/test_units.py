@@ -1,0 +1,229 @@
+"""Whom a guarantee is about: what reports, cards, files, plots and continued trainings say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp import plotting
+from xgb_dp.accounting import PERSON, Unit, event_from_json
+from xgb_dp.errors import LedgerError, PrivacyParameterError
+from xgb_dp.record import ledger as ledger_module
+from xgb_dp.record.form import Ledger
+from xgb_dp.record.report import PrivacyReport
+
+from ..conftest import OBJECTIVE, arrays
+
+DELTA = 1e-6
+
+
+def claimed(model: xgb.Booster, column: str | None = None, group: int = 1) -> dict[str, Any]:
+    """The ledger of a model for rows, as if its events had been proved for persons."""
+    ledger = xgb_dp.privacy_report(model).ledger
+    for training in ledger["trainings"]:
+        training["events"] = [
+            event_from_json(e).of_unit(PERSON).to_json() for e in training["events"]
+        ]
+        training["public"] |= {"unit": PERSON, "rows_per_person": 2.0}
+        training["public"] |= {"unit_column": column} if column else {}
+        training["public"]["hyperparameters"]["group"] = group
+    return ledger
+
+
+def params(**changes: Any) -> dict[str, Any]:
+    given = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": DELTA, "nthread": 1}
+    return {**given, "max_depth": 3, **OBJECTIVE["binary"], **changes}
+
+
+def matrix() -> xgb.DMatrix:
+    return xgb.DMatrix(*arrays("binary"))
+
+
+@pytest.fixture(scope="module")
+def for_rows() -> xgb.Booster:
+    return xgb.train(params(), matrix(), 3)
+
+
+@pytest.fixture(scope="module")
+def for_five() -> xgb.Booster:
+    return xgb.train(params(dp_group=5), matrix(), 3)
+
+
+# ---------------------------------------------------------------------------- rows of one person
+def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five: xgb.Booster) -> None:
+    report = xgb_dp.privacy_report(for_five)
+    assert report.unit == Unit("row", 5)
+    assert 0.99 <= report.epsilon <= 1.0
+    assert report.epsilon == report.get_epsilon(DELTA) == report.get_epsilon(DELTA, 5)
+    assert report.get_epsilon(DELTA, 1) < 0.2
+    assert report.get_delta(1.0) == report.get_delta(1.0, 5) > report.get_delta(1.0, 1)
+    assert dict(report.epsilon_curve([DELTA])) == {DELTA: report.epsilon}
+    text = report.statement()
+    for phrase in (
+        "adding or removing any 5 rows of one person of the training data",
+        "The unit of privacy is any 5 rows of one person",
+        f"For one row alone epsilon is {report.get_epsilon(DELTA, 1):.3f}"[:-1],
+    ):
+        assert phrase in text
+    shown = json.loads(report.to_json())
+    assert (shown["unit"], shown["group"]) == ("one row, added or removed", 5)
+    assert shown["groups"][0] == {"rows": 1, "epsilon": report.get_epsilon(DELTA, 1)}
+    for each in report.spending():
+        assert each.epsilon <= report.epsilon
+    summary = report.summary()
+    assert "whether 5 rows of one person were used" in " ".join(summary.split())
+    assert "for 5 rows of one person added or removed" in report.to_html()
+    assert "for 5 rows of one person of the training data, added or removed" in xgb_dp.model_card(
+        for_five
+    )
+    axes = plotting.plot_epsilon(report)
+    assert axes.get_ylabel() == "epsilon for 5 rows of one person"
+    assert plotting.plot_epsilon(report, group=1).get_ylabel() == "epsilon"
+
+
+def test_a_file_is_held_to_the_group_that_it_was_calibrated_for(
+    for_five: xgb.Booster, tmp_path: Any
+) -> None:
+    path = tmp_path / "model.json"
+    for_five.save_model(path)
+    found = xgb_dp.verify(path, max_epsilon=0.5)
+    assert found.verdict == "failed"
+    assert found.claim is not None and found.claim["group"] == 5
+    assert xgb_dp.verify(path, max_epsilon=0.5, group=1).verdict == "passed"
+
+
+def test_a_row_says_who_is_protected_less(for_rows: xgb.Booster) -> None:
+    report = xgb_dp.privacy_report(for_rows)
+    assert report.unit == Unit()
+    assert report.epsilon == report.get_epsilon(DELTA, 1)
+    assert (
+        "The unit of privacy is one row; a person with several rows is protected less: set "
+        "dp_privacy_id or dp_group. For a person with at most k rows get_epsilon(delta, group=k) "
+        "gives the epsilon."
+    ) in report.statement()
+
+
+# ------------------------------------------------------------------------------------- persons
+@pytest.mark.parametrize(
+    ("column", "label"), [("patient", "person (column patient)"), (None, "person")]
+)
+def test_a_person_has_all_its_rows(for_rows: xgb.Booster, column: str, label: str) -> None:
+    report = PrivacyReport(claimed(for_rows, column))
+    assert report.unit.label == label
+    assert report.epsilon == xgb_dp.privacy_report(for_rows).epsilon
+    text = report.statement()
+    for phrase in (
+        "adding or removing all rows of any one person, however many they are, of the training",
+        f"The unit of privacy is a {label}: all rows of one person, however many they are.",
+        "For k persons together get_epsilon(delta, group=k) gives the epsilon.",
+        "Replacing one person is",
+    ):
+        assert phrase in text
+    assert "protected less" not in text
+    shown = json.loads(report.to_json())
+    assert shown["unit"] == f"one {label}, added or removed"
+    assert [next(iter(group)) for group in shown["groups"]] == ["persons"] * len(shown["groups"])
+    summary = " ".join(report.summary().split())
+    assert "knows the rows of all other persons" in summary
+    assert "Epsilon for several persons together" in summary
+    assert f"for one {label} added or removed" in report.to_html()
+    assert plotting.plot_epsilon(report).get_ylabel() == f"epsilon for {label}"
+
+
+def test_a_household_is_several_persons(for_rows: xgb.Booster) -> None:
+    report = PrivacyReport(claimed(for_rows, "patient", 3))
+    assert report.unit.label == "3 persons (column patient)"
+    assert report.epsilon == report.get_epsilon(DELTA, 3) > report.get_epsilon(DELTA, 1)
+    assert "all rows of any 3 persons, however many they are," in report.statement()
+    assert "for any 3 persons together" in report.statement()
+
+
+def test_a_card_and_a_file_name_the_person(for_rows: xgb.Booster, tmp_path: Any) -> None:
+    model = for_rows.copy()
+    ledger_module.store(model, Ledger.from_json(claimed(model, "patient")))
+    card = xgb_dp.model_card(model)
+    assert "for one person (column patient) of the training data, added or removed" in card
+    assert "### Epsilon for several persons together" in card
+    path = tmp_path / "model.json"
+    model.save_model(path)
+    found = xgb_dp.verify(path, unit="person")
+    assert found.verdict == "passed"
+    assert found.claim is not None
+    assert found.claim["unit"] == {"name": "person", "column": "patient", "rows_per_person": 2.0}
+    assert xgb_dp.verify(path, unit="row").verdict == "failed"
+
+
+# ------------------------------------------------------------------------------ one unit a model
+def test_ledgers_from_before_speak_of_rows(for_rows: xgb.Booster) -> None:
+    ledger = xgb_dp.privacy_report(for_rows).ledger
+    assert "unit" not in json.dumps(ledger)
+    del ledger["trainings"][0]["public"]["hyperparameters"]["group"]
+    assert PrivacyReport(ledger).unit == Unit()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda training: training["public"].pop("unit"),
+        lambda training: training["public"].update(unit="household"),
+        lambda training: training["public"].update(unit=["person"]),
+        lambda training: training["public"].update(unit_column=""),
+        lambda training: training["public"].update(unit_column=3),
+        lambda training: training["public"].update(rows_per_person=0.5),
+        lambda training: training["public"].update(rows_per_person="two"),
+        lambda training: training["public"]["hyperparameters"].update(group=0),
+        lambda training: training["public"]["hyperparameters"].update(group=True),
+        lambda training: training["events"][0].pop("unit"),
+        lambda training: [event.pop("unit") for event in training["events"]],
+    ],
+)
+def test_a_ledger_that_contradicts_itself_is_refused(
+    for_rows: xgb.Booster, change: Callable[[Any], Any]
+) -> None:
+    ledger = claimed(for_rows, "patient")
+    change(ledger["trainings"][0])
+    with pytest.raises(LedgerError):
+        PrivacyReport(ledger)
+
+
+def test_trainings_of_two_units_are_no_model(for_rows: xgb.Booster) -> None:
+    person, row = claimed(for_rows), xgb_dp.privacy_report(for_rows).ledger
+    mixed = {**row, "trainings": [*row["trainings"], *person["trainings"]]}
+    with pytest.raises(LedgerError, match="different units"):
+        PrivacyReport(mixed)
+
+
+@pytest.mark.parametrize("group", [2, 5])
+def test_a_model_is_continued_for_its_own_unit(for_five: xgb.Booster, group: int) -> None:
+    def more() -> xgb.Booster:
+        return xgb.train(params(dp_group=group), matrix(), 2, xgb_model=for_five)
+
+    if group == 5:
+        report = xgb_dp.privacy_report(more())
+        assert report.unit == Unit("row", 5)
+        assert 1.2 < report.epsilon < 2.0
+    else:
+        with pytest.raises(PrivacyParameterError, match="2 rows of one person"):
+            more()
+
+
+def test_rows_do_not_continue_a_model_of_persons(for_rows: xgb.Booster) -> None:
+    model = for_rows.copy()
+    ledger_module.store(model, Ledger.from_json(claimed(model, "patient")))
+    with pytest.raises(PrivacyParameterError, match=r"is row, .* for person \(column patient\)"):
+        xgb.train(params(), matrix(), 2, xgb_model=model)
+
+
+def test_units_are_alike_only_for_the_same_neighbours() -> None:
+    patient, unnamed = Unit(PERSON, 1, "patient"), Unit(PERSON)
+    assert patient.same(unnamed) and unnamed.same(patient)
+    for other in (Unit(), Unit("row", 2), Unit(PERSON, 2), Unit(PERSON, 1, "doctor")):
+        assert not patient.same(other)
+    for bad in (("household",), ("row", 0), ("row", True), ("row", 1, "patient"), (PERSON, 1, "")):
+        with pytest.raises(ValueError, match="unit of privacy"):
+            Unit(*bad)

@@ -1,0 +1,132 @@
+"""Units of privacy: what neighbours differ by, and how a guarantee says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["PERSON", "ROW", "UNITS", "Unit", "all_same"]
+
+ROW, PERSON = "row", "person"
+UNITS = (ROW, PERSON)
+"""What neighbours differ by: one row, or all rows of one person, however many they are."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Whom a guarantee is about: neighbours have one of them more or less.
+
+    Attributes:
+        name: "row", or "person" for all rows of one person, however many they are.
+        group: How many of them are added or removed together, >= 1: so many rows of one person, or
+            so many persons, such as those of a household.
+        column: Name of the column that says whose a row is; None for rows and where it has none.
+    """
+
+    name: str = ROW
+    group: int = 1
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        sound = self.name in UNITS and type(self.group) is int and self.group >= 1
+        named = isinstance(self.column, str) and self.column and self.name == PERSON
+        if not sound or not (named or self.column is None):
+            raise ValueError("A unit of privacy is so many rows or persons.")
+
+    @property
+    def of_persons(self) -> bool:
+        """Whether neighbours differ by all rows of persons."""
+        return self.name == PERSON
+
+    @property
+    def plural(self) -> str:
+        """Name of several."""
+        return f"{self.name}s"
+
+    @property
+    def label(self) -> str:
+        """A name for tables: "row", "5 rows of one person", "person (column patient)"."""
+        return (self.name if self.group == 1 else self.counted()) + self._where
+
+    @property
+    def phrase(self) -> str:
+        """The same in a sentence: "one row", "one person (column patient)"."""
+        return self.counted() + self._where
+
+    @property
+    def _where(self) -> str:
+        return f" (column {self.column})" if self.column else ""
+
+    def counted(self) -> str:
+        """How many it is: "one row", "5 rows of one person", "one person", "3 persons"."""
+        if self.group == 1:
+            return f"one {self.name}"
+        return f"{self.group} {self.plural}{'' if self.of_persons else ' of one person'}"
+
+    def neighbours(self) -> str:
+        """What is added or removed: "any one row", "all rows of any one person, ..."."""
+        if self.of_persons:
+            return f"all rows of any {self.counted()}, however many they are,"
+        return f"any {self.counted()}"
+
+    def others(self) -> str:
+        """What somebody knows who knows everything but it."""
+        return "the rows of all other persons" if self.of_persons else "all other rows"
+
+    def used(self) -> str:
+        """That it is in the data, as the rest of a question."""
+        return f"{self.counted()} {'was' if self.group == 1 else 'were'} used"
+
+    def scope(self) -> str:
+        """Whom it protects, as a whole sentence or two."""
+        if self.of_persons:
+            together = "" if self.group == 1 else f", for any {self.group} persons together"
+            return (
+                f"The unit of privacy is a {Unit(self.name, 1, self.column).label}: all rows of "
+                f"one person, however many they are{together}."
+            )
+        if self.group == 1:
+            return (
+                "The unit of privacy is one row; a person with several rows is protected less: set "
+                "dp_privacy_id or dp_group."
+            )
+        return (
+            f"The unit of privacy is any {self.counted()}; a person with more rows is protected "
+            "less: set dp_privacy_id."
+        )
+
+    def same(self, other: Unit) -> bool:
+        """Whether both are about the same neighbours, as far as names tell.
+
+        Args:
+            other: Another unit. Where only one of them names its column, that is no difference.
+        """
+        columns = {self.column, other.column} - {None}
+        return (self.name, self.group) == (other.name, other.group) and len(columns) <= 1
+
+    @classmethod
+    def of_record(cls, public: Any) -> Unit:
+        """The unit that the public record of a training names.
+
+        Args:
+            public: See ``xgb_dp.record.form.TrainingRecord``; without a unit one row.
+
+        Raises:
+            ValueError: The record is ill-formed.
+        """
+        group = public.get("hyperparameters", {}).get("group", 1)
+        return cls(public.get("unit", ROW), group, public.get("unit_column"))
+
+    def to_record(self) -> dict[str, Any]:
+        """What a public record says of it, besides the group among the hyperparameters."""
+        return {
+            "unit": self.name if self.of_persons else None,
+            "unit_column": self.column,
+        }
+
+
+def all_same(units: Iterable[Unit]) -> bool:
+    """Whether all of them are about the same neighbours."""
+    listed = list(units)
+    return all(a.same(b) for i, a in enumerate(listed) for b in listed[:i])
