@@ -1,0 +1,84 @@
+"""The noise of counts for persons: that of rows, on a grid on which nobody vanishes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from xgb_dp.accounting import GaussianEvent, sensitivity
+from xgb_dp.accounting.sensitivity import RowBound
+from xgb_dp.calibrate import MechanismSpec, calibrate
+
+ROW = RowBound("prediction", 0.5, 0.25)
+LEVELS = 17
+
+
+def specs(features: int) -> tuple[MechanismSpec, MechanismSpec]:
+    """The same training of rows and of persons."""
+    rows = MechanismSpec(
+        30, 4, ROW, n_class=3, candidate_features=features, intercept="multiclass",
+        candidate_cells=features * (2**LEVELS - 1),
+    )  # fmt: skip
+    return rows, replace(rows, row_bound=replace(ROW, of_person=True))
+
+
+@pytest.mark.parametrize("features", [1, 14, 200])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 100.0])
+def test_counts_of_persons(epsilon: float, features: int) -> None:
+    """The noise in units of one is that of rows, and a thousand rows count nearly one."""
+    rows, persons = (calibrate(spec, epsilon, 1e-6) for spec in specs(features))
+    for name in ("candidates", "intercept"):
+        shift = getattr(persons, f"{name}_shift")
+        assert 0.97 < (1 << shift) // 1000 * 1000 / (1 << shift) <= 1.0
+        noise = [
+            math.ldexp(getattr(p, f"{name}_sigma2"), -2 * getattr(p, f"{name}_shift"))
+            for p in (rows, persons)
+        ]
+        # All cells are touched coordinates: the finer grid outweighs them in the slack.
+        assert noise[1] == pytest.approx(noise[0], rel=1e-4)
+    events = {e.label: e for e in persons.events if isinstance(e, GaussianEvent)}
+    assert {e.unit for e in persons.events} == {"person"}
+    assert events["candidates"].coordinates == features * (2**LEVELS - 1)
+    assert events["intercept"].coordinates == 3
+    assert events["intercept"].sensitivity2 == 4**persons.intercept_shift
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 5e3])
+@pytest.mark.parametrize("features", [1, 5000])
+def test_integers_stay_in_their_limits(features: int, epsilon: float) -> None:
+    """Sums of 2^35 units below 2^62, squared sensitivities and noise as the trainer takes them."""
+    plan = calibrate(specs(features)[1], epsilon, 1e-6)
+    assert max(plan.candidates_shift, plan.intercept_shift) <= 26
+    for event in plan.events:
+        if isinstance(event, GaussianEvent):
+            assert event.sensitivity2 < 1 << 61
+            assert 1 << 20 <= event.sigma2 <= 1 << 56
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 50.0])
+def test_laplace_counts_of_persons(epsilon: float) -> None:
+    rows, persons = (
+        replace(spec, candidate_laplace=True, leaf_noise="laplace", intercept=None)
+        for spec in specs(14)
+    )
+    found = [calibrate(spec, epsilon, 1e-6) for spec in (rows, persons)]
+    assert (1 << found[1].candidates_shift) // 1000 * 1000 >= 0.97 * (
+        1 << found[1].candidates_shift
+    )
+    noise = [math.ldexp(p.candidates_scale, -p.candidates_shift) for p in found]
+    assert noise[1] == pytest.approx(noise[0], rel=1e-3)
+    assert found[1].candidates_scale <= 1 << 48
+
+
+def test_labels_of_a_person_may_be_of_all_classes() -> None:
+    def touched(kind: str, **changes: bool) -> int:
+        return sensitivity.intercept_coordinates(
+            kind, person=True, k=7, **{"n_public": False} | changes
+        )
+
+    assert touched("multiclass") == 7
+    assert touched("binary") == 2
+    assert touched("regression", n_public=True) == 1
+    assert touched("rows") == 1
