@@ -157,7 +157,8 @@ _ROWS = (
     Parameter("dp_base_margin", "declares that every row brings a base_margin, which stands in "
               "for the intercept", Flag(), False, PUBLIC, "guarantee",
               shown="False: a row with margins is refused", plan="base_margin"),
-    Parameter("dp_n_public", "number of rows, if public; for the intercept and `dp_local`",
+    Parameter("dp_n_public", "number of rows, with `dp_privacy_id` that of persons, if "
+              "public; for the intercept and `dp_local`",
               Whole(1, 1 << 40), None, PUBLIC, "guarantee", unit="rows", values="int >= 1",
               shown="unset: the number of rows is private", plan="n_public", recorded=False),
     Parameter("dp_target_bounds",
