@@ -114,7 +114,7 @@ def test_codes_are_those_of_a_dictionary(ids: list[Any]) -> None:
 )  # fmt: skip
 def test_no_rows_have_no_persons(ids: Any) -> None:
     persons = persons_of(ids, 0)
-    assert (len(persons.codes), persons.kind, persons.distinct) == (0, "", [])
+    assert (len(persons.codes), persons.kind, persons.listed) == (0, "", [])
 
 
 SECRET = "SECRET" + "-91"
@@ -224,7 +224,7 @@ def test_hashes_of_persons_agree_between_workers_of_one_training(
     key = bytes(range(32))
     one, other = persons_of([5, 2**60, -3, 5]), persons_of(make([-3, 7, 2**60]))
     mine, theirs = (
-        dict(zip(p.distinct, map(tuple, p.hashes(key).tolist()), strict=True)) for p in (one, other)
+        dict(zip(p.listed, map(tuple, p.hashes(key).tolist()), strict=True)) for p in (one, other)
     )
     assert mine[-3] == theirs[-3] and mine[2**60] == theirs[2**60]
     assert len({*mine.values(), *theirs.values()}) == 4
@@ -241,7 +241,7 @@ def test_parts_are_joined_as_if_they_were_one(name: str) -> None:
     found = joined(parts)
     who = np.concatenate([whole.codes[rows], whole.codes[~rows]])
     assert same(found.codes, who.tolist())
-    assert [found.distinct[c] for c in found.codes] == [whole.distinct[c] for c in who]
+    assert [found.listed[c] for c in found.codes] == [whole.listed[c] for c in who]
     assert found.kind == whole.kind
 
 
@@ -249,7 +249,25 @@ def test_parts_of_several_kinds_are_not_joined() -> None:
     with pytest.raises(RowDomainError, match="several kinds"):
         joined([persons_of([1]), persons_of(["1"])])
     assert joined([persons_of([1]), persons_of([])]).kind == "whole numbers"
-    assert joined([]).distinct == []
+    assert joined([]).listed == []
+
+
+@pytest.mark.parametrize(
+    "persons",
+    [[str(i) for i in range(70)], range(70), [UUID(int=i << 64 | i) for i in range(70)]],
+    ids=["texts", "numbers", "UUIDs"],
+)
+def test_persons_have_a_place_by_their_id_and_a_key(persons: Any) -> None:
+    """The same in every part, whatever it is held in; another key, other places."""
+    keys = [bytes([k]) * 32 for k in range(4)]
+    whole = persons_of(list(persons))
+    assert len({tuple(whole.places(key, 2)) for key in keys}) == 4
+    for key in keys:
+        place = dict(zip(whole.listed, whole.places(key, 2).tolist(), strict=True))
+        assert 15 < sum(place.values()) < 55
+        huge = persons_of([*persons, *([2**70] if whole.kind == "whole numbers" else [])][::-2])
+        for value, found in zip(huge.listed, huge.places(key, 2), strict=True):
+            assert place.get(value, found) == found
 
 
 def test_ids_are_in_no_text_of_persons() -> None:

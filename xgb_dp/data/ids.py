@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -23,6 +23,8 @@ from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
 __all__ = ["Persons", "column_of", "factorise", "joined", "persons_of"]
 
 Codes = npt.NDArray[np.uint32]
+Distinct: TypeAlias = "list[Any] | npt.NDArray[np.int64] | npt.NDArray[np.uint64]"
+_ODD = 0x9E3779B97F4A7C15
 
 _EXPECTED = (
     "`dp_privacy_id` takes one id for each row: whole numbers, texts, bytes or UUIDs, as a list, "
@@ -42,14 +44,20 @@ class Persons:
     Attributes:
         codes: Code of each row, 0 to the number of persons - 1.
         kind: "whole numbers", "texts", "bytes" or "UUIDs"; empty without rows.
-        distinct: The ids in the order of their codes; UUIDs as whole numbers.
+        distinct: The ids in the order of their codes, as a list, or as an array of 64-bit numbers;
+            UUIDs as whole numbers.
         column: Name of the column that they come from; None without. Public.
     """
 
     codes: Codes
     kind: str
-    distinct: list[Any]
+    distinct: Distinct
     column: str | None = None
+
+    @property
+    def listed(self) -> list[Any]:
+        """The ids in the order of their codes."""
+        return self.distinct.tolist() if isinstance(self.distinct, np.ndarray) else self.distinct
 
     def hashes(self, key: bytes) -> npt.NDArray[np.uint64]:
         """A keyed hash of every person, in the order of the codes; shape (persons, 2).
@@ -59,9 +67,26 @@ class Persons:
                 nobody that they have a person in common.
         """
         as_bytes = _AS_BYTES.get(self.kind, _digits)
-        found = (hashlib.blake2b(as_bytes(v), digest_size=16, key=key) for v in self.distinct)
+        found = (hashlib.blake2b(as_bytes(v), digest_size=16, key=key) for v in self.listed)
         together = b"".join(h.digest() for h in found)
         return np.frombuffer(together, dtype="<u8").astype(np.uint64).reshape(-1, 2)
+
+    def places(self, key: bytes, count: int) -> npt.NDArray[np.int64]:
+        """One of some places for every person, in the order of the codes; the same for one id.
+
+        Args:
+            key: Random and of this training alone.
+            count: Number of places.
+        """
+        if self.kind in ("texts", "bytes"):
+            return (self.hashes(key)[:, 0] % count).astype(np.int64)
+        if isinstance(self.distinct, np.ndarray):
+            low = self.distinct.astype(np.uint64)
+        else:
+            low = np.array([v % (1 << 64) for v in self.distinct], dtype=np.uint64)
+        mixed = (low ^ np.uint64(int.from_bytes(key[:8], "little"))) * np.uint64(_ODD)
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(int.from_bytes(key[8:16], "big") | 1)
+        return ((mixed >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
 
     def some(self, rows: npt.NDArray[np.bool_]) -> Persons:
         """Those of some rows alone.
@@ -70,8 +95,11 @@ class Persons:
             rows: For each row whether it is one of them.
         """
         used, codes = np.unique(self.codes[rows], return_inverse=True)
-        distinct = [self.distinct[code] for code in used.tolist()]
-        kind = self.kind if distinct else ""
+        if isinstance(self.distinct, np.ndarray):
+            distinct: Distinct = self.distinct[used]
+        else:
+            distinct = [self.distinct[code] for code in used.tolist()]
+        kind = self.kind if len(used) else ""
         return Persons(codes.astype(np.uint32), kind, distinct, self.column)
 
 
@@ -144,11 +172,21 @@ def joined(parts: Sequence[Persons]) -> Persons:
     kinds = {part.kind for part in parts} - {""}
     if len(kinds) > 1:
         raise RowDomainError(SEVERAL_KINDS)
-    table: defaultdict[Any, int] = defaultdict()
-    codes = [_codes_in(table, part.distinct)[part.codes] for part in parts]
     column = next((part.column for part in parts), None)
-    every = np.concatenate(codes) if codes else np.empty(0, dtype=np.uint32)
-    return Persons(every, next(iter(kinds), ""), list(table), column)
+    parts = [part for part in parts if part.kind] or [Persons(np.empty(0, np.uint32), "", [])]
+    distinct: Distinct
+    place: npt.NDArray[Any]
+    if all(isinstance(p.distinct, np.ndarray) and p.distinct.dtype == np.int64 for p in parts):
+        distinct, place = np.unique(
+            np.concatenate([p.distinct for p in parts]), return_inverse=True
+        )
+    else:
+        table: defaultdict[Any, int] = defaultdict()
+        place = _codes_in(table, [v for part in parts for v in part.listed])
+        distinct = list(table)
+    first = np.cumsum([0, *(len(part.distinct) for part in parts)])
+    codes = [place[part.codes + at] for part, at in zip(parts, first, strict=False)]
+    return Persons(np.concatenate(codes).astype(np.uint32), parts[0].kind, distinct, column)
 
 
 def column_of(ids: Any) -> str | None:
@@ -157,7 +195,7 @@ def column_of(ids: Any) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _read(ids: Any) -> tuple[Codes, str, list[Any]]:
+def _read(ids: Any) -> tuple[Codes, str, Distinct]:
     """Codes, kind and distinct ids of any container."""
     for module, read in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
         if type(ids).__module__.partition(".")[0] == module:
@@ -177,7 +215,7 @@ def _refuse_container(ids: Any) -> NoReturn:
     raise PrivacyParameterError(f"{_EXPECTED} It is a {type(ids).__name__}.")
 
 
-def _array(ids: np.ndarray) -> tuple[Codes, str, list[Any]]:
+def _array(ids: np.ndarray) -> tuple[Codes, str, Distinct]:
     if ids.ndim != 1:
         raise PrivacyParameterError(
             f"{_EXPECTED} It has {ids.ndim} dimensions. Ids of several columns: put them together "
@@ -192,7 +230,7 @@ def _array(ids: np.ndarray) -> tuple[Codes, str, list[Any]]:
         ids, kind = _whole(ids), "i"
     if kind in "iu":
         distinct, codes = np.unique(ids, return_inverse=True)
-        return codes.astype(np.uint32), "whole numbers" if len(ids) else "", distinct.tolist()
+        return codes.astype(np.uint32), "whole numbers" if len(ids) else "", distinct
     if kind not in "OUSV" or ids.dtype.names is not None:
         _refuse_type(ids.dtype)
     return _objects(ids.tolist())
@@ -248,7 +286,7 @@ def _kind_of(kind: type) -> str:
     return "whole numbers" if whole else alike.get(kind, "")
 
 
-def _objects(ids: list[Any]) -> tuple[Codes, str, list[Any]]:
+def _objects(ids: list[Any]) -> tuple[Codes, str, Distinct]:
     """Ids as Python has them, each told by its own type."""
     kinds = {_kind_of(kind) for kind in set(map(type, ids))}
     if "missing" in kinds:
@@ -284,14 +322,14 @@ def _codes_in(table: defaultdict[Any, int], ids: list[Any]) -> Codes:
 
 def _composed(
     codes: np.ndarray, values: Callable[[np.ndarray], Any]
-) -> tuple[Codes, str, list[Any]]:
+) -> tuple[Codes, str, Distinct]:
     """Codes of codes: those that occur, and what each of them stands for."""
     used, place = np.unique(codes, return_inverse=True)
     inner, kind, distinct = _read(values(used))
     return inner[place], kind, distinct
 
 
-def _pandas(ids: Any) -> tuple[Codes, str, list[Any]]:
+def _pandas(ids: Any) -> tuple[Codes, str, Distinct]:
     import pandas as pd
 
     if not isinstance(ids, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
@@ -315,7 +353,7 @@ def _pandas(ids: Any) -> tuple[Codes, str, list[Any]]:
     return _objects(ids.tolist())
 
 
-def _polars(ids: Any) -> tuple[Codes, str, list[Any]]:
+def _polars(ids: Any) -> tuple[Codes, str, Distinct]:
     import polars as pl
 
     if not isinstance(ids, pl.Series):
@@ -325,7 +363,7 @@ def _polars(ids: Any) -> tuple[Codes, str, list[Any]]:
     return _arrow(ids.to_arrow())
 
 
-def _arrow(ids: Any) -> tuple[Codes, str, list[Any]]:
+def _arrow(ids: Any) -> tuple[Codes, str, Distinct]:
     import pyarrow as pa
 
     if not isinstance(ids, (pa.Array, pa.ChunkedArray)):

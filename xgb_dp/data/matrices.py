@@ -17,7 +17,7 @@ from ..errors import PrivacyParameterError, RowDomainError
 from ..request.names import read_one
 from .cells import numbers, read_data
 from .frames import check_names, columns_of, has_column, prepared, without_column
-from .ids import Persons, persons_of
+from .ids import Persons, joined, persons_of
 from .persons import attach, id_column
 
 __all__ = ["matrix_maker", "private_matrix", "worker_matrix"]
@@ -138,6 +138,8 @@ def worker_matrix(
     columns = workers.first_of_all(_columns(rows["data"]) if rows else None)
     if not rows:
         rows = {"data": prepared(_without_rows(columns), categories)}
+        if params.get("dp_privacy_id") is not None:
+            rows["persons"] = joined([])
     made: list[Any] = []
 
     def make(settings: Mapping[str, Any]) -> Any:
@@ -166,6 +168,9 @@ def _joined(parts: Any, categories: Any) -> dict[str, Any]:
             values = [prepared(value, categories) for value in values]
         if values:
             out[name] = concat(values)
+    persons = [part["persons"] for part in parts if "persons" in part]
+    if persons:
+        out["persons"] = joined(persons)
     return out
 
 

@@ -60,10 +60,11 @@ def taken_out(
             "command line. For an xgboost.DMatrix leave the column out of it, and give the ids "
             f"themselves: {_NAME}=table[column]."
         )
-    if brought is not None and given in (None, True, brought.column):
+    name = given if isinstance(given, str) else None
+    if brought is not None and (given is None or given is True or name):
         given = brought
     if given is not None:
-        flat[_NAME] = column_of(given) or True
+        flat[_NAME] = name or column_of(given) or True
     return flat, given
 
 

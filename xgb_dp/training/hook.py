@@ -14,6 +14,7 @@ from xgboost.callback import TrainingCallback
 
 from ..budget.gate import check_here
 from ..data import persons
+from ..data.dask_rows import bring_together
 from ..data.matrices import matrix_maker, private_matrix
 from ..engine import native, workers
 from ..errors import PrivacyRefusal
@@ -25,8 +26,8 @@ from .prepare import prepare
 from .run import Training
 
 __all__ = [
+    "before_dask",
     "before_train",
-    "check_dask",
     "check_here",
     "declared_classes",
     "default_rounds",
@@ -61,6 +62,30 @@ def refuse_cv(params: Any) -> None:
         "were held out, and trains several models on the same rows. Judge private models on "
         "public data or on a test set set aside for good, and count every training in the budget."
     )
+
+
+async def before_dask(
+    client: Any, params: Mapping[str, Any], dtrain: Any, evals: Sequence[Any] | None
+) -> tuple[Mapping[str, Any], Any]:
+    """Check what ``xgboost.dask`` is about to train on, and bring the rows of persons together.
+
+    Args:
+        client: Client of the cluster.
+        params: The user's parameters.
+        dtrain: The training data, a ``DaskDMatrix``.
+        evals: Pairs of a ``DaskDMatrix`` and a name.
+
+    Returns:
+        Parameters and training data for the workers.
+
+    Raises:
+        BudgetError: A budget or a selection is in force here.
+        PrivacyRefusal: Another matrix than a plain one, or the training data among the sets.
+        PrivacyParameterError: ``dp_privacy_id`` does not say who the rows belong to.
+        RowDomainError: The id of a row is missing or no id, or ids are of several kinds.
+    """
+    check_dask(dtrain, evals)
+    return await bring_together(client, params, dtrain)
 
 
 def before_train(

@@ -1,0 +1,66 @@
+"""One worker of a cluster: trains with the ids that it reads, and prints what came of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import xgboost as xgb
+
+from xgb_dp.engine import native
+from xgb_dp.errors import PrivacyError
+
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": float("inf"),
+    "dp_delta": 1e-6, "max_depth": 2, "verbosity": 0, "nthread": 1,
+}  # fmt: skip
+
+
+def ids_of(kind: str, values: list[Any]) -> Any:
+    """Ids that JSON has no word for."""
+    if kind == "none":
+        return None
+    if kind == "missing":
+        return [None for _ in values]
+    make = {"whole": int, "uuid": lambda v: UUID(int=v), "bytes": lambda v: bytes([v])}
+    return [make.get(kind, str)(v) for v in values]
+
+
+def train(kind: str, values: list[Any]) -> str:
+    """What the training says, or "trained"."""
+    n = len(values)
+    d = xgb.DMatrix(np.arange(n, dtype=float).reshape(n, 1), np.arange(n) % 2, nthread=1)
+    try:
+        xgb.train(PARAMS | {"dp_privacy_id": ids_of(kind, values)}, d, 1)
+    except PrivacyError as error:
+        return str(error)
+    return "trained"
+
+
+def main() -> None:
+    """Reads the arguments of the communicator and the trainings of this worker."""
+    job = json.loads(sys.stdin.read())
+    sent: list[bytes] = []
+    drawn: list[int] = []
+    with xgb.collective.CommunicatorContext(**job["worker"]):
+        broadcast, release = xgb.collective.broadcast, native.release_intercept
+
+        def listen(data: Any, root: int) -> Any:
+            found = broadcast(data, root)
+            sent.append(found.tobytes() if isinstance(found, np.ndarray) else repr(found).encode())
+            return found
+
+        def draw(*args: Any) -> Any:
+            drawn[-1] += 1
+            return release(*args)
+
+        xgb.collective.broadcast, native.release_intercept = listen, draw
+        said = []
+        for kind, values in job["trainings"]:
+            drawn.append(0)
+            said.append(train(kind, values))
+    shown = b"".join(sent).decode("latin-1")
+    print(json.dumps({"rank": job["rank"], "said": said, "drawn": drawn, "sent": shown}))

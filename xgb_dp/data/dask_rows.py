@@ -1,0 +1,128 @@
+"""Rows of a Dask cluster, brought together by person before matrices are made of them.
+
+The bound of a person is enforced by the worker that has all of their rows. Which worker that is
+follows from a hash with a key of this training alone. Exact sums do not depend on where rows lie,
+so nothing of it is released.
+"""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
+from .frames import without_column
+from .ids import Persons, column_of, persons_of
+
+__all__ = ["bring_together"]
+
+_NAME = "dp_privacy_id"
+_EXPECTED = (
+    f"With Dask `{_NAME}` is the name of a column of the data frame, or a Dask series or array "
+    "with the partitions of the data"
+)
+
+
+async def bring_together(
+    client: Any, params: Mapping[str, Any], dtrain: Any
+) -> tuple[Mapping[str, Any], Any]:
+    """The same rows, laid out so that each person has theirs on one worker.
+
+    Args:
+        client: Client of the cluster.
+        params: Parameters of the training.
+        dtrain: The training data, a ``DaskDMatrix``; it stays as it is.
+
+    Returns:
+        Parameters that only name the ids, and a matrix whose parts bring them along; both as they
+        are where ``dp_privacy_id`` is not given.
+
+    Raises:
+        PrivacyParameterError: There is no such column, or the partitions are not those of the data.
+        RowDomainError: The id of a row is missing or no id, or ids are of several kinds.
+    """
+    given = dict(params).get(_NAME)
+    if given is None:
+        return params, dtrain
+    ids = None if isinstance(given, str) else _parts_of(client, given, dtrain)
+    column = given if isinstance(given, str) else column_of(given)
+    key, addresses = secrets.token_bytes(32), sorted(dtrain.worker_map)
+    divided: list[Any] = []
+    for address, parts in dtrain.worker_map.items():
+        for part in parts:
+            own = None if ids is None else ids[dtrain.partition_order[part.key]]
+            again = {"workers": [address], "pure": False}
+            divided.append(client.submit(_divided, part, own, column, key, len(addresses), **again))
+    failures = [f for f in await client.gather(_each(client, _failure, divided)) if f is not None]
+    if failures:
+        raise failures[0]
+    found = copy.copy(dtrain)
+    found.worker_map = defaultdict(list)
+    for number, address in enumerate(addresses):
+        pieces = _each(client, _piece, divided, number)
+        found.worker_map[address] = _each(client, _moved, pieces, workers=[address])
+    moved = [part for parts in found.worker_map.values() for part in parts]
+    await client.gather(_each(client, _arrived, moved))
+    return {**dict(params), _NAME: column or True}, found
+
+
+def _each(client: Any, function: Any, futures: list[Any], *more: Any, **kwargs: Any) -> list[Any]:
+    """A task for each future; without `workers` where its data are."""
+    return [client.submit(function, future, *more, pure=False, **kwargs) for future in futures]
+
+
+def _parts_of(client: Any, given: Any, dtrain: Any) -> list[Any]:
+    """Futures of the ids of each partition."""
+    if not hasattr(given, "dask") or not hasattr(given, "partitions"):
+        raise PrivacyParameterError(f"{_EXPECTED}; it is a {type(given).__name__}.")
+    parts = client.futures_of(client.persist(given))
+    if len(parts) != len(dtrain.partition_order):
+        raise PrivacyParameterError(f"{_EXPECTED}; it has another number of partitions.")
+    return list(parts)
+
+
+def _divided(
+    part: Mapping[str, Any], ids: Any, column: str | None, key: bytes, world: int
+) -> list[dict[str, Any]] | PrivacyError:
+    """One part of the rows for each worker, or what is wrong.
+
+    An error that a task raises is logged together with what the task was given.
+    """
+    try:
+        made = dict(part)
+        if ids is None and column is not None:
+            made["data"], ids = without_column(made["data"], column)
+        persons = persons_of(ids, made["data"].shape[0], column)
+        target = persons.places(key, world)[persons.codes]
+        out = []
+        for number in range(world):
+            rows = target == number
+            piece = {name: values[rows] for name, values in made.items()}
+            out.append({**piece, "persons": persons.some(rows)})
+        return out
+    except PrivacyError as error:
+        return type(error)(str(error))
+    except Exception:
+        return RowDomainError(
+            "The rows cannot be brought together by `dp_privacy_id`, and the reason is not shown "
+            "because it may quote a cell."
+        )
+
+
+def _failure(divided: Any) -> PrivacyError | None:
+    return divided if isinstance(divided, PrivacyError) else None
+
+
+def _piece(divided: list[dict[str, Any]], number: int) -> dict[str, Any]:
+    return divided[number]
+
+
+def _moved(piece: dict[str, Any]) -> dict[str, Any]:
+    return piece
+
+
+def _arrived(piece: dict[str, Any]) -> bool:
+    return isinstance(piece["persons"], Persons)
