@@ -15,7 +15,14 @@ from xgb_dp.presets import PRESETS, Preset
 from xgb_dp.request.defaults import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS, Parameter
-from xgb_dp.request.sizes import SIZES
+from xgb_dp.request.sizes import (
+    ADDITIVE_ROUNDS,
+    COLUMNS,
+    MEETINGS,
+    NO_ADDITIVE,
+    SIZES,
+    SPARSE,
+)
 
 DOCS = Path(__file__).resolve().parent
 
@@ -51,6 +58,11 @@ below is taken, and the budget covers whichever it is ([proof](proofs/choice.md)
   ({trees}),
   only rounds and `eta` follow.
 - With `dp_n_public` the choice is public.
+- A table of two classes with {columns} columns, of whose cells less than {sparse:.0%} are
+  neither 0 nor missing, is trained with {additive} additive rounds (`dp_split="additive"`), as long
+  as the strength times the square of this share is below {meetings:.0f}: two columns then meet in
+  few rows. A noisy sum of the shares of all rows is released with their number. It needs a private
+  number of rows, and none of these given: {without}.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
   `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 
@@ -79,8 +91,19 @@ def _sizes() -> str:
 
 
 def _rounds() -> str:
-    names = ", ".join(f"`{name}`" for name in sorted(OF_TREES))
-    return ROUNDS.format(trees=names, rounds=int(DEFAULT_ROUNDS), table=_sizes())
+    names, without = (
+        ", ".join(f"`{name}`" for name in sorted(given)) for given in (OF_TREES, NO_ADDITIVE)
+    )
+    return ROUNDS.format(
+        trees=names,
+        without=without,
+        columns=f"{COLUMNS[0]} to {COLUMNS[-1]:,}",
+        sparse=SPARSE,
+        additive=ADDITIVE_ROUNDS,
+        meetings=MEETINGS,
+        rounds=int(DEFAULT_ROUNDS),
+        table=_sizes(),
+    )
 
 
 REFUSED_HEAD = f"""{NOTE}

@@ -53,7 +53,7 @@ XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char
   CHECK(request && out);
   auto* p_fmat = MatrixOf(handle).get();
   auto persons = Persons::Of(*p_fmat);
-  Return(ReleaseIntercept(p_fmat->Ctx(), p_fmat->Info(), persons.get(), request), out);
+  Return(ReleaseIntercept(p_fmat->Ctx(), p_fmat, persons.get(), request), out);
   API_END();
 }
 

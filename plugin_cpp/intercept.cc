@@ -1,6 +1,6 @@
 #include "plugin_cpp/intercept.h"
 
-#include <algorithm>  // for clamp
+#include <algorithm>  // for clamp, min
 #include <cmath>      // for nearbyint, ldexp, isfinite
 #include <cstdint>    // for int64_t, uint64_t
 #include <utility>    // for move, exchange
@@ -11,6 +11,7 @@
 #include "plugin_cpp/plan/row_bound.h"    // for kMaxRows
 #include "plugin_cpp/release/release.h"   // for Release, GaussianEvent, LocalInt
 #include "plugin_cpp/release/source.h"    // for kInterceptStream
+#include "plugin_cpp/rows/raw_pages.h"    // for ForEachPage
 #include "xgboost/json.h"                 // for Json
 #include "xgboost/linalg.h"               // for MatrixView
 #include "xgboost/logging.h"              // for CHECK
@@ -20,6 +21,7 @@ namespace {
 struct Request {
   std::string kind;
   std::int64_t num_class{0};
+  std::int64_t columns{0};  // 0: the cells that are present are not asked for
   std::int32_t shift{0};
   std::uint64_t sigma2{0};
   bool n_public{false};
@@ -48,11 +50,14 @@ Request ParseRequest(std::string const& text) {
   out.sigma2 = ReadSigma2(in, out.noise_free);
   out.n_public = in.Has("n_public");
   CHECK(out.kind != "rows" || !out.n_public);
+  out.columns = in.Has("columns") ? in.Int("columns", 1, 1 << 30) : 0;
   out.test_key = in.Has("test_key") ? in.Text("test_key") : "";
   CHECK(!(in.Bool("private") && (out.noise_free || !out.test_key.empty())))
       << "The request for an intercept says `private`, and asks for no noise or for noise from a "
          "fixed key: this is a bug in xgb_dp.";
   out.of_persons = in.Enum<bool>("unit", {{"row", false}, {"person", true}});
+  CHECK(out.columns == 0 ||
+        (!out.n_public && !out.of_persons && (out.kind == "binary" || out.kind == "rows")));
   out.plan_id = in.Text("plan_id");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
   if (out.kind == "multiclass") {
@@ -134,18 +139,31 @@ std::vector<LocalInt> LocalSums(MetaInfo const& info, Persons const* persons,
   return sums;
 }
 
+/** @brief The sum over rows of the share of its columns that a row has, each at most 2^shift. */
+LocalInt PresentCells(Context const* ctx, DMatrix* p_fmat, Request const& request) {
+  LocalInt sum{0};
+  ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
+    auto rows = page.GetView();
+    for (std::size_t i = 0; i < rows.Size(); ++i) {
+      std::int64_t present = 0;
+      for (auto const& entry : rows[i]) {
+        present += entry.fvalue != 0.0f ? 1 : 0;
+      }
+      sum.value += (std::min(present, request.columns) << request.shift) / request.columns;
+    }
+  });
+  return sum;
+}
+
 GaussianEvent InterceptEvent(Request const& request) {
-  // A row adds one unit to one class count, or at most one unit to the sum and one to the count.
-  // A person adds a mean of such rows, which may be of several classes.
+  // A row adds one unit to one class count, or at most one unit to the sum and one to the count,
+  // and at most one to the cells that are present. A person adds a mean of such rows, which may be
+  // of several classes.
   auto unit2 = std::uint64_t{1} << (2 * request.shift);
-  if (request.kind == "rows") {
-    return {"rows", unit2, request.sigma2, 1U};
-  }
-  if (request.IsPair()) {
-    return {"intercept", 2 * unit2, request.sigma2, 2U};
-  }
-  return {"intercept", unit2, request.sigma2,
-          request.of_persons ? static_cast<std::uint64_t>(request.NumSums()) : 1U};
+  std::uint64_t units = (request.IsPair() ? 2 : 1) + (request.columns > 0 ? 1 : 0);
+  bool of_classes = request.of_persons && request.num_class > 0;
+  return {request.kind == "rows" ? "rows" : "intercept", units * unit2, request.sigma2,
+          of_classes ? static_cast<std::uint64_t>(request.NumSums()) : units};
 }
 }  // namespace
 
@@ -156,8 +174,9 @@ std::string DescribeIntercept(std::string const& text) {
   return out;
 }
 
-std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, Persons const* persons,
+std::string ReleaseIntercept(Context const* ctx, DMatrix* p_fmat, Persons const* persons,
                              std::string const& text) {
+  auto const& info = p_fmat->Info();
   auto request = ParseRequest(text);
   CHECK((persons != nullptr) == request.of_persons)
       << "The request for an intercept and the DMatrix disagree on the unit of privacy: give the "
@@ -172,8 +191,11 @@ std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info, Persons c
   CheckNumRows(ctx, request.masking, info.num_row_, kMaxRows);
   Json out{Object{}};
   Array released;
-  for (auto sum :
-       release.AddNoise(InterceptEvent(request), LocalSums(info, persons, request)).values) {
+  auto sums = LocalSums(info, persons, request);
+  if (request.columns > 0) {
+    sums.push_back(PresentCells(ctx, p_fmat, request));
+  }
+  for (auto sum : release.AddNoise(InterceptEvent(request), sums).values) {
     released.GetArray().emplace_back(Integer{sum.Value()});
   }
   out["sums"] = Json{std::move(released)};

@@ -11,7 +11,7 @@
 
 #include "plugin_cpp/rows/persons.h"  // for Persons
 #include "xgboost/context.h"          // for Context
-#include "xgboost/data.h"             // for MetaInfo
+#include "xgboost/data.h"             // for DMatrix
 
 namespace xgboost::dp {
 /**
@@ -20,11 +20,13 @@ namespace xgboost::dp {
  * @param persons Whom the rows belong to, of which each adds the mean of its rows; null where each
  * row counts one.
  * @param request JSON: unit, kind ("binary", "regression", "multiclass", or "rows" for their number
- * alone), sigma2, shift and the domain.
+ * alone), sigma2, shift and the domain. Where it names the number of `columns`, which needs the
+ * unit "row", the last sum is of the share of its cells that each row has: those that are neither 0
+ * nor missing.
  *
  * @return JSON: the noisy sums, in units of 2^-shift, and the ledger event (absent without noise).
  */
-[[nodiscard]] std::string ReleaseIntercept(Context const* ctx, MetaInfo const& info,
+[[nodiscard]] std::string ReleaseIntercept(Context const* ctx, DMatrix* p_fmat,
                                            Persons const* persons, std::string const& request);
 
 /** @brief The ledger event of such a release, as JSON; what the request asks for, not the rows. */

@@ -199,6 +199,6 @@ def test_the_intercept_has_the_noise_of_the_plan(
 ) -> None:
     """A key that somebody knows, or no noise at all, would release it under a private ledger."""
     made = plan.intercept_request
-    monkeypatch.setattr(plan, "intercept_request", lambda *a: {**made(*a), **change})
+    monkeypatch.setattr(plan, "intercept_request", lambda *a, **k: {**made(*a, **k), **change})
     with pytest.raises(BudgetError, match="Nothing was released"):
         xgb.train({**BASE, "objective": "binary:logistic"}, xgb.DMatrix(*arrays()), 2)

@@ -251,8 +251,8 @@ def candidates_sens2(features: int, levels: int, shift: int) -> int:
     return features * levels << (2 * shift)
 
 
-def intercept_sens2(kind: str, shift: int, *, n_public: bool) -> int:
-    """Squared L2 sensitivity of the label sums: 2 * 4^shift, or 4^shift.
+def intercept_sens2(kind: str, shift: int, *, n_public: bool, presence: bool = False) -> int:
+    """Squared L2 sensitivity of the label sums: 4^shift for each that a row touches.
 
     The same for a person, who adds the mean of its rows.
 
@@ -262,11 +262,14 @@ def intercept_sens2(kind: str, shift: int, *, n_public: bool) -> int:
             touches one. "rows": the number of rows alone.
         shift: Sums are multiplied by 2**shift.
         n_public: Whether the number of rows is declared public.
+        presence: Whether the share of its cells that each row has is summed too, in [0, 1].
     """
-    return intercept_coordinates(kind, n_public=n_public) << (2 * shift)
+    return intercept_coordinates(kind, n_public=n_public, presence=presence) << (2 * shift)
 
 
-def intercept_coordinates(kind: str, *, n_public: bool, person: bool = False, k: int = 1) -> int:
+def intercept_coordinates(
+    kind: str, *, n_public: bool, person: bool = False, k: int = 1, presence: bool = False
+) -> int:
     """Label sums that one row touches: 2, or 1 for classes, counts and a public number of rows.
 
     Args:
@@ -274,12 +277,13 @@ def intercept_coordinates(kind: str, *, n_public: bool, person: bool = False, k:
         n_public: See there.
         person: Whether the unit of privacy is a person, whose rows may be of all classes.
         k: Number of classes, K.
+        presence: As in :func:`intercept_sens2`: one sum more.
     """
     if kind not in ("binary", "regression", "multiclass", "rows"):
         raise ValueError("`kind` must be 'binary', 'regression', 'multiclass' or 'rows'.")
     if kind == "multiclass" and person:
         return k
-    return 1 if kind in ("multiclass", "rows") or n_public else 2
+    return (1 if kind in ("multiclass", "rows") or n_public else 2) + presence
 
 
 def correction_sens2() -> int:

@@ -51,6 +51,7 @@ class MechanismSpec:
         intercept: "binary", "regression", "multiclass", or None if it is public. "rows" where it
             is public, but the number of rows is released.
         n_public: Whether the number of rows is public (then the intercept needs one sum less).
+        presence: Whether the share of its cells that each row has is released with the intercept.
         shares: Fractions of mu^2 for "candidates", "base_score", "correction", "splits" and
             "leaves", >= 0. What releases nothing gives its share to the others in proportion.
         grid_bits: Grid of the gradients, 4 to 20; reduced where the noise would not fit.
@@ -82,14 +83,18 @@ class MechanismSpec:
     split_levels: int = 1
     correction: bool = False
     class_trees: str = "per_class"
+    presence: bool = False
 
     @classmethod
-    def from_settings(cls, s: Settings, *, counts: bool = False) -> MechanismSpec:
+    def from_settings(
+        cls, s: Settings, *, counts: bool = False, presence: bool = False
+    ) -> MechanismSpec:
         """What the checked settings of a training release.
 
         Args:
             s: Checked settings.
             counts: Whether the number of rows is released where no intercept is.
+            presence: Whether the cells that are present are released with them.
         """
         bound = s.row_bound
         shares = dict(s["dp_budget_shares"])
@@ -123,6 +128,7 @@ class MechanismSpec:
             split=s["dp_split"],
             tree_features=s["dp_features_per_tree"],
             correction=s["dp_mean_correction"],
+            presence=presence,
         )
 
     @property

@@ -114,10 +114,16 @@ def plan_noise(
     events: list[Event] = []
     rounds: list[PlainEvent] = []
     if spec.intercept is not None:
-        unit = sensitivity.intercept_sens2(spec.intercept, 0, n_public=spec.n_public)
+        unit = sensitivity.intercept_sens2(
+            spec.intercept, 0, n_public=spec.n_public, presence=spec.presence
+        )
         shift, sigma2 = _shifted(spec, unit, budget.mu2("base_score", 1))
         coordinates = sensitivity.intercept_coordinates(
-            spec.intercept, n_public=spec.n_public, person=spec.of_persons, k=spec.n_class
+            spec.intercept,
+            n_public=spec.n_public,
+            person=spec.of_persons,
+            k=spec.n_class,
+            presence=spec.presence,
         )
         name = "rows" if spec.intercept == "rows" else "intercept"
         events.append(GaussianEvent(name, unit << (2 * shift), sigma2, coordinates, 1))

@@ -186,29 +186,29 @@ class TrainingRecord:
                 raise _damaged("trees and rounds of a training do not fit each other")
         if self.rounds and not any(self._pays(events) for events in _ways(self.planned)):
             raise _damaged("a training holds trees that its events do not pay for")
-        if not all(self._pays(events, rounds) for events, rounds in self._other_plans()):
+        if not all(self._pays(events, plan) for events, plan in self._other_plans()):
             raise _damaged("a plan that a training might have followed is not paid for")
         if self.drawn is not None:
             limit, drawn = release_counts(self.planned), release_counts(self.drawn)
             if any(count > limit.get(name, 0) for name, count in drawn.items()):
                 raise _damaged("a training has drawn more than it is charged with")
 
-    def _other_plans(self) -> Iterable[tuple[Sequence[Event], int]]:
-        """The plans that were not taken, with their rounds: the claim is that of all of them."""
+    def _other_plans(self) -> Iterable[tuple[Sequence[Event], Mapping[str, Any]]]:
+        """The plans that were not taken, with their settings: the claim is that of all of them."""
         for event in self.events:
             if isinstance(event, ChoiceEvent):
                 plans = self.public["plan_choice"]["plans"]
                 for i, (way, plan) in enumerate(zip(event.ways, plans, strict=True)):
                     if i != self.taken:
-                        yield way, plan.get("rounds", self.hyperparameters.get("rounds", 0))
+                        yield way, {"rounds": 0, **self.hyperparameters, **plan}
 
-    def _pays(self, events: Sequence[Event], rounds: int | None = None) -> bool:
-        """Whether events pay for so many rounds; by default those of this training and its plan."""
+    def _pays(self, events: Sequence[Event], plan: Mapping[str, Any] | None = None) -> bool:
+        """Whether events pay for a plan; by default for that of this training and its rounds."""
         counts = release_counts(events)
         leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
-        shown = self.hyperparameters
-        own = max(shown.get("rounds", self.rounds), self.rounds)
-        planned = charged(own if rounds is None else rounds, events)
+        shown = self.hyperparameters if plan is None else plan
+        rounds = max(shown.get("rounds", self.rounds), self.rounds if plan is None else 0)
+        planned = charged(rounds, events)
         if not planned or leaves < planned or leaves % planned:
             return False
         shares = shown.get("budget_shares", {})
@@ -331,11 +331,7 @@ def _public(data: Any) -> Mapping[str, Any]:
     if sound and "rounds" in shown:
         sound = type(shown["rounds"]) is int and 0 <= shown["rounds"] < _MOST_ROUNDS
     if sound and "budget_shares" in shown:
-        shares = shown["budget_shares"]
-        sound = isinstance(shares, Mapping) and all(
-            name in {*_RELEASE_OF_SHARE, "leaves"} and type(v) in (int, float)
-            for name, v in shares.items()
-        )
+        sound = _are_shares(shown["budget_shares"])
     if sound:
         try:
             Unit.of_record(data)
@@ -352,6 +348,13 @@ def _public(data: Any) -> Mapping[str, Any]:
     if not sound:
         raise _damaged("a training does not say what was public")
     return data
+
+
+def _are_shares(shares: Any) -> bool:
+    return isinstance(shares, Mapping) and all(
+        name in {*_RELEASE_OF_SHARE, "leaves"} and type(v) in (int, float)
+        for name, v in shares.items()
+    )
 
 
 def _check_choice(events: Sequence[Event], public: Any) -> None:
@@ -388,6 +391,7 @@ def _is_choice(shown: Any) -> bool:
         isinstance(plans, list)
         and all(isinstance(plan, Mapping) for plan in plans)
         and all(_is_count(plan["rounds"] or None) for plan in plans if "rounds" in plan)
+        and all(_are_shares(plan.get("budget_shares", {})) for plan in plans)
         and _is_count(taken)
         and taken < len(plans)
         and (rows is None or (type(rows) is int and rows >= 0))

@@ -251,11 +251,13 @@ class PrivacyReport:
                 continue
             which = f" of training {i + 1}" if len(trainings) > 1 else ""
             plans = choice["plans"]
-            shown = ", ".join(f"{name} {value}" for name, value in plans[choice["taken"]].items())
+            taken = plans[choice["taken"]].items()
+            shown = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
             rows = "" if choice["rows"] is None else f", about {choice['rows']},"
+            cells = " and of their cells" if any("split" in plan for plan in plans) else ""
             parts.append(
                 f"The plan{which} was taken among {len(plans)} public ones after a noisy number of "
-                f"rows{rows} had been released: {shown}. Which one it is follows from that "
+                f"rows{rows}{cells} had been released: {shown}. Which one it is follows from that "
                 "release and costs nothing beyond it; the figures hold for the worst of the plans."
             )
         return " ".join(parts)

@@ -1,8 +1,10 @@
-"""The plans among which an open number of rounds lets the data choose, by how many rows there are.
+"""The plans among which an open number of rounds lets the data choose, by how large they are.
 
 What pays is decided by the number of rows times what a row is worth at this epsilon: few and
 shallow trees where that is small, many and deep ones where it is large. The number that decides is
-a noisy one, released before the first tree; the plans are public, and so is the rule.
+a noisy one, released before the first tree; the plans are public, and so is the rule. Of a table
+with many columns the number of cells that are neither 0 nor missing is released as well: where they
+are few, additive trees see all columns at once and a row pays for those that it has.
 docs/accuracy.md has the evidence.
 
 Proof: docs/proofs/choice.md
@@ -21,7 +23,19 @@ from .parse import OpenRounds
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["SIZES", "Size", "position", "settings_of_sizes", "worth"]
+__all__ = [
+    "ADDITIVE_ROUNDS",
+    "COLUMNS",
+    "MEETINGS",
+    "NO_ADDITIVE",
+    "SIZES",
+    "SPARSE",
+    "Size",
+    "is_sparse",
+    "position",
+    "settings_of_sizes",
+    "worth",
+]
 
 
 @dataclass(frozen=True)
@@ -42,7 +56,28 @@ class Size:
 
 
 # Rounds of additive trees, which see all columns at once: few, whatever the number of rows.
-_ADDITIVE_ROUNDS = 10
+ADDITIVE_ROUNDS = 10
+# Numbers of columns for which they are offered: of fewer, trees find the best; of more, there would
+# be too many of them.
+COLUMNS = range(32, 2049)
+# They are taken below this share of cells, and while two columns meet in few rows: where they meet
+# in many, trees find how they act together. In rows times what each is worth.
+SPARSE, MEETINGS = 0.08, 100.0
+# Who sets one of these knows which trees to grow, or has no room for additive ones.
+NO_ADDITIVE = OF_TREES | {
+    "colsample_bytree",
+    "dp_budget_shares",
+    "dp_candidates",
+    "dp_feature_order",
+    "dp_features_per_tree",
+    "dp_leaf_noise",
+    "dp_score",
+    "dp_secure_sum",
+    "interaction_constraints",
+    "max_bin",
+    "monotone_constraints",
+    "num_parallel_tree",
+}
 _ONE_FEATURE = (3, "alternate", 64, 3)
 _SHALLOW = (4, "alternate", 64, 2)
 _DEEP = (6, "oblivious", 256, 2)
@@ -94,6 +129,17 @@ def position(limits: Sequence[float], rows: float) -> int:
     return next((i for i, limit in enumerate(limits) if rows < limit), len(limits) - 1)
 
 
+def is_sparse(rows: float, present: float, meetings: float) -> bool:
+    """Whether a table has so few cells that additive trees are taken.
+
+    Args:
+        rows: Noisy number of rows.
+        present: Noisy sum over rows of the share of its cells that a row has.
+        meetings: Rows in which two columns may be present together, by these shares.
+    """
+    return present < SPARSE * rows and present * present < meetings * rows
+
+
 def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     """The plans that these settings leave open; what the user has set is in all of them.
 
@@ -102,12 +148,13 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
 
     Returns:
         Below which number of rows each plan is taken, rising, and its settings. A single plan where
-        the settings leave nothing open, or nothing decides.
+        the settings leave nothing open, or nothing decides. If the last one is additive, it is that
+        of sparse tables, with a number of rows in which two columns may meet.
     """
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
     if not _follows_rows(s):
-        return [math.inf], [s.changed({}, _ADDITIVE_ROUNDS if s.additive else int(s.rounds))]
+        return [math.inf], [s.changed({}, ADDITIVE_ROUNDS if s.additive else int(s.rounds))]
     found = [(size.rounds, _changes(s, size)) for size in SIZES[s.kind]]
     of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)  # classes share the budget of a round
     limits = [size.below / of_row for size in SIZES[s.kind]]
@@ -116,7 +163,23 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
         limits, found = [math.inf], [found[i]]
     last = range(len(found))
     kept = [i for i in last if i + 1 == len(found) or found[i] != found[i + 1]]
-    return [limits[i] for i in kept], [s.changed(found[i][1], found[i][0]) for i in kept]
+    limits = [limits[i] for i in kept]
+    plans = [s.changed(found[i][1], found[i][0]) for i in kept]
+    if len(plans) > 1 and _takes_cells(s):
+        limits.append(MEETINGS / of_row)
+        plans.append(s.changed({"dp_split": "additive"}, ADDITIVE_ROUNDS))
+    return limits, plans
+
+
+def _takes_cells(s: Settings) -> bool:
+    """Whether the number of cells that are present may decide on the plan."""
+    return (
+        s.kind == "binary"
+        and s.unit == "row"
+        and s.schema.width in COLUMNS
+        and not s.continues  # a model has one number of trees in a round
+        and not set(s.given) & NO_ADDITIVE
+    )
 
 
 def _follows_rows(s: Settings) -> bool:

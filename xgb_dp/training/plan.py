@@ -30,6 +30,7 @@ __all__ = [
     "intercept_request",
     "low_level",
     "name_together",
+    "present_from_sums",
     "public_inputs",
     "rows_from_sums",
 ]
@@ -162,7 +163,13 @@ def low_level(s: Settings) -> dict[str, Any]:
 
 
 def intercept_request(
-    s: Settings, kind: str, noise: NoisePlan, test_key: str | None, plan_id: str
+    s: Settings,
+    kind: str,
+    noise: NoisePlan,
+    test_key: str | None,
+    plan_id: str,
+    *,
+    presence: bool = False,
 ) -> dict[str, Any]:
     """What ``XGDPReleaseIntercept`` is asked to release.
 
@@ -172,6 +179,7 @@ def intercept_request(
         noise: Calibrated noise.
         test_key: Key of a fixed noise tape (tests only).
         plan_id: Names the plan, and with it the pads of masked sums.
+        presence: Whether the cells that are present are released as well.
 
     Returns:
         dict: The request; see ``plugin_cpp/intercept.cc``.
@@ -191,6 +199,8 @@ def intercept_request(
     }
     if s["dp_n_public"] is not None and s.kind != "multiclass":
         request["n_public"] = s["dp_n_public"]
+    if presence:
+        request["columns"] = s.schema.width
     if test_key is not None and not s.noise_free:
         request["test_key"] = test_key
     return dict(_without_reals(request))
@@ -230,8 +240,17 @@ def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
         noise: Calibrated noise.
         sums: Noisy integers in units of ``2**-shift``.
     """
-    counts = sums if kind in ("multiclass", "rows") else sums[1:]
+    counts = sums if kind == "multiclass" else sums[:1] if kind == "rows" else sums[1:2]
     return math.ldexp(float(sum(counts)), -noise.intercept_shift)
+
+
+def present_from_sums(noise: NoisePlan, sums: list[int]) -> float:
+    """The sum over rows of the share of its cells that a row has; at least that, as a rule.
+
+    One standard deviation of the noise is added: a table is taken for sparse where it is seen to
+    be.
+    """
+    return math.ldexp(sums[-1] + math.sqrt(noise.intercept_sigma2), -noise.intercept_shift)
 
 
 def _logit(share: float) -> float:

@@ -7,6 +7,7 @@ public schema of the columns.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ from ..request.features import Schema
 from ..request.names import check_names, flatten
 from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
 from ..request.settings import Settings, resolve, with_preset
-from ..request.sizes import position, settings_of_sizes
+from ..request.sizes import is_sparse, position, settings_of_sizes
 
 __all__ = ["Family", "Prepared", "calibrated", "check", "prepare"]
 
@@ -55,11 +56,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Family:
-    """Plans of which one is taken by a noisy number of rows.
+    """Plans of which one is taken by a noisy number of rows, and of cells where they may be few.
 
     Attributes:
-        plans: Each plan by itself.
-        limits: Below which number of rows each is taken, rising; the last one from there on.
+        plans: Each plan by itself. If the last one is additive, it is that of sparse tables.
+        limits: Below which number of rows each is taken, rising; the last one from there on. Of
+            the plan of sparse tables: that of rows in which two columns may meet.
         event: What the choice among them is charged with.
     """
 
@@ -67,13 +69,19 @@ class Family:
     limits: tuple[float, ...]
     event: ChoiceEvent
 
-    def taken(self, rows: float) -> int:
-        """Position of the plan that is taken. Free post-processing of a released number.
+    def taken(self, rows: float, present: float = math.inf) -> int:
+        """Position of the plan that is taken. Free post-processing of released numbers.
 
         Args:
             rows: The noisy number of rows.
+            present: The noisy sum over rows of the share of its cells that a row has.
         """
-        return position(self.limits, rows)
+        last = len(self.plans) - 1
+        if not self.plans[last].settings.additive:
+            return position(self.limits, rows)
+        if is_sparse(rows, present, self.limits[last]):
+            return last
+        return position(self.limits[:last], rows)
 
 
 def prepare(
@@ -130,7 +138,8 @@ def calibrated(settings: Settings) -> Prepared:
         [settings] = found
         spec = MechanismSpec.from_settings(settings)
         return Prepared(settings, spec, calibrate(spec, *target))
-    specs = tuple(MechanismSpec.from_settings(s, counts=True) for s in found)
+    presence = found[-1].additive
+    specs = tuple(MechanismSpec.from_settings(s, counts=True, presence=presence) for s in found)
     for number in range(len(specs), 0, -1):
         try:
             noise = calibrate_family(specs[:number], *target)

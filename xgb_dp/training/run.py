@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,9 @@ class Training:
         if s.intercept == "released":
             kind = s.kind  # also of a training that draws nothing
         if kind is not None:
-            request = plan.intercept_request(s, kind, prepared.noise, key, plans[0]["id"])
+            request = plan.intercept_request(
+                s, kind, prepared.noise, key, plans[0]["id"], presence=prepared.spec.presence
+            )
         for option in options:
             agreement.check(option.text, request, option.prepared.noise, option.settings)
         return cls(prepared, key, names, types, earlier, options, request)
@@ -206,7 +209,10 @@ class Training:
                 event = None if s.noise_free else event_from_json(answer["event"])
                 if family is not None:
                     count = plan.rows_from_sums(self.request["kind"], noise, answer["sums"])
-                    position = family.taken(count)
+                    present = math.inf
+                    if self.prepared.spec.presence:
+                        present = plan.present_from_sums(noise, answer["sums"])
+                    position = family.taken(count, present)
                 if s.intercept == "released":
                     low["base_score"] = plan.base_score_from_sums(s, noise, answer["sums"])
             if s.intercept == "public":
@@ -279,9 +285,11 @@ def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
             )
         before = training.hyperparameters.get("num_parallel_tree", 1)
         if before != s["num_parallel_tree"]:
+            additive = training.hyperparameters.get("split") == "additive"
+            way = "dp_split='additive'" if additive else f"num_parallel_tree={before}"
             raise PrivacyParameterError(
                 f"`num_parallel_tree` is {s['num_parallel_tree']}, but `xgb_model` was trained "
-                f"with {before}: a model has one number. Set num_parallel_tree={before}."
+                f"with {before}: a model has one number. Set {way}."
             )
 
 

@@ -1,0 +1,149 @@
+"""Open rounds on tables of many columns: additive trees where few cells are present."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.accounting import ChoiceEvent, GaussianEvent, make_accountant
+from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.record.ledger import read_ledger
+from xgb_dp.request.features import read_schema
+from xgb_dp.request.sizes import MEETINGS, is_sparse, worth
+from xgb_dp.training.plan import present_from_sums, rows_from_sums
+from xgb_dp.training.prepare import prepare
+
+from .families import asked
+
+N, WIDTH = 6000, 40
+
+
+def table(share: float, width: int = WIDTH, n: int = N) -> xgb.DMatrix:
+    """Binary columns, of which a row has a share, and labels that add them up."""
+    rng = np.random.default_rng(3)
+    X = (rng.random((n, width)) < share).astype(np.float32)
+    y = X @ rng.normal(size=width) > 0
+    return xgb.DMatrix(X, y.astype(np.float32))
+
+
+def last(model: xgb.Booster) -> Any:
+    return read_ledger(model).trainings[-1]
+
+
+@pytest.mark.parametrize(("share", "split"), [(0.03, "additive"), (0.5, "exponential")])
+def test_few_cells_take_additive_trees(share: float, split: str, short: None) -> None:
+    model = xgb.train(asked(), table(share))
+    training = last(model)
+    assert training.hyperparameters["split"] == split
+    assert model.num_boosted_rounds() == training.rounds == (10 if split == "additive" else 3)
+    assert xgb_dp.privacy_report(model).epsilon <= 1.0
+    assert "and of their cells" in str(xgb_dp.privacy_report(model))
+    # The claim is that of all plans, and the first release pays for one sum more.
+    [choice] = training.events
+    assert isinstance(choice, ChoiceEvent)
+    assert len(choice.options) == 3
+    [first] = choice.first
+    assert isinstance(first, GaussianEvent)
+    assert (first.release, first.coordinates) == ("intercept", 3)
+    assert first.sensitivity2 % 3 == 0
+    assert training.drawn is not None
+    assert first in training.drawn
+
+
+def test_no_rows_at_all(short: None) -> None:
+    """Whichever plan noise takes: its model has the form of that plan, and the same charge."""
+    events = {last(xgb.train(asked(), table(0.03, n=0))).events for _ in range(3)}
+    assert events == {last(xgb.train(asked(), table(0.5))).events}
+
+
+@pytest.mark.parametrize(
+    ("given", "width"),
+    [
+        ({}, 31),
+        ({}, 2049),
+        ({"max_bin": 8}, WIDTH),
+        ({"colsample_bytree": 0.5}, WIDTH),
+        ({"dp_split_levels": 1}, WIDTH),
+        ({"dp_budget_shares": {"leaves": 0.5}}, WIDTH),
+        ({"monotone_constraints": (1,) + (0,) * (WIDTH - 1)}, WIDTH),
+    ],
+)
+def test_where_no_cells_are_counted(given: dict[str, Any], width: int, short: None) -> None:
+    """Few columns, very many, or trees that the user has chosen."""
+    training = last(xgb.train(asked(**given), table(0.03, width, n=60)))
+    [choice] = training.events
+    assert choice.first[0].coordinates == 2
+    assert len(choice.options) == 2
+    assert training.hyperparameters["split"] == "exponential"
+
+
+@pytest.mark.parametrize("kind", ["regression", "multiclass"])
+def test_other_labels_have_their_own_plans(kind: str, short: None) -> None:
+    d = table(0.03)
+    d.set_label(np.arange(N) % 2)
+    plans = last(xgb.train(asked(kind), d)).public["plan_choice"]["plans"]
+    assert len(plans) == 2
+
+
+def test_a_public_intercept(short: None) -> None:
+    """The number of rows and the cells, without any label."""
+    training = last(xgb.train(asked(base_score=0.5), table(0.03)))
+    [first] = training.events[0].first
+    assert (first.release, first.coordinates) == ("rows", 2)
+    assert training.hyperparameters["split"] == "additive"
+    assert abs(training.public["plan_choice"]["rows"] - N) < 800
+
+
+def test_a_public_number_of_rows_leaves_nothing_to_count(short: None) -> None:
+    training = last(xgb.train(asked(dp_n_public=N), table(0.03)))
+    assert "plan_choice" not in training.public
+    assert training.hyperparameters["split"] == "exponential"
+
+
+@pytest.mark.parametrize("name", ["rdp", "zcdp", "gdp", "classic"])
+def test_every_accountant_bounds_the_choice(name: str, short: None) -> None:
+    events = last(xgb.train(asked(), table(0.5))).events
+    exact = make_accountant("exact", events).get_epsilon(1e-6)
+    assert exact <= make_accountant(name, events).get_epsilon(1e-6) < 3.0
+
+
+def test_an_additive_model_goes_on_with_additive_rounds(short: None) -> None:
+    d = table(0.03)
+    model = xgb.train(asked(), d)
+    with pytest.raises(PrivacyParameterError, match="Set dp_split='additive'"):
+        xgb.train(asked(), d, 2, xgb_model=model)
+    more = xgb.train(asked(dp_split="additive"), d, 2, xgb_model=model)
+    assert more.num_boosted_rounds() == 12
+
+
+def test_columns_that_meet_often_take_trees(short: None) -> None:
+    """Of as sparse a table with many more rows."""
+    family = prepare(asked(), read_schema(table(0.03, n=2)), None).family
+    assert family is not None
+    plans = [p.settings["dp_split"] for p in family.plans]
+    assert plans == ["exponential", "exponential", "additive"]
+    most = MEETINGS / worth(1.0) / 0.05**2
+    assert [family.taken(n, 0.05 * n) for n in (10.0, most - 1.0, most)] == [2, 2, 1]
+    assert [family.taken(n, n) for n in (10.0, most - 1.0, most)] == [0, 1, 1]
+    assert family.taken(-10.0, -20.0) == 0
+
+
+def test_the_rule_reads_what_was_released() -> None:
+    assert is_sparse(1000.0, 79.0, 100.0)
+    assert not is_sparse(1000.0, 81.0, 100.0)
+    assert is_sparse(1000.0, 70.0, 5.0)
+    assert not is_sparse(1000.0, 71.0, 5.0)
+    assert not is_sparse(-50.0, 0.0, 100.0)
+
+    class Noise:
+        intercept_shift, intercept_sigma2 = 4, 64
+
+    noise: Any = Noise()
+    sums = [-16, 1600, 80]
+    assert rows_from_sums("binary", noise, sums) == 100.0
+    assert present_from_sums(noise, sums) == 5.0 + 8 / 16
+    assert rows_from_sums("rows", noise, sums[1:]) == 100.0
