@@ -123,7 +123,8 @@ XGB_DLL int XGDPTestRowBound(char const* plan_text, double label, double weight,
     quantise(label, weight, g, h, 1);
   } else {
     RowQuantiser quantise{plan.row_bound};
-    quantise(&label, &weight, g, h, 1);
+    double norm;
+    quantise(&label, &weight, g, h, &norm, 1);
   }
   API_END();
 }

@@ -135,6 +135,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     CheckTrainParam(*param);
     CheckMatrix(p_fmat, plan);
     auto persons = Persons::Of(*p_fmat);  // null where each row is a unit of privacy
+    CHECK(!training.grower || persons == training.persons)
+        << "Who the rows belong to has changed in the middle of a private training.";
+    training.persons = persons;
     // An exception from here on may leave draws made and half recorded: the flag stays set, and no
     // further tree is grown.
     training.busy = true;
@@ -162,8 +165,8 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     monitor_.Start("Gradients");
     if (class_idx == 0) {
       CHECK(training.shown);
-      QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(), training.shown->Grad()->HostView(),
-                        *training.rows, &training.gradients);
+      QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(), persons.get(),
+                        training.shown->Grad()->HostView(), *training.rows, &training.gradients);
       CHECK_EQ(training.gradients.size(), static_cast<std::size_t>(plan.num_class));
       training.shown = nullptr;
     }
@@ -257,6 +260,7 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     std::int64_t updates{0};                         // one for each class of each round
     bool busy{false};
     std::shared_ptr<DMatrix> data;
+    std::shared_ptr<Persons const> persons;
     std::unique_ptr<TreeGrower> grower;
     GradientContainer const* shown{nullptr};  // of all classes, until they are quantised
     std::vector<ClassGradients> gradients;

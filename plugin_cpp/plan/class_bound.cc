@@ -14,11 +14,8 @@ ClassQuantiser::ClassQuantiser(RowBound const& bound, std::size_t n_class)
       // Weights keep their ratios up to their public bound, or up to one where there is none.
       least_weight_{bound.max_weight > 0 ? bound.max_weight : 1.0} {}
 
-double ClassQuantiser::Scale(double label, double weight, double const* g, double const* h,
-                             std::size_t stride) const {
-  if (!(weight > 0.0)) {
-    return 1.0;
-  }
+double ClassQuantiser::LargestNorm(double label, double weight, double const* g, double const* h,
+                                   std::size_t stride) const {
   double squares = 0, least = 1, hessians = 0;
   for (std::size_t k = 0; k < n_class_; ++k) {
     // The gradient is w (p - [k is the label]), in 32 bits.
@@ -31,13 +28,17 @@ double ClassQuantiser::Scale(double label, double weight, double const* g, doubl
     hessians += h_k * h_k;
   }
   // The label that is least expected is the furthest from the prediction.
-  double norm = std::sqrt(squares + 1.0 - 2.0 * least + r_ * hessians);
-  return c_ / std::max(std::max(weight, least_weight_) * norm, c_);
+  return std::sqrt(squares + 1.0 - 2.0 * least + r_ * hessians);
 }
 
-void ClassQuantiser::operator()(double label, double weight, double* g, double* h,
-                                std::size_t stride) const {
-  double s = this->Scale(label, weight, g, h, stride);
+double ClassQuantiser::operator()(double label, double weight, double* g, double* h,
+                                  std::size_t stride) const {
+  // 1, or the factor that takes the largest norm of all labels to C.
+  double s = 1, norm = 0;
+  if (weight > 0.0) {
+    norm = this->LargestNorm(label, weight, g, h, stride);
+    s = c_ / std::max(std::max(weight, least_weight_) * norm, c_);
+  }
   bool is_number = std::isfinite(s);
   for (std::size_t k = 0; k < n_class_; ++k) {
     // Times the root too: an infinite product and a factor of 0 have no product.
@@ -59,5 +60,6 @@ void ClassQuantiser::operator()(double label, double weight, double* g, double* 
       h[k * stride] = std::trunc(h[k * stride] * shrink);
     }
   }
+  return is_number ? weight * norm * s / c_ : 0.0;
 }
 }  // namespace xgboost::dp

@@ -27,13 +27,15 @@ class ClassQuantiser {
    *
    * @param g,h    Of the first class; those of the next ones follow at the stride.
    * @param weight w.
+   *
+   * @return The norm that the row has with the worst label, where C = 1.
    */
-  void operator()(double label, double weight, double* g, double* h, std::size_t stride) const;
+  double operator()(double label, double weight, double* g, double* h, std::size_t stride) const;
 
  private:
-  /** @brief The factor of a row: 1, or that which takes the largest norm of all labels to C. */
-  [[nodiscard]] double Scale(double label, double weight, double const* g, double const* h,
-                             std::size_t stride) const;
+  /** @brief The largest norm of a row over all labels, for a weight of 1. */
+  [[nodiscard]] double LargestNorm(double label, double weight, double const* g, double const* h,
+                                   std::size_t stride) const;
 
   std::size_t n_class_;
   double c_, r_, root_, to_grid_, unit_, least_weight_;

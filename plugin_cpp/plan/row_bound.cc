@@ -67,7 +67,8 @@ struct LargestNorm {
  * are 32-bit floats.
  */
 XGB_DP_WIDE void ScaleByPrediction(LargestNorm norm, ToGrid quantise, double const* y,
-                                   double const* w, double* g, double* h, std::size_t n) {
+                                   double const* w, double* g, double* h, double* norms,
+                                   std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     auto p = g[i] / (y[i] == 1.0 ? norm.positive * w[i] : w[i]) + y[i];
     p = p > 0.0 ? p : 0.0;  // in an order in which not-a-number falls to 0
@@ -77,8 +78,10 @@ XGB_DP_WIDE void ScaleByPrediction(LargestNorm norm, ToGrid quantise, double con
     auto rh2 = norm.r * unit_h * unit_h;
     auto negative2 = p * p + rh2;
     auto positive2 = norm.positive * norm.positive * ((1.0 - p) * (1.0 - p) + rh2);
-    auto s = norm.c / std::max(weight * std::sqrt(std::max(negative2, positive2)), norm.c);
+    auto largest = std::sqrt(std::max(negative2, positive2));
+    auto s = norm.c / std::max(weight * largest, norm.c);
     bool is_number = IsNumber(g[i] * s, h[i] * s);
+    norms[i] = is_number ? w[i] * largest * s / norm.c : 0.0;
     quantise(is_number ? g[i] : 0.0, is_number ? h[i] : 0.0, is_number ? s : 0.0, g + i, h + i);
   }
 }
@@ -96,15 +99,24 @@ std::int64_t RowBound::MaxHessian() const {
   return static_cast<std::int64_t>(largest);
 }
 
+std::int64_t RowBound::MostGradient() const {
+  return static_cast<std::int64_t>(std::ceil(rows_per_person * static_cast<double>(Unit())));
+}
+
+std::int64_t RowBound::MostHessian() const { return MostGradient() * MaxHessian() / Unit(); }
+
 std::int64_t RowBound::Sensitivity2() const {
-  auto unit2 = Unit() * Unit();
-  return this->IsBall() ? unit2 : unit2 + MaxHessian() * MaxHessian();
+  auto most2 = MostGradient() * MostGradient();
+  return this->IsBall() ? most2 : most2 + MostHessian() * MostHessian();
 }
 
 std::int64_t RowBound::RoundSensitivity2(std::int32_t num_class) const {
   // The bound of a prediction is that of all classes together.
   if (num_class == 1 || mode == Mode::kPrediction) {
     return Sensitivity2();
+  }
+  if (of_person) {
+    return num_class * Sensitivity2();
   }
   // Every class is bounded by C on its own. With weights of at most w, the pairs of the classes
   // other than the row's own have norms of at most w p_k sqrt(1 + 4 r), the p_k sum to at most 1
@@ -131,7 +143,7 @@ std::int64_t RowBound::RoundSensitivityL1(std::int32_t num_class) const {
     return static_cast<std::int64_t>(
         IntegerSqrt128(entries * static_cast<u128>(RoundSensitivity2(num_class))));
   }
-  return num_class * (Unit() + MaxHessian());
+  return num_class * (MostGradient() + MostHessian());
 }
 
 double RowBound::GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }
@@ -156,11 +168,11 @@ RowQuantiser::RowQuantiser(RowBound const& bound)
       // Weights keep their ratios up to their public bound, or up to one where there is none.
       least_weight_{bound.max_weight > 0 ? bound.max_weight : 1.0} {}
 
-void RowQuantiser::operator()(double const* y, double const* w, double* g, double* h,
+void RowQuantiser::operator()(double const* y, double const* w, double* g, double* h, double* norms,
                               std::size_t n) const {
   CHECK(by_prediction_);
   ScaleByPrediction({c_, r_, positive_, least_weight_, unit_hessian_ ? 1.0 : 0.0},
-                    {root_, to_grid_, unit_, h_max_}, y, w, g, h, n);
+                    {root_, to_grid_, unit_, h_max_}, y, w, g, h, norms, n);
 }
 
 void RowQuantiser::operator()(double* g, double* h, std::size_t n) const {

@@ -1,5 +1,6 @@
 /**
- * The row bound: how much one row can contribute, and the integer grid on which it does.
+ * The row bound: how much one row can contribute, and the integer grid on which it does; and with
+ * it, how much all rows of a person can.
  *
  * It is the only source of sensitivities and score ranges. Every row's gradient pair becomes a
  * pair of integers (q_g, q_h), in units of C / 2^grid_bits and C / (sqrt(r) 2^grid_bits); the bound
@@ -8,6 +9,7 @@
  *
  * Proof: docs/proofs/integer-grid.md
  * Proof: docs/proofs/neighbours.md
+ * Proof: docs/proofs/persons.md
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
@@ -52,7 +54,13 @@ struct RowBound {
   [[nodiscard]] std::int64_t Unit() const { return std::int64_t{1} << grid_bits; }
   /** @brief Largest q_h of a row. */
   [[nodiscard]] std::int64_t MaxHessian() const;
-  /** @brief Squared L2 sensitivity of (sum q_g, sum q_h) when one row is added or removed. */
+  /**
+   * @brief What the unit of privacy, a row or a person, adds at most to sum |q_g| and to sum q_h:
+   *        K B or B, and the same multiple of the largest q_h.
+   */
+  [[nodiscard]] std::int64_t MostGradient() const;
+  [[nodiscard]] std::int64_t MostHessian() const;
+  /** @brief Squared L2 sensitivity of (sum q_g, sum q_h) when a unit is added or removed. */
   [[nodiscard]] std::int64_t Sensitivity2() const;
   /** @brief Squared L2, for the leaf sums of all trees of one round (K classes) taken together. */
   [[nodiscard]] std::int64_t RoundSensitivity2(std::int32_t num_class) const;
@@ -79,10 +87,12 @@ class RowQuantiser {
    * The factor of a row is min(1, C / the norm of the label that has the larger one), at the
    * prediction and the weight of the row. The row bound does not rest on what is given.
    *
-   * @param y Labels, 0 or 1.
-   * @param w Weights of the rows, within the public bound, without `positive_weight`.
+   * @param y     Labels, 0 or 1.
+   * @param w     Weights of the rows, within the public bound, without `positive_weight`.
+   * @param norms The norms that rows have with the larger label, where C = 1.
    */
-  void operator()(double const* y, double const* w, double* g, double* h, std::size_t n) const;
+  void operator()(double const* y, double const* w, double* g, double* h, double* norms,
+                  std::size_t n) const;
   /** @brief The integers of one row; of its own norm in the mode kPrediction. */
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> operator()(double g, double h) const {
     (*this)(&g, &h, 1);

@@ -1,7 +1,7 @@
 #include "plugin_cpp/plan/sensitivity.h"
 
 #include <algorithm>  // for max
-#include <cmath>      // for ceil, sqrt
+#include <cmath>      // for ceil, ldexp, sqrt
 
 #include "plugin_cpp/plan/json_reader.h"  // for JsonReader
 #include "xgboost/logging.h"              // for CHECK
@@ -48,17 +48,57 @@ std::uint64_t CellsOfCandidates(Plan const& plan) {
   }
   return cells;
 }
+
+/** @brief No less than the sums that a noisy histogram of one feature of one node has. */
+std::uint64_t CellsOfFeature(Plan const& plan) {
+  if (plan.split == SplitChoice::kPartial) {
+    return 2;
+  }
+  std::uint64_t most = 0;
+  for (auto const& feature : plan.features) {
+    std::uint64_t bins = feature.kind == FeaturePlan::Kind::kCategorical
+                             ? static_cast<std::uint64_t>(feature.n_categories)
+                             : feature.cuts.size() + 1;
+    if (feature.kind == FeaturePlan::Kind::kPrivate) {
+      auto max_bin = static_cast<std::uint64_t>(plan.candidates.max_bin);
+      bins = plan.candidates.kind == CandidateKind::kQuantileTree
+                 ? 4 * max_bin + 128
+                 : std::max<std::uint64_t>(feature.grid.size(), max_bin) + 2;
+    }
+    most = std::max(most, bins + 1);  // one for missing values
+  }
+  return most;
+}
+
+/** @brief Sums of one release on a tree, or on all of an additive round, that a unit can touch. */
+std::uint64_t TouchedCells(Plan const& plan) {
+  auto features = static_cast<std::uint64_t>(plan.IsAdditive()     ? plan.n_features
+                                             : plan.HasNoisySums() ? plan.features_per_tree
+                                                                   : 1);
+  // A row is in one cell of each feature, and in the sum of all rows; the rows of a person may be
+  // in all there are.
+  auto of_feature = std::uint64_t{1};
+  if (plan.IsOfPersons()) {
+    of_feature = plan.HasNoisySums() ? CellsOfFeature(plan) << (plan.depth - 1)
+                                     : std::uint64_t{1} << plan.depth;
+  }
+  return features * of_feature + (plan.IsAdditive() ? 1 : 0);
+}
 }  // namespace
 
 std::uint64_t ScoreRange(Plan const& plan) {
   // One unit of utility is C / B, so that all scores of C = 1 have comparable scales.
-  auto unit = static_cast<double>(plan.row_bound.Unit());
+  auto unit = static_cast<double>(plan.row_bound.MostGradient());
+  // The rows of a person may be in all cells of a level, each of which is rounded by itself.
+  auto cells = plan.IsOfPersons() ? std::ldexp(1.0, plan.depth) : 1.0;
   double range = 2.0 * unit;
   if (plan.score == Score::kNewton) {
-    range = std::ceil(NewtonRange(plan) * unit * (1.0 + 1e-12)) + kScoreSlack;
+    range = std::ceil(NewtonRange(plan) * unit * (1.0 + 1e-12)) + kScoreSlack * cells;
   } else if (plan.score == Score::kGain) {
     // The change lies in (-3, 1] for every lambda.
     range = 4.0 * unit + kScoreSlack;
+  } else if (plan.SharesSplits() && plan.IsOfPersons()) {
+    range += 2.0 * cells;  // floors of norms
   }
   // Checked as a double, before any conversion; written so that NaN fails too.
   CHECK(range >= 1.0 && range < static_cast<double>(kMaxScoreRange))
@@ -73,18 +113,16 @@ GaussianEvent HistogramEvent(Plan const& plan) {
   auto cells = static_cast<std::uint64_t>(plan.features_per_tree);
   auto num_class = static_cast<std::uint64_t>(plan.num_class);
   return {"histograms", cells * plan.row_bound.RoundSensitivity2(plan.num_class),
-          plan.histogram_sigma2, cells * 2 * num_class};
+          plan.histogram_sigma2, TouchedCells(plan) * 2 * num_class};
 }
 
 NoiseEvent LeafEvent(Plan const& plan) {
   auto const& bound = plan.row_bound;
   auto num_class = static_cast<std::uint64_t>(plan.num_class);
   if (plan.leaf.noise == LeafNoise::kGaussian) {
-    // In an additive round a row is in a leaf of each feature at most, and in the sum of all rows.
-    auto cells = plan.IsAdditive() ? static_cast<std::uint64_t>(plan.n_features) + 1 : 1;
     return GaussianEvent{"leaves",
                          static_cast<std::uint64_t>(bound.RoundSensitivity2(plan.num_class)),
-                         plan.leaf.sigma2, cells * 2 * num_class};
+                         plan.leaf.sigma2, TouchedCells(plan) * 2 * num_class};
   }
   auto of_round = plan.leaf.noise == LeafNoise::kLaplace
                       ? static_cast<std::uint64_t>(bound.RoundSensitivityL1(plan.num_class))
@@ -104,7 +142,7 @@ NoiseEvent CandidateEvent(Plan const& plan) {
   if (candidates.kind == CandidateKind::kQuantileTree) {
     touched *= candidates.levels;
   }
-  auto unit = static_cast<std::uint64_t>(candidates.hessian ? plan.row_bound.MaxHessian()
+  auto unit = static_cast<std::uint64_t>(candidates.hessian ? plan.row_bound.MostHessian()
                                                             : std::int64_t{1} << candidates.shift);
   // As a double, before any integer can overflow.
   CHECK_LT(static_cast<double>(touched) * static_cast<double>(unit) * static_cast<double>(unit),

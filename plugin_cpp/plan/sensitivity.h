@@ -1,9 +1,10 @@
 /**
- * What one row can change of every release of a plan, and with it the events that the ledger
- * records.
+ * What one unit of privacy, a row or a person, can change of every release of a plan, and with it
+ * the events that the ledger records.
  *
  * Proof: docs/proofs/accounting.md
  * Proof: docs/proofs/exponential-mechanism.md
+ * Proof: docs/proofs/persons.md
  * Proof: docs/proofs/sampling.md
  * Proof: docs/proofs/sensitivity.md
  */

@@ -4,6 +4,7 @@
  */
 #include <algorithm>  // for all_of
 #include <cstddef>    // for size_t
+#include <cstdint>    // for uint64_t
 #include <string>     // for string
 
 #include "plugin_cpp/plan/json_reader.h"  // for JsonReader
@@ -29,6 +30,8 @@ void CheckRowBound(Plan const& plan) {
   Require(plan.IsBinary() || plan.row_bound.positive_weight == 1.0,
           "`positive_weight` is for two classes.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
+  Require(static_cast<std::uint64_t>(plan.row_bound.MostGradient()) < kMaxScoreRange,
+          "`rows_per_person` does not fit the grid.");
   Require(static_cast<double>(plan.features_per_tree) *
                   static_cast<double>(plan.row_bound.RoundSensitivity2(plan.num_class)) <
               9e18,
@@ -42,6 +45,18 @@ bool HessiansCountRows(Plan const& plan) {
   auto const& bound = plan.row_bound;
   return (plan.IsRegression() || bound.unit_hessian) && !bound.IsBall() &&
          (bound.max_weight == 0.0 || bound.max_weight >= 1.0);
+}
+
+/** @brief What has a proved bound for one row, and none for all rows of a person. */
+void CheckPersons(Plan const& plan) {
+  if (!plan.IsOfPersons()) {
+    return;
+  }
+  Require(plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput,
+          "the published gain and output perturbation need rows that count one each; those of a "
+          "person share what a person may count.");
+  Require(plan.row_bound.mode != RowBound::Mode::kFilter,
+          "rows that are left out one by one have no bound for persons.");
 }
 
 void CheckSplits(Plan const& plan) {
@@ -151,6 +166,7 @@ void CheckPlan(Plan const& plan) {
   Require(plan.ensemble == 1 || !plan.IsSampled(), "disjoint parts are not sampled in addition.");
   CheckFeatures(plan);
   CheckRowBound(plan);
+  CheckPersons(plan);
   CheckSplits(plan);
   CheckLeaves(plan);
   CheckCorrection(plan);

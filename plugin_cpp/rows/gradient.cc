@@ -4,9 +4,10 @@
 #include <array>      // for array
 #include <cstddef>    // for size_t
 
-#include "common/threading_utils.h"       // for ParallelFor
-#include "plugin_cpp/plan/class_bound.h"  // for ClassQuantiser
-#include "xgboost/logging.h"              // for CHECK
+#include "common/threading_utils.h"        // for ParallelFor
+#include "plugin_cpp/plan/class_bound.h"   // for ClassQuantiser
+#include "plugin_cpp/rows/person_bound.h"  // for PersonBound
+#include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -19,6 +20,7 @@ struct Block {
   std::array<double, kBlock> given;    // weights
   std::array<double, kBlock> weights;  // the same within their public bound
   std::array<double, kBlock> labels;   // in the mode kPrediction
+  std::array<double, kBlock> norms;    // the largest over the labels where C = 1, in that mode
 };
 
 /** @brief Gradients as the row bound takes them: of targets in range and of bounded weights. */
@@ -115,18 +117,20 @@ class BlockQuantiser {
         pair_{bound},
         classes_{bound, n_class} {}
 
-  void operator()(Block const& block, double* gradients, double* hessians) const {
+  void operator()(double* gradients, double* hessians, Block* p_block) const {
+    auto& block = *p_block;
     auto n = block.n;
     if (by_prediction_ && n_class_ > 1) {
       for (std::size_t i = 0; i < n; ++i) {
-        classes_(block.labels[i], block.weights[i], gradients + i, hessians + i, n);
+        block.norms[i] =
+            classes_(block.labels[i], block.weights[i], gradients + i, hessians + i, n);
       }
       return;
     }
     for (std::size_t k = 0; k < n_class_; ++k) {
       auto *g = gradients + k * n, *h = hessians + k * n;
       if (by_prediction_) {
-        pair_(block.labels.data(), block.weights.data(), g, h, n);
+        pair_(block.labels.data(), block.weights.data(), g, h, block.norms.data(), n);
       } else {
         pair_(g, h, n);
       }
@@ -142,18 +146,24 @@ class BlockQuantiser {
 }  // namespace
 
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                       linalg::MatrixView<GradientPair const> gpair,
+                       Persons const* persons, linalg::MatrixView<GradientPair const> gpair,
                        std::vector<std::uint8_t> const& sample, std::vector<ClassGradients>* out) {
   auto n_rows = info.num_row_;
   auto n_class = gpair.Shape(1);
   CHECK(gpair.Shape(0) == n_rows);  // CHECK_EQ would print the number of rows
   CHECK(sample.empty() || sample.size() == n_rows);
+  CHECK(bound.of_person == (persons != nullptr));
   out->resize(n_class);
   for (auto& of_class : *out) {
     of_class.pairs.resize(n_rows);
   }
   RowInputs inputs{bound, info, sample};
   BlockQuantiser quantise{bound, n_class};
+  bool several = persons && persons->NumSeveral() > 0;
+  std::vector<float> norms;
+  if (several && bound.mode == RowBound::Mode::kPrediction) {
+    norms.resize(n_rows);
+  }
 
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;
   std::vector<LocalSum> partial(n_blocks * n_class);
@@ -167,7 +177,10 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
       inputs.Read(block, &gpair(begin, k), gpair.Stride(0), gradients.data() + k * n,
                   hessians.data() + k * n);
     }
-    quantise(block, gradients.data(), hessians.data());
+    quantise(gradients.data(), hessians.data(), &block);
+    if (!norms.empty()) {
+      std::copy_n(block.norms.data(), n, norms.data() + begin);
+    }
     for (std::size_t k = 0; k < n_class; ++k) {
       LocalSum sum;
       auto* words = (*out)[k].pairs.data() + begin;
@@ -188,6 +201,9 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
     for (std::size_t b = 0; b < n_blocks; ++b) {
       (*out)[k].total += partial[b * n_class + k];
     }
+  }
+  if (several) {
+    PersonBound{bound, n_class}(ctx, *persons, norms, out);
   }
 }
 }  // namespace xgboost::dp

@@ -1,5 +1,6 @@
 /**
- * From XGBoost's gradients to bounded integers: clip every row to the row bound and quantise.
+ * From XGBoost's gradients to bounded integers: clip every row to the row bound and quantise, and
+ * bound the rows of a person together.
  *
  * All sums are sums of integers, hence independent of threads, pages and workers.
  *
@@ -13,6 +14,7 @@
 
 #include "plugin_cpp/plan/row_bound.h"  // for RowBound
 #include "plugin_cpp/release/sums.h"    // for LocalSum
+#include "plugin_cpp/rows/persons.h"    // for Persons
 #include "xgboost/base.h"               // for GradientPair
 #include "xgboost/context.h"            // for Context
 #include "xgboost/data.h"               // for MetaInfo
@@ -55,11 +57,12 @@ struct ClassGradients {
 /**
  * @brief Quantise the gradients of one round.
  *
- * @param gpair  Gradients by row and class.
- * @param sample Which rows take part; empty for all. The others count nothing.
- * @param out    Of each class.
+ * @param persons Whose rows have a bound together, null where each row has its own.
+ * @param gpair   Gradients by row and class.
+ * @param sample  Which rows take part; empty for all. The others count nothing.
+ * @param out     Of each class.
  */
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                       linalg::MatrixView<GradientPair const> gpair,
+                       Persons const* persons, linalg::MatrixView<GradientPair const> gpair,
                        std::vector<std::uint8_t> const& sample, std::vector<ClassGradients>* out);
 }  // namespace xgboost::dp

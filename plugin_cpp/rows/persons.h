@@ -4,7 +4,7 @@
  * The table lives beside the matrix, never in a model: no id, code or number of persons is saved.
  * XGBoost's own `qid` would have to be sorted, has 32 bits, and couples rows in objectives.
  *
- * Proof: docs/proofs/neighbours.md
+ * Proof: docs/proofs/persons.md
  */
 #pragma once
 

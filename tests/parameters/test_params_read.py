@@ -237,6 +237,8 @@ GRID: dict[str, Any] = {"dp_feature_bounds": {0: (0, 1), 1: (0, 1)}}
 OUTPUT: dict[str, Any] = REGRESSION | {"dp_leaf_noise": "output"}
 MASKED: dict[str, Any] = {"dp_secure_sum": True, "dp_split": "random"}
 
+PERSONS: dict[str, Any] = {"dp_privacy_id": True}
+
 BROKEN: dict[str, dict[str, Any]] = {
     "no classes of a target": REGRESSION | {"dp_classes": 2},
     "two classes": {"dp_classes": 3},
@@ -284,7 +286,10 @@ BROKEN: dict[str, dict[str, Any]] = {
     | {"dp_candidates": "adaptive", "dp_candidate_cells": 9, "max_bin": 8},
     "cells need histograms": {"dp_candidate_cells": 9},
     "rows of persons": {"dp_rows_per_person": 2},
-    "noise for persons": {"dp_privacy_id": True},
+    "score gain of rows": PERSONS | REGRESSION | {"dp_score": "gain"},
+    "output leaves of rows": PERSONS | OUTPUT,
+    "rows left out of rows": PERSONS | REGRESSION | {"dp_gradient_clip": "filter"},
+    "reports of rows": PERSONS | LOCAL | {"base_score": 0.5},
     "joint bound of classes": SEVERAL | {"dp_gradient_clip": "clip"},
     "row weights of classes": REGRESSION | {"dp_gradient_clip": "row_weight"},
     "Hessians that count": OUTPUT | {"dp_hessian_weight": 1e-9},

@@ -195,10 +195,14 @@ class Candidates:
         plan: The plan.
         X: Columns, NaN is missing.
         noise: Draws, in ascending order of features.
+        sharing: How many rows the person of each row has, who count one together; None for rows.
     """
 
-    def __init__(self, plan: dict[str, Any], X: Floats, noise: Noise) -> None:
+    def __init__(
+        self, plan: dict[str, Any], X: Floats, noise: Noise, sharing: Ints | None = None
+    ) -> None:
         self.plan, self.X, self.noise = plan, X, noise
+        self.sharing = np.ones(len(X), dtype=np.int64) if sharing is None else sharing
         self.options = plan.get("candidates", {})
         self.edges = [np.array(s.get("grid", []), dtype=np.float32) for s in plan["features"]]
 
@@ -210,7 +214,7 @@ class Candidates:
     def release(self, pairs: Ints) -> list[Feature]:
         """Cuts and bins of every column; `pairs` holds the Hessians that may be weights."""
         features = []
-        ones = np.full(len(self.X), 1 << int(self.options.get("shift", 0)), dtype=np.int64)
+        ones = (1 << int(self.options.get("shift", 0))) // self.sharing
         weight = pairs[:, 1] if self.options.get("hessian") else ones
         trees = iter(self._trees(weight))
         for f, spec in enumerate(self.plan["features"]):

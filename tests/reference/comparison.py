@@ -11,6 +11,7 @@ import xgboost as xgb
 
 from tests.reference.plans import base_plan, merge
 from tests.reference.trainer import Model, Plan, Tree, train
+from xgb_dp.engine import native
 from xgb_dp.testing import train_with_plan
 
 KEY = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -136,6 +137,7 @@ def check(
     dense: npt.NDArray[Any] | None = None,
     base_margin: npt.NDArray[Any] | None = None,
     exact: bool = True,
+    persons: npt.NDArray[Any] | None = None,
 ) -> Model:
     """Train both, compare trees and margins. `dense`: what the oracle sees if `X` is sparse."""
     margins = [-1.0, -0.5, 0.25]
@@ -150,9 +152,10 @@ def check(
         feature_types=types(plan["features"]),
         enable_categorical=True,
     )
+    native.set_persons(d, persons)
     booster = train_with_plan(plan, d, plan["rounds"], base, nthread=1)
     seen = X if dense is None else dense
-    model = train(plan, seen, y, weight, base, base_margin=base_margin)
+    model = train(plan, seen, y, weight, base, base_margin=base_margin, persons=persons)
     assert_same_trees(trees_of(booster), model.trees, exact=exact and plan["objective"] == SQUARED)
     margin = booster.predict(d, output_margin=True).reshape(model.margin.shape)
     np.testing.assert_allclose(margin, model.margin, rtol=1e-4, atol=1e-5)

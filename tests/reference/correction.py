@@ -12,34 +12,40 @@ from .splits import Doubles, Ints, Plan, RowBound
 
 
 def residual_sums(
-    bound: RowBound, g: Doubles, h: Doubles, y: Doubles, added: Doubles
+    bound: RowBound, g: Doubles, h: Doubles, y: Doubles, added: Doubles, who: Ints | None = None
 ) -> tuple[int, int]:
     """Integer sums of residuals, in units of two half widths over 2^18, and of rows in the range.
 
-    A row counts by its weight, in units of the largest one. `added` is what the last tree predicts.
+    A row counts by its weight, in units of the largest one, and a person (`who` are the codes of
+    rows) as the mean of its rows, rounded towards 0. `added` is what the last tree predicts.
     """
-    told, ones = 0, 0
+    who = np.arange(len(y)) if who is None else who
+    told, ones = [0] * (len(y) + 1), [0] * (len(y) + 1)
+    n_rows = np.bincount(who, minlength=len(y) + 1)
     low, high = bound.target
-    for gradient, weight, label, step in zip(g, h, y, added, strict=True):
+    for gradient, weight, label, step, i in zip(g, h, y, added, who, strict=True):
         if weight == 0 or not math.isfinite(label + gradient / weight + step):
             continue
         prediction = label + gradient / weight + step
         inside = min(max(prediction, low), high)
         residual = (min(max(label, low), high) - inside) / (2 * bound.scale)
         share = min(max(weight / bound.h_max, 0.0), 1.0)
-        told += round(min(max(share * residual, -1.0), 1.0) * 2**18)
-        ones += round(share * 2**16) if inside == prediction else 0
-    return told, ones
+        told[i] += round(min(max(share * residual, -1.0), 1.0) * 2**18)
+        ones[i] += round(share * 2**16) if inside == prediction else 0
+    means = [int(math.copysign(abs(v) // n, v)) for v, n in zip(told, n_rows, strict=True) if n]
+    return sum(means), sum(v // int(n) for v, n in zip(ones, n_rows, strict=True) if n)
 
 
 def correct_mean(
-    plan: Plan, tree: Tree, where: Ints, g: Doubles, h: Doubles, y: Doubles, noise: Noise
-) -> None:
+    plan: Plan, tree: Tree, where: Ints, g: Doubles, h: Doubles, y: Doubles, noise: Noise,
+    who: Ints | None = None,
+) -> None:  # fmt: skip
     """Release the sums and shift every leaf, in float32 as XGBoost keeps them; and once more."""
     bound, sigma2 = RowBound.of(plan), int(plan["correction"]["sigma2"])
     deviation, before = math.sqrt(sigma2), 0.01**2
     for _ in range(2):
-        told, ones = residual_sums(bound, g, h, y, np.array(tree["leaf"], dtype=np.float64)[where])
+        added = np.array(tree["leaf"], dtype=np.float64)[where]
+        told, ones = residual_sums(bound, g, h, y, added, who)
         rows = (told + noise.gaussian(sigma2)) * 2 / 2**18, ones + noise.gaussian(sigma2)
         if rows[1] < max(16 * deviation, 1):
             continue

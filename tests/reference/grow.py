@@ -65,7 +65,8 @@ def grow(
     """
     bound = RowBound.of(plan)
     name = "norm" if plan["class_trees"] == "joint" else plan["score"]
-    score = Score(name, bound, float(plan["score_clip"]), float(plan["leaf"]["lambda"]))
+    reals = float(plan["score_clip"]), float(plan["leaf"]["lambda"])
+    score = Score(name, bound, *reals, int(plan["depth"]))
     of_tree = tree_features(plan, t, noise)
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     gamma = round(float(plan["gamma"]) * bound.B)  # given in units of C

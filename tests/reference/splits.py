@@ -33,6 +33,8 @@ class RowBound:
     unit_hessian: bool = False
     positive: float = 1.0
     heaviest: float = 0.0
+    persons: bool = False
+    rows_per_person: float = 1.0
 
     @classmethod
     def of(cls, plan: Plan) -> RowBound:
@@ -42,7 +44,8 @@ class RowBound:
         B = 1 << int(plan["grid_bits"])
         weights = (float(b.get(k, 1.0)) for k in ("positive_weight", "max_weight"))
         scale, unit = float(b["scale"]), b["unit_hessian"]
-        return cls(b["mode"], C, r, h_max, scale, target, B, unit, *weights)
+        who = plan["unit"] == "person", float(b["rows_per_person"])
+        return cls(b["mode"], C, r, h_max, scale, target, B, unit, *weights, *who)
 
     @property
     def g_unit(self) -> float:
@@ -53,6 +56,11 @@ class RowBound:
     def h_unit(self) -> float:
         """Hessian of one grid unit."""
         return self.C / (math.sqrt(self.r) * self.B)
+
+    @property
+    def most(self) -> int:
+        """P, the largest sum of norms of the rows of a person; B for rows."""
+        return math.ceil(self.rows_per_person * self.B)
 
     @property
     def hessian_max(self) -> int:
@@ -93,15 +101,56 @@ class RowBound:
 
     def label_free(self, g: Doubles, y: Doubles, weight: Doubles) -> Doubles:
         """Factors of rows: C over the norm that the row would have with the worse label."""
+        full = np.full_like(g, self.heaviest) if self.heaviest > 0 else np.maximum(weight, 1.0)
+        return np.asarray(self.C / np.maximum(full * self.worse(g, y, weight), self.C))
+
+    def worse(self, g: Doubles, y: Doubles, weight: Doubles) -> Doubles:
+        """Norms that rows of weight 1 would have with the worse label."""
         worth = np.where(y == 1, self.positive, 1.0)
         with np.errstate(all="ignore"):
             p = np.clip(np.nan_to_num(g / (worth * weight) + y, nan=0.0), 0.0, 1.0)
-        full = np.full_like(g, self.heaviest) if self.heaviest > 0 else np.maximum(weight, 1.0)
         norms = []
         for residual, value in ((p, 1.0), (1 - p, self.positive)):
             hessian = 1.0 if self.unit_hessian else p * (1 - p)
-            norms.append(full * value * np.sqrt(residual**2 + self.r * hessian**2))
-        return np.asarray(self.C / np.maximum(np.maximum(*norms), self.C))
+            norms.append(value * np.sqrt(residual**2 + self.r * hessian**2))
+        return np.asarray(np.maximum(*norms))
+
+    def norms(self, g: Doubles, h: Doubles, y: Doubles, weight: Doubles) -> Doubles:
+        """The largest norm over the labels of every row within its bound, in 32 bits, where C = 1.
+
+        Args:
+            g: Gradients by row and class.
+            h: Hessians by row and class.
+            y: Labels.
+            weight: Weights, at most those of the bound.
+        """
+        with np.errstate(all="ignore"):
+            if g.shape[1] > 1:
+                norm, shrink = self.of_classes(g, h, y, weight)
+                finite = np.isfinite(h).all(axis=1)
+            else:
+                norm = self.worse(g[:, 0], y, weight)
+                shrink = self.label_free(g[:, 0], y, weight)
+                finite = np.ones(len(y), dtype=bool)
+            finite &= np.isfinite(g).all(axis=1) & np.isfinite(shrink)
+            norms = np.where(finite, weight * norm * shrink / self.C, 0.0)
+        return np.asarray(norms.astype(np.float32).astype(float))
+
+    def of_classes(
+        self, g: Doubles, h: Doubles, y: Doubles, weight: Doubles
+    ) -> tuple[Doubles, Doubles]:
+        """Largest norms over the labels for a weight of 1, and factors of rows."""
+        n, classes = g.shape
+        heaviest = np.maximum(weight, self.heaviest or 1.0)
+        squares, hessians, least = np.zeros(n), np.zeros(n), np.ones(n)
+        for k in range(classes):
+            p = g[:, k] / weight + (y == k)
+            p = np.where(p > 0, np.minimum(p, 1.0), 0.0)  # not-a-number falls to 0
+            squares, least = squares + p * p, np.minimum(least, p)
+            hessians = hessians + (h[:, k] / weight) ** 2
+        norm = np.sqrt(squares + 1.0 - 2.0 * least + self.r * hessians)
+        shrink = np.where(weight > 0, self.C / np.maximum(heaviest * norm, self.C), 1.0)
+        return np.where(weight > 0, norm, 0.0), shrink
 
     def quantise_classes(self, g: Doubles, h: Doubles, y: Doubles, weight: Doubles) -> list[Ints]:
         """The same for several classes whose integers have one norm, in the mode "prediction".
@@ -113,16 +162,8 @@ class RowBound:
             weight: Weights, at most those of the bound.
         """
         n, classes = g.shape
-        heaviest = np.maximum(weight, self.heaviest or 1.0)
-        squares, hessians, least = np.zeros(n), np.zeros(n), np.ones(n)
         with np.errstate(all="ignore"):
-            for k in range(classes):
-                p = g[:, k] / weight + (y == k)
-                p = np.where(p > 0, np.minimum(p, 1.0), 0.0)  # not-a-number falls to 0
-                squares, least = squares + p * p, np.minimum(least, p)
-                hessians = hessians + (h[:, k] / weight) ** 2
-            norm = np.sqrt(squares + 1.0 - 2.0 * least + self.r * hessians)
-            shrink = np.where(weight > 0, self.C / np.maximum(heaviest * norm, self.C), 1.0)
+            _norm, shrink = self.of_classes(g, h, y, weight)
             finite = np.isfinite(g).all(axis=1) & np.isfinite(h).all(axis=1) & np.isfinite(shrink)
             G = np.rint(g * shrink[:, None] * (self.B / self.C))
             H = np.rint(math.sqrt(self.r) * h * shrink[:, None] * (self.B / self.C))
@@ -152,6 +193,7 @@ class Score:
     bound: RowBound
     tau: float
     lam: float
+    depth: int = 0
 
     def phi(self, sums: Ints) -> Ints:
         """Utility of each row of `sums` (gradient, Hessian, rows) standing alone as one leaf."""
@@ -197,21 +239,23 @@ class Score:
     @property
     def range_int(self) -> int:
         """sup - inf over rows of the change of a utility, with slack for rounding."""
-        B = self.bound.B
-        if self.name in ("l1", "norm"):
+        B, cells = self.bound.most, 1 << self.depth if self.bound.persons else 1
+        if self.name == "l1":
             return 2 * B
+        if self.name == "norm":  # the rows of a person may be in several, rounded one by one
+            return 2 * B + (2 * cells if self.bound.persons else 0)
         if self.name == "gain":
             return 4 * B + 64
         tau, r = self.tau, self.bound.r
         if self.bound.mode not in ("prediction", "row_weight"):
-            e = self.bound.hessian_max / (math.sqrt(r) * B)
+            e = self.bound.hessian_max / (math.sqrt(r) * self.bound.B)
             real = 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
         else:  # the supremum over rows, on a fine sweep of the ellipse instead of its closed form
             angle = np.linspace(0.0, math.pi / 2, 2_000_001)
             g, h = np.cos(angle), np.sin(angle) / math.sqrt(r)
             w = np.minimum(tau, g / np.maximum(h, 1e-300))  # where 2wg - hw^2 is largest
             real = float(np.max(2 * tau * g + tau * tau * h + 2 * w * g - h * w * w))
-        return math.ceil(real * B * (1.0 + 1e-12)) + 64
+        return math.ceil(real * B * (1.0 + 1e-12)) + 64 * cells
 
 
 def left_sides(histogram: Ints, total: Ints, categorical: bool) -> Ints:

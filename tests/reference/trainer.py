@@ -21,6 +21,7 @@ from .grow import Tree, grow
 from .history import History
 from .leaves import Shrinkage, fill_leaves
 from .objective import gradients, initial_margin
+from .persons import bound_persons
 from .splits import Floats, Ints, Plan, RowBound, Score, Side, candidates, utilities
 
 __all__ = ["Model", "Plan", "RowBound", "Score", "Tree", "candidates", "train", "utilities"]
@@ -37,16 +38,22 @@ class Model(NamedTuple):
 def train(
     plan: Plan, X: Floats, y: Floats, weight: Floats | None = None,
     base_score: float | list[float] = 0.5, rounds: int | None = None,
-    base_margin: Floats | None = None,
+    base_margin: Floats | None = None, persons: Ints | None = None,
 ) -> Model:  # fmt: skip
-    """Train as the plan says (NaN in `X` is missing; `rounds` defaults to the plan's)."""
+    """Train as the plan says (NaN in `X` is missing; `rounds` defaults to the plan's).
+
+    `persons` are the codes of rows, where the unit of privacy is a person.
+    """
+    assert (persons is not None) == (plan["unit"] == "person")
     X, y = np.asarray(X, dtype=np.float32), np.asarray(y, dtype=np.float32)
     weight = np.ones_like(y) if weight is None else np.asarray(weight, dtype=np.float32)
     objective, classes, bound = plan["objective"], int(plan["num_class"]), RowBound.of(plan)
     noise = Noise(plan)
-    source = Candidates(plan, X, noise)
+    who = np.arange(len(y)) if persons is None else persons
+    units = int(who.max(initial=-1)) + 1  # of privacy, which have coins of their own
+    source = Candidates(plan, X, noise, np.bincount(who)[who])
     features: list[Feature] = []
-    part = np.zeros(len(y), dtype=np.int64)
+    part = np.zeros(units, dtype=np.int64)
     margin = initial_margin(objective, base_score, len(y), classes)
     if base_margin is not None:
         margin = np.array(base_margin, dtype=np.float32).reshape(len(y), classes)
@@ -59,11 +66,11 @@ def train(
         g, h = (v.astype(np.float64) for v in gradients(objective, margin, y, weight))
         parallel = int(plan["parallel_trees"])
         sampled = int(plan["sampling_num"]) < 1 << 32
-        kept = noise.sample(int(plan["sampling_num"]), len(y)) if sampled else slice(None)
+        kept = noise.sample(int(plan["sampling_num"]), units) if sampled else part == 0
         if int(plan["ensemble"]) > 1:
             ensemble = int(plan["ensemble"])
             if t % ensemble == 0:
-                part = noise.parts(ensemble, plan["ensemble_halving"], len(y))
+                part = noise.parts(ensemble, plan["ensemble_halving"], units)
             kept, sampled = part == t % ensemble, True
         labels, heavy = y.astype(np.float64), weight.astype(np.float64)
         if bound.heaviest > 0:
@@ -77,7 +84,10 @@ def train(
             ]
         shared: list[tuple[Tree, Ints, dict[int, Side]]] = []
         for pairs in by_class if sampled else ():
-            pairs[~kept] = 0
+            pairs[~kept[who]] = 0
+        if persons is not None:
+            norms = bound.norms(g, h, labels, heavy) if bound.mode == "prediction" else labels
+            bound_persons(bound, by_class, persons, norms)
         for k, pairs in enumerate(by_class):
             if k == 0 and source.due(t):
                 features = source.release(pairs)
@@ -102,7 +112,7 @@ def train(
                 if plan["leaf"]["noise"] != "output":
                     history[0 if joint else k].update(tree, *g_h_noise, first=not joint or k == 0)
                 if plan["correction"]["on"] and t + 1 == int(plan["rounds"]):
-                    correct_mean(plan, tree, where, g[:, k], h[:, k], labels, noise)
+                    correct_mean(plan, tree, where, g[:, k], h[:, k], labels, noise, who)
                 margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
                 trees.append(tree)
     return Model(trees, [feature.cuts for feature in features], margin)

@@ -56,12 +56,12 @@ def xgb_train(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray | None = No
 
 
 def cpp_leaf_sums(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray) -> npt.NDArray[np.int64]:
-    """Exact integers (G, H) of both leaves of the last round's trees, read off the statistics."""
+    """Exact integers (G, H) of all leaves of the last round's trees, read off the statistics."""
     bound, lam = Bound.of(plan), float(plan["leaf"]["lambda"])
     model = json.loads(xgb_train(plan, d, start).save_raw("json"))["learner"]["gradient_booster"]
     out = []
     for tree in model["model"]["trees"][-plan["num_class"] :]:
-        for node in (1, 2):
+        for node in np.flatnonzero(np.array(tree["left_children"]) == -1):
             h, w = tree["sum_hessian"][node], tree["base_weights"][node] / bound.scale
             out += [-w * (h + lam) / bound.g_unit, h / bound.h_unit]
     assert np.abs(out - np.rint(out)).max() < 0.25  # statistics are 32-bit floats

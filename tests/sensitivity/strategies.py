@@ -149,8 +149,11 @@ def text_of(plan: dict[str, Any]) -> str:
 def stated(plan: dict[str, Any]) -> sensitivity.RowBound:
     """The Python figures of a plan."""
     b = plan["row_bound"]
-    numbers = ("gradient_bound", "hessian_weight", "hessian_bound", "max_weight")
-    return sensitivity.RowBound(b["mode"], *(float(b[k]) for k in numbers))
+    numbers = ("gradient_bound", "hessian_weight", "hessian_bound", "max_weight", "rows_per_person")
+    *own, K = (float(b[k]) for k in numbers)
+    return sensitivity.RowBound(
+        b["mode"], *own, of_person=plan["unit"] == "person", rows_per_person=K
+    )
 
 
 def round_sens2(plan: dict[str, Any]) -> int:
@@ -194,8 +197,14 @@ RANGES: dict[str, int] = {}
 
 def python_range(plan: dict[str, Any]) -> int:
     """The range of a plan, by the Python side."""
-    tau = float(plan["score_clip"])
-    return sensitivity.range_int(plan["score"], stated(plan), plan["grid_bits"], tau)
+    return sensitivity.range_int(
+        plan["score"],
+        stated(plan),
+        plan["grid_bits"],
+        float(plan["score_clip"]),
+        joint=plan["class_trees"] == "joint",
+        depth=plan["depth"],
+    )
 
 
 def range_of(plan: dict[str, Any]) -> int:

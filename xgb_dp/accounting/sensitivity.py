@@ -1,8 +1,9 @@
 """Every sensitivity and range, as exact integers on the grid. Proofs: docs/proofs/sensitivity.md.
 
 C++ (``plugin_cpp/plan/row_bound.cc``, ``plugin_cpp/plan/sensitivity.cc``) computes the same
-integers by the same formulas. All figures are for adding or removing one row; replacing one doubles
-ranges and sensitivities (:func:`replace_one`). Nothing here looks at data.
+integers by the same formulas. All figures are for adding or removing one unit of privacy, a row or
+all rows of a person; replacing one doubles ranges and sensitivities (:func:`replace_one`). Nothing
+here looks at data.
 """
 
 from __future__ import annotations
@@ -91,13 +92,22 @@ class RowBound:
         ratio = math.sqrt(self.hessian_weight) * self.hessian_bound / self.gradient_bound
         return math.ceil(ratio * b)
 
+    def most_gradient(self, grid_bits: int) -> int:
+        r"""P = ceil(K B), the most that a person adds to a sum of \|g\|; B for rows."""
+        return math.ceil(self.rows_per_person * self.unit(grid_bits))
+
+    def most_hessian(self, grid_bits: int) -> int:
+        """The most that a person adds to a sum of h: floor(P Hmax / B); Hmax for rows."""
+        most = self.most_gradient(grid_bits) * self.max_hessian(grid_bits)
+        return most // self.unit(grid_bits)
+
     def tree_sens2(self, grid_bits: int) -> int:
         """Squared L2 sensitivity of (sum g, sum h) of one tree, in grid units.
 
-        B^2 ("prediction", "row_weight") or B^2 + Hmax^2 (the others).
+        P^2 ("prediction", "row_weight") or P^2 + (P Hmax / B)^2 (the others), with P = B for rows.
         """
-        b2 = self.unit(grid_bits) ** 2
-        return b2 if self.ball else b2 + self.max_hessian(grid_bits) ** 2
+        p2 = self.most_gradient(grid_bits) ** 2
+        return p2 if self.ball else p2 + self.most_hessian(grid_bits) ** 2
 
     def round_sens2(self, grid_bits: int, n_class: int = 1) -> int:
         """Squared L2 sensitivity of the leaf sums of all `n_class` trees of one round.
@@ -106,7 +116,8 @@ class RowBound:
         "row_weight" only:
         min(K B^2, B^2 + K + ceil(A (B^2 + 1.5 B))) with
         A = ((1 + 1e-5) w sqrt(1 + 4r) + 1e-15 K sqrt(r)) / C, and K B^2 without a bound w or
-        with unit Hessians, which fill every class up to C.
+        with unit Hessians, which fill every class up to C. For persons K P^2, since the worst
+        classes of their rows may differ.
 
         Args:
             grid_bits: Grid of the gradients.
@@ -119,6 +130,8 @@ class RowBound:
             return self.tree_sens2(grid_bits)
         if self.mode != "row_weight":
             raise ValueError("Several classes need the mode 'row_weight'.")
+        if self.of_person:
+            return n_class * self.tree_sens2(grid_bits)
         b = self.unit(grid_bits)
         most = n_class * b * b
         if self.unit_hessian or self.max_weight == 0.0:
@@ -136,11 +149,11 @@ class RowBound:
         """L1 sensitivity of the same sums, 2 K of which a row touches, in grid units.
 
         floor(sqrt(2 K S2)), S2 that of ``round_sens2`` ("prediction", "row_weight"), or
-        K (B + Hmax) (the others).
+        K (B + Hmax) (the others); for persons with what they add at most.
         """
         if self.ball:
             return math.isqrt(leaf_coordinates(n_class) * self.round_sens2(grid_bits, n_class))
-        return n_class * (self.unit(grid_bits) + self.max_hessian(grid_bits))
+        return n_class * (self.most_gradient(grid_bits) + self.most_hessian(grid_bits))
 
 
 def leaf_coordinates(n_class: int = 1) -> int:
@@ -164,9 +177,16 @@ def leaf_sens(release: str, row_bound: RowBound, grid_bits: int, n_class: int = 
 
 
 def range_int(
-    score: str, row_bound: RowBound, grid_bits: int, tau: float = 0.0, *, unit_weights: bool = True
+    score: str,
+    row_bound: RowBound,
+    grid_bits: int,
+    tau: float = 0.0,
+    *,
+    unit_weights: bool = True,
+    joint: bool = False,
+    depth: int = 0,
 ) -> int:
-    """Range of a split utility: sup - inf of its change over candidates, for any one row.
+    """Range of a split utility: sup - inf of its change over candidates, for any one unit.
 
     In utility units, of which B = 2**grid_bits are one unit of utility in units of C = 1:
 
@@ -178,23 +198,32 @@ def range_int(
       other modes, with e = Hmax / (sqrt(r) B): R = 4 tau if tau e <= 1, else (1 + tau e)^2 / e.
     - "gain", floor(B S^2 / (n + lambda)) with S = G/C and n the exact number of rows: 4 B + 64.
 
+    For persons P = ceil(K B) stands for B, and what covers rounding is that of all cells of a
+    level, 2^depth times as much; the norms of joint trees are rounded too, by 2 at most.
+
     Args:
         score: "l1", "newton" or "gain".
         row_bound: Bound of one row.
         grid_bits: Grid of the gradients.
         tau: Clip of the leaf weight, "newton" only, > 0, in units of C.
         unit_weights: Whether every row has weight 1.
+        joint: Whether one selection serves the trees of all classes.
+        depth: Of the trees, in which the rows of a person may be anywhere.
 
     Raises:
-        ValueError: Unknown score, tau missing, or "gain" where the second derivative varies.
+        ValueError: Unknown score, tau missing, or "gain" where the second derivative varies or
+            rows count together.
     """
-    b = row_bound.unit(grid_bits)
+    b = row_bound.most_gradient(grid_bits)
+    cells = 1 << depth if row_bound.of_person else 1
     if score == "l1":
-        return 2 * b
+        return 2 * b + (2 * cells if joint and row_bound.of_person else 0)
     if score == "newton":
         width = _newton_range(row_bound, grid_bits, tau)
-        return math.ceil(width * b * (1.0 + 1e-12)) + UTILITY_SLACK
+        return math.ceil(width * b * (1.0 + 1e-12)) + UTILITY_SLACK * cells
     if score == "gain":
+        if row_bound.of_person:
+            raise ValueError("The score 'gain' has no range for persons, whose rows share a bound.")
         if row_bound.ball or not unit_weights:
             raise ValueError(
                 "The score 'gain' has a bounded range only where every row counts the same: "
@@ -204,7 +233,15 @@ def range_int(
     raise ValueError("`score` must be 'l1', 'newton' or 'gain'.")
 
 
-def largest_grid_bits(score: str, row_bound: RowBound, tau: float, most: int = 18) -> int:
+def largest_grid_bits(
+    score: str,
+    row_bound: RowBound,
+    tau: float,
+    most: int = 18,
+    *,
+    joint: bool = False,
+    depth: int = 0,
+) -> int:
     """Bits of the finest grid on which the range of a score fits the exponential mechanism.
 
     Args:
@@ -212,6 +249,8 @@ def largest_grid_bits(score: str, row_bound: RowBound, tau: float, most: int = 1
         row_bound: Bound of one row.
         tau: Clip of the leaf weight, "newton" only.
         most: Finest grid to try.
+        joint: See :func:`range_int`.
+        depth: See there.
 
     Returns:
         int: At least 4.
@@ -220,9 +259,11 @@ def largest_grid_bits(score: str, row_bound: RowBound, tau: float, most: int = 1
         BudgetError: No grid fits.
     """
     for bits in range(most, 3, -1):
-        if range_int(score, row_bound, bits, tau) < MAX_RANGE:
+        if range_int(score, row_bound, bits, tau, joint=joint, depth=depth) < MAX_RANGE:
             return bits
-    raise BudgetError("`dp_score_clip` is too large for this gradient bound. Lower it.")
+    raise BudgetError(
+        "`dp_score_clip` or `dp_rows_per_person` is too large for this gradient bound. Lower it."
+    )
 
 
 def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:

@@ -34,6 +34,8 @@ class MechanismSpec:
             "partial" (from noisy sums, which give the leaves too), or "additive" (a tree of every
             feature alone; the leaves of a round are one release with the bound of one tree).
         tree_features: Features of one tree, of which noisy sums hold one cell each for a row.
+        feature_cells: Sums that a noisy histogram of one feature of one node has at most; the rows
+            of a person may be in all of them.
         leaf_noise: "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise.
         ensemble: Rounds of an ensemble, which read disjoint parts of the rows; 1 for none.
         candidate_features: Features with private candidates, F >= 0.
@@ -73,6 +75,7 @@ class MechanismSpec:
     parallel_trees: int = 1
     split: str = "exponential"
     tree_features: int = 1
+    feature_cells: int = 1
     leaf_noise: str = "gaussian"
     ensemble: int = 1
     candidate_cells: int = 0
@@ -105,7 +108,13 @@ class MechanismSpec:
             rounds=s.rounds,
             depth=s["max_depth"],
             row_bound=bound,
-            grid_bits=sensitivity.largest_grid_bits(s["dp_score"], bound, s["dp_score_clip"]),
+            grid_bits=sensitivity.largest_grid_bits(
+                s["dp_score"],
+                bound,
+                s["dp_score_clip"],
+                joint=s["dp_class_trees"] == "joint",
+                depth=s["max_depth"],
+            ),
             n_class=s.trees_per_round,
             candidate_features=s.private_features,
             candidate_levels=(
@@ -127,6 +136,7 @@ class MechanismSpec:
             parallel_trees=s["num_parallel_tree"],
             split=s["dp_split"],
             tree_features=s["dp_features_per_tree"],
+            feature_cells=s.feature_cells,
             correction=s["dp_mean_correction"],
             presence=presence,
         )
@@ -146,6 +156,19 @@ class MechanismSpec:
     def noisy_sums(self) -> bool:
         """Whether splits and leaves are read from the same noisy sums."""
         return self.split in ("histogram", "partial")
+
+    @property
+    def touched_cells(self) -> int:
+        """Sums of one release on a tree, or on all of an additive round, that a unit can touch.
+
+        A row is in one cell of each feature, and in the sum of all rows of an additive round; the
+        rows of a person may be in all cells there are.
+        """
+        features = self.tree_features if self.noisy_sums or self.split == "additive" else 1
+        cells = 1
+        if self.row_bound.of_person:
+            cells = self.feature_cells << (self.depth - 1) if self.noisy_sums else 1 << self.depth
+        return features * cells + (1 if self.split == "additive" else 0)
 
     @property
     def local_factor(self) -> int:

@@ -175,7 +175,7 @@ def _candidates(
     if spec.candidate_laplace:
         epsilon = budget.laplace("candidates", releases)
         if spec.candidate_hessian:
-            shift, unit = 0, spec.row_bound.max_hessian(plan.grid_bits)
+            shift, unit = 0, spec.row_bound.most_hessian(plan.grid_bits)
         else:
             bits = _SCALE_BITS_OF_PERSONS if spec.of_persons else _SCALE_BITS
             shift = min(max(0, bits - math.floor(math.log2(touched / epsilon))), _MAX_SHIFT)
@@ -188,7 +188,7 @@ def _candidates(
     mu2 = budget.mu2("candidates", releases)
     if spec.candidate_hessian:
         shift = 0
-        sens2 = touched * spec.row_bound.max_hessian(plan.grid_bits) ** 2
+        sens2 = touched * spec.row_bound.most_hessian(plan.grid_bits) ** 2
         sigma2 = max(math.ceil(sens2 / mu2), _MIN_SIGMA2)
     else:
         shift, sigma2 = _shifted(spec, touched, mu2)
@@ -216,8 +216,7 @@ def _leaves(
     sens2 = cells * spec.row_bound.round_sens2(plan.grid_bits, spec.n_class)
     variance = sens2 * spec.local_factor / budget.mu2(name, charged * count)
     sigma2 = max(math.ceil(variance), _MIN_SIGMA2 * max(spec.local_rows, 1))
-    touched = spec.tree_features + 1 if spec.split == "additive" else cells
-    coordinates = touched * sensitivity.leaf_coordinates(spec.n_class)
+    coordinates = spec.touched_cells * sensitivity.leaf_coordinates(spec.n_class)
     noise = {"histogram_sigma2" if spec.noisy_sums else "leaf_sigma2": sigma2}
     return (
         replace(plan, **noise),  # type: ignore[arg-type]
@@ -245,7 +244,7 @@ def _grid(spec: MechanismSpec, budget: _Budget) -> int:
             largest = sens2 / budget.mu2(name, spec.charged_rounds * count)
         if spec.candidate_features and spec.candidate_hessian and not spec.candidate_laplace:
             touched = spec.candidate_features * spec.candidate_levels
-            sens2 = touched * spec.row_bound.max_hessian(bits) ** 2
+            sens2 = touched * spec.row_bound.most_hessian(bits) ** 2
             releases = min(spec.candidate_rounds, spec.charged_rounds)
             largest = max(largest, sens2 / budget.mu2("candidates", releases))
         if largest <= _MAX_SIGMA2 - 1:

@@ -246,10 +246,24 @@ RULES = (
          lambda s: "dp_rows_per_person" in s.given and s.unit == "row",
          "`dp_rows_per_person` has an effect with `dp_privacy_id` only: without it every row is a "
          "unit of privacy of its own."),
-    Rule("noise for persons",
-         lambda s: s.unit == "person" and not s.noise_free,
-         "`dp_privacy_id` is refused with noise: the bound of a person is not in force yet.",
-         PrivacyRefusal),
+    Rule("score gain of rows",
+         lambda s: s.unit == "person" and s["dp_score"] == "gain",
+         "`dp_score`='gain' is refused with `dp_privacy_id`: its range is proved where every row "
+         "counts one, and the rows of a person share what a person may count. Use 'l1' or "
+         "'newton'.", PrivacyRefusal),
+    Rule("output leaves of rows",
+         lambda s: s.unit == "person" and s["dp_leaf_noise"] == "output",
+         "`dp_leaf_noise`='output' is refused with `dp_privacy_id`: the sensitivity of a leaf "
+         "value is proved where every row counts one, and the rows of a person share what a "
+         "person may count. Use 'gaussian' or 'laplace'.", PrivacyRefusal),
+    Rule("rows left out of rows",
+         lambda s: s.unit == "person" and s["dp_gradient_clip"] == "filter",
+         "`dp_gradient_clip`='filter' is refused with `dp_privacy_id`: it leaves rows out one by "
+         "one. Use 'clip', or 'prediction' for classification.", PrivacyRefusal),
+    Rule("reports of rows",
+         lambda s: s.unit == "person" and s["dp_local"],
+         "`dp_local` is refused with `dp_privacy_id`: every row has a report of its own. Give each "
+         "person one row, and leave the ids out.", PrivacyRefusal),
     # bound of a row
     Rule("joint bound of classes",
          lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] not in BALLS,

@@ -170,6 +170,20 @@ class Settings:
         return sum(max(cells, self["max_bin"]) for cells in grids)
 
     @property
+    def feature_cells(self) -> int:
+        """Sums that the noisy histogram of one feature of one node has at most."""
+        if self["dp_split"] == "partial":
+            return 2
+        bins = self["max_bin"]
+        tree = self["dp_candidates"] == "quantile_tree"
+        sizes = {
+            "cuts": lambda f: len(f.cuts) + 1,
+            "categorical": lambda f: f.size,
+            "private": lambda f: 4 * bins + 128 if tree else max(len(f.grid), bins) + 2,
+        }
+        return max(sizes[f.kind](f) for f in self.features) + 1  # one for missing values
+
+    @property
     def complete_selections(self) -> bool:
         """Whether selections alone make trees, complete to max_depth."""
         return self["dp_split"] == "exponential" and not self["dp_no_split"]

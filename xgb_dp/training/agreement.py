@@ -44,7 +44,12 @@ def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Set
     if request is not None:
         derived.append(native.describe_intercept(request))
     agree = described["score_range"] == range_int(
-        s["dp_score"], s.row_bound, noise.grid_bits, s["dp_score_clip"]
+        s["dp_score"],
+        s.row_bound,
+        noise.grid_bits,
+        s["dp_score_clip"],
+        joint=s["dp_class_trees"] == "joint",
+        depth=s["max_depth"],
     )
     if request is not None:
         told = json.loads(text)

@@ -1,0 +1,152 @@
+#include "plugin_cpp/rows/person_bound.h"
+
+#include <algorithm>  // for clamp, max, min
+#include <cmath>      // for ldexp, nearbyint
+#include <cstdlib>    // for abs
+
+#include "common/threading_utils.h"      // for ParallelFor, Sched
+#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt, u128
+
+namespace xgboost::dp {
+namespace {
+constexpr std::int32_t kBits = 10;      // fractional bits of a norm
+constexpr std::int32_t kTries = 4;      // to meet the bound with numbers that are rounded evenly
+constexpr std::size_t kPersons = 1024;  // of a block
+
+/**
+ * @brief Integers times a factor below 1, none larger than it was.
+ *
+ * What rounding takes from a row the next ones get, so that sums over many rows of a person are
+ * right although each of them is a few steps of the grid only.
+ */
+void Spread(std::vector<std::int64_t> const& given, std::size_t width, double scale,
+            std::vector<std::int64_t>* out) {
+  for (std::size_t entry = 0; entry < width; ++entry) {
+    double carry = 0;
+    for (std::size_t at = entry; at < given.size(); at += width) {
+      double value = static_cast<double>(given[at]) * scale + carry;
+      auto most = static_cast<double>(std::abs(given[at]));
+      double rounded = std::clamp(std::nearbyint(value), -most, most);
+      carry = value - rounded;
+      (*out)[at] = static_cast<std::int64_t>(rounded);
+    }
+  }
+}
+
+/** @brief The same, all rounded towards 0. */
+void Cut(std::uint64_t limit, std::uint64_t size, std::vector<std::int64_t>* values) {
+  for (auto& value : *values) {
+    auto part = static_cast<u128>(std::abs(value)) * limit / size;
+    value = value < 0 ? -static_cast<std::int64_t>(part) : static_cast<std::int64_t>(part);
+  }
+}
+}  // namespace
+
+PersonBound::PersonBound(RowBound const& bound, std::size_t n_class)
+    : is_ball_{bound.IsBall()},
+      by_prediction_{bound.mode == RowBound::Mode::kPrediction},
+      joint_{by_prediction_ ? n_class : 1},
+      unit_{static_cast<std::uint64_t>(bound.Unit())},
+      h_max_{static_cast<std::uint64_t>(bound.MaxHessian())},
+      limit_{static_cast<std::uint64_t>(bound.MostGradient()) << kBits},
+      most_{static_cast<double>(bound.MostGradient()) / static_cast<double>(bound.Unit())} {}
+
+std::uint64_t PersonBound::Size(Integers const& rows, std::size_t width) const {
+  std::uint64_t size = 0;
+  for (std::size_t begin = 0; begin < rows.size(); begin += width) {
+    std::uint64_t scaled, root;
+    if (is_ball_) {
+      // A row keeps its own bound: its squares sum to at most 2^40.
+      std::uint64_t squares = 0;
+      for (std::size_t at = begin; at < begin + width; ++at) {
+        squares += static_cast<std::uint64_t>(rows[at] * rows[at]);
+      }
+      scaled = squares << (2 * kBits);
+      root = IntegerSqrt(scaled);
+      size += root + (root * root < scaled ? 1 : 0);
+    } else {
+      auto g = static_cast<std::uint64_t>(std::abs(rows[begin]));
+      auto h = static_cast<std::uint64_t>(rows[begin + 1]);
+      scaled = std::max(g * h_max_, h * unit_) << kBits;
+      size += (scaled + h_max_ - 1) / h_max_;
+    }
+  }
+  return size;
+}
+
+double PersonBound::Scale(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
+                          std::uint64_t size) const {
+  if (!by_prediction_) {
+    return std::min(static_cast<double>(limit_) / static_cast<double>(std::max(size, limit_)), 1.0);
+  }
+  double sum = 0;
+  for (auto row : rows) {
+    sum += static_cast<double>(norms[row]);
+  }
+  return most_ / std::max(sum, most_);
+}
+
+void PersonBound::Bound(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
+                        common::Span<ClassGradients> classes, common::Span<LocalSum> change) const {
+  auto width = 2 * classes.size();
+  Integers given(rows.size() * width);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t k = 0; k < classes.size(); ++k) {
+      auto pair = classes[k].pairs[rows[i]].Sum();
+      given[i * width + 2 * k] = pair.grad;
+      given[i * width + 2 * k + 1] = pair.hess;
+    }
+  }
+  auto size = this->Size(given, width);
+  auto scale = this->Scale(rows, norms, size);
+  if (scale == 1.0 && size <= limit_) {
+    return;
+  }
+  auto kept = given;
+  if (scale < 1.0) {
+    Spread(given, width, scale, &kept);
+    size = this->Size(kept, width);
+  }
+  for (std::int32_t i = 0; i < kTries && size > limit_; ++i) {
+    double room = 1.0 - std::ldexp(1.0, 2 * i - 13);  // for the rounding that is new each time
+    scale *= static_cast<double>(limit_) / static_cast<double>(size) * room;
+    Spread(given, width, scale, &kept);
+    size = this->Size(kept, width);
+  }
+  if (size > limit_) {
+    Cut(limit_, size, &kept);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t k = 0; k < classes.size(); ++k) {
+      auto at = i * width + 2 * k;
+      classes[k].pairs[rows[i]] = PackedPair{kept[at], kept[at + 1]};
+      change[k] += LocalSum{kept[at] - given[at], kept[at + 1] - given[at + 1]};
+    }
+  }
+}
+
+void PersonBound::operator()(Context const* ctx, Persons const& persons,
+                             std::vector<float> const& norms,
+                             std::vector<ClassGradients>* out) const {
+  auto n_class = out->size();
+  auto n_blocks = (persons.NumSeveral() + kPersons - 1) / kPersons;
+  std::vector<LocalSum> changes(n_blocks * n_class);
+  common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
+    auto begin = static_cast<std::size_t>(b) * kPersons;
+    auto end = std::min(begin + kPersons, persons.NumSeveral());
+    common::Span classes{out->data(), n_class};
+    common::Span change{changes.data() + b * n_class, n_class};
+    for (auto i = begin; i < end; ++i) {
+      for (std::size_t k = 0; k < n_class; k += joint_) {
+        this->Bound(persons.Several(i), norms, classes.subspan(k, joint_),
+                    change.subspan(k, joint_));
+      }
+    }
+  });
+  for (std::size_t b = 0; b < n_blocks; ++b) {
+    for (std::size_t k = 0; k < n_class; ++k) {
+      (*out)[k].total += changes[b * n_class + k];
+    }
+  }
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,57 @@
+/**
+ * From the integers of rows to those of persons: all rows of a person together keep a bound of K
+ * rows, whatever cells of whatever tree they are in.
+ *
+ * The rows of a person are scaled by one factor. It depends on the norms that they would have with
+ * the worst labels, not on the labels, so that probabilities are not biased; what it leaves is
+ * rounded so that the sums of a person keep their fractions. The bound itself is enforced on the
+ * integers. A person with one row is left as it is.
+ *
+ * Proof: docs/proofs/persons.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int64_t, uint32_t, uint64_t
+#include <vector>   // for vector
+
+#include "plugin_cpp/plan/row_bound.h"  // for RowBound
+#include "plugin_cpp/rows/gradient.h"   // for ClassGradients
+#include "plugin_cpp/rows/persons.h"    // for Persons
+#include "xgboost/context.h"            // for Context
+#include "xgboost/span.h"               // for Span
+
+namespace xgboost::dp {
+class PersonBound {
+ public:
+  /** @param n_class Classes of a round. */
+  PersonBound(RowBound const& bound, std::size_t n_class);
+
+  /**
+   * @brief Bound the persons with several rows.
+   *
+   * @param norms Of every row, the largest over its labels where C = 1, in the mode kPrediction.
+   * @param out   Integers that keep the bound of a row, of each class.
+   */
+  void operator()(Context const* ctx, Persons const& persons, std::vector<float> const& norms,
+                  std::vector<ClassGradients>* out) const;
+
+ private:
+  using Integers = std::vector<std::int64_t>;  // g and h, of some classes, of each row
+
+  /** @brief Bound one person in some classes that have one norm. */
+  void Bound(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
+             common::Span<ClassGradients> classes, common::Span<LocalSum> change) const;
+  /** @brief The factor of a person. */
+  [[nodiscard]] double Scale(common::Span<std::uint32_t const> rows,
+                             std::vector<float> const& norms, std::uint64_t size) const;
+  /** @brief No less than the sum of the norms of the rows, in units of 2^-kBits. */
+  [[nodiscard]] std::uint64_t Size(Integers const& rows, std::size_t width) const;
+
+  bool is_ball_, by_prediction_;
+  std::size_t joint_;  // classes that have one norm
+  std::uint64_t unit_, h_max_;
+  std::uint64_t limit_;  // of a size
+  double most_;          // sum of norms, where C = 1
+};
+}  // namespace xgboost::dp

@@ -1,0 +1,74 @@
+"""The C++ trainer and the NumPy oracle bound persons alike, and grow the same trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+from tests.reference.comparison import (
+    LOGISTIC,
+    MIXED,
+    OBJECTIVES,
+    SOFTMAX,
+    SQUARED,
+    check,
+    make_data,
+    make_plan,
+    trees_of,
+    types,
+)
+from tests.reference.plans import Plan, merge
+from tests.reference.test_families_against_cpp import CASES, ON_GRID, PREDICTION
+from xgb_dp.engine import native
+from xgb_dp.testing import train_with_plan
+
+from .people import people
+
+PERSON: Plan = {"unit": "person"}
+BOTH = (LOGISTIC, SOFTMAX)
+KINDS: dict[str, tuple[Plan, tuple[str, ...]]] = {
+    "default": ({}, OBJECTIVES),
+    "prediction": ({"row_bound": PREDICTION}, BOTH),
+    "prediction_coarse": ({"row_bound": PREDICTION, "grid_bits": 6}, BOTH),
+    "clip": ({"row_bound": {"mode": "clip", "hessian_bound": "0.7"}}, (LOGISTIC, SQUARED)),
+    "several": ({"row_bound": {"rows_per_person": "2.5"}}, OBJECTIVES),
+    "newton": ({"score": "newton", "score_clip": "2.0"}, OBJECTIVES),
+    "sampled": ({"sampling_num": 3 << 30}, OBJECTIVES),
+    "corrected": ({"correction": {"on": True, "sigma2": 1 << 36}}, (SQUARED,)),
+}
+NAMES = (
+    "gradient_leaves", "laplace_leaves", "ensemble_halving", "partial", "histogram",
+    "histogram_per_tree", "adaptive_counts", "partitions", "joint", "joint_partitions",
+    "joint_laplace", "additive", "strata",
+)  # fmt: skip
+KINDS |= {name: CASES[name] for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    ("name", "objective"), [(name, o) for name, case in KINDS.items() for o in case[1]]
+)
+def test_components(name: str, objective: str) -> None:
+    X, y = make_data(objective, 150)
+    changes = merge(merge({"leaf": {"shrinkage": True}}, KINDS[name][0]), PERSON)
+    weight = np.random.default_rng(3).choice([0.0, 0.3, 1.0, 2.0], 150).astype(np.float32)
+    plan = make_plan(objective, False, ON_GRID, **changes)
+    solved = name in ("strata", "additive")
+    check(plan, X, y, weight, exact=not solved, persons=people(150))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_one_row_each_is_the_training_of_rows(objective: str) -> None:
+    """The same trees bit by bit, in whatever order the codes of persons are."""
+    X, y = make_data(objective, 150)
+    mode = {} if objective == SQUARED else PREDICTION
+    changes: dict[str, Any] = {"row_bound": mode, "leaf": {"strata": True}, "split_levels": 2}
+    plan = make_plan(objective, False, MIXED, **changes)
+    base: Any = [0.0] * 3 if objective == SOFTMAX else 0.5
+    d = xgb.DMatrix(X, y, feature_types=types(MIXED), enable_categorical=True)
+    of_rows = trees_of(train_with_plan(plan, d, 3, base, nthread=1))
+    native.set_persons(d, np.random.default_rng(1).permutation(150))
+    of_persons = trees_of(train_with_plan(plan | PERSON, d, 3, base, nthread=1))
+    assert str(of_rows) == str(of_persons)

@@ -1,0 +1,62 @@
+"""Training of persons from end to end: calibration and trainer agree, or it is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from tests.conftest import arrays
+from xgb_dp.errors import PrivacyRefusal
+
+from .people import people
+
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("binary", {}),
+    ("binary", {"dp_rows_per_person": 2.5}),
+    ("binary", {"dp_score": "newton", "dp_gradient_clip": "row_weight"}),
+    ("binary", {"dp_split": "histogram", "max_bin": 8}),
+    ("binary", {"dp_split": "partial", "subsample": 0.5}),
+    ("binary", {"dp_split": "additive"}),
+    ("binary", {"dp_split": "random", "dp_leaf_noise": "laplace"}),
+    ("binary", {"tree_method": "dp_approx", "dp_gradient_clip": "clip"}),
+    ("regression", {}),
+    ("regression", {"dp_ensemble": 2}),
+    ("regression", {"dp_mean_correction": True, "dp_max_weight": 2.0}),
+    ("multiclass", {}),
+    ("multiclass", {"dp_class_trees": "per_class", "dp_gradient_clip": "row_weight"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "changes"), KINDS, ids=str)
+def test_every_event_is_of_persons(params: Any, kind: str, changes: dict[str, Any]) -> None:
+    """And what was drawn is what was calibrated, or the training would have been refused."""
+    X, y = arrays(kind)
+    given = params(kind, dp_privacy_id=people(len(y)), **changes)
+    model = xgb.train(given, xgb.DMatrix(X, y), 3)
+    report = xgb_dp.privacy_report(model)
+    assert report.private
+    ledger = json.loads(model.attr("dp_ledger"))
+    events = ledger["trainings"][0]["events"]
+    assert events and {event["unit"] for event in events} == {"person"}
+    assert 0.9 < report.get_epsilon(1e-6) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("regression", {"dp_score": "gain", "dp_split_levels": 1}),
+        ("regression", {"dp_leaf_noise": "output"}),
+        ("regression", {"dp_gradient_clip": "filter"}),
+    ],
+    ids=str,
+)
+def test_what_is_proved_for_rows_alone(params: Any, kind: str, changes: dict[str, Any]) -> None:
+    X, y = arrays(kind)
+    given = params(kind, dp_privacy_id=np.zeros(len(y), dtype=int), **changes)
+    with pytest.raises(PrivacyRefusal, match="dp_privacy_id"):
+        xgb.train(given, xgb.DMatrix(X, y), 3)
