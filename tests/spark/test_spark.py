@@ -24,7 +24,7 @@ if shutil.which("java") is None:
     pytest.skip("no Java runtime", allow_module_level=True)
 
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import col
+from pyspark.sql.functions import col, when
 from xgboost.spark import SparkXGBClassifier, SparkXGBRegressor
 
 PARAMS: dict[str, Any] = {
@@ -111,6 +111,26 @@ def test_rounds_where_none_are_given(
     for each in (estimator, SparkXGBRegressor.load(str(tmp_path / "estimator"))):
         model = each.fit(frame(spark, "signs"))
         assert model.get_booster().num_boosted_rounds() == (given or DEFAULT_ROUNDS)
+
+
+def test_rows_of_persons_are_on_one_worker(spark: SparkSession) -> None:
+    """By a column, which is no feature; were one on two workers, training would be refused."""
+    table = frame(spark, "signs").withColumn("patient", (col("a") * 1000).cast("long") % 50)
+    for ids in (col("patient"), col("patient").cast("string")):
+        model = SparkXGBClassifier(
+            **PARAMS | {"dp_epsilon": float("inf")}, dp_classes=2, dp_privacy_id="patient"
+        ).fit(table.withColumn("patient", ids))
+        assert model.get_booster().num_features() == 3
+
+
+def test_wrong_ids_are_refused(spark: SparkSession) -> None:
+    table = frame(spark, "signs").withColumn("patient", (col("a") * 1000).cast("long") % 50)
+    free = PARAMS | {"dp_epsilon": float("inf"), "dp_classes": 2}
+    missing = table.withColumn("patient", when(col("b") < 2, col("patient")))
+    with pytest.raises(Exception, match="A row has no id"):
+        SparkXGBClassifier(**free, dp_privacy_id="patient").fit(missing)
+    with pytest.raises(Exception, match="saved and shown"):
+        SparkXGBClassifier(**free, dp_privacy_id=[1, 2, 3]).fit(table)
 
 
 def test_importance_is_the_total_gain(spark: SparkSession) -> None:

@@ -20,7 +20,7 @@ from .frames import check_names, columns_of, has_column, prepared, without_colum
 from .ids import Persons, joined, persons_of
 from .persons import attach, id_column
 
-__all__ = ["matrix_maker", "private_matrix", "worker_matrix"]
+__all__ = ["estimator_matrix", "matrix_maker", "private_matrix", "worker_matrix"]
 
 _META = {"label": "label", "weight": "weight", "base_margin": "margin"}
 
@@ -29,8 +29,6 @@ def private_matrix(
     data: Any,
     *,
     categories: Mapping[Any, Any] | None = None,
-    params: Mapping[str, Any] | None = None,
-    ref: Any = None,
     persons: Persons | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -39,8 +37,6 @@ def private_matrix(
     Args:
         data: Table of features of any kind that ``xgboost.DMatrix`` takes.
         categories: ``dp_categories``, by which columns of data frames are coded.
-        params: Parameters of an estimator. A column of ids that they name is taken out of the data.
-        ref: The training data, of which nothing is read; None where these are the training data.
         persons: Who the rows belong to.
         kwargs: Other arguments of ``xgboost.DMatrix``.
 
@@ -54,10 +50,6 @@ def private_matrix(
     from xgboost import DMatrix
 
     meta = {name: kwargs.pop(name, None) for name in _META}
-    column = None if params is None else id_column(params)
-    if column is not None and (ref is None or has_column(data, column)):
-        data, ids = without_column(data, column)
-        persons = persons_of(ids, column=column) if ref is None else None
     coded = read_data(prepared, data, categories)
     _check_shape(coded)
     names = kwargs.get("feature_names")
@@ -70,6 +62,22 @@ def private_matrix(
     if persons is not None:
         attach(matrix, persons_of(persons, matrix.num_row()))
     return matrix
+
+
+def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> Any:
+    """A matrix of an estimator with the name that XGBoost has for it; see :func:`private_matrix`.
+
+    Args:
+        estimator: Its parameters may name the column of ids, which is taken out of the data.
+        ref: The training data, of which nothing is read; None where these are the training data.
+        data: Table of features.
+        kwargs: Other arguments of ``xgboost.DMatrix``.
+    """
+    column, persons = id_column(estimator.get_xgb_params()), None
+    if column is not None and (ref is None or has_column(data, column)):
+        data, ids = without_column(data, column)
+        persons = persons_of(ids, column=column) if ref is None else None
+    return private_matrix(data, persons=persons, **kwargs)
 
 
 def _check_shape(table: Any) -> None:

@@ -15,7 +15,8 @@ from xgboost.callback import TrainingCallback
 from ..budget.gate import check_here
 from ..data import persons
 from ..data.dask_rows import bring_together
-from ..data.matrices import matrix_maker, private_matrix
+from ..data.matrices import estimator_matrix, matrix_maker
+from ..data.spark_rows import spark_matrices, spark_rows
 from ..engine import native, workers
 from ..errors import PrivacyRefusal
 from ..record import caution
@@ -31,9 +32,11 @@ __all__ = [
     "check_here",
     "declared_classes",
     "default_rounds",
+    "estimator_matrix",
     "matrix_maker",
-    "private_matrix",
     "refuse_cv",
+    "spark_matrices",
+    "spark_rows",
 ]
 
 
