@@ -20,7 +20,7 @@ import pytest
 import xgboost as xgb
 
 from xgb_dp import Budget, BudgetError, DPXGBClassifier, select
-from xgb_dp.accounting import GaussianEvent
+from xgb_dp.accounting import GaussianEvent, Unit
 from xgb_dp.budget import gate
 
 from ..conftest import arrays
@@ -303,7 +303,9 @@ def test_a_forked_process_is_booked(budget: Budget) -> None:
         pid = os.fork()
         if pid == 0:
             try:  # not a training: OpenMP does not survive a fork
-                gate.before_release([GaussianEvent("mean", 1, 1 << 10, 1, 1)], private=True)
+                gate.before_release(
+                    [GaussianEvent("mean", 1, 1 << 10, 1, 1)], private=True, unit=Unit()
+                )
                 os._exit(0)
             except BaseException:
                 os._exit(1)

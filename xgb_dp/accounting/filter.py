@@ -23,7 +23,7 @@ from .events import Event, one_unit
 from .exact import ExactAccountant
 from .flat import FlatAccountant
 from .gaussian import gaussian_delta, gaussian_epsilon
-from .rounds import Mixture
+from .rounds import Mixture, ParallelEvent
 from .search import doubled, narrow
 from .selection import SelectionEvent
 
@@ -147,13 +147,16 @@ class Filter:
             return Capacity(0.0, self.epsilon, self.delta)
         return Capacity.of(self.epsilon, self.delta, self.selection_epsilon)
 
-    def charge(self, spent: Charge, events: Sequence[Event], charge: Charge) -> Charge | None:
+    def charge(
+        self, spent: Charge, events: Sequence[Event], charge: Charge, group: int = 1
+    ) -> Charge | None:
         """What is to be booked for a release; None if there is no room for it.
 
         Args:
             spent: All charges so far.
             events: What will be released.
             charge: Result of :func:`charge_of` for it.
+            group: As there.
         """
         if not self.adds_up(spent):
             if self.room(spent).holds(Charge.total([spent, charge])):
@@ -161,13 +164,13 @@ class Filter:
             selects = any(isinstance(e, SelectionEvent) for e in events)
             if spent != Charge() or self.selection_epsilon or selects:
                 return None
-        return self._plain(spent, events)
+        return self._plain(spent, events, group)
 
-    def _plain(self, spent: Charge, events: Sequence[Event]) -> Charge | None:
+    def _plain(self, spent: Charge, events: Sequence[Event], group: int) -> Charge | None:
         room = Capacity(0.0, self.epsilon, self.delta)
         # First without delta, which leaves it to others; then with all that is left.
         for own in (0.0, _left(self.delta, spent.extra)):
-            plain = plain_charge(events, own)
+            plain = plain_charge(events, own, group)
             if room.holds(Charge.total([spent, plain])):
                 return plain
         return None
@@ -187,20 +190,23 @@ class Filter:
         return max(left, gaussian_epsilon(mu, delta))
 
 
-def plain_charge(events: Sequence[Event], delta: float) -> Charge:
+def plain_charge(events: Sequence[Event], delta: float, group: int = 1) -> Charge:
     """The epsilon and delta of these releases as they are.
 
     Args:
         events: In release order, all fixed before the first of them.
         delta: In [0, 1).
+        group: Rows (or persons) by which the neighbours of the total differ.
 
     Returns:
         Charge: Infinite if there is no bound.
     """
-    return Charge(0.0, make_accountant("exact", events).get_epsilon(delta), delta)
+    return Charge(0.0, make_accountant("exact", events).get_epsilon(delta, group), delta)
 
 
-def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = None) -> Charge:
+def charge_of(
+    events: Sequence[Event], delta: float, own_delta: float | None = None, group: int = 1
+) -> Charge:
     """The smallest charge known for these releases; a function of them alone.
 
     Args:
@@ -208,6 +214,7 @@ def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = N
         delta: Delta of the total, of which an allowance for the Gaussian bound is taken.
         own_delta: Delta at which releases without a Gaussian bound are charged; by default a
             hundredth of `delta`.
+        group: Rows (or persons) by which the neighbours of the total differ.
 
     Returns:
         Charge: Infinite if there is no bound.
@@ -220,52 +227,58 @@ def charge_of(events: Sequence[Event], delta: float, own_delta: float | None = N
     events = [e for e in events if e.count or not isinstance(e, ChoiceEvent)]
     choices = [e for e in events if isinstance(e, ChoiceEvent)]
     if choices and not any(isinstance(e, SelectionEvent) for e in events):
-        return _with_choices(choices, events, delta)
+        return _with_choices(choices, events, delta, group)
     mu = None
     if not any(isinstance(e, SelectionEvent) and e.count for e in events):
-        mu = _gaussian(events, extra)
+        mu = _gaussian(events, extra, group)
     if mu is not None:
         return Charge(mu * mu * _UP, 0.0, extra if mu else 0.0)
-    return plain_charge(events, delta / 100.0 if own_delta is None else own_delta)
+    return plain_charge(events, delta / 100.0 if own_delta is None else own_delta, group)
 
 
-def _with_choices(choices: Sequence[ChoiceEvent], events: Sequence[Event], delta: float) -> Charge:
+def _with_choices(
+    choices: Sequence[ChoiceEvent], events: Sequence[Event], delta: float, group: int
+) -> Charge:
     """The charges of each choice among plans and of all the rest, which add up."""
     rest = [e for e in events if not isinstance(e, ChoiceEvent)]
-    charges = [charge_of(rest, delta)] if rest else []
+    charges = [charge_of(rest, delta, group=group)] if rest else []
     for event in choices:
         extra = delta * _EXTRA_EACH
-        mu = ChoiceAccountant(event.of_group(1)).dominating(extra, 1)
+        mu = ChoiceAccountant(event.of_group(group)).dominating(extra, group)
         one = Charge(math.inf) if mu is None else Charge(mu * mu * _UP, 0.0, extra if mu else 0.0)
         charges += [one] * event.count
     return Charge.total(charges)
 
 
-def _gaussian(events: Sequence[Event], extra: float) -> float | None:
+def _gaussian(events: Sequence[Event], extra: float, group: int) -> float | None:
     """mu of a Gaussian whose curve, raised by `extra`, is above that of the events."""
-    plain = simplified(events, 1)
+    plain = simplified(events, group)
     sampled = Mixture.of(plain).sampled
     # All rows cost at least as much as a sample: the guess only has to be the right size.
     inner = [release for e in plain for release in e.inner]
     exact = ExactAccountant(plain)
-    if not any(e.count for e in inner) or exact.get_delta(0.0) == 0.0:
+    if not any(e.count for e in inner) or exact.get_delta(0.0, group) == 0.0:
         return 0.0
-    scale = _scale(exact)
+    scale = _scale(exact, group)
     if not math.isfinite(scale):
         return None
-    step = scale / (_POINTS_SAMPLED if sampled else _POINTS_PER_MU)
+    parts = group > 1 and any(isinstance(e, ParallelEvent) for e in events)
+    step = scale / (_POINTS_SAMPLED if sampled or parts else _POINTS_PER_MU)
     reach = scale * scale / 2.0 + scale * math.sqrt(-2.0 * math.log(extra))
     points = [i * step for i in range(math.ceil(_REACH * reach / step) + 2)]
     if sampled:
-        curve = [exact.get_delta(x) for x in points]
+        curve = [exact.get_delta(x, group) for x in points]
+    elif parts:  # in steps it is less
+        books = make_accountant("exact", events)
+        curve = [books.get_delta(x, group) for x in points]
     else:
-        curve = FlatAccountant(plain).curve(points, extra, 1)
+        curve = FlatAccountant(plain).curve(points, extra, group)
     return dominating_mu(np.array(curve), step, extra, scale, most=4.0)
 
 
-def _scale(accountant: ExactAccountant) -> float:
+def _scale(accountant: ExactAccountant, group: int) -> float:
     """The mu of a Gaussian with about the same delta at 0."""
-    target = accountant.get_delta(0.0)
+    target = accountant.get_delta(0.0, group)
     if target >= 1.0:
         return math.inf
 

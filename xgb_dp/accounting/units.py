@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PERSON", "ROW", "UNITS", "Unit", "all_same"]
+__all__ = ["ONE_ROW", "PERSON", "ROW", "UNITS", "Unit", "all_same"]
 
 ROW, PERSON = "row", "person"
 UNITS = (ROW, PERSON)
@@ -124,6 +124,10 @@ class Unit:
             "unit": self.name if self.of_persons else None,
             "unit_column": self.column,
         }
+
+
+ONE_ROW = Unit()
+"""What a guarantee is about where nobody says otherwise."""
 
 
 def all_same(units: Iterable[Unit]) -> bool:

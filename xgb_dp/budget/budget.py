@@ -8,7 +8,6 @@ were chosen: the composition is a privacy filter (``docs/proofs/filter.md``,
 
 from __future__ import annotations
 
-import math
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,17 +16,19 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ..accounting import Event
+from ..accounting import Event, Unit, one_unit
 from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
 from ..errors import BudgetError, PrivacyParameterError
 from ..record.caution import warn_of
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
-from ..request.parse import parse_number
+from ..request.parse import parse_flag
 from . import file as budget_file
 from . import words
 from .entry import RESERVED, SPENT, Entry, read_entry
 from .gate import guarded
+from .totals import new_content, totals
+from .whose import Whose
 
 __all__ = ["Budget", "Entry", "as_budget"]
 
@@ -44,6 +45,15 @@ class Budget:
         selection_epsilon: The part of ``epsilon`` set aside for selections (:func:`xgb_dp.select`)
             and other releases without a Gaussian bound, whose epsilons add up; 0 by default. It is
             fixed when the file is made.
+        unit: Whom the total is for: "row" (the default) or "person", for trainings with
+            ``dp_privacy_id``. What follows is fixed when the file is made, too.
+        group: So many rows of one person, or so many persons, together; 1 by default. Trainings
+            have the same ``dp_group``.
+        most_rows: No person has more rows than this, for ``unit="person"``: a fact that you state
+            and nobody checks. Trainings for rows are then charged for so many rows; without it they
+            are refused.
+        any_group: Whether trainings with another ``dp_group`` are accepted, and charged with what
+            they cost for the group of the budget. Not stored in the file.
 
     A ``PrivacyWarning`` says where the totals of a new file protect hardly anybody.
 
@@ -59,27 +69,45 @@ class Budget:
         epsilon: float | None = None,
         delta: float | None = None,
         selection_epsilon: float | None = None,
+        unit: str | None = None,
+        group: int | None = None,
+        most_rows: int | None = None,
+        any_group: bool = False,
     ) -> None:
         self.path = Path(path).resolve()  # one file has one lock, whatever links lead to it
-        given = _totals(epsilon, delta, selection_epsilon)
+        given = totals(epsilon, delta, selection_epsilon)
+        self.any_group = parse_flag("any_group", any_group)
         content = budget_file.read(self.path)
+        whose = Whose.of_content(content or {}).changed(unit, group, most_rows)
         if content is None:
             if given["epsilon"] is None or given["delta"] is None:
                 raise PrivacyParameterError(
                     f"There is no budget file {str(self.path)!r}. Give the total of the data set "
                     "to make one: Budget(path, epsilon=..., delta=...)."
                 )
-            content = budget_file.update(self.path, lambda old: old or _new(given))
-            warn_of(content["epsilon"], content["delta"], None, stacklevel=2)
+            content = budget_file.update(self.path, lambda old: old or new_content(given, whose))
+            warn_of(content["epsilon"], content["delta"], None, stacklevel=2, unit=whose.unit)
         for name, value in given.items():
             if value is not None and value != content[name]:
                 raise PrivacyParameterError(
                     f"`{name}` is {value:g}, but the budget file {str(self.path)!r} was made with "
                     f"{content[name]:g}. A total cannot be changed afterwards: leave it out."
                 )
+        self.whose = Whose.of_content(content)
+        if whose != self.whose:
+            raise PrivacyParameterError(
+                f"The budget file {str(self.path)!r} was made for {self.whose.unit.phrase}"
+                f"{words.most_rows(self.whose)}. Whom a total is for cannot be changed afterwards: "
+                "leave `unit`, `group` and `most_rows` out."
+            )
         self.epsilon: float = content["epsilon"]
         self.delta: float = content["delta"]
         self.selection_epsilon: float = content["selection_epsilon"]
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the total is for."""
+        return self.whose.unit
 
     @property
     def capacity(self) -> Capacity:
@@ -203,13 +231,13 @@ class Budget:
         booked: list[str] = []
         group = secrets.token_hex(8)
 
-        def book(events: Sequence[Event], private: bool) -> None:
+        def book(events: Sequence[Event], private: bool, unit: Unit) -> None:
             if not private:
                 raise BudgetError(
                     "A training without noise, or with noise from a fixed key, cannot be booked: "
                     "no budget covers it. Give a finite dp_epsilon."
                 )
-            booked.append(self._reserve(events, note, None, group))
+            booked.append(self._reserve(events, note, None, unit, group))
 
         with guarded(book, block=block):
             yield booked
@@ -223,7 +251,12 @@ class Budget:
             )
 
     def reserve(
-        self, events: Sequence[Event], note: str = "release", *, delta: float | None = None
+        self,
+        events: Sequence[Event],
+        note: str = "release",
+        *,
+        delta: float | None = None,
+        unit: Unit | None = None,
     ) -> str:
         """Book releases that are about to be made. Call it before anything is released.
 
@@ -231,33 +264,46 @@ class Budget:
             events: What will be released, in release order, as ``xgb_dp.accounting`` events.
             note: What it is, for the book; public.
             delta: For releases without a Gaussian bound: the delta at which they are charged.
+            unit: Whom their noise was calibrated for, as ``xgb_dp.accounting.Unit``; by default
+                whom the budget is for. The events say whether they hold for rows or for persons.
 
         Returns:
             str: Name of the entry, for :meth:`commit`.
 
         Raises:
-            BudgetError: They would exceed the total; nothing was booked.
+            BudgetError: They would exceed the total, or are for others than it; nothing was
+                booked.
         """
-        return self._reserve(events, note, delta, None)
+        return self._reserve(events, note, delta, unit, None)
 
     def _reserve(
-        self, events: Sequence[Event], note: str, delta: float | None, group: str | None
+        self,
+        events: Sequence[Event],
+        note: str,
+        delta: float | None,
+        unit: Unit | None,
+        group: str | None,
     ) -> str:
-        charge = charge_of(events, self.delta, delta)
+        charged = self.whose.charged(events, unit, any_group=self.any_group)
+        own = Unit(one_unit(events)) if unit is None else unit
+        charge = charge_of(events, self.delta, delta, charged)
         line = {
             "id": secrets.token_hex(8),
             "note": str(note),
             "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "state": RESERVED,
             "events": [event.to_json() for event in events],
+            **Entry.named(own, charged),
         }
         if group is not None:
             line["group"] = group  # of one block: the parent of a fork finds its child's entries
 
         def book(content: dict[str, Any] | None) -> dict[str, Any]:
             content = self._same(content)
-            spent = Charge.total(read_entry(old).charge for old in content["entries"])
-            booked = self.filter.charge(spent, events, charge)
+            entries = [read_entry(old) for old in content["entries"]]
+            self.whose.check_column(unit, [entry.unit for entry in entries])
+            spent = Charge.total(entry.charge for entry in entries)
+            booked = self.filter.charge(spent, events, charge, charged)
             if booked is None:
                 raise words.refusal(self, spent, charge, events)
             return {**content, "entries": [*content["entries"], {**line, **vars(booked)}]}
@@ -303,11 +349,15 @@ class Budget:
                 exceed the total.
         """
         for entry in self.entries:
-            booked = entry.charge
+            booked, group = entry.charge, entry.charged
+            if group < self.whose.charged(entry.events, entry.unit, any_group=True):
+                raise BudgetError(
+                    f"The entry {entry.id} is charged for fewer than {self.unit.phrase}."
+                )
             if booked.shift or (booked.extra and not booked.mu2):
-                cost = plain_charge(entry.events, booked.extra)
+                cost = plain_charge(entry.events, booked.extra, group)
             else:
-                cost = charge_of(entry.events, self.delta)
+                cost = charge_of(entry.events, self.delta, group=group)
             # Another machine may round differently.
             if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
                 raise BudgetError(f"The entry {entry.id} of the budget costs more than it says.")
@@ -334,8 +384,9 @@ class Budget:
                 f"The budget file {str(self.path)!r} is gone, and what was spent with it. Restore "
                 "it from a copy that holds every training."
             )
-        totals = (self.epsilon, self.delta, self.selection_epsilon)
-        if totals != tuple(content[k] for k in ("epsilon", "delta", "selection_epsilon")):
+        own = (self.epsilon, self.delta, self.selection_epsilon)
+        same = own == tuple(content[k] for k in ("epsilon", "delta", "selection_epsilon"))
+        if not same or Whose.of_content(content) != self.whose:
             raise BudgetError(f"The budget file {str(self.path)!r} was replaced by another one.")
         return content
 
@@ -353,23 +404,3 @@ def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
             f"`budget` must be an xgb_dp.Budget or its path; got a {type(budget).__name__}."
         )
     return Budget(budget)
-
-
-def _totals(
-    epsilon: float | None, delta: float | None, selection_epsilon: float | None
-) -> dict[str, float | None]:
-    given: dict[str, float | None] = dict.fromkeys(("epsilon", "delta", "selection_epsilon"))
-    if epsilon is not None:
-        given["epsilon"] = parse_number("epsilon", epsilon, low=0.0, open_low=True)
-    if delta is not None:
-        given["delta"] = parse_number("delta", delta, low=1e-100, high=1.0, open_high=True)
-    if selection_epsilon is not None:
-        high = math.inf if given["epsilon"] is None else given["epsilon"]
-        given["selection_epsilon"] = parse_number(
-            "selection_epsilon", selection_epsilon, low=0.0, high=high
-        )
-    return given
-
-
-def _new(given: Mapping[str, float | None]) -> dict[str, Any]:
-    return {**given, "selection_epsilon": given["selection_epsilon"] or 0.0, "entries": []}

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..accounting import Event, event_from_json
+from ..accounting import Event, Unit, event_from_json, one_unit
 from ..accounting.filter import Charge
+from ..accounting.units import ONE_ROW
 from ..errors import BudgetError
 
 __all__ = ["RESERVED", "SPENT", "Entry", "read_entry"]
@@ -28,6 +29,8 @@ class Entry:
             in full: of what broke off, nobody knows how much was released.
         charge: What it takes of the total.
         events: What it was to release.
+        unit: Whom its noise was calibrated for.
+        charged: Rows (or persons) for which it is charged.
     """
 
     id: str
@@ -36,6 +39,14 @@ class Entry:
     state: str
     charge: Charge
     events: tuple[Event, ...]
+    unit: Unit = ONE_ROW
+    charged: int = 1
+
+    @staticmethod
+    def named(unit: Unit, charged: int) -> dict[str, Any]:
+        """How a line of the file says whom it is for; not at all of one row."""
+        line: dict[str, Any] = {} if unit == ONE_ROW else {"unit": vars(unit)}
+        return line if charged == 1 else {**line, "charged": charged}
 
 
 def read_entry(line: Mapping[str, Any]) -> Entry:
@@ -50,6 +61,9 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
             raise ValueError
         events = tuple(event_from_json(event) for event in line["events"])
         name, note, time, state = (str(line[k]) for k in ("id", "note", "time", "state"))
+        unit, charged = Unit(**line.get("unit", {})), line.get("charged", 1)
+        if type(charged) is not int or charged < 1 or (events and one_unit(events) != unit.name):
+            raise ValueError
     except (KeyError, TypeError, ValueError):
         raise BudgetError("An entry of the budget is damaged.") from None
-    return Entry(name, note, time, state, charge, events)
+    return Entry(name, note, time, state, charge, events, unit, charged)

@@ -28,7 +28,8 @@ from ..record import sealed
 __all__ = ["read", "update"]
 
 FORMAT = "xgb-dp budget"
-VERSION = 1
+VERSIONS = {False: 1, True: 2}
+"""Of a budget for one row, and of one for others, which is not to be taken for the first."""
 
 PATIENCE = 60.0
 """Seconds to wait for a lock, which is held for milliseconds unless its process was stopped."""
@@ -70,7 +71,8 @@ def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
                 old, status = _read(path)
                 if not _same(held, status):
                     continue  # another one since it was locked
-                content = {**change(old), "format": FORMAT, "version": VERSION}
+                content = {**change(old), "format": FORMAT}
+                content["version"] = VERSIONS["whose" in content]
                 if _replace(path, sealed.dumps(content, indent=1), status):
                     return content
     except OSError as error:
@@ -107,7 +109,8 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
         content, sound = sealed.loads(text)
     except ValueError:
         content, sound = {}, False
-    sound = sound and (content.get("format"), content.get("version")) == (FORMAT, VERSION)
+    known = (FORMAT, VERSIONS["whose" in content])
+    sound = sound and (content.get("format"), content.get("version")) == known
     if not sound:
         raise BudgetError(
             f"The budget file {str(path)!r} is damaged or of another version, so what was spent is "

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..accounting import Event
+from ..accounting import Event, Unit
 from ..errors import BudgetError
 
 __all__ = [
@@ -31,8 +31,9 @@ __all__ = [
     "in_force",
 ]
 
-Gate: TypeAlias = Callable[[Sequence[Event], bool], None]
-"""Called with the events of the whole plan, and whether the training is private at all."""
+Gate: TypeAlias = Callable[[Sequence[Event], bool, Unit], None]
+"""Called with the events of the whole plan, whether the training is private at all, and whom its
+noise was calibrated for."""
 
 VARIABLE = "XGB_DP_OPEN_BUDGET"
 """Environment variable that names an open block's budget to the processes started in it."""
@@ -53,12 +54,13 @@ _blocks: list[_Held] = []  # open ones, of all threads
 _lock = threading.Lock()
 
 
-def before_release(events: Sequence[Event], *, private: bool) -> None:
+def before_release(events: Sequence[Event], *, private: bool, unit: Unit) -> None:
     """Ask the gate in force, if there is one. Reads no data.
 
     Args:
         events: What the training is going to release, in release order.
         private: Whether noise is drawn, from the operating system's key.
+        unit: Whom it was calibrated for.
 
     Raises:
         PrivacyError: The gate refuses, or a block of a budget is open that would not see it.
@@ -73,7 +75,7 @@ def before_release(events: Sequence[Event], *, private: bool) -> None:
             "training would not be booked. Nothing was released. Wait inside the block for what "
             "was started there, or open a block in the thread or task itself."
         )
-    held.ask(events, private)
+    held.ask(events, private, unit)
 
 
 def in_force() -> bool:

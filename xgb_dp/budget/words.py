@@ -13,8 +13,10 @@ from ..record.caution import concerns
 
 if TYPE_CHECKING:
     from .budget import Budget
+    from .entry import Entry
+    from .whose import Whose
 
-__all__ = ["refusal", "rounded_down", "statement"]
+__all__ = ["most_rows", "refusal", "rounded_down", "statement"]
 _DIGITS = 4
 
 
@@ -22,9 +24,10 @@ def statement(budget: Budget) -> str:
     """The guarantee of the budget, and the book, in prose."""
     lines = [
         f"Everything released through this budget is together ({budget.epsilon:g}, "
-        f"{budget.delta:g})-differentially private for adding or removing any one row, however "
-        "the releases were chosen. Nothing released without it is covered.",
-        *concerns(budget.epsilon, budget.delta, None),
+        f"{budget.delta:g})-differentially private for adding or removing "
+        f"{budget.unit.neighbours().rstrip(',')}, however the releases were chosen. "
+        f"{_scope(budget)}Nothing released without it is covered.",
+        *concerns(budget.epsilon, budget.delta, None, budget.unit),
         f"Left for trainings: epsilon about {rounded_down(budget.remaining())} at delta "
         f"{budget.delta:g}.",
     ]
@@ -38,8 +41,33 @@ def statement(budget: Budget) -> str:
             if entry.charge.shift
             else f"{share:.1%} of mu^2"
         )
-        lines.append(f"{entry.time} {entry.note}: {taken} ({entry.state})")
+        lines.append(f"{entry.time} {entry.note}: {taken} ({entry.state}){_others(budget, entry)}")
     return "\n".join(lines)
+
+
+def most_rows(whose: Whose) -> str:
+    """What a budget for persons says of their rows; empty where it says nothing."""
+    return "" if whose.most_rows is None else f" with at most {whose.most_rows} rows"
+
+
+def _scope(budget: Budget) -> str:
+    """Whom the total protects, where that is not one row."""
+    whose, scope = budget.whose, f"{budget.unit.scope()} "
+    if whose.most_rows is None:
+        return scope
+    return (
+        f"{scope}What is for rows is charged for {whose.unit.group * whose.most_rows} of them: no "
+        f"person has more than {whose.most_rows} rows, as was stated and not checked. "
+    )
+
+
+def _others(budget: Budget, entry: Entry) -> str:
+    """That an entry was calibrated for others than the total is for."""
+    own = budget.unit
+    if (entry.unit.name, entry.unit.group) == (own.name, own.group):
+        return ""
+    size = f"{entry.charged} {entry.unit.name if entry.charged == 1 else entry.unit.plural}"
+    return f", calibrated for {entry.unit.phrase} and charged for {size}"
 
 
 def refusal(budget: Budget, spent: Charge, charge: Charge, events: Sequence[Event]) -> BudgetError:
@@ -67,7 +95,8 @@ def refusal(budget: Budget, spent: Charge, charge: Charge, events: Sequence[Even
             f"{rounded_down(left)} at delta {budget.delta:g}"
         )
     return BudgetError(
-        f"This would exceed the budget of epsilon={budget.epsilon:g}, delta={budget.delta:g} in "
+        f"This would exceed the budget of epsilon={budget.epsilon:g}, delta={budget.delta:g} for "
+        f"{budget.unit.phrase} in "
         f"{str(budget.path)!r}. Nothing was released. {what}."
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..accounting import ACCOUNTANTS
+from ..accounting.units import UNITS
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
 from ..record.card import model_card
@@ -153,17 +154,18 @@ def _words(prepared: Prepared) -> list[str]:
 @click.option("--epsilon", type=float, help="Total of the data set; needed to make the file.")
 @click.option("--delta", type=float, help="Total of the data set; needed to make the file.")
 @click.option("--selection-epsilon", type=float, help="Part of epsilon set aside for selections.")
+@click.option("--unit", type=click.Choice(list(UNITS)), help="Whom the total is for; row.")
+@click.option("--group", type=int, help="Rows of one person, or persons, together; 1.")
+@click.option("--most-rows", type=int, help="Most rows of a person: trainings for rows count so.")
 @guarded
-def budget(
-    file: Path, epsilon: float | None, delta: float | None, selection_epsilon: float | None
-) -> None:
+def budget(file: Path, **given: Any) -> None:
     """Make the budget FILE of a data set, or say what is left of it. Spends nothing."""
-    if not file.exists() and (epsilon is None or delta is None):
+    if not file.exists() and (given["epsilon"] is None or given["delta"] is None):
         raise PrivacyParameterError(
             f"There is no budget file {file}. To make one, give the total of the data set: "
             f"xgb-dp budget {file} --epsilon 2 --delta 1e-6."
         )
-    book = Budget(file, epsilon=epsilon, delta=delta, selection_epsilon=selection_epsilon)
+    book = Budget(file, **given)
     book.verify()
     click.echo(book.statement())
 

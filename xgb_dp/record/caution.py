@@ -10,6 +10,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from ..accounting import Unit, make_accountant
+from ..accounting.units import ONE_ROW
 from ..errors import PrivacyWarning
 from ..request.id_names import looks_like_id
 
@@ -32,12 +33,9 @@ LARGE_EPSILON = 10.0
 """Epsilon, in nats, above which a guarantee says little about anybody."""
 LARGE_DELTA = 1e-3
 """Delta above which a guarantee says little, however many rows there are."""
-_ONE_ROW = Unit()
 
 
-def concerns(
-    epsilon: float, delta: float, n_public: int | None, unit: Unit = _ONE_ROW
-) -> list[str]:
+def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ONE_ROW) -> list[str]:
     """Why a guarantee says little: whole sentences, none if there is no reason.
 
     Args:
@@ -72,7 +70,7 @@ def warn_of(
     delta: float,
     n_public: int | None,
     stacklevel: int = 2,
-    unit: Unit = _ONE_ROW,
+    unit: Unit = ONE_ROW,
 ) -> None:
     """Issue a ``PrivacyWarning`` for each of the :func:`concerns`.
 

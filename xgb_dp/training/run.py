@@ -203,7 +203,7 @@ class Training:
         if s.masking.workers:
             masking.agree_on_pads(self.plan_id)
         try:
-            before_release(self.prepared.events, private=self.private)
+            before_release(self.prepared.events, private=self.private, unit=s.privacy_unit)
             if self.request is not None:
                 answer = native.release_intercept(dtrain, self.request)
                 event = None if s.noise_free else event_from_json(answer["event"])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import xgboost as xgb
 
-from ..accounting import Event, Repetitions, SelectionEvent
+from ..accounting import Event, Repetitions, SelectionEvent, Unit
 from ..budget.budget import Budget, as_budget
 from ..budget.gate import check_free, guarded
 from ..engine import native, tape
@@ -189,7 +189,8 @@ def select(
         book = as_budget(budget)
         # Noted as spent right away: the time at which the file changes last must not tell how many
         # runs there were.
-        book.commit(book.reserve([plan.event], note, delta=delta))
+        unit = found[0].settings.privacy_unit
+        book.commit(book.reserve([plan.event], note, delta=delta, unit=unit))
 
     best = _best_run(found, plan, judge, fit, valid)
     return _result(best, plan.event, judge, epsilon, delta)
@@ -247,7 +248,7 @@ def _best_run(
 def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], dtrain: Any) -> Any:
     """One training, stopped before it releases anything but what is accounted for."""
 
-    def check(events: Sequence[Event], private: bool) -> None:
+    def check(events: Sequence[Event], private: bool, _: Unit) -> None:
         if not private or tuple(events) != tuple(expected):
             raise BudgetError(
                 "A training of the selection would release something else than was accounted for. "

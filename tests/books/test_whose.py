@@ -1,0 +1,243 @@
+"""Whom a budget is for: units never mix in silence, each is charged for the total's neighbours."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xgboost as xgb
+from scipy.stats import norm
+
+import xgb_dp
+from xgb_dp import Budget
+from xgb_dp.accounting import (
+    PERSON,
+    ChoiceEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    Unit,
+    make_accountant,
+)
+from xgb_dp.accounting.filter import charge_of
+from xgb_dp.errors import BudgetError, PrivacyParameterError
+
+from ..conftest import OBJECTIVE, arrays
+
+DELTA = 1e-6
+SUMS = GaussianEvent("leaves", 2**40, 2**48, 2, 9)  # mu = 3 / 16 for one
+SPLITS = ExponentialEvent("splits", 2**34, 40, 40)
+NOISE = LaplaceEvent("answer", 2**20, 2**25, 1)
+
+
+def params(**changes: Any) -> dict[str, Any]:
+    given = {"tree_method": "dp_hist", "dp_epsilon": 0.3, "dp_delta": DELTA, "nthread": 1}
+    return {**given, "max_depth": 2, "verbosity": 0, **OBJECTIVE["binary"], **changes}
+
+
+def matrix() -> xgb.DMatrix:
+    return xgb.DMatrix(*arrays("binary"))
+
+
+def of_person(*events: Event) -> list[Event]:
+    return [e.of_unit(PERSON) for e in events]
+
+
+# --------------------------------------------------------------------------- charges of a group
+@pytest.mark.parametrize("group", [1, 3, 40])
+def test_sums_are_charged_in_proportion(group: int) -> None:
+    charge = charge_of([SUMS], DELTA, group=group)
+    assert charge.mu2 == pytest.approx((group * 3.0 / 16.0) ** 2, rel=3e-3)
+    assert charge.mu2 >= (group * 3.0 / 16.0) ** 2 * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("group", [1, 2, 5])
+@pytest.mark.parametrize(
+    "events",
+    [
+        [SUMS, SPLITS],
+        [ChoiceEvent((GaussianEvent("rows", 1, 100, 1, 1),), ((SUMS,), (SUMS, SPLITS)))],
+    ],
+    ids=["plan", "choice"],
+)
+def test_a_charge_covers_the_curve_of_the_group(group: int, events: list[Event]) -> None:
+    charge = charge_of(events, DELTA, group=group)
+    mu = math.sqrt(charge.mu2)
+    books = make_accountant("exact", events)
+    for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0):
+        tail = norm.cdf(-mu / 2.0 - epsilon / mu)
+        covered = norm.cdf(mu / 2.0 - epsilon / mu) - math.exp(epsilon) * tail + charge.extra
+        assert books.get_delta(epsilon, group) <= covered + 1e-15
+    assert charge.mu2 > group**1.5 * charge_of(events, DELTA).mu2 or group == 1
+
+
+# ------------------------------------------------------------------------------ rows of a person
+def test_a_total_for_rows_of_one_person(tmp_path: Path) -> None:
+    book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=5)
+    assert book.unit == Unit("row", 5)
+    before = book.remaining()
+    model = book.train(params(dp_group=5), matrix(), 5, note="five")
+    report = xgb_dp.privacy_report(model)
+    [entry] = book.entries
+    assert (entry.unit, entry.charged) == (Unit("row", 5), 5)
+    # In the total's terms: the Gaussian of the entry has about the epsilon that was asked for.
+    mu = math.sqrt(entry.charge.mu2)
+    assert before > 0.29 and report.epsilon <= 0.3
+    tail = norm.cdf(-mu / 2.0 - 0.3 / mu)
+    assert DELTA < norm.cdf(mu / 2.0 - 0.3 / mu) - math.exp(0.3) * tail < 1.3 * DELTA
+    book.verify()
+    again = Budget(tmp_path / "b.json")
+    assert again.unit == Unit("row", 5)
+    text = again.statement()
+    assert "adding or removing any 5 rows of one person, however the releases" in text
+    assert "a person with more rows is protected less" in text
+
+
+def test_what_is_left_fits(tmp_path: Path) -> None:
+    book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=3)
+    book.train(params(dp_group=3, dp_epsilon=0.5), matrix(), 5)
+    book.train(params(dp_group=3, dp_epsilon=0.99 * book.remaining()), matrix(), 5)
+    with pytest.raises(BudgetError, match="for 3 rows of one person"):
+        book.train(params(dp_group=3, dp_epsilon=0.1), matrix(), 5)
+    book.verify()
+
+
+@pytest.mark.parametrize(("total", "own"), [(1, 5), (5, 1), (5, 2)])
+def test_groups_do_not_mix_in_silence(tmp_path: Path, total: int, own: int) -> None:
+    path = tmp_path / "b.json"
+    book = Budget(path, epsilon=8.0, delta=DELTA, group=total)
+    with pytest.raises(BudgetError, match=rf"dp_group={total}.*any_group=True"):
+        book.train(params(dp_group=own, dp_epsilon=0.1), matrix(), 3)
+    assert not book.entries
+    told = Budget(path, any_group=True)
+    told.train(params(dp_group=own, dp_epsilon=0.1), matrix(), 3, note="other")
+    [entry] = told.entries
+    assert (entry.unit.group, entry.charged) == (own, total)
+    assert entry.charge == charge_of(entry.events, DELTA, group=total)
+    assert "calibrated for" in told.statement() and f"charged for {total} row" in told.statement()
+    book.verify()
+
+
+# -------------------------------------------------------------------------------------- persons
+def test_rows_and_persons_do_not_mix(tmp_path: Path) -> None:
+    rows = Budget(tmp_path / "rows.json", epsilon=2.0, delta=DELTA)
+    persons = Budget(tmp_path / "persons.json", epsilon=2.0, delta=DELTA, unit="person")
+    with pytest.raises(BudgetError, match="unit='person'"):
+        rows.reserve(of_person(SUMS))
+    for call in (
+        lambda: persons.reserve([SUMS]),
+        lambda: persons.train(params(), matrix(), 3),
+        lambda: persons.train(params(dp_group=4), matrix(), 3),
+    ):
+        with pytest.raises(BudgetError, match="most_rows"):
+            call()
+    persons.reserve(of_person(SUMS), "sums")
+    rows.reserve([SUMS])
+    assert persons.entries[0].charge == rows.entries[0].charge
+    assert "all rows of any one person, however many they are, however the" in str(persons)
+    for book in (rows, persons):
+        book.verify()
+        assert len(book.entries) == 1
+
+
+def test_rows_count_for_persons_where_they_are_bounded(tmp_path: Path) -> None:
+    book = Budget(tmp_path / "b.json", epsilon=8.0, delta=DELTA, unit="person", most_rows=4)
+    book.train(params(), matrix(), 3, note="rows")
+    book.train(params(dp_group=4), matrix(), 3, note="four")
+    book.reserve(of_person(SUMS), "persons")
+    first, second, third = book.entries
+    assert (first.charged, second.charged, third.charged) == (4, 4, 1)
+    assert first.charge.mu2 > 10.0 * second.charge.mu2
+    assert first.charge == charge_of(first.events, DELTA, group=4)
+    text = book.statement()
+    assert "charged for 4 of them: no person has more than 4 rows, as was stated" in text
+    book.verify()
+    total = {"epsilon": 8.0, "delta": DELTA}
+    household = Budget(tmp_path / "h", **total, unit="person", group=2, most_rows=4)
+    household.reserve([SUMS])
+    assert household.entries[0].charged == 8
+
+
+def test_persons_of_two_columns_are_others(tmp_path: Path) -> None:
+    book = Budget(tmp_path / "b.json", epsilon=8.0, delta=DELTA, unit="person")
+    book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
+    book.reserve(of_person(SUMS))
+    book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
+    with pytest.raises(BudgetError, match="'patient', and this is for persons by 'doctor'"):
+        book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "doctor"))
+    assert len(book.entries) == 3
+
+
+def test_plain_charges_are_those_of_the_group(tmp_path: Path) -> None:
+    book = Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-12, group=4)
+    book.reserve([NOISE])
+    [entry] = book.entries
+    if entry.charge.shift:
+        assert entry.charge.shift == pytest.approx(4 / 32)
+    else:
+        assert entry.charge.mu2 >= charge_of([NOISE], 1e-12, group=4).mu2
+    book.verify()
+
+
+# ----------------------------------------------------------------------------------------- files
+def test_files_of_one_row_are_as_before(tmp_path: Path) -> None:
+    book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA)
+    book.reserve([SUMS])
+    content = json.loads((tmp_path / "b.json").read_text())
+    assert content["version"] == 1
+    assert not {"whose", "unit", "charged"} & {*content, *content["entries"][0]}
+    other = Budget(tmp_path / "c.json", epsilon=1.0, delta=DELTA, unit="person")
+    other.reserve(of_person(SUMS))
+    content = json.loads((tmp_path / "c.json").read_text())
+    assert content["version"] == 2  # what knows rows only must not book in it
+    assert content["whose"] == {"unit": "person", "group": 1, "most_rows": None}
+
+
+@pytest.mark.parametrize(
+    "other", [{"unit": "row"}, {"group": 2}, {"most_rows": 3}, {"unit": "row", "group": 3}]
+)
+def test_whom_a_total_is_for_never_changes(tmp_path: Path, other: dict[str, Any]) -> None:
+    path = tmp_path / "b.json"
+    Budget(path, epsilon=1.0, delta=DELTA, unit="person", most_rows=5)
+    Budget(path, unit="person")
+    Budget(path, group=1, most_rows=5)
+    with pytest.raises(PrivacyParameterError, match=r"cannot be changed|most_rows"):
+        Budget(path, **other)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"unit": "household"},
+        {"unit": 1},
+        {"group": 0},
+        {"group": 1.5},
+        {"unit": "person", "most_rows": 0},
+        {"most_rows": 3},
+        {"any_group": "perhaps"},
+    ],
+)
+def test_what_is_no_unit_is_refused(tmp_path: Path, bad: dict[str, Any]) -> None:
+    with pytest.raises(PrivacyParameterError, match=next(reversed(bad))):
+        Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, **bad)
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_a_charge_for_fewer_is_found(tmp_path: Path) -> None:
+    from xgb_dp.budget import file
+
+    path = tmp_path / "b.json"
+    book = Budget(path, epsilon=8.0, delta=DELTA, group=4)
+    book.reserve([SUMS])
+
+    def change(content: Any) -> Any:
+        line = {**content["entries"][0], **vars(charge_of([SUMS], DELTA, group=2)), "charged": 2}
+        return {**content, "entries": [line]}
+
+    file.update(path, change)
+    with pytest.raises(BudgetError, match="fewer than 4 rows of one person"):
+        book.verify()

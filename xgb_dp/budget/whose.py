@@ -1,0 +1,124 @@
+"""Whom a budget is for, and for how many rows or persons each release is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..accounting import ROW, Event, Unit, one_unit
+from ..accounting.units import ONE_ROW, UNITS
+from ..errors import BudgetError, PrivacyParameterError
+from ..request.parse import parse_int
+
+__all__ = ["Whose"]
+
+_MOST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Whose:
+    """The neighbours of a total.
+
+    Attributes:
+        unit: Whom the total is for.
+        most_rows: No person has more rows than this, says whoever has made the budget: what was
+            proved for rows is charged for so many. None where it is refused.
+    """
+
+    unit: Unit = ONE_ROW
+    most_rows: int | None = None
+
+    @classmethod
+    def of_content(cls, content: Mapping[str, Any]) -> Whose:
+        """Of a budget's file; one row, where it says nothing.
+
+        Raises:
+            BudgetError: It is damaged.
+        """
+        whose = content.get("whose", {})
+        try:
+            unit = Unit(whose.get("unit", ROW), whose.get("group", 1))
+            most = whose.get("most_rows")
+            if most is not None and not (type(most) is int and most >= 1 and unit.of_persons):
+                raise ValueError
+        except (AttributeError, ValueError, TypeError):
+            raise BudgetError("The budget does not say whom its total is for.") from None
+        return cls(unit, most)
+
+    def to_content(self) -> dict[str, Any]:
+        """What the file says; nothing of one row, as files from before there was a choice."""
+        if self == Whose():
+            return {}
+        content = {"unit": self.unit.name, "group": self.unit.group, "most_rows": self.most_rows}
+        return {"whose": content}
+
+    def changed(self, unit: Any, group: Any, most_rows: Any) -> Whose:
+        """The same with what the user has said; None for what is left as it is.
+
+        Raises:
+            PrivacyParameterError: Out of range, or of no use.
+        """
+        if unit is not None and unit not in UNITS:
+            raise PrivacyParameterError(f"`unit` must be one of {', '.join(map(repr, UNITS))}.")
+        name = self.unit.name if unit is None else unit
+        size = self.unit.group if group is None else parse_int("group", group, 1, _MOST)
+        most = self.most_rows
+        if most_rows is not None:
+            most = parse_int("most_rows", most_rows, 1, _MOST)
+        found = Unit(name, size)
+        if most is not None and not found.of_persons:
+            raise PrivacyParameterError(
+                "`most_rows` says how many rows a person has at most, for a budget of persons "
+                "(unit='person'). A budget for so many rows of one person has group=..."
+            )
+        return Whose(found, most)
+
+    def charged(self, events: Sequence[Event], unit: Unit | None, *, any_group: bool) -> int:
+        """For how many rows (or persons) events are charged.
+
+        Args:
+            events: What will be released.
+            unit: Whom their noise was calibrated for; None where nobody says.
+            any_group: Whether it may be another number of rows, or of persons, than the total's.
+
+        Raises:
+            BudgetError: The total is for others, and nobody has said how to charge them.
+        """
+        name, own = one_unit(events), self.unit
+        if name == own.name:
+            if unit is None or unit.group == own.group or any_group:
+                return own.group
+            raise BudgetError(
+                f"The budget is for {own.phrase}, and this was calibrated for {unit.phrase}. "
+                f"Nothing was released. Set dp_group={own.group}, which makes both the same; or "
+                "open the budget with any_group=True: it is then charged with what it costs for "
+                f"{own.phrase}."
+            )
+        if own.of_persons and self.most_rows is not None:
+            return own.group * self.most_rows
+        raise BudgetError(
+            f"The budget is for {own.phrase}, and this is for {(unit or Unit(name)).phrase}: "
+            "what the one costs says nothing about the other. Nothing was released. "
+            + (
+                "Train with `dp_privacy_id`; or, where no person has more than k rows, make the "
+                "budget with most_rows=k, and this is charged for k rows."
+                if own.of_persons
+                else "Draw on a budget for persons, made with unit='person'."
+            )
+        )
+
+    def check_column(self, unit: Unit | None, booked: Iterable[Unit]) -> None:
+        """Refuse persons of another column than those that are booked.
+
+        Raises:
+            BudgetError: The rows of a person are others.
+        """
+        names = {u.column for u in booked if u.column}
+        if unit is not None and unit.column and names - {unit.column}:
+            raise BudgetError(
+                f"The budget holds trainings whose persons are told by the column "
+                f"{min(names)!r}, and this is for persons by {unit.column!r}: one column's person "
+                "may be several of the other's. Nothing was released. Take the same column, or a "
+                "budget of its own for other persons."
+            )
