@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..data.cells import MISSING
 from ..errors import PrivacyError, PrivacyParameterError
 from ..request.id_names import looks_like_id
 from ..request.names import check_names, flatten
 from ..request.params import PARAMETERS
 from ..request.parse import parse_number, parse_range
+from .column import Column, mapping, read_column, short
 from .schema_file import read_schema_file
-from .values import bounds_of, kind_of, texts, typed
+from .values import kind_of, texts, typed
 
 __all__ = [
     "ATTRIBUTE",
@@ -33,28 +35,10 @@ __all__ = [
 
 ATTRIBUTE = "dp_schema"
 _NAMES = ("target", "weight", "privacy_id")
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 KEYS = (
     "target", "classes", "target_bounds", "weight", "privacy_id", "missing", "drop", "columns",
-    "params",
+    "params", "discovered",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Column:
-    """One feature.
-
-    Attributes:
-        categories: Declared names, in the order of their codes; None for a number.
-        other: What an undeclared category is: "error", "missing", or one of the categories.
-        bounds: Public (low, high) or (low, high, "log").
-        cuts: Public split points.
-    """
-
-    categories: tuple[str, ...] | None = None
-    other: str = "error"
-    bounds: tuple[Any, ...] | None = None
-    cuts: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +58,8 @@ class Domain:
             except those in `declared`.
         declared: Features that options have declared one by one.
         params: Further parameters of training.
+        discovered: What it cost to find the declarations on private rows, if they were; see
+            :meth:`xgb_dp.Discovery.schema`.
     """
 
     target: str | None = None
@@ -86,6 +72,21 @@ class Domain:
     columns: dict[str, Column] | None = None
     declared: dict[str, Column] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
+    discovered: dict[str, Any] | None = None
+
+    @property
+    def features(self) -> dict[str, Column]:
+        """What training sees: the columns, and the parts of dates in place of dates."""
+        found: dict[str, Column] = {}
+        for name, column in (self.columns or {}).items():
+            for feature, declared in column.features(name).items():
+                if feature in found:
+                    raise PrivacyParameterError(
+                        f"Two columns become the feature {feature!r}, one of them as a part of a "
+                        "date. Rename one of them in the file."
+                    )
+                found[feature] = declared
+        return found
 
     def resolved(self, header: Sequence[str], *, training: bool) -> Domain:
         """The domain with its features spelt out for a file.
@@ -153,10 +154,11 @@ class Domain:
             made |= {"dp_classes" if binary else "num_class": len(self.classes)}
         elif self.target_bounds is not None:
             made |= {"objective": "reg:squarederror", "dp_target_bounds": self.target_bounds}
+        features = self.features
         found = {
-            "dp_categories": {n: c.categories for n, c in self.columns.items() if c.categories},
-            "dp_feature_bounds": {n: c.bounds for n, c in self.columns.items() if c.bounds},
-            "dp_feature_cuts": {n: c.cuts for n, c in self.columns.items() if c.cuts},
+            "dp_categories": {n: c.categories for n, c in features.items() if c.categories},
+            "dp_feature_bounds": {n: c.bounds for n, c in features.items() if c.bounds},
+            "dp_feature_cuts": {n: c.cuts for n, c in features.items() if c.cuts},
         }
         return {**made, **{key: value for key, value in found.items() if value}}
 
@@ -169,17 +171,10 @@ class Domain:
             "target_bounds": self.target_bounds,
             "weight": self.weight,
             "missing": self.missing,
-            "columns": {name: _short(column) for name, column in self.columns.items()},
+            "columns": {name: short(column) for name, column in self.columns.items()},
+            "discovered": self.discovered,
         }
         return json.dumps({k: v for k, v in made.items() if v is not None}, allow_nan=False)
-
-
-def _short(column: Column) -> dict[str, Any]:
-    """What :func:`_column` reads back."""
-    kept = {k: v for k, v in asdict(column).items() if v is not None}
-    if column.categories is None:
-        del kept["other"]
-    return kept
 
 
 def _not_in(name: str, header: Sequence[str]) -> str:
@@ -203,57 +198,6 @@ def _name(key: str, value: Any) -> str:
     return value.strip()
 
 
-def _mapping(where: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise PrivacyParameterError(f"{where}; got {kind_of(value)}.")
-    return value
-
-
-def _column(name: str, given: Any) -> Column:
-    where = f"Column {name!r} of the schema"
-    if given in (None, "number", {}):
-        return Column()
-    if isinstance(given, list):
-        given = {"categories": given}
-    expected = (
-        f"{where} must be 'number', a list of categories, or a mapping with some of categories, "
-        "other, bounds and cuts"
-    )
-    _mapping(expected, given)
-    unknown = [key for key in given if key not in ("categories", "other", "bounds", "cuts")]
-    if unknown:
-        raise PrivacyParameterError(f"{expected}; got {', '.join(map(repr, unknown))}.")
-    if "categories" in given and not {"bounds", "cuts"}.isdisjoint(given):
-        raise PrivacyParameterError(
-            f"{where} holds categories or numbers (bounds, cuts), not both."
-        )
-    if "bounds" in given and "cuts" in given:
-        raise PrivacyParameterError(f"{where} takes bounds or cuts, not both.")
-    if "categories" not in given and "other" in given:
-        raise PrivacyParameterError(f"{where} has `other` without categories.")
-    categories = bounds = cuts = None
-    other = given.get("other", "error")
-    if "categories" in given:
-        categories = texts(f"{where}: categories", given["categories"])
-        if not isinstance(other, str) or other not in ("error", "missing", *categories):
-            raise PrivacyParameterError(
-                f"{where}: `other` must be 'error', 'missing' or one of the categories."
-            )
-        if "other" in given and other in ("error", "missing") and other in categories:
-            raise PrivacyParameterError(
-                f"{where}: `other` is {other!r}, which is also a category: rename the category."
-            )
-    if "bounds" in given:
-        bounds = bounds_of(f"{where}: bounds", given["bounds"])
-    if "cuts" in given:
-        if not isinstance(given["cuts"], list):
-            raise PrivacyParameterError(
-                f"{where}: cuts must be a list of numbers; got {kind_of(given['cuts'])}."
-            )
-        cuts = tuple(parse_number(f"{where}: cuts", v) for v in given["cuts"])
-    return Column(categories, other, bounds, cuts)
-
-
 def from_mapping(given: Any) -> Domain:
     """A domain from the content of a schema file.
 
@@ -265,7 +209,7 @@ def from_mapping(given: Any) -> Domain:
     Raises:
         PrivacyParameterError: Unknown keys, or ill-formed values; the message names the key.
     """
-    _mapping(f"A schema must be a mapping with some of the keys {', '.join(KEYS)}", given)
+    mapping(f"A schema must be a mapping with some of the keys {', '.join(KEYS)}", given)
     for key in given:
         if key not in KEYS:
             near = difflib.get_close_matches(str(key), KEYS, 1)
@@ -287,18 +231,28 @@ def from_mapping(given: Any) -> Domain:
     if "drop" in given:
         made["drop"] = texts("`drop`", given["drop"])
     if "columns" in given:
-        columns = _mapping("`columns` must map names to declarations", given["columns"])
+        columns = mapping("`columns` must map names to declarations", given["columns"])
         if not columns:
             raise PrivacyParameterError(
                 "`columns` names no column. Leave it out to use every column as a number."
             )
-        made["columns"] = {n: _column(n, c) for n, c in columns.items()}
-    params = _mapping("`params` must map names of parameters to values", given.get("params", {}))
+        made["columns"] = {n: read_column(n, c) for n, c in columns.items()}
+    params = mapping("`params` must map names of parameters to values", given.get("params", {}))
     for name, value in params.items():
         if value is None:
             raise PrivacyParameterError(f"`params`: {name} has no value.")
     made["params"] = {name: typed(value) for name, value in params.items()}
+    if "discovered" in given:
+        made["discovered"] = _discovered(given["discovered"])
     return Domain(**made)
+
+
+def _discovered(given: Any) -> dict[str, Any]:
+    """What a discovery has cost, as it was written; epsilon and delta are read as numbers."""
+    found = dict(mapping("`discovered` must be what `xgb-dp schema --discover` writes", given))
+    for name in ("epsilon", "delta"):
+        found[name] = parse_number(f"discovered: {name}", found.get(name), low=0.0)
+    return found
 
 
 def read_domain(path: Path) -> Domain:

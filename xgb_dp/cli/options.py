@@ -16,7 +16,8 @@ import click
 from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError
 from ..record.report import PrivacyReport
 from ..request.parse import parse_range
-from .domain import Column, Domain, read_domain
+from .column import Column
+from .domain import Domain, read_domain
 from .values import bounds_of, texts, typed
 
 __all__ = [

@@ -21,10 +21,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..data.dates import EPOCH, parts_of_dates
 from ..errors import PrivacyParameterError, RowDomainError
+from .column import Column
 from .domain import Domain
 
-__all__ = ["Csv", "Table", "header_of", "read_table", "write_table"]
+__all__ = ["Csv", "Table", "header_of", "read_cells", "read_table", "write_table"]
 
 PARQUET = (".parquet", ".pq")
 
@@ -179,13 +181,35 @@ def read_table(
     return Table(frame, target, weights, ids, domain, cells[list(keep)])
 
 
+def read_cells(
+    path: Path, names: Sequence[str], missing: Sequence[str], ids: str | None, csv: Csv | None
+) -> pd.DataFrame:
+    """The cells of some columns as they are, those of CSV files as texts.
+
+    Args:
+        path: CSV or Parquet.
+        names: Columns that the file has.
+        missing: Texts that stand for a missing id.
+        ids: The column of ids among them.
+        csv: How the file is written, if it is a CSV file.
+
+    Raises:
+        RowDomainError: The file cannot be read.
+    """
+    cells = _cells(path, list(names), header_of(path, csv), csv or Csv())
+    return cells if ids is None else cells.assign(**{ids: _ids(cells[ids], missing)})
+
+
 def _features(cells: pd.DataFrame, domain: Domain) -> dict[str, Any]:
     """Every feature in the form that XGBoost takes; one error for all that are outside."""
     out: dict[str, Any] = {}
     errors: dict[str, list[str]] = {}
     for name, column in (domain.columns or {}).items():
         try:
-            if column.categories is None:
+            if column.date is not None:
+                parts = _dates(cells[name], column, domain.missing)
+                out |= {f"{name}_{part}": values for part, values in parts.items()}
+            elif column.categories is None:
                 out[name] = _numbers(cells[name], domain.missing)
             else:
                 codes = _codes(cells[name], column.categories, domain.missing, column.other)
@@ -210,6 +234,14 @@ def _cells(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.Dat
     cells = cells[[header.index(name) for name in wanted]]
     cells.columns = wanted
     return cells
+
+
+def _dates(
+    cells: pd.Series, column: Column, missing: Sequence[str]
+) -> dict[str, npt.NDArray[np.float32]]:
+    assert column.date is not None
+    found = parts_of_dates(cells, column.date, column.since or EPOCH, missing)
+    return {part: values.astype(np.float32) for part, values in found.items()}
 
 
 def _is_text(cells: pd.Series) -> bool:

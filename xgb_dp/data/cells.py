@@ -17,10 +17,12 @@ import numpy.typing as npt
 
 from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError, RowDomainError
 
-__all__ = ["DATES", "numbers", "plain", "read_data"]
+__all__ = ["DATES", "MISSING", "numbers", "plain", "read_data", "without_missing"]
 
 T = TypeVar("T")
 
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""Texts that stand for a missing cell where nothing else is declared."""
 DATES = (
     "Turn dates and durations into numbers by a public rule, for example days since a fixed date."
 )
@@ -131,7 +133,7 @@ def numbers(values: Any, what: str) -> npt.NDArray[Any]:
         )
     found: npt.NDArray[Any] | None = None
     with suppress(Exception):  # an object in a cell may do anything
-        found = _without_missing(array).astype(np.float64)
+        found = without_missing(array).astype(np.float64)
     if found is None:
         raise RowDomainError(
             f"A row has a {what} that is not a number: a text, a date, an object or a number "
@@ -140,7 +142,7 @@ def numbers(values: Any, what: str) -> npt.NDArray[Any]:
     return found
 
 
-def _without_missing(array: np.ndarray) -> np.ndarray:
+def without_missing(array: np.ndarray) -> np.ndarray:
     """None, NA and NaT as NaN."""
     if array.dtype.kind != "O":
         return array

@@ -1,0 +1,127 @@
+"""What a file is declared to hold in one column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..data.dates import EPOCH, PARTS, PUBLIC_CUTS, read_day
+from ..errors import PrivacyParameterError
+from ..request.parse import parse_number
+from .values import bounds_of, kind_of, texts
+
+__all__ = ["Column", "mapping", "read_column", "short"]
+
+_KEYS = ("categories", "other", "bounds", "cuts", "date", "since")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One feature.
+
+    Attributes:
+        categories: Declared names, in the order of their codes; None for a number.
+        other: What an undeclared category is: "error", "missing", or one of the categories.
+        bounds: Public (low, high) or (low, high, "log").
+        cuts: Public split points.
+        date: Parts of a date, which become features; None for other columns. Bounds and cuts are
+            then those of its days.
+        since: Day that its days are counted from, as YYYY-MM-DD.
+    """
+
+    categories: tuple[str, ...] | None = None
+    other: str = "error"
+    bounds: tuple[Any, ...] | None = None
+    cuts: tuple[float, ...] | None = None
+    date: tuple[str, ...] | None = None
+    since: str | None = None
+
+    def features(self, name: str) -> dict[str, Column]:
+        """The features that a column of this name becomes, each with what is declared of it."""
+        if self.date is None:
+            return {name: self}
+        days = Column(bounds=self.bounds, cuts=self.cuts)
+        return {
+            f"{name}_{part}": days if part == "days" else Column(cuts=PUBLIC_CUTS[part])
+            for part in self.date
+        }
+
+
+def mapping(where: str, value: Any) -> Mapping[str, Any]:
+    """A mapping of a schema file.
+
+    Raises:
+        PrivacyParameterError: Something else.
+    """
+    if not isinstance(value, Mapping):
+        raise PrivacyParameterError(f"{where}; got {kind_of(value)}.")
+    return value
+
+
+def read_column(name: str, given: Any) -> Column:
+    """What a schema file says of a column.
+
+    Raises:
+        PrivacyParameterError: Ill-formed; the message names the column.
+    """
+    where = f"Column {name!r} of the schema"
+    if given in (None, "number", {}):
+        return Column()
+    if isinstance(given, list):
+        given = {"categories": given}
+    expected = (
+        f"{where} must be 'number', a list of categories, or a mapping with some of "
+        f"{', '.join(_KEYS)}"
+    )
+    mapping(expected, given)
+    unknown = [key for key in given if key not in _KEYS]
+    if unknown:
+        raise PrivacyParameterError(f"{expected}; got {', '.join(map(repr, unknown))}.")
+    if "categories" in given and not {"bounds", "cuts", "date"}.isdisjoint(given):
+        raise PrivacyParameterError(
+            f"{where} holds categories, numbers (bounds, cuts) or dates, not several of them."
+        )
+    if "since" in given and "date" not in given:
+        raise PrivacyParameterError(f"{where} has `since`, but no `date`.")
+    if "bounds" in given and "cuts" in given:
+        raise PrivacyParameterError(f"{where} takes bounds or cuts, not both.")
+    if "categories" not in given and "other" in given:
+        raise PrivacyParameterError(f"{where} has `other` without categories.")
+    categories = bounds = cuts = None
+    other = given.get("other", "error")
+    if "categories" in given:
+        categories = texts(f"{where}: categories", given["categories"])
+        if not isinstance(other, str) or other not in ("error", "missing", *categories):
+            raise PrivacyParameterError(
+                f"{where}: `other` must be 'error', 'missing' or one of the categories."
+            )
+        if "other" in given and other in ("error", "missing") and other in categories:
+            raise PrivacyParameterError(
+                f"{where}: `other` is {other!r}, which is also a category: rename the category."
+            )
+    if "bounds" in given:
+        bounds = bounds_of(f"{where}: bounds", given["bounds"])
+    if "cuts" in given:
+        if not isinstance(given["cuts"], list):
+            raise PrivacyParameterError(
+                f"{where}: cuts must be a list of numbers; got {kind_of(given['cuts'])}."
+            )
+        cuts = tuple(parse_number(f"{where}: cuts", v) for v in given["cuts"])
+    if "date" not in given:
+        return Column(categories, other, bounds, cuts)
+    date = texts(f"{where}: date", given["date"])
+    if not set(date) <= set(PARTS):
+        raise PrivacyParameterError(f"{where}: `date` must list some of {', '.join(PARTS)}.")
+    if "days" not in date and (bounds or cuts):
+        raise PrivacyParameterError(f"{where}: bounds and cuts of a date are those of its days.")
+    since = read_day(f"{where}: since", given.get("since", EPOCH))
+    return Column(None, "error", bounds, cuts, date, since)
+
+
+def short(column: Column) -> dict[str, Any]:
+    """What :func:`read_column` reads back."""
+    kept = {k: v for k, v in asdict(column).items() if v is not None}
+    if column.categories is None:
+        del kept["other"]
+    return kept

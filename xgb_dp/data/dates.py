@@ -1,0 +1,132 @@
+"""Dates as numbers, by a public rule that looks at one cell at a time.
+
+A date is the one that is written: an offset from UTC is read and not applied. Texts are ISO 8601,
+such as 2024-02-29, 2024-02-29T13:45 or 2024-02-29 13:45:07.5+01:00.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import PrivacyParameterError, RowDomainError
+
+__all__ = ["EPOCH", "PARTS", "PUBLIC_CUTS", "parts_of_dates", "read_day"]
+
+EPOCH = "1970-01-01"
+"""The day that days are counted from where nothing else is declared."""
+PARTS = ("days", "month", "weekday", "hour")
+"""Days since a day that is declared; month 1 to 12; weekday 0 (Monday) to 6; hour 0 to 23."""
+PUBLIC_CUTS = {
+    "month": tuple(float(k) for k in range(2, 13)),
+    "weekday": tuple(float(k) for k in range(1, 7)),
+    "hour": tuple(float(k) for k in range(1, 24)),
+}
+"""Split points that part all values; they follow from the calendar."""
+_TEXT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
+)
+
+
+def read_day(name: str, value: Any) -> str:
+    """A day as YYYY-MM-DD.
+
+    Args:
+        name: What is declared, for messages.
+        value: Text or ``datetime.date``.
+
+    Raises:
+        PrivacyParameterError: Something else.
+    """
+    try:
+        return date.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        raise PrivacyParameterError(f"{name} must be a day such as 2000-01-31.") from None
+
+
+def parts_of_dates(
+    cells: Any, parts: Sequence[str], since: str = EPOCH, missing: Sequence[str] = ()
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Dates as columns of numbers.
+
+    Args:
+        cells: Texts, ``datetime`` objects, or an array or series of a type for dates.
+        parts: Some of :data:`PARTS`.
+        since: Day that `days` counts from, as YYYY-MM-DD.
+        missing: Texts that stand for a missing cell.
+
+    Returns:
+        The columns by part; NaN where the cell is missing.
+
+    Raises:
+        RowDomainError: A cell is no date.
+    """
+    seconds = _seconds(cells, missing)
+    absent = np.isnat(seconds)
+    days = seconds.astype("datetime64[D]")
+    number = days.astype(np.int64)  # since 1970-01-01, a Thursday
+    months = seconds.astype("datetime64[M]").astype(np.int64)
+    first = np.datetime64(since, "D").astype(np.int64)
+    found = {
+        "days": number - first,
+        "month": months % 12 + 1,
+        "weekday": (number + 3) % 7,
+        "hour": (seconds - days).astype("timedelta64[h]").astype(np.int64),
+    }
+    return {part: np.where(absent, np.nan, found[part].astype(np.float64)) for part in parts}
+
+
+def _seconds(cells: Any, missing: Sequence[str]) -> npt.NDArray[np.datetime64]:
+    """Date and time of each cell as they are written."""
+    local = getattr(cells, "dt", None)  # a series of dates, which may have a time zone
+    if local is not None and hasattr(local, "tz_localize"):
+        cells = local.tz_localize(None)
+    array = np.asarray(cells)
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[s]")
+    if array.dtype.kind not in "OUS":
+        raise RowDomainError(_wrong())
+    known: dict[Any, np.datetime64] = {}
+    out = np.empty(len(array), "datetime64[s]")
+    for i, cell in enumerate(array.tolist()):
+        if not isinstance(cell, Hashable):
+            raise RowDomainError(_wrong())
+        value = known.get(cell)
+        if value is None:
+            value = known[cell] = _second(cell, missing)
+        out[i] = value
+    return out
+
+
+def _second(cell: Any, missing: Sequence[str]) -> np.datetime64:
+    if cell is None or cell != cell:
+        return np.datetime64("NaT", "s")
+    written = cell.isoformat(sep=" ") if hasattr(cell, "hour") else str(cell)
+    text = written.strip()
+    if text in missing or text == "NaT":
+        return np.datetime64("NaT", "s")
+    found = _TEXT.fullmatch(text)
+    value = None
+    if found is not None:
+        clock = ":".join(part or "00" for part in found.groups()[3:])
+        try:
+            value = np.datetime64(f"{found[1]}-{found[2]}-{found[3]}T{clock}", "s")
+        except ValueError:
+            value = None
+    if value is None:
+        raise RowDomainError(_wrong())
+    return value
+
+
+def _wrong() -> str:
+    return (
+        "a row holds something that is no date. Dates are written as in ISO 8601, such as "
+        "2024-02-29 or 2024-02-29T13:45; texts that stand for missing cells are listed under "
+        "`missing` in a schema file."
+    )
