@@ -14,6 +14,7 @@
 
 #include "c_api/c_api_error.h"                    // for API_BEGIN, API_END
 #include "plugin_cpp/accounting/bounded_range.h"  // for BoundedRangeCurve
+#include "plugin_cpp/candidates/discovery.h"      // for DiscoverNumbers, DescribeNumbers
 #include "plugin_cpp/checks.h"                    // for CheckMatrix, CheckRows, CheckSums, Limits
 #include "plugin_cpp/intercept.h"                 // for ReleaseIntercept, DescribeIntercept
 #include "plugin_cpp/plan/class_bound.h"          // for ClassQuantiser
@@ -153,6 +154,31 @@ XGB_DLL int XGDPDescribeIntercept(char const* request, char const** out) {
   API_BEGIN();
   CHECK(request && out);
   Return(DescribeIntercept(request), out);
+  API_END();
+}
+
+/**
+ * @brief Release rough quantiles of columns of numbers, see plugin_cpp/candidates/discovery.h.
+ *
+ * @param values  n_columns * n_rows floats, one column after the other
+ * @param weights n_rows integers
+ */
+XGB_DLL int XGDPDiscoverNumbers(float const* values, std::int64_t const* weights,
+                                std::uint64_t n_rows, std::uint64_t n_columns, char const* request,
+                                char const** out) {
+  API_BEGIN();
+  CHECK(request && out && (n_rows == 0 || (values && weights)));
+  auto n = static_cast<std::size_t>(n_rows), m = static_cast<std::size_t>(n_columns);
+  Context ctx;
+  Return(DiscoverNumbers(&ctx, {values, n * m}, {weights, n}, m, request), out);
+  API_END();
+}
+
+/** @brief The ledger event that such a request leads to. Reads no data. */
+XGB_DLL int XGDPDescribeNumbers(std::uint64_t n_columns, char const* request, char const** out) {
+  API_BEGIN();
+  CHECK(request && out);
+  Return(DescribeNumbers(static_cast<std::size_t>(n_columns), request), out);
   API_END();
 }
 

@@ -25,6 +25,7 @@ from .errors import (
 if TYPE_CHECKING:
     from . import accounting, plotting, presets, testing
     from .budget import Budget
+    from .discovery import Discovery, discover
     from .record.card import model_card
     from .record.report import PrivacyReport, privacy_report
     from .record.verify import Verification, verify
@@ -36,6 +37,7 @@ __all__ = [
     "BudgetError",
     "DPXGBClassifier",
     "DPXGBRegressor",
+    "Discovery",
     "LedgerError",
     "NativeLibraryError",
     "PrivacyError",
@@ -48,6 +50,7 @@ __all__ = [
     "Selection",
     "Verification",
     "accounting",
+    "discover",
     "is_dp_build",
     "model_card",
     "plotting",
@@ -63,10 +66,12 @@ _ROOMS = {
     "Budget": "budget",
     "DPXGBClassifier": "sklearn",
     "DPXGBRegressor": "sklearn",
+    "Discovery": "discovery",
     "PrivacyReport": "record.report",
     "Score": "tuning",
     "Selection": "tuning",
     "Verification": "record.verify",
+    "discover": "discovery",
     "model_card": "record.card",
     "privacy_report": "record.report",
     "select": "tuning",

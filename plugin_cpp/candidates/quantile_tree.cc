@@ -9,20 +9,6 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief A leaf of a walk: an interval of keys and its estimated count. */
-struct Cell {
-  std::uint64_t begin;
-  std::uint64_t end;
-  double count;
-};
-
-/** @brief What the noisy counts of a tree tell. */
-struct TreeCounts {
-  double target{1};          // of the count of a bin
-  double threshold{1};       // nodes of no more are leaves
-  std::vector<Cell> leaves;  // ascending
-};
-
 /** @brief Everything in this class up to the noisy counts is the private part. */
 class Walk {
  public:
@@ -49,11 +35,11 @@ class Walk {
     }
     for (auto& tree : trees_) {
       std::sort(tree.leaves.begin(), tree.leaves.end(),
-                [](Cell const& a, Cell const& b) { return a.begin < b.begin; });
+                [](QuantileCell const& a, QuantileCell const& b) { return a.begin < b.begin; });
     }
   }
 
-  [[nodiscard]] std::vector<TreeCounts> const& Trees() const { return trees_; }
+  [[nodiscard]] std::vector<QuantileTree> const& Trees() const { return trees_; }
 
  private:
   struct Node {
@@ -120,13 +106,13 @@ class Walk {
   CountRelease const& release_;
   double unit_;
   double variance_{0};  // of the noise on a count times 2^shift
-  std::vector<TreeCounts> trees_;
+  std::vector<QuantileTree> trees_;
 };
 
 constexpr std::uint64_t kOctave = std::uint64_t{1} << 23;
 
 /** @brief Public grid values inside a cell that spans zero or several octaves. */
-void InsertPublicGrid(Cell const& cell, std::set<std::uint64_t>* cuts) {
+void InsertPublicGrid(QuantileCell const& cell, std::set<std::uint64_t>* cuts) {
   auto insert = [&](double value) {
     std::uint64_t key = FloatKey(static_cast<float>(value));
     if (key > cell.begin && key < cell.end) {
@@ -142,7 +128,7 @@ void InsertPublicGrid(Cell const& cell, std::set<std::uint64_t>* cuts) {
   }
 }
 
-bool SpansZero(Cell const& cell) {
+bool SpansZero(QuantileCell const& cell) {
   std::uint64_t zero = FloatKey(0.0f);
   return cell.begin < zero && cell.end > zero;
 }
@@ -151,7 +137,7 @@ bool SpansZero(Cell const& cell) {
  * Cuts from the noisy counts. Reads no data: a cut where enough rows have passed, cuts around and,
  * without further budget, inside heavy cells, so that point masses stand alone.
  */
-std::set<std::uint64_t> PlaceCuts(TreeCounts const& tree) {
+std::set<std::uint64_t> PlaceCuts(QuantileTree const& tree) {
   auto target = tree.target;
   std::set<std::uint64_t> cuts;
   double passed = 0;
@@ -177,8 +163,9 @@ std::set<std::uint64_t> PlaceCuts(TreeCounts const& tree) {
   }
   return cuts;
 }
+}  // namespace
 
-std::vector<float> CutsOf(TreeCounts const& tree) {
+std::vector<float> CutsOf(QuantileTree const& tree) {
   std::vector<float> out;
   for (auto key : PlaceCuts(tree)) {
     if (key == 0 || key >= kKeyEnd) {
@@ -199,13 +186,16 @@ std::vector<float> CutsOf(TreeCounts const& tree) {
   }
   return out;
 }
-}  // namespace
+
+std::vector<QuantileTree> WalkQuantileTrees(CandidatePlan const& plan, std::size_t n_trees,
+                                            CellCount const& count, CountRelease const& release) {
+  return Walk{plan, n_trees, count, release}.Trees();
+}
 
 std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan, std::size_t n_trees,
                                              CellCount const& count, CountRelease const& release) {
-  Walk walk{plan, n_trees, count, release};
   std::vector<std::vector<float>> out;
-  for (auto const& tree : walk.Trees()) {
+  for (auto const& tree : WalkQuantileTrees(plan, n_trees, count, release)) {
     out.push_back(CutsOf(tree));
   }
   return out;

@@ -28,7 +28,30 @@ using CellCount =
 /** @brief Such exact counts of this worker to noisy ones over all workers; in order. */
 using CountRelease = std::function<Released<NoisyInt>(std::vector<LocalInt> const&)>;
 
-/** @brief Candidate cuts of each feature, in ascending order: finite, and normal or zero. */
+/** @brief A leaf of a walk: an interval of keys and its estimated count, which is not negative. */
+struct QuantileCell {
+  std::uint64_t begin;
+  std::uint64_t end;
+  double count;
+};
+
+/** @brief What the noisy counts of a tree tell. All of it is public. */
+struct QuantileTree {
+  double target{1};                  // of the count of a bin
+  double threshold{1};               // nodes of no more are leaves
+  std::vector<QuantileCell> leaves;  // ascending
+};
+
+/** @brief Walk the trees of some features together. */
+[[nodiscard]] std::vector<QuantileTree> WalkQuantileTrees(CandidatePlan const& plan,
+                                                          std::size_t n_trees,
+                                                          CellCount const& count,
+                                                          CountRelease const& release);
+
+/** @brief Cuts from one tree, in ascending order: finite, and normal or zero. Reads no data. */
+[[nodiscard]] std::vector<float> CutsOf(QuantileTree const& tree);
+
+/** @brief Candidate cuts of each feature: both of the above. */
 [[nodiscard]] std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan,
                                                            std::size_t n_trees,
                                                            CellCount const& count,

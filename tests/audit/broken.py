@@ -23,13 +23,14 @@ from tests.reference import grow
 from tests.reference import trainer as reference
 from tests.reference.draws import Noise
 from tests.reference.splits import left_sides
-from xgb_dp.audit import mechanisms, scenarios
+from xgb_dp.audit import discovery, mechanisms, scenarios
 from xgb_dp.audit.result import AuditResult
 from xgb_dp.audit.scenarios import Outcome, Rows, Scenario
 from xgb_dp.audit.suite import Size, one_run_case
 from xgb_dp.audit.training import TreeView
 from xgb_dp.calibrate.mechanisms import NoisePlan
 from xgb_dp.calibrate.search import calibrate
+from xgb_dp.discovery.plan import plan_discovery
 from xgb_dp.testing import train_with_plan
 
 Plan = dict[str, Any]
@@ -254,5 +255,12 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
 
     scenario = scenarios.exact_sum()
     yield partial(scenario.audit, "exact sum in the saved model", exact_cover(scenario), few)
+
+    looked = plan_discovery(1, 0, 1.0, 0.04)
+    low = replace(looked, threshold=2 * looked.threshold // 3)
+    yield partial(discovery.audit_texts, "texts shown too early", size.draws // 20, low)
+    looked = plan_discovery(0, 1, 4.0, 1e-6)
+    thin = replace(looked, number_sigma2=looked.number_sigma2 // 49)
+    yield partial(discovery.audit_numbers, "thin noise of a discovery", size.draws // 20, thin)
 
     yield partial(one_run_case, size, "no noise at all", epsilon=1.0, noise_free=True)

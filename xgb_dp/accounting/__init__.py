@@ -16,6 +16,7 @@ from .pure import PureAccountant
 from .rdp import RDPAccountant
 from .rounds import ParallelEvent, SampledEvent
 from .selection import Repetitions, SelectionEvent
+from .threshold import ThresholdEvent
 from .units import PERSON, ROW, Unit
 from .zcdp import ZCDPAccountant
 
@@ -38,6 +39,7 @@ __all__ = [
     "Repetitions",
     "SampledEvent",
     "SelectionEvent",
+    "ThresholdEvent",
     "Unit",
     "ZCDPAccountant",
     "event_from_json",

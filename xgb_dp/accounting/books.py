@@ -21,6 +21,7 @@ from .pure import PureAccountant
 from .rdp import RDPAccountant
 from .selection import SelectionAccountant, SelectionEvent, map_runs
 from .several import MOST_ROWS
+from .threshold import ThresholdEvent, WithThresholds
 from .zcdp import ZCDPAccountant
 
 __all__ = ["ACCOUNTANTS", "make_accountant", "simplified"]
@@ -54,7 +55,12 @@ def make_accountant(name: str, events: Sequence[Event]) -> Accountant:
     """
     if name not in ACCOUNTANTS:
         raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}; got {name!r}.")
-    return _Books(name, events)
+    thresholds = [e for e in events if isinstance(e, ThresholdEvent) and e.count]
+    if not thresholds:
+        return _Books(name, events)
+    one_unit(events)
+    rest = [e for e in events if not isinstance(e, ThresholdEvent)]
+    return WithThresholds(_Books(name, rest), thresholds)
 
 
 class _Books(Accountant):

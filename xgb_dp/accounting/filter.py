@@ -26,6 +26,7 @@ from .gaussian import gaussian_delta, gaussian_epsilon
 from .rounds import Mixture, ParallelEvent
 from .search import doubled, narrow
 from .selection import SelectionEvent
+from .threshold import ThresholdEvent
 
 __all__ = ["Capacity", "Charge", "Filter", "charge_of", "plain_charge"]
 
@@ -223,6 +224,11 @@ def charge_of(
         LedgerError: Some of the events hold for rows and some for persons.
     """
     one_unit(events)
+    thresholds = [e for e in events if isinstance(e, ThresholdEvent)]
+    if thresholds:  # their failures add up, whatever the rest is
+        rest = [e for e in events if not isinstance(e, ThresholdEvent)]
+        failures = Charge(extra=min(1.0, math.fsum(e.failure(1) for e in thresholds) * _UP))
+        return Charge.total([charge_of(rest, delta, own_delta), failures])
     extra = delta * _EXTRA_EACH
     events = [e for e in events if e.count or not isinstance(e, ChoiceEvent)]
     choices = [e for e in events if isinstance(e, ChoiceEvent)]

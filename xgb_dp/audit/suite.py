@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..calibrate.search import calibrate
-from . import mechanisms, scenarios
+from . import discovery, mechanisms, scenarios
 from .result import AuditResult
 from .training import PreparedTraining, audit_one_run
 
@@ -129,5 +129,7 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     }
     for name, scenario in made_of.items():
         yield partial(scenario.audit, name, None, size.few)
+    yield partial(discovery.audit_texts, "discovery, texts", size.draws // 20)
+    yield partial(discovery.audit_numbers, "discovery, numbers", size.draws // 40)
     yield partial(one_run_case, size, "one training, ε = 1", epsilon=1.0)
     yield partial(one_run_case, size, "one training, ε = 8", epsilon=8.0)

@@ -27,7 +27,7 @@ from ..accounting.plain import PlainEvent
 from ..errors import BudgetError
 from .mechanisms import SAMPLE_BITS, MechanismSpec, NoisePlan
 
-__all__ = ["plan_noise"]
+__all__ = ["plan_noise", "shifted"]
 
 _EPS_BITS = 40
 _MAX_EPS_NUM = 2**47 - 1
@@ -117,7 +117,7 @@ def plan_noise(
         unit = sensitivity.intercept_sens2(
             spec.intercept, 0, n_public=spec.n_public, presence=spec.presence
         )
-        shift, sigma2 = _shifted(spec, unit, budget.mu2("base_score", 1))
+        shift, sigma2 = shifted(unit, budget.mu2("base_score", 1), persons=spec.of_persons)
         coordinates = sensitivity.intercept_coordinates(
             spec.intercept,
             n_public=spec.n_public,
@@ -191,7 +191,7 @@ def _candidates(
         sens2 = touched * spec.row_bound.most_hessian(plan.grid_bits) ** 2
         sigma2 = max(math.ceil(sens2 / mu2), _MIN_SIGMA2)
     else:
-        shift, sigma2 = _shifted(spec, touched, mu2)
+        shift, sigma2 = shifted(touched, mu2, persons=spec.of_persons)
         sens2 = touched << (2 * shift)
     coordinates = spec.candidate_cells if spec.of_persons else touched
     return (
@@ -264,17 +264,20 @@ def _scale(sens: int, epsilon: float) -> int:
     return scale
 
 
-def _shifted(spec: MechanismSpec, sens2: int, mu2: float) -> tuple[int, int]:
+def shifted(sens2: int, mu2: float, *, persons: bool) -> tuple[int, int]:
     """Shift and integer noise of counts; the noise is near 2^17 where it can, 2^27 for persons.
 
     Args:
-        spec: What is released.
         sens2: Squared sensitivity of the counts, in rows.
         mu2: sensitivity^2 / sigma^2 of their release.
+        persons: Whether the unit of privacy is a person, whose rows weigh a part each.
+
+    Raises:
+        BudgetError: The noise fits no grid.
     """
     variance = sens2 / mu2
     bits = math.ceil(math.log2(max(variance, 1e-300)))
-    noise = _NOISE_BITS_OF_PERSONS if spec.of_persons else _NOISE_BITS
+    noise = _NOISE_BITS_OF_PERSONS if persons else _NOISE_BITS
     room = (_MAX_SENS2_BITS - sens2.bit_length()) // 2
     shift = min(max(0, (2 * noise - bits) // 2), _MAX_SHIFT, room)
     sigma2 = max(math.ceil(variance * 4.0**shift), _MIN_SIGMA2)

@@ -24,7 +24,8 @@ from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
 from ..request.params import DEFAULT_ROUNDS
 from . import inspect
-from .domain import ATTRIBUTE, Column, Domain, from_mapping, read_domain
+from .column import Column
+from .domain import ATTRIBUTE, Domain, from_mapping, read_domain
 from .options import (
     FILE,
     OUT,
@@ -161,6 +162,12 @@ def train(
     if card_path:
         card_path.write_text(model_card(booster), encoding="utf-8")
     _say_what_was_spent(found, model)
+    looked = domain.discovered
+    if looked is not None:
+        click.echo(
+            f"Its schema was found on private rows, for ({looked['epsilon']:g}, "
+            f"{looked['delta']:g}) more."
+        )
 
 
 def _train(

@@ -18,11 +18,10 @@ from ..record.card import model_card
 from ..record.report import privacy_report
 from ..record.report_views import json_number, round_up, spending_rows
 from ..record.spending import spending
-from .domain import Column, template
+from .column import Column
 from .options import (
     FILE,
     OUT,
-    csv_options,
     domain_from,
     domain_options,
     guarded,
@@ -31,7 +30,7 @@ from .options import (
     training_options,
     write_report,
 )
-from .table import Csv, header_of
+from .schema import schema
 
 if TYPE_CHECKING:
     from ..training.prepare import Prepared
@@ -74,10 +73,11 @@ def calibrate(
             "How many columns are there? Declare them in a schema file, or give --columns."
         )
     domain = replace(domain, columns=named, declared={})
+    features = domain.features
     shape = Schema(
-        names=list(named),
+        names=list(features),
         named=True,
-        categorical=frozenset(i for i, c in enumerate(named.values()) if c.categories),
+        categorical=frozenset(i for i, c in enumerate(features.values()) if c.categories),
         dictionaries={},
     )
     results = []
@@ -251,16 +251,6 @@ def card(
     else:
         new_files([out], force=force, read=[model])
         out.write_text(text, encoding="utf-8")
-
-
-@click.command()
-@click.argument("data", type=FILE)
-@click.option("--target", metavar="COLUMN", help="Column of labels.")
-@csv_options
-@guarded
-def schema(data: Path, target: str | None, separator: str, encoding: str) -> None:
-    """Print a schema file to fill in, from the names of the columns of DATA. Reads no rows."""
-    click.echo(template(header_of(data, Csv(separator, encoding)), target), nl=False)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})

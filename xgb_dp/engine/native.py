@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import NativeLibraryError
 
@@ -24,7 +25,9 @@ __all__ = [
     "check_rows",
     "check_sums",
     "describe_intercept",
+    "describe_numbers",
     "describe_plan",
+    "discover_numbers",
     "is_dp_build",
     "is_loaded",
     "is_plain",
@@ -243,3 +246,55 @@ def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(request).encode()
     call("XGDPReleaseIntercept", dtrain.handle, ctypes.c_char_p(text), ctypes.byref(out))
     return json.loads(out.value or b"{}")
+
+
+def describe_numbers(columns: int, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The event that the C++ side derives from a request for rough quantiles.
+
+    Args:
+        columns: Number of columns.
+        request: As for :func:`discover_numbers`.
+
+    Returns:
+        dict: The ledger event. Reads no data.
+    """
+    out = ctypes.c_char_p()
+    text = json.dumps(dict(request)).encode()
+    call("XGDPDescribeNumbers", ctypes.c_uint64(columns), text, ctypes.byref(out))
+    event: dict[str, Any] = json.loads(out.value or b"{}")
+    return event
+
+
+def discover_numbers(
+    values: npt.NDArray[np.float32], weights: npt.NDArray[np.int64], request: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Release rough quantiles of columns of numbers, with noise that is drawn in C++.
+
+    Privacy: spends what the request says (``plugin_cpp/candidates/discovery.cc``, proof in
+    ``docs/proofs/discovery.md``).
+
+    Args:
+        values: One row for each column, shape (columns, rows); finite, or NaN for missing.
+        weights: Of the rows of the table, whole numbers from 0 to 2**shift.
+        request: Levels, bins, noise and grid; see :mod:`xgb_dp.discovery.release`.
+
+    Returns:
+        ``columns``, each with ``missing``, ``leaves`` and ``cuts``; and ``events``.
+    """
+    values = np.ascontiguousarray(values, dtype=np.float32)
+    weights = np.ascontiguousarray(weights, dtype=np.int64)
+    columns, rows = values.shape
+    if weights.shape != (rows,):
+        raise ValueError("Every row must have a weight.")
+    out = ctypes.c_char_p()
+    call(
+        "XGDPDiscoverNumbers",
+        values.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
+        weights.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
+        ctypes.c_uint64(rows),
+        ctypes.c_uint64(columns),
+        json.dumps(dict(request)).encode(),
+        ctypes.byref(out),
+    )
+    found: dict[str, Any] = json.loads(out.value or b"{}")
+    return found

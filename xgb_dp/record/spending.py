@@ -45,6 +45,7 @@ _NAMES = {
     "exponential": "exponential mechanism",
     "selection": "best of a random number of runs",
     "choice": "one of several plans",
+    "threshold": "threshold of noisy counts",
 }
 
 

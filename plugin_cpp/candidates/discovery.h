@@ -1,0 +1,37 @@
+/**
+ * Rough quantiles of columns of numbers for xgb_dp.discover, by the quantile trees of training.
+ *
+ * A column is an array of values, of which NaN is missing. A row weighs 2^shift or, where a person
+ * has several, a part of it, so that the rows of a person weigh 2^shift at most together. On every
+ * level of a tree a row is in one node, or in none and in the count of missing cells: one row, or
+ * one person, changes the counts of a column by a vector of squared length levels * 4^shift.
+ *
+ * Proof: docs/proofs/discovery.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int64_t
+#include <string>   // for string
+
+#include "xgboost/context.h"  // for Context
+#include "xgboost/span.h"     // for Span
+
+namespace xgboost::dp {
+/**
+ * @brief Release the counts of all columns, and make of them what is free.
+ *
+ * @param values    Of one column after the other; finite, or NaN.
+ * @param weights   Of each row, from 0 to 2^shift.
+ * @param n_columns At least one.
+ * @param request   JSON: levels, max_bin, shift, sigma2, persons, private, noise_free, test_key.
+ *
+ * @return JSON: for each column `missing`, `leaves` as [low, high, count] and `cuts`; `events`.
+ */
+[[nodiscard]] std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values,
+                                          common::Span<std::int64_t const> weights,
+                                          std::size_t n_columns, std::string const& request);
+
+/** @brief The ledger event of such a release. Reads no data. */
+[[nodiscard]] std::string DescribeNumbers(std::size_t n_columns, std::string const& request);
+}  // namespace xgboost::dp

@@ -1,0 +1,26 @@
+"""The look at the columns passes its audits, and faults in it are found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xgb_dp.audit import discovery
+from xgb_dp.discovery.plan import plan_discovery
+
+
+def test_the_real_one_passes():
+    assert not discovery.audit_texts("texts", 5000).violated
+    assert not discovery.audit_numbers("numbers", 2000).violated
+
+
+def test_a_threshold_that_is_too_low_is_found():
+    plan = plan_discovery(1, 0, 1.0, 0.04)
+    for threshold in (1, 2 * plan.threshold // 3):
+        low = replace(plan, threshold=threshold)
+        assert discovery.audit_texts("texts", 5000, low).violated
+
+
+def test_thin_noise_is_found():
+    plan = plan_discovery(0, 1, 4.0, 1e-6)
+    thin = replace(plan, number_sigma2=plan.number_sigma2 // 49)
+    assert discovery.audit_numbers("numbers", 2000, thin).violated

@@ -1,0 +1,158 @@
+"""`xgb-dp schema --discover`, dates in schema files, and training from what it wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.cli.domain import from_mapping, read_domain
+from xgb_dp.discovery import run as discovery_run
+from xgb_dp.errors import PrivacyParameterError
+
+from .calls import fails, run
+
+LOOK = ["--discover", "--epsilon", "1", "--delta", "1e-6"]
+DATED = """\
+target: buys
+classes: [no, yes]
+columns:
+  age: {bounds: [0, 120]}
+  joined: {date: [days, month, weekday, hour], since: 2015-01-01, bounds: [0, 4000]}
+params: {max_depth: 2}
+"""
+
+
+def dated(n: int = 6000) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    age = rng.integers(18, 90, n)
+    joined = pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 80_000, n), "h")
+    return pd.DataFrame(
+        {
+            "age": age,
+            "joined": joined,
+            "pet": rng.choice(["cat", "dog", "a, b"], n),
+            "person": np.arange(n) // 2,
+            "buys": np.where(age + 20 * (joined.month > 6) > 60, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = dated()
+    table.to_csv("rows.csv", index=False)
+    table.to_parquet("rows.parquet")
+    Path("dated.yaml").write_text(DATED)
+    return tmp_path
+
+
+def test_from_a_look_to_a_model(files):
+    run("budget", "book.json", "--epsilon", "3", "--delta", "1e-5")
+    kinds = ["--text", "pet,buys", "--number", "age", "--datetime", "joined"]
+    result = run("schema", "rows.csv", *LOOK, *kinds, "--target", "buys", "--out", "s.yaml",
+                 "--budget", "book.json")  # fmt: skip
+    assert "About " in result.stderr and result.stdout == ""
+    domain = read_domain(Path("s.yaml"))
+    assert domain.classes == ("no", "yes")
+    assert set(domain.columns["pet"].categories) == {"cat", "dog", "a, b", "other"}
+    spent = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "5", "--budget", "book.json"]
+    said = run("train", "rows.csv", "--schema", "s.yaml", *spent).output
+    assert "found on private rows, for (0." in said or "found on private rows, for (1," in said
+    names = xgb.Booster(model_file="model.json").feature_names
+    assert names == ["age", "joined_days", "joined_month", "joined_weekday", "joined_hour", "pet"]
+    run("predict", "model.json", "rows.parquet", "--out", "p.csv")
+    assert len(pd.read_csv("p.csv")) == 6000
+    assert [e.note for e in xgb_dp.Budget("book.json").entries] == [
+        "schema of rows.csv", "train model.json",
+    ]  # fmt: skip
+    assert xgb_dp.verify("model.json").verdict == "passed"
+
+
+def test_columns_of_parquet_have_types(files):
+    text = run("schema", "rows.parquet", *LOOK, "--privacy-id", "person").stdout
+    Path("s.yaml").write_text(text)
+    domain = read_domain(Path("s.yaml"))
+    assert list(domain.columns) == ["age", "joined", "pet", "buys"]
+    assert domain.privacy_id == "person"
+    assert domain.discovered["unit"] == "person"
+
+
+def test_dates_in_files(files):
+    spent = ["--epsilon", "4", "--delta", "1e-6", "--rounds", "20"]
+    run("train", "rows.csv", "--schema", "dated.yaml", *spent)
+    report = xgb_dp.privacy_report("model.json")
+    public = report.ledger["trainings"][0]["public"]
+    assert {"joined_month", "joined_weekday", "joined_hour"} <= set(public["public_cuts"])
+    from_csv = run("predict", "model.json", "rows.csv").stdout
+    assert from_csv == run("predict", "model.json", "rows.parquet").stdout
+    assert len(set(from_csv.splitlines())) > 10
+    shown = run("predict", "model.json", "rows.csv", "--contributions").stdout.splitlines()[0]
+    assert "contribution_joined_month" in shown
+    run("calibrate", "--schema", "dated.yaml", "--epsilon", "1", "--delta", "1e-6")
+
+
+def test_a_date_that_is_none(files):
+    table = dated(50).astype({"joined": str})
+    table.loc[7, "joined"] = "SECRET"
+    table.to_csv("rows.csv", index=False)
+    message = fails("train", "rows.csv", "--schema", "dated.yaml", "--epsilon", "1",
+                    "--delta", "1e-6")  # fmt: skip
+    assert "'joined'" in message and "no date" in message and "SECRET" not in message
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"date": "days"}, "list"),
+        ({"date": ["days", "year"]}, "weekday"),
+        ({"date": []}, "empty"),
+        ({"date": ["month"], "bounds": [0, 1]}, "days"),
+        ({"date": ["days"], "since": "yesterday"}, "since"),
+        ({"since": "2000-01-01"}, "no `date`"),
+        ({"date": ["days"], "categories": ["a"]}, "several"),
+    ],
+)
+def test_wrong_dates_of_a_schema(column, message):
+    with pytest.raises(PrivacyParameterError, match=message):
+        from_mapping({"columns": {"joined": column}})
+
+
+def test_a_part_of_a_date_may_not_be_another_column():
+    domain = from_mapping({"columns": {"a": {"date": ["days"]}, "a_days": "number"}})
+    with pytest.raises(PrivacyParameterError, match="a_days"):
+        domain.parameters()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--epsilon", "1"], "--discover"),
+        (["--text", "pet"], "--discover"),
+        (["--discover"], "--epsilon"),
+        ([*LOOK], "CSV"),
+        ([*LOOK, "--text", "nobody"], "nobody"),
+        ([*LOOK, "--text", "pet", "--number", "pet"], "two kinds"),
+        ([*LOOK, "--text", "pet", "--target", "buys"], "buys"),
+        ([*LOOK, "--text", "pet", "--privacy-id", "nobody"], "nobody"),
+        ([*LOOK, "--text", "pet", "--out", "s.toml"], ".yaml"),
+        ([*LOOK, "--text", "pet", "--out", "rows.csv"], "exists"),
+        ([*LOOK, "--number", "pet"], "number"),
+        ([*LOOK, "--date", "pet"], "date"),
+        (["--discover", "--epsilon", "0", "--delta", "1e-6", "--text", "pet"], "epsilon"),
+    ],
+)
+def test_wrong_calls(files, arguments, message, monkeypatch):
+    monkeypatch.setattr(discovery_run, "_release", lambda *_: pytest.fail("noise was drawn"))
+    assert message in fails("schema", "rows.csv", *arguments)
+
+
+def test_a_template_is_written_to_a_file(files):
+    run("schema", "rows.csv", "--out", "empty.yaml")
+    assert Path("empty.yaml").read_text() == run("schema", "rows.csv").stdout
+    assert "exists" in fails("schema", "rows.csv", "--out", "empty.yaml")

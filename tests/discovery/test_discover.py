@@ -1,0 +1,296 @@
+"""A discovery from front to back: arguments, cost, what it finds, and the schema that it writes."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.cli.domain import from_mapping, read_domain
+from xgb_dp.discovery import run
+from xgb_dp.discovery.yaml_text import yaml_of
+from xgb_dp.testing import fixed_noise
+
+DELTA = 1e-6
+
+
+def table(n: int = 20_000) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    city = rng.choice(["Rome", "Oslo", "Bern", None], n, p=[0.5, 0.3, 0.15, 0.05])
+    city[0] = "SECRET"
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "income": np.where(rng.random(n) < 0.2, np.nan, rng.lognormal(10, 1, n)),
+            "city": city,
+            "joined": pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 3000, n), "D"),
+            "pays": rng.choice(["no", "yes"], n, p=[0.7, 0.3]),
+            "person": np.arange(n) // 2,
+        }
+    )
+
+
+DATA = table()
+LOOKED = ["age", "income", "city", "joined", "pays"]
+
+
+@pytest.fixture(scope="module")
+def found() -> xgb_dp.Discovery:
+    return xgb_dp.discover(DATA, LOOKED, epsilon=1.0, delta=DELTA)
+
+
+def test_what_is_found(found):
+    columns = found.columns
+    assert [c.kind for c in columns.values()] == ["number", "number", "text", "datetime", "text"]
+    city = columns["city"]
+    assert list(city.categories) == ["Rome", "Oslo", "Bern"]
+    assert city.categories["Rome"] == pytest.approx(10_000, rel=0.05)
+    assert city.missing == pytest.approx(0.05, abs=0.01)
+    assert columns["income"].missing == pytest.approx(0.2, abs=0.03)
+    assert found.units == pytest.approx(len(DATA), rel=0.05)
+    for name, q, slack in (("age", 0.5, 4), ("age", 0.95, 8)):
+        exact = float(DATA[name].quantile(q))
+        assert columns[name].quantiles[q] == pytest.approx(exact, abs=slack)
+    low, high = columns["age"].range
+    assert 8 <= low <= 20 and 85 <= high <= 200
+    days = (DATA["joined"] - pd.Timestamp("1970-01-01")).dt.days
+    low, high = columns["joined"].range
+    assert low <= days.quantile(0.05) and high >= days.quantile(0.95)
+
+
+def test_what_it_costs(found):
+    assert 0.95 <= found.epsilon <= 1.0
+    assert found.get_epsilon(1e-9) == math.inf  # below the failures of the thresholds
+    assert found.get_epsilon(DELTA, 2) > 1.5 * found.epsilon
+    assert "one row" in found.statement()
+    listed = json.loads(json.dumps(found.to_dict()))
+    assert listed["events"] == [event.to_json() for event in found.events]
+
+
+def test_one_person_never_appears(found):
+    for _ in range(5):
+        again = xgb_dp.discover(DATA, {"city": "text"}, epsilon=1.0, delta=DELTA)
+        assert "SECRET" not in str(again) and "SECRET" not in json.dumps(again.to_dict())
+    assert "SECRET" not in str(found)
+
+
+def test_persons():
+    rows = pd.concat([DATA, DATA.iloc[:1].assign(person=-1)] + [DATA.iloc[:1]] * 3000)
+    found = xgb_dp.discover(rows, LOOKED, epsilon=1.0, delta=DELTA, privacy_id="person")
+    assert found.unit == "person" and {e.unit for e in found.events} == {"person"}
+    # 3,000 rows of one person are no reason to show what they say.
+    assert "SECRET" not in str(found)
+    assert found.units == pytest.approx(10_000, rel=0.1)
+    assert found.schema()["privacy_id"] == "person"
+    given = xgb_dp.discover(
+        DATA, ["age"], epsilon=1.0, delta=DELTA, privacy_id=DATA["person"].to_numpy()
+    )
+    assert given.unit == "person" and "privacy_id" not in given.schema()
+
+
+def test_the_schema_is_ready_for_training(found, tmp_path):
+    for ending in ("yaml", "json"):
+        path = tmp_path / f"schema.{ending}"
+        found.save(path, target="pays")
+        domain = read_domain(path)
+        assert domain.target == "pays" and domain.classes == ("no", "yes")
+        assert list(domain.features) == [
+            "age", "income", "city", "joined_days", "joined_month", "joined_weekday", "joined_hour",
+        ]  # fmt: skip
+        assert domain.columns["city"].categories == ("Rome", "Oslo", "Bern", "other")
+        assert domain.columns["city"].other == "other"
+        assert domain.discovered["epsilon"] == pytest.approx(found.epsilon, abs=1e-3)
+        named = domain.parameters()["dp_feature_cuts"]
+        assert set(named) >= {"age", "income", "joined_days", "joined_hour"}
+    assert from_mapping(json.loads(domain.to_json())).discovered == domain.discovered
+    bounds = found.schema("pays", use="bounds")["columns"]["age"]
+    assert set(bounds) == {"bounds"}
+    assert found.schema("pays", use="nothing")["columns"]["age"] == "number"
+    assert found.schema(least=0.2)["columns"]["city"]["categories"] == ["Rome", "Oslo", "other"]
+    regression = found.schema("age")
+    assert regression["target_bounds"] == list(found.columns["age"].range)
+
+
+@pytest.mark.parametrize(
+    ("target", "how", "message"),
+    [
+        ("nobody", {}, "not looked at"),
+        ("joined", {}, "by hand"),
+        ("pays", {"use": "all"}, "use"),
+    ],
+)
+def test_wrong_schemas(found, target, how, message):
+    with pytest.raises(PrivacyParameterError, match=message):
+        found.schema(target, **how)
+
+
+def test_wrong_endings(found, tmp_path):
+    with pytest.raises(PrivacyParameterError, match=r"\.yaml"):
+        found.save(tmp_path / "schema.toml")
+
+
+def test_nothing_is_said_where_noise_hides_all():
+    few = xgb_dp.discover(DATA.iloc[:30], LOOKED, epsilon=0.1, delta=DELTA)
+    assert all(not column.categories for column in few.columns.values())
+    assert few.columns["age"].range is None
+    schema = few.schema()
+    assert "city" not in schema["columns"]
+    assert schema["columns"]["income"] == "number"
+    assert "noise hides" in str(few)
+    none = xgb_dp.discover(DATA.iloc[:0], LOOKED, epsilon=1.0, delta=DELTA)
+    assert not none.columns["city"].categories
+
+
+CASES = [
+    ({"epsilon": 0}, "epsilon"),
+    ({"epsilon": math.inf}, "epsilon"),
+    ({"delta": 0}, "delta"),
+    ({"delta": 1.0}, "delta"),
+    ({"columns": []}, "no column"),
+    ({"columns": "age"}, "columns"),
+    ({"columns": ["age", "nobody"]}, "nobody"),
+    ({"columns": ["age", "age"]}, "twice"),
+    ({"columns": {"age": "integer"}}, "kind"),
+    ({"columns": {"nobody": "text"}}, "nobody"),
+    ({"columns": {3: "text"}}, "3"),
+    ({"privacy_id": "nobody"}, "nobody"),
+    ({"privacy_id": "age"}, "leave it out"),
+    ({"privacy_id": [1, 2]}, "id"),
+    ({"missing": "NA"}, "missing"),
+    ({"since": "yesterday"}, "since"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), CASES)
+def test_wrong_arguments(changes, message, monkeypatch):
+    monkeypatch.setattr(run, "_release", lambda *_: pytest.fail("noise was drawn"))
+    given = {"columns": LOOKED, "epsilon": 1.0, "delta": DELTA} | changes
+    columns = given.pop("columns")
+    with pytest.raises(PrivacyParameterError, match=message):
+        xgb_dp.discover(DATA, columns, **given)
+
+
+@pytest.mark.parametrize("data", [3, [1, 2], np.zeros((3, 2)), "rows.csv", None])
+def test_no_table(data):
+    with pytest.raises(PrivacyParameterError, match="data frame"):
+        xgb_dp.discover(data, epsilon=1.0, delta=DELTA)
+
+
+def test_cells_that_do_not_fit_are_not_shown(monkeypatch):
+    monkeypatch.setattr(run, "_release", lambda *_: pytest.fail("noise was drawn"))
+
+    class Odd:
+        def __str__(self):
+            raise ValueError("SECRET")
+
+    tables = [
+        ({"a": ["1", "SECRET"]}, {"a": "number"}),
+        ({"a": [1.0, math.inf]}, {"a": "number"}),
+        ({"a": [1.0, 1e300]}, {"a": "number"}),
+        ({"a": ["2020-01-01", "SECRET"]}, {"a": "date"}),
+        ({"a": [Odd(), "x"]}, {"a": "text"}),
+        ({"a": [["SECRET"], "x"]}, {"a": "text"}),
+        ({"a": [[1, 2], [3, 4]]}, {"a": "number"}),
+    ]
+    for data, columns in tables:
+        with pytest.raises(RowDomainError) as error:
+            xgb_dp.discover(data, columns, epsilon=1.0, delta=DELTA)
+        assert "SECRET" not in str(error.value), data
+    with pytest.raises(PrivacyParameterError, match="same number"):
+        xgb_dp.discover({"a": [1], "b": [1, 2]}, {"a": "number", "b": "number"}, epsilon=1.0,
+                        delta=DELTA)  # fmt: skip
+    with pytest.raises(PrivacyParameterError, match="type"):
+        xgb_dp.discover({"a": [1]}, epsilon=1.0, delta=DELTA)
+
+
+def test_containers_agree(monkeypatch):
+    """Texts of numbers, arrays, lists and frames are the same cells."""
+    seen = []
+
+    def kept(kinds, texts, numbers, *_):
+        seen.append(({n: ([k[i] for i in c if i >= 0], list(c == -1)) for n, (c, k) in
+                      texts.items()}, {n: v.tolist() for n, v in numbers.items()}))  # fmt: skip
+
+    monkeypatch.setattr(run, "_release", kept)
+    kinds = {"a": "number", "t": "text"}
+    a, t = [1.0, 2.5, math.nan], ["x", "7", ""]
+    for data in (
+        {"a": a, "t": t},
+        {"a": np.array(a), "t": np.array(t)},
+        pd.DataFrame({"a": a, "t": t}),
+        pd.DataFrame({"a": ["1", " 2.5 ", "NA"], "t": ["x ", "7", None]}),
+        pd.DataFrame({"a": pd.array([1, 2.5, None], "Float64"), "t": pd.array(t, "string")}),
+        pd.DataFrame({"a": a, "t": ["x", 7, None]}, dtype=object),
+        pd.DataFrame({"a": a, "t": pd.Categorical(["x", "7", None])}),
+        pd.DataFrame({"a": a, "t": ["x", 7.0, math.nan]}),
+    ):
+        xgb_dp.discover(data, kinds, epsilon=1.0, delta=DELTA)
+    assert len({repr(each) for each in seen}) == 1
+
+
+def test_it_draws_on_a_budget(tmp_path):
+    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=0.5, delta=2e-6)
+    found = xgb_dp.discover(DATA, LOOKED, epsilon=0.2, delta=DELTA, budget=book, note="look")
+    (entry,) = book.entries
+    assert (entry.note, entry.state, entry.events) == ("look", "spent", found.events)
+    book.verify()
+    with pytest.raises(BudgetError, match="exceed"):
+        xgb_dp.discover(DATA, LOOKED, epsilon=0.49, delta=DELTA, budget=tmp_path / "book.json")
+    assert len(book.entries) == 1
+    with book.drawing("block"):
+        xgb_dp.discover(DATA, ["age"], epsilon=0.1, delta=1e-7)
+        with pytest.raises(BudgetError, match="nest"):
+            xgb_dp.discover(DATA, ["age"], epsilon=0.1, delta=1e-7, budget=book)
+    assert [e.note for e in book.entries] == ["look", "block"]
+
+
+def test_it_is_booked_before_anything_is_drawn(tmp_path, monkeypatch):
+    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=0.5, delta=2e-6)
+
+    def broken(*_):
+        assert [e.state for e in book.entries] == ["reserved"]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_release", broken)
+    with pytest.raises(KeyboardInterrupt):
+        xgb_dp.discover(DATA, LOOKED, epsilon=0.2, delta=DELTA, budget=book)
+    assert [e.state for e in book.entries] == ["reserved"]
+
+
+def test_fixed_noise_is_refused():
+    with fixed_noise(1), pytest.raises(PrivacyRefusal, match="fixed key"):
+        xgb_dp.discover(DATA, ["age"], epsilon=1.0, delta=DELTA)
+
+
+def test_a_warning_where_it_protects_hardly_anybody():
+    with pytest.warns(xgb_dp.PrivacyWarning, match="Epsilon is above"):
+        xgb_dp.discover(DATA, ["age"], epsilon=20.0, delta=DELTA)
+
+
+def test_names_and_texts_survive_yaml(tmp_path):
+    texts = ["no", "null", "é", "a\tb\x7f", "\U0001f600", 'quo"te\\', "1e3", "~", " x", "a: b #c"]
+    content = {"columns": {text: {"categories": texts} for text in texts}}
+    path = tmp_path / "schema.yaml"
+    path.write_text(yaml_of(content), encoding="utf-8")
+    columns = read_domain(path).columns
+    assert list(columns) == texts
+    assert columns["no"].categories == tuple(text.strip() for text in texts)
+
+
+def test_training_after_a_look(found):
+    """What the schema declares of a table is what training needs."""
+    domain = from_mapping(found.schema("pays"))
+    params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": DELTA, "nthread": 1}
+    params |= {k: v for k, v in domain.parameters().items() if k != "dp_feature_cuts"}
+    params["dp_feature_cuts"] = {"age": domain.columns["age"].cuts}
+    params.pop("dp_categories")
+    matrix = xgb.DMatrix(DATA[["age"]], (DATA["pays"] == "yes").astype(int))
+    model = xgb.train(params, matrix, 3)
+    counts = {e.label for t in xgb_dp.privacy_report(model)._record.trainings for e in t.events}
+    assert "candidates" not in counts  # split points are public by now

@@ -1,0 +1,189 @@
+"""What is drawn, from which sums, and what is shown of it. Claims: docs/proofs/discovery.md."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from xgboost.core import XGBoostError
+
+from tests.reference.candidates import private_cuts, walk
+from tests.reference.draws import Noise
+from tests.reference.noise import ChaCha20Source
+from xgb_dp.accounting import GaussianEvent, ThresholdEvent, event_from_json
+from xgb_dp.accounting.events import PERSON
+from xgb_dp.discovery import release
+from xgb_dp.discovery.plan import LEVELS, DiscoveryPlan, plan_discovery
+from xgb_dp.engine import draws, native
+from xgb_dp.errors import BudgetError
+
+KEY = "5a" * 32
+STREAM = 1 << 30
+
+
+def table(n: int = 400, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    columns = np.stack(
+        [rng.normal(size=n), rng.lognormal(3, 2, n), rng.integers(0, 3, n), np.zeros(n)]
+    )
+    columns[0, rng.random(n) < 0.3] = np.nan
+    return columns.astype(np.float32)
+
+
+def plan_of(columns: int, epsilon: float = 2.0, **changes) -> DiscoveryPlan:
+    return replace(plan_discovery(1, columns, epsilon, 1e-6), **changes)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("persons", [False, True])
+def test_trees_are_those_of_the_oracle(noisy, persons):
+    columns = table()
+    plan = plan_of(len(columns))
+    codes = np.arange(columns.shape[1], dtype=np.uint32) // 3 if persons else None
+    each = release.weights(codes, columns.shape[1], plan.number_shift)
+    changes = {"private": False, "test_key": KEY}
+    if not noisy:
+        changes = {"private": False, "noise_free": True, "sigma2": 0}
+    request = release.request_of(plan, **changes)
+    found = native.discover_numbers(columns, each, request)["columns"]
+    noise = Noise({"noise_free": not noisy, "test_key": KEY})
+    noise.source = ChaCha20Source(bytes.fromhex(KEY), STREAM)
+    trees = walk(list(columns), request, noise, each)
+    unit = 1 << plan.number_shift
+    for column, made, tree in zip(columns, found, trees, strict=True):
+        assert [tuple(leaf[:2]) for leaf in made["leaves"]] == [c[:2] for c in tree.cells]
+        counts = [leaf[2] for leaf in made["leaves"]]
+        np.testing.assert_allclose(counts, [c.estimate for c in tree.cells], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(made["cuts"], private_cuts(tree)[:-1], rtol=1e-6, atol=1e-44)
+        if not noisy:
+            assert made["missing"] == pytest.approx(each[np.isnan(column)].sum() / unit)
+
+
+def test_the_event_is_that_of_the_plan():
+    for plan in (plan_of(3), plan_of(3, unit=PERSON)):
+        event = event_from_json(native.describe_numbers(3, release.request_of(plan)))
+        assert isinstance(event, GaussianEvent)
+        assert event == plan.events[0]
+
+
+def test_private_requests_are_for_private_noise():
+    columns = table(20)
+    each = np.full(20, 1, dtype=np.int64)
+    plan = plan_of(4, number_shift=0)
+    for changes in ({"noise_free": True, "sigma2": 0}, {"test_key": KEY}, {"sigma2": 0}):
+        with pytest.raises(XGBoostError):
+            native.discover_numbers(columns, each, release.request_of(plan, **changes))
+    for wrong in (each * 2, -each):
+        with pytest.raises(XGBoostError, match="weighs too much"):
+            native.discover_numbers(columns, wrong, release.request_of(plan))
+
+
+def changes_of(columns, weights, more_columns, more_weights, plan) -> float:
+    """Squared length of what exact counts of a column change by, all nodes of all levels taken."""
+
+    def sums(values, each):
+        here = ~np.isnan(values)
+        bits = values.copy()
+        bits[bits == 0] = 0
+        keys = bits[here].view(np.uint32).astype(np.int64)
+        keys = np.where(keys >> 31, keys ^ 0xFFFFFFFF, keys | 1 << 31)
+        found = {}
+        for level in range(LEVELS):
+            for cell, weight in zip(keys >> (32 - level), each[here], strict=True):
+                found[level, int(cell)] = found.get((level, int(cell)), 0) + int(weight)
+        found["missing"] = int(each[~here].sum())
+        return found
+
+    total = 0.0
+    for a, b in zip(columns, more_columns, strict=True):
+        one, other = sums(a, weights), sums(b, more_weights)
+        total += sum((one.get(k, 0) - other.get(k, 0)) ** 2 for k in {*one, *other})
+    return total
+
+
+@pytest.mark.parametrize("rows_of_person", [1, 2, 7, 40])
+def test_neighbours_differ_by_at_most_the_sensitivity(rows_of_person):
+    rng = np.random.default_rng(rows_of_person)
+    columns = table(60)
+    plan = plan_of(len(columns), unit=PERSON)
+    for _ in range(5):
+        more = np.concatenate([columns, table(rows_of_person, int(rng.integers(1 << 30)))], axis=1)
+        codes = np.concatenate([np.arange(60), np.full(rows_of_person, 60)]).astype(np.uint32)
+        weights = release.weights(codes, 60 + rows_of_person, plan.number_shift)
+        before = release.weights(codes[:60], 60, plan.number_shift)
+        assert weights[60:].sum() <= 1 << plan.number_shift
+        changed = changes_of(columns, before, more, weights, plan)
+        assert changed <= plan.events[0].sensitivity2
+
+
+def test_one_row_attains_the_sensitivity():
+    columns = table(60)
+    plan = plan_of(len(columns))
+    row = np.array([[3.0], [4.0], [1.0], [0.0]], dtype=np.float32)
+    more = np.concatenate([columns, row], axis=1)
+    each = release.weights(None, 61, plan.number_shift)
+    assert changes_of(columns, each[:60], more, each, plan) == plan.events[0].sensitivity2
+
+
+def test_votes_are_fair_and_one_for_each_person():
+    codes = np.array([0, 1, 1, 1, 2, 2, 1], dtype=np.uint32)
+    seen = np.zeros(len(codes))
+    for _ in range(4000):
+        rows = release.voters(codes)
+        assert sorted(codes[rows]) == [0, 1, 2]
+        seen[rows] += 1
+    expected = 4000 / np.bincount(codes)[codes]
+    # Six standard deviations of a binomial.
+    assert np.all(np.abs(seen - expected) <= 6 * np.sqrt(expected) + 1e-9)
+    assert seen[0] == 4000
+
+
+def test_a_text_is_shown_by_its_noisy_count(monkeypatch):
+    plan = DiscoveryPlan(1, 0, "row", text_shift=3, text_sigma2=64, threshold=80)
+    codes = np.repeat([-1, 0, 1, 2], [5, 10, 9, 20])
+    noise = np.array([8, 0, 8, -81])
+
+    def drawn(sigma2, size):
+        assert (sigma2, size) == (64, 4)
+        return noise
+
+    monkeypatch.setattr(draws, "discrete_gaussian", drawn)
+    found = release.release_texts(codes, ["b", "a", "c"], plan)
+    assert found.counts == {"a": 10.0, "b": 10.0}  # both at the threshold; sorted
+    assert list(found.counts) == ["a", "b"]
+    assert found.missing == 6.0
+
+
+def test_a_text_without_a_vote_is_never_shown(monkeypatch):
+    plan = DiscoveryPlan(1, 0, "row", text_shift=0, text_sigma2=1, threshold=1)
+    monkeypatch.setattr(draws, "discrete_gaussian", lambda s, size: np.full(size, 10**9))
+    found = release.release_texts(np.array([0, 0, -1]), ["a", "only in other rows"], plan)
+    assert set(found.counts) == {"a"}
+
+
+def test_a_single_unit_is_shown_no_more_often_than_claimed():
+    """A large delta, so that it can be counted; and a little less noise would be found."""
+    plan = plan_discovery(1, 0, 3.0, 0.04)
+    failure = next(e for e in plan.events if isinstance(e, ThresholdEvent)).failure(1)
+    assert failure <= 0.01
+    draws_of = 100_000
+    noisy = draws.discrete_gaussian(plan.text_sigma2, draws_of) + (1 << plan.text_shift)
+    times = int((noisy >= plan.threshold).sum())
+    expected = failure * draws_of
+    assert abs(times - expected) < 6 * math.sqrt(expected) + 0.02 * expected
+
+
+@pytest.mark.parametrize(("texts", "numbers"), [(1, 0), (0, 1), (5, 3), (200, 40)])
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0])
+@pytest.mark.parametrize("persons", [False, True])
+def test_noise_meets_the_target_and_wastes_little(texts, numbers, epsilon, persons):
+    plan = plan_discovery(texts, numbers, epsilon, 1e-6, persons=persons)
+    assert 0.97 * epsilon <= plan.epsilon(1e-6) <= epsilon
+    assert {e.unit for e in plan.events} == {"person" if persons else "row"}
+
+
+def test_a_target_too_small():
+    with pytest.raises(BudgetError):
+        plan_discovery(1, 1, 1e-9, 1e-40)

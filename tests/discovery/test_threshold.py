@@ -1,0 +1,141 @@
+"""The cost of thresholds, against curves that are summed up. Claims: docs/proofs/discovery.md."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from xgb_dp.accounting import (
+    ACCOUNTANTS,
+    GaussianEvent,
+    ThresholdEvent,
+    event_from_json,
+    make_accountant,
+)
+from xgb_dp.accounting.filter import Charge, Filter, charge_of
+from xgb_dp.accounting.threshold import tail
+from xgb_dp.errors import LedgerError
+
+
+def law(sigma2: int, reach: int) -> tuple[np.ndarray, np.ndarray]:
+    x = np.arange(-reach, reach + 1)
+    p = np.exp(-(x.astype(float) ** 2) / (2 * sigma2))
+    return x, p / p.sum()
+
+
+@pytest.mark.parametrize("sigma2", [1, 9, 100, 2500])
+def test_tail_is_above_the_true_one_and_near(sigma2):
+    x, p = law(sigma2, 40 * math.isqrt(sigma2) + 40)
+    for least in range(1, 6 * math.isqrt(sigma2), max(1, math.isqrt(sigma2) // 3)):
+        true = p[x >= least].sum()
+        assert true <= tail(sigma2, least) <= 1.0
+    assert tail(sigma2, 0) == tail(sigma2, -5) == 1.0
+    assert tail(10**6, 3001) == pytest.approx(law(10**6, 20000)[1][20000 + 3001 :].sum(), rel=0.01)
+
+
+def shown(counts: dict[str, int], sigma2: int, threshold: int) -> dict[tuple, float]:
+    """The law of a release: of every text whether it is shown, and with which count."""
+    x, p = law(sigma2, 12 * math.isqrt(sigma2))
+    outcomes: dict[tuple, float] = {(): 1.0}
+    for name in sorted(counts):
+        noisy = x + counts[name]
+        single = {None: p[noisy < threshold].sum()}
+        single |= {int(n): q for n, q in zip(noisy, p, strict=True) if n >= threshold}
+        outcomes = {
+            (*known, *(() if n is None else ((name, n),))): mass * q
+            for known, mass in outcomes.items()
+            for n, q in single.items()
+        }
+    return outcomes
+
+
+def true_delta(one: dict[tuple, float], other: dict[tuple, float], epsilon: float) -> float:
+    return sum(max(0.0, p - math.exp(epsilon) * other.get(o, 0.0)) for o, p in one.items())
+
+
+PAIRS = [
+    ({"a": 3}, {"a": 3, "v": 1}, 1),
+    ({"a": 3}, {"a": 4}, 1),
+    ({}, {"v": 1}, 1),
+    ({"a": 3}, {"a": 3, "v": 2}, 2),
+    ({"a": 3}, {"a": 4, "v": 1}, 2),
+    ({"a": 3, "w": 1}, {"a": 3, "v": 1}, 2),
+    ({"w": 1}, {"v": 3}, 4),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "group"), PAIRS)
+@pytest.mark.parametrize("threshold", [4, 8, 12])
+def test_the_claim_covers_the_true_curve(before, after, group, threshold):
+    """Units of one, so that the discreteness is coarse; the ledger's bound for it is used."""
+    unit, sigma2 = 16, 40 * 16 * 16 // 10
+    events = [
+        GaussianEvent("categories", unit * unit, sigma2, 1, 1),
+        ThresholdEvent("categories", unit, sigma2, threshold * unit, 1),
+    ]
+    books = make_accountant("exact", events)
+    scaled = [{k: v * unit for k, v in c.items()} for c in (before, after)]
+    laws = [shown(counts, sigma2, threshold * unit) for counts in scaled]
+    for epsilon in (0.0, 0.3, 1.0, 2.0, 4.0):
+        true = max(true_delta(*laws, epsilon), true_delta(*reversed(laws), epsilon))
+        assert true <= books.get_delta(epsilon, group) + 1e-12
+
+
+def test_without_the_threshold_the_claim_would_be_false():
+    unit, sigma2, threshold = 16, 1024, 5 * 16
+    gauss = make_accountant("exact", [GaussianEvent("categories", unit * unit, sigma2, 1, 1)])
+    laws = [shown(c, sigma2, threshold) for c in ({}, {"v": unit})]
+    assert true_delta(laws[1], laws[0], 3.0) > gauss.get_delta(3.0)
+
+
+@pytest.mark.parametrize("name", ACCOUNTANTS)
+def test_failures_are_added_to_delta(name):
+    gauss = GaussianEvent("categories", 2**20, 2**26, 1, 1)
+    event = ThresholdEvent("categories", 2**10, 2**26, 5 * 2**13, 3)
+    failure = event.failure(1)
+    rest, both = (make_accountant(name, e) for e in ([gauss], [gauss, event]))
+    assert 1e-7 < failure < 1e-5
+    assert both.get_delta(0.3) == pytest.approx(min(1.0, rest.get_delta(0.3) + failure), rel=1e-6)
+    assert both.get_epsilon(failure) == math.inf
+    assert both.get_epsilon(1e-4) == rest.get_epsilon(1e-4 - failure * (1 + 1e-9))
+
+
+def test_larger_groups_cost_more():
+    events = [
+        GaussianEvent("categories", 2**20, 2**26, 1, 1),
+        ThresholdEvent("categories", 2**10, 2**26, 6 * 2**13, 2),
+    ]
+    books = make_accountant("exact", events)
+    values = [books.get_epsilon(1e-5, k) for k in (1, 2, 3, 5)]
+    assert values == sorted(values)
+    assert all(map(math.isfinite, values))
+    assert books.get_epsilon(1e-5, 1, replaced=True) == books.get_epsilon(1e-5, 2)
+
+
+def test_a_filter_takes_failures_from_what_is_left_of_delta():
+    gauss = GaussianEvent("categories", 2**20, 2**30, 1, 1)
+    event = ThresholdEvent("categories", 2**10, 2**30, 6 * 2**15, 2)
+    plain, both = charge_of([gauss], 1e-6), charge_of([gauss, event], 1e-6)
+    assert both.mu2 == plain.mu2
+    assert both.extra >= plain.extra + event.failure(1)
+    total = Filter(1.0, 1e-6)
+    assert total.charge(Charge(), [gauss, event], both) == both
+    large = ThresholdEvent("categories", 2**10, 2**30, 3 * 2**15, 2)
+    assert total.charge(Charge(mu2=1e-4), [gauss, large], charge_of([gauss, large], 1e-6)) is None
+
+
+def test_form_in_a_ledger():
+    event = ThresholdEvent("categories", 4, 2**20, 99, 2)
+    assert event_from_json(event.to_json()) == event
+    person = ThresholdEvent("categories", 4, 2**20, 99, 2, unit="person")
+    assert event_from_json(person.to_json()) == person
+    for name, value in (("sensitivity", 0), ("sigma2", -1), ("threshold", 1.5), ("count", True)):
+        with pytest.raises(LedgerError):
+            event_from_json({**event.to_json(), name: value})
+    no_noise = ThresholdEvent("categories", 4, 0, 99, 2)
+    assert no_noise.failure(1) == math.inf
+    assert make_accountant("exact", [no_noise]).get_delta(5.0) == 1.0
+    assert event.within(ThresholdEvent("categories", 4, 2**20, 98, 2))
+    assert not event.within(ThresholdEvent("categories", 4, 2**20, 100, 2))

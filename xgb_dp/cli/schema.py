@@ -1,0 +1,143 @@
+"""The command that makes schema files: from names of columns, or by a private look at the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ..budget.budget import Budget
+from ..data.cells import MISSING
+from ..discovery import discover
+from ..discovery.columns import KINDS, kinds_of
+from ..errors import PrivacyParameterError
+from .domain import template
+from .options import FILE, OUT, csv_options, guarded, new_files
+from .table import PARQUET, Csv, header_of, read_cells
+
+__all__ = ["schema"]
+
+_TAKES = "With --discover: column of this kind; several with commas, may be repeated."
+
+
+@click.command()
+@click.argument("data", type=FILE)
+@click.option("--target", metavar="COLUMN", help="Column of labels.")
+@click.option("--discover", "look", is_flag=True, help="Look at the rows, privately.")
+@click.option("--epsilon", type=float, help="With --discover: what the look may cost, in nats.")
+@click.option("--delta", type=float, help="With --discover: its delta.")
+@click.option("--text", "texts", multiple=True, metavar="COLUMN", help=_TAKES)
+@click.option("--number", "numbers", multiple=True, metavar="COLUMN", help=_TAKES)
+@click.option("--date", "dates", multiple=True, metavar="COLUMN", help=_TAKES)
+@click.option("--datetime", "datetimes", multiple=True, metavar="COLUMN", help=_TAKES)
+@click.option("--missing", multiple=True, metavar="TEXT", help="Text of a missing cell.")
+@click.option("--privacy-id", metavar="COLUMN", help="Column that says who a row belongs to.")
+@click.option("--budget", type=FILE, help="With --discover: draw on this budget.")
+@click.option(
+    "--use",
+    type=click.Choice(["cuts", "bounds", "nothing"]),
+    default="cuts",
+    show_default=True,
+    help="With --discover: what to declare of numbers.",
+)
+@click.option("--out", type=OUT, help="Write .yaml or .json instead of printing YAML.")
+@csv_options
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@guarded
+def schema(
+    data: Path,
+    target: str | None,
+    look: bool,
+    epsilon: float | None,
+    delta: float | None,
+    texts: tuple[str, ...],
+    numbers: tuple[str, ...],
+    dates: tuple[str, ...],
+    datetimes: tuple[str, ...],
+    missing: tuple[str, ...],
+    privacy_id: str | None,
+    budget: Path | None,
+    use: str,
+    out: Path | None,
+    separator: str,
+    encoding: str,
+    force: bool,
+) -> None:
+    """Print a schema file to fill in, from the names of the columns of DATA. Reads no rows.
+
+    With --discover it looks at the rows privately, for a stated cost, and fills the file in:
+    categories that enough rows have, rough quantiles of numbers. Columns of a CSV file are looked
+    at if their kind is given; those of a Parquet file have types. The file then says what it cost.
+
+    \b
+    xgb-dp schema people.csv --discover --epsilon 0.1 --delta 1e-7 --target income \\
+        --text income,sex --number age --out people.yaml
+    """
+    csv = Csv(separator, encoding)
+    header = header_of(data, csv)
+    lists = dict(zip(KINDS, (texts, numbers, dates, datetimes), strict=True))
+    if not look:
+        if epsilon is not None or delta is not None or budget or any(lists.values()):
+            raise PrivacyParameterError("A look at the rows is asked for by --discover.")
+        text = template(header, target)
+        if out is None:
+            click.echo(text, nl=False)
+        else:
+            new_files([out], force=force, read=[data])
+            out.write_text(text, encoding="utf-8")
+        return
+    if epsilon is None or delta is None:
+        raise PrivacyParameterError(
+            "--discover spends privacy: give --epsilon and --delta, for example --epsilon 0.1 "
+            "--delta 1e-7."
+        )
+    if out is not None:
+        new_files([out], force=force, read=[data, budget])
+        if out.suffix.lower() not in (".yaml", ".yml", ".json"):
+            raise PrivacyParameterError("--out: a discovered schema is written as .yaml or .json.")
+    kinds = _kinds(lists, header)
+    typed = data.suffix.lower() in PARQUET
+    if not kinds and not typed:
+        raise PrivacyParameterError(
+            "Cells of CSV files are texts: say of which kind the columns are, for example "
+            "--text sex,city --number age --date joined."
+        )
+    names = header if typed else [*kinds, *([privacy_id] if privacy_id else [])]
+    for name, known in ((target, names), (privacy_id, header)):
+        if name is not None and name not in known:
+            raise PrivacyParameterError(
+                f"The column {name!r} is not in the file, or its kind is not given."
+            )
+    absent = missing or MISSING
+    cells = read_cells(data, list(dict.fromkeys(names)), absent, privacy_id, csv)
+    looked = [name for name in header if typed and name != privacy_id]
+    found = discover(
+        cells,
+        {**(kinds_of(cells, looked) if looked else {}), **kinds},
+        epsilon=epsilon,
+        delta=delta,
+        privacy_id=privacy_id,
+        missing=absent,
+        budget=None if budget is None else Budget(budget),
+        note=f"schema of {data.name}",
+    )
+    click.echo(str(found), err=True)
+    if out is None:
+        click.echo(found.to_yaml(target, use=use), nl=False)
+    else:
+        found.save(out, target, use=use)
+
+
+def _kinds(lists: dict[str, tuple[str, ...]], header: Sequence[str]) -> dict[str, str]:
+    """The kind of each column that options name."""
+    found: dict[str, str] = {}
+    for kind, given in lists.items():
+        for text in given:
+            # The name of a column may hold a comma itself.
+            for name in [text] if text in header else text.split(","):
+                if name.strip() not in header:
+                    raise PrivacyParameterError(f"--{kind}: the file has no column {name!r}.")
+                if found.setdefault(name.strip(), kind) != kind:
+                    raise PrivacyParameterError(f"Column {name!r} is given two kinds.")
+    return {name: found[name] for name in header if name in found}

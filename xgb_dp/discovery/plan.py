@@ -1,0 +1,145 @@
+"""The noise of a discovery: events that meet the target, and the integers of the samplers.
+
+Proof: docs/proofs/discovery.md
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from scipy.special import ndtri
+
+from ..accounting import Event, GaussianEvent, ThresholdEvent, make_accountant
+from ..accounting.units import PERSON, ROW
+from ..accounting.search import narrow
+from ..calibrate.noise import shifted
+from ..errors import BudgetError
+
+__all__ = ["LEVELS", "DiscoveryPlan", "plan_discovery"]
+
+LEVELS = 13  # of a quantile tree: sign, exponent and 3 bits of the fraction, an eighth of an octave
+_THRESHOLD_SHARE = 0.25  # of delta
+
+
+@dataclass(frozen=True)
+class DiscoveryPlan:
+    """What a discovery releases.
+
+    Attributes:
+        texts: Number of columns of texts.
+        numbers: Number of columns of numbers, dates included.
+        unit: "row" or "person".
+        text_shift: Counts of texts are multiplied by 2**text_shift before noise.
+        text_sigma2: Parameter of their noise.
+        threshold: The least noisy count that is shown, in the same unit.
+        number_shift: The same for counts of numbers.
+        number_sigma2: The same.
+    """
+
+    texts: int
+    numbers: int
+    unit: str
+    text_shift: int = 0
+    text_sigma2: int = 0
+    threshold: int = 0
+    number_shift: int = 0
+    number_sigma2: int = 0
+
+    @property
+    def events(self) -> list[Event]:
+        """In release order."""
+        out: list[Event] = []
+        if self.numbers:
+            unit2 = 1 << (2 * self.number_shift)
+            # The rows of a person may be in all nodes of a level.
+            touched = LEVELS if self.unit == ROW else 1 << LEVELS
+            out.append(
+                GaussianEvent(
+                    "ranges",
+                    self.numbers * LEVELS * unit2,
+                    self.number_sigma2,
+                    self.numbers * touched,
+                    1,
+                    unit=self.unit,
+                )
+            )
+        if self.texts:
+            unit, sigma2 = 1 << self.text_shift, self.text_sigma2
+            out += [
+                GaussianEvent(
+                    "categories", self.texts * unit * unit, sigma2, self.texts, 1, unit=self.unit
+                ),
+                ThresholdEvent(
+                    "categories", unit, sigma2, self.threshold, self.texts, unit=self.unit
+                ),
+            ]
+        return out
+
+    def epsilon(self, delta: float) -> float:
+        """Certified epsilon of all of it, in nats."""
+        return make_accountant("exact", self.events).get_epsilon(delta)
+
+
+def plan_discovery(
+    texts: int, numbers: int, epsilon: float, delta: float, *, persons: bool = False
+) -> DiscoveryPlan:
+    """The least noise that meets the target; every column has the same part of the budget.
+
+    Args:
+        texts: Number of columns of texts.
+        numbers: Number of columns of numbers.
+        epsilon: In nats, > 0.
+        delta: In (0, 1).
+        persons: Whether the unit of privacy is a person.
+
+    Raises:
+        BudgetError: The target is too small to be of use.
+    """
+    unit = PERSON if persons else ROW
+
+    def of(mu: float) -> DiscoveryPlan:
+        return _with_noise(texts, numbers, unit, mu * mu / (texts + numbers), delta)
+
+    def fits(mu: float) -> bool:
+        try:
+            return of(mu).epsilon(delta) <= epsilon
+        except BudgetError:  # so much noise that no grid holds it
+            return True
+
+    # The noise of mu = epsilon / 100 would do for any delta that is of use.
+    low = high = max(epsilon, 1e-6) / 100.0
+    while fits(high) and high < 1e4:
+        low, high = high, 2.0 * high
+    mu, _ = narrow(fits, low, high, 40)
+    found = of(mu)
+    if found.epsilon(delta) > epsilon:
+        raise BudgetError(
+            f"No noise meets epsilon={epsilon:g} at delta={delta:g} for so many columns. Look at "
+            "fewer columns, or spend more."
+        )
+    return found
+
+
+def _with_noise(texts: int, numbers: int, unit: str, each: float, delta: float) -> DiscoveryPlan:
+    """The integers for a mu^2 of each column, rounded to more noise."""
+    plan, persons = DiscoveryPlan(texts, numbers, unit), unit == PERSON
+    if numbers:
+        touched = numbers * LEVELS
+        shift, sigma2 = shifted(touched, numbers * each, persons=persons)
+        plan = replace(plan, number_shift=shift, number_sigma2=sigma2)
+    if texts:
+        shift, sigma2 = shifted(texts, texts * each, persons=False)  # a vote is one
+        plan = replace(plan, text_shift=shift, text_sigma2=sigma2)
+        least = _threshold(shift, sigma2, texts, _THRESHOLD_SHARE * delta)
+        plan = replace(plan, threshold=least)
+    return plan
+
+
+def _threshold(shift: int, sigma2: int, texts: int, delta: float) -> int:
+    """The least count that may be shown: of `texts` cells of one row, all fail with `delta`."""
+    unit, deviation = 1 << shift, math.sqrt(sigma2)
+    found = unit + 1 + math.ceil(-float(ndtri(min(delta / texts, 0.4))) * deviation)
+    while ThresholdEvent("categories", unit, sigma2, found, texts).failure(1) > delta:
+        found += max(1, math.ceil(deviation / 64))
+    return found

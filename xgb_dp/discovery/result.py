@@ -1,0 +1,312 @@
+"""What a discovery has found: computed from noisy counts alone, and free to look at and to keep."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..accounting import Event, make_accountant
+from ..errors import PrivacyParameterError
+from ..record.report_views import round_up
+from .columns import DATES
+from .plan import DiscoveryPlan
+from .release import Texts, Tree
+from .yaml_text import yaml_of
+
+__all__ = ["Discovery", "FoundColumn", "found_number", "found_text"]
+
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+_OTHER = "other"
+_TAIL = 0.005  # of the rows that a range leaves out at either end; more where noise hides them
+
+
+@dataclass(frozen=True)
+class FoundColumn:
+    """What was found of one column. Every number is noisy.
+
+    Attributes:
+        kind: "text", "number", "date" or "datetime".
+        categories: Of a text: noisy numbers of rows (or of persons) by category, largest first.
+        other: Of a text: about the share of rows whose category is not shown; None if it is not
+            known, as no column of numbers tells how many rows there are.
+        missing: About the share of missing cells; None if it is not known.
+        range: Of a number, or the days of a date: (low, high) that hold all but a few rows; None if
+            noise hides it.
+        quantiles: Of the same: rough quantiles by their probability.
+        cuts: Of the same: split points that may be declared for training.
+    """
+
+    kind: str
+    categories: Mapping[str, float] | None = None
+    other: float | None = None
+    missing: float | None = None
+    range: tuple[float, float] | None = None
+    quantiles: Mapping[float, float] | None = None
+    cuts: tuple[float, ...] | None = None
+
+
+def found_text(released: Texts, total: float | None) -> FoundColumn:
+    """A column of texts, from what was released of it."""
+    shown = sum(released.counts.values()) + released.missing
+    return FoundColumn(
+        kind="text",
+        categories=dict(released.counts),
+        other=None if not total else _share(total - shown, total),
+        missing=None if not total else _share(released.missing, total),
+    )
+
+
+def found_number(tree: Tree, kind: str, plan: DiscoveryPlan) -> FoundColumn:
+    """A column of numbers or dates, from what was released of it."""
+    present = sum(count for *_, count in tree.leaves)
+    noise = math.sqrt(plan.number_sigma2) / 2**plan.number_shift
+    total = present + tree.missing
+    missing = _share(tree.missing, total) if total > noise else None
+    # Far below the noise of one count nothing is said of where values lie.
+    tail = max(_TAIL * present, 2.0 * noise)
+    if present <= 4.0 * tail:
+        return FoundColumn(kind=kind, missing=missing)
+    low, high = _at(tree, tail, below=True), _at(tree, present - tail, below=False)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        return FoundColumn(kind=kind, missing=missing)
+    quantiles = {q: _between(tree, q * present, low, high) for q in QUANTILES}
+    return FoundColumn(
+        kind=kind, missing=missing, range=(low, high), quantiles=quantiles, cuts=tree.cuts
+    )
+
+
+def _share(part: float, total: float) -> float:
+    return min(1.0, max(0.0, part / total))
+
+
+def _value(key: int) -> float:
+    """The 32-bit float of a key, see plugin_cpp/candidates/float_key.h; infinite at the ends."""
+    key = min(max(key, 0), (1 << 32) - 1)
+    bits = key ^ (1 << 31) if key & (1 << 31) else key ^ 0xFFFFFFFF
+    with np.errstate(invalid="ignore"):
+        value = float(np.array(bits, dtype=np.uint32).view(np.float32))
+    if math.isnan(value):
+        return math.inf if key >> 31 else -math.inf
+    return 0.0 if abs(value) < float(np.finfo(np.float32).tiny) else value
+
+
+def _at(tree: Tree, mass: float, *, below: bool) -> float:
+    """The end of the cell in which so many rows have passed: the lower one, or the upper one."""
+    passed = 0.0
+    for low, high, count in tree.leaves:
+        passed += count
+        if passed >= mass:
+            return _value(low) if below else _value(high)
+    return math.inf
+
+
+def _between(tree: Tree, mass: float, least: float, most: float) -> float:
+    """About the value below which so many rows lie, even within a cell in the order of floats."""
+    passed = 0.0
+    for low, high, count in tree.leaves:
+        if count > 0.0 and passed + count >= mass:
+            inside = _value(low + int((mass - passed) / count * (high - low)))
+            return min(max(inside, least), most)
+        passed += count
+    return most
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What a discovery has found, and what it cost.
+
+    Attributes:
+        columns: By name, in the order of the table.
+        units: About how many rows (or persons) there are; None where no column of numbers tells.
+        unit: "row" or "person".
+        delta: Of the whole discovery.
+        events: What was drawn, in the form of ledgers.
+        since: Day that days of dates are counted from; None without dates.
+        missing: Texts that stand for missing cells.
+        id_column: Name of the column of ids; None without.
+    """
+
+    columns: Mapping[str, FoundColumn]
+    units: float | None
+    unit: str
+    delta: float
+    events: tuple[Event, ...]
+    since: str | None = None
+    missing: tuple[str, ...] = ()
+    id_column: str | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """Certified epsilon at :attr:`delta`, recomputed from :attr:`events`; in nats."""
+        return self.get_epsilon(self.delta)
+
+    def get_epsilon(self, delta: float, group: int = 1) -> float:
+        """Certified epsilon at another delta, or for several rows or persons.
+
+        Args:
+            delta: Failure probability; below that of the thresholds of categories it is infinite.
+            group: Rows (or persons) that are added or removed together.
+        """
+        return make_accountant("exact", self.events).get_epsilon(delta, group)
+
+    def statement(self) -> str:
+        """What the discovery cost, in a sentence."""
+        return (
+            f"What is said here of the columns was released with ({round_up(self.epsilon)}, "
+            f"{self.delta:g})-differential privacy for one {self.unit} added or removed. It adds "
+            "to whatever else is released of the same rows."
+        )
+
+    def schema(
+        self,
+        target: str | None = None,
+        *,
+        use: str = "cuts",
+        least: float = 0.0,
+    ) -> dict[str, Any]:
+        """The content of a schema file for ``xgb-dp train``; see ``docs/howto/domains.md``.
+
+        Args:
+            target: Column of labels: a text becomes the classes, a number the range of the target.
+            use: What is declared of a number: "cuts" (training then spends nothing on candidates),
+                "bounds", or "nothing" but that it is a number.
+            least: Categories with a smaller share of rows go to "other".
+
+        Returns:
+            Mappings, lists, texts and numbers. Columns of texts in which no category was found are
+            left out. The key ``discovered`` says what it cost.
+
+        Raises:
+            PrivacyParameterError: The target was not looked at, or nothing was found of it.
+        """
+        if use not in ("cuts", "bounds", "nothing"):
+            raise PrivacyParameterError("`use` must be 'cuts', 'bounds' or 'nothing'.")
+        made: dict[str, Any] = {}
+        if target is not None:
+            made = {"target": target, **self._of_target(target)}
+        if self.id_column is not None:
+            made["privacy_id"] = self.id_column
+        if self.missing:
+            made["missing"] = list(self.missing)
+        declared = {
+            name: self._declared(column, use, least)
+            for name, column in self.columns.items()
+            if name != target
+        }
+        made["columns"] = {name: value for name, value in declared.items() if value is not None}
+        made["discovered"] = {
+            "epsilon": float(round_up(self.epsilon)),
+            "delta": self.delta,
+            "unit": self.unit,
+            "events": [event.to_json() for event in self.events],
+        }
+        return made
+
+    def _of_target(self, name: str) -> dict[str, Any]:
+        column = self.columns.get(name)
+        if column is None:
+            raise PrivacyParameterError(f"`target`: the column {name!r} was not looked at.")
+        if column.kind == "text" and column.categories is not None:
+            if len(column.categories) < 2:
+                raise PrivacyParameterError(
+                    f"`target`: fewer than two classes of {name!r} were found. Declare `classes` "
+                    "by hand."
+                )
+            return {"classes": sorted(column.categories)}
+        if column.kind != "number" or column.range is None:
+            raise PrivacyParameterError(
+                f"`target`: no range of {name!r} was found. Declare `target_bounds` by hand."
+            )
+        return {"target_bounds": list(column.range)}
+
+    def _declared(self, column: FoundColumn, use: str, least: float) -> Any:
+        if column.categories is not None:
+            floor = least * (self.units or sum(column.categories.values()))
+            kept = [name for name, count in column.categories.items() if count >= floor]
+            if not kept:
+                return None
+            # "error" and "missing" have a meaning of their own as `other`.
+            return {"categories": [*kept, *([] if _OTHER in kept else [_OTHER])], "other": _OTHER}
+        made: dict[str, Any] = {}
+        if column.kind in DATES:
+            made = {"date": list(DATES[column.kind]), "since": self.since}
+        if use == "bounds" and column.range is not None:
+            made["bounds"] = list(column.range)
+        if use == "cuts" and column.cuts:
+            made["cuts"] = list(column.cuts)
+        return made or "number"
+
+    def save(self, path: str | os.PathLike[str], target: str | None = None, **how: Any) -> None:
+        """Write a schema file.
+
+        Args:
+            path: Ends in .yaml, .yml or .json; an existing file is replaced.
+            target: See :meth:`schema`.
+            how: See :meth:`schema`.
+
+        Raises:
+            PrivacyParameterError: Another ending, or as :meth:`schema`.
+        """
+        file = Path(path)
+        content = self.schema(target, **how)
+        if file.suffix.lower() == ".json":
+            text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+        elif file.suffix.lower() in (".yaml", ".yml"):
+            text = self.to_yaml(target, **how)
+        else:
+            raise PrivacyParameterError("A schema file is written as .yaml or .json.")
+        file.write_text(text, encoding="utf-8")
+
+    def to_yaml(self, target: str | None = None, **how: Any) -> str:
+        """A schema file as YAML text; see :meth:`schema`."""
+        return f"# {self.statement()}\n{yaml_of(self.schema(target, **how))}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as numbers, lists and texts that JSON can hold."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "unit": self.unit,
+            "units": self.units,
+            "columns": {name: _listed(column) for name, column in self.columns.items()},
+            "events": [event.to_json() for event in self.events],
+        }
+
+    def __str__(self) -> str:
+        lines = [self.statement(), ""]
+        if self.units is not None:
+            lines[1:] = [f"About {self.units:.0f} {self.unit}s.", ""]
+        for name, column in self.columns.items():
+            lines.append(f"{name} ({column.kind}): {'; '.join(_words(column))}")
+        return "\n".join(lines)
+
+
+def _listed(column: FoundColumn) -> dict[str, Any]:
+    out = {k: v for k, v in vars(column).items() if v is not None}
+    if column.quantiles is not None:
+        out["quantiles"] = [[q, value] for q, value in column.quantiles.items()]
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in out.items()}
+
+
+def _words(column: FoundColumn) -> Sequence[str]:
+    words = []
+    if column.categories is not None:
+        counted = [f"{name} {count:.0f}" for name, count in column.categories.items()]
+        words.append(", ".join(counted) or "no category reached the threshold")
+    if column.other is not None:
+        words.append(f"other {column.other:.1%}")
+    if column.range is not None and column.quantiles is not None:
+        words.append(f"about {column.range[0]:g} to {column.range[1]:g}")
+        words.append(f"median about {column.quantiles[0.5]:g}")
+    elif column.categories is None:
+        words.append("noise hides its range")
+    if column.missing is not None:
+        words.append(f"missing {column.missing:.1%}")
+    return words

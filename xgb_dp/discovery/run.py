@@ -1,0 +1,179 @@
+"""A discovery from front to back: read the cells, calibrate, book, release.
+
+Proof: docs/proofs/discovery.md
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..budget import Budget
+from ..budget.budget import as_budget
+from ..budget.gate import before_release, check_free
+from ..data.cells import MISSING
+from ..data.dates import EPOCH, read_day
+from ..data.ids import persons_of
+from ..engine import native, tape
+from ..engine.workers import this_worker
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..record.caution import warn_of
+from ..request.parse import parse_number
+from .columns import DATES, cells_of, kinds_of, read_numbers, read_texts
+from .plan import DiscoveryPlan, plan_discovery
+from .release import release_numbers, release_texts, voters, weights
+from .result import Discovery, found_number, found_text
+
+__all__ = ["discover"]
+
+
+def discover(
+    data: Any,
+    columns: Mapping[str, str] | Sequence[str] | None = None,
+    *,
+    epsilon: float,
+    delta: float,
+    privacy_id: Any = None,
+    missing: Sequence[str] = MISSING,
+    since: str = EPOCH,
+    budget: Budget | str | os.PathLike[str] | None = None,
+    note: str = "discovery",
+) -> Discovery:
+    """What the columns of a table may hold, found privately: the beginning of a schema.
+
+    Of a column of texts the categories that enough rows have, with noisy counts: one that a single
+    person has never appears. Of a column of numbers a range and rough quantiles; of a date those of
+    its days. Of every column the share of missing cells. All columns have the same part of the
+    budget.
+
+    Privacy: spends epsilon and delta, besides whatever is trained on the rows later on. With
+    `privacy_id` they hold for all rows of a person: each votes for the text of one of their rows,
+    which is drawn evenly, and counts 1 / (number of their rows) with each number.
+
+    Args:
+        data: A data frame, or a mapping of names to arrays, of one row for each record.
+        columns: Names of the columns to look at, with the kind of each: "text", "number", "date" or
+            "datetime" (a date with an hour). A list of names, or None for all, takes the kinds from
+            the types of the columns of a data frame. Public.
+        epsilon: Of the whole discovery, in nats, > 0.
+        delta: Of the whole discovery, 0 < delta < 1.
+        privacy_id: One id for each row, or the name of the column of ids, which is then not looked
+            at: the unit of privacy is a person. By default it is a row.
+        missing: Texts that stand for a missing cell. Public.
+        since: Day that days are counted from, as YYYY-MM-DD. Public.
+        budget: A budget, or the path of one, on which it draws.
+        note: What it is, for the book of the budget.
+
+    Returns:
+        Discovery: What was found and what it cost; :meth:`Discovery.save` writes a schema file.
+
+    Raises:
+        PrivacyParameterError: An argument is out of range, or names a column that is not there.
+        PrivacyRefusal: Noise from a fixed key, or several workers.
+        BudgetError: The budget has no room, or the target is too small. Nothing was released.
+        RowDomainError: A cell is no number, no date or no text, which one row shows by itself.
+    """
+    epsilon = parse_number("epsilon", epsilon, low=0.0, open_low=True)
+    delta = parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    since = read_day("`since`", since)
+    if isinstance(missing, str) or not all(isinstance(text, str) for text in missing):
+        raise PrivacyParameterError("`missing` must be a list of texts.")
+    if this_worker()[1] > 1:
+        raise PrivacyRefusal("A discovery runs on one machine, which has all rows.")
+    if tape.noise_key() is not None:
+        raise PrivacyRefusal(
+            "Noise from a fixed key is refused in a discovery: its coins and noise are always "
+            "secret."
+        )
+    if budget is not None:
+        check_free()
+    kinds, ids = _apart(data, columns, privacy_id)
+    cells = cells_of(data, list(kinds))
+    rows = len(next(iter(cells.values())))
+    codes = None if ids is None else persons_of(ids, rows).codes
+    texts = {n: read_texts(cells[n], missing) for n, kind in kinds.items() if kind == "text"}
+    numbers = {
+        n: read_numbers(cells[n], kind, since, missing)
+        for n, kind in kinds.items()
+        if kind != "text"
+    }
+    plan = plan_discovery(len(texts), len(numbers), epsilon, delta, persons=codes is not None)
+    warn_of(epsilon, delta, None, stacklevel=2)
+    native.lib()
+    column = privacy_id if isinstance(privacy_id, str) else None
+
+    def release() -> Discovery:
+        return _release(kinds, texts, numbers, codes, plan, delta, since, missing, column)
+
+    if budget is None:
+        before_release(plan.events, private=True)
+        return release()
+    book = as_budget(budget)
+    entry = book.reserve(plan.events, note)
+    found = release()
+    book.commit(entry)
+    return found
+
+
+def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], Any]:
+    """The kinds of the columns without that of ids, and the ids."""
+    if not isinstance(privacy_id, str):
+        return kinds_of(data, columns), privacy_id
+    names = list(getattr(data, "columns", data))
+    if names.count(privacy_id) != 1:
+        raise PrivacyParameterError(
+            f"`privacy_id` names the column {privacy_id!r}, which the data has not, or not once."
+        )
+    if columns is None:
+        columns = [name for name in names if name != privacy_id]
+    kinds = kinds_of(data, columns)
+    if privacy_id in kinds:
+        raise PrivacyParameterError("The column of ids is no column to look at; leave it out.")
+    return kinds, data[privacy_id]
+
+
+def _release(
+    kinds: Mapping[str, str],
+    texts: Mapping[str, Any],
+    numbers: Mapping[str, Any],
+    codes: Any,
+    plan: DiscoveryPlan,
+    delta: float,
+    since: str,
+    missing: Sequence[str],
+    id_column: str | None,
+) -> Discovery:
+    trees = {}
+    if numbers:
+        values = np.stack(list(numbers.values()))
+        each = weights(codes, values.shape[1], plan.number_shift)
+        trees = dict(zip(numbers, release_numbers(values, each, plan), strict=True))
+    counted = {}
+    for name, (found, known) in texts.items():
+        rows = found if codes is None else found[voters(codes)]
+        counted[name] = release_texts(rows, known, plan)
+    total = _total([sum(c for *_, c in t.leaves) + t.missing for t in trees.values()])
+    columns = {
+        name: found_text(counted[name], total)
+        if kind == "text"
+        else found_number(trees[name], kind, plan)
+        for name, kind in kinds.items()
+    }
+    return Discovery(
+        columns=columns,
+        units=total,
+        unit=plan.unit,
+        delta=delta,
+        events=tuple(plan.events),
+        since=since if any(kind in DATES for kind in kinds.values()) else None,
+        missing=tuple(missing),
+        id_column=id_column,
+    )
+
+
+def _total(sums: Sequence[float]) -> float | None:
+    """Noisy number of rows or persons, as each column of numbers tells it."""
+    return max(0.0, float(np.mean(sums))) if sums else None

@@ -1,0 +1,54 @@
+"""Plain values as YAML that every reader takes for the same: texts in quotes, nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["yaml_of"]
+
+_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+
+
+def yaml_of(content: dict[str, Any], indent: int = 0) -> str:
+    """A mapping of texts to mappings, lists, texts and numbers.
+
+    Args:
+        content: The mapping, not empty.
+        indent: Spaces in front of each line.
+    """
+    lines = []
+    for key, value in content.items():
+        head = f"{' ' * indent}{_key(key)}:"
+        if isinstance(value, dict) and indent < 2 and value:
+            lines += [head, yaml_of(value, indent + 2).rstrip("\n")]
+        else:
+            lines.append(f"{head} {_flow(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(k)}: {_flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    return _scalar(value)
+
+
+def _key(name: str) -> str:
+    plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
+    return name if plain and name.lower() not in _WORDS else _scalar(name)
+
+
+def _scalar(value: Any) -> str:
+    if not isinstance(value, str):
+        return repr(value)
+    return '"' + "".join(map(_character, value)) + '"'
+
+
+def _character(c: str) -> str:
+    if c in '"\\':
+        return "\\" + c
+    if c.isprintable():
+        return c
+    return f"\\U{ord(c):08X}"
