@@ -32,6 +32,11 @@ void CheckRowBound(Plan const& plan) {
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
   Require(static_cast<std::uint64_t>(plan.row_bound.MostGradient()) < kMaxScoreRange,
           "`rows_per_person` does not fit the grid.");
+  // As doubles, before any integer can overflow.
+  auto gradient = static_cast<double>(plan.row_bound.MostGradient());
+  auto hessian = plan.row_bound.IsBall() ? 0.0 : static_cast<double>(plan.row_bound.MostHessian());
+  Require(plan.num_class * (gradient * gradient + hessian * hessian) < 9e18,
+          "the sensitivity of leaves overflows.");
   Require(static_cast<double>(plan.features_per_tree) *
                   static_cast<double>(plan.row_bound.RoundSensitivity2(plan.num_class)) <
               9e18,

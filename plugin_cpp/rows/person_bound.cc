@@ -83,7 +83,7 @@ double PersonBound::Scale(common::Span<std::uint32_t const> rows, std::vector<fl
   for (auto row : rows) {
     sum += static_cast<double>(norms[row]);
   }
-  return most_ / std::max(sum, most_);
+  return sum > most_ ? most_ / sum : 1.0;  // also where the sum is not a number
 }
 
 void PersonBound::Bound(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
