@@ -76,7 +76,7 @@ XGB_DLL int XGDPSetPersons(DMatrixHandle handle, std::uint32_t const* codes, std
                            std::uint64_t n_persons) {
   API_BEGIN();
   auto const& matrix = MatrixOf(handle);
-  Persons::Set(matrix, codes ? std::make_shared<Persons const>(
+  Persons::Set(matrix, codes ? std::make_shared<Persons>(
                                    common::Span{codes, static_cast<std::size_t>(n_rows)}, n_persons)
                              : nullptr);
   API_END();

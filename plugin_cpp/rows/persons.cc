@@ -1,12 +1,18 @@
 #include "plugin_cpp/rows/persons.h"
 
-#include <iterator>  // for next
-#include <limits>    // for numeric_limits
-#include <map>       // for map
-#include <mutex>     // for mutex, lock_guard
-#include <utility>   // for move
+#include <algorithm>  // for stable_sort
+#include <cstring>    // for memcpy
+#include <iterator>   // for next
+#include <limits>     // for numeric_limits
+#include <map>        // for map
+#include <mutex>      // for mutex, lock_guard
+#include <utility>    // for move
 
-#include "xgboost/logging.h"  // for CHECK
+#include "common/threading_utils.h"     // for ParallelFor
+#include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
+#include "xgboost/context.h"            // for Context
+#include "xgboost/linalg.h"             // for MatrixView
+#include "xgboost/logging.h"            // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -24,6 +30,51 @@ std::mutex& Mutex() {
 std::map<DMatrix const*, Entry>& Table() {
   static std::map<DMatrix const*, Entry> table;
   return table;
+}
+
+/** @brief One more word of what a row holds (Steele, Lea and Flood 2014, the mixer of splitmix). */
+void Mix(std::uint64_t word, std::uint64_t* key) {
+  auto z = *key + word + 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  *key = z ^ (z >> 31);
+}
+
+void Mix(std::uint32_t place, float value, std::uint64_t* key) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  Mix((std::uint64_t{place} << 32) | bits, key);
+}
+
+/** @brief A number for what each row holds: label, weight, margins and features. */
+std::vector<std::uint64_t> KeysOfRows(DMatrix* p_fmat) {
+  auto const* ctx = p_fmat->Ctx();
+  auto const& info = p_fmat->Info();
+  std::vector<std::uint64_t> keys(info.num_row_);
+  auto weights = info.weights_.ConstHostSpan();
+  auto labels = info.labels.HostView(), margins = info.base_margin_.HostView();
+  common::ParallelFor(keys.size(), ctx->Threads(), [&](auto i) {
+    for (auto const& values : {labels, margins}) {
+      for (std::size_t k = 0; i < values.Shape(0) && k < values.Shape(1); ++k) {
+        Mix(0, values(i, k), &keys[i]);
+      }
+    }
+    if (i < weights.size()) {
+      Mix(0, weights[i], &keys[i]);
+    }
+  });
+  if (!p_fmat->PageExists<SparsePage>()) {
+    return keys;  // such a matrix is refused elsewhere
+  }
+  ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
+    auto view = page.GetView();
+    common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
+      for (auto const& entry : view[i]) {
+        Mix(entry.index + 1, entry.fvalue, &keys[page.base_rowid + i]);
+      }
+    });
+  });
+  return keys;
 }
 }  // namespace
 
@@ -55,11 +106,25 @@ Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
   }
 }
 
-void Persons::Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Persons const> persons) {
+void Persons::Arrange(DMatrix* p_fmat) {
+  if (rows_.empty()) {
+    return;
+  }
+  auto keys = KeysOfRows(p_fmat);
+  common::ParallelFor(this->NumSeveral(), p_fmat->Ctx()->Threads(), [&](auto p) {
+    std::stable_sort(rows_.begin() + begins_[p], rows_.begin() + begins_[p + 1],
+                     [&](auto a, auto b) { return keys[a] < keys[b]; });
+  });
+}
+
+void Persons::Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Persons> persons) {
   CHECK(p_fmat);
   // Not CHECK_EQ, which would print the number of rows.
   CHECK(!persons || persons->NumRows() == p_fmat->Info().num_row_)
       << "There must be one id of a person for each row of the DMatrix.";
+  if (persons) {
+    persons->Arrange(p_fmat.get());
+  }
   std::lock_guard guard{Mutex()};
   auto& table = Table();
   for (auto it = table.begin(); it != table.end();) {

@@ -4,6 +4,9 @@
  * The table lives beside the matrix, never in a model: no id, code or number of persons is saved.
  * XGBoost's own `qid` would have to be sorted, has 32 bits, and couples rows in objectives.
  *
+ * The rows of a person have an order that is theirs alone, whatever other rows there are and
+ * however all of them came to lie: what is rounded row by row is a function of the person.
+ *
  * Proof: docs/proofs/persons.md
  */
 #pragma once
@@ -25,8 +28,8 @@ class Persons {
    */
   Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons);
 
-  /** @brief The persons of a matrix from here on; null for none. */
-  static void Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Persons const> persons);
+  /** @brief The persons of a matrix from here on, whose rows get their order; null for none. */
+  static void Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Persons> persons);
   /** @brief The persons of a matrix, null if it has none. */
   [[nodiscard]] static std::shared_ptr<Persons const> Of(DMatrix const& fmat);
 
@@ -40,12 +43,15 @@ class Persons {
 
   /** @brief How many persons have several rows. */
   [[nodiscard]] std::size_t NumSeveral() const { return begins_.size() - 1; }
-  /** @brief The rows of the i-th of them, rising. */
+  /** @brief The rows of the i-th of them, ordered by what they hold. */
   [[nodiscard]] common::Span<std::uint32_t const> Several(std::size_t i) const {
     return {rows_.data() + begins_[i], begins_[i + 1] - begins_[i]};
   }
 
  private:
+  /** @brief Order the rows of each person by what they hold; rows alike are interchangeable. */
+  void Arrange(DMatrix* p_fmat);
+
   std::vector<std::uint32_t> codes_;   // of each row
   std::vector<std::uint32_t> counts_;  // rows of each person
   std::vector<std::uint32_t> rows_;    // of persons with several rows, person by person

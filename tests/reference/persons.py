@@ -7,13 +7,17 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from .splits import Doubles, Ints, RowBound
+from .splits import Doubles, Floats, Ints, RowBound
 
 FRACTION = 1 << 10  # of a unit, in which the norms of rows are summed
 
 
 def bound_persons(
-    bound: RowBound, by_class: list[Ints], codes: npt.NDArray[np.int64], norms: Doubles
+    bound: RowBound,
+    by_class: list[Ints],
+    codes: npt.NDArray[np.int64],
+    norms: Doubles,
+    keys: npt.NDArray[np.uint64] | None = None,
 ) -> None:
     """Let the rows of each person together count no more than a person may, in place.
 
@@ -22,15 +26,43 @@ def bound_persons(
         by_class: Of each class, (gradient, Hessian, 1) of every row.
         codes: The person of every row.
         norms: The largest norm of each row over the labels, where C = 1; for "prediction" only.
+        keys: By which the rows of a person are ordered; as they come without.
     """
+    keys = np.zeros(len(codes), dtype=np.uint64) if keys is None else keys
     together = bound.mode == "prediction"
     for person in np.flatnonzero(np.bincount(codes) > 1):
         rows = np.flatnonzero(codes == person)
+        rows = rows[np.argsort(keys[rows], kind="stable")]
         for group in [by_class] if together else [[pairs] for pairs in by_class]:
             given = np.hstack([pairs[rows, :2] for pairs in group])
             kept = bound_person(bound, given, norms[rows] if together else None)
             for k, pairs in enumerate(group):
                 pairs[rows, :2] = kept[:, 2 * k : 2 * k + 2]
+
+
+def keys_of_rows(X: Floats, *own: Floats | None) -> npt.NDArray[np.uint64]:
+    """A number for what each row holds, wherever it lies.
+
+    Args:
+        X: Features, of which not-a-number is missing.
+        own: Labels, margins and weights, each None where there are none.
+    """
+    keys = np.zeros(len(X), dtype=np.uint64)
+    for part in own:
+        for column in np.reshape(part, (len(keys), -1)).T if part is not None else ():
+            keys = _mixed(keys, 0, column)
+    for j, column in enumerate(X.T):
+        keys = np.where(np.isnan(column), keys, _mixed(keys, j + 1, column))
+    return keys
+
+
+def _mixed(keys: npt.NDArray[np.uint64], place: int, column: Floats) -> npt.NDArray[np.uint64]:
+    """The mixer of splitmix, of the place and the bits of a number."""
+    bits = np.ascontiguousarray(column, dtype=np.float32).view(np.uint32).astype(np.uint64)
+    z = keys + (np.uint64(place << 32) | bits) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def bound_person(bound: RowBound, given: Ints, norms: Doubles | None) -> Ints:

@@ -21,7 +21,7 @@ from .grow import Tree, grow
 from .history import History
 from .leaves import Shrinkage, fill_leaves
 from .objective import gradients, initial_margin
-from .persons import bound_persons
+from .persons import bound_persons, keys_of_rows
 from .splits import Floats, Ints, Plan, RowBound, Score, Side, candidates, utilities
 
 __all__ = ["Model", "Plan", "RowBound", "Score", "Tree", "candidates", "train", "utilities"]
@@ -46,6 +46,7 @@ def train(
     """
     assert (persons is not None) == (plan["unit"] == "person")
     X, y = np.asarray(X, dtype=np.float32), np.asarray(y, dtype=np.float32)
+    keys = keys_of_rows(X, y, base_margin, weight)
     weight = np.ones_like(y) if weight is None else np.asarray(weight, dtype=np.float32)
     objective, classes, bound = plan["objective"], int(plan["num_class"]), RowBound.of(plan)
     noise = Noise(plan)
@@ -87,7 +88,7 @@ def train(
             pairs[~kept[who]] = 0
         if persons is not None:
             norms = bound.norms(g, h, labels, heavy) if bound.mode == "prediction" else labels
-            bound_persons(bound, by_class, persons, norms)
+            bound_persons(bound, by_class, persons, norms, keys)
         for k, pairs in enumerate(by_class):
             if k == 0 and source.due(t):
                 features = source.release(pairs)
