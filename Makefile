@@ -1,13 +1,28 @@
 # Every target does all of its own set-up. Needed on the machine: Python >= 3.10, a C++17
 # compiler, git and make. Everything else comes from the package index configured for pip.
 PYTHON ?= python3
+# UPSTREAM: the release of XGBoost to build on. Without one, the newest that runs on PYTHON; with
+# one, an interpreter for it is looked for, and it has a folder of its own beside the default.
+UPSTREAM ?=
+ifneq ($(UPSTREAM),)
+ifeq ($(origin PYTHON),file)
+FOUND := $(shell $(PYTHON) cmake/find_python.py $(UPSTREAM))
+PYTHON := $(or $(FOUND),python3)
+endif
+VENV := .venv-$(UPSTREAM)
+BUILD := build/upstream-$(UPSTREAM)
+export XGB_DP_UPSTREAM := $(UPSTREAM)
+else
 VENV := .venv
+BUILD := build
+endif
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/stamps
 # Processes of the tests.
 JOBS ?= auto
-STOCK_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' patches/upstream.toml)
+STOCK_VERSION := $(shell $(PYTHON) cmake/fetch_upstream.py --version)
 STOCK := build/stock-$(STOCK_VERSION)
+STOCKS := $(patsubst %,build/stock-%/done,$(shell $(PYTHON) cmake/fetch_upstream.py --runnable))
 CPP_SOURCES := $(shell find plugin_cpp -name '*.h' -o -name '*.cc')
 # Folders count too: their time changes when a file is removed. Of xgb_dp they alone count: the
 # editable install knows where each module stands.
@@ -20,7 +35,7 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel clean
+.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel rebase-check clean
 .DELETE_ON_ERROR:
 
 help:
@@ -39,6 +54,7 @@ help:
 	@echo "make wheel   a wheel in dist/, for machines like this one"
 	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
 	@echo "make test-wheel  install that wheel for every Python on the path, and use it there"
+	@echo "make rebase-check VERSION=x   what of patches and plugin breaks on another upstream release"
 	@echo "make clean   remove build/ and $(VENV)"
 
 build: $(STAMPS)/installed
@@ -49,27 +65,26 @@ build: $(STAMPS)/installed
 $(STAMPS)/tools: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed")'
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install -q "scikit-build-core>=0.10" "unearth>=0.17" "tomli; python_version < '3.11'" \
-		"cmake>=3.21" ninja "setuptools>=70.1"
+	$(PIP) install -q "scikit-build-core>=0.10" "unearth>=0.17" "cmake>=3.21" ninja "setuptools>=70.1"
 	mkdir -p $(STAMPS) && touch $@
 
 # The build folder is kept, so only what changed is compiled again.
 $(STAMPS)/installed: $(STAMPS)/tools $(SOURCES)
-	$(PIP) install -q --no-build-isolation -e .
+	$(PIP) install -q --no-build-isolation -C "build-dir=$(BUILD)/{wheel_tag}" -e .
 	touch $@
 
 # Optional dependencies, one stamp for each extra of pyproject.toml.
 $(STAMPS)/extra-%: $(STAMPS)/tools | $(STAMPS)/installed
-	$(PIP) install -q --no-build-isolation -e ".[$*]"
+	$(PIP) install -q --no-build-isolation -C "build-dir=$(BUILD)/{wheel_tag}" -e ".[$*]"
 	touch $@
 
-# The unmodified upstream wheel, outside the environment: tests load our models with it.
-$(STOCK)/done:
-	$(PIP) install -q --no-deps --only-binary :all: --target $(STOCK) xgboost==$(STOCK_VERSION)
+# The unmodified upstream wheels, outside the environment: tests load our models with them.
+build/stock-%/done: | $(STAMPS)/tools
+	$(PIP) install -q --no-deps --only-binary :all: --target build/stock-$* xgboost==$*
 	touch $@
 
 # Without stored bytecode each of the processes compiles all modules and tests anew.
-test: build $(STAMPS)/extra-test $(STOCK)/done
+test: build $(STAMPS)/extra-test $(STOCKS)
 	PYTHONDONTWRITEBYTECODE= XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal \
 		$(PYTEST_ARGS)
 
@@ -127,7 +142,7 @@ wheel: dist/built
 
 dist/built: $(STAMPS)/tools $(WHEEL_SOURCES)
 	rm -f dist/*.whl
-	$(PIP) wheel -q --no-build-isolation --no-deps -C "build-dir=build/{wheel_tag}" -w dist .
+	$(PIP) wheel -q --no-build-isolation --no-deps -C "build-dir=$(BUILD)/{wheel_tag}" -w dist .
 	touch $@
 
 # auditwheel copies libgomp into the wheel and names the oldest glibc that will do, which is that of
@@ -146,5 +161,9 @@ test-wheel: release-wheel
 	$(VENV)/bin/python cmake/try_wheel.py dist/repaired/xgb_dp-*.whl \
 		--pythons $(PYTHONS) --tests $(WHEEL_TESTS)
 
+# Minutes instead of a rebase: nothing is linked.
+rebase-check: $(STAMPS)/tools
+	$(VENV)/bin/python cmake/rebase_check.py $(VERSION)
+
 clean:
-	rm -rf build dist $(VENV)
+	rm -rf build dist .venv .venv-*

@@ -1,12 +1,14 @@
 """Put the pinned, patched upstream source tree into a folder; do nothing when it is there already.
 
-Usage: ``python cmake/fetch_upstream.py FOLDER [--sdist FILE]``
+Usage: ``python cmake/fetch_upstream.py FOLDER [--sdist FILE]``, or ``--version``
 
-The release is named in ``patches/upstream.toml`` and taken as a source distribution from the
-package index that the user configured for pip, or from ``--sdist`` (or the environment variable
-``XGB_DP_UPSTREAM_SDIST``) without any network. Either way its sha256 must be the pinned one.
-The patches of ``patches/series`` are then applied strictly: no fuzz, no whitespace leniency, and
-a patch that leaves one of its files unchanged is an error.
+The releases that we build on are in ``patches/upstream.json``. The newest one that runs on this
+Python is taken, or the one that the environment variable ``XGB_DP_UPSTREAM`` names. It comes as a
+source distribution from the package index that the user configured for pip, or from ``--sdist`` (or
+the environment variable ``XGB_DP_UPSTREAM_SDIST``) without any network. Either way its sha256 must
+be the pinned one. The patches of ``patches/series`` are then applied strictly: no fuzz, no
+whitespace leniency, and a patch that leaves one of its files unchanged is an error. A patch that
+needs other words for a release has them in ``patches/<version>/``.
 
 ``FOLDER/source`` is the patched tree and ``FOLDER/stamp.json`` says what it was made from. When a
 patch changes, only files with other content are rewritten, so that little is compiled again.
@@ -29,14 +31,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = ROOT / "patches"
 SDIST_VARIABLE = "XGB_DP_UPSTREAM_SDIST"
+VERSION_VARIABLE = "XGB_DP_UPSTREAM"
 _TARGET = re.compile(r"^diff --git a/(?P<old>\S+) b/(?P<new>\S+)$", re.MULTILINE)
 
 
@@ -46,28 +44,75 @@ class UpstreamError(RuntimeError):
 
 @dataclass(frozen=True)
 class Upstream:
-    """The pinned upstream release."""
+    """A pinned upstream release.
+
+    Attributes
+    ----------
+    python
+        The oldest Python that it runs on, as in ``3.12``.
+    """
 
     name: str
     version: str
     sha256: str
+    python: str
 
     @property
     def sdist_name(self) -> str:
         """File name of the source distribution."""
         return f"{self.name}-{self.version}.tar.gz"
 
+    def runs_on(self, python: tuple[int, int]) -> bool:
+        """Whether it runs on a Python, given as in ``(3, 12)``."""
+        return tuple(map(int, self.python.split("."))) <= python
 
-def read_upstream() -> Upstream:
-    """The release named in ``patches/upstream.toml``."""
-    return Upstream(**tomllib.loads((PATCHES / "upstream.toml").read_text(encoding="utf-8")))
+
+def read_releases() -> list[Upstream]:
+    """The releases named in ``patches/upstream.json``, from the oldest to the newest."""
+    content = json.loads((PATCHES / "upstream.json").read_text(encoding="utf-8"))
+    return [Upstream(name=content["name"], **release) for release in content["releases"]]
 
 
-def read_series() -> list[Path]:
-    """The patches in the order in which they are applied; ``#`` starts a comment."""
+def read_upstream(version: str | None = None) -> Upstream:
+    """The release to build on.
+
+    Parameters
+    ----------
+    version
+        Its version. Without one, what the environment variable ``XGB_DP_UPSTREAM`` says; without
+        that, the newest release that runs on this Python.
+
+    Raises
+    ------
+    UpstreamError
+        There is no such release, or it does not run on this Python.
+    """
+    releases, python = read_releases(), sys.version_info[:2]
+    version = version or os.environ.get(VERSION_VARIABLE) or ""
+    if not version:
+        return [release for release in releases if release.runs_on(python)][-1]
+    for release in releases:
+        if release.version == version:
+            if not release.runs_on(python):
+                raise UpstreamError(
+                    f"xgboost {version} needs Python >= {release.python}, and this is "
+                    f"{python[0]}.{python[1]}: set PYTHON to another interpreter."
+                )
+            return release
+    known = ", ".join(release.version for release in releases)
+    raise UpstreamError(f"xgboost {version} is not pinned in patches/upstream.json: take {known}.")
+
+
+def read_names() -> list[str]:
+    """The names of ``patches/series`` in order; ``#`` starts a comment."""
     lines = (PATCHES / "series").read_text(encoding="utf-8").splitlines()
-    names = [line.split("#", 1)[0].strip() for line in lines]
-    return [PATCHES / name for name in names if name]
+    return [name for line in lines if (name := line.split("#", 1)[0].strip())]
+
+
+def read_series(version: str | None = None) -> list[Path]:
+    """The patches for a release in the order in which they are applied."""
+    own = PATCHES / read_upstream(version).version
+    return [own / name if (own / name).is_file() else PATCHES / name for name in read_names()]
 
 
 def patch_targets(patch: Path) -> list[str]:
@@ -128,7 +173,7 @@ def _as_url(location: str) -> str:
     return location if "://" in location else Path(location).expanduser().resolve().as_uri()
 
 
-def _download(upstream: Upstream, folder: Path) -> Path:
+def download(upstream: Upstream, folder: Path) -> Path:
     """Download the sdist from the user's package index, without building it."""
     try:
         from unearth import PackageFinder
@@ -151,6 +196,7 @@ def _download(upstream: Upstream, folder: Path) -> Path:
         find_links=[_as_url(url) for url in _pip_option("find-links")],
         trusted_hosts=_pip_option("trusted-host"),
         no_binary=[upstream.name],
+        ignore_compatibility=True,  # of Python: only the source is wanted
     )
     try:
         matches = [
@@ -197,7 +243,7 @@ def obtain_sdist(upstream: Upstream, folder: Path, given: str | None = None) -> 
         return kept
     else:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            path = _download(upstream, Path(scratch))
+            path = download(upstream, Path(scratch))
             _check_sha256(upstream, path)
             os.replace(path, kept)
         return kept
@@ -212,7 +258,7 @@ def _check_sha256(upstream: Upstream, path: Path) -> None:
     if found != upstream.sha256:
         raise UpstreamError(
             f"{path.name} has sha256 {found}, but {upstream.sha256} is pinned in "
-            "patches/upstream.toml: this is not the file that the patches were checked against."
+            "patches/upstream.json: this is not the file that the patches were checked against."
         )
 
 
@@ -342,10 +388,25 @@ def make_tree(folder: Path, given: str | None = None) -> Path:
 def main() -> int:
     """Command line entry; returns the exit status."""
     parser = argparse.ArgumentParser(description="Fetch, check, unpack and patch upstream.")
-    parser.add_argument("folder", type=Path, help="folder that holds the sdist and the tree")
+    parser.add_argument(
+        "folder", type=Path, nargs="?", help="folder that holds the sdist and the tree"
+    )
+    parser.add_argument("--version", action="store_true", help="print the release and do nothing")
+    parser.add_argument(
+        "--runnable", action="store_true", help="print the releases that run on this Python"
+    )
     parser.add_argument("--sdist", help="local copy of the sdist, for builds without a network")
     arguments = parser.parse_args()
+    if arguments.runnable:
+        python = sys.version_info[:2]
+        print(*(release.version for release in read_releases() if release.runs_on(python)))
+        return 0
+    if arguments.folder is None and not arguments.version:
+        parser.error("name the folder")
     try:
+        if arguments.version:
+            print(read_upstream().version)
+            return 0
         make_tree(arguments.folder, arguments.sdist or os.environ.get(SDIST_VARIABLE))
     except UpstreamError as error:
         print(f"error: {error}", file=sys.stderr)

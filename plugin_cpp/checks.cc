@@ -10,6 +10,7 @@
 #include "plugin_cpp/rows/bins.h"         // for BytesOfBins, CheckRoom
 #include "plugin_cpp/rows/persons.h"      // for Persons
 #include "plugin_cpp/rows/raw_pages.h"    // for CheckFeatures, ForEachPage
+#include "plugin_cpp/upstream.h"          // for IsColumnSplit
 #include "xgboost/json.h"                 // for Json
 #include "xgboost/logging.h"              // for CHECK
 
@@ -41,7 +42,7 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan) {
   // Not CHECK_EQ, which would print the number of rows.
   CHECK(!persons || persons->NumRows() == info.num_row_)
       << "The rows of the DMatrix have changed since the ids of their persons were given.";
-  CHECK(!info.IsColumnSplit()) << "`dp_hist` trains on data split by rows only.";
+  CHECK(!IsColumnSplit(info)) << "`dp_hist` trains on data split by rows only.";
   // Of a matrix, or a worker's part of it, without rows nobody can tell.
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
       << "The plan and the DMatrix disagree on whether there is a `base_margin`.";

@@ -31,7 +31,7 @@
 #include "plugin_cpp/rows/sampling.h"       // for RowSample
 #include "plugin_cpp/split/features.h"      // for FeaturesOfTree
 #include "plugin_cpp/split/history.h"       // for SplitHistory
-#include "tree/hist/evaluate_splits.h"      // for UpdatePredictionCacheImpl
+#include "plugin_cpp/upstream.h"            // for PlainUpdater
 #include "tree/param.h"                     // for TrainParam
 #include "xgboost/gradient.h"               // for GradientContainer
 #include "xgboost/json.h"                   // for Json
@@ -42,9 +42,9 @@
 namespace xgboost::dp {
 DMLC_REGISTRY_FILE_TAG(updater_dp);
 
-class DpHistMaker : public TreeUpdater, public PrivateUpdater {
+class DpHistMaker : public PlainUpdater, public PrivateUpdater {
  public:
-  explicit DpHistMaker(Context const* ctx, ObjInfo const*) : TreeUpdater{ctx} {
+  explicit DpHistMaker(Context const* ctx, ObjInfo const*) : PlainUpdater{ctx} {
     monitor_.Init("DpHistMaker");
   }
 
@@ -113,10 +113,6 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
   }
 
   [[nodiscard]] char const* Name() const override { return "grow_dp_histmaker"; }
-
-  // The node positions are ours alone: the adaptive leaves of some objectives, which replace leaf
-  // values by exact quantiles of residuals, must not see them.
-  [[nodiscard]] bool HasNodePosition() const override { return false; }
 
   void Update(tree::TrainParam const* param, GradientContainer* in_gpair, DMatrix* p_fmat,
               common::Span<HostDeviceVector<bst_node_t>> out_position,
@@ -233,16 +229,9 @@ class DpHistMaker : public TreeUpdater, public PrivateUpdater {
     training_->shown = &gpair;
   }
 
-  bool UpdatePredictionCache(DMatrix const* p_fmat,
-                             common::Span<HostDeviceVector<bst_node_t>> position,
-                             linalg::MatrixView<float> out_preds) override {
-    if (!training_ || training_->data.get() != p_fmat || !training_->last_tree ||
-        out_preds.Size() == 0) {
-      return false;
-    }
-    tree::UpdatePredictionCacheImpl(ctx_, training_->last_tree, position.front().ConstHostSpan(),
-                                    out_preds);
-    return true;
+ protected:
+  [[nodiscard]] RegTree const* LastTree(DMatrix const* p_fmat) const override {
+    return training_ && training_->data.get() == p_fmat ? training_->last_tree : nullptr;
   }
 
  private:

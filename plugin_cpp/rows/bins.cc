@@ -11,6 +11,7 @@
 #include "data/sparse_page_dmatrix.h"   // for SparsePageDMatrix
 #include "plugin_cpp/rows/page_file.h"  // for PageFile
 #include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
+#include "plugin_cpp/upstream.h"        // for MakeEmptyCuts
 #include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
@@ -134,13 +135,11 @@ BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& 
 
 common::HistogramCuts MakeCuts(Plan const& plan,
                                std::vector<std::vector<float>> const& private_cuts) {
-  common::HistogramCuts cuts;
+  auto cuts = MakeEmptyCuts(plan.features.size());
   auto& values = cuts.cut_values_.HostVector();
   auto& ptrs = cuts.cut_ptrs_.HostVector();
-  auto& mins = cuts.min_vals_.HostVector();
   values.clear();
   ptrs.assign(1, 0);
-  mins.assign(plan.features.size(), std::numeric_limits<float>::lowest());
   auto next = private_cuts.cbegin();
   float max_category = -1;
   for (auto const& feature : plan.features) {

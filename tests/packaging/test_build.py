@@ -11,7 +11,7 @@ from pathlib import Path
 import xgboost
 from xgboost.core import _LIB
 
-from tests.upstream.pinned import ROOT, fetch_upstream
+from tests.upstream.pinned import fetch_upstream, upstream_folders
 from tests.upstream.stock import run_stock, stock_folder
 
 
@@ -34,7 +34,7 @@ def test_library_and_package_lie_together() -> None:
 
 def test_package_is_the_patched_one() -> None:
     package = Path(xgboost.__file__).parent
-    built = [path / "source" for path in ROOT.glob("build/*/upstream")]
+    built = [path / "source" for path in upstream_folders()]
     targets = {
         target
         for patch in fetch_upstream.read_series()

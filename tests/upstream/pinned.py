@@ -25,10 +25,16 @@ def _load() -> ModuleType:
 fetch_upstream = _load()
 
 
+def upstream_folders() -> list[Path]:
+    """Where builds keep what they took from upstream; that of `make build UPSTREAM=x` is deeper."""
+    return sorted([*ROOT.glob("build/*/upstream"), *ROOT.glob("build/upstream-*/*/upstream")])
+
+
 def pinned_sdist() -> Path:
     """The sdist that the build downloaded and checked."""
     upstream = fetch_upstream.read_upstream()
-    for path in sorted(ROOT.glob(f"build/*/upstream/{upstream.sdist_name}")):
+    for folder in upstream_folders():
+        path = folder / upstream.sdist_name
         if fetch_upstream.file_sha256(path) == upstream.sha256:
             return path
     raise AssertionError("the build folder holds no copy of the pinned sdist: run `make build`")

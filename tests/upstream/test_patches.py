@@ -17,7 +17,25 @@ MAX_FIXED_LINES = 45
 HOT_FILES = {"evaluate_splits.h", "quantile.cc", "updater_quantile_hist.cc", "param.h"}
 
 SERIES = fetch_upstream.read_series()
-each_patch = pytest.mark.parametrize("patch", SERIES, ids=lambda patch: patch.stem)
+VERSIONS = [release.version for release in fetch_upstream.read_releases()]
+FILES = sorted(fetch_upstream.PATCHES.rglob("*.patch"))
+
+
+def place(patch: Path) -> str:
+    """A patch within its folder, as messages name it."""
+    return patch.relative_to(fetch_upstream.PATCHES).as_posix()
+
+
+def series_of(version: str) -> list[Path]:
+    """The patches for a release, whichever Python this is."""
+    own = fetch_upstream.PATCHES / version
+    shared = fetch_upstream.PATCHES
+    names = fetch_upstream.read_names()
+    return [own / name if (own / name).is_file() else shared / name for name in names]
+
+
+each_patch = pytest.mark.parametrize("patch", FILES, ids=place)
+each_version = pytest.mark.parametrize("version", VERSIONS)
 
 
 def header(patch: Path) -> dict[str, str]:
@@ -67,18 +85,34 @@ def defined_tests(path: Path) -> set[str]:
 
 
 def test_series_lists_every_patch_once() -> None:
-    assert len(SERIES) == len(set(SERIES))
+    names = fetch_upstream.read_names()
+    assert len(names) == len(set(names))
+    used = {patch for version in VERSIONS for patch in series_of(version)}
     files = {path for path in fetch_upstream.PATCHES.rglob("*") if path.is_file()}
-    assert {path.name for path in files - set(SERIES)} == {"series", "upstream.toml"}
-    assert set(SERIES) <= files
+    assert {place(path) for path in files - used} == {"series", "upstream.json"}
+    assert used <= files
 
 
-def test_fixes_stand_alone() -> None:
+def test_series_is_that_of_this_release() -> None:
+    version = fetch_upstream.read_upstream().version
+    assert series_of(version) == SERIES
+
+
+def test_folders_of_releases_hold_what_differs_only() -> None:
+    """A patch is shared, or has words of its own for every release; never both."""
+    for name in fetch_upstream.read_names():
+        own = [(fetch_upstream.PATCHES / version / name).is_file() for version in VERSIONS]
+        assert own == [not (fetch_upstream.PATCHES / name).is_file()] * len(VERSIONS), name
+
+
+@each_version
+def test_fixes_stand_alone(version: str) -> None:
     """They come first, and touch no file that the rest of the series touches."""
-    fixes = [patch for patch in SERIES if patch.parent.name == "fixes"]
+    series = series_of(version)
+    fixes = [patch for patch in series if patch.parent.name == "fixes"]
     assert fixes
-    assert SERIES[: len(fixes)] == fixes
-    targets = [set(fetch_upstream.patch_targets(patch)) for patch in SERIES]
+    assert series[: len(fixes)] == fixes
+    targets = [set(fetch_upstream.patch_targets(patch)) for patch in series]
     assert not set().union(*targets[: len(fixes)]) & set().union(*targets[len(fixes) :])
 
 
@@ -94,9 +128,11 @@ def test_header_says_why_and_which_test_fails_without_it(patch: Path) -> None:
         assert re.sub(r"\[.*\]$", "", name) in defined_tests(ROOT / file), f"{node}: no such test"
 
 
-def test_series_is_small() -> None:
-    fixes = {p.name: changed_lines(p) for p in SERIES if p.parent.name == "fixes"}
-    needed = {p.name: changed_lines(p) for p in SERIES if p.name not in fixes}
+@each_version
+def test_series_is_small(version: str) -> None:
+    series = series_of(version)
+    fixes = {p.name: changed_lines(p) for p in series if p.parent.name == "fixes"}
+    needed = {p.name: changed_lines(p) for p in series if p.name not in fixes}
     assert sum(needed.values()) < MAX_CHANGED_LINES, needed
     assert sum(fixes.values()) < MAX_FIXED_LINES, fixes
 
@@ -108,11 +144,16 @@ def test_hot_files_are_not_patched(patch: Path) -> None:
 
 def test_series_applies_to_the_pinned_sdist_without_fuzz_or_offset(tmp_path: Path) -> None:
     tree = tmp_path / "source"
-    fetch_upstream.unpack(fetch_upstream.read_upstream(), pinned_sdist(), tree)
+    release = fetch_upstream.read_upstream()
+    fetch_upstream.unpack(release, pinned_sdist(), tree)
     for patch in SERIES:
         said = fetch_upstream.apply_patch(patch, tree)
-        assert "offset" not in said, f"{patch.name}: {said}"
-        assert "succeeded at" not in said, f"{patch.name}: {said}"
+        checked = header(patch)["Checked"].split(";")[0].split(", ")
+        assert release.version in checked, f"{place(patch)} was not checked with this release"
+        # A shared patch has the lines of the first release that it was checked with.
+        if checked[0] == release.version:
+            assert "offset" not in said, f"{place(patch)}: {said}"
+            assert "succeeded at" not in said, f"{place(patch)}: {said}"
 
 
 # -- the tool that applies them -------------------------------------------------------------------

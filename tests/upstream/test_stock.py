@@ -1,4 +1,4 @@
-"""Saved models in stock XGBoost 3.2.0, in a process of its own."""
+"""Saved models in stock XGBoost, of each release that we build on, in processes of their own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 import xgboost as xgb
 
 from tests.training.test_training import PARAMS, REGRESSION, rows
-from tests.upstream.stock import run_stock
+from tests.upstream.stock import STOCK_VERSIONS, run_stock
 
 CODE = """
 import json, sys
 import numpy as np
 import xgboost as xgb
-assert xgb.__version__ == "3.2.0" and not hasattr(xgb.core._LIB, "XGDPBuildInfo")
+assert xgb.__version__ == sys.argv[2] and not hasattr(xgb.core._LIB, "XGDPBuildInfo")
 for model, types in json.loads(sys.argv[1]):
     booster = xgb.Booster(model_file=model)
     x = np.load(model + ".npy")
@@ -25,6 +25,8 @@ for model, types in json.loads(sys.argv[1]):
     assert booster.attr("dp_ledger") is not None, model
     found = {"p": {}, "m": {"output_margin": True}, "shap": {"pred_contribs": True}}
     np.savez(model + ".npz", **{k: booster.predict(matrix, **how) for k, how in found.items()})
+    stem, suffix = model.rsplit(".", 1)
+    booster.save_model(stem + "_again." + suffix)
 """
 
 
@@ -44,8 +46,12 @@ def trained(kind: str) -> tuple[xgb.Booster, np.ndarray, list[str] | None]:
     return xgb.train(params, matrix, 5), x, types
 
 
-def test_stock_predicts_the_same(tmp_path: Path) -> None:
-    """One process for all models: to start it costs far more than to predict."""
+@pytest.mark.parametrize("version", STOCK_VERSIONS)
+def test_stock_predicts_the_same(tmp_path: Path, version: str) -> None:
+    """One process for all models: to start it costs far more than to predict.
+
+    What stock saves is what a private build of its release saves. We read it back, with the ledger.
+    """
     expected, asked = {}, []
     for kind in ("binary", "regression", "multiclass", "categorical"):
         booster, x, types = trained(kind)
@@ -54,16 +60,20 @@ def test_stock_predicts_the_same(tmp_path: Path) -> None:
             booster.save_model(model)
             np.save(f"{model}.npy", x)
             matrix = xgb.DMatrix(x, feature_types=types, enable_categorical=types is not None)
-            expected[model] = booster.predict(matrix)
+            expected[model] = booster.predict(matrix), matrix, booster.attr("dp_ledger")
             asked.append((model, types))
-    run_stock(CODE, json.dumps(asked))
-    for model, ours in expected.items():
+    run_stock(CODE, json.dumps(asked), version, version=version)
+    for model, (ours, matrix, ledger) in expected.items():
         stock = np.load(f"{model}.npz")
         np.testing.assert_array_equal(stock["p"], ours, err_msg=model)
         assert np.isfinite(stock["shap"]).all(), model
         np.testing.assert_allclose(
             stock["shap"].sum(axis=-1), stock["m"], rtol=1e-4, atol=1e-4, err_msg=model
         )
+        stem, suffix = model.rsplit(".", 1)
+        again = xgb.Booster(model_file=f"{stem}_again.{suffix}")
+        np.testing.assert_array_equal(again.predict(matrix), ours, err_msg=model)
+        assert again.attr("dp_ledger") == ledger
 
 
 def test_named_categories_survive(tmp_path: Path) -> None:

@@ -1,0 +1,81 @@
+/**
+ * What differs between the releases of XGBoost that this plugin is compiled with.
+ *
+ * Nothing else in `plugin_cpp/` asks for a version. docs/following-upstream.md says how to add one.
+ */
+#pragma once
+
+#include <limits>  // for numeric_limits
+
+#include "common/hist_util.h"        // for HistogramCuts
+#include "xgboost/base.h"            // for bst_feature_t
+#include "xgboost/context.h"         // for Context
+#include "xgboost/data.h"            // for DMatrix, MetaInfo
+#include "xgboost/tree_model.h"      // for RegTree
+#include "xgboost/tree_updater.h"    // for TreeUpdater
+#include "xgboost/version_config.h"  // for XGBOOST_VER_MAJOR, XGBOOST_VER_MINOR
+
+#define XGB_DP_UPSTREAM (XGBOOST_VER_MAJOR * 100 + XGBOOST_VER_MINOR)
+
+#if XGB_DP_UPSTREAM < 304
+#include "tree/hist/evaluate_splits.h"   // for UpdatePredictionCacheImpl
+#include "xgboost/host_device_vector.h"  // for HostDeviceVector
+#include "xgboost/linalg.h"              // for MatrixView
+#include "xgboost/span.h"                // for Span
+#endif
+
+namespace xgboost::dp {
+/** @brief Cuts of no values yet. */
+[[nodiscard]] inline common::HistogramCuts MakeEmptyCuts(bst_feature_t n_features) {
+#if XGB_DP_UPSTREAM < 304
+  common::HistogramCuts cuts;
+  cuts.min_vals_.HostVector().assign(n_features, std::numeric_limits<float>::lowest());
+#else
+  common::HistogramCuts cuts{n_features};
+#endif
+  return cuts;
+}
+
+/** @brief Whether workers hold columns instead of rows; 3.4 has no such matrices any more. */
+[[nodiscard]] inline bool IsColumnSplit([[maybe_unused]] MetaInfo const& info) {
+#if XGB_DP_UPSTREAM < 304
+  return info.IsColumnSplit();
+#else
+  return false;
+#endif
+}
+
+/**
+ * @brief A tree updater whose node positions are its own.
+ *
+ * The adaptive leaves of some objectives, which replace leaf values by exact quantiles of
+ * residuals, must not see them. From 3.4 on no objective replaces leaves, and XGBoost adds the new
+ * trees to its cache of predictions by itself.
+ */
+class PlainUpdater : public TreeUpdater {
+ public:
+  using TreeUpdater::TreeUpdater;
+
+#if XGB_DP_UPSTREAM < 304
+  [[nodiscard]] bool HasNodePosition() const override { return false; }
+
+  bool UpdatePredictionCache(DMatrix const* p_fmat,
+                             common::Span<HostDeviceVector<bst_node_t>> position,
+                             linalg::MatrixView<float> out_preds) override {
+    auto const* tree = this->LastTree(p_fmat);
+    if (!tree || out_preds.Size() == 0) {
+      return false;
+    }
+    tree::UpdatePredictionCacheImpl(ctx_, tree, position.front().ConstHostSpan(), out_preds);
+    return true;
+  }
+#endif
+
+ protected:
+  /**
+   * @brief The tree that was grown last, on this matrix, if the positions of its rows are known;
+   *        else null.
+   */
+  [[nodiscard]] virtual RegTree const* LastTree(DMatrix const* p_fmat) const = 0;
+};
+}  // namespace xgboost::dp
