@@ -1,0 +1,119 @@
+"""Try the patches and the plugin on another upstream release, and say what breaks.
+
+Usage: ``python cmake/rebase_check.py VERSION [--sdist FILE]`` (``make rebase-check VERSION=x``)
+
+The release need not be pinned. Its source is downloaded, each patch of ``patches/series`` is tried
+in order (in the words for that release, if there are any, else in those for the newest release that
+we build on), and every file of ``plugin_cpp/`` goes through the first pass of a compiler against
+its headers. Nothing is linked, and no meaning is compared: docs/following-upstream.md says what to
+look at besides. The exit status is 0 only where nothing breaks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import fetch_upstream
+from fetch_upstream import PATCHES, ROOT, Upstream, UpstreamError
+
+_ERROR = re.compile(r"^(?P<file>\S+?):\d+:\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+
+
+def find_release(version: str) -> Upstream:
+    """A release, pinned or not; an empty sha256 stands for any."""
+    for release in fetch_upstream.read_releases():
+        if release.version == version:
+            return release
+    return Upstream(fetch_upstream.read_releases()[-1].name, version, "", "3.10")
+
+
+def words_for(name: str, version: str) -> Path:
+    """A patch for a release: its own words, else those of the newest release, else the shared."""
+    newest = fetch_upstream.read_releases()[-1].version
+    for folder in (PATCHES / version, PATCHES / newest):
+        if (folder / name).is_file():
+            return folder / name
+    return PATCHES / name
+
+
+def try_patches(version: str, tree: Path) -> list[tuple[str, str]]:
+    """Apply what applies; every patch with what became of it."""
+    found = []
+    for name in fetch_upstream.read_names():
+        patch = words_for(name, version)
+        try:
+            said = fetch_upstream.apply_patch(patch, tree)
+            result = "applies, at other lines" if "offset" in said else "applies"
+        except UpstreamError as error:
+            reasons = [line for line in str(error).splitlines() if line.startswith("error: patch")]
+            result = "REJECTED " + "; ".join(r.removeprefix("error: ") for r in reasons)
+        found.append((str(patch.relative_to(PATCHES)), result))
+    return found
+
+
+def check_file(source: Path, tree: Path) -> str:
+    """What the compiler says first of a file of the plugin; empty if nothing."""
+    cpp = tree / "cpp_src"
+    folders = [ROOT, cpp / "src", cpp / "include", cpp / "dmlc-core" / "include"]
+    command = [
+        *shlex.split(os.environ.get("CXX", "c++")),
+        *("-std=c++17", "-fsyntax-only", "-fopenmp", "-DDMLC_LOG_CUSTOMIZE=1"),
+        *(f"-I{folder}" for folder in folders),
+        str(source),
+    ]
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}
+    )
+    if run.returncode == 0:
+        return ""
+    errors = list(dict.fromkeys(match["text"] for match in _ERROR.finditer(run.stderr)))
+    return "; ".join(errors[:3]) or run.stderr.strip()[-300:]
+
+
+def main() -> int:
+    """Command line entry; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Try patches and plugin on another release.")
+    parser.add_argument("version", help="an upstream release, for example 3.4.1")
+    parser.add_argument("--sdist", help="local copy of its source distribution")
+    arguments = parser.parse_args()
+    release = find_release(arguments.version)
+    broken = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        try:
+            given = arguments.sdist or os.environ.get(fetch_upstream.SDIST_VARIABLE)
+            sdist = Path(given) if given else fetch_upstream.download(release, folder)
+            print(f"{release.name} {release.version}, sha256 {fetch_upstream.file_sha256(sdist)}")
+            tree = folder / "source"
+            fetch_upstream.unpack(release, sdist, tree)
+        except (UpstreamError, OSError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        print("\nPatches")
+        for name, result in try_patches(release.version, tree):
+            broken += result.startswith("REJECTED")
+            print(f"  {name}: {result}")
+        print("\nFiles of the plugin that do not compile")
+        sources = sorted((ROOT / "plugin_cpp").rglob("*.cc"))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            said = pool.map(lambda source: check_file(source, tree), sources)
+        failed = [(s, text) for s, text in zip(sources, said, strict=True) if text]
+        for source, text in failed:
+            print(f"  {source.relative_to(ROOT)}: {text}")
+        broken += len(failed)
+        print(f"  {len(failed)} of {len(sources)}")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

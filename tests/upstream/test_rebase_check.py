@@ -1,0 +1,70 @@
+"""The tool that tries patches and plugin on another upstream release."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.upstream.pinned import ROOT, fetch_upstream, pinned_sdist
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    path = ROOT / "cmake" / "rebase_check.py"
+    spec = importlib.util.spec_from_file_location("rebase_check", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    fetch_upstream.unpack(fetch_upstream.read_upstream(), pinned_sdist(), folder)
+    return folder
+
+
+def test_a_changed_file_rejects_its_patches_alone(tool: ModuleType, tree: Path) -> None:
+    version = fetch_upstream.read_upstream().version
+    core = tree / "xgboost" / "core.py"
+    core.write_text(core.read_text(encoding="utf-8").replace("    ", " "), encoding="utf-8")
+    found = dict(tool.try_patches(version, tree))
+    assert len(found) == len(fetch_upstream.read_names())
+    rejected = {Path(name).name for name, result in found.items() if result.startswith("REJECTED")}
+    changed = {
+        patch.name
+        for patch in fetch_upstream.read_series()
+        if "xgboost/core.py" in fetch_upstream.patch_targets(patch)
+    }
+    assert changed
+    assert rejected == changed
+    assert all("xgboost/core.py" in found[name] for name in found if Path(name).name in changed)
+
+
+def test_the_compiler_says_what_is_gone(tool: ModuleType, tree: Path) -> None:
+    source = ROOT / "plugin_cpp" / "split" / "score.cc"
+    assert tool.check_file(source, tree) == ""
+    (tree / "cpp_src" / "include" / "xgboost" / "logging.h").write_text("#error 'moved'\n")
+    assert "moved" in tool.check_file(source, tree)
+
+
+def test_a_release_that_is_not_pinned_takes_the_words_of_the_newest(tool: ModuleType) -> None:
+    newest = fetch_upstream.read_releases()[-1].version
+    assert tool.find_release("99.0.0").sha256 == ""
+    for name in fetch_upstream.read_names():
+        assert tool.words_for(name, "99.0.0") == tool.words_for(name, newest)
+
+
+def test_an_interpreter_is_found_for_each_release() -> None:
+    sys.path.insert(0, str(ROOT / "cmake"))
+    try:
+        from find_python import find_python
+    finally:
+        sys.path.pop(0)
+    assert find_python(fetch_upstream.read_upstream().version) is not None
+    assert find_python("0.0.0") is None
