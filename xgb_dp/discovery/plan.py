@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from scipy.special import ndtri
 
 from ..accounting import Event, GaussianEvent, ThresholdEvent, make_accountant
-from ..accounting.units import PERSON, ROW
 from ..accounting.search import narrow
+from ..accounting.units import PERSON, ROW
 from ..calibrate.noise import shifted
 from ..errors import BudgetError
 
