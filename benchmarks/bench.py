@@ -71,6 +71,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "hist": {"tree_method": "hist", "max_bin": 256},
     "dp_hist": {**PRIVATE, "max_bin": 256},
     "dp_hist, public bounds": {**PRIVATE, "max_bin": 256},
+    "dp_hist, persons": {**PRIVATE, "max_bin": 256},
     "hist, 64 bins": {"tree_method": "hist", "max_bin": 64},
     "dp_hist, its default of 64 bins": PRIVATE,
     "dp_hist, random splits": {**PRIVATE, "dp_split": "random"},
@@ -78,6 +79,8 @@ METHODS: dict[str, dict[str, Any]] = {
 # Private candidates are fewer than max_bin where the noise does not allow more; with public bounds
 # each column has exactly max_bin bins.
 WITH_BOUNDS = "dp_hist, public bounds"
+# Ids of persons at random, so that the rows of a person lie anywhere; some 10 rows for 3 persons.
+WITH_PERSONS = "dp_hist, persons"
 
 # What the table shows: name, unit and digits after the point.
 COLUMNS = {
@@ -182,6 +185,8 @@ def measure(
     params = {**COMMON, **METHODS[method], "max_depth": depth, "nthread": threads}
     if method == WITH_BOUNDS:
         params["dp_feature_bounds"] = dict.fromkeys(range(case.columns), case.bounds)
+    elif method == WITH_PERSONS:
+        params["dp_privacy_id"] = np.random.default_rng(DATA_SEED).integers(0, 3 * rows // 10, rows)
     clock = Clock()
     before = kib("VmRSS")
     _reset_peak()

@@ -95,6 +95,7 @@ def test_bench(tmp_path: Path, case: str) -> None:
         "hist",
         "dp_hist",
         "dp_hist, public bounds",
+        "dp_hist, persons",
         "hist, 64 bins",
         "dp_hist, its default of 64 bins",
         "dp_hist, random splits",
