@@ -22,6 +22,8 @@ METRICS = {
     "calibration": "expected calibration error",
     "mean_ratio": "mean prediction over mean label",
     "mean_gap": "distance of mean probabilities from class shares",
+    "auc_persons": "test AUC, each person counting one",
+    "ratio_persons": "mean prediction over mean label, each person counting one",
     "tree_ms": "CPU milliseconds a tree",
     "loss": "privacy loss",
     "seconds": "seconds",
@@ -56,6 +58,9 @@ class System:
             many of them cheap. Only the best one is kept in the committed results.
         delta: Failure probability; None for the table's.
         large: Parameters that it has instead on data sets of at least LARGE rows.
+        persons: How it takes a data set with persons: "", their rows as they are; "id", told whom
+            a row belongs to; "one", a random row of each; "average", with weights that sum to one
+            for each; "group", calibrated for as many rows as a person may have.
     """
 
     name: str
@@ -73,6 +78,7 @@ class System:
     grid: bool = False
     delta: float | None = None
     large: Mapping[str, Any] = field(default_factory=dict)
+    persons: str = ""
 
     @property
     def private(self) -> bool:

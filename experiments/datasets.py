@@ -45,6 +45,9 @@ class Dataset:
         size: Rows and columns of a generated data set.
         test_rows: Number of rows held out, in place of the table's fraction; 0 for that.
         openml: OpenML number, for downloads.
+        person: Column of the file that says whom a row belongs to; of a generated data set any
+            name. Splits are then by person.
+        most_rows: Rows of a person, at most; public.
     """
 
     name: str
@@ -64,6 +67,8 @@ class Dataset:
     size: tuple[int, int] = (0, 0)
     test_rows: int = 0
     openml: int = 0
+    person: str = ""
+    most_rows: int = 1
 
     def resized(self, size: str) -> Dataset:
         """The same generator with another number of rows and columns, "ROWSxCOLUMNS"."""
@@ -98,6 +103,12 @@ POL_NUMBERS = Dataset("Pol, numbers", "pol", "reg:squarederror", bounds=(0.0, 10
 PHISHING = Dataset("Phishing", "phishing_websites", openml=4534)
 HELOC = Dataset("HELOC", "heloc")
 WEBDATA = Dataset("Webdata", "w8a")
+PATIENTS = Dataset(
+    "Patients", "diabetes130us_persons", positive=(1, 2), person="person", most_rows=40
+)
+VISITS = Dataset(
+    "Visits", generate="visits", size=(1500, 14), person="person", most_rows=synthetic.MOST_ROWS
+)
 # The columns of the first name that no row lacks: what is left of Nomao in the papers.
 NOMAO = Dataset("Nomao", "nomao", keep=("V1", "V2", "V3", "V4", "V5", "V6"), openml=1486)
 
@@ -144,7 +155,7 @@ def load(data: Dataset) -> tuple[pd.DataFrame, np.ndarray, dict[str, list[str]]]
         if "split" not in frame:
             raise MissingDataError(f"{data.name}: this copy does not tell train from test rows")
         frame = frame[frame["split"] == "train"]
-    frame = frame.drop(columns=[c for c in ("split", *data.drop) if c in frame])
+    frame = frame.drop(columns=[c for c in ("split", data.person, *data.drop) if c in frame])
     if data.keep:
         frame = frame[[*data.keep, "target"]]
     if data.complete_rows:
@@ -171,6 +182,13 @@ def load(data: Dataset) -> tuple[pd.DataFrame, np.ndarray, dict[str, list[str]]]
         else:
             frame[name] = frame[name].astype(np.float32)
     return frame, y, categories
+
+
+def persons(data: Dataset) -> np.ndarray:
+    """Whom each row of :func:`load` belongs to, of a data set with persons, shape (rows,)."""
+    if data.generate:
+        return synthetic.rows_of_persons(data.size[0])
+    return pd.read_parquet(path(data), columns=[data.person])[data.person].to_numpy()
 
 
 def balanced(y: np.ndarray) -> np.ndarray:

@@ -16,7 +16,15 @@ from .summary import Mean, Means, besides, differences, find, means, ranks, repr
 
 RESULTS = Path(__file__).resolve().parent / "results"
 DIGITS = {"auc": 4, "error": 1, "rmse": 3, "r2": 3, "tree_ms": 1, "loss": 4, "log_loss": 4}
-DIGITS |= {"calibration": 4, "mean_ratio": 3, "mean_gap": 3, "seconds": 1, "peak_mib": 0}
+DIGITS |= {
+    "auc_persons": 4,
+    "ratio_persons": 3,
+    "calibration": 4,
+    "mean_ratio": 3,
+    "mean_gap": 3,
+    "seconds": 1,
+    "peak_mib": 0,
+}
 
 
 def number(value: float, sd: float, digits: int) -> str:

@@ -43,6 +43,30 @@ def scores(objective: str, y: np.ndarray, predicted: np.ndarray) -> dict[str, fl
     }
 
 
+def weights_of_persons(who: np.ndarray) -> np.ndarray:
+    """Weights of rows that sum to one for each person, shape (rows,)."""
+    _, code, rows = np.unique(who, return_inverse=True, return_counts=True)
+    weights: np.ndarray = 1.0 / rows[code]
+    return weights
+
+
+def scores_of_persons(y: np.ndarray, predicted: np.ndarray, who: np.ndarray) -> dict[str, float]:
+    """Metrics of a binary task where the rows of each person count one together.
+
+    Args:
+        y: Labels of the test rows.
+        predicted: Probabilities of class 1.
+        who: Whom each row belongs to.
+    """
+    weight = weights_of_persons(who)
+    return {
+        "auc_persons": float(roc_auc_score(y, predicted, sample_weight=weight)),
+        "ratio_persons": float(
+            np.average(predicted, weights=weight) / np.average(y, weights=weight)
+        ),
+    }
+
+
 def _of_classes(y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
     """Metrics of several classes; calibration is that of the most likely one."""
     p = np.clip(predicted, LEAST, 1.0)

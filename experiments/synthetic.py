@@ -1,4 +1,4 @@
-"""Generated data sets: of the papers, and one of any size."""
+"""Generated data sets: of the papers, one of any size, and one of persons with many rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def generate(
         name: "classification" and "regression": scikit-learn's generators as they stand;
             "interactions 1" and "interactions 2": labels from products of three normal columns;
             "informative K": K informative columns, the others noise; "many interactions": twelve
-            normal columns in smooth, stepped and multiplied terms, and labels that are drawn.
-        rows: Number of rows.
+            normal columns in smooth, stepped and multiplied terms, and labels that are drawn;
+            "visits": see :func:`visits`.
+        rows: Number of rows; of "visits" that of persons.
         columns: Number of columns.
 
     Raises:
@@ -33,6 +34,8 @@ def generate(
     elif name == "many interactions":
         x = rng.standard_normal((rows, columns), dtype=np.float32)
         y = rng.random(rows, dtype=np.float32) < 1 / (1 + np.exp(-1.5 * _many_interactions(x)))
+    elif name == "visits":
+        x, y = visits(rows, columns)
     elif name.startswith("interactions"):
         # Appendix C.2.1 of the DP-XGB paper; N(mean, variance).
         x = rng.normal([1, -5, -2], np.sqrt([25, 8, 7]), (rows, 3))
@@ -51,6 +54,54 @@ def generate(
     names = [f"x{i}" for i in range(x.shape[1])]
     frame = pd.DataFrame(x.astype(np.float32, copy=False), columns=names, copy=False)
     return frame, np.asarray(y, dtype=np.float32), {}
+
+
+# Rows of a person: the logarithm is normal, within what is public.
+MEDIAN_ROWS, LOG_SPREAD, MOST_ROWS = 28.0, 1.3, 1000
+OF_PERSON = 4
+
+
+def rows_of_persons(persons: int) -> np.ndarray:
+    """Whom each row of :func:`visits` belongs to: 0, 1, ... in turn, shape (rows,)."""
+    rng = np.random.default_rng(STATE)
+    rows = np.exp(rng.normal(np.log(MEDIAN_ROWS), LOG_SPREAD, persons)).round()
+    return np.repeat(np.arange(persons), rows.clip(1, MOST_ROWS).astype(int))
+
+
+def visits(persons: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of persons, of whom most have some tens and a few a thousand.
+
+    The first OF_PERSON columns are the same in all rows of a person; of the others up to half of
+    the variance is. Labels have the effects of both, of the person itself, which no column shows,
+    and of the number of its rows: who has many of them has fewer ones.
+
+    Args:
+        persons: Number of persons.
+        columns: Number of columns, above OF_PERSON.
+
+    Returns:
+        Features and labels of the rows of :func:`rows_of_persons`.
+    """
+    who = rows_of_persons(persons)
+    rng = np.random.default_rng(STATE + 1)
+    fixed = rng.standard_normal((persons, OF_PERSON))[who]
+    of_row = columns - OF_PERSON
+    share = np.linspace(0.0, 0.5, of_row)
+    c = np.sqrt(share) * rng.standard_normal((persons, of_row))[who]
+    c += np.sqrt(1.0 - share) * rng.standard_normal((len(who), of_row))
+    score = 0.5 * np.tanh(1.5 * fixed[:, 0]) + 0.4 * (fixed[:, 1] > 0.5) + 0.4 * c[:, 0] * c[:, 1]
+    shapes = (
+        lambda x: np.tanh(2.0 * x),
+        lambda x: np.abs(x) - 0.8,
+        lambda x: x > 0.7,
+        lambda x: np.sin(1.5 * x),
+    )
+    for j in range(of_row):
+        score = score + 0.6 * shapes[j % len(shapes)](c[:, j])
+    of_person = 0.6 * rng.standard_normal(persons) - 0.1 * np.log(np.bincount(who) / MEDIAN_ROWS)
+    odds = 1.3 * score - 0.7 + of_person[who]
+    y = rng.random(len(who)) < 1.0 / (1.0 + np.exp(-odds))
+    return np.hstack([fixed, c]), y
 
 
 def _many_interactions(x: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,15 @@ from sklearn.model_selection import train_test_split
 import xgb_dp
 from xgb_dp.presets import PRESETS
 
-from . import peers
+from . import datasets, peers
 from .core import DEFAULT, LARGE, Cell, Options, System, Table
 from .datasets import CANDIDATES, Dataset, as_codes, load, log_cuts, public_range
-from .scoring import scores
+from .scoring import scores, scores_of_persons, weights_of_persons
 
 # Predictions, and what else is known of a training.
 Trained = tuple[np.ndarray, dict[str, Any]]
 _loaded = functools.lru_cache(maxsize=4)(load)
+_persons = functools.lru_cache(maxsize=4)(datasets.persons)
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,21 @@ class Split:
     bounds: dict[str, tuple[float, float]]
     cuts: dict[str, list[float]]
     nominal: tuple[str, ...]
+    who_train: np.ndarray | None = None
+    who_test: np.ndarray | None = None
+
+    def one_each(self, seed: int) -> Split:
+        """The same with a random training row of each person."""
+        assert self.who_train is not None
+        order = np.random.default_rng(seed).permutation(len(self.who_train))
+        first = np.unique(self.who_train[order], return_index=True)[1]
+        rows = np.sort(order[first])
+        return replace(
+            self,
+            x_train=self.x_train.iloc[rows],
+            y_train=self.y_train[rows],
+            who_train=self.who_train[rows],
+        )
 
 
 def split(data: Dataset, system: System, seed: int, test_size: float, stratify: bool) -> Split:
@@ -57,6 +73,13 @@ def split(data: Dataset, system: System, seed: int, test_size: float, stratify: 
             cuts[name] = log_cuts(x[name])
         elif system.inputs != "plain":
             bounds[name] = public_range(x[name], least=system.inputs == "grid")
+    if data.person:
+        who = _persons(data)
+        ids = np.unique(who)
+        _, test_ids = train_test_split(ids, test_size=test_size, random_state=seed)
+        test = np.isin(who, test_ids)
+        parts = (x[~test], x[test], y[~test], y[test])
+        return Split(*parts, categories, bounds, cuts, nominal, who[~test], who[test])
     held_out = data.test_rows or test_size
     x_train, x_test, y_train, y_test = train_test_split(
         x, y, test_size=held_out, random_state=seed, stratify=y if stratify else None
@@ -107,6 +130,10 @@ def parameters(
         params["dp_categories"] = parts.categories
     if target:
         params["dp_target_bounds"] = target
+    if system.persons == "id":
+        params["dp_privacy_id"] = parts.who_train
+    elif system.persons == "group":
+        params["dp_group"] = data.most_rows
     params |= dict(system.params)
     if len(y) >= LARGE:
         params |= dict(system.large)
@@ -130,6 +157,11 @@ def run(table: Table, cells: list[Cell], options: Options) -> list[dict[str, Any
     cell, system = cells[0], table.system(cells[0].system)
     data = table.dataset(cell.dataset)
     parts = split(data, system, cell.seed, table.held_out(data.name), table.stratify)
+    if system.persons == "one":
+        parts = parts.one_each(cell.seed)
+    weights = None
+    if system.persons == "average" and parts.who_train is not None:
+        weights = weights_of_persons(parts.who_train)
     columns = parts.x_train.shape[1]
     rounds = system.rounds
     extra: Any = ()
@@ -141,18 +173,29 @@ def run(table: Table, cells: list[Cell], options: Options) -> list[dict[str, Any
         found = _apart(table, cells, parts, rounds, extra)
     else:
         params = parameters(table, data, system, cell.epsilon, parts, extra, options.threads)
-        found = [_here(params, parts, rounds, private=system.private)]
+        found = [_here(params, parts, rounds, weights, private=system.private)]
     shared = {"n_train": len(parts.y_train), "columns": columns, "rounds": rounds}
-    return [
-        asdict(one) | shared | scores(data.objective, parts.y_test, predicted) | measured
-        for one, (predicted, measured) in zip(cells, found, strict=True)
-    ]
+    out = []
+    for one, (predicted, measured) in zip(cells, found, strict=True):
+        of_test = scores(data.objective, parts.y_test, predicted)
+        if parts.who_test is not None:
+            of_test |= scores_of_persons(parts.y_test, predicted, parts.who_test)
+        out.append(asdict(one) | shared | of_test | measured)
+    return out
 
 
-def _here(params: dict[str, Any], parts: Split, rounds: int | None, private: bool) -> Trained:
+def _here(
+    params: dict[str, Any],
+    parts: Split,
+    rounds: int | None,
+    weights: np.ndarray | None,
+    private: bool,
+) -> Trained:
     """Train in this process."""
     start, threads = time.perf_counter(), params["nthread"]
-    train = xgb.DMatrix(parts.x_train, parts.y_train, enable_categorical=True, nthread=threads)
+    train = xgb.DMatrix(
+        parts.x_train, parts.y_train, weight=weights, enable_categorical=True, nthread=threads
+    )
     before = time.process_time()
     booster = xgb.train(params, train, **({} if rounds is None else {"num_boost_round": rounds}))
     spent_s = time.process_time() - before

@@ -31,6 +31,7 @@ NAMES = (
     "sbdt",
     "sbdt_paper",
     "parts",
+    "persons",
 )
 
 
