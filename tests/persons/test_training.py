@@ -15,6 +15,7 @@ from xgb_dp.errors import PrivacyRefusal
 
 from .people import people
 
+BOUNDS = dict.fromkeys(range(arrays("binary")[0].shape[1]), (-3.0, 3.0))
 KINDS: list[tuple[str, dict[str, Any]]] = [
     ("binary", {}),
     ("binary", {"dp_rows_per_person": 2.5}),
@@ -24,6 +25,20 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("binary", {"dp_split": "additive"}),
     ("binary", {"dp_split": "random", "dp_leaf_noise": "laplace"}),
     ("binary", {"tree_method": "dp_approx", "dp_gradient_clip": "clip"}),
+    ("binary", {"dp_candidates": "histogram", "dp_feature_bounds": BOUNDS}),
+    (
+        "binary",
+        {
+            "dp_candidates": "histogram",
+            "dp_feature_bounds": BOUNDS,
+            "dp_candidate_noise": "laplace",
+        },
+    ),
+    (
+        "binary",
+        {"dp_candidates": "adaptive", "dp_feature_bounds": BOUNDS, "dp_rows_per_person": 3.0},
+    ),
+    ("binary", {"dp_n_public": 500}),
     ("regression", {}),
     ("regression", {"dp_ensemble": 2}),
     ("regression", {"dp_mean_correction": True, "dp_max_weight": 2.0}),
@@ -44,6 +59,22 @@ def test_every_event_is_of_persons(params: Any, kind: str, changes: dict[str, An
     events = ledger["trainings"][0]["events"]
     assert events and {event["unit"] for event in events} == {"person"}
     assert 0.9 < report.get_epsilon(1e-6) <= 1.0
+
+
+@pytest.mark.parametrize("intercept", [{}, {"base_score": 0.5}], ids=str)
+def test_open_rounds_follow_the_number_of_persons(params: Any, intercept: dict[str, Any]) -> None:
+    """Copies of rows are no more persons: the plan that is taken stays the same."""
+    X, y = arrays("binary")
+    who, found = people(len(y)), []
+    for copies in (1, 50):
+        d = xgb.DMatrix(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+        given = params("binary", dp_privacy_id=np.repeat(who, copies), **intercept)
+        with xgb_dp.testing.fixed_noise(bytes(32).hex()):
+            model = xgb.train(given, d)
+        choice = json.loads(model.attr("dp_ledger"))["trainings"][0]["public"]["plan_choice"]
+        found.append((choice["taken"], choice["rows"]))
+    assert found[0] == found[1]
+    assert abs(found[0][1] - len(set(who))) < 60
 
 
 @pytest.mark.parametrize(
