@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..accounting import Unit
 from ..budget import Budget
 from ..budget.budget import as_budget
 from ..budget.gate import before_release, check_free
@@ -104,15 +105,16 @@ def discover(
     warn_of(epsilon, delta, None, stacklevel=2)
     native.lib()
     column = privacy_id if isinstance(privacy_id, str) else None
+    unit = Unit(plan.unit, 1, column)
 
     def release() -> Discovery:
         return _release(kinds, texts, numbers, codes, plan, delta, since, missing, column)
 
     if budget is None:
-        before_release(plan.events, private=True)
+        before_release(plan.events, private=True, unit=unit)
         return release()
     book = as_budget(budget)
-    entry = book.reserve(plan.events, note)
+    entry = book.reserve(plan.events, note, unit=unit)
     found = release()
     book.commit(entry)
     return found
