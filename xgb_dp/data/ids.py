@@ -88,11 +88,11 @@ class Persons:
         mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(int.from_bytes(key[8:16], "big") | 1)
         return ((mixed >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
 
-    def some(self, rows: npt.NDArray[np.bool_]) -> Persons:
+    def some(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Persons:
         """Those of some rows alone.
 
         Args:
-            rows: For each row whether it is one of them.
+            rows: For each row whether it is one of them; or their indices.
         """
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         if isinstance(self.distinct, np.ndarray):

@@ -23,6 +23,7 @@ from ..accounting import (
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.search import doubled, narrow
 from ..accounting.selection import SelectionAccountant
+from ..accounting.units import all_same
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..request import parse
 from ..request.defaults import of_epsilon
@@ -131,6 +132,11 @@ def trials(
             trees = of_epsilon(settings)
             user, settings = user | trees, settings.changed(trees)
         out.append(Trial(user, dict(change), count, settings))
+    if not all_same(c.settings.privacy_unit for c in out):
+        raise PrivacyParameterError(
+            "All settings of a selection must have the same unit of privacy: give `dp_privacy_id` "
+            "and `dp_group` in `params`."
+        )
     kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
     if len(kinds) != 1:
         raise PrivacyParameterError(
@@ -162,18 +168,19 @@ def plan_runs(
         settings: Result of :func:`trials`.
         law: Law of the number of runs.
         score: What the models are judged by.
-        epsilon: Target of the whole selection, in nats.
+        epsilon: Target of the whole selection, in nats, for the unit of privacy of the settings.
         delta: Its delta.
 
     Raises:
         BudgetError: No noise meets the target.
     """
+    unit = settings[0].settings.privacy_unit
     own_delta = delta / law.mean
     mu = _guess(law, epsilon, delta)
     own = gaussian_epsilon(mu, own_delta) or epsilon
     best: TuningPlan | None = None
     for _ in range(_ATTEMPTS):
-        event = score.event(_SCORE_MU * mu)
+        event = score.event(_SCORE_MU * mu / unit.group, of_persons=unit.of_persons)
         runs = [
             calibrated(
                 c.settings.changed(
@@ -183,7 +190,7 @@ def plan_runs(
             for c in settings
         ]
         whole = SelectionEvent(law, tuple(dict.fromkeys(runs)), (event,), 1)
-        certified = make_accountant(ACCOUNTANT, [whole]).get_epsilon(delta)
+        certified = make_accountant(ACCOUNTANT, [whole]).get_epsilon(delta, unit.group)
         if certified <= epsilon and (best is None or own > best.epsilon):
             best = TuningPlan(whole, event, tuple(runs), own, own_delta)
         if 0.99 * epsilon <= certified <= epsilon:

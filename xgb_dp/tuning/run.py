@@ -19,6 +19,8 @@ import xgboost as xgb
 from ..accounting import Event, Repetitions, SelectionEvent, Unit
 from ..budget.budget import Budget, as_budget
 from ..budget.gate import check_free, guarded
+from ..data import persons
+from ..data.ids import Persons, persons_of
 from ..engine import native, tape
 from ..engine.predictions import probabilities
 from ..engine.workers import this_worker
@@ -93,9 +95,9 @@ def select(
 ) -> Selection:
     """Choose among settings on private rows, with one (epsilon, delta) for all of it.
 
-    Every row is set aside with probability `validation`. Each of a secret number of runs draws one
-    of the settings, trains a private model on the other rows, and scores it with noise on the rows
-    set aside. The model with the best score is returned.
+    Every row, or every person with all its rows, is set aside with probability `validation`. Each
+    of a secret number of runs draws one of the settings, trains a private model on the other rows,
+    and scores it with noise on the rows set aside. The model with the best score is returned.
 
     Privacy: spends epsilon and delta; both cover the model, its setting and its score. How many
     runs there were, and what the others gave, is not released. The time that it takes tells about
@@ -103,10 +105,12 @@ def select(
 
     Args:
         params: Common parameters of ``xgboost.train``, without ``dp_epsilon`` and ``dp_delta``.
-        dtrain: Training data, an ``xgboost.DMatrix``. Every row counts one in scores.
+        dtrain: Training data, an ``xgboost.DMatrix``. Every row counts one in scores; with
+            ``dp_privacy_id`` every person, who counts with the mean of its rows.
         settings: A list of changes of `params`, or a grid ``{name: [values]}``. ``num_boost_round``
             counts as a parameter. Public: chosen without looking at these rows.
-        epsilon: Budget of the whole selection in nats, > 0.
+        epsilon: Budget of the whole selection in nats, > 0; for ``dp_group`` rows, and for a
+            person where ``dp_privacy_id`` is among `params`.
         delta: Its delta, 0 < delta < 1.
         num_boost_round: Boosting rounds where a setting does not say.
         score: What models are judged by, see :class:`Score`.
@@ -116,7 +120,7 @@ def select(
             "negative_binomial" (of shape -1/2). Each leaves more to every run than those before,
             and more often does a single one. By default "poisson" up to 4 expected runs,
             "geometric" beyond.
-        validation: Share of the rows that are set aside, in (0, 1).
+        validation: Share of the rows, or of the persons, that are set aside, in (0, 1).
         budget: A budget, or the path of one, on which the selection draws.
         note: What it is, for the book of the budget.
         unknown: Refused, with what to use instead.
@@ -156,6 +160,7 @@ def select(
             "scores are always secret."
         )
     schema = read_schema(dtrain)
+    params, ids = persons.taken_out(params, dtrain)
     found = trials(params, _listed(settings), num_boost_round, schema, epsilon)
     kind = found[0].settings.kind
     judge = Score.default(kind) if score is None else score
@@ -172,12 +177,16 @@ def select(
         law = Repetitions.of(usual if repetitions is None else repetitions, mean)
     except (TypeError, ValueError, OverflowError) as error:
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
-    warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2)
+    unit = found[0].settings.privacy_unit
+    warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2, unit=unit)
     plan = plan_runs(found, law, judge, epsilon, delta)
     native.lib()
-    _rehearse(found, plan, dtrain, schema)
+    whose = None if ids is None else persons_of(ids, dtrain.num_row())
+    _rehearse(found, plan, dtrain, schema, whose)
     share_num = max(1, round(share * 2**_SHARE_BITS))
-    kept, apart = draws.rows_apart(dtrain.num_row(), share_num)
+    kept, apart = draws.rows_apart(
+        dtrain.num_row(), share_num, None if whose is None else whose.codes
+    )
     try:
         fit, valid = dtrain.slice(kept), dtrain.slice(apart)
     except xgb.core.XGBoostError:
@@ -189,11 +198,19 @@ def select(
         book = as_budget(budget)
         # Noted as spent right away: the time at which the file changes last must not tell how many
         # runs there were.
-        unit = found[0].settings.privacy_unit
         book.commit(book.reserve([plan.event], note, delta=delta, unit=unit))
 
-    best = _best_run(found, plan, judge, fit, valid)
+    parts = _Part(fit, whose and whose.some(kept)), _Part(valid, whose and whose.some(apart))
+    best = _best_run(found, plan, judge, *parts)
     return _result(best, plan.event, judge, epsilon, delta)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some of the rows, and whose they are where the unit of privacy is a person."""
+
+    matrix: Any
+    persons: Persons | None
 
 
 @dataclass(frozen=True)
@@ -203,7 +220,13 @@ class _Run:
     score: ScoreValue
 
 
-def _rehearse(found: Sequence[Trial], plan: TuningPlan, dtrain: Any, schema: Schema) -> None:
+def _rehearse(
+    found: Sequence[Trial],
+    plan: TuningPlan,
+    dtrain: Any,
+    schema: Schema,
+    whose: Persons | None,
+) -> None:
     """Find whatever would end a run, of any setting and on all rows, before anything is booked.
 
     Otherwise the secret coins would decide whether a row outside its domain raises an error: those
@@ -212,8 +235,12 @@ def _rehearse(found: Sequence[Trial], plan: TuningPlan, dtrain: Any, schema: Sch
     for trial in found:
         training = Training.of(prepare(_own(trial, plan), schema, trial.rounds), None)
         training.check_sums(dtrain)
-        training.check_rows(dtrain)
-        training.rehearse(dtrain, None, CallSite())
+        persons.assign(dtrain, whose)
+        try:
+            training.check_rows(dtrain)
+            training.rehearse(dtrain, None, CallSite())
+        finally:
+            persons.assign(dtrain, None)
 
 
 def _own(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
@@ -228,16 +255,20 @@ def _own(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
 
 
 def _best_run(
-    found: Sequence[Trial], plan: TuningPlan, judge: Score, dtrain: Any, dvalid: Any
+    found: Sequence[Trial], plan: TuningPlan, judge: Score, fit: _Part, valid: _Part
 ) -> _Run:
     """The best of a secret number of runs. Everything else about them is forgotten."""
     best: _Run | None = None
     for _ in range(draws.repetitions(plan.event.repetitions)):
         position = secrets.randbelow(len(found))
         trial = found[position]
-        booster = _train(trial, plan, plan.runs[position], dtrain)
+        booster = _train(trial, plan, plan.runs[position], fit)
         value = judge.release(
-            _predict(booster, dvalid), dvalid.get_label(), trial.settings.target, plan.score
+            _predict(booster, valid.matrix),
+            valid.matrix.get_label(),
+            trial.settings.target,
+            plan.score,
+            None if valid.persons is None else valid.persons.codes,
         )
         if best is None or value.rank > best.score.rank:
             best = _Run(booster, trial, value)
@@ -245,7 +276,7 @@ def _best_run(
     return best
 
 
-def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], dtrain: Any) -> Any:
+def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: _Part) -> Any:
     """One training, stopped before it releases anything but what is accounted for."""
 
     def check(events: Sequence[Event], private: bool, _: Unit) -> None:
@@ -258,7 +289,10 @@ def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], dtrain: An
     with guarded(check), warnings.catch_warnings():
         # Said once for the whole selection; said here, they would count the runs.
         warnings.simplefilter("ignore", PrivacyWarning)
-        return xgb.train(_own(trial, plan), dtrain, trial.rounds)
+        own = _own(trial, plan)
+        if fit.persons is not None:
+            own["dp_privacy_id"] = fit.persons
+        return xgb.train(own, fit.matrix, trial.rounds)
 
 
 def _predict(booster: Any, dvalid: Any) -> np.ndarray:

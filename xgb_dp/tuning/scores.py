@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..accounting import GaussianEvent
+from ..accounting import PERSON, ROW, GaussianEvent
 from ..errors import BudgetError, PrivacyParameterError
 from ..request.parse import parse_number
 from .draws import discrete_gaussian
@@ -40,6 +40,7 @@ _HIGHER_IS_BETTER = ("accuracy", "auc")
 
 Floats = npt.NDArray[np.float64]
 Sums = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -106,11 +107,12 @@ class Score:
         """Squared L2 norm of what one row adds to the sums, in grid units."""
         return GRID**2 if self.name == "auc" else (GRID // 2) ** 2 + _COUNT**2
 
-    def event(self, mu: float) -> GaussianEvent:
+    def event(self, mu: float, *, of_persons: bool = False) -> GaussianEvent:
         """Release of this score as a Gaussian of this mu.
 
         Args:
             mu: Shift by one row in standard deviations, > 0.
+            of_persons: Whether all rows of a person together count as one row.
 
         Raises:
             BudgetError: The noise fits no grid.
@@ -118,8 +120,10 @@ class Score:
         sigma2 = max(math.ceil(self.sensitivity2 / mu**2), 1 << 20)
         if sigma2 > _MOST_SIGMA2:
             raise BudgetError("The noise of the score is above 2^12 rows: epsilon is too small.")
-        coordinates = 1 if self.name == "auc" else 2
-        return GaussianEvent("score", self.sensitivity2, sigma2, coordinates, 1)
+        sums = 2 * _CELLS if of_persons else 1  # the rows of a person may be in all cells
+        coordinates = sums if self.name == "auc" else 2
+        unit = PERSON if of_persons else ROW
+        return GaussianEvent("score", self.sensitivity2, sigma2, coordinates, 1, unit=unit)
 
     def release(
         self,
@@ -127,6 +131,7 @@ class Score:
         labels: Floats,
         target: tuple[float, float] | None,
         event: GaussianEvent,
+        persons: Codes | None = None,
     ) -> ScoreValue:
         """Draw the noise and release the score. The exact sums leave this function in no form.
 
@@ -137,8 +142,9 @@ class Score:
             labels: Labels, shape (rows,).
             target: ``dp_target_bounds`` of regression.
             event: Result of :meth:`event`.
+            persons: Code of the person of each row, 0, 1, ...; None where every row counts one.
         """
-        sums = self._sums(prediction, labels, target)
+        sums = self._sums(prediction, labels, target, persons)
         noisy = (sums + discrete_gaussian(event.sigma2, len(sums))) / GRID
         sigma = math.sqrt(event.sigma2) / GRID
         return self._auc(noisy, sigma) if self.name == "auc" else self._mean(noisy, sigma, target)
@@ -148,17 +154,34 @@ class Score:
             return self.bound
         return (target[1] - target[0]) / 4.0 if target is not None else _LOG_LOSS_BOUND
 
-    def _sums(self, p: Floats, y: Floats, target: tuple[float, float] | None) -> Sums:
-        """What is released without its noise: integers that one row changes a little."""
+    def _sums(
+        self,
+        p: Floats,
+        y: Floats,
+        target: tuple[float, float] | None,
+        persons: Codes | None = None,
+    ) -> Sums:
+        """What is released without its noise: integers that one row changes a little.
+
+        A person counts with the mean of its rows, rounded towards 0, so as much as one row at most.
+        """
         p, y = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if self.name == "auc":
             with np.errstate(divide="ignore"):
                 logit = np.log(p) - np.log1p(-p)
             cell = np.floor((logit + _LAST_LOGIT) * (_CELLS / (2.0 * _LAST_LOGIT)))
             code = np.clip(np.nan_to_num(cell), 0, _CELLS - 1).astype(np.int64)
-            return np.bincount(code + _CELLS * (y > 0.5), minlength=2 * _CELLS) * GRID
+            cells = code + _CELLS * (y > 0.5)
+            if persons is None:
+                return np.bincount(cells, minlength=2 * _CELLS) * GRID
+            return _mean_cells(cells, persons)
         loss = np.clip(np.nan_to_num(self._losses(p, y, target), nan=1.0), 0.0, 1.0)
         units = np.rint((0.5 - loss) * GRID).astype(np.int64)
+        if persons is not None:
+            total = np.zeros(_number(persons), dtype=np.int64)
+            np.add.at(total, persons, units)
+            rows = np.bincount(persons, minlength=len(total))
+            units = np.sign(total) * (np.abs(total) // np.maximum(rows, 1))
         return np.array([units.sum(), _COUNT * len(units)], dtype=np.int64)
 
     def _losses(self, p: Floats, y: Floats, target: tuple[float, float] | None) -> Floats:
@@ -200,3 +223,19 @@ class Score:
         auc = min(max(float(positive @ below) / (n * m), 0.0), 1.0)
         spread = np.sum((below / n - auc) ** 2) / m**2 + np.sum((above / m - auc) ** 2) / n**2
         return ScoreValue(auc, sigma * math.sqrt(float(spread)), auc)
+
+
+def _number(persons: Codes) -> int:
+    """How many persons there are, of codes that leave none out."""
+    return int(persons.max()) + 1 if len(persons) else 0
+
+
+def _mean_cells(cells: npt.NDArray[np.int64], persons: Codes) -> Sums:
+    """Sums over persons of the share of their rows in each cell, rounded down."""
+    pairs, count = np.unique(
+        np.stack([persons.astype(np.int64), cells]), axis=1, return_counts=True
+    )
+    rows = np.bincount(persons, minlength=_number(persons))
+    sums = np.zeros(2 * _CELLS, dtype=np.int64)
+    np.add.at(sums, pairs[1], count * GRID // rows[pairs[0]])
+    return sums

@@ -1,0 +1,146 @@
+"""Selections whose unit of privacy is a person, or several rows of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.accounting import PERSON, SelectionEvent, Unit, make_accountant
+from xgb_dp.accounting.events import event_from_json
+from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.tuning import draws
+from xgb_dp.tuning.scores import SCORES, Score
+
+from ..conftest import arrays
+
+COMMON = {
+    "tree_method": "dp_hist",
+    "objective": "binary:logistic",
+    "nthread": 1,
+    "max_depth": 2,
+    "verbosity": 0,
+}
+SETTINGS = [{"eta": 0.3}, {"eta": 0.5}]
+
+
+def sizes_of(rng: np.random.Generator, persons: int, most: int) -> np.ndarray:
+    return rng.permutation(np.repeat(np.arange(persons), rng.integers(1, most + 1, persons)))
+
+
+# ----------------------------------------------------------------------------------------- coins
+def test_all_rows_of_a_person_share_a_coin() -> None:
+    codes = sizes_of(np.random.default_rng(1), 4000, 9).astype(np.uint32)
+    kept, apart = draws.rows_apart(len(codes), 1 << 30, codes)
+    assert sorted([*kept, *apart]) == list(range(len(codes)))
+    assert not set(codes[kept]) & set(codes[apart])
+    assert len(set(codes[apart])) == pytest.approx(1000, abs=6 * np.sqrt(750))
+    assert [len(part) for part in draws.rows_apart(0, 1 << 30, codes[:0])] == [0, 0]
+
+
+# ---------------------------------------------------------------------------------------- scores
+def case(name: str, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    if name in ("squared_error", "absolute_error"):
+        return rng.normal(size=n), rng.normal(size=n), (-2.0, 2.0)
+    return rng.random(n), (rng.random(n) < 0.4).astype(float), None
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 999, 70_001])
+def test_a_person_moves_the_sums_by_no_more_than_a_row(name: str, rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    others = sizes_of(rng, 40, 20)
+    codes = np.concatenate([others, np.full(rows, 40)]).astype(np.uint32)
+    p, y, target = case(name, rng, len(codes))
+    score = Score(name)
+    for one_sided in (False, True):
+        if one_sided:  # all of them as bad as can be
+            p[-rows:], y[-rows:] = (2.0, -2.0) if target else (0.0, 1.0)
+        less = slice(0, len(others))
+        without = score._sums(p[less], y[less], target, codes[less])
+        moved = score._sums(p, y, target, codes) - without
+        assert int((moved.astype(object) ** 2).sum()) <= score.sensitivity2
+        assert np.count_nonzero(moved) <= score.event(0.1, of_persons=True).coordinates
+    assert score.event(0.1, of_persons=True).unit == PERSON
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_persons_with_one_row_count_as_rows(name: str) -> None:
+    rng = np.random.default_rng(5)
+    p, y, target = case(name, rng, 500)
+    codes = rng.permutation(500).astype(np.uint32)
+    assert list(Score(name)._sums(p, y, target, codes)) == list(Score(name)._sums(p, y, target))
+
+
+def test_a_person_counts_with_the_mean_of_its_rows() -> None:
+    """A second derivation: weights of 1 / rows, in floats."""
+    rng = np.random.default_rng(6)
+    codes = sizes_of(rng, 300, 50).astype(np.uint32)
+    p, y, _ = case("brier", rng, len(codes))
+    weight = 1.0 / np.bincount(codes)[codes]
+    sums = Score("brier")._sums(p, y, None, codes)
+    loss = (p - y) ** 2
+    assert sums[0] / 2**16 == pytest.approx(float(weight @ (0.5 - loss)), abs=300 * 2**-15)
+    assert sums[1] == 300 * 2**14
+    cells = Score("auc")._sums(p, y, None, codes)
+    assert cells.sum() / 2**16 == pytest.approx(300.0, rel=2e-3)
+    assert cells.sum() <= 300 * 2**16
+
+
+# ------------------------------------------------------------------------------------ selections
+def select(rows: int = 300, **changes: Any) -> xgb_dp.Selection:
+    X, y = arrays("binary", rows)
+    given = {"epsilon": 1.0, "delta": 1e-6, "num_boost_round": 3} | changes.pop("given", {})
+    return xgb_dp.select(COMMON | changes, xgb.DMatrix(X, y), SETTINGS, **given)
+
+
+def test_a_selection_of_persons_holds_for_persons(tmp_path: Path) -> None:
+    ids = np.array([f"person {i}" for i in sizes_of(np.random.default_rng(2), 300, 1)])
+    total = {"epsilon": 2.0, "delta": 1e-6, "selection_epsilon": 1.5}
+    book = xgb_dp.Budget(tmp_path / "b", **total, unit="person")
+    found = select(dp_privacy_id=ids, given={"budget": book, "delta": 1e-8})
+    report = found.report
+    assert report.unit == Unit(PERSON)
+    assert 0.9 <= report.epsilon <= 1.0
+    [event] = [event_from_json(e) for e in report.ledger["trainings"][0]["events"]]
+    assert isinstance(event, SelectionEvent) and event.unit == PERSON
+    assert [entry.unit.name for entry in book.entries] == [PERSON]
+    assert "person 1" not in str(report.ledger) + str(found.params)
+
+
+def test_many_rows_a_person() -> None:
+    ids = np.sort(np.random.default_rng(3).integers(0, 40, 300))
+    report = select(dp_privacy_id=ids).report
+    assert report.unit.of_persons and report.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("group", [2, 5])
+def test_a_selection_for_several_rows(group: int) -> None:
+    report = select(dp_group=group).report
+    assert report.unit == Unit("row", group)
+    assert 0.9 <= report.epsilon <= 1.0
+    [event] = [event_from_json(e) for e in report.ledger["trainings"][0]["events"]]
+    assert make_accountant("exact", [event]).get_epsilon(1e-6, group) <= 1.0
+
+
+@pytest.mark.parametrize(
+    "setting", [{"dp_group": 2}, {"dp_privacy_id": "patient"}, {"dp_privacy_id": [1, 2, 3]}]
+)
+def test_settings_have_one_unit(setting: dict[str, Any]) -> None:
+    X, y = arrays("binary")
+    with pytest.raises(PrivacyParameterError, match=r"unit of privacy|dp_privacy_id"):
+        xgb_dp.select(
+            COMMON, xgb.DMatrix(X, y), [{}, setting], epsilon=1.0, delta=1e-6, num_boost_round=3
+        )
+
+
+def test_ids_of_another_length_are_refused_before_anything_is_booked(tmp_path: Path) -> None:
+    total = {"epsilon": 2.0, "delta": 1e-6, "selection_epsilon": 1.5}
+    book = xgb_dp.Budget(tmp_path / "b", **total, unit="person")
+    with pytest.raises(PrivacyParameterError, match="one id for each row"):
+        select(dp_privacy_id=np.arange(299), given={"budget": book})
+    assert not book.entries
