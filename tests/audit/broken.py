@@ -23,7 +23,7 @@ from tests.reference import grow
 from tests.reference import trainer as reference
 from tests.reference.draws import Noise
 from tests.reference.splits import left_sides
-from xgb_dp.audit import discovery, mechanisms, scenarios
+from xgb_dp.audit import discovery, mechanisms, persons, scenarios
 from xgb_dp.audit.result import AuditResult
 from xgb_dp.audit.scenarios import Outcome, Rows, Scenario
 from xgb_dp.audit.suite import Size, one_run_case
@@ -262,5 +262,12 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     looked = plan_discovery(0, 1, 4.0, 1e-6)
     thin = replace(looked, number_sigma2=looked.number_sigma2 // 49)
     yield partial(discovery.audit_numbers, "thin noise of a discovery", size.draws // 20, thin)
+
+    sold = "a bound for rows sold as one for persons"
+    for name, many in (
+        ("one leaf", persons.in_one_leaf()),
+        ("all leaves", persons.in_all_leaves()),
+    ):
+        yield partial(many.audit, f"{sold}: rows in {name}", many.for_rows, few)
 
     yield partial(one_run_case, size, "no noise at all", epsilon=1.0, noise_free=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.reference import grow, trainer
-from xgb_dp.audit import ApproximateClaim, audit_one_run, mechanisms, scenarios
+from xgb_dp.audit import ApproximateClaim, audit_one_run, mechanisms, persons, scenarios
 from xgb_dp.audit import __main__ as command
 from xgb_dp.audit.result import AuditResult, table
 from xgb_dp.audit.suite import Size
@@ -107,6 +107,23 @@ def test_a_guessable_seed_and_an_exact_sum_are_found():
     assert not scenario.audit("sum", None, 150, confidence=SURE).violated
 
 
+PERSONS = {"one leaf": persons.in_one_leaf, "all leaves": persons.in_all_leaves}
+
+
+@pytest.mark.parametrize("where", PERSONS)
+@pytest.mark.parametrize("rows", [10, 40])
+def test_a_bound_for_rows_sold_as_one_for_persons_is_found(where, rows):
+    scenario = PERSONS[where](rows)
+    assert scenario.training.settings.unit == "person"
+    assert scenario.audit(where, scenario.for_rows, 200).violated
+
+
+@pytest.mark.parametrize("where", PERSONS)
+def test_trainings_for_persons_pass_the_same_audit(where):
+    for rows in (1, 40):
+        assert not PERSONS[where](rows).audit(where, None, 200, confidence=SURE).violated
+
+
 def test_one_run_finds_a_trainer_that_tells_everything():
     def told(rate):
         return audit_one_run(
@@ -160,5 +177,6 @@ def test_command_explains_itself():
 
 def test_every_fault_of_the_list_has_an_audit():
     names = " ".join(str(getattr(c, "args", "")) for c in broken.cases(TINY))
-    for fault in ("70%", "too small", "min_child_weight", "winners", "reused", "guessed", "saved"):
+    faults = ("70%", "too small", "min_child_weight", "winners", "reused", "guessed", "saved")
+    for fault in (*faults, "sold as one for persons"):
         assert fault in names

@@ -20,6 +20,9 @@ from .result import AuditResult
 from .training import PreparedTraining, TreeView, audit_neighbours, view_tree
 
 __all__ = [
+    "SHARED",
+    "TWO_CUTS",
+    "TWO_SIDES",
     "Outcome",
     "Rows",
     "Scenario",
@@ -32,6 +35,7 @@ __all__ = [
     "outcome_of",
     "reused_noise",
     "root_split",
+    "shares",
     "split_winner",
 ]
 
@@ -78,7 +82,7 @@ class Scenario:
     @cached_property
     def training(self) -> PreparedTraining:
         """This library's training."""
-        return PreparedTraining(_SHARED | self.params, self.matrix(self.rest), self.rounds)
+        return PreparedTraining(SHARED | self.params, self.matrix(self.rest), self.rounds)
 
     @property
     def with_canary(self) -> Rows:
@@ -129,7 +133,7 @@ class Scenario:
 
 
 # No shrinkage, no clip of leaves and lambda=0: noisy leaf sums can be read from a model.
-_SHARED: dict[str, Any] = {
+SHARED: dict[str, Any] = {
     "tree_method": "dp_hist",
     "objective": "binary:logistic",
     "dp_delta": 1e-6,
@@ -147,7 +151,7 @@ _SHARED: dict[str, Any] = {
 }
 
 
-def _shares(splits: float, intercept: float = 0.0) -> dict[str, float]:
+def shares(splits: float, intercept: float = 0.0) -> dict[str, float]:
     """Division of the budget; the leaves get the rest."""
     leaves = 1.0 - splits - intercept
     return {"candidates": 0.0, "base_score": intercept, "splits": splits, "leaves": leaves}
@@ -169,9 +173,9 @@ def _rows(*groups: tuple[Sequence[float], float, int]) -> Rows:
 
 # Two features that divide the rows the same way with opposite signs: the canary joins the larger
 # side of one and the smaller side of the other, which moves two utilities by +B and by -B.
-_TWO_SIDES = _rows(([0, 1], 0, 20), ([1, 0], 1, 20))
+TWO_SIDES = _rows(([0, 1], 0, 20), ([1, 0], 1, 20))
 _CORNER = ([0.0, 0.0], 0.0)
-_TWO_CUTS = {"dp_feature_cuts": {0: [0.5], 1: [0.5]}}
+TWO_CUTS = {"dp_feature_cuts": {0: [0.5], 1: [0.5]}}
 
 
 def _chosen_side(tree: TreeView) -> int:
@@ -192,10 +196,10 @@ def root_split(epsilon: float = 1.0, levels: int = 1) -> Scenario:
     def score(_: PreparedTraining, outcome: Outcome) -> float:
         return float(_chosen_side(outcome.trees[0]))
 
-    params = {**_TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": _shares(splits=0.98)}
+    params = {**TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": shares(splits=0.98)}
     params |= {"max_depth": levels, "dp_split_levels": levels}
     params["dp_hessian_weight"] = 1e-4  # so that a gradient of C is hardly shortened
-    return Scenario("chosen root split", params, 1, _TWO_SIDES, _CORNER, score)
+    return Scenario("chosen root split", params, 1, TWO_SIDES, _CORNER, score)
 
 
 def leaf_and_split(
@@ -231,13 +235,13 @@ def leaf_and_split(
         return ratio + 0.5 * side * noise.eps_num / 2**40
 
     params = {
-        **_TWO_CUTS,
+        **TWO_CUTS,
         "dp_epsilon": epsilon,
-        "dp_budget_shares": _shares(splits=1.0 - leaves),
+        "dp_budget_shares": shares(splits=1.0 - leaves),
         "dp_hessian_weight": hessian_weight,
     }
     return Scenario(
-        "likelihood ratio of the canary's leaf and split", params, 1, _TWO_SIDES, _CORNER, score
+        "likelihood ratio of the canary's leaf and split", params, 1, TWO_SIDES, _CORNER, score
     )
 
 
@@ -248,9 +252,9 @@ def label_sum(epsilon: float = 4.0) -> Scenario:
         return outcome.base_score
 
     params = {
-        **_TWO_CUTS,
+        **TWO_CUTS,
         "dp_epsilon": epsilon,
-        "dp_budget_shares": _shares(splits=0.05, intercept=0.9),
+        "dp_budget_shares": shares(splits=0.05, intercept=0.9),
         "base_score": None,
     }
     # Unequal classes: then the canary moves the mean by its label and by its number.
@@ -310,7 +314,7 @@ def exact_sum() -> Scenario:
     def score(_: PreparedTraining, outcome: Outcome) -> float:
         return float(outcome.trees[0].cover[0])
 
-    return Scenario("cover of the root", dict(_TWO_CUTS), 1, _TWO_SIDES, _CORNER, score)
+    return Scenario("cover of the root", dict(TWO_CUTS), 1, TWO_SIDES, _CORNER, score)
 
 
 def guessed_seed(train: Callable[[Rows, int], Outcome], seeds: int = 64) -> Scenario:
@@ -334,9 +338,9 @@ def guessed_seed(train: Callable[[Rows, int], Outcome], seeds: int = 64) -> Scen
 
     made = Scenario(
         f"trainings repeated with {seeds} guessed seeds",
-        dict(_TWO_CUTS),
+        dict(TWO_CUTS),
         1,
-        _TWO_SIDES,
+        TWO_SIDES,
         _CORNER,
         score,
     )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..calibrate.search import calibrate
-from . import discovery, mechanisms, scenarios
+from . import discovery, mechanisms, persons, scenarios
 from .result import AuditResult
 from .training import PreparedTraining, audit_one_run
 
@@ -111,12 +111,14 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
             made = build(spec, plan)
             label = f"{made.name}, ε = {epsilon:g}"
             yield partial(mechanisms.audit, made, size.draws, name=label)
-    made_of = {
+    made_of: dict[str, scenarios.Scenario] = {
         "trainings, ε = 4": scenarios.leaf_and_split(),
         "trainings, ε = 4, leaves only": scenarios.leaf_and_split(leaves=0.98),
         "trainings, ε = 4, splits mostly": scenarios.root_split(epsilon=4.0),
         "trainings, ε = 4, two levels in one selection": scenarios.root_split(4.0, levels=2),
         "trainings, ε = 4, intercept mostly": scenarios.label_sum(),
+        "trainings for persons, ε = 4, rows in one leaf": persons.in_one_leaf(),
+        "trainings for persons, ε = 4, rows in all leaves": persons.in_all_leaves(),
     }
     for name, scenario in made_of.items():
         yield partial(scenario.audit, name, None, size.trainings)

@@ -1,0 +1,100 @@
+"""Neighbours that differ by all rows of one person, and a score of the sums that they are in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .scenarios import SHARED, TWO_CUTS, TWO_SIDES, Outcome, Rows, Scenario, outcome_of, shares
+from .training import PreparedTraining
+
+__all__ = ["PersonScenario", "in_all_leaves", "in_one_leaf"]
+
+_CORNERS = ([0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0])
+
+
+@dataclass(frozen=True)
+class PersonScenario(Scenario):
+    """A training whose unit of privacy is a person; the canary is one with many rows.
+
+    Attributes:
+        person: All rows of the canary. Each of the other rows is of a person of its own.
+    """
+
+    person: Rows
+
+    @cached_property
+    def training(self) -> PreparedTraining:
+        """This library's training, with its claim for persons."""
+        params = SHARED | self.params | {"dp_privacy_id": True}
+        return PreparedTraining(params, self.matrix(self.rest), self.rounds)
+
+    @property
+    def with_canary(self) -> Rows:
+        """The second neighbour."""
+        return Rows(*(np.concatenate(both) for both in zip(self.rest, self.person, strict=True)))
+
+    def ids(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """Who each row belongs to."""
+        return np.minimum(np.arange(len(rows.y)), len(self.rest.y))
+
+    def real(self, rows: Rows) -> Outcome:
+        """Train with this library, whose ids say who the rows belong to."""
+        return self._trained(rows, {"dp_privacy_id": self.ids(rows)})
+
+    def for_rows(self, rows: Rows) -> Outcome:
+        """The same training for rows, which bounds each of them by itself."""
+        return self._trained(rows, {"dp_privacy_id": None})
+
+    def _trained(self, rows: Rows, ids: dict[str, Any]) -> Outcome:
+        import xgboost
+
+        params = {k: v for k, v in (self.training.params | ids).items() if v is not None}
+        return outcome_of(xgboost.train(params, self.matrix(rows), self.rounds), self.rounds)
+
+
+def in_one_leaf(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
+    """The gradient sum of the leaf that all rows of the person are in.
+
+    Args:
+        rows: Rows of the person.
+        epsilon: Claim at delta 1e-6.
+    """
+    person = Rows(np.zeros((rows, 2), dtype=np.float32), np.zeros(rows, dtype=np.float32))
+
+    def score(training: PreparedTraining, outcome: Outcome) -> float:
+        s = training.settings
+        return outcome.trees[0].sums_of([0.0, 0.0], s["eta"], s["lambda"])[0]
+
+    # Whichever feature is split, the other rows are on the other side.
+    params = {**TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": shares(splits=0.02)}
+    rest = Rows(TWO_SIDES.X + np.float32(1.0), TWO_SIDES.y)
+    return PersonScenario(
+        "gradient sum of the person's leaf", params, 1, rest, ([0.0, 0.0], 0.0), score, person
+    )
+
+
+def in_all_leaves(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
+    """The gradient sums of all leaves together, in each of which the person has some rows.
+
+    Args:
+        rows: Rows of the person, as many in each of four corners.
+        epsilon: Claim at delta 1e-6.
+    """
+    X = np.array(_CORNERS * (-(-rows // 4)), dtype=np.float32)[:rows]
+    person = Rows(X, np.zeros(rows, dtype=np.float32))
+
+    def score(training: PreparedTraining, outcome: Outcome) -> float:
+        s, tree = training.settings, outcome.trees[0]
+        leaves = {tree.leaf_of(corner): corner for corner in _CORNERS}
+        return sum(tree.sums_of(corner, s["eta"], s["lambda"])[0] for corner in leaves.values())
+
+    params = {**TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": shares(splits=0.02)}
+    params |= {"max_depth": 2, "dp_split_levels": 1}
+    return PersonScenario(
+        "gradient sums of all leaves", params, 1, TWO_SIDES, ([0.0, 0.0], 0.0), score, person
+    )
