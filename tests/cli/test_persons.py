@@ -20,7 +20,7 @@ from .calls import SCHEMA, fails, rows, run
 
 __all__ = ["told"]
 
-FREE = ["--epsilon", "inf", "--delta", "1e-6", "--rounds", "2"]
+SPENT = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "2"]
 WHO = [f"00{i % 70}" for i in range(200)]
 PERSONS = SCHEMA.replace("drop: [id]", "drop: [id]\nprivacy_id: patient")
 CHOSEN = ["--target", "buys", "--classes", "no,yes", "--drop", "zip", "--drop", "pet"]
@@ -35,7 +35,7 @@ def visits(folder: Path) -> Path:
 
 
 def test_the_column_of_a_schema_file(visits: Path, told: list[np.ndarray]) -> None:
-    run("train", "rows.csv", "--schema", "schema.yaml", *FREE)
+    run("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
     assert alike(told[0], WHO)
     model = xgb.Booster(model_file="model.json")
     assert model.feature_names == ["age", "height", "zip", "pet"]
@@ -48,7 +48,7 @@ def test_the_column_of_a_schema_file(visits: Path, told: list[np.ndarray]) -> No
 def test_the_column_of_an_option(visits: Path, told: list[np.ndarray]) -> None:
     """Every other column of the file is a feature, but for those that have another part."""
     given = [*CHOSEN, "--drop", "id", "--drop", "height", "--privacy-id", "patient"]
-    run("train", "rows.csv", *given, *FREE)
+    run("train", "rows.csv", *given, *SPENT)
     assert alike(told[0], WHO)
     assert xgb.Booster(model_file="model.json").feature_names == ["age"]
 
@@ -58,7 +58,7 @@ def test_an_option_takes_the_column_out_of_a_schema_file(
 ) -> None:
     text = SCHEMA.replace("  age:", "  patient: number\n  age:")
     Path("schema.yaml").write_text(text)
-    run("train", "rows.csv", "--schema", "schema.yaml", "--privacy-id", "patient", *FREE)
+    run("train", "rows.csv", "--schema", "schema.yaml", "--privacy-id", "patient", *SPENT)
     assert alike(told[0], WHO)
 
 
@@ -69,7 +69,7 @@ def test_columns_of_parquet_files_are_exact(
     ids = np.arange(200) % 70 + 2**60
     column = {"text": WHO, "number": ids, "category": pd.Categorical(WHO)}[kind]
     rows().assign(patient=column).to_parquet("rows.parquet")
-    run("train", "rows.parquet", "--schema", "schema.yaml", *FREE)
+    run("train", "rows.parquet", "--schema", "schema.yaml", *SPENT)
     assert alike(told[0], WHO)
 
 
@@ -85,7 +85,7 @@ def test_spaces_around_ids_of_text_files_are_no_part_of_them(visits: Path) -> No
 @pytest.mark.parametrize("cell", ["", "?"])
 def test_a_row_without_an_id_is_refused(cell: str, visits: Path, no_training: None) -> None:
     rows().assign(patient=[*WHO[:-1], cell]).to_csv("rows.csv", index=False)
-    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *FREE)
+    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
     assert "no id" in shown
     assert "0068" not in shown
 
@@ -93,7 +93,7 @@ def test_a_row_without_an_id_is_refused(cell: str, visits: Path, no_training: No
 def test_declarations_that_contradict_each_other(visits: Path, no_training: None) -> None:
     def train(text: str, *more: str) -> str:
         Path("schema.yaml").write_text(text)
-        return fails("train", "rows.csv", "--schema", "schema.yaml", *more, *FREE)
+        return fails("train", "rows.csv", "--schema", "schema.yaml", *more, *SPENT)
 
     feature = PERSONS.replace("  age:", "  patient: number\n  age:")
     assert "'patient' is declared as a feature" in train(feature)
@@ -107,11 +107,11 @@ def test_declarations_that_contradict_each_other(visits: Path, no_training: None
 def test_a_parameter_does_not_name_the_column(visits: Path, no_training: None) -> None:
     Path("schema.yaml").write_text(SCHEMA)
     given = ["--schema", "schema.yaml", "--param", "dp_privacy_id=patient"]
-    assert "--privacy-id" in fails("train", "rows.csv", *given, *FREE)
+    assert "--privacy-id" in fails("train", "rows.csv", *given, *SPENT)
 
 
 def test_a_column_that_looks_like_an_id_is_warned_of(visits: Path) -> None:
-    shown = run("train", "rows.csv", *CHOSEN, "--drop", "height", *FREE).stderr
+    shown = run("train", "rows.csv", *CHOSEN, "--drop", "height", *SPENT).stderr
     assert "'id', 'patient' looks like an id" in shown
     assert "--privacy-id" in shown
 
@@ -132,15 +132,15 @@ def test_the_template_asks_for_the_unit_of_protection(visits: Path) -> None:
 
 def test_calibration_knows_the_unit(visits: Path) -> None:
     """Which needs no rows: the noise is that of the same number of rows."""
-    given = ["calibrate", "--schema", "schema.yaml", "--rounds", "3", "--epsilon", "inf"]
+    given = ["calibrate", "--schema", "schema.yaml", "--rounds", "3", "--epsilon", "1"]
     run(*given, "--delta", "1e-6")
 
 
 def test_no_id_is_in_the_files_of_a_training(visits: Path) -> None:
     secret = [f"SECRET{i % 70}" for i in range(200)]
     rows().assign(patient=secret).to_csv("rows.csv", index=False)
-    made = ["--report", "r.json", "--report", "r.html"]
-    shown = run("train", "rows.csv", "--schema", "schema.yaml", *FREE, *made)
-    for path in ("model.json", "r.json", "r.html"):
+    made = ["--report", "r.json", "--report", "r.html", "--card", "card.md"]
+    shown = run("train", "rows.csv", "--schema", "schema.yaml", *SPENT, *made)
+    for path in ("model.json", "r.json", "r.html", "card.md"):
         assert "SECRET" not in Path(path).read_text()
     assert "SECRET" not in shown.output

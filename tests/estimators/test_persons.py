@@ -26,9 +26,8 @@ from ..persons.conftest import alike, no_noise, told
 
 __all__ = ["no_noise", "told"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*NOT private")
 SHARED: dict[str, Any] = {
-    "epsilon": float("inf"), "delta": 1e-6, "n_estimators": 2, "max_depth": 2, "n_jobs": 1
+    "epsilon": 1.0, "delta": 1e-6, "n_estimators": 2, "max_depth": 2, "n_jobs": 1
 }  # fmt: skip
 SECRET = "SECRET-91-"
 WHO = [f"{SECRET}{i % 70}" for i in range(300)]
@@ -76,7 +75,7 @@ def test_a_column_as_a_parameter(told: list[np.ndarray], tmp_path: Path) -> None
     assert alike(told[0], WHO)
     assert model.predict(X).shape == y.shape
     stock = xgb.XGBClassifier(
-        tree_method="dp_hist", dp_epsilon=float("inf"), dp_delta=1e-6, dp_classes=2, n_estimators=2,
+        tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_classes=2, n_estimators=2,
         max_depth=2, dp_privacy_id="patient",
     )  # fmt: skip
     stock.fit(X, y)
@@ -89,7 +88,7 @@ def test_a_column_as_a_parameter(told: list[np.ndarray], tmp_path: Path) -> None
 def test_ids_are_no_parameter_of_an_estimator(no_noise: None) -> None:
     X, y = arrays()
     stock = xgb.XGBRegressor(
-        tree_method="dp_hist", dp_epsilon=float("inf"), dp_delta=1e-6, dp_target_bounds=(0, 1),
+        tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_target_bounds=(0, 1),
         dp_privacy_id=WHO,
     )  # fmt: skip
     for model in (stock, classifier(dp_privacy_id=WHO)):
