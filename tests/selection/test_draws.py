@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from xgb_dp.accounting import Repetitions
+from xgb_dp.engine.draws import discrete_gaussian, rows_apart
 from xgb_dp.tuning import Score, draws
 
 SURE = 1e-7  # a sound sampler fails a test less often than this
@@ -53,13 +54,13 @@ def test_number_of_runs(family: str, mean: float) -> None:
 
 
 def test_rows_are_apart_by_fair_coins() -> None:
-    kept, apart = draws.rows_apart(200_000, 1 << 30)
+    kept, apart = rows_apart(200_000, 1 << 30)
     assert np.array_equal(np.sort(np.concatenate([kept, apart])), np.arange(200_000))
     z = (len(apart) - 50_000) / math.sqrt(200_000 * 0.25 * 0.75)
     assert abs(z) < norm.isf(SURE)
-    other = draws.rows_apart(200_000, 1 << 30)[1]
+    other = rows_apart(200_000, 1 << 30)[1]
     assert not np.array_equal(apart, other)
-    assert [len(part) for part in draws.rows_apart(0, 1 << 30)] == [0, 0]
+    assert [len(part) for part in rows_apart(0, 1 << 30)] == [0, 0]
 
 
 def test_noise_is_that_of_the_event() -> None:
@@ -70,5 +71,5 @@ def test_noise_is_that_of_the_event() -> None:
     ranks = [score.release(np.zeros(0), np.zeros(0), None, event).rank for _ in range(n)]
     ratio = np.var(np.array(ranks) * (1 << 16)) / event.sigma2
     assert abs(ratio - 1.0) < norm.isf(SURE) * math.sqrt(2.0 / n)
-    cells = draws.discrete_gaussian(1 << 40, 1000)
+    cells = discrete_gaussian(1 << 40, 1000)
     assert len(set(cells.tolist())) > 990

@@ -149,7 +149,12 @@ class Filter:
         return Capacity.of(self.epsilon, self.delta, self.selection_epsilon)
 
     def charge(
-        self, spent: Charge, events: Sequence[Event], charge: Charge, group: int = 1
+        self,
+        spent: Charge,
+        events: Sequence[Event],
+        charge: Charge,
+        group: int = 1,
+        all_spent: Charge | None = None,
     ) -> Charge | None:
         """What is to be booked for a release; None if there is no room for it.
 
@@ -158,12 +163,15 @@ class Filter:
             events: What will be released.
             charge: Result of :func:`charge_of` for it.
             group: As there.
+            all_spent: The same with releases on disjoint rows, which have decided on the rule by
+                which charges add up; `spent` by default.
         """
-        if not self.adds_up(spent):
-            if self.room(spent).holds(Charge.total([spent, charge])):
+        seen = spent if all_spent is None else all_spent
+        if not self.adds_up(seen):
+            if self.room(seen).holds(Charge.total([spent, charge])):
                 return charge
             selects = any(isinstance(e, SelectionEvent) for e in events)
-            if spent != Charge() or self.selection_epsilon or selects:
+            if seen != Charge() or self.selection_epsilon or selects:
                 return None
         return self._plain(spent, events, group)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..accounting import Event, Unit, one_unit
 from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
+from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError
 from ..record.caution import warn_of
 from ..request.names import flatten
@@ -25,7 +26,7 @@ from ..request.params import DEFAULT_ROUNDS
 from ..request.parse import parse_flag
 from . import file as budget_file
 from . import words
-from .entry import RESERVED, SPENT, Entry, read_entry
+from .entry import RESERVED, SPENT, Entry, divides, read_entry, taken
 from .gate import guarded
 from .totals import new_content, totals
 from .whose import Whose
@@ -130,8 +131,11 @@ class Budget:
 
     @property
     def spent(self) -> Charge:
-        """What all entries take of the total, reserved ones included."""
-        return Charge.total(entry.charge for entry in self.entries)
+        """What all entries take of the total, reserved ones included.
+
+        Of entries on the two parts of an :func:`xgb_dp.split` the larger sum counts.
+        """
+        return taken(self.entries)
 
     def remaining(self, delta: float | None = None) -> float:
         """The largest epsilon that one more training can be given, about.
@@ -231,13 +235,13 @@ class Budget:
         booked: list[str] = []
         group = secrets.token_hex(8)
 
-        def book(events: Sequence[Event], private: bool, unit: Unit) -> None:
+        def book(events: Sequence[Event], private: bool, unit: Unit, part: Part | None) -> None:
             if not private:
                 raise BudgetError(
                     "A training without noise, or with noise from a fixed key, cannot be booked: "
                     "no budget covers it. Give a finite dp_epsilon."
                 )
-            booked.append(self._reserve(events, note, None, unit, group))
+            booked.append(self._reserve(events, note, None, unit, group, part))
 
         with guarded(book, block=block):
             yield booked
@@ -257,6 +261,7 @@ class Budget:
         *,
         delta: float | None = None,
         unit: Unit | None = None,
+        part: Part | None = None,
     ) -> str:
         """Book releases that are about to be made. Call it before anything is released.
 
@@ -266,6 +271,7 @@ class Budget:
             delta: For releases without a Gaussian bound: the delta at which they are charged.
             unit: Whom their noise was calibrated for, as ``xgb_dp.accounting.Unit``; by default
                 whom the budget is for. The events say whether they hold for rows or for persons.
+            part: The part of an :func:`xgb_dp.split` that they read; None for all rows.
 
         Returns:
             str: Name of the entry, for :meth:`commit`.
@@ -274,7 +280,7 @@ class Budget:
             BudgetError: They would exceed the total, or are for others than it; nothing was
                 booked.
         """
-        return self._reserve(events, note, delta, unit, None)
+        return self._reserve(events, note, delta, unit, None, part)
 
     def _reserve(
         self,
@@ -283,11 +289,12 @@ class Budget:
         delta: float | None,
         unit: Unit | None,
         group: str | None,
+        part: Part | None,
     ) -> str:
         charged = self.whose.charged(events, unit, any_group=self.any_group)
         own = Unit(one_unit(events)) if unit is None else unit
         charge = charge_of(events, self.delta, delta, charged)
-        line = {
+        line: dict[str, Any] = {
             "id": secrets.token_hex(8),
             "note": str(note),
             "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -297,13 +304,17 @@ class Budget:
         }
         if group is not None:
             line["group"] = group  # of one block: the parent of a fork finds its child's entries
+        if part is not None:
+            line["part"] = part.to_json()
 
         def book(content: dict[str, Any] | None) -> dict[str, Any]:
             content = self._same(content)
             entries = [read_entry(old) for old in content["entries"]]
             self.whose.check_column(unit, [entry.unit for entry in entries])
-            spent = Charge.total(entry.charge for entry in entries)
-            booked = self.filter.charge(spent, events, charge, charged)
+            # What is on the other part of the same division costs these rows nothing; the rule by
+            # which charges add up is that of all entries.
+            spent = taken(entries, part if divides(part, events, charged) else None)
+            booked = self.filter.charge(spent, events, charge, charged, taken(entries))
             if booked is None:
                 raise words.refusal(self, spent, charge, events)
             return {**content, "entries": [*content["entries"], {**line, **vars(booked)}]}

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..accounting import Event, Unit
+from ..data.parts import Part
 from ..errors import BudgetError
 
 __all__ = [
@@ -31,9 +32,9 @@ __all__ = [
     "in_force",
 ]
 
-Gate: TypeAlias = Callable[[Sequence[Event], bool, Unit], None]
-"""Called with the events of the whole plan, whether the training is private at all, and whom its
-noise was calibrated for."""
+Gate: TypeAlias = Callable[[Sequence[Event], bool, Unit, "Part | None"], None]
+"""Called with the events of the whole plan, whether the training is private at all, whom its noise
+was calibrated for, and the part of the rows that it reads."""
 
 VARIABLE = "XGB_DP_OPEN_BUDGET"
 """Environment variable that names an open block's budget to the processes started in it."""
@@ -54,13 +55,16 @@ _blocks: list[_Held] = []  # open ones, of all threads
 _lock = threading.Lock()
 
 
-def before_release(events: Sequence[Event], *, private: bool, unit: Unit) -> None:
+def before_release(
+    events: Sequence[Event], *, private: bool, unit: Unit, part: Part | None = None
+) -> None:
     """Ask the gate in force, if there is one. Reads no data.
 
     Args:
         events: What the training is going to release, in release order.
         private: Whether noise is drawn, from the operating system's key.
         unit: Whom it was calibrated for.
+        part: The part of the rows that is read; None for all of them, or where that is not known.
 
     Raises:
         PrivacyError: The gate refuses, or a block of a budget is open that would not see it.
@@ -75,7 +79,7 @@ def before_release(events: Sequence[Event], *, private: bool, unit: Unit) -> Non
             "training would not be booked. Nothing was released. Wait inside the block for what "
             "was started there, or open a block in the thread or task itself."
         )
-    held.ask(events, private, unit)
+    held.ask(events, private, unit, part)
 
 
 def in_force() -> bool:

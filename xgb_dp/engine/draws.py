@@ -24,17 +24,24 @@ def coins(size: int) -> npt.NDArray[np.uint32]:
     return np.frombuffer(secrets.token_bytes(4 * size), dtype=np.uint32)
 
 
-def rows_apart(rows: int, share_num: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Divide rows by a secret coin for each of them.
+def rows_apart(
+    rows: int, share_num: int, persons: npt.NDArray[np.uint32] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Divide rows by a secret coin for each of them, or for each person.
 
     Args:
         rows: Their number.
         share_num: A row is in the second part with probability share_num / 2**32.
+        persons: Code of the person of each row, 0, 1, ..., whose rows stay together; None where
+            every row has a coin of its own.
 
     Returns:
         Indices of both parts, ascending.
     """
-    apart = coins(rows) < np.uint64(share_num)
+    tossed = rows if persons is None else int(persons.max(initial=0)) + 1
+    apart = coins(tossed) < np.uint64(share_num)
+    if persons is not None:
+        apart = apart[persons]
     return np.flatnonzero(~apart), np.flatnonzero(apart)
 
 

@@ -14,6 +14,7 @@ from ..data.frames import has_column, prepared, without_column
 from ..data.ids import Persons, persons_of
 from ..data.labels import declared
 from ..data.matrices import private_matrix
+from ..data.parts import mark, part_of, reading
 from ..data.persons import id_column
 from ..errors import PrivacyParameterError
 from ..record.report import PrivacyReport, privacy_report
@@ -117,7 +118,7 @@ class Private:
         eval_set = kwargs.get("eval_set")
         if eval_set:
             check_eval_set(X, eval_set)
-        with self._rows_of_persons(X, privacy_id) as features:
+        with self._rows_of_persons(X, privacy_id) as features, reading(part_of((X, y))):
             if eval_set:
                 kwargs["eval_set"] = [(self._coded(a), code(b)) for a, b in eval_set]
             X, y = self._coded(features), code(y)
@@ -161,6 +162,9 @@ class Private:
                 enable_categorical=self.enable_categorical,  # type: ignore[attr-defined]
                 nthread=self.n_jobs,  # type: ignore[attr-defined]
             )
+            part = part_of(X)
+            if part is not None:
+                mark(matrix, part)
             if classes > 2:
                 if read_one(params, "objective") != "multi:softmax":
                     params["objective"] = "multi:softprob"

@@ -13,7 +13,7 @@ from typing import Any
 from xgboost.callback import TrainingCallback
 
 from ..budget.gate import check_here
-from ..data import persons
+from ..data import parts, persons
 from ..data.dask_rows import bring_together
 from ..data.matrices import estimator_matrix, matrix_maker
 from ..data.spark_rows import spark_matrices, spark_rows
@@ -139,7 +139,7 @@ def before_train(
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_search()
-    training = Training.of(prepared, xgb_model)
+    training = Training.of(prepared, xgb_model, parts.part_of(dtrain) or parts.assumed())
     caution.warn(settings, stacklevel=4)
     caution.warn_of_columns(schema, stacklevel=4)
     caution.warn_of_model(training.claim(), stacklevel=4)

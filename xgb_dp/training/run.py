@@ -13,6 +13,7 @@ from xgboost.core import Booster, XGBoostError
 from ..accounting import Event, event_from_json
 from ..budget.gate import before_release
 from ..data import rows
+from ..data.parts import Part
 from ..engine import native, tape
 from ..errors import PrivacyParameterError
 from ..record import ledger
@@ -59,6 +60,7 @@ class Training:
         options: The plan, or those of which one is taken by the noisy number of rows.
         request: What the first release is asked for: the intercept, or the number of rows; None if
             there is none.
+        part: The part of an :func:`xgb_dp.split` that it reads; None where that is not known.
     """
 
     prepared: Prepared
@@ -68,9 +70,10 @@ class Training:
     earlier: Ledger | None
     options: tuple[Option, ...]
     request: dict[str, Any] | None
+    part: Part | None = None
 
     @classmethod
-    def of(cls, prepared: Prepared, xgb_model: Any) -> Training:
+    def of(cls, prepared: Prepared, xgb_model: Any, part: Part | None = None) -> Training:
         """A training with these settings, on top of an earlier model or of none.
 
         Raises:
@@ -102,7 +105,7 @@ class Training:
             )
         for option in options:
             agreement.check(option.text, request, option.prepared.noise, option.settings)
-        return cls(prepared, key, names, types, earlier, options, request)
+        return cls(prepared, key, names, types, earlier, options, request, part)
 
     @property
     def settings(self) -> Settings:
@@ -133,6 +136,8 @@ class Training:
         """
         s = self.options[position].settings
         public = plan.public_inputs(s)
+        if self.part is not None:
+            public["part"] = self.part.to_json()
         if self.prepared.family is not None:
             public["plan_choice"] = plan.choice(
                 [option.settings for option in self.options], position, count
@@ -203,7 +208,9 @@ class Training:
         if s.masking.workers:
             masking.agree_on_pads(self.plan_id)
         try:
-            before_release(self.prepared.events, private=self.private, unit=s.privacy_unit)
+            before_release(
+                self.prepared.events, private=self.private, unit=s.privacy_unit, part=self.part
+            )
             if self.request is not None:
                 answer = native.release_intercept(dtrain, self.request)
                 event = None if s.noise_free else event_from_json(answer["event"])

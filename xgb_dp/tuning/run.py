@@ -21,7 +21,9 @@ from ..budget.budget import Budget, as_budget
 from ..budget.gate import check_free, guarded
 from ..data import persons
 from ..data.ids import Persons, persons_of
+from ..data.parts import Part, mark, part_of
 from ..engine import native, tape
+from ..engine.draws import rows_apart
 from ..engine.predictions import probabilities
 from ..engine.workers import this_worker
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
@@ -184,9 +186,7 @@ def select(
     whose = None if ids is None else persons_of(ids, dtrain.num_row())
     _rehearse(found, plan, dtrain, schema, whose)
     share_num = max(1, round(share * 2**_SHARE_BITS))
-    kept, apart = draws.rows_apart(
-        dtrain.num_row(), share_num, None if whose is None else whose.codes
-    )
+    kept, apart = rows_apart(dtrain.num_row(), share_num, None if whose is None else whose.codes)
     try:
         fit, valid = dtrain.slice(kept), dtrain.slice(apart)
     except xgb.core.XGBoostError:
@@ -194,11 +194,14 @@ def select(
             "A selection on rows that stay on disk is refused: it sets rows aside, and such a "
             "matrix cannot be parted. Load the rows into one DMatrix. Nothing was spent."
         ) from None
+    part = part_of(dtrain)
+    if part is not None:
+        mark(fit, part)  # the ledger of the model says so
     if budget is not None:
         book = as_budget(budget)
         # Noted as spent right away: the time at which the file changes last must not tell how many
         # runs there were.
-        book.commit(book.reserve([plan.event], note, delta=delta, unit=unit))
+        book.commit(book.reserve([plan.event], note, delta=delta, unit=unit, part=part))
 
     parts = _Part(fit, whose and whose.some(kept)), _Part(valid, whose and whose.some(apart))
     best = _best_run(found, plan, judge, *parts)
@@ -279,7 +282,8 @@ def _best_run(
 def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: _Part) -> Any:
     """One training, stopped before it releases anything but what is accounted for."""
 
-    def check(events: Sequence[Event], private: bool, _: Unit) -> None:
+    def check(events: Sequence[Event], private: bool, unit: Unit, part: Part | None) -> None:
+        del unit, part
         if not private or tuple(events) != tuple(expected):
             raise BudgetError(
                 "A training of the selection would release something else than was accounted for. "

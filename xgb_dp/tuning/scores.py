@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..accounting import PERSON, ROW, GaussianEvent
+from ..engine.draws import discrete_gaussian
 from ..errors import BudgetError, PrivacyParameterError
 from ..request.parse import parse_number
-from .draws import discrete_gaussian
 
 __all__ = ["Score", "ScoreValue"]
 

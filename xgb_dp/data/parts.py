@@ -1,0 +1,121 @@
+"""Which rows lie in which part of a division by secret coins, as the library itself has made it.
+
+What a release on one part costs adds nothing to what a release on the other costs. That is known
+only of objects that :func:`xgb_dp.split` has made, and only as long as they are handed on as they
+are: a copy, a slice or a matrix that somebody else makes of them is not known.
+
+Proof: docs/proofs/evaluation.md
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["TEST", "TRAIN", "Part", "apart", "assumed", "mark", "part_of", "reading"]
+
+TRAIN, TEST = "train", "test"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the two parts of a division.
+
+    Attributes:
+        split: Name of the division.
+        name: "train" or "test".
+        unit: What the coins were drawn for: "row" or "person".
+    """
+
+    split: str
+    name: str
+    unit: str
+
+    def to_json(self) -> dict[str, str]:
+        """The form of ledgers and budgets."""
+        return {"split": self.split, "name": self.name, "unit": self.unit}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Part:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ValueError: It is ill-formed.
+        """
+        if not isinstance(data, Mapping) or set(data) != {"split", "name", "unit"}:
+            raise ValueError("a part names its division, itself and its unit")
+        part = cls(data["split"], data["name"], data["unit"])
+        sound = type(part.split) is str and part.split and part.split.isalnum()
+        if not sound or part.name not in (TRAIN, TEST) or part.unit not in ("row", "person"):
+            raise ValueError("a part names its division, itself and its unit")
+        return part
+
+
+_known: dict[int, tuple[weakref.ref[Any], Part]] = {}
+
+
+def mark(thing: Any, part: Part) -> None:
+    """Note that an object holds the rows of a part; what cannot be watched is not noted."""
+    key = id(thing)
+
+    def forget(gone: weakref.ref[Any]) -> None:
+        if key in _known and _known[key][0] is gone:
+            del _known[key]
+
+    try:
+        _known[key] = (weakref.ref(thing, forget), part)
+    except TypeError:
+        _known.pop(key, None)
+
+
+def part_of(thing: Any) -> Part | None:
+    """The part whose rows an object holds; None where that is not known.
+
+    Args:
+        thing: What :func:`xgb_dp.split` made: a DMatrix, a table or labels; or a pair of them,
+            which must be of one part.
+    """
+    if isinstance(thing, (tuple, list)):
+        parts = {part_of(one) for one in thing}
+        return parts.pop() if len(parts) == 1 else None
+    found = _known.get(id(thing))
+    return found[1] if found is not None and found[0]() is thing else None
+
+
+_READING: ContextVar[Part | None] = ContextVar("xgb_dp_part", default=None)
+
+
+@contextmanager
+def reading(part: Part | None) -> Iterator[None]:
+    """Say which part a training reads, whose matrix is made of the part's rows on the way to it.
+
+    Args:
+        part: Result of :func:`part_of`.
+    """
+    token = _READING.set(part)
+    try:
+        yield
+    finally:
+        _READING.reset(token)
+
+
+def assumed() -> Part | None:
+    """The part that :func:`reading` has named."""
+    return _READING.get()
+
+
+def apart(one: Part | None, other: Part | None, unit: str) -> bool:
+    """Whether no row, or no person, is in both parts.
+
+    Args:
+        one: A part; None for all rows, or where it is not known.
+        other: Another one.
+        unit: Of the releases: "row" or "person". Coins of rows may tear a person's rows apart.
+    """
+    if one is None or other is None or one.split != other.split or one.name == other.name:
+        return False
+    return unit == "row" or one.unit == other.unit == "person"
