@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from . import accounting, plotting, presets, testing
     from .budget import Budget
     from .discovery import Discovery, discover
+    from .evaluation import EvaluationReport, Split, evaluate, split
     from .record.card import model_card
     from .record.report import PrivacyReport, privacy_report
     from .record.verify import Verification, verify
@@ -38,6 +39,7 @@ __all__ = [
     "DPXGBClassifier",
     "DPXGBRegressor",
     "Discovery",
+    "EvaluationReport",
     "LedgerError",
     "NativeLibraryError",
     "PrivacyError",
@@ -48,15 +50,18 @@ __all__ = [
     "RowDomainError",
     "Score",
     "Selection",
+    "Split",
     "Verification",
     "accounting",
     "discover",
+    "evaluate",
     "is_dp_build",
     "model_card",
     "plotting",
     "presets",
     "privacy_report",
     "select",
+    "split",
     "testing",
     "verify",
 ]
@@ -67,14 +72,18 @@ _ROOMS = {
     "DPXGBClassifier": "sklearn",
     "DPXGBRegressor": "sklearn",
     "Discovery": "discovery",
+    "EvaluationReport": "evaluation",
     "PrivacyReport": "record.report",
     "Score": "tuning",
     "Selection": "tuning",
+    "Split": "evaluation",
     "Verification": "record.verify",
     "discover": "discovery",
+    "evaluate": "evaluation",
     "model_card": "record.card",
     "privacy_report": "record.report",
     "select": "tuning",
+    "split": "evaluation",
     "verify": "record.verify",
 }
 """Where each name is that is imported when it is asked for."""

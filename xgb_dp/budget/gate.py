@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..accounting import Event, Unit
+from ..accounting import Event, Unit, one_unit
 from ..data.parts import Part
 from ..errors import BudgetError
 
@@ -56,14 +56,18 @@ _lock = threading.Lock()
 
 
 def before_release(
-    events: Sequence[Event], *, private: bool, unit: Unit, part: Part | None = None
+    events: Sequence[Event],
+    *,
+    private: bool,
+    unit: Unit | None = None,
+    part: Part | None = None,
 ) -> None:
     """Ask the gate in force, if there is one. Reads no data.
 
     Args:
         events: What the training is going to release, in release order.
         private: Whether noise is drawn, from the operating system's key.
-        unit: Whom it was calibrated for.
+        unit: Whom it was calibrated for; by default one of whom the events speak.
         part: The part of the rows that is read; None for all of them, or where that is not known.
 
     Raises:
@@ -79,7 +83,7 @@ def before_release(
             "training would not be booked. Nothing was released. Wait inside the block for what "
             "was started there, or open a block in the thread or task itself."
         )
-    held.ask(events, private, unit, part)
+    held.ask(events, private, Unit(one_unit(events)) if unit is None else unit, part)
 
 
 def in_force() -> bool:

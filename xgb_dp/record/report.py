@@ -32,6 +32,7 @@ _RELEASES = {
     "histograms": "the noisy sums of split candidates (splits and leaf values)",
     "leaves": "the leaf values (noisy sums, or the values with noise)",
     "correction": "the mean residual (noisy sums)",
+    "evaluation": "figures of the model on private rows (noisy counts of scores)",
     "selection": "the whole model, as the best by noisy score of a secret number of trainings",
 }
 _NOT_COVERED = (

@@ -1,0 +1,52 @@
+"""Small data and models to evaluate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.evaluation import table
+
+
+def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Five columns, the last of three codes, and labels of two classes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5)).astype(np.float32)
+    X[:, 4] = rng.integers(0, 3, n)
+    p = 1.0 / (1.0 + np.exp(1.0 - 2.0 * X[:, 0] - X[:, 1] * X[:, 2]))
+    return X, (rng.random(n) < p).astype(int)
+
+
+def stock(X: Any, y: Any, **params: Any) -> xgb.Booster:
+    """A model without privacy, of which nothing is to be hidden here."""
+    params = {"objective": "binary:logistic", "max_depth": 3, "nthread": 1, **params}
+    return xgb.train(params, xgb.DMatrix(X, y), 15)
+
+
+PRIVATE = {
+    "tree_method": "dp_hist",
+    "objective": "binary:logistic",
+    "dp_epsilon": 1.0,
+    "dp_delta": 1e-6,
+    "dp_feature_bounds": dict.fromkeys(range(5), (-4.0, 4.0)),
+    "nthread": 1,
+}
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables without noise."""
+    monkeypatch.setattr(
+        table, "discrete_gaussian", lambda sigma2, size: np.zeros(size, dtype=np.int64)
+    )
+
+
+def refused(error: type[Exception], match: str, *args: Any, **kwargs: Any) -> None:
+    """An evaluation that must not begin."""
+    with pytest.raises(error, match=match):
+        xgb_dp.evaluate(*args, **{**TARGET, **kwargs})

@@ -1,0 +1,230 @@
+"""Events, budgets and parts: what the books say, before anything is drawn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from tests.evaluation.tasks import PRIVATE, TARGET, rows, stock
+from xgb_dp.accounting import GaussianEvent
+from xgb_dp.data.parts import Part, apart, mark, part_of
+from xgb_dp.evaluation import run
+from xgb_dp.testing import fixed_noise
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> xgb_dp.Budget:
+    return xgb_dp.Budget(tmp_path / "book.json", epsilon=2.0, delta=1e-5)
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[np.ndarray, np.ndarray]:
+    return rows(3000)
+
+
+def test_the_book_has_the_event_before_anything_is_drawn(
+    budget: xgb_dp.Budget, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    model = stock(*data)
+    monkeypatch.setattr(run, "release", die)
+    with pytest.raises(KeyboardInterrupt):
+        xgb_dp.evaluate(model, data, budget=budget, note="judge", **TARGET)
+    (entry,) = budget.entries
+    (event,) = entry.events
+    assert (entry.note, entry.state, event.label, event.unit) == (
+        "judge",
+        "reserved",
+        "evaluation",
+        "row",
+    )
+    monkeypatch.undo()
+    report = xgb_dp.evaluate(model, data, budget=budget, **TARGET)
+    assert [e.state for e in budget.entries] == ["reserved", "spent"]
+    assert budget.entries[1].events == (report.cost.event,)
+    budget.verify()
+
+
+def test_what_exceeds_the_budget_releases_nothing(
+    budget: xgb_dp.Budget, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "release", lambda *args: pytest.fail("released"))
+    with pytest.raises(xgb_dp.BudgetError, match="exceed"):
+        xgb_dp.evaluate(stock(*data), data, epsilon=3.0, delta=1e-6, budget=budget)
+    assert budget.entries == []
+
+
+def test_an_open_block_books_evaluations(budget: xgb_dp.Budget, data: Any) -> None:
+    with budget.drawing("block"):
+        xgb_dp.evaluate(stock(*data), data, **TARGET)
+        with pytest.raises(xgb_dp.BudgetError, match="nest"):
+            xgb_dp.evaluate(stock(*data), data, budget=budget, **TARGET)
+    (entry,) = budget.entries
+    assert (entry.note, entry.state, entry.events[0].label) == ("block", "spent", "evaluation")
+
+
+def test_parts_of_a_split_cost_in_parallel(budget: xgb_dp.Budget, data: Any) -> None:
+    parts = xgb_dp.split(xgb.DMatrix(*data), test=0.4)
+    model = budget.train(PRIVATE, parts.train, 3)
+    trained = budget.spent
+    report = xgb_dp.evaluate(model, parts, epsilon=0.3, delta=1e-6, budget=budget)
+    assert report.cost.parallel and "never for both" in report.statement()
+    assert budget.spent == trained  # the larger of both
+    assert [e.part for e in budget.entries] == [
+        Part(parts.name, "train", "row"),
+        Part(parts.name, "test", "row"),
+    ]
+    # On all rows it would have added up, and so does what reads all rows now.
+    xgb_dp.evaluate(model, data, epsilon=0.1, delta=1e-6, budget=budget)
+    assert budget.spent.mu2 > trained.mu2
+    budget.verify()
+    # The rows that trained have no room for as much again as the hold-out has.
+    more = {"epsilon": 1.8, "delta": 1e-6, "budget": budget}
+    with pytest.raises(xgb_dp.BudgetError, match="exceed"):
+        xgb_dp.evaluate(model, parts.train, **more)
+    xgb_dp.evaluate(model, parts.test, **more)
+    budget.verify()
+
+
+def test_without_knowledge_costs_add_up(budget: xgb_dp.Budget, data: Any) -> None:
+    X, y = data
+    model = budget.train(PRIVATE, xgb.DMatrix(X, y), 3)
+    report = xgb_dp.evaluate(model, (X, y), budget=budget, epsilon=0.3, delta=1e-6)
+    assert not report.cost.parallel and "add up" in report.statement()
+    total = sum(e.charge.mu2 for e in budget.entries)
+    assert budget.spent.mu2 == pytest.approx(total)
+    parts = xgb_dp.split((X, y))
+    other = xgb_dp.split((X, y))
+    trained = xgb.train(PRIVATE, xgb.DMatrix(*parts.train), 3)  # of a matrix of somebody's own
+    assert not xgb_dp.evaluate(trained, parts, **TARGET).cost.parallel
+    estimator = xgb_dp.DPXGBClassifier(
+        n_estimators=3, classes=2, feature_bounds=PRIVATE["dp_feature_bounds"], **TARGET
+    )
+    estimator.fit(*parts.train)
+    assert xgb_dp.evaluate(estimator, parts, **TARGET).cost.parallel
+    assert not xgb_dp.evaluate(estimator, other, **TARGET).cost.parallel
+    assert not xgb_dp.evaluate(estimator, parts.train, **TARGET).cost.parallel
+    copies = tuple(np.array(v) for v in parts.test)
+    assert not xgb_dp.evaluate(estimator, copies, **TARGET).cost.parallel
+    again = xgb.train(PRIVATE, xgb.DMatrix(X, y), 2, xgb_model=estimator.get_booster())
+    assert not xgb_dp.evaluate(again, parts, **TARGET).cost.parallel
+
+
+def test_a_model_without_a_ledger_is_said_to_have_none(data: Any) -> None:
+    assert "no ledger" in xgb_dp.evaluate(stock(*data), data, **TARGET).statement()
+
+
+def test_a_selection_on_a_part_is_known(budget: xgb_dp.Budget, data: Any) -> None:
+    parts = xgb_dp.split(xgb.DMatrix(*data))
+    common = {k: v for k, v in PRIVATE.items() if k not in ("dp_epsilon", "dp_delta")}
+    found = xgb_dp.select(
+        common, parts.train, [{}], epsilon=1.9, delta=1e-6, num_boost_round=2, budget=None
+    )
+    assert xgb_dp.evaluate(found.booster, parts, **TARGET).cost.parallel
+
+
+def test_coins_of_rows_do_not_divide_persons() -> None:
+    row, other = (Part("1f", name, "row") for name in ("train", "test"))
+    assert apart(row, other, "row") and not apart(row, other, "person")
+    person, second = (Part("2f", name, "person") for name in ("train", "test"))
+    assert apart(person, second, "person") and apart(person, second, "row")
+    assert (
+        not apart(row, second, "row") and not apart(row, row, "row") and not apart(None, row, "row")
+    )
+
+
+def charge(budget: xgb_dp.Budget, part: Part | None, unit: str = "row") -> None:
+    budget.reserve([GaussianEvent("x", 1 << 20, 400 << 20, 1, 1, unit=unit)], part=part)
+
+
+def test_the_book_takes_the_larger_of_two_parts(tmp_path: Path) -> None:
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
+    one = 1 / 400
+    a, b = (Part("aa", name, "row") for name in ("train", "test"))
+    c, d = (Part("cc", name, "row") for name in ("train", "test"))
+    for part, expected in ((a, 1), (b, 1), (b, 2), (a, 2), (None, 3), (c, 4), (d, 4), (d, 5)):
+        charge(budget, part)
+        assert budget.spent.mu2 == pytest.approx(expected * one, rel=1e-2)
+    stored = json.loads(Path(budget.path).read_text())
+    assert stored["entries"][0]["part"] == {"split": "aa", "name": "train", "unit": "row"}
+    # A part that is damaged is refused, not taken for all rows or none.
+    with pytest.raises(ValueError, match="part"):
+        Part.from_json({"split": "aa", "name": "both", "unit": "row"})
+
+
+def test_coins_of_rows_add_up_for_persons_in_the_book(tmp_path: Path) -> None:
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
+    for name in ("train", "test"):
+        charge(budget, Part("aa", name, "row"), "person")
+    assert budget.spent.mu2 == pytest.approx(2 / 400, rel=1e-2)
+
+
+def test_objects_are_known_as_they_are() -> None:
+    X, y = rows(200)
+    parts = xgb_dp.split((X, y))
+    part = part_of(parts.test)
+    assert part == Part(parts.name, "test", "row")
+    assert part_of((parts.test[0], parts.train[1])) is None
+    assert part_of(parts.test[0][:]) is None and part_of((X, y)) is None
+    name = id(parts.test[0])
+    held = parts.test[0]
+    assert part_of(held) == part
+    del parts, held
+    thing = type("Thing", (), {})()
+    assert part_of(thing) is None or id(thing) != name
+    mark(3, Part("aa", "test", "row"))  # what cannot be watched is not known
+    assert part_of(3) is None
+
+
+@pytest.mark.parametrize("kind", ["pandas", "numpy", "matrix"])
+def test_both_parts_together_are_all_rows(kind: str) -> None:
+    import pandas as pd
+
+    X, y = rows(1000)
+    X[:, 0] = np.arange(1000)
+    data: Any = {
+        "numpy": (X, y),
+        "pandas": (pd.DataFrame(X, columns=list("abcde")), pd.Series(y)),
+        "matrix": xgb.DMatrix(X, y),
+    }[kind]
+    parts = xgb_dp.split(data, test=0.3)
+    seen, labels = [], []
+    for part in (parts.train, parts.test):
+        if kind == "matrix":
+            seen.append(part.get_data().toarray()[:, 0])
+            labels.append(part.get_label())
+        else:
+            seen.append(np.asarray(part[0])[:, 0])
+            labels.append(part[1])
+    numbers = np.concatenate(seen)
+    np.testing.assert_array_equal(np.sort(numbers), np.arange(1000))
+    np.testing.assert_array_equal(np.concatenate(labels), y[numbers.astype(int)])
+    assert 200 < len(seen[1]) < 400  # eleven deviations
+    assert str(len(seen[1])) not in repr(parts)
+
+
+def test_coins_of_persons_keep_their_rows_together() -> None:
+    X, y = rows(1200)
+    ids = np.repeat(np.arange(300), 4)
+    parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
+    train, test = set(parts.train_ids), set(parts.test_ids)
+    assert train.isdisjoint(test) and train | test == set(range(300))
+    assert parts.unit == "person" and len(parts.test_ids) == len(parts.test[1])
+    report = xgb_dp.evaluate(stock(X, y), parts, **TARGET)
+    assert report.cost.event.unit == "person"
+    assert "all rows of any one person" in report.statement()
+    assert report.rows.low < len(test) < report.rows.high  # persons, not rows
+
+
+def test_a_fixed_key_is_refused(data: Any) -> None:
+    model = stock(*data)
+    with fixed_noise(1), pytest.raises(xgb_dp.PrivacyRefusal, match="fixed key"):
+        xgb_dp.evaluate(model, data, **TARGET)

@@ -1,0 +1,152 @@
+"""Figures against scikit-learn without noise, and against the truth with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from sklearn import metrics
+
+import xgb_dp
+from tests.evaluation.tasks import TARGET, quiet, rows, stock
+
+__all__ = ["quiet"]
+
+
+def expected_error(p: np.ndarray, y: np.ndarray) -> float:
+    """Calibration error over ten bins."""
+    bins = np.minimum((p * 10).astype(int), 9)
+    return sum(abs((y - p)[bins == b].sum()) for b in range(10)) / len(p)
+
+
+@pytest.fixture(scope="module")
+def task() -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+    X, y = rows(26_000)
+    model = stock(X[:6000], y[:6000])
+    test = slice(6000, None)
+    return model, X[test], y[test], model.predict(xgb.DMatrix(X[test]))
+
+
+@pytest.mark.usefixtures("quiet")
+def test_without_noise_figures_are_the_exact_ones(task: Any) -> None:
+    model, X, y, p = task
+    report = xgb_dp.evaluate(model, xgb.DMatrix(X, y), epsilon=10.0, delta=1e-3)
+    up = p >= 0.5
+    exact = {
+        "rows": len(y),
+        "base_rate": y.mean(),
+        "mean_prediction": p.mean(),
+        "auc": metrics.roc_auc_score(y, p),
+        "log_loss": metrics.log_loss(y, p),
+        "brier": metrics.brier_score_loss(y, p),
+        "ks": max(np.subtract(*metrics.roc_curve(y, p)[1::-1])),
+        "accuracy": metrics.accuracy_score(y, up),
+        "precision": metrics.precision_score(y, up),
+        "recall": metrics.recall_score(y, up),
+        "selection_rate": up.mean(),
+        "calibration_error": expected_error(p, y),
+    }
+    found = report.figures()
+    assert set(found) == set(exact)
+    for name, value in exact.items():
+        slack = {"rows": 1.0, "ks": 3e-3, "calibration_error": 4e-3}.get(name, 1.5e-3)
+        assert float(found[name]) == pytest.approx(value, abs=slack), name
+    for threshold in (0.1, 0.3, 0.73):
+        (tn, fp), (fn, tp) = metrics.confusion_matrix(y, p >= threshold)
+        confusion = report.confusion(threshold)
+        for name, value in (("tn", tn), ("fp", fp), ("fn", fn), ("tp", tp)):
+            assert float(confusion[name]) == pytest.approx(value, abs=0.002 * len(y)), name
+
+
+@pytest.mark.usefixtures("quiet")
+def test_curves_without_noise(task: Any) -> None:
+    model, X, y, p = task
+    report = xgb_dp.evaluate(model, xgb.DMatrix(X, y), epsilon=10.0, delta=1e-3)
+    wrong, right, thresholds = report.roc()
+    exact = metrics.roc_curve(y, p)
+    np.testing.assert_allclose(right, np.interp(wrong, *exact[:2]), atol=0.015)
+    assert np.all(np.diff(thresholds) > 0) and np.all(np.diff(wrong) <= 0)
+    assert (wrong[0], right[0], wrong[-1], right[-1]) == (1.0, 1.0, 0.0, 0.0)
+    assert float(np.trapezoid(right[::-1], wrong[::-1])) == pytest.approx(float(report.auc), abs=1e-3)
+    for mean, rate, count in report.calibration_curve():
+        inside = np.abs(p - np.floor(mean * 10) / 10 - 0.05) <= 0.05
+        assert count == pytest.approx(inside.sum(), rel=0.03)
+        assert mean == pytest.approx(p[inside].mean(), abs=3e-3)
+        assert float(rate) == pytest.approx(y[inside].mean(), abs=8e-3)
+    precision, recall, _ = report.precision_recall()
+    assert precision[0] == pytest.approx(y.mean(), abs=1e-3) and recall[0] == 1.0
+    chosen, lift = report.lift()
+    assert chosen[0] == pytest.approx(1.0) and lift[0] == pytest.approx(1.0)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_threshold_with_the_least_cost(task: Any) -> None:
+    model, X, y, p = task
+    report = xgb_dp.evaluate(model, xgb.DMatrix(X, y), epsilon=10.0, delta=1e-3)
+    chosen = report.threshold({"fp": 1.0, "fn": 5.0})
+
+    def cost(threshold: float) -> float:
+        up = p >= threshold
+        return float(np.mean(up * (1 - y) + 5.0 * ~up * y))
+
+    best = min(cost(t) for t in np.linspace(0.01, 0.99, 99))
+    assert cost(chosen) <= best + 2e-3
+    threshold, figure = report.best_threshold(1.0, 5.0)
+    assert threshold == chosen and float(figure) == pytest.approx(cost(chosen), abs=2e-3)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_groups_are_those_of_the_column(task: Any) -> None:
+    model, X, y, p = task
+    report = xgb_dp.evaluate(model, (X, y), epsilon=10.0, delta=1e-3, by={4: [0, 1]})
+    assert list(report.groups) == ["0", "1", "other"]
+    for name, own in (("0", X[:, 4] == 0), ("1", X[:, 4] == 1), ("other", X[:, 4] == 2)):
+        view = report.groups[name]
+        assert float(view.auc) == pytest.approx(metrics.roc_auc_score(y[own], p[own]), abs=2e-3)
+        assert float(view.rows) == pytest.approx(own.sum(), rel=1e-2)
+    assert float(report.auc) == pytest.approx(metrics.roc_auc_score(y, p), abs=1.5e-3)
+
+
+def test_with_noise_intervals_hold_the_figures(task: Any) -> None:
+    model, X, y, p = task
+    exact = metrics.roc_auc_score(y, p), metrics.log_loss(y, p), expected_error(p, y)
+    errors = []
+    for seed in range(6):
+        own = np.random.default_rng(seed).choice(len(y), 10_000, replace=False)
+        report = xgb_dp.evaluate(model, (X[own], y[own]), epsilon=0.5, delta=1e-6)
+        found = report.auc, report.log_loss, report.calibration_error
+        for figure, truth in zip(found, exact, strict=True):
+            assert figure.low <= float(figure) <= figure.high
+            errors.append(figure.low <= truth <= figure.high)
+        # Four deviations of the noise, which the report itself says.
+        assert abs(float(report.auc) - metrics.roc_auc_score(y[own], p[own])) < 4 * report.auc.noise
+        assert report.auc.noise < 0.005
+    assert np.mean(errors) > 0.7
+
+
+@pytest.mark.parametrize("n", [0, 1, 30])
+def test_hardly_any_rows_say_so(n: int) -> None:
+    X, y = rows(3000)
+    model = stock(X, y)
+    report = xgb_dp.evaluate(model, (X[:n], y[:n]), **TARGET)
+    assert report.auc.high - report.auc.low > 0.2
+    for figure in report.figures().values():
+        assert np.isfinite([figure.value, figure.low, figure.high]).all()
+    assert "rows" in report.summary()
+
+
+def test_views_of_a_report() -> None:
+    X, y = rows(3000)
+    report = xgb_dp.evaluate(stock(X, y), (X, y), by={4: [0, 1, 2]}, **TARGET)
+    frame = report.to_frame()
+    assert frame.loc[("all", "auc"), "value"] == float(report.auc)
+    assert set(frame.index.get_level_values(0)) == {"all", "0", "1", "2", "other"}
+    assert '"auc"' in report.to_json()
+    assert "1e-06)-differentially private for adding or removing any one row" in report.statement()
+    with pytest.raises(AttributeError):
+        _ = report.nothing_of_that_name
+    for cost in (None, (1,), {"fp": 1}, (-1, 2), (0, 0), ("a", 1)):
+        with pytest.raises(xgb_dp.PrivacyParameterError, match="cost"):
+            report.threshold(cost)  # type: ignore[arg-type]

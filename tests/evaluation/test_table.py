@@ -1,0 +1,159 @@
+"""What is released: against a second derivation, what one row or person changes, and the noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from xgb_dp.accounting import GaussianEvent, make_accountant
+from xgb_dp.errors import BudgetError
+from xgb_dp.evaluation.binary import Binary
+from xgb_dp.evaluation.grid import BINS, CELLS, UNIT, Grid, counts_matrix
+from xgb_dp.evaluation.rows import Groups, Persons
+from xgb_dp.evaluation.table import Block, Layout, event_for, release
+
+EXAMPLES = settings(max_examples=100, deadline=None)
+SURE = 1e-7
+
+
+def one_row(grid: Grid, margin: float, label: int) -> np.ndarray:
+    """What a row adds, from the page of the proof and without matrices."""
+    cell = sum(margin >= edge for edge in grid.edges)
+    out = []
+    levels = int(math.log2(CELLS))
+    shares = [0.5 ** (level / 2) for level in range(levels)]
+    for side in (0, 1):
+        tree = [math.sqrt(0.1)]
+        for level in range(levels):
+            weight = math.sqrt(0.5 * shares[level] / sum(shares))
+            for node in range(2**level):
+                half = CELLS >> (level + 1)
+                place = cell - 2 * half * node
+                tree.append(weight * (1 if place < half else -1) if 0 <= place < 2 * half else 0.0)
+        out += [value if side == label else 0.0 for value in tree]
+    ends = [grid.low, *grid.edges, grid.high]
+    p = 1.0 / (1.0 + math.exp(-0.5 * (ends[cell] + ends[cell + 1])))
+    own = min(int(p * BINS), BINS - 1)
+    out += [math.sqrt(0.4) * (label - p) if b == own else 0.0 for b in range(BINS)]
+    return np.rint(np.array(out) * UNIT).astype(np.int64)
+
+
+def binary(grid: Grid, groups: Groups | None = None) -> Binary:
+    class Model:
+        margins = (grid.low, grid.high)
+
+    return Binary.of(Model(), groups)  # type: ignore[arg-type]
+
+
+@EXAMPLES
+@given(
+    st.floats(-8.0, 7.0),
+    st.floats(0.1, 16.0),
+    st.lists(st.tuples(st.floats(-40.0, 40.0), st.integers(0, 1)), max_size=6),
+)
+def test_sums_are_those_of_the_rows(low: float, width: float, rows: list[Any]) -> None:
+    grid = Grid.within(low, low + width)
+    plan = binary(grid)
+    margins = np.array([m for m, _ in rows])
+    labels = np.array([y for _, y in rows], dtype=np.float64)
+    (cells,) = plan.cells(margins, labels, None)
+    found = plan.blocks[0].sums(cells, None)[0]
+    expected = sum((one_row(grid, m, y) for m, y in rows), np.zeros(len(found), dtype=np.int64))
+    np.testing.assert_array_equal(found, expected)
+
+
+@EXAMPLES
+@given(
+    st.floats(-8.0, 8.0),
+    st.floats(0.0, 16.0),
+    st.lists(
+        st.tuples(st.floats(width=32), st.integers(0, 1), st.integers(0, 2)),
+        min_size=1,
+        max_size=5,
+    ),
+)
+def test_one_row_moves_no_more_than_the_event_says(
+    low: float, width: float, rows: list[tuple[float, int, int]]
+) -> None:
+    """Any margin at all, NaN and infinities among them; the last row is the one that is added."""
+    groups = Groups("g", ("a", "b"))
+    plan = binary(Grid.within(low, low + width), groups)
+    layout = Layout(plan.blocks)
+    margins, labels, codes = (np.array(v) for v in zip(*rows, strict=True))
+    sums = []
+    for n in (len(rows), len(rows) - 1):
+        cells = plan.cells(margins[:n], labels[:n], codes[:n])
+        sums.append([b.sums(c, None) for b, c in zip(plan.blocks, cells, strict=True)])
+    moved = sum(int(((a - b) ** 2).sum()) for a, b in zip(*sums, strict=True))
+    assert 0 < moved <= layout.sensitivity2
+
+
+def test_the_bound_is_attained() -> None:
+    plan = binary(Grid())
+    norms = [(column.astype(object) ** 2).sum() for column in plan.blocks[0].matrix.T]
+    assert max(norms) == Layout(plan.blocks).sensitivity2
+    assert max(norms) == pytest.approx(UNIT**2, rel=2e-2)
+
+
+@EXAMPLES
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.floats(-9, 9), st.integers(0, 1)), min_size=1, max_size=12
+    ),
+)
+def test_one_person_moves_no_more_than_the_event_says(rows: list[tuple[int, float, int]]) -> None:
+    ids, margins, labels = (np.array(v) for v in zip(*rows, strict=True))
+    plan = binary(Grid())
+    layout = Layout(plan.blocks, 16, "person")
+    (cells,) = plan.cells(margins, labels, None)
+    persons = Persons.of(ids, len(ids), 16)
+    whole = plan.blocks[0].sums(cells, persons.weights)
+    for person in np.unique(ids):
+        left = ids != person
+        # Without the person nothing changes for the others: their weights are their own.
+        others = Persons.of(ids[left], int(left.sum()), 16)
+        np.testing.assert_array_equal(others.weights, persons.weights[left])
+        moved = whole - plan.blocks[0].sums(cells[left], others.weights)
+        assert int((moved.astype(object) ** 2).sum()) <= layout.sensitivity2
+
+
+def test_cells_out_of_range_add_nothing() -> None:
+    block = Block("b", np.ones((2, 3), dtype=np.int64))
+    np.testing.assert_array_equal(block.sums(np.array([-1, 0, 2, 3, 99]), None), [[2, 2]])
+
+
+@pytest.mark.parametrize("epsilon, delta", [(0.5, 1e-6), (0.05, 1e-9), (8.0, 1e-5), (60.0, 0.1)])
+def test_noise_is_the_least_that_meets_the_target(epsilon: float, delta: float) -> None:
+    layout = Layout((Block("scores", counts_matrix(Grid())),))
+    event = event_for(layout, epsilon, delta)
+    assert make_accountant("exact", [event]).get_epsilon(delta) <= epsilon
+    less = GaussianEvent(
+        "evaluation", event.sensitivity2, int(event.sigma2 * 0.998), event.coordinates, 1
+    )
+    assert make_accountant("exact", [less]).get_epsilon(delta) > epsilon
+
+
+def test_noise_that_fits_no_grid_is_refused() -> None:
+    layout = Layout((Block("scores", counts_matrix(Grid())),), 16)
+    with pytest.raises(BudgetError, match="epsilon"):
+        event_for(layout, 1e-3, 1e-6)
+
+
+def test_released_sums_have_the_noise_that_the_event_says() -> None:
+    layout = Layout((Block("scores", counts_matrix(Grid())),), 3)
+    event = event_for(layout, 1.0, 1e-6)
+    cells, weights = np.full(7, 20), np.full(7, 2)
+    draws = [
+        release(layout, event, [cells], weights).sums[0] * 8 - layout.blocks[0].matrix[:, 20] * 14
+        for _ in range(20)
+    ]
+    noise = np.concatenate(draws).ravel()
+    assert np.all(noise == np.rint(noise))
+    total = float((noise**2).sum()) / event.sigma2
+    assert chi2.ppf(SURE, noise.size) < total < chi2.isf(SURE, noise.size)

@@ -1,0 +1,363 @@
+"""Figures of a model of two classes from the counts of its scores, and how sure they are.
+
+All of it is post-processing of released counts and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+from scipy.stats import chi2, norm
+
+from .grid import BINS, CELLS, Grid
+from .posterior import Posterior
+
+__all__ = ["Figure", "TwoClasses"]
+
+Floats = npt.NDArray[np.float64]
+Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
+Of = Callable[[Floats, Floats], Floats]
+
+_LEAST = 1e-9
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its interval.
+
+    Attributes:
+        value: What is estimated for the rows that were evaluated.
+        low: Lower end of the interval, which holds the noise of the release and that of sampling:
+            it is about the population that the rows were drawn from.
+        high: Upper end.
+        noise: Standard deviation of what the noise of the release alone adds.
+    """
+
+    value: float
+    low: float
+    high: float
+    noise: float
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+def _ratio(a: Floats, b: Floats) -> Floats:
+    return np.asarray(a / np.where(np.abs(b) < _LEAST, _LEAST, b))
+
+
+def auc(neg: Floats, pos: Floats) -> Floats:
+    """Area under the ROC curve; ties count half."""
+    below = np.cumsum(neg, axis=-1) - 0.5 * neg
+    return _ratio((pos * below).sum(axis=-1), pos.sum(axis=-1) * neg.sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class TwoClasses:
+    """What the released counts say about a model of two classes, on one set of rows.
+
+    Attributes:
+        posterior: Of the counts of negatives and positives in the cells of the score.
+        level: Probability with which each interval covers.
+    """
+
+    posterior: Posterior
+    level: float = 0.95
+
+    @property
+    def grid(self) -> Grid:
+        """Cells of the score."""
+        return self.posterior.grid
+
+    @property
+    def negatives(self) -> Floats:
+        """Estimated number of negative rows in each cell."""
+        return self.posterior.mean[:CELLS]
+
+    @property
+    def positives(self) -> Floats:
+        """Estimated number of positive rows in each cell."""
+        return self.posterior.mean[CELLS:]
+
+    @cached_property
+    def _noisy(self) -> Floats:
+        return self.posterior.draws
+
+    @cached_property
+    def _sampled(self) -> Floats:
+        return self.posterior.sampled()
+
+    def figure(self, of: Of, low: float = 0.0, high: float = 1.0) -> Figure:
+        """Any smooth function of the counts.
+
+        Args:
+            of: Function of the counts of negatives and positives, of shape (..., CELLS).
+            low: Lowest value that it has.
+            high: Highest value that it has.
+        """
+        value = float(of(self.negatives, self.positives))
+        spread, noise = (
+            float(np.std(of(drawn[:, :CELLS], drawn[:, CELLS:])))
+            for drawn in (self._sampled, self._noisy)
+        )
+        half = float(norm.ppf(0.5 + 0.5 * self.level)) * spread
+        value = min(max(value, low), high)
+        return Figure(value, max(value - half, low), min(value + half, high), noise)
+
+    # --- figures -------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Figure:
+        """Number of rows, or of persons."""
+        return self.figure(lambda neg, pos: (neg + pos).sum(axis=-1), high=np.inf)
+
+    @property
+    def base_rate(self) -> Figure:
+        """Share of positive rows."""
+        return self.figure(lambda neg, pos: _ratio(pos.sum(axis=-1), (neg + pos).sum(axis=-1)))
+
+    @property
+    def mean_prediction(self) -> Figure:
+        """Mean predicted probability."""
+        return self.mean(lambda p, logit: (p, p))
+
+    @property
+    def auc(self) -> Figure:
+        """Area under the ROC curve."""
+        return self.figure(auc)
+
+    @property
+    def log_loss(self) -> Figure:
+        """Mean log loss in nats; logits beyond 8 count as 8."""
+        return self.mean(
+            lambda p, logit: (np.logaddexp(0.0, logit), np.logaddexp(0.0, -logit)), np.inf
+        )
+
+    @property
+    def brier(self) -> Figure:
+        """Mean squared error of the predicted probability."""
+        return self.mean(lambda p, logit: (p**2, (1.0 - p) ** 2))
+
+    def mean(self, losses: Losses, high: float = 1.0) -> Figure:
+        """Mean over the rows of a loss.
+
+        Args:
+            losses: From the probability and the logit of each cell, the loss of a negative row and
+                that of a positive one.
+            high: Highest value that it has.
+        """
+        found = losses(self.grid.probability, self.grid.centres)
+        of_neg, of_pos = (np.asarray(loss, dtype=np.float64) for loss in found)
+        return self.figure(
+            lambda neg, pos: _ratio(neg @ of_neg + pos @ of_pos, (neg + pos).sum(axis=-1)),
+            high=high,
+        )
+
+    @cached_property
+    def calibration_error(self) -> Figure:
+        """Expected calibration error over ten bins of the probability.
+
+        The mean, over the rows, of the distance between the mean prediction and the share of
+        positives in their bin. Noise alone makes every estimate of it too large; the one given here
+        has been freed of the noise of the release and of sampling. The interval begins at 0 where
+        the counts do not refute that the model is calibrated.
+        """
+        p, bins = self.grid.probability, self.grid.bins
+        found = self.posterior
+        share = expit(self.grid.centres + found.curve)
+        residual = _by_bin(found.density * (share - p), bins)
+        drawn = _ratio(np.abs(residual).sum(axis=-1), found.density.sum(axis=-1))
+        tail = 0.5 - 0.5 * self.level
+        low, value, high = (float(np.quantile(drawn, q)) for q in (tail, 0.5, 1.0 - tail))
+        if self._may_be_calibrated():
+            low = 0.0
+        noisy = self._noisy
+        noise = _by_bin(noisy[:, CELLS:] * (1.0 - p) - noisy[:, :CELLS] * p, bins)
+        total = max(float(self.posterior.mean.sum()), 1.0)
+        spread = float(np.std(np.abs(noise).sum(axis=-1))) / total
+        return Figure(value, low, high, spread)
+
+    def _may_be_calibrated(self) -> bool:
+        """Whether the residuals of all bins may be noise; a chi-squared test at the level."""
+        p, bins = self.grid.probability, self.grid.bins
+
+        def residual(counts: Floats) -> Floats:
+            return _by_bin(counts[..., CELLS:] * (1.0 - p) - counts[..., :CELLS] * p, bins)
+
+        drawn = residual(self._sampled)
+        seen = residual(self.posterior.mean)
+        spread = np.cov(drawn.T) + np.eye(BINS) * 1e-6
+        distance = float(seen @ np.linalg.solve(spread, seen))
+        return bool(distance <= chi2.ppf(self.level, BINS))
+
+    @property
+    def ks(self) -> Figure:
+        """Largest distance between the distributions of the scores of both classes."""
+
+        def of(neg: Floats, pos: Floats) -> Floats:
+            below = _ratio(np.cumsum(neg, axis=-1), neg.sum(axis=-1, keepdims=True))
+            under = _ratio(np.cumsum(pos, axis=-1), pos.sum(axis=-1, keepdims=True))
+            return np.asarray((below - under).max(axis=-1))
+
+        return self.figure(of)
+
+    def figures(self) -> dict[str, Figure]:
+        """The plain figures by name; those that need a threshold at 0.5."""
+        names = [
+            "rows",
+            "base_rate",
+            "mean_prediction",
+            "auc",
+            "log_loss",
+            "brier",
+            "calibration_error",
+            "ks",
+            "accuracy",
+            "precision",
+            "recall",
+            "selection_rate",
+        ]
+        found = ((name, getattr(self, name)) for name in names)
+        return {name: value if isinstance(value, Figure) else value() for name, value in found}
+
+    # --- at a threshold ------------------------------------------------------------------------
+
+    def above(self, threshold: float) -> Floats:
+        """Part of each cell whose probability is at least a threshold, 0 to 1."""
+        logit = float(np.log(threshold) - np.log1p(-threshold)) if 0.0 < threshold < 1.0 else 0.0
+        if threshold <= 0.0 or threshold >= 1.0:
+            return np.full(CELLS, 1.0 if threshold <= 0.0 else 0.0)
+        ends = np.concatenate([[self.grid.low], self.grid.edges, [self.grid.high]])
+        width = ends[1:] - ends[:-1]
+        return np.clip((ends[1:] - logit) / width, 0.0, 1.0)
+
+    def confusion(self, threshold: float = 0.5) -> dict[str, Figure]:
+        """Numbers of true and false positives and negatives: "tp", "fp", "tn", "fn".
+
+        Args:
+            threshold: Probability from which on a row counts as positive.
+        """
+        up = self.above(threshold)
+        return {
+            "tp": self.figure(lambda neg, pos: pos @ up, high=np.inf),
+            "fp": self.figure(lambda neg, pos: neg @ up, high=np.inf),
+            "tn": self.figure(lambda neg, pos: neg @ (1.0 - up), high=np.inf),
+            "fn": self.figure(lambda neg, pos: pos @ (1.0 - up), high=np.inf),
+        }
+
+    def accuracy(self, threshold: float = 0.5) -> Figure:
+        """Share of rows that are told rightly."""
+        up = self.above(threshold)
+        return self.figure(
+            lambda neg, pos: _ratio(neg @ (1.0 - up) + pos @ up, (neg + pos).sum(axis=-1))
+        )
+
+    def precision(self, threshold: float = 0.5) -> Figure:
+        """Share of positives among the rows from a threshold on."""
+        up = self.above(threshold)
+        return self.figure(lambda neg, pos: _ratio(pos @ up, (neg + pos) @ up))
+
+    def recall(self, threshold: float = 0.5) -> Figure:
+        """Share of positive rows that lie from a threshold on."""
+        up = self.above(threshold)
+        return self.figure(lambda neg, pos: _ratio(pos @ up, pos.sum(axis=-1)))
+
+    def selection_rate(self, threshold: float = 0.5) -> Figure:
+        """Share of rows that lie from a threshold on."""
+        up = self.above(threshold)
+        return self.figure(lambda neg, pos: _ratio((neg + pos) @ up, (neg + pos).sum(axis=-1)))
+
+    # --- curves --------------------------------------------------------------------------------
+
+    def roc(self) -> tuple[Floats, Floats, Floats]:
+        """The ROC curve: rates of false and of true positives, and the threshold of each point."""
+        neg, pos = (_monotone(counts) for counts in (self.negatives, self.positives))
+        return 1.0 - neg, 1.0 - pos, self._thresholds
+
+    def precision_recall(self) -> tuple[Floats, Floats, Floats]:
+        """Precision and recall, and the threshold of each point."""
+        neg, pos = (_monotone(counts) for counts in (self.negatives, self.positives))
+        base = float(self.base_rate)
+        hits, errors = base * (1.0 - pos), (1.0 - base) * (1.0 - neg)
+        precision = np.where(hits + errors > _LEAST, hits / np.maximum(hits + errors, _LEAST), 1.0)
+        return precision, 1.0 - pos, self._thresholds
+
+    def lift(self) -> tuple[Floats, Floats]:
+        """Share of the rows with the highest scores, and how many times the base rate they have."""
+        neg, pos = (_monotone(counts) for counts in (self.negatives, self.positives))
+        base = float(self.base_rate)
+        chosen = base * (1.0 - pos) + (1.0 - base) * (1.0 - neg)
+        lift = np.where(chosen > _LEAST, (1.0 - pos) / np.maximum(chosen, _LEAST), np.nan)
+        return chosen, np.asarray(lift)
+
+    def calibration_curve(self) -> list[tuple[float, Figure, float]]:
+        """Mean prediction, share of positives and number of rows in each of ten bins.
+
+        Bins in which hardly a row is to be expected are left out: fewer than one, or than the
+        noise of their number.
+        """
+        p, bins = self.grid.probability, self.grid.bins
+        out = []
+        for number in range(BINS):
+            own = (bins == number).astype(np.float64)
+            count = self.figure(partial(_rows_in, own), high=np.inf)
+            if count.value < max(1.0, 2.0 * count.noise):
+                continue
+            rate = self.figure(partial(_rate_in, own))
+            mean = float(((self.negatives + self.positives) * p) @ own) / count.value
+            out.append((min(max(mean, number / BINS), (number + 1) / BINS), rate, count.value))
+        return out
+
+    @property
+    def _thresholds(self) -> Floats:
+        ends = np.concatenate([[-np.inf], self.grid.edges, [np.inf]])
+        return np.asarray(expit(ends))
+
+    def best_threshold(self, false_positive: float, false_negative: float) -> tuple[float, Figure]:
+        """The threshold with the least expected cost, and that cost for each row.
+
+        Args:
+            false_positive: Cost of a negative row that is taken for positive, >= 0.
+            false_negative: Cost of a positive row that is taken for negative, >= 0.
+        """
+        neg, pos = (np.concatenate([[0.0], np.cumsum(c)]) for c in (self.negatives, self.positives))
+        cost = false_negative * pos + false_positive * (neg[-1] - neg)
+        place = int(np.argmin(cost))
+        threshold = float(self._thresholds[place])
+        down = np.arange(CELLS) < place
+        high = max(false_positive, false_negative)
+        return threshold, self.mean(
+            lambda p, logit: (false_positive * ~down, false_negative * down), high
+        )
+
+
+def _rows_in(own: Floats, neg: Floats, pos: Floats) -> Floats:
+    """Rows in some of the cells."""
+    return np.asarray((neg + pos) @ own)
+
+
+def _rate_in(own: Floats, neg: Floats, pos: Floats) -> Floats:
+    """Share of positive rows in some of the cells."""
+    return _ratio(np.asarray(pos @ own), (neg + pos) @ own)
+
+
+def _by_bin(values: Floats, bins: npt.NDArray[np.int64]) -> Floats:
+    """Sums over the cells of each calibration bin."""
+    return np.stack([values[..., bins == k].sum(axis=-1) for k in range(BINS)], axis=-1)
+
+
+def _monotone(counts: Floats) -> Floats:
+    """The distribution function at the ends of all cells, made to rise from 0 to 1."""
+    total = max(float(counts.sum()), _LEAST)
+    steps = np.concatenate([[0.0], np.cumsum(counts) / total])
+    steps[-1] = 1.0
+    up, down = np.maximum.accumulate(steps), np.minimum.accumulate(steps[::-1])[::-1]
+    return np.clip(0.5 * (up + down), 0.0, 1.0)

@@ -1,0 +1,143 @@
+"""Train and hold-out by secret coins, so that a row, or a person, is in one of them.
+
+Proof: docs/proofs/evaluation.md
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..data.cells import plain, read_data
+from ..data.ids import persons_of
+from ..data.parts import TEST, TRAIN, Part, mark
+from ..engine.draws import rows_apart
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..request.parse import parse_number
+
+__all__ = ["Split", "split"]
+
+Ints = npt.NDArray[np.int64]
+
+_SHARE_BITS = 32
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Split:
+    """Two disjoint parts of the rows.
+
+    Attributes:
+        train: For trainings: a DMatrix, or (X, y).
+        test: For evaluations, of the same kind.
+        name: Name of the division in ledgers and budgets; random.
+        unit: What a coin was drawn for: "row" or "person".
+        train_ids: Ids of the persons of `train`; None without persons.
+        test_ids: The same of `test`.
+    """
+
+    train: Any
+    test: Any
+    name: str
+    unit: str
+    train_ids: Any = None
+    test_ids: Any = None
+
+    def __repr__(self) -> str:
+        # Which rows are where, and how many, is secret.
+        return f"Split(name={self.name!r}, unit={self.unit!r})"
+
+
+def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
+    """Divide rows into a part for trainings and one for evaluations, by secret coins.
+
+    Every row is in the second part with probability `test`, independently of all others; with
+    `privacy_id` every person with all their rows is. So a row, or a person, is in one part only:
+    what is released from one part does not add to the cost of what is released from the other, and
+    a budget that books both knows that.
+
+    Privacy: free; nothing is released. Which rows are where, and how many, must stay secret: hand
+    the parts to private trainings and evaluations only, as they are. A copy, a slice or a matrix
+    made from a part is not known to be a part, and what is released from it adds up.
+
+    Args:
+        data: An ``xgboost.DMatrix`` in memory, or (X, y).
+        test: Probability of the second part, in (0, 1).
+        privacy_id: One id for each row, for coins of persons.
+
+    Raises:
+        PrivacyParameterError: An argument is out of range, or no such data.
+        PrivacyRefusal: The rows stay on disk, so that they cannot be parted.
+    """
+    share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
+    rows = _rows(data)
+    codes = None
+    if privacy_id is not None:
+        codes = np.asarray(persons_of(privacy_id, rows).codes, dtype=np.int64)
+    units = rows if codes is None else (int(codes.max()) + 1 if rows else 0)
+    share_num = min(max(1, round(share * 2**_SHARE_BITS)), 2**_SHARE_BITS - 1)
+    kept, apart = rows_apart(units, share_num)
+    if codes is not None:
+        in_test = np.zeros(units, dtype=bool)
+        in_test[apart] = True
+        kept, apart = np.flatnonzero(~in_test[codes]), np.flatnonzero(in_test[codes])
+    name, unit = secrets.token_hex(8), "row" if codes is None else "person"
+    parts = []
+    for rows_of, which in ((kept, TRAIN), (apart, TEST)):
+        part = Part(name, which, unit)
+        taken = _taken(data, rows_of)
+        for thing in taken if isinstance(taken, tuple) else (taken,):
+            mark(thing, part)
+        parts.append(taken)
+    ids: list[Any] = [None, None]
+    if privacy_id is not None:
+        column = plain(privacy_id, "label")
+        ids = [column[kept], column[apart]]
+    return Split(parts[0], parts[1], name, unit, ids[0], ids[1])
+
+
+def _rows(data: Any) -> int:
+    """Number of rows, of a DMatrix or a pair."""
+    from xgboost import DMatrix
+
+    if type(data) is DMatrix:
+        return int(data.num_row())
+    if isinstance(data, (tuple, list)) and len(data) == 2 and hasattr(data[0], "shape"):
+        n = int(data[0].shape[0])
+        if len(plain(data[1], "label")) == n:
+            return n
+        raise PrivacyParameterError("`y` must have one label for each row of `X`.")
+    raise PrivacyParameterError(
+        "`data` must be an xgboost.DMatrix (no QuantileDMatrix: its bins are exact quantiles of "
+        "all rows), or a pair (X, y) of an array or data frame and its labels."
+    )
+
+
+def _taken(data: Any, rows: Ints) -> Any:
+    """Some of the rows, of the same kind as all of them."""
+    if not isinstance(data, (tuple, list)):
+        from xgboost.core import XGBoostError
+
+        found = None
+        with suppress(XGBoostError):
+            found = data.slice(rows)
+        if found is None:
+            raise PrivacyRefusal(
+                "Rows that stay on disk, or are ranked in groups, cannot be parted. Load the rows "
+                "into one DMatrix. Nothing was spent."
+            )
+        return found
+    X, y = data
+    return _some(X, rows), np.asarray(plain(y, "label"))[rows]
+
+
+def _some(table: Any, rows: Ints) -> Any:
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    if hasattr(table, "take") and hasattr(table, "column_names"):  # pyarrow
+        return table.take(rows)
+    return read_data(lambda: table[rows])

@@ -1,0 +1,290 @@
+"""Counts of cells from their noisy sums: what is known about them afterwards, as a Gaussian.
+
+The sums alone would do (they can be solved for the counts, without bias), but counts are not
+negative, scores have a smooth density with points of mass, and the share of positive rows follows a
+smooth curve near the predicted one. A prior that says so, weakly, halves the noise of AUC and log
+loss. All of it is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit
+
+from .grid import CELLS, Grid
+
+__all__ = ["DRAWS", "Posterior", "Solver", "two_classes"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+DRAWS = 400
+
+_FIRST, _ROUNDS, _AGAIN = 3, 5, 2
+_UNKNOWN = 9.0
+_DAMPING = 0.7
+_THIN = 0.02  # least density of the prior, of the mean one
+_DENSITY, _DENSITY_LENGTH, _MASS = 1.0, 1.0, 0.7
+_OFFSET, _SLOPE, _CURVE_LENGTH = 1.0, 0.3, 2.0
+_CURVES = (0.05, 0.2, 0.8)  # deviations of the curve that are thought possible
+_SMOOTH = 0.75  # width over which the density of the prior is averaged, in logits
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What the noisy sums say about the counts of the cells.
+
+    Attributes:
+        grid: Cells of the score.
+        mean: Counts of the rows: negatives, then positives; (2 * CELLS,).
+        draws: Counts that are as likely, given the sums; (draws, 2 * CELLS).
+        population: Counts to be expected in other rows of the same population; >= 0.
+        density: Rows in each cell of the population, as `draws`.
+        curve: Logit of the share of positives in each cell of the population, less the predicted
+            one; as `draws`.
+    """
+
+    grid: Grid
+    mean: Floats
+    draws: Floats
+    population: Floats
+    density: Floats
+    curve: Floats
+
+    def sampled(self) -> Floats:
+        """Draws of the counts of other rows of the same population."""
+        rng = np.random.default_rng(2)
+        noise = rng.normal(size=self.draws.shape) * np.sqrt(self.population)
+        return np.asarray(self.draws + noise)
+
+
+@dataclass(frozen=True, eq=False)
+class Solver:
+    """The counts that sums stand for, without bias: a least-squares problem.
+
+    Attributes:
+        matrix: What a row in each cell adds to the sums; (sums, 2 * CELLS), of full column rank.
+        covariance: Of the counts, where each sum has noise of variance 1.
+        root: A matrix whose product with its transpose is `covariance`.
+    """
+
+    matrix: Floats
+    covariance: Floats
+    root: Floats
+
+    @classmethod
+    def of(cls, matrix: npt.NDArray[np.int64]) -> Solver:
+        """The solver for a block of a table."""
+        values = matrix.astype(np.float64)
+        covariance = np.linalg.inv(values.T @ values)
+        return cls(values, covariance, np.linalg.cholesky(covariance))
+
+
+def two_classes(
+    grid: Grid, solver: Solver, released: Floats, noise: float, draws: int = DRAWS
+) -> Posterior:
+    """The posterior of the counts of two classes.
+
+    Args:
+        grid: Cells of the score.
+        solver: Of the block that was released.
+        released: The noisy sums, in the unit of its matrix.
+        noise: Standard deviation of the noise of each.
+        draws: How many are drawn.
+    """
+    seen = solver.covariance @ (solver.matrix.T @ released)
+    error = noise**2 * solver.covariance
+    state = _start(seen, error)
+    fits = []
+    for size in _CURVES:
+        fit = _fit(grid, seen, error, size, state)
+        state = fit.state
+        fits.append(fit)
+    evidence = np.array([fit.evidence for fit in fits])
+    weight = np.exp(evidence - evidence.max())
+    weight /= weight.sum()
+    mean = np.asarray(np.sum([w * fit.mean for w, fit in zip(weight, fits, strict=True)], axis=0))
+    rng = np.random.default_rng(0)
+    parts = []
+    for n, fit in zip(rng.multinomial(draws, weight), fits, strict=True):
+        parts.append(fit.draws(rng, int(n), seen, noise * solver.root))
+    counts, latent = (np.vstack(found) for found in zip(*parts, strict=True))
+    return Posterior(
+        grid,
+        mean,
+        counts,
+        fits[int(np.argmax(weight))].population,
+        np.maximum(latent[:, :CELLS], 0.0),
+        latent[:, CELLS:],
+    )
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where a fit begins: density, curve, and whether it comes from a fit of both."""
+
+    density: Floats
+    shift: Floats
+    fresh: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A linear fit: the prior around which it is made, and what the counts say about it."""
+
+    grid: Grid
+    smooth: Floats  # density of the prior
+    curve: float  # deviation of the curve of the prior
+    to_density: Floats  # how counts follow density and curve
+    to_curve: Floats
+    own: Floats  # variance of the counts, given the population
+    expected: Floats
+    prior: Floats  # covariance of the counts
+    factor: Any
+    weights: Floats
+    evidence: float
+    state: _State
+
+    @property
+    def mean(self) -> Floats:
+        """Counts of the rows."""
+        return np.asarray(self.expected + self.prior @ self.weights)
+
+    @property
+    def population(self) -> Floats:
+        """Counts to be expected in other rows."""
+        q = expit(self.grid.centres + self.state.shift)
+        return np.concatenate([self.state.density * (1.0 - q), self.state.density * q])
+
+    def draws(
+        self, rng: np.random.Generator, size: int, seen: Floats, error_root: Floats
+    ) -> tuple[Floats, Floats]:
+        """Counts, and density and curve of the population, given what was seen.
+
+        Drawn from the prior with noise of their own, and moved by what differs from what was seen.
+        """
+        kernel = _kernels(self.grid)
+        normal = rng.normal
+        density = self.smooth * (
+            1.0
+            + normal(size=(size, CELLS)) @ kernel.density_root.T
+            + _MASS * normal(size=(size, CELLS))
+        )
+        curve = (
+            self.curve * normal(size=(size, CELLS)) @ kernel.curve_root.T
+            + _OFFSET * normal(size=(size, 1))
+            + _SLOPE * normal(size=(size, 1)) * self.grid.centres
+        )
+        around = np.tile(density - self.smooth, (1, 2)) * self.to_density
+        around += np.tile(curve, (1, 2)) * self.to_curve
+        counts = self.expected + around + normal(size=around.shape) * np.sqrt(self.own)
+        off = seen - counts - normal(size=counts.shape) @ error_root.T
+        pull = cho_solve(self.factor, off.T).T
+        of_density, of_curve = _spreads(self.grid, self.smooth, self.curve)
+        halves = [
+            (pull * to).reshape(size, 2, CELLS).sum(axis=1)
+            for to in (self.to_density, self.to_curve)
+        ]
+        latent = np.hstack([density + halves[0] @ of_density, curve + halves[1] @ of_curve])
+        return counts + pull @ self.prior, latent
+
+
+def _spreads(grid: Grid, smooth: Floats, curve: float) -> tuple[Floats, Floats]:
+    """Covariances of density and curve in the prior."""
+    kernel, logits = _kernels(grid), grid.centres
+    of_density = np.outer(smooth, smooth) * kernel.density + np.diag((_MASS * smooth) ** 2)
+    of_curve = curve**2 * kernel.curve + _OFFSET**2 + _SLOPE**2 * np.outer(logits, logits)
+    return np.asarray(of_density), np.asarray(of_curve)
+
+
+def _start(seen: Floats, error: Floats) -> _State:
+    """An even density with the number of rows that was seen."""
+    total = max(float(seen.sum()), math.sqrt(float(error.sum())), 1.0)
+    return _State(np.full(CELLS, total / CELLS), np.zeros(CELLS), fresh=True)
+
+
+def _fit(grid: Grid, seen: Floats, error: Floats, curve: float, state: _State) -> _Fit:
+    """Density and curve by repeated linear fits, each around the one before."""
+    logits, kernel = grid.centres, _kernels(grid)
+    density, shift = state.density, state.shift
+    first = _FIRST if state.fresh else 0
+    for step in range(first + (_ROUNDS if state.fresh else _AGAIN)):
+        alone = step < first  # the density alone, which is not known at all in the beginning
+        total = max(float(density.sum()), 1.0)
+        smooth = np.maximum(kernel.average @ density, _THIN * total / CELLS)
+        of_density, of_curve = _spreads(grid, smooth, curve)
+        if alone:
+            of_density, of_curve = _UNKNOWN * of_density, 0.0 * of_curve
+        q = expit(logits + shift)
+        h = smooth * q * (1.0 - q)
+        # Linear around the curve found last, while the prior of the curve is about 0.
+        to_density, to_curve = np.concatenate([1.0 - q, q]), np.concatenate([-h, h])
+        own = np.tile(smooth, 2) * to_density
+        expected = own - to_curve * np.tile(shift, 2)
+        prior = np.tile(of_density, (2, 2)) * np.outer(to_density, to_density)
+        prior += np.tile(of_curve, (2, 2)) * np.outer(to_curve, to_curve)
+        prior[np.diag_indices(2 * CELLS)] += own
+        factor = cho_factor(prior + error, lower=True)
+        surprise = seen - expected
+        weights = cho_solve(factor, surprise)
+        by_density, by_curve = (
+            (to * weights).reshape(2, CELLS).sum(axis=0) for to in (to_density, to_curve)
+        )
+        density = np.maximum(smooth + of_density @ by_density, 0.0)
+        if not alone:
+            shift = shift + np.clip(_DAMPING * (of_curve @ by_curve - shift), -1.0, 1.0)
+    log_det = 2.0 * float(np.log(np.diag(factor[0])).sum())
+    return _Fit(
+        grid=grid,
+        smooth=smooth,
+        curve=curve,
+        to_density=to_density,
+        to_curve=to_curve,
+        own=own,
+        expected=expected,
+        prior=prior,
+        factor=factor,
+        weights=weights,
+        evidence=-0.5 * (float(surprise @ weights) + log_det),
+        state=_State(density, shift, fresh=False),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Kernels:
+    """Covariances of the prior, by the distance of cells, their roots, and a moving average."""
+
+    density: Floats
+    density_root: Floats
+    curve: Floats
+    curve_root: Floats
+    average: Floats
+
+
+@lru_cache(maxsize=16)
+def _kernels(grid: Grid) -> _Kernels:
+    apart = np.abs(grid.centres[:, np.newaxis] - grid.centres)
+    # A narrow grid is looked at on its own scale.
+    scale = min(1.0, (grid.high - grid.low) / 8.0)
+    average = np.exp(-0.5 * (apart / (_SMOOTH * scale)) ** 2)
+    density = _DENSITY**2 * np.exp(-0.5 * (apart / (_DENSITY_LENGTH * scale)) ** 2)
+    curve = np.exp(-0.5 * (apart / _CURVE_LENGTH) ** 2)
+    return _Kernels(
+        density,
+        _root(density),
+        curve,
+        _root(curve),
+        average / average.sum(axis=1, keepdims=True),
+    )
+
+
+def _root(covariance: Floats) -> Floats:
+    """A matrix whose product with its transpose is a covariance, but for rounding."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

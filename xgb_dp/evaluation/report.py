@@ -1,0 +1,215 @@
+"""The report of an evaluation: figures with intervals, what they cost, and what follows from them.
+
+Everything here is post-processing of one released table.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..accounting import GaussianEvent, make_accountant
+from ..record.report_views import round_up
+from .figures import Figure
+
+__all__ = ["Cost", "EvaluationReport"]
+
+_UNITS = {
+    "row": "adding or removing any one row",
+    "person": "adding or removing all rows of any one person",
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an evaluation cost, and whom.
+
+    Attributes:
+        event: What was released, for ledgers and budgets.
+        epsilon: Target in nats.
+        delta: Its delta.
+        parallel: Whether the rows are known to have trained nothing of the model, so that its cost
+            and that of the evaluation do not add up.
+        model_private: Whether the model has the ledger of a private training.
+        part: The part of the rows, as ledgers have it; None for all rows.
+    """
+
+    event: GaussianEvent
+    epsilon: float
+    delta: float
+    parallel: bool
+    model_private: bool
+    part: Mapping[str, str] | None
+
+    def statement(self) -> str:
+        """The guarantee in prose."""
+        spent = make_accountant("exact", [self.event]).get_epsilon(self.delta)
+        text = (
+            f"The figures are together ({round_up(spent)}, {self.delta:g})-differentially private "
+            f"for {_UNITS[self.event.unit]} of the data that was evaluated: all of them follow "
+            "from one table of noisy counts, and so does everything else that this report gives. "
+        )
+        if not self.model_private:
+            return text + (
+                "The model itself carries no ledger of a private training: nothing is said about "
+                "the rows that trained it."
+            )
+        if self.parallel:
+            return text + (
+                "The rows were held out by secret coins and trained nothing of the model: a "
+                f"{self.event.unit} pays for the model or for the figures, never for both."
+            )
+        return text + (
+            "The rows may have trained the model (they are not known to be the hold-out of an "
+            "xgb_dp.split whose other part trained it), so the cost of the model and of the "
+            "figures add up."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationReport:
+    """How good a model is, from one noisy table of counts.
+
+    Figures are attributes, each with a value, an interval (`low`, `high`) and the noise of the
+    release in it; see the classes of `overall`. Whatever is asked of a report costs nothing more.
+
+    Attributes:
+        kind: "binary", "multiclass" or "regression".
+        overall: Figures of all rows.
+        groups: Figures of each declared group, by name.
+        cost: What the release cost.
+        level: Probability with which each interval covers.
+    """
+
+    kind: str
+    overall: Any
+    groups: Mapping[str, Any]
+    cost: Cost
+    level: float
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "overall":
+            raise AttributeError(name)
+        return getattr(self.overall, name)
+
+    def figures(self, group: str | None = None) -> dict[str, Figure]:
+        """All plain figures by name.
+
+        Args:
+            group: Name of a group; all rows by default.
+        """
+        view = self.overall if group is None else self.groups[group]
+        return dict(view.figures())
+
+    def to_frame(self) -> Any:
+        """A ``pandas.DataFrame``: figures by group, with value, low, high and noise."""
+        import pandas as pd
+
+        rows = []
+        for name in (None, *self.groups):
+            for label, figure in self.figures(name).items():
+                rows.append(
+                    {
+                        "group": "all" if name is None else name,
+                        "figure": label,
+                        "value": figure.value,
+                        "low": figure.low,
+                        "high": figure.high,
+                        "noise": figure.noise,
+                    }
+                )
+        return pd.DataFrame(rows).set_index(["group", "figure"])
+
+    def statement(self) -> str:
+        """What the figures cost, whom, and what the intervals mean, in prose."""
+        return (
+            f"{self.cost.statement()}\n\nEach interval holds the noise of the release and that of "
+            f"sampling: it is to cover, with probability {self.level:g}, the figure of the "
+            "population from which the rows were drawn. Several intervals at once are covered less "
+            "often."
+        )
+
+    def summary(self) -> str:
+        """The figures as a table, and the statement."""
+        parts = []
+        for name in (None, *self.groups):
+            title = "All rows" if name is None else f"Group {name}"
+            lines = [
+                f"  {label:<20}{_shown(f.value):>12}{_shown(f.low):>12}{_shown(f.high):>12}"
+                for label, f in self.figures(name).items()
+            ]
+            head = f"  {'figure':<20}{'value':>12}{'low':>12}{'high':>12}"
+            parts.append("\n".join([title, head, *lines]))
+        return "\n\n".join([*parts, self.statement()])
+
+    def to_json(self) -> str:
+        """The figures and the statement as JSON text; what is infinite is null."""
+
+        def rounded(value: float) -> float | None:
+            return value if math.isfinite(value) else None
+
+        views = {
+            "all" if name is None else name: {
+                label: {k: rounded(v) for k, v in vars(figure).items()}
+                for label, figure in self.figures(name).items()
+            }
+            for name in (None, *self.groups)
+        }
+        return json.dumps(
+            {
+                "kind": self.kind,
+                "level": self.level,
+                "epsilon": self.cost.epsilon,
+                "delta": self.cost.delta,
+                "unit": self.cost.event.unit,
+                "parallel": self.cost.parallel,
+                "statement": self.statement(),
+                "figures": views,
+            },
+            indent=2,
+            allow_nan=False,
+        )
+
+    def threshold(self, cost: Mapping[str, float] | tuple[float, float]) -> float:
+        """The probability from which on rows are best taken for positive; free.
+
+        Args:
+            cost: Cost of a false positive and of a false negative: ``{"fp": 1, "fn": 5}``, or the
+                pair.
+        """
+        fp, fn = read_cost(cost)
+        return float(self.overall.best_threshold(fp, fn)[0])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def read_cost(cost: Any) -> tuple[float, float]:
+    """Costs of a false positive and of a false negative.
+
+    Raises:
+        PrivacyParameterError: Not two finite numbers >= 0, of which one is above 0.
+    """
+    from ..errors import PrivacyParameterError
+    from ..request.parse import mapped, parse_number
+
+    named = mapped(cost)
+    if named is not None and set(named) == {"fp", "fn"}:
+        cost = (named["fp"], named["fn"])
+    if not isinstance(cost, (tuple, list)) or len(cost) != 2:
+        raise PrivacyParameterError(
+            "`cost` must be {'fp': cost of a false positive, 'fn': cost of a false negative}, or "
+            "the pair of both."
+        )
+    fp, fn = (parse_number("cost", v, low=0.0) for v in cost)
+    if not fp + fn > 0.0:
+        raise PrivacyParameterError("`cost` must have a cost above 0.")
+    return fp, fn
+
+
+def _shown(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.4f}"

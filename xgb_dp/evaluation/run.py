@@ -1,0 +1,151 @@
+"""A private evaluation: one noisy table of counts, and the report that follows from it.
+
+Proof: docs/proofs/evaluation.md
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..accounting import GaussianEvent
+from ..budget.budget import Budget, as_budget
+from ..budget.gate import before_release, check_free
+from ..data.parts import Part, apart, part_of
+from ..engine import native, tape
+from ..engine.workers import this_worker
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..record.caution import warn_of
+from ..request import parse
+from .binary import Binary
+from .parting import Split
+from .report import Cost, EvaluationReport
+from .rows import Groups, Judged, Persons, judged, read_groups, read_rows
+from .table import Layout, Released, event_for, release, shift_for
+
+__all__ = ["evaluate"]
+
+Ints = npt.NDArray[np.int64]
+
+
+def evaluate(
+    model: Any,
+    data: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    by: Any = None,
+    privacy_id: Any = None,
+    budget: Budget | str | os.PathLike[str] | None = None,
+    note: str = "evaluation",
+    level: float = 0.95,
+) -> EvaluationReport:
+    """Judge a model on private rows.
+
+    One noisy table of counts is released, of rows by score, class and group; everything that the
+    report gives follows from it.
+
+    Privacy: spends epsilon and delta, on the rows of `data`. If these are the hold-out of an
+    :func:`xgb_dp.split` whose other part trained the model, a row pays for the model or for the
+    evaluation, never for both; otherwise the costs add up. The report and the budget say which.
+
+    Args:
+        model: ``xgboost.Booster``, a fitted estimator, or the path of a saved model.
+        data: An ``xgboost.DMatrix`` with labels and without weights, (X, y), a part of
+            :func:`xgb_dp.split`, or the split itself, of which the hold-out is taken.
+        epsilon: Budget in nats, > 0.
+        delta: Its delta, 0 < delta < 1.
+        by: A column by whose values the figures are told apart, too: ``{column: values}``, or a
+            column whose categories the model has declared. The values are public.
+        privacy_id: One id for each row. The unit of privacy is then a person: the rows of a person
+            with m rows count about 1/m each.
+        budget: A budget, or the path of one, on which the evaluation draws.
+        note: What it is, for the book of the budget; public.
+        level: Probability with which an interval is to cover, in (0, 1).
+
+    Returns:
+        EvaluationReport: The figures.
+
+    Raises:
+        PrivacyParameterError: An argument is missing, unknown or out of range.
+        PrivacyRefusal: Something that would not be private.
+        BudgetError: No noise meets the target, or the budget has no room. Nothing was released.
+        RowDomainError: A row lies outside the declared domain.
+    """
+    epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
+    delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    level = parse.parse_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
+    _check_place(booked=budget is not None)
+    found = judged(model)
+    groups = read_groups(by, found)
+    if isinstance(data, Split):
+        privacy_id = data.test_ids if privacy_id is None else privacy_id
+        data = data.test
+    part = part_of(data)
+    plan = _plan(found, groups)
+    rows = read_rows((found,), data, groups)
+    persons, layout = None, Layout(plan.blocks)
+    if privacy_id is not None:
+        shift = shift_for(plan.blocks, epsilon, delta)
+        persons = Persons.of(privacy_id, len(rows.labels), shift)
+        layout = Layout(plan.blocks, shift, "person")
+    event = event_for(layout, epsilon, delta)
+    warn_of(epsilon, delta, None, stacklevel=2)
+    cells = plan.cells(rows.predictions[0], rows.labels, rows.groups)
+    native.lib()
+    released = _booked(
+        layout, event, cells, persons, budget=budget, note=note, delta=delta, part=part
+    )
+    parallel = bool(found.parts) and all(apart(own, part, event.unit) for own in found.parts)
+    cost = Cost(
+        event, epsilon, delta, parallel, found.private, None if part is None else part.to_json()
+    )
+    overall, by_group = plan.views(released, level)
+    return EvaluationReport(found.kind, overall, by_group, cost, level)
+
+
+def _check_place(*, booked: bool) -> None:
+    """Refuse to release where the noise would not be secret, or be drawn several times."""
+    if booked:
+        check_free()
+    if this_worker()[1] > 1:
+        raise PrivacyRefusal(
+            "An evaluation runs on one machine: every worker of a cluster would release a table of "
+            "its own. Evaluate on one machine."
+        )
+    if tape.noise_key() is not None:
+        raise PrivacyRefusal(
+            "Noise from a fixed key is refused in an evaluation: its noise is always secret."
+        )
+
+
+def _plan(model: Judged, groups: Groups | None) -> Binary:
+    if model.kind == "binary":
+        return Binary.of(model, groups)
+    raise PrivacyParameterError(f"Models of {model.kind} labels cannot be evaluated yet.")
+
+
+def _booked(
+    layout: Layout,
+    event: GaussianEvent,
+    cells: list[Ints],
+    persons: Persons | None,
+    *,
+    budget: Budget | str | os.PathLike[str] | None,
+    note: str,
+    delta: float,
+    part: Part | None,
+) -> Released:
+    """Release once it is booked: a process that dies in between has paid and shown nothing."""
+    weights = None if persons is None else persons.weights
+    if budget is None:
+        before_release([event], private=True, part=part)
+        return release(layout, event, cells, weights)
+    book = as_budget(budget)
+    name = book.reserve([event], note, delta=delta, part=part)
+    released = release(layout, event, cells, weights)
+    book.commit(name)
+    return released

@@ -1,0 +1,183 @@
+"""One noisy table of counts: what is released of an evaluation, and all that reads exact counts.
+
+Every row lies in one cell of each block of the table, which public rules say, and adds the column
+of that cell, whole numbers, to the sums of the block. The sums get discrete Gaussian noise. What
+one row changes is the root of the sum, over the blocks, of the largest squared norm of a column.
+
+Proof: docs/proofs/evaluation.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..accounting import GaussianEvent, make_accountant
+from ..accounting.gaussian import gaussian_mu
+from ..accounting.search import doubled, narrow
+from ..engine.draws import discrete_gaussian
+from ..errors import BudgetError
+
+__all__ = ["Block", "Layout", "Released", "event_for", "release", "shift_for"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_MOST_SIGMA2 = 1 << 56  # of the sampler
+_LEAST_SHIFT, _MOST_SHIFT = 8, 16
+_STEPS = 12  # halvings of the search for the noise: a ten-thousandth of it
+RELEASE = "evaluation"
+"""Name of the release in ledgers and budgets."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Sums over the cells of one division of the rows.
+
+    Attributes:
+        name: What it is about.
+        matrix: What a row in each cell adds to the sums, in grid units; (sums, cells).
+        copies: So many divisions of the same kind, of which a row is in one: groups of rows.
+    """
+
+    name: str
+    matrix: Ints
+    copies: int = 1
+
+    @property
+    def cells(self) -> int:
+        """Cells of all copies."""
+        return self.matrix.shape[1] * self.copies
+
+    @property
+    def norm2(self) -> int:
+        """Squared norm of what one row adds at most."""
+        return int((self.matrix.astype(np.int64) ** 2).sum(axis=0).max())
+
+    def sums(self, cells: Ints, weights: Ints | None) -> Ints:
+        """The exact sums: (copies, sums). They must get noise before anybody sees them.
+
+        Args:
+            cells: Cell of each row, the copy's number times the cells of one copy included. Rows of
+                another number add nothing.
+            weights: Whole number that each row counts; 1 by default.
+        """
+        inside = (cells >= 0) & (cells < self.cells)
+        if not inside.all():
+            cells = cells[inside]
+            weights = None if weights is None else weights[inside]
+        counts = np.zeros(self.cells, dtype=np.int64)
+        np.add.at(counts, cells, 1 if weights is None else weights)
+        return np.asarray(counts.reshape(self.copies, -1) @ self.matrix.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The blocks of a table; public.
+
+    Attributes:
+        blocks: In the order of the release.
+        shift: A row of a person with m rows counts floor(2**shift / m); rows count 2**0.
+        unit: "row" or "person".
+    """
+
+    blocks: tuple[Block, ...]
+    shift: int = 0
+    unit: str = "row"
+
+    @property
+    def sensitivity2(self) -> int:
+        """Squared L2 norm of what one row, or one person, adds to all sums."""
+        return sum(block.norm2 for block in self.blocks) << (2 * self.shift)
+
+    @property
+    def coordinates(self) -> int:
+        """Sums that are released; a row may touch any."""
+        return sum(block.matrix.shape[0] * block.copies for block in self.blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The noisy sums, and what is known about their noise.
+
+    Attributes:
+        layout: What was released.
+        event: The same for the ledger.
+        sums: Of each block, (copies, sums), in the units of its matrix.
+        noise: Standard deviation of the noise in the same unit.
+    """
+
+    layout: Layout
+    event: GaussianEvent
+    sums: tuple[Floats, ...]
+    noise: float
+
+
+def event_for(layout: Layout, epsilon: float, delta: float) -> GaussianEvent:
+    """The release with the least noise that meets (epsilon, delta).
+
+    Args:
+        layout: What is released.
+        epsilon: In nats, > 0.
+        delta: In (0, 1).
+
+    Raises:
+        BudgetError: The noise fits no grid.
+    """
+
+    def event(mu: float) -> GaussianEvent:
+        sigma2 = max(1, math.ceil(layout.sensitivity2 / mu**2))
+        return GaussianEvent(
+            RELEASE, layout.sensitivity2, sigma2, layout.coordinates, 1, unit=layout.unit
+        )
+
+    def fits(factor: float) -> bool:
+        own = make_accountant("exact", [event(factor * guess)])
+        return own.get_epsilon(delta) <= epsilon
+
+    guess = gaussian_mu(epsilon, delta)
+    if not guess > 0.0 or event(guess).sigma2 > _MOST_SIGMA2 // 4:
+        raise BudgetError(
+            "The noise of the evaluation would be above 2^14 rows: epsilon is too small. Nothing "
+            "was released. Take a larger epsilon or delta."
+        )
+    low, high = doubled(lambda x: fits(x / 4.0))
+    factor, _ = narrow(lambda x: fits(x / 4.0), low, high, _STEPS)
+    if factor <= 0.0:
+        raise BudgetError(
+            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this evaluation. Nothing was "
+            "released. Take a larger epsilon or delta."
+        )
+    return event(factor / 4.0 * guess)
+
+
+def shift_for(blocks: Sequence[Block], epsilon: float, delta: float) -> int:
+    """Bits of the weights of persons: so many that the noise fits the sampler, and 16 at most."""
+    mu = gaussian_mu(epsilon, delta)
+    room = math.log2(_MOST_SIGMA2 // 4) - math.log2(sum(b.norm2 for b in blocks) / mu**2)
+    return min(_MOST_SHIFT, max(_LEAST_SHIFT, math.floor(room / 2.0)))
+
+
+def release(
+    layout: Layout, event: GaussianEvent, cells: Sequence[Ints], weights: Ints | None
+) -> Released:
+    """Draw the noise and release the table. The exact sums leave this function in no form.
+
+    Privacy: spends what `event` says.
+
+    Args:
+        layout: What is released.
+        event: Result of :func:`event_for`.
+        cells: For each block, the cell of each row.
+        weights: Whole number that each row counts: at most 2**shift for all rows of one person.
+    """
+    out = []
+    for block, own in zip(layout.blocks, cells, strict=True):
+        exact = block.sums(own, weights)
+        noisy = exact + discrete_gaussian(event.sigma2, exact.size).reshape(exact.shape)
+        out.append(noisy / float(1 << layout.shift))
+    return Released(layout, event, tuple(out), math.sqrt(event.sigma2) / (1 << layout.shift))
