@@ -101,6 +101,8 @@ def test_rows_outside_the_domain_show_nothing(model: Any) -> None:
 def test_weights_are_refused(model: Any) -> None:
     with pytest.raises(PrivacyRefusal, match="weights"):
         xgb_dp.evaluate(model, xgb.DMatrix(X, Y, weight=np.ones(400)), **TARGET)
+    with pytest.raises(PrivacyRefusal, match="base_margin"):
+        xgb_dp.evaluate(model, xgb.DMatrix(X, Y, base_margin=np.ones(400)), **TARGET)
 
 
 def test_splits() -> None:

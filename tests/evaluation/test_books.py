@@ -87,7 +87,7 @@ def test_parts_of_a_split_cost_in_parallel(budget: xgb_dp.Budget, data: Any) -> 
     assert budget.spent.mu2 > trained.mu2
     budget.verify()
     # The rows that trained have no room for as much again as the hold-out has.
-    more = {"epsilon": 1.8, "delta": 1e-6, "budget": budget}
+    more = {"epsilon": 2.0, "delta": 1e-6, "budget": budget}
     with pytest.raises(xgb_dp.BudgetError, match="exceed"):
         xgb_dp.evaluate(model, parts.train, **more)
     xgb_dp.evaluate(model, parts.test, **more)
@@ -208,7 +208,7 @@ def test_both_parts_together_are_all_rows(kind: str) -> None:
     np.testing.assert_array_equal(np.sort(numbers), np.arange(1000))
     np.testing.assert_array_equal(np.concatenate(labels), y[numbers.astype(int)])
     assert 200 < len(seen[1]) < 400  # eleven deviations
-    assert str(len(seen[1])) not in repr(parts)
+    assert repr(parts) == f"Split(name={parts.name!r}, unit='row')"  # no numbers of rows
 
 
 def test_coins_of_persons_keep_their_rows_together() -> None:

@@ -69,7 +69,9 @@ def test_curves_without_noise(task: Any) -> None:
     np.testing.assert_allclose(right, np.interp(wrong, *exact[:2]), atol=0.015)
     assert np.all(np.diff(thresholds) > 0) and np.all(np.diff(wrong) <= 0)
     assert (wrong[0], right[0], wrong[-1], right[-1]) == (1.0, 1.0, 0.0, 0.0)
-    assert float(np.trapezoid(right[::-1], wrong[::-1])) == pytest.approx(float(report.auc), abs=1e-3)
+    assert float(np.trapezoid(right[::-1], wrong[::-1])) == pytest.approx(
+        float(report.auc), abs=1e-3
+    )
     for mean, rate, count in report.calibration_curve():
         inside = np.abs(p - np.floor(mean * 10) / 10 - 0.05) <= 0.05
         assert count == pytest.approx(inside.sum(), rel=0.03)

@@ -3,9 +3,24 @@
 Imports ``accounting``, ``engine``, ``request``, ``data``, ``record`` and ``budget``.
 """
 
+from .compare import ComparisonReport
 from .figures import Figure, TwoClasses
 from .parting import Split, split
+from .regression import Errors
 from .report import EvaluationReport
 from .run import evaluate
+from .several import SeveralClasses
+from .values import Values
 
-__all__ = ["EvaluationReport", "Figure", "Split", "TwoClasses", "evaluate", "split"]
+__all__ = [
+    "ComparisonReport",
+    "Errors",
+    "EvaluationReport",
+    "Figure",
+    "SeveralClasses",
+    "Split",
+    "TwoClasses",
+    "Values",
+    "evaluate",
+    "split",
+]

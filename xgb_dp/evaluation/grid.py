@@ -57,6 +57,8 @@ class Grid:
             high: Highest margin, public.
         """
         low, high = max(low, -_FARTHEST), min(high, _FARTHEST)
+        if math.isnan(low + high):
+            return cls()
         if not high - low >= _NARROWEST:
             middle = min(max(0.5 * (low + high), -_FARTHEST), _FARTHEST)
             low, high = middle - _NARROWEST / 2.0, middle + _NARROWEST / 2.0

@@ -8,11 +8,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..accounting import GaussianEvent, make_accountant
+from ..errors import PrivacyParameterError
+from ..record.ledger import tree_names
+from ..record.report import as_booster
 from ..record.report_views import round_up
+from ..request.parse import mapped, parse_number
+from .calibration import calibrated, platt
 from .figures import Figure
 
 __all__ = ["Cost", "EvaluationReport"]
@@ -82,6 +87,7 @@ class EvaluationReport:
         groups: Figures of each declared group, by name.
         cost: What the release cost.
         level: Probability with which each interval covers.
+        trees: Names of the trees of the model; None where it has none.
     """
 
     kind: str
@@ -89,7 +95,7 @@ class EvaluationReport:
     groups: Mapping[str, Any]
     cost: Cost
     level: float
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    trees: tuple[str, ...] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "overall":
@@ -184,6 +190,34 @@ class EvaluationReport:
         fp, fn = read_cost(cost)
         return float(self.overall.best_threshold(fp, fn)[0])
 
+    def calibrated(self, model: Any) -> Any:
+        """A copy of the model whose probabilities follow the released counts; free.
+
+        Its margins are an offset plus a slope times those of the model (Platt scaling), so that it
+        is a model of trees again, which every XGBoost predicts alike. Its ledger has the event of
+        the evaluation, whose cost adds up with that of the training.
+
+        Args:
+            model: The model that was evaluated.
+
+        Returns:
+            xgboost.Booster
+
+        Raises:
+            PrivacyParameterError: Another model, or one that is not of two classes.
+            PrivacyRefusal: The units of privacy of model and evaluation differ.
+        """
+        booster = as_booster(model)
+        if self.kind != "binary":
+            raise PrivacyParameterError(
+                f"Only models of two classes are calibrated; this one is of {self.kind} labels."
+            )
+        if self.trees is None or tuple(tree_names(booster)) != self.trees:
+            raise PrivacyParameterError("`model` is not the model that this report is about.")
+        offset, slope = platt(self.overall.posterior)
+        shown = {"offset": offset, "slope": slope, "parallel": self.cost.parallel}
+        return calibrated(booster, offset, slope, self.cost.event, shown)
+
     def __str__(self) -> str:
         return self.summary()
 
@@ -194,9 +228,6 @@ def read_cost(cost: Any) -> tuple[float, float]:
     Raises:
         PrivacyParameterError: Not two finite numbers >= 0, of which one is above 0.
     """
-    from ..errors import PrivacyParameterError
-    from ..request.parse import mapped, parse_number
-
     named = mapped(cost)
     if named is not None and set(named) == {"fp", "fn"}:
         cost = (named["fp"], named["fn"])

@@ -75,17 +75,15 @@ class Judged:
             return -math.inf, math.inf
         score = json.loads(model["learner_model_param"]["base_score"])
         start = float(score[0] if isinstance(score, list) else score)
-        start = math.log(start) - math.log1p(-start) if 0.0 < start < 1.0 else 0.0
-        low = high = start if self._is_share else float("nan")
+        if objective_of(self.booster) == "binary:logistic":  # an intercept as a probability
+            start = min(max(start, 1e-7), 1.0 - 1e-7)
+            start = math.log(start) - math.log1p(-start)
+        low = high = start
         for tree in trees:
             ends = [i for i, left in enumerate(tree["left_children"]) if left == -1]
             leaves = [tree["split_conditions"][i] for i in ends]
             low, high = low + min(leaves), high + max(leaves)
         return low, high
-
-    @property
-    def _is_share(self) -> bool:
-        return objective_of(self.booster) == "binary:logistic"
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +243,7 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
 
     Raises:
         PrivacyParameterError: Not such data, or of other columns than the model's.
-        PrivacyRefusal: Rows have weights.
+        PrivacyRefusal: Rows have weights or margins of their own.
         RowDomainError: A row lies outside the declared domain.
     """
     first = models[0]
@@ -254,6 +252,11 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
         raise PrivacyRefusal(
             "Rows with weights are refused in an evaluation: a row counts one. Leave out the "
             "weights; persons with several rows are what `privacy_id` is for."
+        )
+    if matrix.get_base_margin().size:
+        raise PrivacyRefusal(
+            "Rows with a `base_margin` are refused in an evaluation: it judges what the trees and "
+            "the intercept of the model say. Leave out the margins."
         )
     for model in models:
         names = model.booster.feature_names

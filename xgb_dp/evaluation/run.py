@@ -6,7 +6,8 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import os
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +18,23 @@ from ..budget.gate import before_release, check_free
 from ..data.parts import Part, apart, part_of
 from ..engine import native, tape
 from ..engine.workers import this_worker
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record.caution import warn_of
+from ..record.ledger import tree_names
 from ..request import parse
 from .binary import Binary
+from .compare import Pair
 from .parting import Split
+from .regression import Regression
 from .report import Cost, EvaluationReport
 from .rows import Groups, Judged, Persons, judged, read_groups, read_rows
+from .several import MOST_CLASSES, Several
 from .table import Layout, Released, event_for, release, shift_for
 
 __all__ = ["evaluate"]
 
 Ints = npt.NDArray[np.int64]
+Plan: TypeAlias = Binary | Several | Regression | Pair
 
 
 def evaluate(
@@ -38,11 +44,13 @@ def evaluate(
     epsilon: float,
     delta: float,
     by: Any = None,
+    error_bound: float | None = None,
+    target_bounds: tuple[float, float] | None = None,
     privacy_id: Any = None,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "evaluation",
     level: float = 0.95,
-) -> EvaluationReport:
+) -> Any:
     """Judge a model on private rows.
 
     One noisy table of counts is released, of rows by score, class and group; everything that the
@@ -53,13 +61,18 @@ def evaluate(
     evaluation, never for both; otherwise the costs add up. The report and the budget say which.
 
     Args:
-        model: ``xgboost.Booster``, a fitted estimator, or the path of a saved model.
+        model: ``xgboost.Booster``, a fitted estimator, or the path of a saved model; or a list of
+            two of them, of two classes each, to compare.
         data: An ``xgboost.DMatrix`` with labels and without weights, (X, y), a part of
             :func:`xgb_dp.split`, or the split itself, of which the hold-out is taken.
         epsilon: Budget in nats, > 0.
         delta: Its delta, 0 < delta < 1.
         by: A column by whose values the figures are told apart, too: ``{column: values}``, or a
             column whose categories the model has declared. The values are public.
+        error_bound: For regressions, the size of an error, in the unit of the target, from which on
+            it counts as this. Public. By default a quarter of the width of the target's bounds.
+        target_bounds: For regressions, lowest and highest target. Public. By default those of the
+            private training.
         privacy_id: One id for each row. The unit of privacy is then a person: the rows of a person
             with m rows count about 1/m each.
         budget: A budget, or the path of one, on which the evaluation draws.
@@ -67,7 +80,7 @@ def evaluate(
         level: Probability with which an interval is to cover, in (0, 1).
 
     Returns:
-        EvaluationReport: The figures.
+        EvaluationReport: The figures; of two models a ComparisonReport, with the differences.
 
     Raises:
         PrivacyParameterError: An argument is missing, unknown or out of range.
@@ -79,14 +92,17 @@ def evaluate(
     delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     level = parse.parse_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
     _check_place(booked=budget is not None)
-    found = judged(model)
-    groups = read_groups(by, found)
+    several = isinstance(model, (list, tuple))
+    models = tuple(judged(one) for one in (model if several else [model]))
+    if several:
+        _check_pair(models, by)
+    groups = read_groups(by, models[0])
     if isinstance(data, Split):
         privacy_id = data.test_ids if privacy_id is None else privacy_id
         data = data.test
     part = part_of(data)
-    plan = _plan(found, groups)
-    rows = read_rows((found,), data, groups)
+    plan = _plan(models, groups, error_bound, target_bounds)
+    rows = read_rows(models, data, groups)
     persons, layout = None, Layout(plan.blocks)
     if privacy_id is not None:
         shift = shift_for(plan.blocks, epsilon, delta)
@@ -94,17 +110,41 @@ def evaluate(
         layout = Layout(plan.blocks, shift, "person")
     event = event_for(layout, epsilon, delta)
     warn_of(epsilon, delta, None, stacklevel=2)
-    cells = plan.cells(rows.predictions[0], rows.labels, rows.groups)
+    if isinstance(plan, Pair):
+        cells = plan.cells(rows.predictions, rows.labels)
+    else:
+        cells = plan.cells(rows.predictions[0], rows.labels, rows.groups)
     native.lib()
     released = _booked(
         layout, event, cells, persons, budget=budget, note=note, delta=delta, part=part
     )
-    parallel = bool(found.parts) and all(apart(own, part, event.unit) for own in found.parts)
     cost = Cost(
-        event, epsilon, delta, parallel, found.private, None if part is None else part.to_json()
+        event=event,
+        epsilon=epsilon,
+        delta=delta,
+        parallel=all(
+            bool(m.parts) and all(apart(own, part, event.unit) for own in m.parts) for m in models
+        ),
+        model_private=all(m.private for m in models),
+        part=None if part is None else part.to_json(),
     )
+    if isinstance(plan, Pair):
+        return plan.report(released, cost, level)
     overall, by_group = plan.views(released, level)
-    return EvaluationReport(found.kind, overall, by_group, cost, level)
+    trees: tuple[str, ...] | None = None
+    with suppress(LedgerError):
+        trees = tuple(tree_names(models[0].booster))
+    return EvaluationReport(models[0].kind, overall, by_group, cost, level, trees)
+
+
+def _check_pair(models: tuple[Judged, ...], by: Any) -> None:
+    """Two models of two classes, which are compared on all rows."""
+    if len(models) != 2 or any(m.kind != "binary" for m in models):
+        raise PrivacyParameterError(
+            "`model` must be one model, or a list of two models of two classes to compare."
+        )
+    if by is not None:
+        raise PrivacyParameterError("`by` is not taken where two models are compared.")
 
 
 def _check_place(*, booked: bool) -> None:
@@ -122,10 +162,28 @@ def _check_place(*, booked: bool) -> None:
         )
 
 
-def _plan(model: Judged, groups: Groups | None) -> Binary:
+def _plan(
+    models: tuple[Judged, ...], groups: Groups | None, error_bound: Any, target_bounds: Any
+) -> Plan:
+    model = models[0]
+    if model.kind == "regression":
+        target = None
+        if target_bounds is not None:
+            target = parse.parse_range("target_bounds", target_bounds)
+        return Regression.of(model, groups, error_bound, target)
+    for name, value in (("error_bound", error_bound), ("target_bounds", target_bounds)):
+        if value is not None:
+            raise PrivacyParameterError(f"`{name}` is for regressions; this model tells classes.")
+    if len(models) == 2:
+        return Pair.of(*models)
     if model.kind == "binary":
         return Binary.of(model, groups)
-    raise PrivacyParameterError(f"Models of {model.kind} labels cannot be evaluated yet.")
+    if model.classes > MOST_CLASSES:
+        raise PrivacyParameterError(
+            f"A model of more than {MOST_CLASSES} classes cannot be evaluated: the noise of each "
+            "class grows with their number."
+        )
+    return Several.of(model, groups)
 
 
 def _booked(

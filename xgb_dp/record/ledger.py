@@ -31,10 +31,12 @@ __all__ = [
     "complete",
     "drawn",
     "earlier_ledger",
+    "evaluated",
     "parse_ledger",
     "read_ledger",
     "sign",
     "store",
+    "tree_names",
 ]
 
 ATTRIBUTE = "dp_ledger"
@@ -208,6 +210,42 @@ def sign(booster: Any, ledger: Ledger) -> Ledger:
     *before, last = ledger.trainings
     named = tuple(digests[len(digests) - last.rounds * per_round :])
     return replace(ledger, trainings=(*before, replace(last, trees=named)))
+
+
+def tree_names(booster: Any) -> list[str]:
+    """Short names of the trees of a model, with all their numbers.
+
+    Raises:
+        LedgerError: The trees cannot be read.
+    """
+    return _tree_digests(_learner(booster))[0]
+
+
+def evaluated(
+    booster: Any, changed: Any, ledger: Ledger, event: Event, shown: Mapping[str, Any]
+) -> Ledger:
+    """The ledger of a model whose numbers follow from an evaluation of it.
+
+    The evaluation counts as a release of the last training: what it cost adds up with the rest,
+    also where it was on disjoint rows.
+
+    Args:
+        booster: The model that was evaluated.
+        changed: The model with other numbers in the same trees.
+        ledger: Of `booster`.
+        event: What the evaluation has released.
+        shown: What was made of it; public.
+    """
+    names = dict(zip(tree_names(booster), tree_names(changed), strict=True))
+    trainings = [
+        replace(t, trees=None if t.trees is None else tuple(names.get(n, n) for n in t.trees))
+        for t in ledger.trainings
+    ]
+    last = trainings[-1]
+    public = {**last.public, "evaluations": [*last.public.get("evaluations", []), dict(shown)]}
+    drawn = None if last.drawn is None else (*last.drawn, event)
+    trainings[-1] = replace(last, events=(*last.events, event), public=public, drawn=drawn)
+    return replace(ledger, trainings=tuple(trainings))
 
 
 def earlier_ledger(

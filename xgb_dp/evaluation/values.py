@@ -1,0 +1,166 @@
+"""Mean, spread and quantiles of a bounded number of each row, from noisy sums.
+
+Proof: docs/proofs/evaluation.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+
+from .figures import Figure
+from .grid import CELLS, UNIT, tree_matrix
+from .posterior import DRAWS, Solver
+
+__all__ = ["Values", "value_cells", "value_matrix"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_ROWS, _MEAN, _SIZE, _SQUARE, _TREE = 0.2, 0.25, 0.15, 0.2, 0.2  # of the squared norm of a row
+
+
+@lru_cache(maxsize=1)
+def value_matrix() -> Ints:
+    """What a row adds whose value v in [-1, 1] lies in each of 128 cells.
+
+    Its number, v, 2|v| - 1 and 2v^2 - 1, each with a weight, and a Haar tree without its root.
+    """
+    v = _middles()
+    shares = (_ROWS, _MEAN, _SIZE, _SQUARE)
+    moments = np.stack([np.ones(CELLS), v, 2.0 * np.abs(v) - 1.0, 2.0 * v**2 - 1.0])
+    weighted = np.sqrt(np.array(shares))[:, np.newaxis] * moments
+    whole = np.vstack([weighted, tree_matrix(CELLS, 0.0, _TREE)[1:]])
+    matrix = np.rint(UNIT * whole).astype(np.int64)
+    matrix.setflags(write=False)
+    return matrix
+
+
+def value_cells(values: Floats) -> Ints:
+    """The cell of each value; what lies beyond -1 or 1 counts as that, NaN as 1."""
+    clipped = np.clip(np.nan_to_num(values, nan=1.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
+    return np.minimum(((clipped + 1.0) * (CELLS / 2)).astype(np.int64), CELLS - 1)
+
+
+def _middles() -> Floats:
+    return np.asarray((np.arange(CELLS) + 0.5) * (2.0 / CELLS) - 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """What the released sums say about a value of the rows, in its own unit.
+
+    Attributes:
+        counts: Estimated number of rows in each cell; noisy, without bias.
+        draws: Counts that are as likely, given the sums, as rows of `counts`.
+        middle: Value in the middle of the cells.
+        half: Distance of the ends from there.
+        level: Probability with which each interval covers.
+    """
+
+    counts: Floats
+    draws: Floats
+    middle: float
+    half: float
+    level: float
+
+    @classmethod
+    def of(
+        cls, solver: Solver, sums: Floats, noise: float, middle: float, half: float, level: float
+    ) -> Values:
+        """The values behind noisy sums.
+
+        Args:
+            solver: Of the block that was released.
+            sums: Its sums.
+            noise: Standard deviation of the noise of each.
+            middle: Value in the middle of the cells.
+            half: Distance of the ends from there.
+            level: Probability with which an interval is to cover.
+        """
+        counts = solver.covariance @ (solver.matrix.T @ sums)
+        rng = np.random.default_rng(0)
+        draws = counts + noise * rng.normal(size=(DRAWS, CELLS)) @ solver.root.T
+        return cls(counts, draws, middle, half, level)
+
+    @property
+    def points(self) -> Floats:
+        """The value that stands for each cell."""
+        return self.middle + self.half * _middles()
+
+    @cached_property
+    def sampled(self) -> Floats:
+        """Draws of the counts of other rows of the same population."""
+        around = np.convolve(np.pad(self.counts, 4, mode="edge"), np.full(9, 1.0 / 9.0), "valid")
+        spread = np.sqrt(np.maximum(around, 0.0))
+        rng = np.random.default_rng(3)
+        return np.asarray(self.draws + rng.normal(size=self.draws.shape) * spread)
+
+    def figure(
+        self, of: Callable[[Floats], Floats], low: float = -np.inf, high: float = np.inf
+    ) -> Figure:
+        """Any smooth function of the counts.
+
+        Args:
+            of: Function of counts of shape (..., CELLS).
+            low: Lowest value that it has.
+            high: Highest value that it has.
+        """
+        value = min(max(float(of(self.counts)), low), high)
+        noise, spread = (float(np.std(of(drawn))) for drawn in (self.draws, self.sampled))
+        wide = float(norm.ppf(0.5 + 0.5 * self.level)) * spread
+        return Figure(value, max(value - wide, low), min(value + wide, high), noise)
+
+    def mean_of(self, counts: Floats, power: int = 1, *, size: bool = False) -> Floats:
+        """Mean of a power of the values, or of their size, around 0."""
+        points = np.abs(self.points) if size else self.points**power
+        if power == 2:  # of a cell, whose values are not all in its middle
+            points = points + (2.0 * self.half / CELLS) ** 2 / 12.0
+        total = np.maximum(counts.sum(axis=-1), 1.0)
+        return np.asarray((counts @ points) / total)
+
+    @property
+    def rows(self) -> Figure:
+        """Number of rows, or of persons."""
+        return self.figure(lambda counts: counts.sum(axis=-1), 0.0)
+
+    @property
+    def mean(self) -> Figure:
+        """Mean value."""
+        ends = self.middle - self.half, self.middle + self.half
+        return self.figure(self.mean_of, *ends)
+
+    def quantile(self, share: float) -> Figure:
+        """The value below which a share of the rows lies.
+
+        Args:
+            share: In (0, 1).
+        """
+        ends = np.concatenate([[self.middle - self.half], self.points + self.half / CELLS])
+
+        def of(counts: Floats) -> Floats:
+            below = np.cumsum(counts, axis=-1)
+            below = below / np.maximum(below[..., -1:], 1.0)
+            up = np.maximum.accumulate(below, axis=-1)
+            down = np.minimum.accumulate(below[..., ::-1], axis=-1)[..., ::-1]
+            rising = np.concatenate([np.zeros_like(up[..., :1]), 0.5 * (up + down)], axis=-1)
+            rows = np.atleast_2d(rising)
+            return np.array([np.interp(share, row, ends) for row in rows]).reshape(up.shape[:-1])
+
+        return self.figure(of, float(ends[0]), float(ends[-1]))
+
+
+def root_mean_square(values: Values) -> Figure:
+    """Root of the mean of the squared values."""
+    most = math.hypot(abs(values.middle) + values.half, values.half / CELLS)
+
+    def of(counts: Floats) -> Floats:
+        return np.asarray(np.sqrt(np.maximum(values.mean_of(counts, 2), 0.0)))
+
+    return values.figure(of, 0.0, most)
