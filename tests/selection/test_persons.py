@@ -12,8 +12,9 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.accounting import PERSON, SelectionEvent, Unit, make_accountant
 from xgb_dp.accounting.events import event_from_json
+from xgb_dp.engine.draws import rows_apart
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.tuning import draws
+from xgb_dp.evaluation.grid import CELLS, UNIT, Grid, counts_matrix
 from xgb_dp.tuning.scores import SCORES, Score
 
 from ..conftest import arrays
@@ -35,11 +36,11 @@ def sizes_of(rng: np.random.Generator, persons: int, most: int) -> np.ndarray:
 # ----------------------------------------------------------------------------------------- coins
 def test_all_rows_of_a_person_share_a_coin() -> None:
     codes = sizes_of(np.random.default_rng(1), 4000, 9).astype(np.uint32)
-    kept, apart = draws.rows_apart(len(codes), 1 << 30, codes)
+    kept, apart = rows_apart(len(codes), 1 << 30, codes)
     assert sorted([*kept, *apart]) == list(range(len(codes)))
     assert not set(codes[kept]) & set(codes[apart])
     assert len(set(codes[apart])) == pytest.approx(1000, abs=6 * np.sqrt(750))
-    assert [len(part) for part in draws.rows_apart(0, 1 << 30, codes[:0])] == [0, 0]
+    assert [len(part) for part in rows_apart(0, 1 << 30, codes[:0])] == [0, 0]
 
 
 # ---------------------------------------------------------------------------------------- scores
@@ -86,9 +87,10 @@ def test_a_person_counts_with_the_mean_of_its_rows() -> None:
     loss = (p - y) ** 2
     assert sums[0] / 2**16 == pytest.approx(float(weight @ (0.5 - loss)), abs=300 * 2**-15)
     assert sums[1] == 300 * 2**14
-    cells = Score("auc")._sums(p, y, None, codes)
-    assert cells.sum() / 2**16 == pytest.approx(300.0, rel=2e-3)
-    assert cells.sum() <= 300 * 2**16
+    cells = Grid().cell(np.log(p / (1.0 - p))) + CELLS * y.astype(np.int64)
+    shares = np.bincount(cells, weights=weight, minlength=2 * CELLS)
+    expected = counts_matrix(Grid()) @ shares * (2**16 / UNIT)
+    np.testing.assert_allclose(Score("auc")._sums(p, y, None, codes), expected, rtol=0, atol=300)
 
 
 # ------------------------------------------------------------------------------------ selections

@@ -16,6 +16,8 @@ import numpy.typing as npt
 from ..accounting import Event, ExactAccountant, sensitivity
 from ..accounting.sensitivity import RowBound
 from ..calibrate.mechanisms import MechanismSpec, NoisePlan
+from ..evaluation.grid import Grid, counts_matrix
+from ..evaluation.table import Block, Layout, event_for
 from . import native
 from .bounds import Claim
 from .result import AuditResult
@@ -25,6 +27,7 @@ __all__ = [
     "Mechanism",
     "audit",
     "candidates",
+    "evaluation",
     "gaussian_scores",
     "intercept",
     "leaves",
@@ -95,6 +98,21 @@ def _mechanism(name: str, plan: NoisePlan, release: str, sample: Sampler) -> Mec
     if not events:
         raise ValueError(f"The plan releases no {release}.")
     return Mechanism(name, "likelihood ratio", ExactAccountant(events), sample)
+
+
+def evaluation(epsilon: float, delta: float, halved: int = 1) -> Mechanism:
+    """The table of an evaluation of two classes: the row adds the column with the largest norm.
+
+    Args:
+        epsilon: Target of the evaluation.
+        delta: Its delta.
+        halved: By which the variance of the noise that is really drawn is divided.
+    """
+    block = Block("scores", counts_matrix(Grid()))
+    event = event_for(Layout((block,)), epsilon, delta)
+    column = block.matrix[:, int((block.matrix**2).sum(axis=0).argmax())]
+    scores = gaussian_scores(column[column != 0], event.sigma2 // halved)
+    return Mechanism("evaluation", "likelihood ratio", ExactAccountant([event]), scores)
 
 
 def leaves(

@@ -111,6 +111,10 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
             made = build(spec, plan)
             label = f"{made.name}, ε = {epsilon:g}"
             yield partial(mechanisms.audit, made, size.draws, name=label)
+    for epsilon in (0.5, 4.0):
+        made = mechanisms.evaluation(epsilon, 1e-6)
+        label = f"{made.name}, ε = {epsilon:g}"
+        yield partial(mechanisms.audit, made, size.draws, name=label)
     made_of: dict[str, scenarios.Scenario] = {
         "trainings, ε = 4": scenarios.leaf_and_split(),
         "trainings, ε = 4, leaves only": scenarios.leaf_and_split(leaves=0.98),

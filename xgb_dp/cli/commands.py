@@ -26,6 +26,7 @@ from ..request.params import DEFAULT_ROUNDS
 from . import inspect
 from .column import Column
 from .domain import ATTRIBUTE, Domain, from_mapping, read_domain
+from .judge import evaluate_command
 from .options import (
     FILE,
     OUT,
@@ -278,6 +279,9 @@ def _domain_of(booster: xgboost.Booster, model: Path) -> Domain:
         count = max(int(config["learner_model_param"]["num_class"]), 2)
         classes = tuple(map(str, range(count)))
     return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))
+
+
+cli.add_command(evaluate_command(_domain_of))
 
 
 def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.DataFrame:

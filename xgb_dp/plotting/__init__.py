@@ -4,6 +4,7 @@ Everything drawn from a model is post-processing of what it holds, which is nois
 costs nothing. What you bring along, such as scores or rows to explain, is not covered by that.
 """
 
+from .evaluation import plot_calibration, plot_groups, plot_lift, plot_roc
 from .explain import contributions, importance, plot_contributions, plot_importance
 from .privacy import plot_budget, plot_epsilon, plot_scores
 from .shapes import ShapeFunction, plot_shapes, shape_functions
@@ -13,9 +14,13 @@ __all__ = [
     "contributions",
     "importance",
     "plot_budget",
+    "plot_calibration",
     "plot_contributions",
     "plot_epsilon",
+    "plot_groups",
     "plot_importance",
+    "plot_lift",
+    "plot_roc",
     "plot_scores",
     "plot_shapes",
     "shape_functions",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,10 @@ import numpy.typing as npt
 from ..accounting import PERSON, ROW, GaussianEvent
 from ..engine.draws import discrete_gaussian
 from ..errors import BudgetError, PrivacyParameterError
+from ..evaluation.figures import TwoClasses
+from ..evaluation.grid import CELLS, UNIT, Grid, counts_matrix
+from ..evaluation.posterior import Solver, two_classes
+from ..evaluation.table import Block
 from ..request.parse import parse_number
 
 __all__ = ["Score", "ScoreValue"]
@@ -22,8 +27,10 @@ GRID = 1 << 16  # units of one row
 _COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
 _MOST_SIGMA2 = 1 << 56  # of the sampler
 _LOG_LOSS_BOUND = 3.0
-_CELLS = 24
-_LAST_LOGIT = 6.0
+_AUC_GRID = Grid()
+_AUC_SCALE = GRID // UNIT
+_PERSONS_AT_ONCE = 4096
+_AUC_TOUCHED = 2 + CELLS.bit_length() - 1  # sums that a row touches: rows, levels, one residual
 _KINDS = {
     "log_loss": ("binary", "multiclass"),
     "brier": ("binary", "multiclass"),
@@ -66,8 +73,8 @@ class Score:
 
     Attributes:
         name: "log_loss" (the default for classes), "brier", "accuracy", "auc" (two classes; from a
-            noisy histogram of predictions), "squared_error" (the default for regression) or
-            "absolute_error".
+            noisy table of predictions, as in :func:`xgb_dp.evaluate`), "squared_error" (the default
+            for regression) or "absolute_error".
         bound: Loss of one row from which on it counts as this: nats for "log_loss" (3 by default),
             the absolute error, in the unit of the target, for the errors of regression (a quarter
             of the width of ``dp_target_bounds`` by default). Public. The noise grows with it.
@@ -105,7 +112,9 @@ class Score:
     @property
     def sensitivity2(self) -> int:
         """Squared L2 norm of what one row adds to the sums, in grid units."""
-        return GRID**2 if self.name == "auc" else (GRID // 2) ** 2 + _COUNT**2
+        if self.name == "auc":
+            return _auc_block().norm2
+        return (GRID // 2) ** 2 + _COUNT**2
 
     def event(self, mu: float, *, of_persons: bool = False) -> GaussianEvent:
         """Release of this score as a Gaussian of this mu.
@@ -120,8 +129,9 @@ class Score:
         sigma2 = max(math.ceil(self.sensitivity2 / mu**2), 1 << 20)
         if sigma2 > _MOST_SIGMA2:
             raise BudgetError("The noise of the score is above 2^12 rows: epsilon is too small.")
-        sums = 2 * _CELLS if of_persons else 1  # the rows of a person may be in all cells
-        coordinates = sums if self.name == "auc" else 2
+        coordinates = 2
+        if self.name == "auc":  # the rows of a person may touch all sums
+            coordinates = len(_auc_block().matrix) if of_persons else _AUC_TOUCHED
         unit = PERSON if of_persons else ROW
         return GaussianEvent("score", self.sensitivity2, sigma2, coordinates, 1, unit=unit)
 
@@ -167,14 +177,12 @@ class Score:
         """
         p, y = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if self.name == "auc":
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 logit = np.log(p) - np.log1p(-p)
-            cell = np.floor((logit + _LAST_LOGIT) * (_CELLS / (2.0 * _LAST_LOGIT)))
-            code = np.clip(np.nan_to_num(cell), 0, _CELLS - 1).astype(np.int64)
-            cells = code + _CELLS * (y > 0.5)
+            cells = _AUC_GRID.cell(logit) + CELLS * (y > 0.5).astype(np.int64)
             if persons is None:
-                return np.bincount(cells, minlength=2 * _CELLS) * GRID
-            return _mean_cells(cells, persons)
+                return _auc_block().sums(cells, None)[0]
+            return _mean_columns(cells, persons)
         loss = np.clip(np.nan_to_num(self._losses(p, y, target), nan=1.0), 0.0, 1.0)
         units = np.rint((0.5 - loss) * GRID).astype(np.int64)
         if persons is not None:
@@ -215,14 +223,10 @@ class Score:
 
     @staticmethod
     def _auc(noisy: Floats, sigma: float) -> ScoreValue:
-        """Area under the curve of a noisy histogram; post-processing."""
-        negative, positive = noisy[:_CELLS], noisy[_CELLS:]
-        n, m = max(float(negative.sum()), 1.0), max(float(positive.sum()), 1.0)
-        below = np.concatenate([[0.0], np.cumsum(negative)[:-1]]) + negative / 2.0
-        above = m - np.cumsum(positive) + positive / 2.0
-        auc = min(max(float(positive @ below) / (n * m), 0.0), 1.0)
-        spread = np.sum((below / n - auc) ** 2) / m**2 + np.sum((above / m - auc) ** 2) / n**2
-        return ScoreValue(auc, sigma * math.sqrt(float(spread)), auc)
+        """Area under the curve from a noisy table, as an evaluation reads it; post-processing."""
+        solver = Solver.of(_auc_block().matrix)
+        found = TwoClasses(two_classes(_AUC_GRID, solver, noisy * GRID, sigma * GRID)).auc
+        return ScoreValue(found.value, found.noise, found.value)
 
 
 def _number(persons: Codes) -> int:
@@ -230,12 +234,20 @@ def _number(persons: Codes) -> int:
     return int(persons.max()) + 1 if len(persons) else 0
 
 
-def _mean_cells(cells: npt.NDArray[np.int64], persons: Codes) -> Sums:
-    """Sums over persons of the share of their rows in each cell, rounded down."""
-    pairs, count = np.unique(
-        np.stack([persons.astype(np.int64), cells]), axis=1, return_counts=True
-    )
+def _mean_columns(cells: npt.NDArray[np.int64], persons: Codes) -> Sums:
+    """Sums over persons of the mean of what their rows add, rounded towards 0."""
+    matrix = _auc_block().matrix
     rows = np.bincount(persons, minlength=_number(persons))
-    sums = np.zeros(2 * _CELLS, dtype=np.int64)
-    np.add.at(sums, pairs[1], count * GRID // rows[pairs[0]])
+    sums = np.zeros(len(matrix), dtype=np.int64)
+    for first in range(0, len(rows), _PERSONS_AT_ONCE):
+        own = rows[first : first + _PERSONS_AT_ONCE]
+        inside = (persons >= first) & (persons < first + len(own))
+        counts = np.zeros((len(own), 2 * CELLS), dtype=np.int64)
+        np.add.at(counts, (persons[inside].astype(np.int64) - first, cells[inside]), 1)
+        total = counts @ matrix.T
+        sums += (np.sign(total) * (np.abs(total) // np.maximum(own, 1)[:, np.newaxis])).sum(axis=0)
     return sums
+
+
+@lru_cache(maxsize=1)
+def _auc_block() -> Block:

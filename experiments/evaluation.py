@@ -1,0 +1,139 @@
+"""How well a private evaluation tells the figures of a model: ``python -m experiments.evaluation``.
+
+A private model is trained once on a part of a data set. The other rows are the population, from
+which hold-outs are drawn, with replacement; each is evaluated. Shown are the error against the
+exact figures of the same rows, which the noise of the release makes, and how often the interval
+covers the figure of the population. With ``--keep`` the table is written to the folder of results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xgboost as xgb
+from sklearn import metrics
+
+from xgb_dp.data.matrices import private_matrix
+from xgb_dp.evaluation.binary import Binary
+from xgb_dp.evaluation.rows import judged
+from xgb_dp.evaluation.table import Layout, event_for, release
+
+from .datasets import Dataset, load
+
+RESULTS = Path(__file__).resolve().parent / "results"
+DELTA = 1e-6
+TASKS = {
+    "Adult": Dataset("Adult", "adult"),
+    "Bank": Dataset("Bank", "bank_full"),
+    "Credit 1": Dataset("Credit 1", "credit1_gmsc"),
+    "generated": Dataset("generated", generate="many interactions", size=(60_000, 20)),
+}
+Floats = npt.NDArray[np.float64]
+
+
+def calibration_error(y: Floats, p: Floats) -> float:
+    """Distance of predicted and true shares over ten bins."""
+    bins = np.minimum((p * 10).astype(int), 9)
+    gaps = np.bincount(bins, weights=y - p, minlength=10)
+    return float(np.abs(gaps).sum() / len(y))
+
+
+EXACT: dict[str, Callable[[Floats, Floats], float]] = {
+    "auc": metrics.roc_auc_score,
+    "log_loss": metrics.log_loss,
+    "brier": metrics.brier_score_loss,
+    "calibration_error": calibration_error,
+    "accuracy": lambda y, p: float(np.mean((p >= 0.5) == y)),
+    "recall": lambda y, p: float(np.mean(p[y > 0] >= 0.5)),
+}
+
+
+def measured(
+    task: str, sizes: list[int], epsilons: list[float], repeats: int
+) -> Iterator[list[Any]]:
+    """The rows of the table for one task."""
+    frame, y, categories = load(TASKS[task])
+    y = np.asarray(y, dtype=np.float64)
+    mixed = np.random.default_rng(0).permutation(len(y))
+    half = min(len(y) // 2, 20_000)
+    first, rest = mixed[:half], mixed[half:]
+    params = {
+        "tree_method": "dp_hist",
+        "objective": "binary:logistic",
+        "dp_epsilon": 1.0,
+        "dp_delta": DELTA,
+        "dp_categories": categories,
+        "nthread": 1,
+    }
+
+    def matrix(own: Any) -> xgb.DMatrix:
+        part = frame.iloc[own]
+        return private_matrix(part, categories=categories, label=y[own], enable_categorical=True)
+
+    model = judged(xgb.train(params, matrix(first), 50))
+    margins = np.asarray(model.booster.predict(matrix(rest), output_margin=True), dtype=np.float64)
+    labels, p = y[rest], 1.0 / (1.0 + np.exp(-margins))
+    truth = {name: of(labels, p) for name, of in EXACT.items()}
+    plan = Binary.of(model, None)
+    for epsilon in epsilons:
+        layout = Layout(plan.blocks)
+        event = event_for(layout, epsilon, DELTA)
+        for n in sizes:
+            found: dict[str, list[list[float]]] = {name: [] for name in EXACT}
+            rng = np.random.default_rng(n)
+            for _ in range(repeats):
+                own = rng.integers(0, len(labels), n)
+                cells = plan.cells(margins[own], labels[own], None)
+                view, _ = plan.views(release(layout, event, cells, None), 0.95)
+                figures = view.figures()
+                for name, of in EXACT.items():
+                    figure = figures[name]
+                    error = figure.value - of(labels[own], p[own])
+                    covers = figure.low <= truth[name] <= figure.high
+                    found[name].append([error, covers, figure.high - figure.low])
+            for name, values in found.items():
+                errors, covers, widths = np.array(values).T
+                yield [
+                    task, n, epsilon, name, f"{truth[name]:.4f}", f"{errors.mean():.4f}",
+                    f"{np.quantile(np.abs(errors), 0.95):.4f}", f"{covers.mean():.3f}",
+                    f"{widths.mean():.4f}", repeats,
+                ]  # fmt: skip
+
+
+HEAD = [
+    "data", "rows", "epsilon", "figure", "population", "bias", "95% of errors below", "covered",
+    "width", "repeats",
+]  # fmt: skip
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", nargs="+", default=list(TASKS))
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000])
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[0.5])
+    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--keep", action="store_true", help="write experiments/results")
+    asked = parser.parse_args()
+    lines = []
+    writer = csv.writer(sys.stdout)
+    writer.writerow(HEAD)
+    for task in asked.data:
+        for line in measured(task, asked.rows, asked.epsilon, asked.repeats):
+            writer.writerow(line)
+            sys.stdout.flush()
+            lines.append(line)
+    if asked.keep:
+        with open(RESULTS / "evaluation.csv", "w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([HEAD, *lines])
+
+
+if __name__ == "__main__":
+    main()

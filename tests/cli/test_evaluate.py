@@ -1,0 +1,59 @@
+"""`xgb-dp evaluate`: figures, groups, budgets, calibrated models, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import xgb_dp
+
+from .calls import SPENT, fails, run
+
+TARGET = ["--epsilon", "1", "--delta", "1e-6"]
+
+
+@pytest.fixture
+def model(folder):
+    run("train", "rows.csv", "--schema", "schema.yaml", *SPENT, "--quiet")
+    return "model.json"
+
+
+def test_figures_of_all_rows_and_groups(model):
+    made = run("evaluate", model, "rows.csv", *TARGET, "--by", "pet", "--json", "figures.json")
+    assert "auc" in made.stdout and "Group cat" in made.stdout and "Group dog" in made.stdout
+    assert "add up" in made.stdout
+    with open("figures.json") as file:
+        found = json.load(file)
+    assert set(found["figures"]) == {"all", "cat", "dog", "others", "other"}
+    figure = found["figures"]["all"]["auc"]
+    assert figure["low"] <= figure["value"] <= figure["high"]
+
+
+def test_budgets_and_calibrated_models(model):
+    xgb_dp.Budget("book.json", epsilon=2.0, delta=1e-5)
+    run("evaluate", model, "rows.csv", *TARGET, "--budget", "book.json", "--calibrated", "b.json")
+    (entry,) = xgb_dp.Budget("book.json").entries
+    assert entry.note == "evaluate model.json" and entry.events[0].label == "evaluation"
+    assert xgb_dp.privacy_report("b.json").epsilon > xgb_dp.privacy_report(model).epsilon
+    assert "exceed" in fails(
+        "evaluate",
+        model,
+        "rows.csv",
+        "--epsilon",
+        "1.9",
+        "--delta",
+        "1e-6",
+        "--budget",
+        "book.json",
+    )
+
+
+def test_two_models(model):
+    made = run("evaluate", model, "rows.csv", *TARGET, "--against", model)
+    assert "difference" in made.stdout
+
+
+def test_what_is_refused(model):
+    assert "categories" in fails("evaluate", model, "rows.csv", *TARGET, "--by", "age")
+    assert "epsilon" in fails("evaluate", model, "rows.csv", "--epsilon", "-1", "--delta", "1e-6")

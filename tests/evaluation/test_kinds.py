@@ -1,0 +1,193 @@
+"""Several classes, regressions and pairs of models, without noise and with it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+
+import xgb_dp
+from tests.evaluation.tasks import TARGET, quiet, refused, rows, stock
+from xgb_dp.evaluation.compare import Pair
+from xgb_dp.evaluation.regression import Regression
+from xgb_dp.evaluation.rows import Groups
+from xgb_dp.evaluation.several import Several
+from xgb_dp.evaluation.table import Layout
+from xgb_dp.evaluation.values import value_cells, value_matrix
+
+__all__ = ["quiet"]
+
+EXAMPLES = settings(max_examples=60, deadline=None)
+ANY = st.floats(width=32)
+CLEAR = {"epsilon": 10.0, "delta": 1e-3}
+
+
+class Model:
+    """What a plan asks of a model."""
+
+    margins = (-3.0, 3.0)
+    classes = 3
+    public: ClassVar[dict[str, Any]] = {}
+
+
+def moved(plan: Any, cells: Any, n: int) -> int:
+    """Squared norm of what the last row changes, of all sums."""
+    out = 0
+    for block, own in zip(plan.blocks, cells, strict=True):
+        change = block.sums(own, None) - block.sums(own[: n - 1], None)
+        out += int((change.astype(object) ** 2).sum())
+    return out
+
+
+@EXAMPLES
+@given(
+    st.lists(st.tuples(ANY, ANY, ANY, st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=4)
+)
+def test_one_row_of_several_classes(rows: list[Any]) -> None:
+    a, b, c, y, group = (np.array(v) for v in zip(*rows, strict=True))
+    plan = Several.of(Model(), Groups("g", ("a", "b")))  # type: ignore[arg-type]
+    with np.errstate(all="ignore"):
+        cells = plan.cells(np.stack([a, b, c], axis=1), y, group)
+    assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
+
+
+@EXAMPLES
+@given(st.lists(st.tuples(ANY, ANY, st.integers(0, 2)), min_size=1, max_size=4))
+def test_one_row_of_a_regression(rows: list[Any]) -> None:
+    prediction, y, group = (np.array(v) for v in zip(*rows, strict=True))
+    plan = Regression.of(Model(), Groups("g", ("a", "b")), 2.0, (-1.0, 5.0))  # type: ignore[arg-type]
+    with np.errstate(all="ignore"):
+        cells = plan.cells(prediction, y, group)
+    assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
+
+
+@EXAMPLES
+@given(st.lists(st.tuples(ANY, ANY, st.integers(0, 1)), min_size=1, max_size=4))
+def test_one_row_of_a_pair(rows: list[Any]) -> None:
+    first, second, y = (np.array(v) for v in zip(*rows, strict=True))
+    plan = Pair.of(Model(), Model())  # type: ignore[arg-type]
+    with np.errstate(all="ignore"):
+        cells = plan.cells((first, second), y)
+    assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
+
+
+def test_a_value_adds_its_moments() -> None:
+    matrix = value_matrix()
+    for value in (-1.0, -0.3, 0.0, 0.77, 1.0):
+        column = matrix[:, value_cells(np.array([value]))[0]] / 256.0
+        expected = np.sqrt([0.2, 0.25, 0.15, 0.2]) * [
+            1,
+            value,
+            2 * abs(value) - 1,
+            2 * value**2 - 1,
+        ]
+        np.testing.assert_allclose(column[:4], expected, atol=0.03)
+        assert float((column[4:] ** 2).sum()) == pytest.approx(0.2, rel=0.05)
+    assert value_cells(np.array([np.nan, np.inf, -np.inf, 5, -5])).tolist() == [127, 127, 0, 127, 0]
+
+
+@pytest.fixture(scope="module")
+def values() -> Any:
+    X, _ = rows(16_000)
+    y = 2 * X[:, 0] + X[:, 1] * X[:, 2] + np.random.default_rng(1).normal(size=len(X))
+    model = stock(X[:4000], y[:4000], objective="reg:squarederror")
+    return model, X[4000:], y[4000:], model.predict(xgb.DMatrix(X[4000:]))
+
+
+@pytest.mark.usefixtures("quiet")
+def test_regressions_without_noise(values: Any) -> None:
+    model, X, y, p = values
+    report = xgb_dp.evaluate(
+        model, (X, y), target_bounds=(-12, 12), error_bound=6, by={4: [0, 1]}, **CLEAR
+    )
+    error = p - y
+    assert float(report.rmse) == pytest.approx(np.sqrt(np.mean(error**2)), rel=3e-3)
+    assert float(report.mae) == pytest.approx(np.abs(error).mean(), rel=5e-3)
+    assert float(report.bias) == pytest.approx(error.mean(), abs=5e-3)
+    assert float(report.r2) == pytest.approx(metrics.r2_score(y, p), abs=5e-3)
+    for share in (0.05, 0.5, 0.9):
+        assert float(report.quantile(share)) == pytest.approx(np.quantile(error, share), abs=0.06)
+    own = X[:, 4] == 1
+    assert float(report.groups["1"].mae) == pytest.approx(np.abs(error[own]).mean(), rel=1e-2)
+    clipped = xgb_dp.evaluate(model, (X, y), error_bound=1.0, **CLEAR)
+    assert float(clipped.mae) == pytest.approx(np.minimum(np.abs(error), 1).mean(), rel=1e-2)
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="bounds of the target"):
+        _ = clipped.r2
+
+
+def test_regressions_with_noise(values: Any) -> None:
+    model, X, y, p = values
+    report = xgb_dp.evaluate(model, (X, y), target_bounds=(-12, 12), epsilon=0.5, delta=1e-6)
+    error = p - y
+    for figure, exact in ((report.rmse, np.sqrt(np.mean(error**2))), (report.bias, error.mean())):
+        assert abs(float(figure) - exact) < 4.5 * figure.noise
+    refused(xgb_dp.PrivacyParameterError, "error_bound", model, (X, y))
+    refused(xgb_dp.PrivacyParameterError, "error_bound", model, (X, y), error_bound=0)
+    refused(xgb_dp.PrivacyParameterError, "target_bounds", model, (X, y), target_bounds=(1, 1))
+
+
+@pytest.fixture(scope="module")
+def classes() -> Any:
+    X, _ = rows(16_000)
+    latent = 2 * X[:, 0] + X[:, 1] * X[:, 2] + np.random.default_rng(1).normal(size=len(X))
+    y = np.digitize(latent, [-1.5, 1.5])
+    model = stock(X[:4000], y[:4000], objective="multi:softprob", num_class=3)
+    return model, X[4000:], y[4000:], model.predict(xgb.DMatrix(X[4000:]))
+
+
+@pytest.mark.usefixtures("quiet")
+def test_several_classes_without_noise(classes: Any) -> None:
+    model, X, y, p = classes
+    report = xgb_dp.evaluate(model, (X, y), **CLEAR)
+    told = p.argmax(axis=1)
+    assert float(report.accuracy) == pytest.approx(np.mean(told == y), abs=4e-3)
+    assert float(report.log_loss) == pytest.approx(metrics.log_loss(y, p), abs=4e-3)
+    assert float(report.auc) == pytest.approx(
+        metrics.roc_auc_score(y, p, multi_class="ovr"), abs=4e-3
+    )
+    for k, view in enumerate(report.one_against_rest):
+        assert float(view.auc) == pytest.approx(metrics.roc_auc_score(y == k, p[:, k]), abs=5e-3)
+    found = [[float(f) for f in row] for row in report.confusion()]
+    np.testing.assert_allclose(found, metrics.confusion_matrix(y, told), rtol=0.02, atol=1)
+
+
+def test_several_classes_with_noise_and_groups(classes: Any) -> None:
+    model, X, y, _ = classes
+    report = xgb_dp.evaluate(model, (X, y), by={4: [0, 1]}, **TARGET)
+    assert set(report.groups) == {"0", "1", "other"}
+    figures = report.groups["0"].figures()
+    assert {"accuracy", "auc of 2"} <= set(figures)
+    assert all(f.low <= f.value <= f.high for f in figures.values())
+    refused(xgb_dp.PrivacyParameterError, "error_bound", model, (X, y), error_bound=1.0)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_pairs_without_noise() -> None:
+    X, y = rows(24_000)
+    models = [stock(X[:4000], y[:4000], max_depth=depth) for depth in (3, 1)]
+    X, y = X[4000:], y[4000:]
+    first, second = (m.predict(xgb.DMatrix(X)) for m in models)
+    report = xgb_dp.evaluate(models, (X, y), **CLEAR)
+    gap = metrics.roc_auc_score(y, first) - metrics.roc_auc_score(y, second)
+    assert float(report.auc_difference) == pytest.approx(gap, abs=2e-3)
+    loss = metrics.log_loss(y, first) - metrics.log_loss(y, second)
+    assert float(report.log_loss_difference) == pytest.approx(loss, abs=2e-3)
+    # Paired: narrower than the difference of two figures of rows that have nothing to do with
+    # each other.
+    wide = np.hypot(*(v.auc.high - v.auc.low for v in (report.first, report.second)))
+    assert report.auc_difference.high - report.auc_difference.low < 0.8 * wide
+    assert "difference" in report.summary() and "auc difference" in report.to_json()
+
+
+def test_bad_pairs(values: Any) -> None:
+    X, y = rows(500)
+    model = stock(X, y)
+    for models in ([model], [model] * 3, [model, values[0]], []):
+        with pytest.raises(xgb_dp.PrivacyParameterError, match="model"):
+            xgb_dp.evaluate(models, (X, y), **TARGET)
+    refused(xgb_dp.PrivacyParameterError, "by", [model, model], (X, y), by={4: [0]})

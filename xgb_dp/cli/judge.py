@@ -1,0 +1,132 @@
+"""The command that judges a saved model on private rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..budget.budget import Budget
+from ..engine.models import load_booster
+from ..errors import PrivacyParameterError
+from ..evaluation import evaluate as judge
+from .domain import Domain, read_domain
+from .options import FILE, OUT, csv_options, guarded, new_files
+from .table import Csv, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["evaluate_command"]
+
+
+def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
+    """The command `evaluate`.
+
+    Args:
+        domain_of: How to read files for a model that was saved.
+    """
+
+    @click.command("evaluate")
+    @click.argument("model", type=FILE)
+    @click.argument("data", type=FILE)
+    @click.option("--epsilon", type=float, required=True, help="Budget of the figures, in nats.")
+    @click.option("--delta", type=float, required=True, help="Chance with which it may fail.")
+    @click.option("--against", type=FILE, help="Second model of two classes, to compare with.")
+    @click.option(
+        "--by",
+        metavar="COLUMN[=A,B]",
+        help="Figures of groups, too: a column with declared categories, or with these values.",
+    )
+    @click.option("--error-bound", type=float, help="Regression: errors beyond count as this.")
+    @click.option("--budget", type=FILE, help="Draw on this budget of the data set.")
+    @click.option("--json", "json_path", type=OUT, help="Also write the figures as JSON.")
+    @click.option("--calibrated", type=OUT, help="Also save the model with calibrated margins.")
+    @click.option("--schema", "schema_file", type=FILE, help="Instead of what the model was given.")
+    @csv_options
+    @click.option("--force", is_flag=True, help="Overwrite files.")
+    @guarded
+    def evaluate(
+        model: Path,
+        data: Path,
+        epsilon: float,
+        delta: float,
+        against: Path | None,
+        by: str | None,
+        error_bound: float | None,
+        budget: Path | None,
+        json_path: Path | None,
+        calibrated: Path | None,
+        schema_file: Path | None,
+        separator: str,
+        encoding: str,
+        force: bool,
+    ) -> None:
+        """Judge a saved MODEL on the private rows of DATA.
+
+        Spends epsilon and delta on these rows: all figures come from one noisy table. If the rows
+        may have trained the model, what both cost adds up.
+
+        \b
+        xgb-dp evaluate income.json holdout.csv --epsilon 0.5 --delta 1e-6 --by sex
+        """
+        made = [path for path in (json_path, calibrated) if path is not None]
+        new_files(made, force=force, read=[model, data, against, budget, schema_file])
+        booster = load_booster(model)
+        domain = read_domain(schema_file) if schema_file else domain_of(booster, model)
+        if domain.target is None:
+            raise PrivacyParameterError(
+                "Which column holds the labels? The schema must name its `target`: give --schema."
+            )
+        if calibrated is not None and (against is not None or len(domain.classes or ()) != 2):
+            raise PrivacyParameterError("`--calibrated` is for one model of two classes.")
+        groups = _groups(by, domain)
+        table = read_table(data, domain, training=True, csv=Csv(separator, encoding))
+        book = Budget(budget) if budget else None
+        regression = domain.classes is None
+        found = judge(
+            booster if against is None else [booster, load_booster(against)],
+            table.matrix() if table.weights is not None else (table.frame, table.labels),
+            epsilon=epsilon,
+            delta=delta,
+            by=groups,
+            error_bound=error_bound,
+            target_bounds=domain.target_bounds if regression else None,
+            privacy_id=table.ids,
+            budget=book,
+            note=f"evaluate {model.name}",
+        )
+        click.echo(found.summary())
+        if json_path is not None:
+            json_path.write_text(found.to_json() + "\n", encoding="utf-8")
+        if calibrated is not None:
+            mended = found.calibrated(booster)
+            mended.save_model(calibrated)
+
+    return evaluate
+
+
+def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:
+    """The declared groups of an option."""
+    if by is None:
+        return None
+    column, equals, values = by.partition("=")
+    if equals:
+        return {column: [_number(value) for value in values.split(",")]}
+    declared = {**(domain.columns or {}), **domain.declared}.get(column)
+    categories = getattr(declared, "categories", None)
+    if not categories:
+        raise PrivacyParameterError(
+            f"`--by {column}` needs the values of the column: it has no declared categories. Give "
+            f"them, as in --by {column}=0,1."
+        )
+    return {column: list(categories)}
+
+
+def _number(text: str) -> Any:
+    """A value of a column of numbers, or the name of a category."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,136 @@
+"""Plots of a private evaluation: ROC, calibration, lift and groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import PrivacyParameterError
+from .privacy import new_axes
+
+__all__ = ["plot_calibration", "plot_groups", "plot_lift", "plot_roc"]
+
+
+def _curve(report: Any, name: str) -> Any:
+    found = getattr(report, name, None)
+    if found is None:
+        raise PrivacyParameterError(
+            f"`report` has no {name.replace('_', ' ')}: it must be the report of an evaluation of "
+            "a model of two classes, or one of its groups."
+        )
+    return found()
+
+
+def plot_roc(report: Any, ax: Any = None) -> Any:
+    """Draw the ROC curve of an evaluation.
+
+    Privacy: free post-processing.
+
+    Args:
+        report: Result of :func:`xgb_dp.evaluate` for two classes, or one of its groups.
+        ax: matplotlib axes; new ones by default.
+
+    Returns:
+        matplotlib.axes.Axes: With the area and its interval in the legend.
+
+    Raises:
+        PrivacyParameterError: Another report.
+    """
+    false, true, _ = _curve(report, "roc")
+    ax = new_axes(ax, 4.4, 4.2)
+    ax.plot(false, true, color="C0", linewidth=1.8, label=f"AUC {report.auc}")
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
+    ax.set_xlabel("rate of false positives")
+    ax.set_ylabel("rate of true positives")
+    ax.legend(loc="lower right", frameon=False)
+    return ax
+
+
+def plot_calibration(report: Any, ax: Any = None) -> Any:
+    """Draw the share of positive rows against the predicted probability, with intervals.
+
+    Privacy: free post-processing.
+
+    Args:
+        report: Result of :func:`xgb_dp.evaluate` for two classes, or one of its groups.
+        ax: matplotlib axes; new ones by default.
+
+    Returns:
+        matplotlib.axes.Axes
+
+    Raises:
+        PrivacyParameterError: Another report.
+    """
+    points = _curve(report, "calibration_curve")
+    ax = new_axes(ax, 4.4, 4.2)
+    means = np.array([mean for mean, _, _ in points])
+    rates = np.array([float(rate) for _, rate, _ in points])
+    below = np.array([float(rate) - rate.low for _, rate, _ in points])
+    above = np.array([rate.high - float(rate) for _, rate, _ in points])
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
+    ax.errorbar(means, rates, [below, above], fmt="o-", color="C0", linewidth=1.4, markersize=4)
+    ax.set_xlabel("predicted probability")
+    ax.set_ylabel("share of positive rows")
+    ax.set_title(f"calibration error {report.calibration_error}", fontsize=10)
+    return ax
+
+
+def plot_lift(report: Any, ax: Any = None) -> Any:
+    """Draw how many times the base rate the rows with the highest scores have.
+
+    Privacy: free post-processing.
+
+    Args:
+        report: Result of :func:`xgb_dp.evaluate` for two classes, or one of its groups.
+        ax: matplotlib axes; new ones by default.
+
+    Returns:
+        matplotlib.axes.Axes
+
+    Raises:
+        PrivacyParameterError: Another report.
+    """
+    chosen, lift = _curve(report, "lift")
+    ax = new_axes(ax)
+    known = np.isfinite(lift) & (chosen > 0.01)  # of fewer rows noise is all there is
+    ax.plot(chosen[known], lift[known], color="C0", linewidth=1.8)
+    ax.axhline(1.0, color="0.7", linewidth=0.8)
+    ax.set_xlabel("share of rows with the highest scores")
+    ax.set_ylabel("lift")
+    return ax
+
+
+def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
+    """Draw a figure of each group with its interval, beside that of all rows.
+
+    Privacy: free post-processing.
+
+    Args:
+        report: Result of :func:`xgb_dp.evaluate` with groups.
+        figure: Name of the figure, as in ``report.figures()``.
+        ax: matplotlib axes; new ones by default.
+
+    Returns:
+        matplotlib.axes.Axes
+
+    Raises:
+        PrivacyParameterError: There are no groups, or no such figure.
+    """
+    groups = getattr(report, "groups", None)
+    if not groups:
+        raise PrivacyParameterError("`report` has no groups: evaluate(..., by=...) gives them.")
+    if figure not in report.figures():
+        raise PrivacyParameterError(
+            f"`figure` must be one of {', '.join(map(repr, report.figures()))}."
+        )
+    views = {"all": report, **groups}
+    ax = new_axes(ax)
+    for place, (name, view) in enumerate(views.items()):
+        found = view.figures()[figure]
+        ax.plot([found.low, found.high], [place, place], color="C1" if name == "all" else "C0")
+        ax.plot([float(found)], [place], "o", color="C1" if name == "all" else "C0")
+    ax.set_yticks(range(len(views)), list(views))
+    ax.invert_yaxis()
+    ax.set_xlabel(figure.replace("_", " "))
+    return ax
