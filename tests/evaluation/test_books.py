@@ -161,7 +161,7 @@ def test_the_book_takes_the_larger_of_two_parts(tmp_path: Path) -> None:
 
 
 def test_coins_of_rows_add_up_for_persons_in_the_book(tmp_path: Path) -> None:
-    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5, unit="person")
     for name in ("train", "test"):
         charge(budget, Part("aa", name, "row"), "person")
     assert budget.spent.mu2 == pytest.approx(2 / 400, rel=1e-2)
