@@ -251,3 +251,5 @@ def _mean_columns(cells: npt.NDArray[np.int64], persons: Codes) -> Sums:
 
 @lru_cache(maxsize=1)
 def _auc_block() -> Block:
+    """The table of an evaluation, on the grid of scores."""
+    return Block("scores", counts_matrix(_AUC_GRID) * _AUC_SCALE)
