@@ -341,6 +341,8 @@ def _public(data: Any) -> Mapping[str, Any]:
         sound = sound and type(per_person) in (int, float) and 1 <= per_person < math.inf
     if "n_public" in data:
         sound = sound and type(data["n_public"]) is int and data["n_public"] >= 1
+    steps = data.get("preprocessing", [])
+    sound = sound and isinstance(steps, list) and all(isinstance(name, str) for name in steps)
     masked = data.get("masked_sums")
     if masked is not None:
         sound = sound and isinstance(masked, Mapping)

@@ -197,6 +197,7 @@ class PrivacyReport:
         paragraphs = (
             self._guarantee(),
             self._concerns(),
+            self._preprocessing(),
             self._released(),
             self._chosen(),
             self._masked(),
@@ -230,6 +231,17 @@ class PrivacyReport:
         rows = [t.public.get("n_public") for t in self._record.trainings]
         n_public = max((n for n in rows if n is not None), default=None)
         return " ".join(concerns(self.epsilon, self.delta, n_public, self.unit))
+
+    def _preprocessing(self) -> str:
+        """What was fitted on the rows before training, without noise."""
+        steps = [name for t in self._record.trainings for name in t.public.get("preprocessing", [])]
+        if not steps:
+            return ""
+        return (
+            "NOT COVERED: before training the rows went through steps of a pipeline that were "
+            f"fitted on them without noise ({', '.join(dict.fromkeys(steps))}). What these have "
+            "learnt of the rows is in the model and in the pipeline, and no epsilon holds for it."
+        )
 
     def _released(self) -> str:
         counts = release_counts(e for t in self._record.trainings for e in t.released)

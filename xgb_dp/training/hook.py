@@ -8,6 +8,7 @@ that can be wrong is found before any noise is drawn, and rows are read last.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from xgboost.callback import TrainingCallback
@@ -23,6 +24,7 @@ from ..record import caution
 from ..request.features import read_schema
 from .call_site import CallSite, check_dask, check_evals, check_matrix
 from .interfaces import declared_classes, default_rounds, refuse_search
+from .pipelines import fitted_steps, warn_of_steps
 from .prepare import prepare
 from .run import Training
 
@@ -139,8 +141,11 @@ def before_train(
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_search()
+    steps = fitted_steps()
     training = Training.of(prepared, xgb_model, parts.part_of(dtrain) or parts.assumed())
+    training = replace(training, steps=tuple(name for name, _ in steps))
     caution.warn(settings, stacklevel=4)
+    warn_of_steps(steps, stacklevel=4)
     caution.warn_of_columns(schema, stacklevel=4)
     caution.warn_of_model(training.claim(), stacklevel=4)
 

@@ -61,6 +61,7 @@ class Training:
         request: What the first release is asked for: the intercept, or the number of rows; None if
             there is none.
         part: The part of an :func:`xgb_dp.split` that it reads; None where that is not known.
+        steps: What was fitted on the rows before, without noise; see ``pipelines.py``.
     """
 
     prepared: Prepared
@@ -71,6 +72,7 @@ class Training:
     options: tuple[Option, ...]
     request: dict[str, Any] | None
     part: Part | None = None
+    steps: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, prepared: Prepared, xgb_model: Any, part: Part | None = None) -> Training:
@@ -142,6 +144,8 @@ class Training:
             public["plan_choice"] = plan.choice(
                 [option.settings for option in self.options], position, count
             )
+        if self.steps:
+            public["preprocessing"] = list(self.steps)
         plan_record = TrainingRecord(
             plan_digest=self.plan_id,
             complete=False,
