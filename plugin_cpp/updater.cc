@@ -20,6 +20,7 @@
 #include "plugin_cpp/leaf/columns.h"        // for FinishColumns, ColumnLeaves
 #include "plugin_cpp/leaf/correction.h"     // for MeanCorrection, SumResiduals
 #include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
+#include "plugin_cpp/leaf/spread.h"         // for SpreadPersons
 #include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
 #include "plugin_cpp/plan/sensitivity.h"    // for EventOfRound, CorrectionEvent, LeafEvent
@@ -162,7 +163,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     if (class_idx == 0) {
       CHECK(training.shown);
       QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(), persons.get(),
-                        training.shown->Grad()->HostView(), *training.rows, &training.gradients);
+                        training.shown->Grad()->HostView(), *training.rows, &training.given,
+                        &training.gradients);
       CHECK_EQ(training.gradients.size(), static_cast<std::size_t>(plan.num_class));
       training.shown = nullptr;
     }
@@ -253,6 +255,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     std::unique_ptr<TreeGrower> grower;
     GradientContainer const* shown{nullptr};  // of all classes, until they are quantised
     std::vector<ClassGradients> gradients;
+    RowsOfPersons given;
     std::vector<TreeGrower::Grown> grown;  // the parallel trees whose splits are shared, or one
     RegTree const* last_tree{nullptr};
 
@@ -265,7 +268,9 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
           candidates{ctx, plan, &release},
           history{plan},
           shrinkage(plan.num_class),
-          grown(plan.SharesSplits() ? plan.parallel_trees : 1) {}
+          grown(plan.SharesSplits() ? plan.parallel_trees : 1) {
+      given.is_needed = plan.leaf.spread;
+    }
 
     [[nodiscard]] std::int64_t MaxUpdates() const {
       return static_cast<std::int64_t>(plan.rounds) * plan.num_class;
@@ -313,6 +318,10 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       common::Span<ClassGradients const> gradients{training.gradients};
       grown =
           training.grower->Grow(shared ? gradients : gradients.subspan(class_idx, 1), spec, tree);
+      if (plan.leaf.spread) {
+        SpreadPersons(ctx_, plan.row_bound, *training.persons, training.given, training.gradients,
+                      grown.leaves, grown.positions, training.release, &grown.sums);
+      }
     } else {
       training.grower->Repeat(grown, tree);
     }

@@ -56,6 +56,23 @@ std::vector<NodeSum> ReleaseValues(Plan const& plan, std::int32_t round, std::si
   }
   return out;
 }
+
+/**
+ * @brief Shift leaves, in which persons count more the further they spread, to the mean of all
+ *        rows, which stands behind the leaves.
+ */
+void Centre(std::vector<NodeSum>* leaves) {
+  auto root = leaves->back();
+  leaves->pop_back();
+  NodeSum sum;
+  for (auto const& leaf : *leaves) {
+    sum = sum + leaf;
+  }
+  double lacks = root.grad / root.hess - sum.grad / sum.hess;
+  for (auto& leaf : *leaves) {
+    leaf.grad += leaf.hess * lacks;
+  }
+}
 }  // namespace
 
 std::vector<NodeSum> ReleaseLeaves(Plan const& plan, std::int32_t round, std::size_t class_idx,
@@ -74,6 +91,9 @@ std::vector<NodeSum> ReleaseLeaves(Plan const& plan, std::int32_t round, std::si
   std::vector<NodeSum> out;
   for (auto const& sum : released.values) {
     out.emplace_back(sum, released.variance, plan.row_bound, plan.leaf.min_child_weight);
+  }
+  if (plan.leaf.spread) {
+    Centre(&out);
   }
   return out;
 }

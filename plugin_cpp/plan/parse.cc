@@ -110,6 +110,7 @@ LeafPlan ReadLeaf(JsonReader const& in, Plan const& plan) {
   out.alpha = in.Real("alpha", 0.0, 1e12);
   out.max_delta_step = in.Real("max_delta_step", 0.0, 1e12);
   out.min_child_weight = in.Real("min_child_weight", 0.0, 1e12);
+  out.spread = in.Bool("spread");
   out.shrinkage = in.Bool("shrinkage");
   out.strata = in.Bool("strata");
   out.prior_max = in.Real("prior_max", 1e-9, 1e12);

@@ -63,6 +63,7 @@ struct LeafPlan {
   double alpha{0};
   double max_delta_step{0};    // 0: no clip
   double min_child_weight{0};  // floor of the noisy Hessian; kOutput: of the exact count
+  bool spread{false};          // persons count more where their rows are in several leaves
   bool shrinkage{false};
   bool strata{false};  // shrink effects of a tree's selections, where it is complete
   double prior_max{0};

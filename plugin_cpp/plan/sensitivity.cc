@@ -4,6 +4,7 @@
 #include <cmath>      // for ceil, ldexp, sqrt
 
 #include "plugin_cpp/plan/json_reader.h"  // for JsonReader
+#include "plugin_cpp/random/samplers.h"   // for IntegerSqrt
 #include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
@@ -120,9 +121,15 @@ NoiseEvent LeafEvent(Plan const& plan) {
   auto const& bound = plan.row_bound;
   auto num_class = static_cast<std::uint64_t>(plan.num_class);
   if (plan.leaf.noise == LeafNoise::kGaussian) {
-    return GaussianEvent{"leaves",
-                         static_cast<std::uint64_t>(bound.RoundSensitivity2(plan.num_class)),
-                         plan.leaf.sigma2, TouchedCells(plan) * 2 * num_class};
+    auto sensitivity2 = static_cast<std::uint64_t>(bound.RoundSensitivity2(plan.num_class));
+    auto cells = TouchedCells(plan);
+    if (plan.leaf.spread) {
+      // Beside the leaves, a third of the sums of all rows, each rounded.
+      auto root = IntegerSqrt(sensitivity2) / kRootUnit + 2 * num_class + 1;
+      sensitivity2 += root * root;
+      ++cells;
+    }
+    return GaussianEvent{"leaves", sensitivity2, plan.leaf.sigma2, cells * 2 * num_class};
   }
   auto of_round = plan.leaf.noise == LeafNoise::kLaplace
                       ? static_cast<std::uint64_t>(bound.RoundSensitivityL1(plan.num_class))

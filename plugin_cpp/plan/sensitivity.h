@@ -30,6 +30,12 @@ inline constexpr std::int64_t kResidualUnit = std::int64_t{1} << 18;
 inline constexpr std::int64_t kInsideUnit = std::int64_t{1} << 16;
 
 /**
+ * @brief Where persons spread over leaves, the sums of all rows are released beside the leaves, in
+ *        this many units of the grid.
+ */
+inline constexpr std::uint64_t kRootUnit = 3;
+
+/**
  * @brief Largest range, exclusive: with the bits of eps0 it must fit the denominator of the
  *        exponential mechanism. A denominator that wraps around would void the guarantee.
  */

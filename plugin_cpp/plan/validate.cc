@@ -54,6 +54,10 @@ bool HessiansCountRows(Plan const& plan) {
 
 /** @brief What has a proved bound for one row, and none for all rows of a person. */
 void CheckPersons(Plan const& plan) {
+  Require(!plan.leaf.spread || (plan.IsOfPersons() && plan.leaf.noise == LeafNoise::kGaussian &&
+                                !plan.HasNoisySums() && !plan.IsAdditive() &&
+                                (plan.num_class == 1 || plan.SharesSplits())),
+          "persons count more in leaves of one structure with Gaussian noise of their own only.");
   if (!plan.IsOfPersons()) {
     return;
   }

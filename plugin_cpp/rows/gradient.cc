@@ -147,7 +147,8 @@ class BlockQuantiser {
 
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                        Persons const* persons, linalg::MatrixView<GradientPair const> gpair,
-                       std::vector<std::uint8_t> const& sample, std::vector<ClassGradients>* out) {
+                       std::vector<std::uint8_t> const& sample, RowsOfPersons* given,
+                       std::vector<ClassGradients>* out) {
   auto n_rows = info.num_row_;
   auto n_class = gpair.Shape(1);
   CHECK(gpair.Shape(0) == n_rows);  // CHECK_EQ would print the number of rows
@@ -160,7 +161,7 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
   RowInputs inputs{bound, info, sample};
   BlockQuantiser quantise{bound, n_class};
   bool several = persons && persons->NumSeveral() > 0;
-  std::vector<float> norms;
+  auto& norms = given->norms;
   if (several && bound.mode == RowBound::Mode::kPrediction) {
     norms.resize(n_rows);
   }
@@ -200,6 +201,15 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
     (*out)[k].total = {};
     for (std::size_t b = 0; b < n_blocks; ++b) {
       (*out)[k].total += partial[b * n_class + k];
+    }
+  }
+  if (several && given->is_needed) {
+    auto const& rows = persons->RowsOfSeveral();
+    given->pairs.resize(n_class);
+    for (std::size_t k = 0; k < n_class; ++k) {
+      given->pairs[k].resize(rows.size());
+      common::ParallelFor(rows.size(), ctx->Threads(),
+                          [&](auto i) { given->pairs[k][i] = (*out)[k].pairs[rows[i]]; });
     }
   }
   if (several) {

@@ -54,15 +54,24 @@ struct ClassGradients {
   LocalSum total;                 // their exact sum
 };
 
+/** @brief The rows of persons with several rows, each within the bound of a row only. */
+struct RowsOfPersons {
+  bool is_needed{false};
+  std::vector<float> norms;  // of every row with its worst label, where C = 1; mode kPrediction
+  std::vector<std::vector<PackedPair>> pairs;  // of each class, in the order of RowsOfSeveral
+};
+
 /**
  * @brief Quantise the gradients of one round.
  *
  * @param persons Whose rows have a bound together, null where each row has its own.
  * @param gpair   Gradients by row and class.
  * @param sample  Which rows take part; empty for all. The others count nothing.
+ * @param given   What is left of rows before persons are bounded, if it is needed.
  * @param out     Of each class.
  */
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                        Persons const* persons, linalg::MatrixView<GradientPair const> gpair,
-                       std::vector<std::uint8_t> const& sample, std::vector<ClassGradients>* out);
+                       std::vector<std::uint8_t> const& sample, RowsOfPersons* given,
+                       std::vector<ClassGradients>* out);
 }  // namespace xgboost::dp

@@ -43,6 +43,10 @@ class Persons {
 
   /** @brief How many persons have several rows. */
   [[nodiscard]] std::size_t NumSeveral() const { return begins_.size() - 1; }
+  /** @brief How many rows those before the i-th of them have. */
+  [[nodiscard]] std::size_t BeginOf(std::size_t i) const { return begins_[i]; }
+  /** @brief The rows of all of them, person by person. */
+  [[nodiscard]] std::vector<std::uint32_t> const& RowsOfSeveral() const { return rows_; }
   /** @brief The rows of the i-th of them, ordered by what they hold. */
   [[nodiscard]] common::Span<std::uint32_t const> Several(std::size_t i) const {
     return {rows_.data() + begins_[i], begins_[i + 1] - begins_[i]};

@@ -39,6 +39,18 @@ KINDS: dict[str, tuple[Plan, tuple[str, ...]]] = {
     "sampled": ({"sampling_num": 3 << 30}, OBJECTIVES),
     "corrected": ({"correction": {"on": True, "sigma2": 1 << 36}}, (SQUARED,)),
 }
+SPREAD: Plan = {"leaf": {"spread": True}}
+KINDS |= {
+    "spread": (SPREAD, (LOGISTIC, SQUARED)),
+    "spread_prediction": (merge(SPREAD, {"row_bound": PREDICTION, "depth": 4}), (LOGISTIC,)),
+    "spread_clip": (
+        merge(SPREAD, {"row_bound": {"mode": "clip", "rows_per_person": "1.7"}}),
+        (LOGISTIC, SQUARED),
+    ),
+    "spread_random": (merge(SPREAD, {"split": "random", "parallel_trees": 2}), (SQUARED,)),
+    "spread_joint": (merge(SPREAD, CASES["joint_partitions"][0]), (SOFTMAX,)),
+    "spread_sampled": (merge(SPREAD, {"sampling_num": 3 << 30, "no_split": True}), (SQUARED,)),
+}
 NAMES = (
     "gradient_leaves", "laplace_leaves", "ensemble_halving", "partial", "histogram",
     "histogram_per_tree", "adaptive_counts", "partitions", "joint", "joint_partitions",

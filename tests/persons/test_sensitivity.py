@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.reference import objective as objectives
 from tests.reference.candidates import bin_features
 from tests.reference.comparison import BINARY, LOGISTIC, MULTICLASS, SOFTMAX, SQUARED
-from tests.reference.persons import bound_persons
+from tests.reference.persons import bound_persons, spread_persons
 from tests.reference.trainer import RowBound as Bound
 from tests.reference.trainer import Score, utilities
 from tests.sensitivity.cpp import NO_CLIP, PAST, cpp_leaf_sums
@@ -111,18 +111,22 @@ def python_says_no(plan: dict[str, Any]) -> bool:
 
 def bounded(plan: dict[str, Any], crowd: Crowd) -> list[npt.NDArray[np.int64]]:
     """Per class, the integers of every row within the bounds of rows and persons."""
+    by_class = pairs_of(plan, crowd.rows)
+    bound_persons(Bound.of(plan), by_class, crowd.who, norms_of(plan, crowd))
+    return by_class
+
+
+def norms_of(plan: dict[str, Any], crowd: Crowd) -> npt.NDArray[np.float64]:
+    """The largest norms of all rows, where the mode looks at them."""
     data, bound = crowd.rows, Bound.of(plan)
-    by_class = pairs_of(plan, data)
     heavy = data.weight.astype(float)
     if bound.heaviest > 0:
         heavy = np.minimum(heavy, bound.heaviest)
     with np.errstate(all="ignore"):
         g, h = objectives.gradients(plan["objective"], data.margin, data.y, data.weight)
-        norms = heavy
-        if bound.mode == "prediction":
-            norms = bound.norms(g.astype(float), h.astype(float), data.y.astype(float), heavy)
-    bound_persons(bound, by_class, crowd.who, norms)
-    return by_class
+        if bound.mode != "prediction":
+            return heavy
+        return bound.norms(g.astype(float), h.astype(float), data.y.astype(float), heavy)
 
 
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARED, SOFTMAX])
@@ -163,6 +167,32 @@ def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:
         sums.append(cpp_leaf_sums(plan, d, start))
     assert len(sums[0]) == 2 * 2**3 * plan["num_class"]
     assert squared_distance(*sums) <= round_sens2(plan)
+
+
+@pytest.mark.parametrize("objective", [LOGISTIC, SQUARED])
+@EXAMPLES
+@given(data=st.data())
+def test_spread_leaf_sums(objective: str, data: st.DataObject) -> None:
+    """Leaves over which persons spread: their vector keeps the bound of the sum of all norms."""
+    crowd = data.draw(crowds(objective, ["cuts"]))
+    plan = of_persons(data, objective, split="random")
+    plan["leaf"] |= {"spread": True}
+    bound, last = Bound.of(plan), crowd.who == crowd.who.max()
+    given = pairs_of(plan, crowd.rows)
+    bounded_rows = bounded(plan, crowd)
+    who = np.zeros(int(last.sum()), dtype=np.int64)
+    where = crowd.rows.nodes[last]
+    own = [pairs[last] for pairs in given], [pairs[last] for pairs in bounded_rows]
+    gained = spread_persons(bound, *own, who, norms_of(plan, crowd)[last], where, 3)
+    sums = np.zeros((3, 2), dtype=np.int64)
+    np.add.at(sums, where, own[1][0][:, :2])
+    sums += gained[0, :, :2]
+    root = bounded_rows[0][:, :2].sum(axis=0) // 3
+    less = bounded_rows[0][~last, :2].sum(axis=0) // 3
+    assert squared_distance(sums, 0 * sums) <= round_sens2(plan)
+    moved = squared_distance(sums, 0 * sums) + squared_distance(root, less)
+    stated_squares = native.describe_plan(text_of(plan))["leaves"]["sensitivity2"]
+    assert moved <= stated_squares == stated(plan).spread_sens2(plan["grid_bits"])
 
 
 @pytest.mark.parametrize(

@@ -125,9 +125,12 @@ def leaf_value(plan: Plan, sums: Ints, age: int) -> tuple[int, float]:
 
 def fill_leaves(
     plan: Plan, t: int, tree: Tree, sums: Ints, given: dict[int, Side], shrinkage: Shrinkage,
-    noise: Noise, age: int,
+    noise: Noise, age: int, root: Ints | None = None,
 ) -> tuple[dict[int, float], dict[int, float], dict[int, float]]:  # fmt: skip
-    """Release noisy sums of every leaf, unless given; all that the tree says follows from them."""
+    """Release noisy sums of every leaf, unless given; all that the tree says follows from them.
+
+    `root` are a third of the sums of all rows as the splits weigh them; leaves are shifted to them.
+    """
     bound, leaf = RowBound.of(plan), plan["leaf"]
     sigma2 = int(leaf["sigma2"])
     eta = float(leaf["eta"]) / plan["parallel_trees"]
@@ -167,6 +170,11 @@ def fill_leaves(
             deviation = math.sqrt(sigma2)
         g[node], noise_of[node] = G * bound.g_unit, deviation * bound.g_unit
         h[node] = max(H * bound.h_unit, deviation * bound.h_unit, smallest, 1e-6)
+    if root is not None:
+        G, H = (int(v) + noise.gaussian(sigma2) for v in root)
+        least = max(H * bound.h_unit, deviation * bound.h_unit, smallest, 1e-6)
+        lacks = G * bound.g_unit / least - sum(g.values()) / sum(h.values())
+        g = {node: g[node] + h[node] * lacks for node in leaves}
     shrinks = leaf["shrinkage"] and not output
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     complete = len(leaves) == 1 << int(plan["depth"]) <= 256

@@ -75,6 +75,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
             "alpha": "0.0",
             "max_delta_step": "2.0",
             "min_child_weight": "0.0",
+            "spread": False,
             "shrinkage": True,
             "strata": False,
             "prior_max": "1.0",

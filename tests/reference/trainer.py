@@ -21,7 +21,7 @@ from .grow import Tree, grow
 from .history import History
 from .leaves import Shrinkage, fill_leaves
 from .objective import gradients, initial_margin
-from .persons import bound_persons, keys_of_rows
+from .persons import bound_persons, keys_of_rows, spread_persons
 from .splits import Floats, Ints, Plan, RowBound, Score, Side, candidates, utilities
 
 __all__ = ["Model", "Plan", "RowBound", "Score", "Tree", "candidates", "train", "utilities"]
@@ -86,6 +86,7 @@ def train(
         shared: list[tuple[Tree, Ints, dict[int, Side]]] = []
         for pairs in by_class if sampled else ():
             pairs[~kept[who]] = 0
+        given_rows = [pairs.copy() for pairs in by_class]
         if persons is not None:
             norms = bound.norms(g, h, labels, heavy) if bound.mode == "prediction" else labels
             bound_persons(bound, by_class, persons, norms, keys)
@@ -108,8 +109,15 @@ def train(
                     shared.append(copy.deepcopy((tree, where, given)))
                 sums = np.zeros((len(tree["left"]), 3), dtype=np.int64)
                 np.add.at(sums, where, pairs)
+                root = None
+                if plan["leaf"]["spread"]:
+                    rows_of = given_rows, by_class, who, norms, where
+                    sums += spread_persons(bound, *rows_of, len(tree["left"]), keys)[k]
+                    root = pairs[:, :2].sum(axis=0) // 3
                 age = t % int(plan["ensemble"]) if int(plan["ensemble"]) > 1 else t
-                g_h_noise = fill_leaves(plan, index, tree, sums, given, shrinkage[k], noise, age)
+                g_h_noise = fill_leaves(
+                    plan, index, tree, sums, given, shrinkage[k], noise, age, root
+                )
                 if plan["leaf"]["noise"] != "output":
                     history[0 if joint else k].update(tree, *g_h_noise, first=not joint or k == 0)
                 if plan["correction"]["on"] and t + 1 == int(plan["rounds"]):

@@ -145,6 +145,15 @@ class RowBound:
             return most
         return min(most, b * b + n_class + math.ceil(a * (b * b + 1.5 * b)))
 
+    def spread_sens2(self, grid_bits: int, n_class: int = 1) -> int:
+        """The same of leaves over which persons spread, and of a third of the sums of all rows.
+
+        S2 + (floor(sqrt(S2)) // 3 + 2 K + 1)^2, S2 that of ``round_sens2``: each of these 2 K sums
+        is rounded.
+        """
+        s2 = self.round_sens2(grid_bits, n_class)
+        return s2 + (math.isqrt(s2) // 3 + 2 * n_class + 1) ** 2
+
     def round_sens1(self, grid_bits: int, n_class: int = 1) -> int:
         """L1 sensitivity of the same sums, 2 K of which a row touches, in grid units.
 

@@ -36,6 +36,8 @@ class MechanismSpec:
         tree_features: Features of one tree, of which noisy sums hold one cell each for a row.
         feature_cells: Sums that a noisy histogram of one feature of one node has at most; the rows
             of a person may be in all of them.
+        spread: Whether persons count more where their rows are in several leaves; then the sums of
+            all rows are released beside the leaves.
         leaf_noise: "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise.
         ensemble: Rounds of an ensemble, which read disjoint parts of the rows; 1 for none.
         candidate_features: Features with private candidates, F >= 0.
@@ -76,6 +78,7 @@ class MechanismSpec:
     split: str = "exponential"
     tree_features: int = 1
     feature_cells: int = 1
+    spread: bool = False
     leaf_noise: str = "gaussian"
     ensemble: int = 1
     candidate_cells: int = 0
@@ -137,6 +140,7 @@ class MechanismSpec:
             split=s["dp_split"],
             tree_features=s["dp_features_per_tree"],
             feature_cells=s.feature_cells,
+            spread=s.spread_leaves,
             correction=s["dp_mean_correction"],
             presence=presence,
         )
@@ -168,7 +172,18 @@ class MechanismSpec:
         cells = 1
         if self.row_bound.of_person:
             cells = self.feature_cells << (self.depth - 1) if self.noisy_sums else 1 << self.depth
-        return features * cells + (1 if self.split == "additive" else 0)
+        return features * cells + (1 if self.split == "additive" or self.spread else 0)
+
+    def sums_sens2(self, grid_bits: int) -> int:
+        """Squared L2 sensitivity of one release of leaves, or of noisy histograms.
+
+        Args:
+            grid_bits: Grid of the gradients.
+        """
+        if self.spread:
+            return self.row_bound.spread_sens2(grid_bits, self.n_class)
+        cells = self.tree_features if self.noisy_sums else 1
+        return cells * self.row_bound.round_sens2(grid_bits, self.n_class)
 
     @property
     def local_factor(self) -> int:

@@ -212,8 +212,8 @@ def _leaves(
             replace(plan, leaf_scale=scale),
             LaplaceEvent("leaves", sens, scale, spec.parallel_trees),
         )
-    name, cells, count = _sums(spec)
-    sens2 = cells * spec.row_bound.round_sens2(plan.grid_bits, spec.n_class)
+    name, count = _sums(spec)
+    sens2 = spec.sums_sens2(plan.grid_bits)
     variance = sens2 * spec.local_factor / budget.mu2(name, charged * count)
     sigma2 = max(math.ceil(variance), _MIN_SIGMA2 * max(spec.local_rows, 1))
     coordinates = spec.touched_cells * sensitivity.leaf_coordinates(spec.n_class)
@@ -224,12 +224,11 @@ def _leaves(
     )
 
 
-def _sums(spec: MechanismSpec) -> tuple[str, int, int]:
-    """Name of the Gaussian sums of a round, cells that a row is in, and how often."""
+def _sums(spec: MechanismSpec) -> tuple[str, int]:
+    """Name of the Gaussian sums of a round, and how often they are released."""
     if spec.noisy_sums:
-        # A row is in one cell of each feature in each level.
-        return "histograms", spec.tree_features, spec.parallel_trees * spec.depth
-    return "leaves", 1, 1 if spec.split == "additive" else spec.parallel_trees
+        return "histograms", spec.parallel_trees * spec.depth
+    return "leaves", 1 if spec.split == "additive" else spec.parallel_trees
 
 
 def _grid(spec: MechanismSpec, budget: _Budget) -> int:
@@ -239,8 +238,8 @@ def _grid(spec: MechanismSpec, budget: _Budget) -> int:
     for bits in range(spec.grid_bits, _MIN_GRID_BITS - 1, -1):
         largest = 0.0
         if spec.leaf_noise == "gaussian":
-            name, cells, count = _sums(spec)
-            sens2 = cells * spec.row_bound.round_sens2(bits, spec.n_class) * spec.local_factor
+            name, count = _sums(spec)
+            sens2 = spec.sums_sens2(bits) * spec.local_factor
             largest = sens2 / budget.mu2(name, spec.charged_rounds * count)
         if spec.candidate_features and spec.candidate_hessian and not spec.candidate_laplace:
             touched = spec.candidate_features * spec.candidate_levels

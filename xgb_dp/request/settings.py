@@ -184,6 +184,16 @@ class Settings:
         return max(sizes[f.kind](f) for f in self.features) + 1  # one for missing values
 
     @property
+    def spread_leaves(self) -> bool:
+        """Whether persons count more in leaves where their rows are in several of them."""
+        return bool(
+            self.unit == "person"
+            and self["dp_leaf_noise"] == "gaussian"
+            and self["dp_split"] in ("exponential", "random")
+            and (self.trees_per_round == 1 or self["dp_class_trees"] == "joint")
+        )
+
+    @property
     def complete_selections(self) -> bool:
         """Whether selections alone make trees, complete to max_depth."""
         return self["dp_split"] == "exponential" and not self["dp_no_split"]

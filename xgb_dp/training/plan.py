@@ -104,6 +104,7 @@ def build_plan(
             "scale": noise.leaf_scale,
             "alpha": s["alpha"] / s.scale,
             "prior_max": s.prior_max,
+            "spread": s.spread_leaves,
         },
         "features": [_feature(f) for f in s.features],
         "candidates": {
