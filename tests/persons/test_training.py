@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.batches import Batches
 from tests.conftest import arrays
+from tests.reference.comparison import trees_of
 from xgb_dp.errors import PrivacyRefusal
+from xgb_dp.testing import fixed_noise
 
 from .people import people
 
@@ -75,6 +79,18 @@ def test_open_rounds_follow_the_number_of_persons(params: Any, intercept: dict[s
         found.append((choice["taken"], choice["rows"]))
     assert found[0] == found[1]
     assert abs(found[0][1] - len(set(who))) < 60
+
+
+def test_rows_on_disk(params: Any, tmp_path: Path) -> None:
+    """Rows of a person may be in several batches: the trees are those of the rows in memory."""
+    X, y = arrays()
+    given = params(dp_privacy_id=people(len(y)))
+    parts = [(X[at], y[at]) for at in np.array_split(np.arange(len(y)), 4)]
+    models = []
+    for d in (xgb.DMatrix(X, y), xgb.DMatrix(Batches(parts, tmp_path))):
+        with fixed_noise(3):
+            models.append(str(trees_of(xgb.train(given, d, 3))))
+    assert models[0] == models[1]
 
 
 @pytest.mark.parametrize(
