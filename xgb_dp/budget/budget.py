@@ -156,6 +156,28 @@ class Budget:
         spent = self.spent
         return max(0.0, (self.filter.room(spent).shift - spent.shift) * (1.0 - 1e-9))
 
+    def plan(self) -> dict[str, dict[str, float]]:
+        """A division of what is left among a look at the columns, a training and a judgement.
+
+        Privacy: spends nothing; it is a proposal. A look and a judgement need little, so the
+        training has most. A part for selections is used by a selection.
+
+        Returns:
+            dict: ``epsilon`` and ``delta`` of "discover" (:func:`xgb_dp.discover`), "train" (any
+            training), "evaluate" (:func:`xgb_dp.evaluate`) and, where a part was set aside for it,
+            "select" (:func:`xgb_dp.select`), as their arguments take them. All of them fit, in this
+            order, also where they read the same rows.
+        """
+        left = self.remaining()
+        parts = {name: share * left for name, share in words.DIVISION.items()}
+        if self.selection_epsilon:
+            parts["select"] = self.remaining_selection()
+        delta = self.delta / 10.0
+        return {
+            name: {"epsilon": float(words.rounded_down(epsilon)), "delta": delta}
+            for name, epsilon in parts.items()
+        }
+
     def train(
         self,
         params: Mapping[str, Any],

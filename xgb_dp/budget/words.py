@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from .entry import Entry
     from .whose import Whose
 
-__all__ = ["most_rows", "refusal", "rounded_down", "statement"]
+__all__ = ["DIVISION", "most_rows", "refusal", "rounded_down", "statement"]
 _DIGITS = 4
+DIVISION = {"discover": 0.05, "train": 0.85, "evaluate": 0.1}
+"""Parts of an epsilon in a proposal; their squares sum to well below 1."""
 
 
 def statement(budget: Budget) -> str:
