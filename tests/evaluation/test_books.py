@@ -78,6 +78,8 @@ def test_parts_of_a_split_cost_in_parallel(budget: xgb_dp.Budget, data: Any) -> 
     report = xgb_dp.evaluate(model, parts, epsilon=0.3, delta=1e-6, budget=budget)
     assert report.cost.parallel and "never for both" in report.statement()
     assert budget.spent == trained  # the larger of both
+    assert "on the part 'test' of a split" in budget.statement()
+    assert "the larger sum counts" in budget.statement()
     assert [e.part for e in budget.entries] == [
         Part(parts.name, "train", "row"),
         Part(parts.name, "test", "row"),

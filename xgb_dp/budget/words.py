@@ -43,7 +43,14 @@ def statement(budget: Budget) -> str:
             if entry.charge.shift
             else f"{share:.1%} of mu^2"
         )
-        lines.append(f"{entry.time} {entry.note}: {taken} ({entry.state}){_others(budget, entry)}")
+        on = "" if entry.part is None else f", on the part {entry.part.name!r} of a split"
+        state = f"({entry.state}{on})"
+        lines.append(f"{entry.time} {entry.note}: {taken} {state}{_others(budget, entry)}")
+    if any(entry.part is not None for entry in budget.entries):
+        lines.append(
+            "A row is in one part of a split, so of what is released from both parts of one the "
+            "larger sum counts."
+        )
     return "\n".join(lines)
 
 
