@@ -130,9 +130,9 @@ def test_trainings_do_not_see_the_rows_set_aside(
     parts = []
     train = run._train
 
-    def spy(candidate: Any, plan: Any, expected: Any, dtrain: Any) -> Any:
-        parts.append(dtrain.get_label())
-        return train(candidate, plan, expected, dtrain)
+    def spy(candidate: Any, plan: Any, expected: Any, fit: Any) -> Any:
+        parts.append(fit.matrix.get_label())
+        return train(candidate, plan, expected, fit)
 
     monkeypatch.setattr(run, "_train", spy)
     seen = []
