@@ -15,6 +15,7 @@ from ..accounting.units import UNITS
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
 from ..record.card import model_card
+from ..record.deployment import KINDS, deployment_record, page_of
 from ..record.report import privacy_report
 from ..record.report_views import json_number, round_up, spending_rows
 from ..record.spending import spending
@@ -223,11 +224,20 @@ def report(
 @click.option("--data", default="", help="Where the training rows come from.")
 @click.option("--license", "licence", default="", help="Licence of the model.")
 @click.option("--contact", default="", help="Whom to ask.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["markdown", "html", *KINDS]),
+    default="markdown",
+    show_default=True,
+    help="registry and nist: the fields of the deployments registry and of NIST SP 800-226.",
+)
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @guarded
 def card(
     model: Path,
     out: Path | None,
+    kind: str,
     name: str,
     description: str,
     intended_use: str,
@@ -236,16 +246,19 @@ def card(
     contact: str,
     force: bool,
 ) -> None:
-    """Write a model card of the saved MODEL, in Markdown."""
-    text = model_card(
-        model,
-        name=name,
-        description=description,
-        intended_use=intended_use,
-        data=data,
-        license=licence,
-        contact=contact,
-    )
+    """Write a model card of the saved MODEL, or what registries and reviewers ask for."""
+    told: dict[str, Any] = {
+        "name": name,
+        "intended_use": intended_use,
+        "data": data,
+        "contact": contact,
+    }
+    if kind == "html":
+        text = page_of(model, **told)
+    elif kind in KINDS:
+        text = json.dumps(deployment_record(model, kind, **told), indent=2, allow_nan=False)
+    else:
+        text = model_card(model, description=description, license=licence, **told)
     if out is None:
         click.echo(text)
     else:
