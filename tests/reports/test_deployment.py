@@ -1,4 +1,4 @@
-"""Records for registries and reviews hold the figures of the report, and mark what is not stated."""
+"""Records for registries and reviews hold the figures of the report; the rest is marked."""
 
 from __future__ import annotations
 
