@@ -15,6 +15,7 @@ from xgb_dp.accounting import (
     make_accountant,
 )
 from xgb_dp.accounting.filter import Charge, Filter, charge_of
+from xgb_dp.accounting.gaussian import gaussian_delta
 from xgb_dp.accounting.threshold import tail
 from xgb_dp.errors import LedgerError
 
@@ -139,3 +140,15 @@ def test_form_in_a_ledger():
     assert make_accountant("exact", [no_noise]).get_delta(5.0) == 1.0
     assert event.within(ThresholdEvent("categories", 4, 2**20, 98, 2))
     assert not event.within(ThresholdEvent("categories", 4, 2**20, 100, 2))
+
+
+def test_a_filter_charges_groups_for_all_of_their_rows():
+    gauss = GaussianEvent("categories", 2**20, 2**30, 1, 1)
+    event = ThresholdEvent("categories", 2**10, 2**30, 8 * 2**15, 2)
+    one, four = (charge_of([gauss, event], 1e-6, group=k) for k in (1, 4))
+    assert four.mu2 == charge_of([gauss], 1e-6, group=4).mu2 > 15.0 * one.mu2
+    assert four.extra >= event.failure(4) > 4.0 * event.failure(1)
+    # The charge bounds what the accountant certifies for so many.
+    books = make_accountant("exact", [gauss, event])
+    for epsilon in (0.05, 0.2, 0.5):
+        assert books.get_delta(epsilon, 4) <= gaussian_delta(epsilon, four.mu2**0.5) + four.extra

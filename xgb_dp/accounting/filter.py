@@ -235,8 +235,9 @@ def charge_of(
     thresholds = [e for e in events if isinstance(e, ThresholdEvent)]
     if thresholds:  # their failures add up, whatever the rest is
         rest = [e for e in events if not isinstance(e, ThresholdEvent)]
-        failures = Charge(extra=min(1.0, math.fsum(e.failure(1) for e in thresholds) * _UP))
-        return Charge.total([charge_of(rest, delta, own_delta), failures])
+        failure = math.fsum(e.failure(group) for e in thresholds)
+        failures = Charge(extra=min(1.0, failure * _UP))
+        return Charge.total([charge_of(rest, delta, own_delta, group), failures])
     extra = delta * _EXTRA_EACH
     events = [e for e in events if e.count or not isinstance(e, ChoiceEvent)]
     choices = [e for e in events if isinstance(e, ChoiceEvent)]
