@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import xgb_dp
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.discovery import run
+from xgb_dp.discovery.columns import read_texts
 from xgb_dp.discovery.yaml_text import yaml_of
 from xgb_dp.testing import fixed_noise
 
@@ -294,3 +296,13 @@ def test_training_after_a_look(found):
     model = xgb.train(params, matrix, 3)
     counts = {e.label for t in xgb_dp.privacy_report(model)._record.trainings for e in t.events}
     assert "candidates" not in counts  # split points are public by now
+
+
+def test_no_row_names_the_cells_of_others():
+    """Decimal("1.0") equals Decimal("1.00"); each keeps its own text, whichever comes first."""
+    one, two = Decimal("1.0"), Decimal("1.00")
+    for cells in ([two] * 3, [one, *[two] * 3]):
+        codes, names = read_texts(cells, ())
+        assert [names[code] for code in codes] == [str(cell) for cell in cells]
+    codes, names = read_texts([1, 1.0, True, "1", -0.0, 0], ())
+    assert [names[code] for code in codes] == ["1", "1", "True", "1", "0", "0"]

@@ -21,6 +21,8 @@ __all__ = ["DATES", "KINDS", "cells_of", "kinds_of", "read_numbers", "read_texts
 DATES = {"date": ("days", "month", "weekday"), "datetime": ("days", "month", "weekday", "hour")}
 """Parts of a date that become columns, by the kind of the column."""
 KINDS = ("text", "number", *DATES)
+_ONE_TEXT = (str, int, float, bool)
+"""Types whose equal values have one text; Decimal("1.0") equals Decimal("1.00"), with two."""
 
 
 def kinds_of(data: Any, columns: Any) -> dict[str, str]:
@@ -122,6 +124,10 @@ def read_texts(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64
             raise RowDomainError("A column of texts must have one cell for each row.")
         out = np.empty(len(column), dtype=np.int64)
         for i, cell in enumerate(column.tolist()):
+            if type(cell) not in _ONE_TEXT:  # whichever row comes first must not name the others
+                hash(cell)  # a list is no cell
+                out[i] = of(cell)
+                continue
             kind = (type(cell), cell)  # 1, 1.0 and True are equal
             if kind not in known:
                 known[kind] = of(cell)

@@ -17,7 +17,7 @@ from ..budget.budget import as_budget
 from ..budget.gate import before_release, check_free
 from ..data.cells import MISSING
 from ..data.dates import EPOCH, read_day
-from ..data.ids import persons_of
+from ..data.ids import column_of, persons_of
 from ..engine import native, tape
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError, PrivacyRefusal
@@ -104,7 +104,7 @@ def discover(
     plan = plan_discovery(len(texts), len(numbers), epsilon, delta, persons=codes is not None)
     warn_of(epsilon, delta, None, stacklevel=2)
     native.lib()
-    column = privacy_id if isinstance(privacy_id, str) else None
+    column = privacy_id if isinstance(privacy_id, str) else column_of(privacy_id)
     unit = Unit(plan.unit, 1, column)
 
     def release() -> Discovery:
