@@ -7,20 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 
 import xgb_dp
 from tests.evaluation.tasks import PRIVATE, TARGET, rows, stock
 from xgb_dp.accounting import GaussianEvent
-from xgb_dp.data.parts import Part, apart, mark, part_of
+from xgb_dp.data.parts import Part, apart, mark, part_of, reading
 from xgb_dp.evaluation import run
+from xgb_dp.record.ledger import read_ledger
 from xgb_dp.testing import fixed_noise
 
 
 @pytest.fixture
 def budget(tmp_path: Path) -> xgb_dp.Budget:
     return xgb_dp.Budget(tmp_path / "book.json", epsilon=2.0, delta=1e-5)
+
+
+@pytest.fixture
+def budget_of_persons(tmp_path: Path) -> xgb_dp.Budget:
+    return xgb_dp.Budget(tmp_path / "persons.json", epsilon=20.0, delta=1e-5, unit="person")
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +231,68 @@ def test_coins_of_persons_keep_their_rows_together() -> None:
     assert report.cost.event.unit == "person"
     assert "all rows of any one person" in report.statement()
     assert report.rows.low < len(test) < report.rows.high  # persons, not rows
+
+
+def test_other_persons_than_those_of_the_coins_add_up(budget_of_persons: xgb_dp.Budget) -> None:
+    """A hospital has rows on both sides of a division by patients."""
+    X, y = rows(1200)
+    patients = pd.Series(np.repeat(np.arange(300), 4), name="patient")
+    hospitals = np.repeat(np.arange(30), 40)
+    parts = xgb_dp.split((X, y), test=0.5, privacy_id=patients)
+    here = np.isin(patients, parts.test_ids)
+    model, book = stock(X, y), budget_of_persons
+
+    def judge(ids: Any) -> Part | None:
+        xgb_dp.evaluate(model, parts.test, privacy_id=ids, budget=book, **TARGET)
+        return book.entries[-1].part
+
+    own = part_of(parts.test)
+    assert own is not None and judge(parts.test_ids) == own
+    assert judge(hospitals[here]) is None and judge(np.array(parts.test_ids)) is None
+    assert judge(patients[here]) == own  # by the name of the column
+    with pytest.raises(xgb_dp.BudgetError, match="'patient', and this is for persons by 'ward'"):
+        judge(pd.Series(hospitals[here], name="ward"))
+    book.verify()
+
+
+def test_trainings_of_other_persons_name_no_part() -> None:
+    X, y = rows(400)
+    ids = np.arange(400) // 2
+    parts = xgb_dp.split(xgb.DMatrix(X, y), privacy_id=ids)
+
+    def part(ids: Any) -> Any:
+        model = xgb.train({**PRIVATE, "dp_privacy_id": ids}, parts.train, 1)
+        return read_ledger(model).trainings[-1].public.get("part")
+
+    assert part(parts.train_ids) == {"split": parts.name, "name": "train", "unit": "person"}
+    assert part(np.array(parts.train_ids) // 2) is None
+    common = {k: v for k, v in PRIVATE.items() if k not in ("dp_epsilon", "dp_delta")}
+
+    def selected(ids: Any) -> Any:
+        found = xgb_dp.select(
+            {**common, "dp_privacy_id": ids}, parts.train, [{}], epsilon=1.9, delta=1e-6,
+            num_boost_round=1,
+        )  # fmt: skip
+        return read_ledger(found.booster).trainings[-1].public.get("part")
+
+    assert selected(parts.train_ids)["name"] == "train"
+    assert selected(np.array(parts.train_ids) // 2) is None
+
+
+def test_what_a_callback_trains_is_not_known_to_read_the_part(data: Any) -> None:
+    parts = xgb_dp.split(data)
+    inner: list[Any] = []
+
+    class Trains(xgb.callback.TrainingCallback):
+        def before_training(self, model: Any) -> Any:
+            own = xgb.train(PRIVATE, xgb.DMatrix(*data), 1)
+            inner.append(read_ledger(own).trainings[-1].public.get("part"))
+            return model
+
+    with reading(part_of(parts.train)):
+        outer = xgb.train(PRIVATE, xgb.DMatrix(*parts.train), 1, callbacks=[Trains()])
+    assert read_ledger(outer).trainings[-1].public["part"]["name"] == "train"
+    assert inner == [None]
 
 
 def test_a_fixed_key_is_refused(data: Any) -> None:

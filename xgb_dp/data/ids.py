@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
+from .parts import mark, part_of
 
 __all__ = ["Persons", "column_of", "factorise", "joined", "persons_of"]
 
@@ -149,6 +150,8 @@ def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> 
     try:
         if found is None:
             found = Persons(*_read(ids), column or column_of(ids))
+            if (part := part_of(ids)) is not None:
+                mark(found, part)
     except (PrivacyError, MemoryError, Warning):
         raise
     except Exception:  # noqa: S110  # libraries quote what they cannot convert

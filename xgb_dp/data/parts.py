@@ -16,7 +16,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["TEST", "TRAIN", "Part", "apart", "assumed", "mark", "part_of", "reading"]
+__all__ = [
+    "TEST",
+    "TRAIN",
+    "Part",
+    "apart",
+    "assumed",
+    "divided_by",
+    "for_persons",
+    "mark",
+    "part_of",
+    "reading",
+]
 
 TRAIN, TEST = "train", "test"
 
@@ -55,6 +66,7 @@ class Part:
         return part
 
 
+_columns: dict[str, str] = {}  # name of the column of ids, by division
 _known: dict[int, tuple[weakref.ref[Any], Part]] = {}
 
 
@@ -86,6 +98,27 @@ def part_of(thing: Any) -> Part | None:
     return found[1] if found is not None and found[0]() is thing else None
 
 
+def divided_by(split: str, column: str | None) -> None:
+    """Note the name of the column of ids by which a division was made, if it has one."""
+    if column is not None:
+        _columns[split] = column
+
+
+def for_persons(part: Part | None, ids: Any, column: str | None) -> Part | None:
+    """The part that a release reads, or None where its persons may not be those of the division.
+
+    Rows of one hospital lie in both parts where the coins were those of patients.
+
+    Args:
+        part: Result of :func:`part_of` for the rows.
+        ids: What says who the rows belong to; None where the unit of privacy is a row.
+        column: Name of the column that the ids come from; None without.
+    """
+    if part is None or ids is None or part.unit == "row" or part_of(ids) == part:
+        return part
+    return part if column is not None and _columns.get(part.split) == column else None
+
+
 _READING: ContextVar[Part | None] = ContextVar("xgb_dp_part", default=None)
 
 
@@ -104,8 +137,13 @@ def reading(part: Part | None) -> Iterator[None]:
 
 
 def assumed() -> Part | None:
-    """The part that :func:`reading` has named."""
-    return _READING.get()
+    """The part that :func:`reading` has named, for the first training that asks.
+
+    Others may follow in the same context, from a callback of the first: their rows are not known.
+    """
+    found = _READING.get()
+    _READING.set(None)
+    return found
 
 
 def apart(one: Part | None, other: Part | None, unit: str) -> bool:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.cells import plain, read_data
-from ..data.ids import persons_of
-from ..data.parts import TEST, TRAIN, Part, mark
+from ..data.ids import column_of, persons_of
+from ..data.parts import TEST, TRAIN, Part, divided_by, mark
 from ..engine.draws import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.parse import parse_number
@@ -97,6 +97,9 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     if privacy_id is not None:
         column = plain(privacy_id, "label")
         ids = [column[kept], column[apart]]
+        for own, which in zip(ids, (TRAIN, TEST), strict=True):
+            mark(own, Part(name, which, unit))
+        divided_by(name, column_of(privacy_id))
     return Split(parts[0], parts[1], name, unit, ids[0], ids[1])
 
 

@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..accounting import GaussianEvent
+from ..accounting import GaussianEvent, Unit
 from ..budget.budget import Budget, as_budget
 from ..budget.gate import before_release, check_free
-from ..data.parts import Part, apart, part_of
+from ..data.ids import column_of
+from ..data.parts import Part, apart, for_persons, part_of
 from ..engine import native, tape
 from ..engine.workers import this_worker
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
@@ -100,7 +101,8 @@ def evaluate(
     if isinstance(data, Split):
         privacy_id = data.test_ids if privacy_id is None else privacy_id
         data = data.test
-    part = part_of(data)
+    column = column_of(privacy_id)
+    part = for_persons(part_of(data), privacy_id, column)
     plan = _plan(models, groups, error_bound, target_bounds)
     rows = read_rows(models, data, groups)
     persons, layout = None, Layout(plan.blocks)
@@ -116,7 +118,15 @@ def evaluate(
         cells = plan.cells(rows.predictions[0], rows.labels, rows.groups)
     native.lib()
     released = _booked(
-        layout, event, cells, persons, budget=budget, note=note, delta=delta, part=part
+        layout,
+        event,
+        cells,
+        persons,
+        budget=budget,
+        note=note,
+        delta=delta,
+        part=part,
+        unit=None if column is None else Unit(event.unit, 1, column),
     )
     cost = Cost(
         event=event,
@@ -196,14 +206,15 @@ def _booked(
     note: str,
     delta: float,
     part: Part | None,
+    unit: Unit | None,
 ) -> Released:
     """Release once it is booked: a process that dies in between has paid and shown nothing."""
     weights = None if persons is None else persons.weights
     if budget is None:
-        before_release([event], private=True, part=part)
+        before_release([event], private=True, unit=unit, part=part)
         return release(layout, event, cells, weights)
     book = as_budget(budget)
-    name = book.reserve([event], note, delta=delta, part=part)
+    name = book.reserve([event], note, delta=delta, unit=unit, part=part)
     released = release(layout, event, cells, weights)
     book.commit(name)
     return released

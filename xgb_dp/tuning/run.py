@@ -21,7 +21,7 @@ from ..budget.budget import Budget, as_budget
 from ..budget.gate import check_free, guarded
 from ..data import persons
 from ..data.ids import Persons, persons_of
-from ..data.parts import Part, mark, part_of
+from ..data.parts import Part, for_persons, mark, part_of
 from ..engine import native, tape
 from ..engine.draws import rows_apart
 from ..engine.predictions import probabilities
@@ -194,16 +194,17 @@ def select(
             "A selection on rows that stay on disk is refused: it sets rows aside, and such a "
             "matrix cannot be parted. Load the rows into one DMatrix. Nothing was spent."
         ) from None
-    part = part_of(dtrain)
-    if part is not None:
-        mark(fit, part)  # the ledger of the model says so
+    part = for_persons(part_of(dtrain), whose, unit.column)
+    parts = _Part(fit, whose and whose.some(kept)), _Part(valid, whose and whose.some(apart))
+    if part is not None:  # the ledger of the model says so
+        mark(fit, part)
+        mark(parts[0].persons, part)
     if budget is not None:
         book = as_budget(budget)
         # Noted as spent right away: the time at which the file changes last must not tell how many
         # runs there were.
         book.commit(book.reserve([plan.event], note, delta=delta, unit=unit, part=part))
 
-    parts = _Part(fit, whose and whose.some(kept)), _Part(valid, whose and whose.some(apart))
     best = _best_run(found, plan, judge, *parts)
     return _result(best, plan.event, judge, epsilon, delta)
 
