@@ -83,6 +83,12 @@ def test_columns_of_parquet_have_types(files):
     assert domain.discovered["unit"] == "person"
 
 
+def test_one_missing_truth_value_changes_no_kind(files):
+    for i, last in enumerate((True, None)):
+        pd.DataFrame({"owns": [True, False] * 500 + [last]}).to_parquet(f"{i}.parquet")
+        assert "owns (number)" in run("schema", f"{i}.parquet", *LOOK).stderr
+
+
 def test_dates_in_files(files):
     spent = ["--epsilon", "4", "--delta", "1e-6", "--rounds", "20"]
     run("train", "rows.csv", "--schema", "dated.yaml", *spent)

@@ -14,7 +14,7 @@ from ..discovery.columns import KINDS, kinds_of
 from ..errors import PrivacyParameterError
 from .domain import template
 from .options import FILE, OUT, csv_options, guarded, new_files
-from .table import PARQUET, Csv, header_of, read_cells
+from .table import PARQUET, Csv, header_of, read_cells, truths_of
 
 __all__ = ["schema"]
 
@@ -112,9 +112,10 @@ def schema(
     absent = missing or MISSING
     cells = read_cells(data, list(dict.fromkeys(names)), absent, privacy_id, csv)
     looked = [name for name in header if typed and name != privacy_id]
+    truths = dict.fromkeys(set(truths_of(data)) & set(looked), "number") if typed else {}
     found = discover(
         cells,
-        {**(kinds_of(cells, looked) if looked else {}), **kinds},
+        {**(kinds_of(cells, looked) if looked else {}), **truths, **kinds},
         epsilon=epsilon,
         delta=delta,
         privacy_id=privacy_id,

@@ -26,7 +26,7 @@ from ..errors import PrivacyParameterError, RowDomainError
 from .column import Column
 from .domain import Domain
 
-__all__ = ["Csv", "Table", "header_of", "read_cells", "read_table", "write_table"]
+__all__ = ["Csv", "Table", "header_of", "read_cells", "read_table", "truths_of", "write_table"]
 
 PARQUET = (".parquet", ".pq")
 
@@ -124,6 +124,19 @@ def header_of(path: Path, csv: Csv | None = None) -> list[str]:
     with _reading(path):
         line = pd.read_csv(path, header=None, nrows=1, **_options(path, csv or Csv()))
     return [str(name).strip() for name in line.iloc[0]]
+
+
+def truths_of(path: Path) -> list[str]:
+    """Names of the columns of truth values of a Parquet file, by its schema; no row is read.
+
+    One missing cell makes such a column one of objects in a data frame.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    with _reading(path):
+        columns = pyarrow.parquet.read_schema(path)
+    return [column.name for column in columns if pyarrow.types.is_boolean(column.type)]
 
 
 def _options(path: Path, csv: Csv) -> dict[str, Any]:
