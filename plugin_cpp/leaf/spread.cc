@@ -59,7 +59,8 @@ class PersonLeaves {
       total += norm;
     }
     for (auto leaf : touched_) {
-      double factor = most_ / std::max(std::sqrt(total * norms_[leaf]), most_);
+      // In an order in which not-a-number leaves the sums as they are; what holds is below.
+      double factor = most_ / std::max(most_, std::sqrt(total * norms_[leaf]));
       for (auto at = leaf * n_class_; at < (leaf + 1) * n_class_; ++at) {
         auto& sum = sums_[at];
         sum.grad =
