@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ import xgb_dp
 from tests.evaluation.tasks import TARGET, quiet, refused, rows, stock
 from xgb_dp.evaluation.compare import Pair
 from xgb_dp.evaluation.regression import Regression
-from xgb_dp.evaluation.rows import Groups
+from xgb_dp.evaluation.rows import Groups, _group_codes
 from xgb_dp.evaluation.several import Several
 from xgb_dp.evaluation.table import Layout
 from xgb_dp.evaluation.values import value_cells, value_matrix
@@ -191,3 +192,18 @@ def test_bad_pairs(values: Any) -> None:
         with pytest.raises(xgb_dp.PrivacyParameterError, match="model"):
             xgb_dp.evaluate(models, (X, y), **TARGET)
     refused(xgb_dp.PrivacyParameterError, "by", [model, model], (X, y), by={4: [0]})
+
+
+@pytest.mark.parametrize("halved", [False, True])
+def test_groups_of_a_matrix_go_by_the_names_of_categories(halved: bool) -> None:
+    """One row of another category moves the codes of all, and the groups of nobody."""
+    X = pd.DataFrame({"c": list("abc") * 200, "x": np.linspace(0, 1, 600)})
+    y = (X["x"] > 0.5).astype(int)
+    other = X.assign(c=X["c"].where(X.index != 4, "Aardvark"))
+    codes = []
+    for table in (X, other):
+        matrix = xgb.DMatrix(table.astype({"c": "category"}), y, enable_categorical=True)
+        matrix = matrix.slice(np.arange(300)) if halved else matrix
+        codes.append(_group_codes(Groups("c", ("a", "b", "c")), matrix, None))
+    assert list(codes[0][:6]) == [0, 1, 2, 0, 1, 2] and codes[1][4] == 3
+    np.testing.assert_array_equal(np.delete(codes[0], 4), np.delete(codes[1], 4))

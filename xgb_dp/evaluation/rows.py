@@ -363,7 +363,7 @@ def _column(groups: Groups, table: Any) -> np.ndarray:
 
 
 def _column_of_matrix(groups: Groups, matrix: Any) -> np.ndarray:
-    """A column of a DMatrix; categories are their codes."""
+    """A column of a DMatrix; categories by name, or by code where the matrix has no names."""
     names = list(matrix.feature_names or [])
     column = groups.column
     if column in names:
@@ -375,4 +375,11 @@ def _column_of_matrix(groups: Groups, matrix: Any) -> np.ndarray:
     row = np.repeat(np.arange(matrix.num_row()), np.diff(data.indptr))
     own = data.indices == column
     found[row[own]] = data.data[own]
-    return found
+    if (matrix.feature_types or [])[column : column + 1] != ["c"]:
+        return found
+    # What a code stands for may follow from all rows together; what a name says does not.
+    (_, listed_names) = matrix.get_categories(export_to_arrow=True).to_arrow()[column]
+    if listed_names is None:
+        return found
+    known = dict(enumerate(listed_names.to_pylist()))
+    return np.array([known.get(code) for code in found.tolist()], dtype=object)
