@@ -11,7 +11,7 @@ from xgboost.core import XGBoostError
 
 from tests.reference.comparison import make_plan
 from xgb_dp.engine import native
-from xgb_dp.errors import PrivacyParameterError, RowDomainError
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.testing import train_with_plan
 
 CODES = np.array([1, 0, 1, 2, 0, 1])
@@ -87,3 +87,24 @@ def test_ids_are_forgotten_at_the_end(params: Any) -> None:
         xgb.train(given, d, 2)
     d.set_label(np.zeros(6))
     train_with_plan(plan("row"), d)
+
+
+@pytest.mark.filterwarnings("ignore:.*NOT private")
+def test_no_training_goes_on_with_the_persons_of_another(params: Any) -> None:
+    """A callback trains on the same matrix for other persons, and leaves them there by an error."""
+    d = small()
+    given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
+
+    class Fails(xgb.callback.TrainingCallback):
+        def before_iteration(self, *args: Any) -> bool:
+            raise KeyError
+
+    class Trains(xgb.callback.TrainingCallback):
+        def before_iteration(self, *args: Any) -> bool:
+            with pytest.raises(KeyError):
+                xgb.train(given | {"dp_privacy_id": np.arange(6)}, d, 1, callbacks=[Fails()])
+            return False
+
+    with pytest.raises(PrivacyRefusal, match="belong to"):
+        xgb.train(given, d, 2, callbacks=[Trains()])
+    xgb.train(given, d, 2)

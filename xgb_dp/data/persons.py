@@ -14,14 +14,24 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..engine import native, workers
-from ..errors import PrivacyParameterError, RowDomainError
+from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..request.names import flatten
 from .ids import SEVERAL_KINDS, Persons, column_of, factorise, persons_of
 
-__all__ = ["assign", "attach", "check_apart", "factorise", "id_column", "taken_out"]
+__all__ = [
+    "assign",
+    "attach",
+    "check_apart",
+    "check_same",
+    "factorise",
+    "id_column",
+    "name_of",
+    "taken_out",
+]
 
 _NAME = "dp_privacy_id"
 _ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
+_NAMES: WeakKeyDictionary[Any, object] = WeakKeyDictionary()  # of who was set last
 
 
 def attach(matrix: Any, persons: Persons) -> None:
@@ -96,8 +106,32 @@ def assign(dtrain: Any, ids: Any) -> Persons | None:
         RowDomainError: As :func:`xgb_dp.data.ids.persons_of`.
     """
     persons = None if ids is None else persons_of(ids, dtrain.num_row())
+    _NAMES[dtrain] = object()
     native.set_persons(dtrain, None if persons is None else persons.codes)
     return persons
+
+
+def name_of(dtrain: Any) -> object:
+    """Stands for what :func:`assign` has done to a matrix last, for :func:`check_same`."""
+    return _NAMES.get(dtrain)
+
+
+def check_same(dtrain: Any, name: object) -> None:
+    """The persons of a matrix are those that a training has set.
+
+    Args:
+        dtrain: The training data.
+        name: Result of :func:`name_of` when they had been set.
+
+    Raises:
+        PrivacyRefusal: Another training has set its own since.
+    """
+    if name_of(dtrain) is not name:
+        raise PrivacyRefusal(
+            "Another training has changed who the rows of this DMatrix belong to, before this one "
+            "was done: its guarantee would be about others than it says. Give each training a "
+            "DMatrix of its own, or let one end before the next one starts."
+        )
 
 
 def check_apart(persons: Persons | None) -> None:

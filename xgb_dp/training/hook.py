@@ -55,6 +55,23 @@ class _Forget(TrainingCallback):
         return model
 
 
+class _Same(TrainingCallback):
+    """Ends a training whose matrix has got other persons: from a callback, or another thread.
+
+    The last callback, so that nothing of Python comes between it and the tree.
+    """
+
+    def __init__(self, dtrain: Any, name: object) -> None:
+        super().__init__()
+        self.dtrain, self.name = dtrain, name
+
+    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """The persons are those of this training."""
+        del model, epoch, evals_log
+        persons.check_same(self.dtrain, self.name)
+        return False
+
+
 def refuse_cv(params: Any) -> None:
     """Refuse ``xgboost.cv`` for private parameters.
 
@@ -156,12 +173,14 @@ def before_train(
     training.check_sums(dtrain)
     try:
         persons.check_apart(workers.check_together(lambda: persons.assign(dtrain, ids)))
+        name = persons.name_of(dtrain)
         workers.check_together(lambda: training.check_rows(dtrain))
         # What XGBoost would refuse it refuses now; then the intercept is drawn.
         training.rehearse(dtrain, xgb_model, call_site)
+        workers.check_together(lambda: persons.check_same(dtrain, name))
         low, keeper = training.start(dtrain)
     except BaseException:
         persons.assign(dtrain, None)
         raise
-    forget = [] if ids is None else [_Forget(dtrain)]
-    return low, [keeper, *forget, *call_site.callbacks], keeper.rounds
+    first, last = ([], []) if ids is None else ([_Forget(dtrain)], [_Same(dtrain, name)])
+    return low, [keeper, *first, *call_site.callbacks, *last], keeper.rounds
