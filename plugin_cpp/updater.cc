@@ -335,7 +335,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     monitor_.Start("Leaves");
     auto round = static_cast<std::int32_t>(tree_idx / plan.parallel_trees);
     auto released = ReleaseLeaves(plan, round, class_idx, grown.sums.at(shared ? class_idx : 0),
-                                  &training.release);
+                                  &training.shrinkage.at(class_idx).tilt, &training.release);
     auto sums = FinishTree(plan, grown.leaves, released, plan.IsOblivious(tree_idx),
                            &training.shrinkage.at(class_idx), tree);
     if (plan.leaf.noise != LeafNoise::kOutput) {

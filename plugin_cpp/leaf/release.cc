@@ -61,7 +61,7 @@ std::vector<NodeSum> ReleaseValues(Plan const& plan, std::int32_t round, std::si
  * @brief Shift leaves, in which persons count more the further they spread, to the mean of all
  *        rows, which stands behind the leaves.
  */
-void Centre(std::vector<NodeSum>* leaves) {
+void Centre(TreeTilt* tilt, std::vector<NodeSum>* leaves) {
   auto root = leaves->back();
   leaves->pop_back();
   NodeSum sum;
@@ -69,14 +69,16 @@ void Centre(std::vector<NodeSum>* leaves) {
     sum = sum + leaf;
   }
   double lacks = root.grad / root.hess - sum.grad / sum.hess;
+  double noise2 = root.noise2 / (root.hess * root.hess) + sum.noise2 / (sum.hess * sum.hess);
+  double shift = tilt->Update(lacks, noise2);
   for (auto& leaf : *leaves) {
-    leaf.grad += leaf.hess * lacks;
+    leaf.grad += leaf.hess * shift;
   }
 }
 }  // namespace
 
 std::vector<NodeSum> ReleaseLeaves(Plan const& plan, std::int32_t round, std::size_t class_idx,
-                                   LeafSums const& leaves, Release* release) {
+                                   LeafSums const& leaves, TreeTilt* tilt, Release* release) {
   auto const* local = std::get_if<std::vector<LocalSum>>(&leaves);
   auto const* global = std::get_if<std::vector<GlobalSum>>(&leaves);
   if (plan.leaf.noise == LeafNoise::kOutput) {
@@ -93,7 +95,7 @@ std::vector<NodeSum> ReleaseLeaves(Plan const& plan, std::int32_t round, std::si
     out.emplace_back(sum, released.variance, plan.row_bound, plan.leaf.min_child_weight);
   }
   if (plan.leaf.spread) {
-    Centre(&out);
+    Centre(tilt, &out);
   }
   return out;
 }

@@ -16,7 +16,7 @@
 #include <variant>  // for variant
 #include <vector>   // for vector
 
-#include "plugin_cpp/leaf/shrinkage.h"   // for NodeSum
+#include "plugin_cpp/leaf/shrinkage.h"   // for NodeSum, TreeTilt
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/release.h"  // for Release, Released, LocalSum, GlobalSum, NoisySum
 
@@ -28,8 +28,9 @@ using LeafSums = std::variant<std::vector<LocalSum>, std::vector<GlobalSum>, Rel
  * @brief The released sums of every leaf, in order. Noisy ones are released already.
  *
  * @param round Rounds before this one, on which the geometric clip depends.
+ * @param tilt  Of the class, over its trees.
  */
 [[nodiscard]] std::vector<NodeSum> ReleaseLeaves(Plan const& plan, std::int32_t round,
                                                  std::size_t class_idx, LeafSums const& leaves,
-                                                 Release* release);
+                                                 TreeTilt* tilt, Release* release);
 }  // namespace xgboost::dp

@@ -146,6 +146,13 @@ double RowVariance(Plan const& plan) {
   return plan.IsMulticlass() ? 0.5 * kLeft : kLeft;
 }
 
+double TreeTilt::Update(double measured, double noise2) {
+  double gain = variance_ / (variance_ + noise2);
+  tilt_ += gain * (measured - tilt_);
+  variance_ = variance_ * (1.0 - gain) + kStep * kStep;
+  return tilt_;
+}
+
 double LeafPrior::Update(std::vector<NodeSum> const& leaves, double prior_max) {
   double signal = 0, hessian = 0;
   for (auto const& s : leaves) {

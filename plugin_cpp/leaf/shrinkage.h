@@ -103,8 +103,31 @@ class ColumnPrior {
   std::vector<std::array<double, kMaxStrataDepth + 1>> variance_;
 };
 
+/**
+ * @brief By how much persons that spread over leaves tilt the mean of a tree.
+ *
+ * Nearly the same in all trees, so that what one of them says is filtered: by its noise, against
+ * what is expected of the first tree and of the way from one tree to the next.
+ */
+class TreeTilt {
+ public:
+  /**
+   * @param measured In this tree, as a leaf weight.
+   * @param noise2   Variance of its noise.
+   * @return What to shift the gradients of this tree by, for each unit of Hessian.
+   */
+  double Update(double measured, double noise2);
+
+ private:
+  static constexpr double kFirst = 0.1;  // deviation of the tilt: a tenth in log odds
+  static constexpr double kStep = 0.01;  // and of its change between trees
+  double tilt_{0};
+  double variance_{kFirst * kFirst};
+};
+
 /** @brief The state of one class over all of its trees. */
 struct LeafShrinkage {
+  TreeTilt tilt;
   LeafPrior leaves;
   StrataPrior oblivious, per_node;
   ColumnPrior columns;

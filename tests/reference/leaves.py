@@ -51,6 +51,15 @@ class Shrinkage:
     b: float = 0.0
     started: bool = False
     strata: dict[bool, list[float]] = field(default_factory=dict)
+    tilt: float = 0.0
+    doubt: float = 0.1 * 0.1  # variance of the tilt
+
+    def tilted(self, measured: float, noise2: float) -> float:
+        """By how much trees lean to persons that spread: a filter over what each of them says."""
+        gain = self.doubt / (self.doubt + noise2)
+        self.tilt += gain * (measured - self.tilt)
+        self.doubt = self.doubt * (1.0 - gain) + 0.01 * 0.01
+        return self.tilt
 
     def effects(
         self, g: Doubles, h: Doubles, noise2: Doubles, rows: float, stratum: Ints, oblivious: bool
@@ -174,7 +183,10 @@ def fill_leaves(
         G, H = (int(v) + noise.gaussian(sigma2) for v in root)
         least = max(H * bound.h_unit, deviation * bound.h_unit, smallest, 1e-6)
         lacks = G * bound.g_unit / least - sum(g.values()) / sum(h.values())
-        g = {node: g[node] + h[node] * lacks for node in leaves}
+        noise2 = (deviation * bound.g_unit / least) ** 2
+        noise2 += sum(d**2 for d in noise_of.values()) / sum(h.values()) ** 2
+        shift = shrinkage.tilted(lacks, noise2)
+        g = {node: g[node] + h[node] * shift for node in leaves}
     shrinks = leaf["shrinkage"] and not output
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     complete = len(leaves) == 1 << int(plan["depth"]) <= 256
