@@ -35,7 +35,9 @@ void CheckRowBound(Plan const& plan) {
   // As doubles, before any integer can overflow.
   auto gradient = static_cast<double>(plan.row_bound.MostGradient());
   auto hessian = plan.row_bound.IsBall() ? 0.0 : static_cast<double>(plan.row_bound.MostHessian());
-  Require(plan.num_class * (gradient * gradient + hessian * hessian) < 9e18,
+  // Spread leaves release a third of all sums beside them.
+  double most = plan.leaf.spread ? 8e18 : 9e18;
+  Require(plan.num_class * (gradient * gradient + hessian * hessian) < most,
           "the sensitivity of leaves overflows.");
   Require(static_cast<double>(plan.features_per_tree) *
                   static_cast<double>(plan.row_bound.RoundSensitivity2(plan.num_class)) <
@@ -157,8 +159,9 @@ void CheckMasking(Plan const& plan) {
   }
   bool laplace = plan.NumPrivateFeatures() > 0 && plan.candidates.laplace;
   Require(plan.split != SplitChoice::kExponential && plan.leaf.noise == LeafNoise::kGaussian &&
-              !laplace && !plan.IsSampled(),
-          "masked sums have Gaussian noise and read all rows; selections need exact sums.");
+              !laplace && !plan.IsSampled() && !plan.IsOfPersons(),
+          "masked sums have Gaussian noise and read all rows, each of which is a unit of privacy; "
+          "selections need exact sums.");
   if (plan.noise_free) {
     return;
   }
