@@ -37,14 +37,17 @@ class PersonLeaves {
         sums_(n_leaves * n_class),
         bounded_(n_leaves * n_class) {}
 
-  /** @param change Of the sums of the leaves, class by class for each leaf. */
+  /**
+   * @param index  Of the leaf that is a node.
+   * @param change Of the sums of the leaves, class by class for each leaf.
+   */
   void Add(common::Span<std::uint32_t const> rows, std::size_t begin, RowsOfPersons const& given,
-           std::vector<ClassGradients> const& gradients, std::vector<std::uint32_t> const& leaf_of,
-           std::vector<LocalSum>* change) {
+           std::vector<ClassGradients> const& gradients, std::vector<std::uint32_t> const& index,
+           std::vector<bst_node_t> const& position, std::vector<LocalSum>* change) {
     touched_.clear();
     double total = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      auto leaf = leaf_of[rows[i]];
+      auto leaf = index[position[rows[i]]];
       if (norms_[leaf] < 0) {
         norms_[leaf] = 0;
         touched_.push_back(leaf);
@@ -103,10 +106,10 @@ class PersonLeaves {
       g2 = h2 = g2 + h2;
     }
     auto most_h = is_ball_ ? most_g_ : most_h_;
-    auto size_g = NoLess(g2), size_h = NoLess(h2);
-    if (size_g <= most_g_ && size_h <= most_h) {
+    if (g2 <= static_cast<u128>(most_g_) * most_g_ && h2 <= static_cast<u128>(most_h) * most_h) {
       return;
     }
+    auto size_g = NoLess(g2), size_h = NoLess(h2);
     for (auto leaf : touched_) {
       for (auto at = leaf * n_class_; at < (leaf + 1) * n_class_; ++at) {
         sums_[at].grad = Cut(sums_[at].grad, most_g_, size_g);
@@ -150,9 +153,6 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
   for (std::size_t i = 0; i < n_leaves; ++i) {
     index[leaves[i]] = static_cast<std::uint32_t>(i);
   }
-  std::vector<std::uint32_t> leaf_of(position.size());
-  common::ParallelFor(position.size(), ctx->Threads(),
-                      [&](auto i) { leaf_of[i] = index[position[i]]; });
 
   auto n_blocks = (persons.NumSeveral() + kPersons - 1) / kPersons;
   auto width = n_class * n_leaves;
@@ -163,7 +163,8 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
     changes[b].resize(width);
     auto end = std::min((b + 1) * kPersons, persons.NumSeveral());
     for (std::size_t i = b * kPersons; i < end; ++i) {
-      person.Add(persons.Several(i), persons.BeginOf(i), given, gradients, leaf_of, &changes[b]);
+      person.Add(persons.Several(i), persons.BeginOf(i), given, gradients, index, position,
+                 &changes[b]);
     }
   });
   std::vector<LocalSum> change(width);

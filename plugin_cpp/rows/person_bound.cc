@@ -1,7 +1,7 @@
 #include "plugin_cpp/rows/person_bound.h"
 
 #include <algorithm>  // for clamp, max, min
-#include <cmath>      // for ldexp, nearbyint
+#include <cmath>      // for ldexp, sqrt
 #include <cstdlib>    // for abs
 
 #include "common/threading_utils.h"      // for ParallelFor, Sched
@@ -12,6 +12,12 @@ namespace {
 constexpr std::int32_t kBits = 10;      // fractional bits of a norm
 constexpr std::int32_t kTries = 4;      // to meet the bound with numbers that are rounded evenly
 constexpr std::size_t kPersons = 1024;  // of a block
+
+/** @brief Nearest integer, ties to even; of absolute values below 2^51. */
+double Round(double value) {
+  constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
+  return (value + kShift) - kShift;
+}
 
 /**
  * @brief Integers times a factor below 1, none larger than it was.
@@ -26,7 +32,7 @@ void Spread(std::vector<std::int64_t> const& given, std::size_t width, double sc
     for (std::size_t at = entry; at < given.size(); at += width) {
       double value = static_cast<double>(given[at]) * scale + carry;
       auto most = static_cast<double>(std::abs(given[at]));
-      double rounded = std::clamp(std::nearbyint(value), -most, most);
+      double rounded = std::clamp(Round(value), -most, most);  // both are of at most 2^25
       carry = value - rounded;
       (*out)[at] = static_cast<std::int64_t>(rounded);
     }
@@ -74,6 +80,26 @@ std::uint64_t PersonBound::Size(Integers const& rows, std::size_t width) const {
   return size;
 }
 
+bool PersonBound::IsSurelyWithin(Integers const& rows, std::size_t width) const {
+  if (!is_ball_) {
+    return false;
+  }
+  double norms = 0;
+  for (std::size_t begin = 0; begin < rows.size(); begin += width) {
+    double squares = 0;
+    for (std::size_t at = begin; at < begin + width; ++at) {
+      auto value = static_cast<double>(rows[at]);
+      squares += value * value;
+    }
+    norms += std::sqrt(squares);
+  }
+  // A size has each norm rounded up to a step of 2^-kBits. The sums above are right to some 2^-50
+  // of themselves for each row.
+  auto n_rows = static_cast<double>(rows.size() / width);
+  auto size = std::ldexp(norms * (1.0 + 1e-9), kBits) + n_rows + 1.0;
+  return n_rows < 1e5 && size < static_cast<double>(limit_);
+}
+
 double PersonBound::Scale(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
                           std::uint64_t size) const {
   if (!by_prediction_) {
@@ -87,9 +113,13 @@ double PersonBound::Scale(common::Span<std::uint32_t const> rows, std::vector<fl
 }
 
 void PersonBound::Bound(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
-                        common::Span<ClassGradients> classes, common::Span<LocalSum> change) const {
+                        common::Span<ClassGradients> classes, common::Span<LocalSum> change,
+                        Scratch* scratch) const {
   auto width = 2 * classes.size();
-  Integers given(rows.size() * width);
+  auto& given = scratch->given;
+  auto& kept = scratch->kept;
+  given.resize(rows.size() * width);
+  kept.resize(given.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t k = 0; k < classes.size(); ++k) {
       auto pair = classes[k].pairs[rows[i]].Sum();
@@ -97,15 +127,18 @@ void PersonBound::Bound(common::Span<std::uint32_t const> rows, std::vector<floa
       given[i * width + 2 * k + 1] = pair.hess;
     }
   }
-  auto size = this->Size(given, width);
+  // The size decides on the factor, but for one that follows from the norms; it is then looked at
+  // afterwards only, and counted only where an estimate leaves it open.
+  std::uint64_t size = by_prediction_ ? 0 : this->Size(given, width);
   auto scale = this->Scale(rows, norms, size);
-  if (scale == 1.0 && size <= limit_) {
-    return;
-  }
-  auto kept = given;
   if (scale < 1.0) {
     Spread(given, width, scale, &kept);
-    size = this->Size(kept, width);
+  } else {
+    kept = given;
+  }
+  size = this->IsSurelyWithin(kept, width) ? 0 : this->Size(kept, width);
+  if (scale == 1.0 && size <= limit_) {
+    return;
   }
   for (std::int32_t i = 0; i < kTries && size > limit_; ++i) {
     double room = 1.0 - std::ldexp(1.0, 2 * i - 13);  // for the rounding that is new each time
@@ -136,10 +169,11 @@ void PersonBound::operator()(Context const* ctx, Persons const& persons,
     auto end = std::min(begin + kPersons, persons.NumSeveral());
     common::Span classes{out->data(), n_class};
     common::Span change{changes.data() + b * n_class, n_class};
+    Scratch scratch;
     for (auto i = begin; i < end; ++i) {
       for (std::size_t k = 0; k < n_class; k += joint_) {
         this->Bound(persons.Several(i), norms, classes.subspan(k, joint_),
-                    change.subspan(k, joint_));
+                    change.subspan(k, joint_), &scratch);
       }
     }
   });

@@ -38,10 +38,17 @@ class PersonBound {
 
  private:
   using Integers = std::vector<std::int64_t>;  // g and h, of some classes, of each row
+  /** @brief Room for one person after the other. */
+  struct Scratch {
+    Integers given, kept;
+  };
 
   /** @brief Bound one person in some classes that have one norm. */
   void Bound(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
-             common::Span<ClassGradients> classes, common::Span<LocalSum> change) const;
+             common::Span<ClassGradients> classes, common::Span<LocalSum> change,
+             Scratch* scratch) const;
+  /** @brief Whether a size is surely within the limit, by an estimate that is never too small. */
+  [[nodiscard]] bool IsSurelyWithin(Integers const& rows, std::size_t width) const;
   /** @brief The factor of a person. */
   [[nodiscard]] double Scale(common::Span<std::uint32_t const> rows,
                              std::vector<float> const& norms, std::uint64_t size) const;
