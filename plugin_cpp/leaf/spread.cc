@@ -5,7 +5,7 @@
 #include <cstddef>    // for size_t
 #include <cstdlib>    // for abs
 #include <utility>    // for move
-#include <variant>    // for get, get_if
+#include <variant>    // for get_if
 
 #include "common/threading_utils.h"       // for ParallelFor, Sched
 #include "plugin_cpp/plan/sensitivity.h"  // for kRootUnit
@@ -180,20 +180,22 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
     for (std::size_t i = 0; i < n_leaves; ++i) {
       added.push_back(change[i * n_class + k]);
     }
-    auto const& total = gradients[k].total;
-    added.push_back(LocalSum{FloorDiv(total.grad, kThird), FloorDiv(total.hess, kThird)});
-    if (auto* local = std::get_if<std::vector<LocalSum>>(&sums[k])) {
+    added.push_back(gradients[k].total);
+    if (auto const* local = std::get_if<std::vector<LocalSum>>(&sums[k])) {
       for (std::size_t i = 0; i < n_leaves; ++i) {
         added[i] += (*local)[i];
       }
-      sums[k] = std::move(added);
-      continue;
     }
-    auto const& exact = std::get<std::vector<GlobalSum>>(sums[k]);
+    // Of all workers, so that the quotient does not depend on how rows lie on them.
     auto all = release.SumOverWorkers(std::move(added));
-    for (std::size_t i = 0; i < n_leaves; ++i) {
-      all[i] += exact[i];
+    if (auto const* exact = std::get_if<std::vector<GlobalSum>>(&sums[k])) {
+      for (std::size_t i = 0; i < n_leaves; ++i) {
+        all[i] += (*exact)[i];
+      }
     }
+    auto& root = all.back();
+    root.grad = FloorDiv(root.grad, kThird);
+    root.hess = FloorDiv(root.hess, kThird);
     sums[k] = std::move(all);
   }
 }
