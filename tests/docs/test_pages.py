@@ -83,7 +83,10 @@ def test_leaks_name_tests_that_exist() -> None:
     assert not missing
 
 
-def test_readme_quick_start_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_readme_quick_start_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # of the budget's file
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert blocks
