@@ -26,15 +26,22 @@ OTHERS = {
     ("audit/training.py", "learner['learner_model_param']"),
     ("cli/commands.py", "config['learner_model_param']"),
     ("engine/models.py", "numbers"),
+    ("evaluation/calibration.py", "numbers"),
+    ("evaluation/rows.py", "config"),
+    ("evaluation/rows.py", "model['learner_model_param']"),
+    ("record/ledger.py", "learner['learner_model_param']"),
+    ("record/verify.py", "learner"),
     ("engine/predictions.py", "json.loads(booster.save_config())['learner']"),
     ("plotting/shapes.py", "learner['learner_model_param']"),
-    ("record/ledger.py", "model['learner_model_param']"),
     # The ledger of a model.
     ("record/card.py", "last.hyperparameters"),
     ("record/card.py", "last.public"),
     ("record/report.py", "p"),
     ("training/run.py", "training.hyperparameters"),
     ("training/run.py", "training.public"),
+    # Whether ids of persons are given at all, whatever they are.
+    ("cli/options.py", "{**domain.params, **out}"),
+    ("data/matrices.py", "params"),
     # A private plan.
     ("plotting/shapes.py", "leaf"),
     ("testing.py", "plan"),

@@ -37,10 +37,10 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(run, "_train", outcome)
     monkeypatch.setattr(run, "_predict", lambda booster, dvalid: booster)
-    judge = SimpleNamespace(release=lambda p, y, target, event: ScoreValue(p, 0.0, p))
+    judge = SimpleNamespace(release=lambda p, y, target, event, codes: ScoreValue(p, 0.0, p))
     candidate = SimpleNamespace(settings=SimpleNamespace(target=None))
     plan = SimpleNamespace(event=SimpleNamespace(repetitions=law), runs=[()], score=None)
-    data = SimpleNamespace(get_label=lambda: None)
+    data = SimpleNamespace(matrix=SimpleNamespace(get_label=lambda: None), persons=None)
     best = (run._best_run([candidate], plan, judge, data, data).booster for _ in range(N))
     return np.fromiter(best, dtype=np.int64)
 
