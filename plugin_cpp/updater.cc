@@ -268,9 +268,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
           candidates{ctx, plan, &release},
           history{plan},
           shrinkage(plan.num_class),
-          grown(plan.SharesSplits() ? plan.parallel_trees : 1) {
-      given.is_needed = plan.leaf.spread;
-    }
+          grown(plan.SharesSplits() ? plan.parallel_trees : 1) {}
 
     [[nodiscard]] std::int64_t MaxUpdates() const {
       return static_cast<std::int64_t>(plan.rounds) * plan.num_class;

@@ -42,8 +42,8 @@ class PersonLeaves {
    * @param change Of the sums of the leaves, class by class for each leaf.
    */
   void Add(common::Span<std::uint32_t const> rows, std::size_t begin, RowsOfPersons const& given,
-           std::vector<ClassGradients> const& gradients, std::vector<std::uint32_t> const& index,
-           std::vector<bst_node_t> const& position, std::vector<LocalSum>* change) {
+           std::vector<std::uint32_t> const& index, std::vector<bst_node_t> const& position,
+           std::vector<LocalSum>* change) {
     touched_.clear();
     double total = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -54,9 +54,9 @@ class PersonLeaves {
       }
       for (std::size_t k = 0; k < n_class_; ++k) {
         sums_[leaf * n_class_ + k] += given.pairs[k][begin + i].Sum();
-        bounded_[leaf * n_class_ + k] += gradients[k].pairs[rows[i]].Sum();
+        bounded_[leaf * n_class_ + k] += given.bounded[k][begin + i].Sum();
       }
-      double norm = by_prediction_ ? static_cast<double>(given.norms[rows[i]])
+      double norm = by_prediction_ ? static_cast<double>(given.norms[begin + i])
                                    : this->Norm(given.pairs[0][begin + i].Sum());
       norms_[leaf] += norm;
       total += norm;
@@ -163,8 +163,7 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
     changes[b].resize(width);
     auto end = std::min((b + 1) * kPersons, persons.NumSeveral());
     for (std::size_t i = b * kPersons; i < end; ++i) {
-      person.Add(persons.Several(i), persons.BeginOf(i), given, gradients, index, position,
-                 &changes[b]);
+      person.Add(persons.Several(i), persons.BeginOf(i), given, index, position, &changes[b]);
     }
   });
   std::vector<LocalSum> change(width);

@@ -25,8 +25,8 @@ namespace xgboost::dp {
  * @brief Let persons with several rows count what they may in the leaves of a released tree, and
  *        append the sums of all rows, in kRootUnit.
  *
- * @param given     Rows of persons before they were bounded together.
- * @param gradients The same after it, of all classes.
+ * @param given     Rows of persons with several rows, before and after they were bounded.
+ * @param gradients Of all rows and classes.
  * @param leaves    Ids, rising.
  * @param position  The leaf of each row.
  * @param sums      Of the leaves, of each class.

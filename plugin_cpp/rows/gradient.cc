@@ -147,7 +147,7 @@ class BlockQuantiser {
 
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                        Persons const* persons, linalg::MatrixView<GradientPair const> gpair,
-                       std::vector<std::uint8_t> const& sample, RowsOfPersons* given,
+                       std::vector<std::uint8_t> const& sample, RowsOfPersons* several,
                        std::vector<ClassGradients>* out) {
   auto n_rows = info.num_row_;
   auto n_class = gpair.Shape(1);
@@ -160,9 +160,9 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
   }
   RowInputs inputs{bound, info, sample};
   BlockQuantiser quantise{bound, n_class};
-  bool several = persons && persons->NumSeveral() > 0;
-  auto& norms = given->norms;
-  if (several && bound.mode == RowBound::Mode::kPrediction) {
+  bool has_several = persons && persons->NumSeveral() > 0;
+  std::vector<float> norms;
+  if (has_several && bound.mode == RowBound::Mode::kPrediction) {
     norms.resize(n_rows);
   }
 
@@ -203,17 +203,20 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
       (*out)[k].total += partial[b * n_class + k];
     }
   }
-  if (several && given->is_needed) {
+  if (has_several) {
     auto const& rows = persons->RowsOfSeveral();
-    given->pairs.resize(n_class);
+    several->norms.resize(norms.empty() ? 0 : rows.size());
+    common::ParallelFor(several->norms.size(), ctx->Threads(),
+                        [&](auto i) { several->norms[i] = norms[rows[i]]; });
+    several->pairs.resize(n_class);
+    several->bounded.resize(n_class);
     for (std::size_t k = 0; k < n_class; ++k) {
-      given->pairs[k].resize(rows.size());
+      several->pairs[k].resize(rows.size());
+      several->bounded[k].resize(rows.size());
       common::ParallelFor(rows.size(), ctx->Threads(),
-                          [&](auto i) { given->pairs[k][i] = (*out)[k].pairs[rows[i]]; });
+                          [&](auto i) { several->pairs[k][i] = (*out)[k].pairs[rows[i]]; });
     }
-  }
-  if (several) {
-    PersonBound{bound, n_class}(ctx, *persons, norms, out);
+    PersonBound{bound, n_class}(ctx, *persons, several, out);
   }
 }
 }  // namespace xgboost::dp

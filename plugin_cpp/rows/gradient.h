@@ -54,11 +54,15 @@ struct ClassGradients {
   LocalSum total;                 // their exact sum
 };
 
-/** @brief The rows of persons with several rows, each within the bound of a row only. */
+/**
+ * @brief The rows of persons with several rows, in the order of Persons::RowsOfSeveral.
+ *
+ * They lie anywhere in the matrix. What is done person by person reads them one after the other.
+ */
 struct RowsOfPersons {
-  bool is_needed{false};
-  std::vector<float> norms;  // of every row with its worst label, where C = 1; mode kPrediction
-  std::vector<std::vector<PackedPair>> pairs;  // of each class, in the order of RowsOfSeveral
+  std::vector<float> norms;  // with the worst label, where C = 1; in the mode kPrediction
+  std::vector<std::vector<PackedPair>> pairs;    // of each class, within the bound of a row only
+  std::vector<std::vector<PackedPair>> bounded;  // the same after persons were bounded
 };
 
 /**
@@ -67,11 +71,11 @@ struct RowsOfPersons {
  * @param persons Whose rows have a bound together, null where each row has its own.
  * @param gpair   Gradients by row and class.
  * @param sample  Which rows take part; empty for all. The others count nothing.
- * @param given   What is left of rows before persons are bounded, if it is needed.
+ * @param several Rows of persons with several rows, if there are any.
  * @param out     Of each class.
  */
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                        Persons const* persons, linalg::MatrixView<GradientPair const> gpair,
-                       std::vector<std::uint8_t> const& sample, RowsOfPersons* given,
+                       std::vector<std::uint8_t> const& sample, RowsOfPersons* several,
                        std::vector<ClassGradients>* out);
 }  // namespace xgboost::dp

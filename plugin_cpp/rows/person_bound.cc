@@ -100,29 +100,28 @@ bool PersonBound::IsSurelyWithin(Integers const& rows, std::size_t width) const 
   return n_rows < 1e5 && size < static_cast<double>(limit_);
 }
 
-double PersonBound::Scale(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
-                          std::uint64_t size) const {
+double PersonBound::Scale(common::Span<float const> norms, std::uint64_t size) const {
   if (!by_prediction_) {
     return std::min(static_cast<double>(limit_) / static_cast<double>(std::max(size, limit_)), 1.0);
   }
   double sum = 0;
-  for (auto row : rows) {
-    sum += static_cast<double>(norms[row]);
+  for (auto norm : norms) {
+    sum += static_cast<double>(norm);
   }
   return sum > most_ ? most_ / sum : 1.0;  // also where the sum is not a number
 }
 
-void PersonBound::Bound(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
-                        common::Span<ClassGradients> classes, common::Span<LocalSum> change,
-                        Scratch* scratch) const {
-  auto width = 2 * classes.size();
+void PersonBound::Bound(std::size_t begin, std::size_t n, std::size_t first, RowsOfPersons* rows,
+                        common::Span<LocalSum> change, Scratch* scratch) const {
+  auto width = 2 * joint_;
   auto& given = scratch->given;
   auto& kept = scratch->kept;
-  given.resize(rows.size() * width);
-  kept.resize(given.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (std::size_t k = 0; k < classes.size(); ++k) {
-      auto pair = classes[k].pairs[rows[i]].Sum();
+  given.resize(n * width);
+  kept.resize(n * width);
+  for (std::size_t k = 0; k < joint_; ++k) {
+    auto const* pairs = rows->pairs[first + k].data() + begin;
+    for (std::size_t i = 0; i < n; ++i) {
+      auto pair = pairs[i].Sum();
       given[i * width + 2 * k] = pair.grad;
       given[i * width + 2 * k + 1] = pair.hess;
     }
@@ -130,16 +129,15 @@ void PersonBound::Bound(common::Span<std::uint32_t const> rows, std::vector<floa
   // The size decides on the factor, but for one that follows from the norms; it is then looked at
   // afterwards only, and counted only where an estimate leaves it open.
   std::uint64_t size = by_prediction_ ? 0 : this->Size(given, width);
-  auto scale = this->Scale(rows, norms, size);
+  auto scale = this->Scale(
+      {rows->norms.data() + (by_prediction_ ? begin : 0), by_prediction_ ? n : std::size_t{0}},
+      size);
   if (scale < 1.0) {
     Spread(given, width, scale, &kept);
   } else {
     kept = given;
   }
   size = this->IsSurelyWithin(kept, width) ? 0 : this->Size(kept, width);
-  if (scale == 1.0 && size <= limit_) {
-    return;
-  }
   for (std::int32_t i = 0; i < kTries && size > limit_; ++i) {
     double room = 1.0 - std::ldexp(1.0, 2 * i - 13);  // for the rounding that is new each time
     scale *= static_cast<double>(limit_) / static_cast<double>(size) * room;
@@ -149,17 +147,17 @@ void PersonBound::Bound(common::Span<std::uint32_t const> rows, std::vector<floa
   if (size > limit_) {
     Cut(limit_, size, &kept);
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (std::size_t k = 0; k < classes.size(); ++k) {
+  for (std::size_t k = 0; k < joint_; ++k) {
+    auto* bounded = rows->bounded[first + k].data() + begin;
+    for (std::size_t i = 0; i < n; ++i) {
       auto at = i * width + 2 * k;
-      classes[k].pairs[rows[i]] = PackedPair{kept[at], kept[at + 1]};
+      bounded[i] = PackedPair{kept[at], kept[at + 1]};
       change[k] += LocalSum{kept[at] - given[at], kept[at + 1] - given[at + 1]};
     }
   }
 }
 
-void PersonBound::operator()(Context const* ctx, Persons const& persons,
-                             std::vector<float> const& norms,
+void PersonBound::operator()(Context const* ctx, Persons const& persons, RowsOfPersons* rows,
                              std::vector<ClassGradients>* out) const {
   auto n_class = out->size();
   auto n_blocks = (persons.NumSeveral() + kPersons - 1) / kPersons;
@@ -167,18 +165,21 @@ void PersonBound::operator()(Context const* ctx, Persons const& persons,
   common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
     auto begin = static_cast<std::size_t>(b) * kPersons;
     auto end = std::min(begin + kPersons, persons.NumSeveral());
-    common::Span classes{out->data(), n_class};
     common::Span change{changes.data() + b * n_class, n_class};
     Scratch scratch;
     for (auto i = begin; i < end; ++i) {
       for (std::size_t k = 0; k < n_class; k += joint_) {
-        this->Bound(persons.Several(i), norms, classes.subspan(k, joint_),
+        this->Bound(persons.BeginOf(i), persons.Several(i).size(), k, rows,
                     change.subspan(k, joint_), &scratch);
       }
     }
   });
-  for (std::size_t b = 0; b < n_blocks; ++b) {
-    for (std::size_t k = 0; k < n_class; ++k) {
+  auto const& at = persons.RowsOfSeveral();
+  for (std::size_t k = 0; k < n_class; ++k) {
+    auto const& bounded = rows->bounded[k];
+    auto& pairs = (*out)[k].pairs;
+    common::ParallelFor(at.size(), ctx->Threads(), [&](auto i) { pairs[at[i]] = bounded[i]; });
+    for (std::size_t b = 0; b < n_blocks; ++b) {
       (*out)[k].total += changes[b * n_class + k];
     }
   }

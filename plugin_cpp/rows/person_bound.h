@@ -30,10 +30,11 @@ class PersonBound {
   /**
    * @brief Bound the persons with several rows.
    *
-   * @param norms Of every row, the largest over its labels where C = 1, in the mode kPrediction.
-   * @param out   Integers that keep the bound of a row, of each class.
+   * @param rows Of these persons. What is bounded is filled in.
+   * @param out  Integers that keep the bound of a row, of each class; those of persons are
+   * replaced.
    */
-  void operator()(Context const* ctx, Persons const& persons, std::vector<float> const& norms,
+  void operator()(Context const* ctx, Persons const& persons, RowsOfPersons* rows,
                   std::vector<ClassGradients>* out) const;
 
  private:
@@ -43,15 +44,19 @@ class PersonBound {
     Integers given, kept;
   };
 
-  /** @brief Bound one person in some classes that have one norm. */
-  void Bound(common::Span<std::uint32_t const> rows, std::vector<float> const& norms,
-             common::Span<ClassGradients> classes, common::Span<LocalSum> change,
-             Scratch* scratch) const;
+  /**
+   * @brief Bound one person in some classes that have one norm.
+   *
+   * @param begin Of its rows.
+   * @param n     How many they are.
+   * @param first Of the classes.
+   */
+  void Bound(std::size_t begin, std::size_t n, std::size_t first, RowsOfPersons* rows,
+             common::Span<LocalSum> change, Scratch* scratch) const;
   /** @brief Whether a size is surely within the limit, by an estimate that is never too small. */
   [[nodiscard]] bool IsSurelyWithin(Integers const& rows, std::size_t width) const;
   /** @brief The factor of a person. */
-  [[nodiscard]] double Scale(common::Span<std::uint32_t const> rows,
-                             std::vector<float> const& norms, std::uint64_t size) const;
+  [[nodiscard]] double Scale(common::Span<float const> norms, std::uint64_t size) const;
   /** @brief No less than the sum of the norms of the rows, in units of 2^-kBits. */
   [[nodiscard]] std::uint64_t Size(Integers const& rows, std::size_t width) const;
 
