@@ -1,9 +1,21 @@
-"""Child processes that start at once."""
+"""Child processes that start at once, alone or as the workers of one training."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+from xgboost.core import XGBoostError
+from xgboost.tracker import RabitTracker
+
+ROOT = Path(__file__).resolve().parents[1]
 
 # Most of a short child's time is the import of these, which `import xgboost` tries, and which code
 # that trains on arrays does not need.
@@ -19,3 +31,37 @@ def light_environment(folder: Path) -> dict[str, str]:
     (folder / "sitecustomize.py").write_text(LIGHT)
     path = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def run_workers(
+    code: str, jobs: Sequence[Mapping[str, Any]], env: Mapping[str, str] | None = None
+) -> list[subprocess.CompletedProcess[str]]:
+    """Run code in a process for each job, as the workers that one tracker brings together.
+
+    Args:
+        code: Reads its job as JSON; `worker` in it are the arguments of the communicator.
+        jobs: One for each worker.
+        env: Further environment; ``{rank}`` in it is a number of the process.
+    """
+    tracker = RabitTracker(host_ip="127.0.0.1", n_workers=len(jobs))
+    tracker.start()
+
+    def worker(number: int) -> subprocess.CompletedProcess[str]:
+        arguments = tracker.worker_args() | {"dmlc_task_id": str(number)}
+        extra = {k: v.format(rank=number) for k, v in (env or {}).items()}
+        return subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", LIGHT + code],
+            input=json.dumps({**jobs[number], "worker": arguments}),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **extra},
+            timeout=180,
+            check=False,
+        )
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        done = list(pool.map(worker, range(len(jobs))))
+    with contextlib.suppress(XGBoostError):  # where a worker has died
+        tracker.free()
+    return done

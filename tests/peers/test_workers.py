@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xgboost as xgb
-from xgboost.tracker import RabitTracker
 
-from tests.children import LIGHT
+from tests.children import run_workers
 from tests.peers.recover import structure, trees
 from xgb_dp.testing import fixed_noise
 
-ROOT = Path(__file__).resolve().parents[2]
 PARAMS = {
     "tree_method": "dp_hist",
     "objective": "binary:logistic",
@@ -29,9 +21,7 @@ PARAMS = {
     "nthread": 1,
     "verbosity": 0,
 }
-CHILD = (
-    LIGHT
-    + r"""
+CHILD = r"""
 import contextlib, json, sys, time
 import xgboost as xgb
 from tests.peers.test_workers import PARAMS, part
@@ -45,7 +35,6 @@ with xgb.collective.CommunicatorContext(**task["worker"]):
         model = xgb.train(PARAMS, part(rank), 4)
     print(model.save_raw("json").decode(), flush=True)
 """
-)
 
 
 def arrays() -> tuple[Any, Any]:
@@ -62,26 +51,12 @@ def part(rank: int) -> xgb.DMatrix:
 
 def cluster(key: int | None) -> list[xgb.Booster]:
     """The models of two workers that train together."""
-    tracker = RabitTracker(host_ip="127.0.0.1", n_workers=2)
-    tracker.start()
-
-    def worker(name: str) -> xgb.Booster:
-        task = {"worker": tracker.worker_args() | {"dmlc_task_id": name}, "key": key}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", CHILD],
-            input=json.dumps(task),
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            timeout=120,
-        )
+    models = []
+    for done in run_workers(CHILD, [{"key": key}] * 2):
         assert done.returncode == 0, done.stderr
         model = done.stdout.splitlines()[-1]  # XGBoost tells the rank first
-        return xgb.Booster(model_file=bytearray(model.encode()))
-
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(worker, ["0", "1"]))
+        models.append(xgb.Booster(model_file=bytearray(model.encode())))
+    return models
 
 
 @pytest.mark.parametrize("key", [None, 3], ids=["own noise", "known noise"])

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
-from xgboost.tracker import RabitTracker
 
-from tests.children import LIGHT
+from tests.children import run_workers
 
-START = LIGHT + "from tests.persons.worker import main; main()"
-ROOT = Path(__file__).resolve().parents[2]
 SECRET = "SECRET-91-"
 NAMES = [f"{SECRET}{i}" for i in range(8)]
 TOGETHER = "rows on two workers"
@@ -43,32 +35,15 @@ CASES: dict[str, tuple[tuple[str, list[Any]], tuple[str, list[Any]], str]] = {
 @pytest.fixture(scope="module")
 def answers() -> list[dict[str, Any]]:
     """What both workers say of all cases, one after the other."""
-    tracker = RabitTracker(host_ip="127.0.0.1", n_workers=2)
-    tracker.start()
-
-    def worker(number: int) -> dict[str, Any]:
-        job = {
-            "rank": number,
-            "worker": tracker.worker_args() | {"dmlc_task_id": str(number)},
-            "trainings": [case[number] for case in CASES.values()],
-        }
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", START],
-            input=json.dumps(job),
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            timeout=180,
-        )
+    jobs = [
+        {"rank": number, "trainings": [case[number] for case in CASES.values()]}
+        for number in range(2)
+    ]
+    found = []
+    for done in run_workers("from tests.persons.worker import main; main()", jobs):
         assert done.returncode == 0, done.stderr
-        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         assert SECRET not in done.stdout + done.stderr
-        return answer
-
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(worker, range(2)))
-    tracker.free()
+        found.append(json.loads(done.stdout.splitlines()[-1]))
     return found
 
 
