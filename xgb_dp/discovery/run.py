@@ -102,10 +102,10 @@ def discover(
         if kind != "text"
     }
     plan = plan_discovery(len(texts), len(numbers), epsilon, delta, persons=codes is not None)
-    warn_of(epsilon, delta, None, stacklevel=2)
-    native.lib()
     column = privacy_id if isinstance(privacy_id, str) else column_of(privacy_id)
     unit = Unit(plan.unit, 1, column)
+    warn_of(epsilon, delta, None, stacklevel=2, unit=unit)
+    native.lib()
 
     def release() -> Discovery:
         return _release(kinds, texts, numbers, codes, plan, delta, since, missing, column)

@@ -111,7 +111,7 @@ def evaluate(
         persons = Persons.of(privacy_id, len(rows.labels), shift)
         layout = Layout(plan.blocks, shift, "person")
     event = event_for(layout, epsilon, delta)
-    warn_of(epsilon, delta, None, stacklevel=2)
+    warn_of(epsilon, delta, None, stacklevel=2, unit=Unit(event.unit, 1, column))
     if isinstance(plan, Pair):
         cells = plan.cells(rows.predictions, rows.labels)
     else:
