@@ -199,11 +199,14 @@ def test_cells_that_do_not_fit_are_not_shown(monkeypatch):
         ({"a": [Odd(), "x"]}, {"a": "text"}),
         ({"a": [["SECRET"], "x"]}, {"a": "text"}),
         ({"a": [[1, 2], [3, 4]]}, {"a": "number"}),
+        ({"a": [[1, 2], [3]]}, {"a": "number"}),
+        ({"a": np.array([b"1", b"SECRET\xff"])}, {"a": "number"}),
     ]
     for data, columns in tables:
         with pytest.raises(RowDomainError) as error:
             xgb_dp.discover(data, columns, epsilon=1.0, delta=DELTA)
         assert "SECRET" not in str(error.value), data
+        assert "0xff" not in str(error.value), data
     with pytest.raises(PrivacyParameterError, match="same number"):
         xgb_dp.discover({"a": [1], "b": [1, 2]}, {"a": "number", "b": "number"}, epsilon=1.0,
                         delta=DELTA)  # fmt: skip

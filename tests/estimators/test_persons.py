@@ -153,6 +153,15 @@ def test_a_missing_id_of_a_column_is_refused(no_noise: None) -> None:
         classifier().fit(arrays()[0], y, privacy_id="patient")
 
 
+def test_a_cell_that_cannot_be_read_is_not_shown(no_noise: None, tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i % 7}.5\n" for i in range(300))
+    (tmp_path / "rows.csv").write_text("patient,a\n" + rows + "300,SECRET\n")
+    scan = pl.scan_csv(tmp_path / "rows.csv", infer_schema_length=10)
+    with pytest.raises(RowDomainError) as caught:
+        classifier().fit(scan, np.arange(301) % 2, privacy_id="patient")
+    assert "SECRET" not in str(caught.value)
+
+
 def test_ids_are_not_kept(tmp_path: Path) -> None:
     X, y = table()
     model = classifier().fit(X, y, privacy_id="patient")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, RowDomainError
-from .cells import DATES, numbers
+from .cells import DATES, numbers, read_data
 
 __all__ = [
     "check_names",
@@ -77,8 +77,8 @@ def without_column(X: Any, name: str) -> tuple[Any, Any]:
             f"The data has no single column {name!r}, which is to say who a row belongs to. Give "
             "the name of a column of a data frame, or the ids themselves: one for each row."
         )
-    if hasattr(X, "collect"):
-        X = X.collect()  # a polars LazyFrame
+    if hasattr(X, "collect"):  # a polars LazyFrame
+        X = read_data(X.collect)
     column = X[name]
     if hasattr(X, "drop_columns"):  # pyarrow
         return X.drop_columns([name]), column

@@ -154,12 +154,7 @@ def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> n
     if kind in DATES:
         values = read_data(parts_of_dates, cells, ("days",), since, missing)["days"]
     else:
-        column = np.asarray(cells)
-        if column.dtype.kind in "OUS":
-            column = without_missing(column)
-            absent = np.isin(np.char.strip(column.astype(str)), list(missing))
-            column = np.where(absent, np.nan, column.astype(object))
-        values = numbers(column, "feature")
+        values = numbers(read_data(_with_nan, cells, missing), "feature")
         if np.ndim(values) != 1:
             raise RowDomainError("A column of numbers must have one cell for each row.")
     with np.errstate(over="ignore"):
@@ -167,3 +162,13 @@ def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> n
     if np.isinf(found).any():
         raise RowDomainError("A row has an infinite number, or one beyond 32-bit floats.")
     return found
+
+
+def _with_nan(cells: Any, missing: Sequence[str]) -> npt.NDArray[Any]:
+    """The cells, with NaN for texts that stand for a missing one."""
+    column = np.asarray(cells)
+    if column.dtype.kind not in "OUS":
+        return column
+    column = without_missing(column)
+    absent = np.isin(np.char.strip(column.astype(str)), list(missing))
+    return np.where(absent, np.nan, column.astype(object))
