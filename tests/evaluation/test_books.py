@@ -131,6 +131,22 @@ def test_a_model_without_a_ledger_is_said_to_have_none(data: Any) -> None:
     assert "no ledger" in xgb_dp.evaluate(stock(*data), data, **TARGET).statement()
 
 
+def test_labels_of_other_rows_are_of_no_part(data: Any) -> None:
+    parts = xgb_dp.split(data)
+    X, y = parts.train
+
+    def part(labels: Any) -> Any:
+        model = xgb_dp.DPXGBClassifier(
+            n_estimators=2, classes=2, feature_bounds=PRIVATE["dp_feature_bounds"],
+            epsilon=2.0, delta=1e-6,
+        )  # fmt: skip
+        model.fit_select(X, labels, [{"max_depth": 2}, {"max_depth": 3}])
+        return read_ledger(model.get_booster()).trainings[-1].public.get("part")
+
+    assert part(y)["name"] == "train"
+    assert part(np.array(y)) is None
+
+
 def test_a_selection_on_a_part_is_known(budget: xgb_dp.Budget, data: Any) -> None:
     parts = xgb_dp.split(xgb.DMatrix(*data))
     common = {k: v for k, v in PRIVATE.items() if k not in ("dp_epsilon", "dp_delta")}

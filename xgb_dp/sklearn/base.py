@@ -137,6 +137,7 @@ class Private:
     def _select(
         self,
         X: Any,
+        y: Any,
         codes: Any,
         settings: Settings,
         sample_weight: Any,
@@ -162,7 +163,7 @@ class Private:
                 enable_categorical=self.enable_categorical,  # type: ignore[attr-defined]
                 nthread=self.n_jobs,  # type: ignore[attr-defined]
             )
-            part = part_of(X)
+            part = part_of((X, y))
             if part is not None:
                 mark(matrix, part)
             if classes > 2:

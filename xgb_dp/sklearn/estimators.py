@@ -158,7 +158,7 @@ class DPXGBClassifier(Private, XGBClassifier):
         """
         classes = self._classes_to_fit()
         codes = codes_of(label_array(y), classes)
-        self._select(X, codes, settings, sample_weight, privacy_id, kwargs, len(classes))
+        self._select(X, y, codes, settings, sample_weight, privacy_id, kwargs, len(classes))
         self._classes, self.n_classes_ = classes, len(classes)
         return self
 
@@ -313,7 +313,7 @@ class DPXGBRegressor(Private, XGBRegressor):
             PrivacyRefusal: Something that would not be private.
             RowDomainError: A row lies outside the declared domain.
         """
-        self._select(X, label_array(y), settings, sample_weight, privacy_id, kwargs)
+        self._select(X, y, label_array(y), settings, sample_weight, privacy_id, kwargs)
         return self
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
