@@ -120,7 +120,7 @@ std::vector<LocalInt> LocalSums(MetaInfo const& info, Persons const* persons,
   CHECK(!persons || persons->NumRows() == n_rows);
   std::vector<LocalInt> sums(request.NumSums());
   for (std::size_t i = 0; i < n_rows; ++i) {
-    if (!persons || persons->RowsOf(persons->Codes()[i]) == 1) {
+    if (!persons || persons->RowsOf(i) == 1) {
       rows.Add(i, [&](auto k, auto value) { sums[k].value += value; });
     }
   }

@@ -5,11 +5,8 @@
  */
 #pragma once
 
-#include <limits>  // for numeric_limits
-
 #include "common/hist_util.h"        // for HistogramCuts
 #include "xgboost/base.h"            // for bst_feature_t
-#include "xgboost/context.h"         // for Context
 #include "xgboost/data.h"            // for DMatrix, MetaInfo
 #include "xgboost/tree_model.h"      // for RegTree
 #include "xgboost/tree_updater.h"    // for TreeUpdater
@@ -18,6 +15,8 @@
 #define XGB_DP_UPSTREAM (XGBOOST_VER_MAJOR * 100 + XGBOOST_VER_MINOR)
 
 #if XGB_DP_UPSTREAM < 304
+#include <limits>  // for numeric_limits
+
 #include "tree/hist/evaluate_splits.h"   // for UpdatePredictionCacheImpl
 #include "xgboost/host_device_vector.h"  // for HostDeviceVector
 #include "xgboost/linalg.h"              // for MatrixView

@@ -4,18 +4,17 @@
 #include <utility>  // for move
 #include <vector>   // for vector
 
-#include "plugin_cpp/candidates/float_key.h"      // for FloatKey, KeyToFloat, kKeyEnd
+#include "plugin_cpp/candidates/float_key.h"      // for FloatKey
 #include "plugin_cpp/candidates/quantile_tree.h"  // for WalkQuantileTrees, CutsOf, QuantileTree
 #include "plugin_cpp/plan/json_reader.h"          // for JsonReader, ReadSigma2
 #include "plugin_cpp/plan/plan.h"                 // for CandidatePlan
 #include "plugin_cpp/release/release.h"           // for Release, GaussianEvent, LocalInt
+#include "plugin_cpp/release/source.h"            // for kDiscoveryStream
 #include "xgboost/json.h"                         // for Json, Object, Array, Number, Integer
 #include "xgboost/logging.h"                      // for CHECK
 
 namespace xgboost::dp {
 namespace {
-// No other release of a known key draws from it, see plugin_cpp/release/source.h.
-constexpr std::uint32_t kDiscoveryStream = std::uint32_t{1} << 30;
 constexpr std::int64_t kMostColumns = 1 << 16;
 
 struct Request {

@@ -38,8 +38,7 @@ void CandidateRelease::AddRows(SparsePage const& page, CellFn&& cell, Weights co
     sums->Add(page, cell, [&](auto i) { return weights.gpair[i].Sum().hess; });
   } else if (auto const* persons = weights.persons) {
     // Rounded downwards, so that all rows of a person count at most one.
-    auto const& codes = persons->Codes();
-    sums->Add(page, cell, [&](auto i) { return one / persons->RowsOf(codes[i]); });
+    sums->Add(page, cell, [&](auto i) { return one / persons->RowsOf(i); });
   } else {
     sums->Add(page, cell, [&](auto) { return one; });
   }

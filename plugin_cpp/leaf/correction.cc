@@ -66,7 +66,7 @@ LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const&
     return sum;
   };
   auto total = SumBlocks(ctx, info.num_row_, [&](std::size_t i) {
-    return persons && persons->RowsOf(persons->Codes()[i]) > 1 ? LocalSum{} : of_row(i);
+    return persons && persons->RowsOf(i) > 1 ? LocalSum{} : of_row(i);
   });
   if (persons) {
     total += SumBlocks(ctx, persons->NumSeveral(), [&](std::size_t i) {

@@ -58,8 +58,8 @@ std::vector<NodeSum> ReleaseValues(Plan const& plan, std::int32_t round, std::si
 }
 
 /**
- * @brief Shift leaves, in which persons count more the further they spread, to the mean of all
- *        rows, which stands behind the leaves.
+ * @brief Shift leaves, in which persons count more the further they spread, towards the mean of all
+ *        rows, which stands behind the leaves: by what this and earlier trees say of the tilt.
  */
 void Centre(TreeTilt* tilt, std::vector<NodeSum>* leaves) {
   auto root = leaves->back();

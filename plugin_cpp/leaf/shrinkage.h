@@ -119,7 +119,7 @@ class TreeTilt {
   double Update(double measured, double noise2);
 
  private:
-  static constexpr double kFirst = 0.1;  // deviation of the tilt: a tenth in log odds
+  static constexpr double kFirst = 0.1;  // deviation of the tilt, as a leaf weight
   static constexpr double kStep = 0.01;  // and of its change between trees
   double tilt_{0};
   double variance_{kFirst * kFirst};

@@ -1,16 +1,17 @@
 #include "plugin_cpp/leaf/spread.h"
 
-#include <algorithm>  // for fill, max, min
+#include <algorithm>  // for max, min
 #include <cmath>      // for nearbyint, sqrt
 #include <cstddef>    // for size_t
 #include <cstdlib>    // for abs
 #include <utility>    // for move
 #include <variant>    // for get_if
 
-#include "common/threading_utils.h"       // for ParallelFor, Sched
-#include "plugin_cpp/plan/sensitivity.h"  // for kRootUnit
-#include "plugin_cpp/random/samplers.h"   // for IntegerSqrt128, u128
-#include "xgboost/logging.h"              // for CHECK
+#include "common/threading_utils.h"        // for ParallelFor, Sched
+#include "plugin_cpp/plan/sensitivity.h"   // for kRootUnit
+#include "plugin_cpp/random/samplers.h"    // for IntegerSqrt128, u128
+#include "plugin_cpp/rows/person_bound.h"  // for CutTo
+#include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -33,7 +34,7 @@ class PersonLeaves {
         most_{static_cast<double>(bound.MostGradient()) / unit_},
         most_g_{static_cast<std::uint64_t>(bound.MostGradient())},
         most_h_{static_cast<std::uint64_t>(bound.MostHessian())},
-        norms_(n_leaves),
+        norms_(n_leaves, kUntouched),
         sums_(n_leaves * n_class),
         bounded_(n_leaves * n_class) {}
 
@@ -81,7 +82,6 @@ class PersonLeaves {
       norms_[leaf] = kUntouched;
     }
   }
-  void Begin() { std::fill(norms_.begin(), norms_.end(), kUntouched); }
 
  private:
   static constexpr double kUntouched = -1;
@@ -112,8 +112,8 @@ class PersonLeaves {
     auto size_g = NoLess(g2), size_h = NoLess(h2);
     for (auto leaf : touched_) {
       for (auto at = leaf * n_class_; at < (leaf + 1) * n_class_; ++at) {
-        sums_[at].grad = Cut(sums_[at].grad, most_g_, size_g);
-        sums_[at].hess = Cut(sums_[at].hess, most_h, size_h);
+        sums_[at].grad = CutTo(sums_[at].grad, most_g_, size_g);
+        sums_[at].hess = CutTo(sums_[at].hess, most_h, size_h);
       }
     }
   }
@@ -121,14 +121,6 @@ class PersonLeaves {
   [[nodiscard]] static std::uint64_t NoLess(u128 squares) {
     auto root = IntegerSqrt128(squares);
     return root + (static_cast<u128>(root) * root < squares ? 1 : 0);
-  }
-  [[nodiscard]] static std::int64_t Cut(std::int64_t value, std::uint64_t most,
-                                        std::uint64_t size) {
-    if (size <= most) {
-      return value;
-    }
-    auto part = static_cast<std::int64_t>(static_cast<u128>(std::abs(value)) * most / size);
-    return value < 0 ? -part : part;
   }
 
   bool is_ball_, by_prediction_;
@@ -159,7 +151,6 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
   std::vector<std::vector<LocalSum>> changes(n_blocks);
   common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
     PersonLeaves person{bound, n_class, n_leaves};
-    person.Begin();
     changes[b].resize(width);
     auto end = std::min((b + 1) * kPersons, persons.NumSeveral());
     for (std::size_t i = b * kPersons; i < end; ++i) {
@@ -174,28 +165,31 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
   }
 
   constexpr auto kThird = static_cast<std::int64_t>(kRootUnit);
+  auto each = n_leaves + 1;  // the last: all rows
+  std::vector<LocalSum> added;
   for (std::size_t k = 0; k < n_class; ++k) {
-    std::vector<LocalSum> added;
+    auto const* local = std::get_if<std::vector<LocalSum>>(&sums[k]);
     for (std::size_t i = 0; i < n_leaves; ++i) {
       added.push_back(change[i * n_class + k]);
+      if (local) {
+        added.back() += (*local)[i];
+      }
     }
     added.push_back(gradients[k].total);
-    if (auto const* local = std::get_if<std::vector<LocalSum>>(&sums[k])) {
-      for (std::size_t i = 0; i < n_leaves; ++i) {
-        added[i] += (*local)[i];
-      }
-    }
-    // Of all workers, so that the quotient does not depend on how rows lie on them.
-    auto all = release.SumOverWorkers(std::move(added));
+  }
+  // Of all workers, so that the quotient does not depend on how rows lie on them.
+  auto all = release.SumOverWorkers(std::move(added));
+  for (std::size_t k = 0; k < n_class; ++k) {
+    std::vector<GlobalSum> of_class(all.cbegin() + k * each, all.cbegin() + (k + 1) * each);
     if (auto const* exact = std::get_if<std::vector<GlobalSum>>(&sums[k])) {
       for (std::size_t i = 0; i < n_leaves; ++i) {
-        all[i] += (*exact)[i];
+        of_class[i] += (*exact)[i];
       }
     }
-    auto& root = all.back();
+    auto& root = of_class.back();
     root.grad = FloorDiv(root.grad, kThird);
     root.hess = FloorDiv(root.hess, kThird);
-    sums[k] = std::move(all);
+    sums[k] = std::move(of_class);
   }
 }
 }  // namespace xgboost::dp

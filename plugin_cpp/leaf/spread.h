@@ -4,7 +4,7 @@
  * The structure of a tree is released before its leaves. By then a person need not pay for the sum
  * of the norms of all rows: what it adds to the leaves is a vector, whose norm is bounded. So the
  * leaves weigh persons by how far their rows spread, but for their mean: beside the leaves the sum
- * of all rows is released, weighed as in the splits, to which the tree is shifted.
+ * of all rows is released, weighed as in the splits, which says how far that tilts the tree.
  *
  * Proof: docs/proofs/persons.md
  */

@@ -9,15 +9,6 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Nearest integer, ties to even, clamped first: a later cast out of range is undefined. */
-inline double Round(double value, double lower, double upper) {
-  constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
-  // The order makes NaN fall to the lower end.
-  value = value > lower ? value : lower;
-  value = value < upper ? value : upper;
-  return (value + kShift) - kShift;
-}
-
 /** @brief Whether a pair is of numbers. A row that is not must not count differently from none. */
 inline bool IsNumber(double g, double h) { return std::isfinite(g) & std::isfinite(h); }
 
@@ -27,8 +18,8 @@ struct ToGrid {
 
   /** @brief The integers of a finite pair times a factor: in the ball, whatever all three are. */
   void operator()(double g, double h, double factor, double* out_g, double* out_h) const {
-    auto q_g = Round(g * factor * to_grid, -unit, unit);
-    auto q_h = Round(root * h * factor * to_grid, 0.0, h_max);
+    auto q_g = RoundWithin(g * factor * to_grid, -unit, unit);
+    auto q_h = RoundWithin(root * h * factor * to_grid, 0.0, h_max);
     // Integers below 2^40: the floor of the floating point root is that of the root.
     *out_g = q_g;
     *out_h = std::min(q_h, std::floor(std::sqrt(unit * unit - q_g * q_g)));
@@ -185,8 +176,8 @@ void RowQuantiser::operator()(double* g, double* h, std::size_t n) const {
       g[i] = h[i] = 0.0;
       continue;
     }
-    g[i] = Round(std::clamp(g[i], -c_, c_) * to_grid_, -unit_, unit_);
-    h[i] = Round(root_ * std::clamp(h[i], 0.0, h_bound_) * to_grid_, 0.0, h_max_);
+    g[i] = RoundWithin(std::clamp(g[i], -c_, c_) * to_grid_, -unit_, unit_);
+    h[i] = RoundWithin(root_ * std::clamp(h[i], 0.0, h_bound_) * to_grid_, 0.0, h_max_);
   }
 }
 }  // namespace xgboost::dp

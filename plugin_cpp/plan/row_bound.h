@@ -24,6 +24,19 @@ inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 35;
 /** @brief The most rows that a person may be declared to count. */
 inline constexpr double kMaxRowsPerPerson = 1024;
 
+/**
+ * @brief Nearest integer, ties to even, clamped first: a later cast out of range is undefined.
+ *
+ * Both ends are of absolute values below 2^51.
+ */
+inline double RoundWithin(double value, double lower, double upper) {
+  constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
+  // The order makes NaN fall to the lower end.
+  value = value > lower ? value : lower;
+  value = value < upper ? value : upper;
+  return (value + kShift) - kShift;
+}
+
 struct RowBound {
   enum class Mode {
     kPrediction,  // both entries scaled so that g^2 + r h^2 <= C^2, by a factor without the

@@ -68,6 +68,8 @@ void CheckPersons(Plan const& plan) {
           "person share what a person may count.");
   Require(plan.row_bound.mode != RowBound::Mode::kFilter,
           "rows that are left out one by one have no bound for persons.");
+  Require(plan.row_bound.MaxHessian() > 0,
+          "the norm of a row of a person needs a `hessian_bound` above 0.");
 }
 
 void CheckSplits(Plan const& plan) {

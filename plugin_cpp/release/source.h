@@ -20,6 +20,8 @@ inline constexpr std::uint32_t kStructureStream = 2;
 /** @brief Stream of the subsampling coins of the worker of rank 0; others count up from it. */
 inline constexpr std::uint32_t kSamplingStream = 3;
 
+/** @brief Stream of a discovery, between the coins of all workers and their shares. */
+inline constexpr std::uint32_t kDiscoveryStream = std::uint32_t{1} << 30;
 /** @brief First of the streams of a worker's own shares of noise, where sums are masked. */
 inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
 

@@ -1,23 +1,17 @@
 #include "plugin_cpp/rows/person_bound.h"
 
-#include <algorithm>  // for clamp, max, min
+#include <algorithm>  // for max, min
 #include <cmath>      // for ldexp, sqrt
 #include <cstdlib>    // for abs
 
 #include "common/threading_utils.h"      // for ParallelFor, Sched
-#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt, u128
+#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
 
 namespace xgboost::dp {
 namespace {
 constexpr std::int32_t kBits = 10;      // fractional bits of a norm
 constexpr std::int32_t kTries = 4;      // to meet the bound with numbers that are rounded evenly
 constexpr std::size_t kPersons = 1024;  // of a block
-
-/** @brief Nearest integer, ties to even; of absolute values below 2^51. */
-double Round(double value) {
-  constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
-  return (value + kShift) - kShift;
-}
 
 /**
  * @brief Integers times a factor below 1, none larger than it was.
@@ -32,18 +26,10 @@ void Spread(std::vector<std::int64_t> const& given, std::size_t width, double sc
     for (std::size_t at = entry; at < given.size(); at += width) {
       double value = static_cast<double>(given[at]) * scale + carry;
       auto most = static_cast<double>(std::abs(given[at]));
-      double rounded = std::clamp(Round(value), -most, most);  // both are of at most 2^25
+      double rounded = RoundWithin(value, -most, most);  // of at most 2^24
       carry = value - rounded;
       (*out)[at] = static_cast<std::int64_t>(rounded);
     }
-  }
-}
-
-/** @brief The same, all rounded towards 0. */
-void Cut(std::uint64_t limit, std::uint64_t size, std::vector<std::int64_t>* values) {
-  for (auto& value : *values) {
-    auto part = static_cast<u128>(std::abs(value)) * limit / size;
-    value = value < 0 ? -static_cast<std::int64_t>(part) : static_cast<std::int64_t>(part);
   }
 }
 }  // namespace
@@ -126,9 +112,12 @@ void PersonBound::Bound(std::size_t begin, std::size_t n, std::size_t first, Row
       given[i * width + 2 * k + 1] = pair.hess;
     }
   }
-  // The size decides on the factor, but for one that follows from the norms; it is then looked at
-  // afterwards only, and counted only where an estimate leaves it open.
-  std::uint64_t size = by_prediction_ ? 0 : this->Size(given, width);
+  // Counted exactly only where an estimate leaves it open: 0 is a size within the limit.
+  auto size_of = [&](Integers const& of_rows) {
+    return this->IsSurelyWithin(of_rows, width) ? 0 : this->Size(of_rows, width);
+  };
+  // Where the factor follows from the norms, only what it leaves is looked at.
+  std::uint64_t size = by_prediction_ ? 0 : size_of(given);
   auto scale = this->Scale(
       {rows->norms.data() + (by_prediction_ ? begin : 0), by_prediction_ ? n : std::size_t{0}},
       size);
@@ -137,15 +126,17 @@ void PersonBound::Bound(std::size_t begin, std::size_t n, std::size_t first, Row
   } else {
     kept = given;
   }
-  size = this->IsSurelyWithin(kept, width) ? 0 : this->Size(kept, width);
+  if (by_prediction_ || scale < 1.0) {
+    size = size_of(kept);
+  }
   for (std::int32_t i = 0; i < kTries && size > limit_; ++i) {
     double room = 1.0 - std::ldexp(1.0, 2 * i - 13);  // for the rounding that is new each time
     scale *= static_cast<double>(limit_) / static_cast<double>(size) * room;
     Spread(given, width, scale, &kept);
     size = this->Size(kept, width);
   }
-  if (size > limit_) {
-    Cut(limit_, size, &kept);
+  for (auto& value : kept) {
+    value = CutTo(value, limit_, size);
   }
   for (std::size_t k = 0; k < joint_; ++k) {
     auto* bounded = rows->bounded[first + k].data() + begin;

@@ -13,15 +13,27 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int64_t, uint32_t, uint64_t
+#include <cstdlib>  // for abs
 #include <vector>   // for vector
 
-#include "plugin_cpp/plan/row_bound.h"  // for RowBound
-#include "plugin_cpp/rows/gradient.h"   // for ClassGradients
-#include "plugin_cpp/rows/persons.h"    // for Persons
-#include "xgboost/context.h"            // for Context
-#include "xgboost/span.h"               // for Span
+#include "plugin_cpp/plan/row_bound.h"   // for RowBound
+#include "plugin_cpp/random/samplers.h"  // for u128
+#include "plugin_cpp/rows/gradient.h"    // for ClassGradients
+#include "plugin_cpp/rows/persons.h"     // for Persons
+#include "xgboost/context.h"             // for Context
+#include "xgboost/span.h"                // for Span
 
 namespace xgboost::dp {
+/** @brief An integer times most / size, towards 0; itself where the size is within. */
+[[nodiscard]] inline std::int64_t CutTo(std::int64_t value, std::uint64_t most,
+                                        std::uint64_t size) {
+  if (size <= most) {
+    return value;
+  }
+  auto part = static_cast<std::int64_t>(static_cast<u128>(std::abs(value)) * most / size);
+  return value < 0 ? -part : part;
+}
+
 class PersonBound {
  public:
   /** @param n_class Classes of a round. */

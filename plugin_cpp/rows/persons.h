@@ -38,8 +38,8 @@ class Persons {
   [[nodiscard]] std::size_t NumPersons() const { return counts_.size(); }
   /** @brief Codes by row. */
   [[nodiscard]] std::vector<std::uint32_t> const& Codes() const { return codes_; }
-  /** @brief How many rows the person with a code has. */
-  [[nodiscard]] std::uint32_t RowsOf(std::uint32_t code) const { return counts_[code]; }
+  /** @brief How many rows the person of a row has. */
+  [[nodiscard]] std::uint32_t RowsOf(std::size_t row) const { return counts_[codes_[row]]; }
 
   /** @brief How many persons have several rows. */
   [[nodiscard]] std::size_t NumSeveral() const { return begins_.size() - 1; }

@@ -73,6 +73,12 @@ def test_rows_per_person_in_plans(bound: dict[str, str], unit: str) -> None:
         train_with_plan(plan(unit, row_bound=bound), small())
 
 
+def test_a_plan_without_room_for_hessians_is_refused() -> None:
+    bound = {"mode": "clip", "hessian_bound": "0.0"}
+    with pytest.raises(XGBoostError, match="hessian_bound"):
+        train_with_plan(plan("person", row_bound=bound), small())
+
+
 @pytest.mark.filterwarnings("ignore:.*NOT private")
 def test_ids_are_forgotten_at_the_end(params: Any) -> None:
     """Of a training that succeeds, and of one that fails before anything is released."""

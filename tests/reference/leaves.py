@@ -138,7 +138,8 @@ def fill_leaves(
 ) -> tuple[dict[int, float], dict[int, float], dict[int, float]]:  # fmt: skip
     """Release noisy sums of every leaf, unless given; all that the tree says follows from them.
 
-    `root` are a third of the sums of all rows as the splits weigh them; leaves are shifted to them.
+    `root` are a third of the sums of all rows as the splits weigh them; they say how far leaves are
+    tilted.
     """
     bound, leaf = RowBound.of(plan), plan["leaf"]
     sigma2 = int(leaf["sigma2"])
