@@ -55,7 +55,7 @@ help:
 	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
 	@echo "make test-wheel  install that wheel for every Python on the path, and use it there"
 	@echo "make rebase-check VERSION=x   what of patches and plugin breaks on another upstream release"
-	@echo "make clean   remove build/ and $(VENV)"
+	@echo "make clean   remove build/, dist/ and all folders .venv"
 
 build: $(STAMPS)/installed
 

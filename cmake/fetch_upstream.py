@@ -1,6 +1,7 @@
 """Put the pinned, patched upstream source tree into a folder; do nothing when it is there already.
 
-Usage: ``python cmake/fetch_upstream.py FOLDER [--sdist FILE]``, or ``--version``
+Usage: ``python cmake/fetch_upstream.py FOLDER [--sdist FILE]``, ``--version`` or
+``--runnable``
 
 The releases that we build on are in ``patches/upstream.json``. The newest one that runs on this
 Python is taken, or the one that the environment variable ``XGB_DP_UPSTREAM`` names. It comes as a
@@ -73,6 +74,16 @@ def read_releases() -> list[Upstream]:
     return [Upstream(name=content["name"], **release) for release in content["releases"]]
 
 
+def find_release(version: str) -> Upstream | None:
+    """The pinned release of a version; None if there is none."""
+    return next((r for r in read_releases() if r.version == version), None)
+
+
+def runnable_releases() -> list[Upstream]:
+    """The releases that run on this Python, from the oldest to the newest."""
+    return [release for release in read_releases() if release.runs_on(sys.version_info[:2])]
+
+
 def read_upstream(version: str | None = None) -> Upstream:
     """The release to build on.
 
@@ -87,20 +98,25 @@ def read_upstream(version: str | None = None) -> Upstream:
     UpstreamError
         There is no such release, or it does not run on this Python.
     """
-    releases, python = read_releases(), sys.version_info[:2]
+    python = sys.version_info[:2]
     version = version or os.environ.get(VERSION_VARIABLE) or ""
     if not version:
-        return [release for release in releases if release.runs_on(python)][-1]
-    for release in releases:
-        if release.version == version:
-            if not release.runs_on(python):
-                raise UpstreamError(
-                    f"xgboost {version} needs Python >= {release.python}, and this is "
-                    f"{python[0]}.{python[1]}: set PYTHON to another interpreter."
-                )
-            return release
-    known = ", ".join(release.version for release in releases)
-    raise UpstreamError(f"xgboost {version} is not pinned in patches/upstream.json: take {known}.")
+        running = runnable_releases()
+        if not running:
+            raise UpstreamError(f"no pinned release runs on Python {python[0]}.{python[1]}.")
+        return running[-1]
+    release = find_release(version)
+    if release is None:
+        known = ", ".join(release.version for release in read_releases())
+        raise UpstreamError(
+            f"xgboost {version} is not pinned in patches/upstream.json: take {known}."
+        )
+    if not release.runs_on(python):
+        raise UpstreamError(
+            f"xgboost {version} needs Python >= {release.python}, and this is "
+            f"{python[0]}.{python[1]}: set PYTHON to another interpreter."
+        )
+    return release
 
 
 def read_names() -> list[str]:
@@ -111,7 +127,7 @@ def read_names() -> list[str]:
 
 def read_series(version: str | None = None) -> list[Path]:
     """The patches for a release in the order in which they are applied."""
-    own = PATCHES / read_upstream(version).version
+    own = PATCHES / (version or read_upstream().version)
     return [own / name if (own / name).is_file() else PATCHES / name for name in read_names()]
 
 
@@ -398,8 +414,7 @@ def main() -> int:
     parser.add_argument("--sdist", help="local copy of the sdist, for builds without a network")
     arguments = parser.parse_args()
     if arguments.runnable:
-        python = sys.version_info[:2]
-        print(*(release.version for release in read_releases() if release.runs_on(python)))
+        print(*(release.version for release in runnable_releases()))
         return 0
     if arguments.folder is None and not arguments.version:
         parser.error("name the folder")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from fetch_upstream import read_releases
+from fetch_upstream import find_release
 
 NAMES = ("python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10")
 _ASK = "import sys; print(*sys.version_info[:2])"
@@ -28,11 +28,13 @@ def candidates() -> list[str]:
 
 def find_python(version: str) -> str | None:
     """The first interpreter that starts and that this release runs on; None without any."""
-    wanted = [release for release in read_releases() if release.version == version]
-    for path in candidates() if wanted else ():
+    wanted = find_release(version)
+    if wanted is None:
+        return None
+    for path in candidates():
         run = subprocess.run([path, "-c", _ASK], capture_output=True, text=True, check=False)
         found = run.stdout.split()  # nothing where the name stands for no installed interpreter
-        if len(found) == 2 and wanted[0].runs_on((int(found[0]), int(found[1]))):
+        if len(found) == 2 and wanted.runs_on((int(found[0]), int(found[1]))):
             return path
     return None
 

@@ -31,10 +31,9 @@ _ERROR = re.compile(r"^(?P<file>\S+?):\d+:\d+: (?:fatal )?error: (?P<text>.*)$",
 
 def find_release(version: str) -> Upstream:
     """A release, pinned or not; an empty sha256 stands for any."""
-    for release in fetch_upstream.read_releases():
-        if release.version == version:
-            return release
-    return Upstream(fetch_upstream.read_releases()[-1].name, version, "", "3.10")
+    return fetch_upstream.find_release(version) or Upstream(
+        fetch_upstream.read_releases()[-1].name, version, "", "3.10"
+    )
 
 
 def words_for(name: str, version: str) -> Path:

@@ -13,11 +13,7 @@ from tests.upstream.pinned import ROOT, fetch_upstream
 
 PINNED = fetch_upstream.read_upstream().version
 # The releases whose stock wheel runs on this Python.
-STOCK_VERSIONS = [
-    release.version
-    for release in fetch_upstream.read_releases()
-    if release.runs_on(sys.version_info[:2])
-]
+STOCK_VERSIONS = [release.version for release in fetch_upstream.runnable_releases()]
 
 
 def stock_folder(version: str = PINNED) -> Path:

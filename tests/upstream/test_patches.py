@@ -26,14 +26,6 @@ def place(patch: Path) -> str:
     return patch.relative_to(fetch_upstream.PATCHES).as_posix()
 
 
-def series_of(version: str) -> list[Path]:
-    """The patches for a release, whichever Python this is."""
-    own = fetch_upstream.PATCHES / version
-    shared = fetch_upstream.PATCHES
-    names = fetch_upstream.read_names()
-    return [own / name if (own / name).is_file() else shared / name for name in names]
-
-
 each_patch = pytest.mark.parametrize("patch", FILES, ids=place)
 each_version = pytest.mark.parametrize("version", VERSIONS)
 
@@ -87,7 +79,7 @@ def defined_tests(path: Path) -> set[str]:
 def test_series_lists_every_patch_once() -> None:
     names = fetch_upstream.read_names()
     assert len(names) == len(set(names))
-    used = {patch for version in VERSIONS for patch in series_of(version)}
+    used = {patch for version in VERSIONS for patch in fetch_upstream.read_series(version)}
     files = {path for path in fetch_upstream.PATCHES.rglob("*") if path.is_file()}
     assert {place(path) for path in files - used} == {"series", "upstream.json"}
     assert used <= files
@@ -95,7 +87,7 @@ def test_series_lists_every_patch_once() -> None:
 
 def test_series_is_that_of_this_release() -> None:
     version = fetch_upstream.read_upstream().version
-    assert series_of(version) == SERIES
+    assert fetch_upstream.read_series(version) == SERIES
 
 
 def test_folders_of_releases_hold_what_differs_only() -> None:
@@ -108,7 +100,7 @@ def test_folders_of_releases_hold_what_differs_only() -> None:
 @each_version
 def test_fixes_stand_alone(version: str) -> None:
     """They come first, and touch no file that the rest of the series touches."""
-    series = series_of(version)
+    series = fetch_upstream.read_series(version)
     fixes = [patch for patch in series if patch.parent.name == "fixes"]
     assert fixes
     assert series[: len(fixes)] == fixes
@@ -130,7 +122,7 @@ def test_header_says_why_and_which_test_fails_without_it(patch: Path) -> None:
 
 @each_version
 def test_series_is_small(version: str) -> None:
-    series = series_of(version)
+    series = fetch_upstream.read_series(version)
     fixes = {p.name: changed_lines(p) for p in series if p.parent.name == "fixes"}
     needed = {p.name: changed_lines(p) for p in series if p.name not in fixes}
     assert sum(needed.values()) < MAX_CHANGED_LINES, needed
