@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from xgb_dp.accounting.blocks import block_mu, merge_blocks
-from xgb_dp.accounting.bounded_range import Grid, _width, choose_grid, selection_curve, tail_curve
+from xgb_dp.accounting.bounded_range import Grid, choose_grid, selection_curve, tail_curve
 from xgb_dp.accounting.flat import Composition
 from xgb_dp.accounting.gaussian import gaussian_delta
+from xgb_dp.accounting.kernel import width
 
 from .oracle import recursion
 
@@ -94,7 +95,7 @@ def test_a_bad_grid_is_refused():
 @pytest.mark.parametrize("step", [0.05, 0.1])
 def test_widths_are_those_of_the_kernel(eps0, step):
     """One selection loses at most m * h: the curve is 0 from there on, and not before."""
-    m = _width(eps0, step)
+    m = width(eps0, step)
     curve = selection_curve([(eps0, 1)], Grid(step, m + 3, m + 3))
     assert np.all(curve[2 * m + 3 :] <= 1e-299)
     assert curve[2 * m + 2] > 1e-299 or math.exp(-eps0) < 1e-20

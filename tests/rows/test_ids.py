@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xgb_dp.data.ids import factorise, joined, persons_of
+from xgb_dp.data.ids import joined, persons_of
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 WHO = [3, 0, 1, 3, 2, 0, 0, 4, 1]
@@ -94,7 +94,7 @@ CONTAINERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_codes_are_exact_in_every_container(name: str) -> None:
-    codes = factorise(CONTAINERS[name])
+    codes = persons_of(CONTAINERS[name]).codes
     assert codes.dtype == np.uint32
     assert same(codes, WHO)
 
@@ -102,7 +102,7 @@ def test_codes_are_exact_in_every_container(name: str) -> None:
 @given(st.lists(st.integers()) | st.lists(st.text()) | st.lists(st.binary()) | st.lists(st.uuids()))
 def test_codes_are_those_of_a_dictionary(ids: list[Any]) -> None:
     table = {v: i for i, v in enumerate(dict.fromkeys(ids))}
-    codes = factorise(ids)
+    codes = persons_of(ids).codes
     assert len(codes) == len(ids)
     assert not ids or same(codes, [table[v] for v in ids])
 
@@ -158,7 +158,7 @@ ALONE: dict[str, Any] = {  # wrong by a row alone
 @pytest.mark.parametrize("name", ALONE)
 def test_a_wrong_id_is_refused_and_not_shown(name: str) -> None:
     with pytest.raises(RowDomainError, match="dp_privacy_id") as caught:
-        factorise(ALONE[name])
+        persons_of(ALONE[name])
     told = "".join(traceback.format_exception(caught.value))
     assert SECRET not in told
     assert "91" not in str(caught.value)
@@ -189,7 +189,7 @@ def test_what_is_no_column_of_ids_is_refused_by_its_type() -> None:
         pa.array([True]),
     ):
         with pytest.raises(PrivacyParameterError, match="dp_privacy_id") as caught:
-            factorise(ids)
+            persons_of(ids)
         assert "1991" not in str(caught.value)
 
 
@@ -213,7 +213,7 @@ class Strange(str):
 
 def test_ids_with_an_equality_of_their_own_are_refused() -> None:
     with pytest.raises(RowDomainError, match="no whole number"):
-        factorise([Strange("a"), Strange("b")])
+        persons_of([Strange("a"), Strange("b")])
 
 
 @pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series], ids=lambda f: f.__name__)

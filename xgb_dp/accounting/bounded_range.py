@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..engine import native
 from .grid_curve import GridCurve
-from .kernel import bounded_range_curve
+from .kernel import bounded_range_curve, width
 
 __all__ = ["Grid", "choose_grid", "selection_curve", "tail_curve"]
 
@@ -52,16 +52,8 @@ def _reach(steps: Sequence[tuple[float, int]], log_tail: float) -> float:
     return min(rho + math.sqrt(4.0 * rho * -log_tail), math.fsum(n * e for e, n in steps))
 
 
-def _width(eps0: float, h: float) -> int:
-    """Steps of the grid that one range takes, by the kernel's own rule."""
-    m = max(1, math.ceil(eps0 / h))
-    while m * h < eps0 * (1.0 + 2.0**-51):
-        m += 1
-    return m
-
-
 def _widths(steps: Sequence[tuple[float, int]], h: float) -> list[int]:
-    return [_width(e, h) for e, _ in steps]
+    return [width(e, h) for e, _ in steps]
 
 
 def choose_grid(
@@ -201,7 +193,7 @@ def _after_laplace(
     On the grid the losses are those of discrete Laplace noise, whose curve is that of continuous
     noise at the points and its chords between them.
     """
-    h, m = grid.step, _width(epsilon, grid.step)
+    h, m = grid.step, width(epsilon, grid.step)
     at = np.arange(-m, m + 1)
     p = np.exp((at - m) * (h / 2.0)) * math.tanh(h / 4.0)
     p[-1] = 1.0 / (1.0 + math.exp(-h / 2.0))

@@ -14,10 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["bounded_range_curve"]
+__all__ = ["bounded_range_curve", "width"]
 
 _UNIT_ROUNDOFF = 2.0**-53
 _Array = npt.NDArray[np.float64]
+
+
+def width(eps0: float, h: float) -> int:
+    """Steps of the grid that one range takes."""
+    # m * h >= eps0 also in exact arithmetic: a larger range dominates a smaller one.
+    m = max(1, math.ceil(eps0 / h))
+    while m * h < eps0 * (1.0 + 4.0 * _UNIT_ROUNDOFF):
+        m += 1
+    return m
 
 
 @dataclass(frozen=True)
@@ -32,10 +41,7 @@ class _TwoPoint:
 
     @classmethod
     def of(cls, eps0: float, h: float) -> _TwoPoint:
-        # m * h >= eps0 also in exact arithmetic: a larger range dominates a smaller one.
-        m = max(1, math.ceil(eps0 / h))
-        while m * h < eps0 * (1.0 + 4.0 * _UNIT_ROUNDOFF):
-            m += 1
+        m = width(eps0, h)
         denominator = -math.expm1(-(m * h))
         growth = math.expm1(h)
         left = [(m - j) * h for j in range(m + 1)]  # eps0 - t_j

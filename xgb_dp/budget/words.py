@@ -36,7 +36,8 @@ def statement(budget: Budget) -> str:
     if budget.selection_epsilon:
         lines.append(f"Left for selections: epsilon {rounded_down(budget.remaining_selection())}.")
     capacity, parts = budget.capacity, " of the part for selections"
-    for entry in budget.entries:
+    entries = budget.entries
+    for entry in entries:
         share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
         taken = (
             f"epsilon {entry.charge.shift:.4g}{parts if budget.selection_epsilon else ''}"
@@ -46,7 +47,7 @@ def statement(budget: Budget) -> str:
         on = "" if entry.part is None else f", on the part {entry.part.name!r} of a split"
         state = f"({entry.state}{on})"
         lines.append(f"{entry.time} {entry.note}: {taken} {state}{_others(budget, entry)}")
-    if any(entry.part is not None for entry in budget.entries):
+    if any(entry.part is not None for entry in entries):
         lines.append(
             "A row is in one part of a split, so of what is released from both parts of one the "
             "larger sum counts."

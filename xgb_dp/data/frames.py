@@ -43,8 +43,8 @@ def prepared(X: Any, categories: Mapping[Any, Any] | None) -> Any:
         PrivacyParameterError: A name or type of a column, which are public, is not as needed.
         RowDomainError: A row has a cell that is no number or no declared category.
     """
-    if hasattr(X, "collect") and _kind(X) is None:
-        X = X.collect()  # a polars LazyFrame
+    if hasattr(X, "collect") and _kind(X) is None:  # a polars LazyFrame
+        X = read_data(X.collect)
     if isinstance(X, (list, tuple)) or type(X) is np.ndarray:
         X = numbers(X, "feature")
     if _kind(X) is not None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
 from .parts import mark, part_of
 
-__all__ = ["Persons", "column_of", "factorise", "joined", "persons_of"]
+__all__ = ["Persons", "column_of", "joined", "persons_of"]
 
 Codes = npt.NDArray[np.uint32]
 Distinct: TypeAlias = "list[Any] | npt.NDArray[np.int64] | npt.NDArray[np.uint64]"
@@ -113,22 +113,6 @@ def _digits(number: int) -> bytes:
 
 
 _AS_BYTES: dict[str, Callable[[Any], bytes]] = {"texts": _utf8, "bytes": bytes}
-
-
-def factorise(ids: Any) -> Codes:
-    """Dense codes of ids: equal codes exactly where the ids are equal.
-
-    Args:
-        ids: One id for each row, shape (rows,); see :func:`persons_of`.
-
-    Returns:
-        Codes 0 to the number of persons - 1. As private as the rows.
-
-    Raises:
-        PrivacyParameterError: Not one sequence of ids, or of a type that is none of ids.
-        RowDomainError: The id of a row is missing or no id, or ids are of several kinds.
-    """
-    return persons_of(ids).codes
 
 
 def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> Persons:

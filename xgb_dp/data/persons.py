@@ -16,14 +16,13 @@ import numpy as np
 from ..engine import native, workers
 from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..request.names import flatten
-from .ids import SEVERAL_KINDS, Persons, column_of, factorise, persons_of
+from .ids import SEVERAL_KINDS, Persons, column_of, persons_of
 
 __all__ = [
     "assign",
     "attach",
     "check_apart",
     "check_same",
-    "factorise",
     "id_column",
     "name_of",
     "taken_out",

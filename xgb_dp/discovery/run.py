@@ -13,8 +13,8 @@ import numpy as np
 
 from ..accounting import Unit
 from ..budget import Budget
-from ..budget.budget import as_budget
-from ..budget.gate import before_release, check_free
+from ..budget.booked import booked
+from ..budget.gate import check_free
 from ..data.cells import MISSING
 from ..data.dates import EPOCH, read_day
 from ..data.ids import column_of, persons_of
@@ -110,14 +110,7 @@ def discover(
     def release() -> Discovery:
         return _release(kinds, texts, numbers, codes, plan, delta, since, missing, column)
 
-    if budget is None:
-        before_release(plan.events, private=True, unit=unit)
-        return release()
-    book = as_budget(budget)
-    entry = book.reserve(plan.events, note, unit=unit)
-    found = release()
-    book.commit(entry)
-    return found
+    return booked(release, plan.events, budget, note, unit=unit)
 
 
 def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], Any]:

@@ -75,16 +75,9 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     """
     share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
     rows = _rows(data)
-    codes = None
-    if privacy_id is not None:
-        codes = np.asarray(persons_of(privacy_id, rows).codes, dtype=np.int64)
-    units = rows if codes is None else (int(codes.max()) + 1 if rows else 0)
+    codes = None if privacy_id is None else persons_of(privacy_id, rows).codes
     share_num = min(max(1, round(share * 2**_SHARE_BITS)), 2**_SHARE_BITS - 1)
-    kept, apart = rows_apart(units, share_num)
-    if codes is not None:
-        in_test = np.zeros(units, dtype=bool)
-        in_test[apart] = True
-        kept, apart = np.flatnonzero(~in_test[codes]), np.flatnonzero(in_test[codes])
+    kept, apart = rows_apart(rows, share_num, codes)
     name, unit = secrets.token_hex(8), "row" if codes is None else "person"
     parts = []
     for rows_of, which in ((kept, TRAIN), (apart, TEST)):

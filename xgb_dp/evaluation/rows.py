@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.cells import plain
+from ..data.cells import plain, read_data
 from ..data.frames import columns_of
 from ..data.ids import persons_of
 from ..data.labels import codes_of, label_array
@@ -27,6 +27,7 @@ from ..record.ledger import read_ledger
 from ..record.report import as_booster
 from ..request.names import read_one
 from ..request.parse import listed, mapped
+from ..request.readers import OBJECTIVES
 
 __all__ = ["Groups", "Judged", "Persons", "Rows", "judged", "read_groups", "read_rows"]
 
@@ -34,13 +35,6 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _MOST_GROUPS = 64
-_KINDS = {
-    "binary:logistic": "binary",
-    "binary:logitraw": "binary",
-    "multi:softprob": "multiclass",
-    "multi:softmax": "multiclass",
-    "reg:squarederror": "regression",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,12 +150,12 @@ def judged(model: Any) -> Judged:
     """
     booster = as_booster(model)
     objective = objective_of(booster)
-    if objective not in _KINDS:
+    if objective not in OBJECTIVES:
         raise PrivacyParameterError(
             f"A model of the objective {objective!r} cannot be evaluated; those of "
-            f"{', '.join(map(repr, _KINDS))} can."
+            f"{', '.join(map(repr, OBJECTIVES))} can."
         )
-    kind = _KINDS[objective]
+    kind = OBJECTIVES[objective]
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
     classes = {"binary": 2, "regression": 0}.get(kind, max(2, int(config["num_class"])))
     public: Mapping[str, Any] = {}
@@ -342,7 +336,7 @@ def _column(groups: Groups, table: Any) -> np.ndarray:
     """A column of a table as it was handed in."""
     column = groups.column
     if hasattr(table, "collect"):
-        table = table.collect()
+        table = read_data(table.collect)
     if hasattr(table, "columns") or hasattr(table, "column_names"):
         names = columns_of(table)
         if column not in names and isinstance(column, (int, np.integer)) and column < len(names):

@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..accounting import GaussianEvent, Unit
-from ..budget.budget import Budget, as_budget
-from ..budget.gate import before_release, check_free
+from ..accounting import Unit
+from ..budget.booked import booked
+from ..budget.budget import Budget
+from ..budget.gate import check_free
 from ..data.ids import column_of
-from ..data.parts import Part, apart, for_persons, part_of
+from ..data.parts import apart, for_persons, part_of
 from ..engine import native, tape
 from ..engine.workers import this_worker
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
@@ -30,7 +31,7 @@ from .regression import Regression
 from .report import Cost, EvaluationReport
 from .rows import Groups, Judged, Persons, judged, read_groups, read_rows
 from .several import MOST_CLASSES, Several
-from .table import Layout, Released, event_for, release, shift_for
+from .table import Layout, event_for, release, shift_for
 
 __all__ = ["evaluate"]
 
@@ -117,16 +118,15 @@ def evaluate(
     else:
         cells = plan.cells(rows.predictions[0], rows.labels, rows.groups)
     native.lib()
-    released = _booked(
-        layout,
-        event,
-        cells,
-        persons,
-        budget=budget,
-        note=note,
+    weights = None if persons is None else persons.weights
+    released = booked(
+        lambda: release(layout, event, cells, weights),
+        [event],
+        budget,
+        note,
         delta=delta,
-        part=part,
         unit=None if column is None else Unit(event.unit, 1, column),
+        part=part,
     )
     cost = Cost(
         event=event,
@@ -194,27 +194,3 @@ def _plan(
             "class grows with their number."
         )
     return Several.of(model, groups)
-
-
-def _booked(
-    layout: Layout,
-    event: GaussianEvent,
-    cells: list[Ints],
-    persons: Persons | None,
-    *,
-    budget: Budget | str | os.PathLike[str] | None,
-    note: str,
-    delta: float,
-    part: Part | None,
-    unit: Unit | None,
-) -> Released:
-    """Release once it is booked: a process that dies in between has paid and shown nothing."""
-    weights = None if persons is None else persons.weights
-    if budget is None:
-        before_release([event], private=True, unit=unit, part=part)
-        return release(layout, event, cells, weights)
-    book = as_budget(budget)
-    name = book.reserve([event], note, delta=delta, unit=unit, part=part)
-    released = release(layout, event, cells, weights)
-    book.commit(name)
-    return released

@@ -120,17 +120,17 @@ def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
     groups = getattr(report, "groups", None)
     if not groups:
         raise PrivacyParameterError("`report` has no groups: evaluate(..., by=...) gives them.")
-    if figure not in report.figures():
+    shown = {name: view.figures() for name, view in {"all": report, **groups}.items()}
+    if figure not in shown["all"]:
         raise PrivacyParameterError(
-            f"`figure` must be one of {', '.join(map(repr, report.figures()))}."
+            f"`figure` must be one of {', '.join(map(repr, shown['all']))}."
         )
-    views = {"all": report, **groups}
     ax = new_axes(ax)
-    for place, (name, view) in enumerate(views.items()):
-        found = view.figures()[figure]
-        ax.plot([found.low, found.high], [place, place], color="C1" if name == "all" else "C0")
-        ax.plot([float(found)], [place], "o", color="C1" if name == "all" else "C0")
-    ax.set_yticks(range(len(views)), list(views))
+    for place, (name, figures) in enumerate(shown.items()):
+        found, color = figures[figure], "C1" if name == "all" else "C0"
+        ax.plot([found.low, found.high], [place, place], color=color)
+        ax.plot([float(found)], [place], "o", color=color)
+    ax.set_yticks(range(len(shown)), list(shown))
     ax.invert_yaxis()
     ax.set_xlabel(figure.replace("_", " "))
     return ax

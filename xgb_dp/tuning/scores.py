@@ -236,15 +236,16 @@ def _number(persons: Codes) -> int:
 
 def _mean_columns(cells: npt.NDArray[np.int64], persons: Codes) -> Sums:
     """Sums over persons of the mean of what their rows add, rounded towards 0."""
-    matrix = _auc_block().matrix
+    # In doubles, whose products are fast, and exact: every partial sum is below 2^53.
+    columns = _auc_block().matrix.T.astype(np.float64)
     rows = np.bincount(persons, minlength=_number(persons))
-    sums = np.zeros(len(matrix), dtype=np.int64)
+    sums = np.zeros(columns.shape[1], dtype=np.int64)
     for first in range(0, len(rows), _PERSONS_AT_ONCE):
         own = rows[first : first + _PERSONS_AT_ONCE]
         inside = (persons >= first) & (persons < first + len(own))
-        counts = np.zeros((len(own), 2 * CELLS), dtype=np.int64)
+        counts = np.zeros((len(own), 2 * CELLS))
         np.add.at(counts, (persons[inside].astype(np.int64) - first, cells[inside]), 1)
-        total = counts @ matrix.T
+        total = (counts @ columns).astype(np.int64)
         sums += (np.sign(total) * (np.abs(total) // np.maximum(own, 1)[:, np.newaxis])).sum(axis=0)
     return sums
 

@@ -1,0 +1,50 @@
+"""The one way in which what is released from Python is booked: before it is released."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ..accounting import Event, Unit
+from ..data.parts import Part
+from .budget import Budget, as_budget
+from .gate import before_release
+
+__all__ = ["booked"]
+
+T = TypeVar("T")
+
+
+def booked(
+    release: Callable[[], T],
+    events: Sequence[Event],
+    budget: Budget | str | os.PathLike[str] | None,
+    note: str,
+    *,
+    delta: float | None = None,
+    unit: Unit | None = None,
+    part: Part | None = None,
+) -> T:
+    """Release once it is booked: a process that dies in between has paid and shown nothing.
+
+    Args:
+        release: Draws the noise and shows the result.
+        events: What it draws.
+        budget: Book or its path; None to ask the gate alone.
+        note: Text of the entry.
+        delta: As for :meth:`Budget.reserve`.
+        unit: Whom the events are about.
+        part: Of which rows they are, where that is known.
+
+    Raises:
+        BudgetError: It does not fit. Nothing was released.
+    """
+    if budget is None:
+        before_release(events, private=True, unit=unit, part=part)
+        return release()
+    book = as_budget(budget)
+    name = book.reserve(events, note, delta=delta, unit=unit, part=part)
+    found = release()
+    book.commit(name)
+    return found
