@@ -48,7 +48,7 @@ help:
 	@echo "make demo    build, train private models on real data, print scores and the statement"
 	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
-	@echo "make lint    rules, layout, types, spelling and messages of commits; says how to mend what it finds"
+	@echo "make lint    rules, layout, types, spelling, prose and messages of commits; says how to mend what it finds"
 	@echo "make format  mends the layout, and what else can be mended by itself"
 	@echo "make docs    the documentation in build/docs, warnings are errors"
 	@echo "make wheel   a wheel in dist/, for machines like this one"
@@ -127,11 +127,13 @@ lint: build $(STAMPS)/extra-dev
 	[tool.importlinter] in pyproject.toml. Move the code down, or hand in what it needs."; exit 1; }
 	$(VENV)/bin/codespell || { echo "Mend the words above, or, if they are right, add them to \
 	[tool.codespell] in pyproject.toml."; exit 1; }
+	$(VENV)/bin/python cmake/check_prose.py
 	$(VENV)/bin/python cmake/check_commits.py
 
 format: $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff check --fix --quiet . ; $(VENV)/bin/ruff format .
 	$(VENV)/bin/clang-format -i $(CPP_SOURCES)
+	$(VENV)/bin/python cmake/check_prose.py --wrap
 
 docs: build $(STAMPS)/extra-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q -E -b html docs build/docs

@@ -50,7 +50,7 @@ class Task:
 
 
 def load_task(bundled: bool) -> Task:
-    """Adult where it can be had, else the small data set that scikit-learn brings along."""
+    """Adult where it can be had, else the small data set that comes with scikit-learn."""
     found = "--bundled was given" if bundled else adult.load()
     declared: dict[str, Any] = {}
     if isinstance(found, str):

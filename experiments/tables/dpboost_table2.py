@@ -127,7 +127,8 @@ TABLE = Table(
     absent=ABSENT,
     notes=(
         "Published milliseconds are of LightGBM on ten cores of another machine: only their ratios "
-        "can be set beside the ones here. Covtype 25k stands beside the published 581,012 rows.",
+        "can be compared with the ones here. Covtype 25k is compared with the published 581,012 "
+        "rows.",
         "`dpboost` has the 256 bins of the trainer without privacy, on an even grid also where a "
         "column has two values; the preset's own number is 64. `default` has 256 and depth 6 where "
         "it classifies, 64 and depth 4 on Abalone and synthetic_reg; `default depth 6` has 64.",

@@ -1,4 +1,4 @@
-"""An accountant by its name, for everything that a ledger may hold.
+"""An accountant by its name, for everything that a ledger may contain.
 
 Proofs: docs/proofs/accounting.md, "Laplace" and "Disjoint parts"; docs/proofs/selection.md.
 """

@@ -102,7 +102,7 @@ def choose_grid(
         last = min(math.floor(e / (0.75 * h)), first + _MOST_CANDIDATES)
         candidates += [e / m * nudge for m in range(first, last + 1)]
     candidates = [c for c in candidates if c <= _LARGEST_STEP]
-    # Of equally good ones the largest: the choice must not hang on rounding, or epsilon would not
+    # Of equally good ones the largest: the choice must not depend on rounding, or epsilon would not
     # be monotone in the noise.
     excesses = [excess(c) for c in candidates]
     best = min(excesses) * (1.0 + 1e-9)

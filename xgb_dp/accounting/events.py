@@ -49,7 +49,7 @@ def check_unit(value: Any) -> None:
 class Event:
     """Noisy releases of one kind, as the sampler made them.
 
-    Every kind answers for itself; what is asked of all of them is a method here. A new kind is a
+    Every kind answers for itself; a question for all of them is a method here. A new kind is a
     subclass, which ledgers then read and write under its `mechanism`.
 
     Attributes:

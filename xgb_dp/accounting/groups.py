@@ -21,7 +21,7 @@ def epsilon_in_steps(books: Accountant, delta: float, steps: int, each: int = 1)
     """Epsilon of several rows: of each step, that of its rows at a smaller delta.
 
     Args:
-        books: Of what was released.
+        books: What was released.
         delta: In (0, 1), of all rows together.
         steps: >= 2.
         each: Rows added or removed in a step.
@@ -61,7 +61,7 @@ def delta_in_steps(books: Accountant, epsilon: float, steps: int, each: int = 1)
     """Delta of several rows at an epsilon, of which every step takes the same part.
 
     Args:
-        books: Of what was released.
+        books: What was released.
         epsilon: In nats, >= 0, of all rows together.
         steps: >= 2.
         each: Rows added or removed in a step.

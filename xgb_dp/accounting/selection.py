@@ -150,7 +150,7 @@ class SelectionEvent(Event):
     and scores on the other part; which part a row belongs to is drawn without looking at the data.
 
     Attributes:
-        repetitions: Law of the number of runs.
+        repetitions: Distribution of the number of runs.
         runs: What a run trains, for each different cost among the settings, in release order.
         score: What its score releases from the other part.
         count: Number of selections, >= 0.
@@ -276,7 +276,7 @@ class SelectionAccountant:
     """(epsilon, delta) of one selection.
 
     Args:
-        repetitions: Law of the number of runs.
+        repetitions: Distribution of the number of runs.
         bases: Accountants of the alternatives for one run; the worst of them counts.
         group: Rows added or removed together.
         replaced: Whether so many rows are exchanged for others instead.

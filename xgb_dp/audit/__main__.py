@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
         parts += ["### Trainers broken on purpose", table(broken)]
         good &= all(result.violated for result in broken)
     else:
-        print("The broken trainers are not at hand, and were not audited.", file=sys.stderr)
+        print("The broken trainers are not available and were not audited.", file=sys.stderr)
     text = "\n\n".join(parts)
     print(text)
     if options.write:

@@ -1,4 +1,4 @@
-"""Audits of a private look at the columns: one row more, alone with its text, or with its number.
+"""Audits of a private look at the columns: one more row, alone with its text, or with its number.
 
 The releases are those of :mod:`xgb_dp.discovery.release`, called over and over.
 """

@@ -29,7 +29,7 @@ __all__ = ["read", "update"]
 
 FORMAT = "xgb-dp budget"
 VERSIONS = {False: 1, True: 2}
-"""Of a budget for one row, and of one for others, which is not to be taken for the first."""
+"""Versions of a budget for one row, and of one for others: neither is read as the other."""
 
 PATIENCE = 60.0
 """Seconds to wait for a lock, which is held for milliseconds unless its process was stopped."""

@@ -31,7 +31,7 @@ class Whose:
 
     @classmethod
     def of_content(cls, content: Mapping[str, Any]) -> Whose:
-        """Of a budget's file; one row, where it says nothing.
+        """The unit of a budget's file; one row, where it says nothing.
 
         Raises:
             BudgetError: It is damaged.
@@ -80,7 +80,7 @@ class Whose:
         Args:
             events: What will be released.
             unit: Whom their noise was calibrated for; None where nobody says.
-            any_group: Whether it may be another number of rows, or of persons, than the total's.
+            any_group: Whether it may be another number of rows, or persons, than the total's.
 
         Raises:
             BudgetError: The total is for others, and nobody has said how to charge them.

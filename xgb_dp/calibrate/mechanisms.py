@@ -281,7 +281,7 @@ class NoisePlan:
 
     @classmethod
     def without_noise(cls, spec: MechanismSpec, epsilon: float, delta: float) -> NoisePlan:
-        """Of a training that draws nothing: 0 everywhere and no events.
+        """The plan of a training that draws nothing: 0 everywhere and no events.
 
         Args:
             spec: What is released.

@@ -50,7 +50,7 @@ __all__ = ["cli"]
 def cli() -> None:
     """Differentially private XGBoost: train, predict, and say what it cost.
 
-    Rows come as CSV or Parquet files with the names of the columns. What they may hold (classes,
+    Rows come as CSV or Parquet files with the names of the columns. What they may contain (classes,
     bounds, categories) is declared by options or in a schema file, and never read off the rows.
     """
 

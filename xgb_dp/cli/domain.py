@@ -279,7 +279,7 @@ def _unit_of_protection(header: Sequence[str], target: str | None) -> list[str]:
     found = [name for name in header if name != target and looks_like_id(name)]
     return [
         "# What is the unit of protection? Name the column that says who a row belongs to, and the",
-        "# guarantee is for all rows of one person; remove its line below, as it is no feature.",
+        "# guarantee is for all rows of one person; remove its line below, as it is not a feature.",
         "# Without it the guarantee is for one row: too little for whoever has several rows.",
         *(f"# privacy_id: {json.dumps(n)}" for n in found or ["NAME OF THE COLUMN OF IDS"]),
     ]
@@ -291,15 +291,15 @@ _SHOWN = ("dp_preset", "max_depth", "eta", "max_bin")
 def template(header: Sequence[str], target: str | None) -> str:
     """A schema file to fill in, in YAML, from the names of the columns alone."""
     lines = [
-        "# What the rows may hold. All of this is public: declare it from knowledge of the domain,",
-        "# not by looking at the rows.",
+        "# What the rows may contain. All of this is public: declare it from what is known of the",
+        "# domain, not by looking at the rows.",
         f"target: {json.dumps(target or 'NAME OF THE TARGET COLUMN')}",
         'classes: ["0", "1"]            # for classification, in the order 0, 1, ...',
         "# target_bounds: [0, 100]      # for regression, instead of classes",
         *_unit_of_protection(header, target),
         f"missing: {json.dumps(list(MISSING))}",
         "columns:",
-        "  # Each is one of these. Remove the line of a column that is no feature, such as a key.",
+        "  # Each is one of these. Remove the lines of columns that are not features, as keys.",
         "  # number",
         "  # {bounds: [0, 100]}         a number with a public range, which saves budget",
         '  # ["red", "green"]           categories; all that may occur',

@@ -76,7 +76,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             # Messages of other libraries may quote a cell.
             raise Failure(
-                f"An unexpected {type(error).__name__}. Please report it. Its details may hold "
+                f"An unexpected {type(error).__name__}. Please report it. Its details may contain "
                 "data, so they are only shown with XGB_DP_DEBUG=1."
             ) from None
 
@@ -154,7 +154,7 @@ training_options = _adds(
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
-    # The column's name may hold "=" itself, the declaration of a range may not.
+    # The column's name may contain "=" itself, the declaration of a range may not.
     name, found, value = text.partition("=")
     if not found or not name or not value:
         raise PrivacyParameterError(f"{option} takes COLUMN=..., for example {option} sex=F,M.")

@@ -135,7 +135,7 @@ def _kinds(lists: dict[str, tuple[str, ...]], header: Sequence[str]) -> dict[str
     found: dict[str, str] = {}
     for kind, given in lists.items():
         for text in given:
-            # The name of a column may hold a comma itself.
+            # The name of a column may contain a comma itself.
             for name in [text] if text in header else text.split(","):
                 if name.strip() not in header:
                     raise PrivacyParameterError(f"--{kind}: the file has no column {name!r}.")

@@ -270,9 +270,9 @@ def _numbers(cells: pd.Series, missing: Sequence[str]) -> npt.NDArray[np.float32
     if (values.isna() & ~absent).any():
         raise RowDomainError(
             "a row holds something that is not a number. If the column holds categories, declare "
-            "them (`--categories COLUMN=a,b,c`, or in a schema file); if it is no feature, such as "
-            "a key, leave it out (`--drop COLUMN`, or no line for it in the schema file); if such "
-            "texts stand for missing cells, list them under `missing` in a schema file."
+            "them (`--categories COLUMN=a,b,c`, or in a schema file); if it is not a feature, such "
+            "as a key, leave it out (`--drop COLUMN`, or no line for it in the schema file); if "
+            "such texts stand for missing cells, list them under `missing` in a schema file."
         )
     with np.errstate(over="ignore"):
         return values.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)

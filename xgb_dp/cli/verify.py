@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="append",
         default=[],
         metavar="ATTRIBUTE",
-        help="further attribute that the file may hold; may be repeated",
+        help="further attribute that the file may contain; may be repeated",
     )
     add("--json", action="store_true", help="print JSON (verification.schema.json)")
     add("--out", type=Path, help="also write the JSON to this file, which is replaced")

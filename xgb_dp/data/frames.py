@@ -163,7 +163,7 @@ def refuse_texts(X: Any) -> None:
     if found:
         named = ", ".join(map(repr, found))
         raise PrivacyParameterError(
-            f"Columns of texts: {named}. Declare every category that may occur, from knowledge of "
+            f"Text columns: {named}. Declare every category that may occur, from knowledge of "
             f"the domain and not from the rows: categories={{{found[0]!r}: ['a', 'b', ...]}}. "
             "Leave out columns that are no features, such as names and keys."
         )

@@ -121,7 +121,7 @@ def worker_matrix(
     """The training matrix of one worker of a Dask cluster, however the rows lie on workers.
 
     XGBoost's own refuses data frames with categories if some worker has no rows. Which worker has
-    rows can hang on a single row; declared categories need none.
+    rows can depend on a single row; declared categories need none.
 
     Args:
         params: Parameters of the training; ``dp_categories`` is read.

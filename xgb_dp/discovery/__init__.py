@@ -1,4 +1,4 @@
-"""A first private look at a table: what its columns may hold, as a schema, for a stated cost.
+"""A first private look at a table: what its columns may contain, as a schema, for a stated cost.
 
 Imports ``budget``, ``data``, ``calibrate`` and what is below them.
 """

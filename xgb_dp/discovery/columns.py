@@ -121,7 +121,7 @@ def read_texts(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64
     def read() -> npt.NDArray[np.int64]:
         column = without_missing(np.asarray(cells, dtype=object))
         if column.ndim != 1:
-            raise RowDomainError("A column of texts must have one cell for each row.")
+            raise RowDomainError("A text column must have one cell for each row.")
         out = np.empty(len(column), dtype=np.int64)
         for i, cell in enumerate(column.tolist()):
             if type(cell) not in _ONE_TEXT:  # whichever row comes first must not name the others

@@ -27,7 +27,7 @@ class DiscoveryPlan:
     """What a discovery releases.
 
     Attributes:
-        texts: Number of columns of texts.
+        texts: Number of text columns.
         numbers: Number of columns of numbers, dates included.
         unit: "row" or "person".
         text_shift: Counts of texts are multiplied by 2**text_shift before noise.
@@ -87,7 +87,7 @@ def plan_discovery(
     """The least noise that meets the target; every column has the same part of the budget.
 
     Args:
-        texts: Number of columns of texts.
+        texts: Number of text columns.
         numbers: Number of columns of numbers.
         epsilon: In nats, > 0.
         delta: In (0, 1).

@@ -26,10 +26,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Texts:
-    """What is released of a column of texts.
+    """What is released of a text column.
 
     Attributes:
-        counts: Noisy number of rows (or votes of persons) by text, of those that are shown.
+        counts: Noisy number of rows (or votes by persons) by text, of those that are shown.
         missing: Noisy number of missing cells.
     """
 

@@ -33,12 +33,12 @@ class FoundColumn:
 
     Attributes:
         kind: "text", "number", "date" or "datetime".
-        categories: Of a text: noisy numbers of rows (or of persons) by category, largest first.
-        other: Of a text: about the share of rows whose category is not shown; None if it is not
+        categories: For a text: noisy numbers of rows (or persons) by category, largest first.
+        other: For a text: about the share of rows whose category is not shown; None if it is not
             known, as no column of numbers tells how many rows there are.
         missing: About the share of missing cells; None if it is not known.
-        range: Of a number, or the days of a date: (low, high) that hold all but a few rows; None if
-            noise hides it.
+        range: For a number, or the days of a date: (low, high) that hold all but a few rows; None
+            if noise hides it.
         quantiles: Of the same: rough quantiles by their probability.
         cuts: Of the same: split points that may be declared for training.
     """
@@ -53,7 +53,7 @@ class FoundColumn:
 
 
 def found_text(released: Texts, total: float | None) -> FoundColumn:
-    """A column of texts, from what was released of it."""
+    """A text column, from what was released of it."""
     shown = sum(released.counts.values()) + released.missing
     return FoundColumn(
         kind="text",
@@ -180,7 +180,7 @@ class Discovery:
             least: Categories with a smaller share of rows go to "other".
 
         Returns:
-            Mappings, lists, texts and numbers. Columns of texts in which no category was found are
+            Mappings, lists, texts and numbers. Text columns in which no category was found are
             left out. The key ``discovered`` says what it cost.
 
         Raises:

@@ -43,11 +43,11 @@ def discover(
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "discovery",
 ) -> Discovery:
-    """What the columns of a table may hold, found privately: the beginning of a schema.
+    """What the columns of a table may contain, found privately: the beginning of a schema.
 
-    Of a column of texts the categories that enough rows have, with noisy counts: one that a single
-    person has never appears. Of a column of numbers a range and rough quantiles; of a date those of
-    its days. Of every column the share of missing cells. All columns have the same part of the
+    A text column shows the categories that enough rows have, with noisy counts: one that a single
+    person has never appears. A column of numbers shows a range and rough quantiles, a date those of
+    its days. Every column shows the share of missing cells. All columns have the same part of the
     budget.
 
     Privacy: spends epsilon and delta, besides whatever is trained on the rows later on. With

@@ -95,7 +95,7 @@ def common_schema(schema: Schema) -> Schema:
     Returns:
         Schema: On one machine, and on workers with columns, the one given. Public.
     """
-    # Names and types are public. The categories that a data frame brings along are data of its
+    # Names and types are public. The categories that a data frame comes with are data of its
     # worker, until they have been compared with the declared ones.
     common = first_of_all(replace(schema, dictionaries={}) if schema.width else None)
     return schema if schema.width or common is None else common

@@ -1,4 +1,4 @@
-"""A model whose probabilities follow the released counts, which stock XGBoost predicts alike.
+"""A model whose probabilities follow the released counts, which stock XGBoost predicts the same.
 
 Platt's map of the margin, offset + slope * margin, is a sum of trees again: every leaf is scaled
 by the slope, and the intercept is moved. All of it is post-processing.

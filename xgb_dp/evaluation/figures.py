@@ -116,7 +116,7 @@ class TwoClasses:
 
     @property
     def rows(self) -> Figure:
-        """Number of rows, or of persons."""
+        """Number of rows, or persons."""
         return self.figure(lambda neg, pos: (neg + pos).sum(axis=-1), high=np.inf)
 
     @property

@@ -67,7 +67,7 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     Args:
         data: An ``xgboost.DMatrix`` in memory, or (X, y).
         test: Probability of the second part, in (0, 1).
-        privacy_id: One id for each row, for coins of persons.
+        privacy_id: One id for each row, for coins for persons.
 
     Raises:
         PrivacyParameterError: An argument is out of range, or no such data.

@@ -79,7 +79,7 @@ class EvaluationReport:
     """How good a model is, from one noisy table of counts.
 
     Figures are attributes, each with a value, an interval (`low`, `high`) and the noise of the
-    release in it; see the classes of `overall`. Whatever is asked of a report costs nothing more.
+    release in it; see the classes of `overall`. Asking a report for figures costs nothing more.
 
     Attributes:
         kind: "binary", "multiclass" or "regression".
@@ -194,8 +194,8 @@ class EvaluationReport:
         """A copy of the model whose probabilities follow the released counts; free.
 
         Its margins are an offset plus a slope times those of the model (Platt scaling), so that it
-        is a model of trees again, which every XGBoost predicts alike. Its ledger has the event of
-        the evaluation, whose cost adds up with that of the training.
+        is a model of trees again, with the same predictions in every XGBoost. Its ledger has the
+        event of the evaluation, whose cost adds up with that of the training.
 
         Args:
             model: The model that was evaluated.

@@ -69,8 +69,9 @@ def evaluate(
             :func:`xgb_dp.split`, or the split itself, of which the hold-out is taken.
         epsilon: Budget in nats, > 0.
         delta: Its delta, 0 < delta < 1.
-        by: A column by whose values the figures are told apart, too: ``{column: values}``, or a
-            column whose categories the model has declared. The values are public.
+        by: A column whose values divide the rows into groups with figures of their own:
+            ``{column: values}``, or a column whose categories the model has declared. The
+            values are public.
         error_bound: For regressions, the size of an error, in the unit of the target, from which on
             it counts as this. Public. By default a quarter of the width of the target's bounds.
         target_bounds: For regressions, lowest and highest target. Public. By default those of the

@@ -107,7 +107,7 @@ class Released:
     Attributes:
         layout: What was released.
         event: The same for the ledger.
-        sums: Of each block, (copies, sums), in the units of its matrix.
+        sums: (copies, sums) for each block, in the units of its matrix.
         noise: Standard deviation of the noise in the same unit.
     """
 

@@ -127,7 +127,7 @@ class Values:
 
     @property
     def rows(self) -> Figure:
-        """Number of rows, or of persons."""
+        """Number of rows, or persons."""
         return self.figure(lambda counts: counts.sum(axis=-1), 0.0)
 
     @property

@@ -55,7 +55,7 @@ def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
     Args:
         model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
         data: xgboost.DMatrix, or what it takes (an array or a data frame), n rows and F columns;
-            with an estimator of this package also what that predicts, columns of texts included.
+            with an estimator of this package also what that predicts, text columns included.
 
     Returns:
         Contributions, (n, F), or (n, K, F) for K classes; and the bias of each row, (n,) or (n, K).
@@ -71,7 +71,7 @@ def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
     booster = private_booster(model)
     if isinstance(data, DMatrix):
         matrix = data
-    else:  # an estimator knows its columns of texts
+    else:  # an estimator knows its text columns
         coded = model._coded(data) if hasattr(model, "_coded") else data
         matrix = read_data(DMatrix, coded, enable_categorical=True)
     if not matrix.num_row():

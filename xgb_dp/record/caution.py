@@ -122,8 +122,8 @@ def warn_of_columns(schema: Schema, stacklevel: int = 2) -> None:
             f"By its name the feature {', '.join(found)} looks like an id. If it says who a row "
             "belongs to, name it as that, so that all rows of a person are protected together, and "
             "not each row by itself: `dp_privacy_id` (estimators: fit(..., privacy_id=); command "
-            "line: --privacy-id). Otherwise leave the column out: an id is no feature. A feature "
-            "that is none of these can be renamed.",
+            "line: --privacy-id). Otherwise leave the column out: an id is not a feature. A "
+            "feature that is none of these can be renamed.",
             PrivacyWarning,
             stacklevel=stacklevel + 1,
         )

@@ -34,7 +34,7 @@ DELTAS = tuple(10.0**-k for k in range(3, 13))
 GROUPS = (1, 2, 3, 5, 10)
 """Rows of one person, or persons, for which reports state epsilon."""
 _MEANING = (
-    "Somebody who knows {}, and takes it for even odds whether {}, is right about it with "
+    "Somebody who knows {}, and gives it a fifty-fifty chance that {}, guesses right with "
     "probability at most {}, whatever they do with the model."
 )
 

@@ -145,7 +145,7 @@ def verify(
             as the model was calibrated for.
         adjacency: "add_remove" or "replace_one".
         unit: "row" or "person": the unit of privacy that is expected; either by default.
-        allow: Names of attributes that the file may hold besides those of this package. They are
+        allow: Names of attributes that the file may contain besides those of this package. They are
             not covered by the ledger; look at them.
 
     Returns:

@@ -157,7 +157,7 @@ _ROWS = (
     Parameter("dp_base_margin", "declares that every row brings a base_margin, which stands in "
               "for the intercept", Flag(), False, PUBLIC, "guarantee",
               shown="False: a row with margins is refused", plan="base_margin"),
-    Parameter("dp_n_public", "number of rows, with `dp_privacy_id` that of persons, if "
+    Parameter("dp_n_public", "number of rows, with `dp_privacy_id` the number of persons, if "
               "public; for the intercept and `dp_local`",
               Whole(1, 1 << 40), None, PUBLIC, "guarantee", unit="rows", values="int >= 1",
               shown="unset: the number of rows is private", plan="n_public", recorded=False),
@@ -383,7 +383,7 @@ _ROWS = (
 # fmt: on
 
 ARGUMENTS: dict[str, Parameter] = {p.name: p for p in _ARGUMENTS}
-"""Arguments that stand beside the parameters."""
+"""Arguments that are not parameters."""
 
 PARAMETERS: dict[str, Parameter] = {p.name: p for p in _ROWS}
 """All parameters by name; the ``dp_*`` ones first."""

@@ -292,7 +292,7 @@ RULES = (
          lambda s: s["dp_secure_sum"] and s.workers < 2,
          "`dp_secure_sum` needs at least two workers that train together: join them with "
          "xgboost.collective.CommunicatorContext or Dask, or leave it out."),
-    _masked("are no sums of persons", lambda s: s.unit == "person",
+    _masked("are no sums over persons", lambda s: s.unit == "person",
             "`dp_privacy_id`: workers that do not trust each other cannot compare their ids, and a "
             "person with rows on two of them would count twice. Bound the rows of a person before, "
             "and give `dp_group`."),

@@ -2,7 +2,7 @@
 
 What pays is decided by the number of rows times what a row is worth at this epsilon: few and
 shallow trees where that is small, many and deep ones where it is large. The number that decides is
-a noisy one, released before the first tree; the plans are public, and so is the rule. Of a table
+a noisy one, released before the first tree; the plans are public, and so is the rule. For a table
 with many columns the number of cells that are neither 0 nor missing is released as well: where they
 are few, additive trees see all columns at once and a row pays for those that it has.
 docs/accuracy.md has the evidence.

@@ -43,7 +43,7 @@ class DPXGBClassifier(Private, XGBClassifier):
         preset: A published system, see ``docs/presets.md``. Public.
         accountant: Accountant that certifies epsilon; "exact" by default.
         max_weight: Largest row weight. Public.
-        n_public: Number of rows, with `privacy_id` that of persons, if it is public.
+        n_public: Number of rows, with `privacy_id` the number of persons, if it is public.
         public_evals: Asserts that every row of ``eval_set`` is public, so that its exact metrics
             may be shown. Searches and cross-validation stay refused.
         budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.
@@ -210,7 +210,7 @@ class DPXGBRegressor(Private, XGBRegressor):
         preset: A published system, see ``docs/presets.md``. Public.
         accountant: Accountant that certifies epsilon; "exact" by default.
         max_weight: Largest row weight. Public.
-        n_public: Number of rows, with `privacy_id` that of persons, if it is public.
+        n_public: Number of rows, with `privacy_id` the number of persons, if it is public.
         public_evals: Asserts that every row of ``eval_set`` is public, so that its exact metrics
             may be shown. Searches and cross-validation stay refused.
         budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.

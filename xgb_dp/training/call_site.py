@@ -1,6 +1,6 @@
 """What a caller hands to ``xgboost.train`` besides parameters: sets, callbacks, metrics.
 
-Two questions are asked of all of it before anything is released or booked. Would it publish an
+Two questions come first, before anything is released or booked. Would it publish an
 exact statistic of the training rows (``docs/leaks.md``)? And would training fail with it later on,
 when budget has been spent? Nothing here reads a training row.
 """

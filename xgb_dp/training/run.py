@@ -265,7 +265,7 @@ class LedgerCallback(TrainingCallback):
         """Claim the plan as spent, and fix the public schema of the model."""
         ledger.store(model, self.claimed)
         # Names also for a matrix without rows, and types as declared: whether pandas calls a column
-        # an integer or a float can hang on a single row.
+        # an integer or a float can depend on a single row.
         model.feature_names = self.training.names
         model.feature_types = self.training.types
         self.start = model.num_boosted_rounds()

@@ -166,7 +166,7 @@ def plan_runs(
 
     Args:
         settings: Result of :func:`trials`.
-        law: Law of the number of runs.
+        law: Distribution of the number of runs.
         score: What the models are judged by.
         epsilon: Target of the whole selection, in nats, for the unit of privacy of the settings.
         delta: Its delta.

@@ -97,7 +97,7 @@ def select(
 ) -> Selection:
     """Choose among settings on private rows, with one (epsilon, delta) for all of it.
 
-    Every row, or every person with all its rows, is set aside with probability `validation`. Each
+    Every row, or every person with all their rows, is set aside with probability `validation`. Each
     of a secret number of runs draws one of the settings, trains a private model on the other rows,
     and scores it with noise on the rows set aside. The model with the best score is returned.
 
@@ -118,7 +118,7 @@ def select(
         score: What models are judged by, see :class:`Score`.
         mean_runs: Expected number of runs, above 1 and at most 1000; by default the number of
             settings, but at least 2 and at most 4.
-        repetitions: Law of the number of runs: "poisson", "geometric", "logarithmic" or
+        repetitions: Distribution of the number of runs: "poisson", "geometric", "logarithmic" or
             "negative_binomial" (of shape -1/2). Each leaves more to every run than those before,
             and more often does a single one. By default "poisson" up to 4 expected runs,
             "geometric" beyond.

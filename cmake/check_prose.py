@@ -1,0 +1,210 @@
+"""The style of prose: ``make lint`` checks it, ``make format`` wraps the lines of pages.
+
+The list of phrases is the table of ``docs/style.md``: whoever finds another odd one adds a row
+there, and it is looked for in pages, in docstrings and messages of Python, and in messages of C++.
+Pages outside of ``REFERENCE`` have at most ``LONGEST_PAGE`` words, and lines of prose at most
+``WIDTH`` characters. Tables, blocks of code and links are as long as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+WIDTH = 100
+LONGEST_PAGE = 1500
+# Looked up, not read from the top to the bottom.
+REFERENCE = re.compile(
+    r"CHANGELOG|docs/(?:proofs|tables|presets|api)/|"
+    r"docs/(?:accuracy|audit|commands|glossary|guarantee|leaks|parameters|peers|refused)\.md"
+)
+# Written by programs, a paragraph a line.
+WRITTEN = re.compile(r"docs/(?:tables|presets)/|docs/(?:commands|parameters|presets|refused)\.md")
+STYLE = Path("docs/style.md")
+_ROW = re.compile(r"^\| (`[^|]+`) \| .+ \|$", re.MULTILINE)
+_TOKEN = re.compile(r"(?:`+[^`]+`+|\]\([^)]*\)|\S)+")
+_ITEM = re.compile(r"^(\s*)([*+-]|\d+\.)(\s+)")
+# What would be read as a list, a heading, a quotation or a table at the start of a line.
+_MARK = re.compile(r"[*+|>=#-]+$|#|>|\||\d+[.)]$")
+
+
+def phrases(text: str) -> dict[str, re.Pattern[str]]:
+    """The phrases of the table in the page of style; ``...`` stands for one to four words.
+
+    Those that begin with a capital are looked for as they are written, others in any case.
+    """
+    found = {}
+    for row in _ROW.findall(text):
+        for phrase in re.findall(r"`([^`]+)`", row):
+            words = [r"\S+(?:\s+\S+){0,3}?" if w == "..." else re.escape(w) for w in phrase.split()]
+            pattern = r"(?<![\w-])" * phrase[0].isalpha() + r"\s+".join(words) + r"(?![\w-])"
+            found[phrase] = re.compile(pattern, re.IGNORECASE if phrase[0].islower() else 0)
+    return found
+
+
+def pages(root: Path) -> list[Path]:
+    """Every page of prose, with a path from the root."""
+    found = [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md"))]
+    return [page.relative_to(root) for page in found]
+
+
+def blocks(text: str) -> Iterator[tuple[int, list[str], bool]]:
+    """Line number, lines, and whether it is prose that may be wrapped, of each block of a page."""
+    fence, block, start = "", list[str](), 0
+    after_list = False
+
+    def ended() -> Iterator[tuple[int, list[str], bool]]:
+        if block:
+            first = block[0]
+            code = first.startswith("    ") and not after_list
+            plain = not code and not first.lstrip().startswith(("|", "#", "<", "```", "!["))
+            yield start, block, plain
+
+    for number, line in enumerate(text.splitlines()):
+        mark = re.match(r"\s*(`{3,}|~{3,})", line)
+        if fence:
+            yield number, [line], False
+            if mark and mark[1].startswith(fence) and line.strip() == mark[1]:
+                fence = ""
+            continue
+        item = _ITEM.match(line)
+        if mark or not line.strip() or item or re.match(r"\s*(?:\||#|<!--)", line):
+            yield from ended()
+            block = []
+        if mark:
+            fence = mark[1]
+            yield number, [line], False
+        elif not line.strip():
+            yield number, [line], False
+        elif re.match(r"\s*(?:\||#|<!--)", line):
+            yield number, [line], False
+            after_list = False
+        else:
+            if not block:
+                start = number
+                if not line.startswith(" "):
+                    after_list = False
+                if item:
+                    after_list = True
+            block.append(line)
+    yield from ended()
+
+
+def wrap(text: str) -> str:
+    """The page with every block of prose wrapped that has a line longer than ``WIDTH``."""
+    out: list[str] = []
+    for _, lines, prose in blocks(text):
+        out += _wrapped(lines) if prose and max(map(len, lines)) > WIDTH else lines
+    return "\n".join(out) + "\n"
+
+
+def _wrapped(lines: list[str]) -> list[str]:
+    item = _ITEM.match(lines[0])
+    first = item[0] if item else re.match(r"\s*", lines[0])[0]  # type: ignore[index]
+    rest = " " * len(first)
+    body = " ".join(line.strip() for line in [lines[0][len(first) :], *lines[1:]])
+    out, line = list[str](), first
+    for token in _TOKEN.findall(body):
+        gap = "" if line in (first, rest) and line.strip() in ("", first.strip()) else " "
+        if gap and len(line) + 1 + len(token) > WIDTH and not _MARK.match(token):
+            out.append(line)
+            line, gap = rest, ""
+        line += gap + token
+    return [*out, line]
+
+
+def _prose(text: str) -> list[tuple[int, str]]:
+    """Line number and text of every line outside of blocks of code, without spans of code."""
+    found = []
+    fence = False
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = re.match(r"\s*(?:`{3,}|~{3,})", line)
+        fence ^= bool(mark)
+        if not fence and not mark:
+            found.append((number, re.sub(r"`[^`]*`", "``", line)))
+    return found
+
+
+def _texts(path: Path, text: str) -> list[tuple[int, str]]:
+    """Line number and text of everything in a file that somebody reads as prose."""
+    if path.suffix == ".md":
+        return _prose(text)
+    if path.suffix == ".py":
+        constants = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant))
+        return [(n.lineno, n.value) for n in constants if isinstance(n.value, str)]
+    lines = enumerate(text.splitlines(), 1)
+    return [(number, t) for number, line in lines for t in re.findall(r'"((?:[^"\\]|\\.)*)"', line)]
+
+
+def odd_phrases(path: Path, text: str, listed: dict[str, re.Pattern[str]]) -> Iterator[str]:
+    """Phrases of the list in one file."""
+    parts = _texts(path, text)
+    if path.suffix == ".md":  # a phrase may go over the end of a line
+        whole = "\n".join(line for _, line in parts)
+        numbers = [number for number, _ in parts]
+        for phrase, pattern in listed.items():
+            for hit in pattern.finditer(whole):
+                line = numbers[whole.count("\n", 0, hit.start())]
+                yield f"{path}:{line}: {phrase!r}"
+        return
+    for number, part in parts:
+        for phrase, pattern in listed.items():
+            if pattern.search(part):
+                yield f"{path}:{number}: {phrase!r}"
+
+
+def form(path: Path, text: str) -> Iterator[str]:
+    """Long lines, and too many words."""
+    for number, lines, prose in blocks(text):
+        if prose and not WRITTEN.search(path.as_posix()) and _wrapped(lines) != lines:
+            for place, line in enumerate(lines, number + 1):
+                if len(line) > WIDTH:
+                    yield f"{path}:{place}: a line of {len(line)} characters, of at most {WIDTH}"
+    if not REFERENCE.search(path.as_posix()):
+        lines_ = [line for _, line in _prose(text) if not line.lstrip().startswith("|")]
+        words = len(" ".join(lines_).split())
+        if words > LONGEST_PAGE:
+            yield f"{path}: {words} words, of at most {LONGEST_PAGE}"
+
+
+def faults(root: Path) -> list[str]:
+    """Everything that is wrong in the repository."""
+    listed = phrases((root / STYLE).read_text(encoding="utf-8"))
+    found = list[str]()
+    for path in pages(root):
+        text = (root / path).read_text(encoding="utf-8")
+        found += form(path, text)
+        if path != STYLE:
+            found += odd_phrases(path, text, listed)
+    sources = [*root.glob("xgb_dp/**/*.py"), *root.glob("examples/*.py")]
+    sources += [*root.glob("plugin_cpp/**/*.h"), *root.glob("plugin_cpp/**/*.cc")]
+    for source in sorted(sources):
+        path = source.relative_to(root)
+        found += odd_phrases(path, source.read_text(encoding="utf-8"), listed)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the faults, or wrap lines; returns 1 if there are faults."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--wrap", action="store_true", help="wrap long lines of pages in place")
+    root = Path()
+    if parser.parse_args(arguments).wrap:
+        for path in pages(root):
+            text = path.read_text(encoding="utf-8")
+            if not WRITTEN.search(path.as_posix()) and (new := wrap(text)) != text:
+                path.write_text(new, encoding="utf-8")
+        return 0
+    found = faults(root)
+    print("\n".join(found))
+    if found:
+        print(f"{STYLE} says what to write instead. Long lines: make format")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
