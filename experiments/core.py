@@ -24,6 +24,12 @@ METRICS = {
     "mean_gap": "distance of mean probabilities from class shares",
     "auc_persons": "test AUC, each person counting one",
     "ratio_persons": "mean prediction over mean label, each person counting one",
+    "deviance": "mean deviance",
+    "gini": "Gini index over that of the best order",
+    "concordance": "concordance",
+    "survival_gap": "distance of predicted survival from Kaplan and Meier's",
+    "pinball": "mean pinball loss",
+    "coverage_gap": "largest distance of coverage from a level",
     "tree_ms": "CPU milliseconds a tree",
     "loss": "privacy loss",
     "seconds": "seconds",
@@ -163,7 +169,8 @@ class Table:
         best_of: Whether the best setting of each system is shown, chosen on test scores as in the
             paper. Settings are the systems that share the part of their names before a comma.
         ranks: Whether mean ranks of the systems over data sets are shown too.
-        compute: Works out a cell that no training gives; (table, cell) -> its row of results.
+        compute: Works out a cell by code of the table; (table, cell, options) -> its row of
+            results.
         lines: Markdown in place of a layout, with verdicts of its own; (table, means) -> lines.
         draw: Plot in place of the usual ones, into the current figure; (table, means).
     """
@@ -185,7 +192,7 @@ class Table:
     notes: tuple[str, ...] = ()
     best_of: bool = False
     ranks: bool = False
-    compute: Callable[[Table, Cell], dict[str, Any]] | None = None
+    compute: Callable[[Table, Cell, Options], dict[str, Any]] | None = None
     lines: Callable[[Table, Any], list[str]] | None = None
     draw: Callable[[Table, Any], None] | None = None
     also: tuple[str, ...] = ()

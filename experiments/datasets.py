@@ -48,6 +48,12 @@ class Dataset:
         person: Column of the file that says whom a row belongs to; of a generated data set any
             name. Splits are then by person.
         most_rows: Rows of a person, at most; public.
+        target: Column of the labels.
+        above_zero: Whether only rows with a label above 0 are used.
+        exposure: Column of exposures, whose logarithm is the base margin; no feature.
+        event: Column that is 1 where the time of the label was seen and 0 where it is censored
+            from the right; no feature.
+        quantiles: Levels of ``reg:quantileerror``.
     """
 
     name: str
@@ -69,6 +75,11 @@ class Dataset:
     openml: int = 0
     person: str = ""
     most_rows: int = 1
+    target: str = "target"
+    above_zero: bool = False
+    exposure: str = ""
+    event: str = ""
+    quantiles: tuple[float, ...] = ()
 
     def resized(self, size: str) -> Dataset:
         """The same generator with another number of rows and columns, "ROWSxCOLUMNS"."""
@@ -108,6 +119,37 @@ PATIENTS = Dataset(
 )
 VISITS = Dataset(
     "Visits", generate="visits", size=(1500, 14), person="person", most_rows=synthetic.MOST_ROWS
+)
+CLAIMS = Dataset(
+    "Claims", "bemtpl97", "count:poisson", bounds=(0.0, 5.0), drop=("amount",), exposure="exposure"
+)
+AMOUNTS = Dataset(
+    "Amounts a policy",
+    "bemtpl97",
+    "reg:tweedie",
+    bounds=(0.0, 50_000.0),
+    drop=("target",),
+    target="amount",
+    exposure="exposure",
+)
+SEVERITIES = Dataset(
+    "Amounts above 0",
+    "bemtpl97",
+    "reg:gamma",
+    bounds=(1.0, 50_000.0),
+    drop=("target", "exposure"),
+    target="amount",
+    above_zero=True,
+)
+SURVIVAL = Dataset("Survival", "support2", "survival:aft", bounds=(1.0, 3000.0), event="death")
+LEVELS = (0.1, 0.5, 0.9)
+PRICE_LEVELS = tuple(
+    replace(data, name=f"{data.name}, quantiles", objective="reg:quantileerror", quantiles=LEVELS)
+    for data in (PRICES, HOUSE_PRICES)
+)
+PRICE_MEDIANS = tuple(
+    replace(data, name=f"{data.name}, median", objective="reg:absoluteerror", quantiles=(0.5,))
+    for data in (PRICES, HOUSE_PRICES)
 )
 # The columns of the first name that no row lacks: what is left of Nomao in the papers.
 NOMAO = Dataset("Nomao", "nomao", keep=("V1", "V2", "V3", "V4", "V5", "V6"), openml=1486)
@@ -155,14 +197,17 @@ def load(data: Dataset) -> tuple[pd.DataFrame, np.ndarray, dict[str, list[str]]]
         if "split" not in frame:
             raise MissingDataError(f"{data.name}: this copy does not tell train from test rows")
         frame = frame[frame["split"] == "train"]
-    frame = frame.drop(columns=[c for c in ("split", data.person, *data.drop) if c in frame])
+    beside = ("split", data.person, data.exposure, data.event, *data.drop)
+    frame = frame.drop(columns=[c for c in beside if c in frame])
     if data.keep:
-        frame = frame[[*data.keep, "target"]]
+        frame = frame[[*data.keep, data.target]]
     if data.complete_rows:
         frame = frame.dropna()
     if data.classes:
-        frame = frame[frame["target"].isin(data.classes)]
-    y = frame.pop("target").to_numpy(dtype=np.float32)
+        frame = frame[frame[data.target].isin(data.classes)]
+    if data.above_zero:
+        frame = frame[frame[data.target] > 0]
+    y = frame.pop(data.target).to_numpy(dtype=np.float32)
     if data.positive:
         y = np.isin(y, np.asarray(data.positive, dtype=np.float32)).astype(np.float32)
     if data.objective.startswith("multi:"):
@@ -189,6 +234,16 @@ def persons(data: Dataset) -> np.ndarray:
     if data.generate:
         return synthetic.rows_of_persons(data.size[0])
     return pd.read_parquet(path(data), columns=[data.person])[data.person].to_numpy()
+
+
+def column(data: Dataset, name: str) -> np.ndarray:
+    """A column beside the features for each row of :func:`load`, shape (rows,).
+
+    Of data sets whose rows are all used, or those with a label above 0.
+    """
+    frame = pd.read_parquet(path(data), columns=[name, data.target])
+    kept = frame[frame[data.target] > 0] if data.above_zero else frame
+    return kept[name].to_numpy(dtype=np.float64)
 
 
 def balanced(y: np.ndarray) -> np.ndarray:

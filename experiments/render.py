@@ -22,6 +22,12 @@ DIGITS |= {
     "calibration": 4,
     "mean_ratio": 3,
     "mean_gap": 3,
+    "deviance": 4,
+    "gini": 3,
+    "concordance": 4,
+    "survival_gap": 3,
+    "pinball": 0,
+    "coverage_gap": 3,
     "seconds": 1,
     "peak_mib": 0,
 }

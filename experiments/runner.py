@@ -24,7 +24,7 @@ def work(name: str, cells: list[Cell], options: Options) -> list[dict[str, Any]]
     table = tables.get(name, options.size)
     try:
         if table.compute is not None:
-            return [table.compute(table, cell) for cell in cells]
+            return [table.compute(table, cell, options) for cell in cells]
         return train.run(table, cells, options)
     except Exception as reason:  # the other cells go on, and these are named in the table
         kind = "" if isinstance(reason, peers.PeerError) else f"{type(reason).__name__}: "
@@ -73,11 +73,9 @@ def results(
 def missing(table: Table, options: Options) -> dict[str, str]:
     """Data sets of the run that are not at hand, and why."""
     out: dict[str, str] = {}
-    if table.compute is not None:
-        return out
     for name in {cell.dataset for cell in table.cells(options)}:
         data = table.dataset(name)
-        if not data.generate:
+        if data.file and not data.generate:
             try:
                 datasets.path(data)
             except datasets.MissingDataError as reason:

@@ -15,6 +15,8 @@ from .published import Figure, figures
 
 # Runs behind a published mean where a paper gives a spread (3 splits x 5, or 5 splits x 3).
 PUBLISHED_RUNS = 15
+# Metrics of which more is better.
+RISING = ("auc", "r2", "gini", "concordance")
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ Means = dict[tuple[str, str, float], Mean]
 
 def better(metric: str, first: float, second: float) -> float:
     """By how much the first score is better; negative if it is worse."""
-    return first - second if metric in ("auc", "r2") else second - first
+    return first - second if metric in RISING else second - first
 
 
 def by_split(

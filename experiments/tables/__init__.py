@@ -32,6 +32,7 @@ NAMES = (
     "sbdt_paper",
     "parts",
     "persons",
+    "objectives",
 )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from xgb_dp.accounting import ExponentialEvent, GaussianEvent, make_accountant
 from xgb_dp.accounting.rdp import bounded_range_rdp
 
-from ..core import Cell, System, Table
+from ..core import Cell, Options, System, Table
 from ..datasets import Dataset
 from ..render import grid
 from ..summary import Means
@@ -65,7 +65,7 @@ def total(name: str, eps0: float, count: int) -> float:
     )
 
 
-def compute(table: Table, cell: Cell) -> dict[str, Any]:
+def compute(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
     """A Rényi divergence, or an epsilon of a composition."""
     start = time.perf_counter()
     kind, _, name = cell.system.partition(" ")
