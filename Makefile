@@ -35,7 +35,7 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel rebase-check clean
+.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel rebase-check check-portable clean
 .DELETE_ON_ERROR:
 
 help:
@@ -55,6 +55,7 @@ help:
 	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
 	@echo "make test-wheel  install that wheel for every Python on the path, and use it there"
 	@echo "make rebase-check VERSION=x   what of patches and plugin breaks on another upstream release"
+	@echo "make check-portable   compile the plugin for Linux, Windows and ARM: a warning is a fault"
 	@echo "make clean   remove build/, dist/ and all folders .venv"
 
 build: $(STAMPS)/installed
@@ -166,6 +167,11 @@ test-wheel: release-wheel
 # Minutes instead of a rebase: nothing is linked.
 rebase-check: $(STAMPS)/tools
 	$(VENV)/bin/python cmake/rebase_check.py $(VERSION)
+
+# Nothing is linked; the compilers are named in cmake/check_portable.py. PORTABLE_ARGS: for
+# example --compilers clang.
+check-portable: $(STAMPS)/tools
+	$(VENV)/bin/python cmake/check_portable.py $(BUILD)/portable $(PORTABLE_ARGS)
 
 clean:
 	rm -rf build dist .venv .venv-*

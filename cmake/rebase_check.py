@@ -15,16 +15,15 @@ import argparse
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import fetch_upstream
 from fetch_upstream import PATCHES, ROOT, Upstream, UpstreamError
+from plugin_compile import compile_all
 
 _ERROR = re.compile(r"^(?P<file>\S+?):\d+:\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
@@ -60,23 +59,12 @@ def try_patches(version: str, tree: Path) -> list[tuple[str, str]]:
     return found
 
 
-def check_file(source: Path, tree: Path) -> str:
-    """What the compiler says first of a file of the plugin; empty if nothing."""
-    cpp = tree / "cpp_src"
-    folders = [ROOT, cpp / "src", cpp / "include", cpp / "dmlc-core" / "include"]
-    command = [
-        *shlex.split(os.environ.get("CXX", "c++")),
-        *("-std=c++17", "-fsyntax-only", "-fopenmp", "-DDMLC_LOG_CUSTOMIZE=1"),
-        *(f"-I{folder}" for folder in folders),
-        str(source),
-    ]
-    run = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}
-    )
-    if run.returncode == 0:
+def describe(status: int, said: str) -> str:
+    """The first errors of a compiler in one line; empty if there are none."""
+    if status == 0:
         return ""
-    errors = list(dict.fromkeys(match["text"] for match in _ERROR.finditer(run.stderr)))
-    return "; ".join(errors[:3]) or run.stderr.strip()[-300:]
+    errors = list(dict.fromkeys(match["text"] for match in _ERROR.finditer(said)))
+    return "; ".join(errors[:3]) or said.strip()[-300:]
 
 
 def main() -> int:
@@ -103,14 +91,12 @@ def main() -> int:
             broken += result.startswith("REJECTED")
             print(f"  {name}: {result}")
         print("\nFiles of the plugin that do not compile")
-        sources = sorted((ROOT / "plugin_cpp").rglob("*.cc"))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            said = pool.map(lambda source: check_file(source, tree), sources)
-        failed = [(s, text) for s, text in zip(sources, said, strict=True) if text]
+        results = compile_all(shlex.split(os.environ.get("CXX", "c++")), tree)
+        failed = [(s, text) for s, status, said in results if (text := describe(status, said))]
         for source, text in failed:
             print(f"  {source.relative_to(ROOT)}: {text}")
         broken += len(failed)
-        print(f"  {len(failed)} of {len(sources)}")
+        print(f"  {len(failed)} of {len(results)}")
     return 1 if broken else 0
 
 

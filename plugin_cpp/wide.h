@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <cstddef>  // for __GLIBC__: other C libraries do not choose functions when they load them
+
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define XGB_DP_WIDE __attribute__((target_clones("avx2", "default")))
 #else

@@ -10,7 +10,10 @@
 namespace xgboost::dp {
 namespace {
 /** @brief Whether a pair is of numbers. A row that is not must not count differently from none. */
-inline bool IsNumber(double g, double h) { return std::isfinite(g) & std::isfinite(h); }
+inline bool IsNumber(double g, double h) {
+  int is_g = std::isfinite(g), is_h = std::isfinite(h);  // no branch between the two
+  return (is_g & is_h) != 0;
+}
 
 /** @brief From real numbers to the grid. */
 struct ToGrid {

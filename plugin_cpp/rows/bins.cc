@@ -47,7 +47,7 @@ class BinFinder {
 /** @brief Where to keep the pages of a matrix: empty for memory. */
 std::string CacheOf(DMatrix* p_fmat) {
   auto const* paged = dynamic_cast<data::SparsePageDMatrix const*>(p_fmat);
-  bool on_disk = paged && paged->NumBatches() > 1 && PageFile::IsAvailable();
+  bool on_disk = paged && paged->NumBatches() > 1;
   return on_disk ? paged->CachePrefix() : std::string{};
 }
 

@@ -1,29 +1,18 @@
+#if !defined(_WIN32)
 #include "plugin_cpp/rows/page_file.h"
+
+#include <fcntl.h>     // for fallocate, posix_fadvise, O_CLOEXEC
+#include <stdlib.h>    // for mkostemp
+#include <sys/mman.h>  // for mmap, munmap
+#include <unistd.h>    // for close, ftruncate, pwrite, unlink
 
 #include <algorithm>  // for min
 #include <cerrno>     // for errno, EINTR, ENOSYS, EOPNOTSUPP
 #include <cstring>    // for strerror
 
-#if !defined(_WIN32)
-#include <fcntl.h>     // for fallocate, posix_fadvise, O_CLOEXEC
-#include <stdlib.h>    // for mkostemp
-#include <sys/mman.h>  // for mmap, munmap
-#include <unistd.h>    // for close, ftruncate, pwrite, unlink
-#endif                 // !defined(_WIN32)
-
-#include "xgboost/logging.h"  // for CHECK, LOG
+#include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
-#if defined(_WIN32)
-// An open file keeps its name here, and a process that is killed would leave its rows behind.
-bool PageFile::IsAvailable() { return false; }
-PageFile::PageFile(std::string const&) { LOG(FATAL) << "No nameless files on this system."; }
-PageFile::~PageFile() = default;
-void PageFile::Reserve(std::uint64_t) {}
-std::uint64_t PageFile::Append(std::uint8_t const*, std::size_t) { return 0; }
-std::shared_ptr<std::uint8_t const> PageFile::Map(std::uint64_t, std::size_t) const { return {}; }
-void PageFile::ReadAhead(std::uint64_t, std::size_t) const {}
-#else
 namespace {
 // What is mapped begins at a multiple of the system's page size, which is not larger anywhere.
 constexpr std::uint64_t kAlignment = std::uint64_t{1} << 16;
@@ -31,8 +20,6 @@ constexpr char kMend[] =
     " Binned rows are kept where `cache_prefix` of the DataIter points to: choose a folder with "
     "room for a byte for each cell of the data, or two with many bins or categories.";
 }  // namespace
-
-bool PageFile::IsAvailable() { return true; }
 
 PageFile::PageFile(std::string const& prefix) : prefix_{prefix} {
   auto name = prefix + ".dp_bins.page.XXXXXX";
@@ -44,11 +31,7 @@ PageFile::PageFile(std::string const& prefix) : prefix_{prefix} {
   CHECK(nameless) << "Cannot take the name off `" << name << "`: " << std::strerror(error) << ".";
 }
 
-PageFile::~PageFile() {
-  if (file_ >= 0) {
-    close(file_);
-  }
-}
+PageFile::~PageFile() { close(file_); }
 
 void PageFile::Reserve(std::uint64_t n_bytes) {
   if (n_bytes == 0) {
@@ -105,5 +88,5 @@ void PageFile::ReadAhead([[maybe_unused]] std::uint64_t begin,
   posix_fadvise(file_, static_cast<off_t>(begin), static_cast<off_t>(n_bytes), POSIX_FADV_WILLNEED);
 #endif  // defined(POSIX_FADV_WILLNEED)
 }
-#endif  // defined(_WIN32)
 }  // namespace xgboost::dp
+#endif  // !defined(_WIN32)

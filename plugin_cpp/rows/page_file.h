@@ -3,7 +3,9 @@
  *
  * Its rows are private. The file loses its name as soon as it is open: no other process finds it,
  * and the system frees its space when the training ends, however it ends. This is so on local
- * disks; a network file system may keep a name until the file is closed.
+ * disks; a network file system may keep a name until the file is closed. On Windows an open file
+ * keeps its name. No other process can open it, and the system deletes it with the last handle,
+ * also that of a killed process; after a failure of power it may still be there.
  */
 #pragma once
 
@@ -15,9 +17,6 @@
 namespace xgboost::dp {
 class PageFile {
  public:
-  /** @brief Whether this system has such files. */
-  [[nodiscard]] static bool IsAvailable();
-
   /** @param prefix Path that the name of the file begins with. */
   explicit PageFile(std::string const& prefix);
   ~PageFile();
@@ -35,8 +34,14 @@ class PageFile {
   void ReadAhead(std::uint64_t begin, std::size_t n_bytes) const;
 
  private:
+#if defined(_WIN32)
+  using File = void*;  // HANDLE
+#else
+  using File = int;
+#endif  // defined(_WIN32)
+
   std::string prefix_;
-  int file_{-1};
+  File file_;
   std::uint64_t end_{0};
 };
 }  // namespace xgboost::dp

@@ -48,9 +48,10 @@ def test_a_changed_file_rejects_its_patches_alone(tool: ModuleType, tree: Path) 
 
 def test_the_compiler_says_what_is_gone(tool: ModuleType, tree: Path) -> None:
     source = ROOT / "plugin_cpp" / "split" / "score.cc"
-    assert tool.check_file(source, tree) == ""
+    compile_file = sys.modules["plugin_compile"].compile_file
+    assert tool.describe(*compile_file(["c++"], source, tree)) == ""
     (tree / "cpp_src" / "include" / "xgboost" / "logging.h").write_text("#error 'moved'\n")
-    assert "moved" in tool.check_file(source, tree)
+    assert "moved" in tool.describe(*compile_file(["c++"], source, tree))
 
 
 def test_a_release_that_is_not_pinned_takes_the_words_of_the_newest(tool: ModuleType) -> None:
