@@ -16,7 +16,7 @@ pytest.importorskip("click")
 from click.testing import CliRunner
 
 from xgb_dp.cli.commands import cli
-from xgb_dp.cli.domain import read_domain
+from xgb_dp.cli.domain import read_domain, template
 from xgb_dp.errors import PrivacyParameterError
 
 SPENT = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "2"]
@@ -207,6 +207,15 @@ def test_wrong_options(model, tmp_path, no_rows, options, message) -> None:
     found = CliRunner().invoke(cli, [*train, "--model", str(tmp_path / "m.json"), *options])
     assert found.exit_code == 1
     assert message in found.stderr
+
+
+def test_a_template_quotes_any_name(tmp_path) -> None:
+    """Names that JSON would write as pairs of escapes, which YAML takes for other letters."""
+    names = ["y", "\U0001f600 mood", 'say "no"', "a: b", "\u2028"]
+    made = template(names, "y")
+    path = tmp_path / "made.yaml"
+    path.write_text(made, encoding="utf-8")
+    assert list(read_domain(path).columns or {}) == names[1:]
 
 
 def test_schema_template_is_read_by_all_commands(model, tmp_path) -> None:

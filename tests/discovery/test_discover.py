@@ -13,6 +13,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.accounting import Unit
 from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.discovery import run
 from xgb_dp.discovery.columns import read_texts
@@ -85,7 +86,7 @@ def test_one_person_never_appears(found):
 def test_persons():
     rows = pd.concat([DATA, DATA.iloc[:1].assign(person=-1)] + [DATA.iloc[:1]] * 3000)
     found = xgb_dp.discover(rows, LOOKED, epsilon=1.0, delta=DELTA, privacy_id="person")
-    assert found.unit == "person" and {e.unit for e in found.events} == {"person"}
+    assert found.unit.name == "person" and {e.unit for e in found.events} == {"person"}
     # 3,000 rows of one person are no reason to show what they say.
     assert "SECRET" not in str(found)
     assert found.units == pytest.approx(10_000, rel=0.1)
@@ -93,7 +94,27 @@ def test_persons():
     given = xgb_dp.discover(
         DATA, ["age"], epsilon=1.0, delta=DELTA, privacy_id=DATA["person"].to_numpy()
     )
-    assert given.unit == "person" and "privacy_id" not in given.schema()
+    assert given.unit.name == "person" and "privacy_id" not in given.schema()
+
+
+def test_groups_and_their_budgets(tmp_path):
+    """Epsilon is that of the group, by default of the budget's, and the book charges as much."""
+    own = xgb_dp.discover(DATA, {"age": "number"}, epsilon=1.0, delta=DELTA, group=3)
+    assert own.unit == Unit("row", 3) and 0.95 <= own.epsilon <= 1.0
+    assert own.get_epsilon(DELTA) < 0.5 and "3 rows of one person" in own.statement()
+    book = xgb_dp.Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-5, unit="person", group=2)
+    found = xgb_dp.discover(
+        DATA, LOOKED, epsilon=0.9, delta=DELTA, privacy_id="person", budget=book
+    )
+    assert found.unit == Unit("person", 2, "person") and 0.85 <= found.epsilon <= 0.9
+    (entry,) = book.entries
+    assert (entry.unit, entry.charged) == (found.unit, 2)
+    with pytest.raises(xgb_dp.BudgetError, match="group=2"):
+        xgb_dp.discover(
+            DATA, LOOKED, epsilon=0.1, delta=DELTA, privacy_id="person", budget=book, group=1
+        )
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="`group`"):
+        xgb_dp.discover(DATA, LOOKED, epsilon=0.1, delta=DELTA, group=0)
 
 
 def test_the_schema_is_ready_for_training(found, tmp_path):

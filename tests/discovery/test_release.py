@@ -12,7 +12,7 @@ from xgboost.core import XGBoostError
 from tests.reference.candidates import private_cuts, walk
 from tests.reference.draws import Noise
 from tests.reference.noise import ChaCha20Source
-from xgb_dp.accounting import GaussianEvent, ThresholdEvent, event_from_json
+from xgb_dp.accounting import GaussianEvent, ThresholdEvent, Unit, event_from_json
 from xgb_dp.accounting.events import PERSON
 from xgb_dp.discovery import release
 from xgb_dp.discovery.plan import LEVELS, DiscoveryPlan, plan_discovery
@@ -177,10 +177,11 @@ def test_a_single_unit_is_shown_no_more_often_than_claimed():
 
 @pytest.mark.parametrize(("texts", "numbers"), [(1, 0), (0, 1), (5, 3), (200, 40)])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0])
-@pytest.mark.parametrize("persons", [False, True])
-def test_noise_meets_the_target_and_wastes_little(texts, numbers, epsilon, persons):
-    plan = plan_discovery(texts, numbers, epsilon, 1e-6, persons=persons)
-    assert 0.97 * epsilon <= plan.epsilon(1e-6) <= epsilon
+@pytest.mark.parametrize(("persons", "group"), [(False, 1), (True, 1), (False, 4)])
+def test_noise_meets_the_target_and_wastes_little(texts, numbers, epsilon, persons, group):
+    unit = Unit("person" if persons else "row", group)
+    plan = plan_discovery(texts, numbers, epsilon, 1e-6, unit)
+    assert 0.97 * epsilon <= plan.epsilon(1e-6, group) <= epsilon
     assert {e.unit for e in plan.events} == {"person" if persons else "row"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from tests.evaluation.tasks import PRIVATE, TARGET, rows, stock
-from xgb_dp.accounting import GaussianEvent
+from tests.evaluation.tasks import PRIVATE, TARGET, refused, rows, stock
+from xgb_dp.accounting import GaussianEvent, Unit, make_accountant
 from xgb_dp.data.parts import Part, apart, mark, part_of, reading
 from xgb_dp.evaluation import run
 from xgb_dp.record.ledger import read_ledger
@@ -209,6 +210,72 @@ def test_objects_are_known_as_they_are() -> None:
     assert part_of(3) is None
 
 
+def other_number(parts: Any) -> None:
+    parts.test[0][3, 1] = 7.0
+
+
+def other_cell(parts: Any) -> None:
+    parts.test[0].iloc[3, 1] = 7.0
+
+
+def other_labels(parts: Any) -> None:
+    parts.test.set_label(1.0 - parts.test.get_label())
+
+
+def other_weights(parts: Any) -> None:
+    parts.test.set_weight(np.ones(parts.test.num_row()))
+
+
+def other_column(parts: Any) -> None:
+    parts.test[0]["more"] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("numpy", other_number), ("pandas", other_cell), ("pandas", other_column),
+        ("texts", other_cell), ("sparse", other_number), ("matrix", other_labels),
+        ("matrix", other_weights),
+    ],
+)  # fmt: skip
+def test_what_was_changed_in_place_is_no_part(kind: str, change: Any) -> None:
+    from scipy.sparse import csr_matrix
+
+    X, y = rows(300)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    data: Any = {
+        "numpy": (X, y), "pandas": (frame, y), "sparse": (csr_matrix(X), y),
+        "texts": (frame.astype(str).astype(object), y), "matrix": xgb.DMatrix(X, y),
+    }[kind]  # fmt: skip
+    parts = xgb_dp.split(data, test=0.5)
+    held = parts.test if kind == "matrix" else parts.test[0]
+    assert part_of(held) == part_of(held) == Part(parts.name, "test", "row")
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        change(parts)
+    with pytest.warns(xgb_dp.PrivacyWarning, match="changed in place"):
+        assert part_of(held) is None
+    assert part_of(held) is None
+
+
+def test_weights_of_other_rows_are_of_no_part(data: Any) -> None:
+    parts = xgb_dp.split(data)
+    X, y = parts.train
+    common = {"classes": 2, "feature_bounds": PRIVATE["dp_feature_bounds"], "max_weight": 1.0}
+
+    def part(weight: Any, *, select: bool) -> Any:
+        model = xgb_dp.DPXGBClassifier(n_estimators=2, **common, epsilon=2.0, delta=1e-6)
+        if select:
+            model.fit_select(X, y, [{}], sample_weight=weight)
+        else:
+            model.fit(X, y, sample_weight=weight)
+        return read_ledger(model.get_booster()).trainings[-1].public.get("part")
+
+    for select in (False, True):
+        assert part(None, select=select)["name"] == "train"
+        assert part(np.ones(len(y)), select=select) is None
+
+
 @pytest.mark.parametrize("kind", ["pandas", "numpy", "matrix"])
 def test_both_parts_together_are_all_rows(kind: str) -> None:
     import pandas as pd
@@ -247,6 +314,26 @@ def test_coins_of_persons_keep_their_rows_together() -> None:
     assert report.cost.event.unit == "person"
     assert "all rows of any one person" in report.statement()
     assert report.rows.low < len(test) < report.rows.high  # persons, not rows
+
+
+def test_groups_of_a_budget(tmp_path: Path) -> None:
+    X, y = rows(1200)
+    ids = pd.Series(np.repeat(np.arange(300), 4), name="patient")
+    book = xgb_dp.Budget(tmp_path / "b.json", epsilon=2.0, delta=1e-5, unit="person", group=3)
+    parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
+    report = xgb_dp.evaluate(
+        stock(X, y), parts, privacy_id=ids[np.isin(ids, parts.test_ids)], budget=book, **TARGET
+    )
+    assert report.cost.unit == Unit("person", 3, "patient") and not report.cost.parallel
+    assert "all rows of any 3 persons" in report.statement()
+    assert json.loads(report.to_json())["group"] == 3
+    exact = make_accountant("exact", [report.cost.event])
+    assert 0.95 <= exact.get_epsilon(1e-6, 3) <= 1.0 and exact.get_epsilon(1e-6) < 0.4
+    (entry,) = book.entries
+    assert entry.charged == 3 and entry.unit == report.cost.unit
+    book.verify()
+    refused(xgb_dp.BudgetError, "group=3", stock(X, y), (X, y), privacy_id=ids, budget=book,
+            group=1)  # fmt: skip
 
 
 def test_other_persons_than_those_of_the_coins_add_up(budget_of_persons: xgb_dp.Budget) -> None:

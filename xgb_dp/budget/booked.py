@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ..accounting import Event, Unit
+from ..accounting import PERSON, ROW, Event, Unit
 from ..data.parts import Part
+from ..request.parse import parse_int
 from .budget import Budget, as_budget
 from .gate import before_release
 
-__all__ = ["booked"]
+__all__ = ["booked", "unit_of"]
+
+_MOST = 1 << 20
 
 T = TypeVar("T")
 
@@ -48,3 +51,27 @@ def booked(
     found = release()
     book.commit(name)
     return found
+
+
+def unit_of(
+    persons: bool,
+    column: str | None,
+    group: int | None,
+    budget: Budget | str | os.PathLike[str] | None,
+) -> Unit:
+    """Whom a release from Python is for.
+
+    Args:
+        persons: Whether ids say whose the rows are.
+        column: Name of their column; None without.
+        group: How many rows (or persons) together; None for the number of the budget, or 1.
+        budget: Book or its path, if there is one.
+
+    Raises:
+        PrivacyParameterError: `group` is out of range.
+    """
+    name = PERSON if persons else ROW
+    if group is not None:
+        return Unit(name, parse_int("group", group, 1, _MOST), column)
+    own = Unit() if budget is None else as_budget(budget).unit
+    return Unit(name, own.group if own.name == name else 1, column)

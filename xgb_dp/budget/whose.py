@@ -91,7 +91,8 @@ class Whose:
                 return own.group
             raise BudgetError(
                 f"The budget is for {own.phrase}, and this was calibrated for {unit.phrase}. "
-                f"Nothing was released. Set dp_group={own.group}, which makes both the same; or "
+                f"Nothing was released. Set dp_group={own.group} (group={own.group} of evaluate "
+                "and discover), which makes both the same; or "
                 "open the budget with any_group=True: it is then charged with what it costs for "
                 f"{own.phrase}."
             )

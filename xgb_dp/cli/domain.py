@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.cells import MISSING
+from ..discovery.yaml_text import flow
 from ..errors import PrivacyError, PrivacyParameterError
 from ..request.id_names import looks_like_id
 from ..request.names import check_names, flatten
@@ -281,7 +282,7 @@ def _unit_of_protection(header: Sequence[str], target: str | None) -> list[str]:
         "# What is the unit of protection? Name the column that says who a row belongs to, and the",
         "# guarantee is for all rows of one person; remove its line below, as it is not a feature.",
         "# Without it the guarantee is for one row: too little for whoever has several rows.",
-        *(f"# privacy_id: {json.dumps(n)}" for n in found or ["NAME OF THE COLUMN OF IDS"]),
+        *(f"# privacy_id: {flow(n)}" for n in found or ["NAME OF THE COLUMN OF IDS"]),
     ]
 
 
@@ -293,11 +294,11 @@ def template(header: Sequence[str], target: str | None) -> str:
     lines = [
         "# What the rows may contain. All of this is public: declare it from what is known of the",
         "# domain, not by looking at the rows.",
-        f"target: {json.dumps(target or 'NAME OF THE TARGET COLUMN')}",
+        f"target: {flow(target or 'NAME OF THE TARGET COLUMN')}",
         'classes: ["0", "1"]            # for classification, in the order 0, 1, ...',
         "# target_bounds: [0, 100]      # for regression, instead of classes",
         *_unit_of_protection(header, target),
-        f"missing: {json.dumps(list(MISSING))}",
+        f"missing: {flow(MISSING)}",
         "columns:",
         "  # Each is one of these. Remove the lines of columns that are not features, as keys.",
         "  # number",
@@ -308,7 +309,7 @@ def template(header: Sequence[str], target: str | None) -> str:
     for name in header:
         if name != target:
             question = "    # looks like an id: a feature?" if looks_like_id(name) else ""
-            lines.append(f"  {json.dumps(name)}: number{question}")
+            lines.append(f"  {flow(name)}: number{question}")
     lines += ["# params:                      # of training, by their names in docs/parameters.md"]
     for parameter in map(PARAMETERS.__getitem__, _SHOWN):
         lines.append(f"#   {parameter.name}: {parameter.unset}    # {parameter.meaning}")

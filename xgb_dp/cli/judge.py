@@ -12,7 +12,7 @@ from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
 from ..evaluation import evaluate as judge
 from .domain import Domain, read_domain
-from .options import FILE, OUT, csv_options, guarded, new_files
+from .options import FILE, GROUP, OUT, csv_options, guarded, new_files
 from .table import Csv, read_table
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
         help="Figures of groups, too: a column with declared categories, or with these values.",
     )
     @click.option("--error-bound", type=float, help="Regression: errors beyond count as this.")
+    @click.option("--group", type=int, help=GROUP)
     @click.option("--budget", type=FILE, help="Draw on this budget of the data set.")
     @click.option("--json", "json_path", type=OUT, help="Also write the figures as JSON.")
     @click.option("--calibrated", type=OUT, help="Also save the model with calibrated margins.")
@@ -55,6 +56,7 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
         against: Path | None,
         by: str | None,
         error_bound: float | None,
+        group: int | None,
         budget: Path | None,
         json_path: Path | None,
         calibrated: Path | None,
@@ -94,6 +96,7 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
             error_bound=error_bound,
             target_bounds=domain.target_bounds if regression else None,
             privacy_id=table.ids,
+            group=group,
             budget=book,
             note=f"evaluate {model.name}",
         )

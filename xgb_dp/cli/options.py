@@ -22,6 +22,7 @@ from .values import bounds_of, texts, typed
 
 __all__ = [
     "FILE",
+    "GROUP",
     "OUT",
     "Failure",
     "csv_options",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+GROUP = "Epsilon is for so many rows (or persons) together; by default as the budget's."
 OUT = click.Path(dir_okay=False, path_type=Path)
 
 

@@ -13,7 +13,7 @@ from ..discovery import discover
 from ..discovery.columns import KINDS, kinds_of
 from ..errors import PrivacyParameterError
 from .domain import template
-from .options import FILE, OUT, csv_options, guarded, new_files
+from .options import FILE, GROUP, OUT, csv_options, guarded, new_files
 from .table import PARQUET, Csv, header_of, read_cells, truths_of
 
 __all__ = ["schema"]
@@ -33,6 +33,7 @@ _TAKES = "With --discover: column of this kind; several with commas, may be repe
 @click.option("--datetime", "datetimes", multiple=True, metavar="COLUMN", help=_TAKES)
 @click.option("--missing", multiple=True, metavar="TEXT", help="Text of a missing cell.")
 @click.option("--privacy-id", metavar="COLUMN", help="Column that says who a row belongs to.")
+@click.option("--group", type=int, help=f"With --discover: {GROUP}")
 @click.option("--budget", type=FILE, help="With --discover: draw on this budget.")
 @click.option(
     "--use",
@@ -57,6 +58,7 @@ def schema(
     datetimes: tuple[str, ...],
     missing: tuple[str, ...],
     privacy_id: str | None,
+    group: int | None,
     budget: Path | None,
     use: str,
     out: Path | None,
@@ -120,6 +122,7 @@ def schema(
         delta=delta,
         privacy_id=privacy_id,
         missing=absent,
+        group=group,
         budget=None if budget is None else Budget(budget),
         note=f"schema of {data.name}",
     )

@@ -2,19 +2,24 @@
 
 What a release on one part costs adds nothing to what a release on the other costs. That is known
 only of objects that :func:`xgb_dp.split` has made, and only as long as they are handed on as they
-are: a copy, a slice or a matrix that somebody else makes of them is not known.
+are: a copy, a slice or a matrix that somebody else makes of them is not known, nor is an object
+that was changed in place.
 
 Proof: docs/proofs/evaluation.md
 """
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+
+from ..errors import PrivacyWarning
+from .unchanged import digest
 
 __all__ = [
     "TEST",
@@ -67,19 +72,22 @@ class Part:
 
 
 _columns: dict[str, str] = {}  # name of the column of ids, by division
-_known: dict[int, tuple[weakref.ref[Any], Part]] = {}
+_known: dict[int, tuple[weakref.ref[Any], Part, bytes]] = {}  # with what they held
 
 
 def mark(thing: Any, part: Part) -> None:
     """Note that an object holds the rows of a part; what cannot be watched is not noted."""
-    key = id(thing)
+    key, held = id(thing), digest(thing)
+    if held is None:
+        _known.pop(key, None)
+        return
 
     def forget(gone: weakref.ref[Any]) -> None:
         if key in _known and _known[key][0] is gone:
             del _known[key]
 
     try:
-        _known[key] = (weakref.ref(thing, forget), part)
+        _known[key] = (weakref.ref(thing, forget), part, held)
     except TypeError:
         _known.pop(key, None)
 
@@ -90,12 +98,27 @@ def part_of(thing: Any) -> Part | None:
     Args:
         thing: What :func:`xgb_dp.split` made: a DMatrix, a table or labels; or a pair of them,
             which must be of one part.
+
+    A ``PrivacyWarning`` says that an object of a part was changed in place: it may hold rows of the
+    other part since, and counts as all rows.
     """
     if isinstance(thing, (tuple, list)):
         parts = {part_of(one) for one in thing}
         return parts.pop() if len(parts) == 1 else None
     found = _known.get(id(thing))
-    return found[1] if found is not None and found[0]() is thing else None
+    if found is None or found[0]() is not thing:
+        return None
+    if digest(thing) != found[2]:
+        del _known[id(thing)]
+        warnings.warn(
+            "A part of xgb_dp.split was changed in place since it was made. It may hold other rows "
+            "now, so it counts as all rows: what is released from it adds up with everything else. "
+            "Change the rows before they are divided.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+        return None
+    return found[1]
 
 
 def divided_by(split: str, column: str | None) -> None:

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from ..accounting import Event, GaussianEvent, ThresholdEvent, make_accountant
 from ..accounting.search import narrow
-from ..accounting.units import PERSON, ROW
+from ..accounting.units import ONE_ROW, ROW, Unit
 from ..calibrate.noise import shifted
 from ..errors import BudgetError
 
@@ -76,13 +76,13 @@ class DiscoveryPlan:
             ]
         return out
 
-    def epsilon(self, delta: float) -> float:
-        """Certified epsilon of all of it, in nats."""
-        return make_accountant("exact", self.events).get_epsilon(delta)
+    def epsilon(self, delta: float, group: int = 1) -> float:
+        """Certified epsilon of all of it, in nats, for so many rows or persons."""
+        return make_accountant("exact", self.events).get_epsilon(delta, group)
 
 
 def plan_discovery(
-    texts: int, numbers: int, epsilon: float, delta: float, *, persons: bool = False
+    texts: int, numbers: int, epsilon: float, delta: float, unit: Unit = ONE_ROW
 ) -> DiscoveryPlan:
     """The least noise that meets the target; every column has the same part of the budget.
 
@@ -91,29 +91,28 @@ def plan_discovery(
         numbers: Number of columns of numbers.
         epsilon: In nats, > 0.
         delta: In (0, 1).
-        persons: Whether the unit of privacy is a person.
+        unit: Whom the target is for.
 
     Raises:
         BudgetError: The target is too small to be of use.
     """
-    unit = PERSON if persons else ROW
 
     def of(mu: float) -> DiscoveryPlan:
         return _with_noise(texts, numbers, unit, mu * mu / (texts + numbers), delta)
 
     def fits(mu: float) -> bool:
         try:
-            return of(mu).epsilon(delta) <= epsilon
+            return of(mu).epsilon(delta, unit.group) <= epsilon
         except BudgetError:  # so much noise that no grid holds it
             return True
 
     # The noise of mu = epsilon / 100 would do for any delta that is of use.
-    low = high = max(epsilon, 1e-6) / 100.0
+    low = high = max(epsilon, 1e-6) / (100.0 * unit.group)
     while fits(high) and high < 1e4:
         low, high = high, 2.0 * high
     mu, _ = narrow(fits, low, high, 40)
     found = of(mu)
-    if found.epsilon(delta) > epsilon:
+    if found.epsilon(delta, unit.group) > epsilon:
         raise BudgetError(
             f"No noise meets epsilon={epsilon:g} at delta={delta:g} for so many columns. Look at "
             "fewer columns, or spend more."
@@ -121,9 +120,9 @@ def plan_discovery(
     return found
 
 
-def _with_noise(texts: int, numbers: int, unit: str, each: float, delta: float) -> DiscoveryPlan:
+def _with_noise(texts: int, numbers: int, unit: Unit, each: float, delta: float) -> DiscoveryPlan:
     """The integers for a mu^2 of each column, rounded to more noise."""
-    plan, persons = DiscoveryPlan(texts, numbers, unit), unit == PERSON
+    plan, persons = DiscoveryPlan(texts, numbers, unit.name), unit.of_persons
     if numbers:
         touched = numbers * LEVELS
         shift, sigma2 = shifted(touched, numbers * each, persons=persons)
@@ -131,15 +130,19 @@ def _with_noise(texts: int, numbers: int, unit: str, each: float, delta: float) 
     if texts:
         shift, sigma2 = shifted(texts, texts * each, persons=False)  # a vote is one
         plan = replace(plan, text_shift=shift, text_sigma2=sigma2)
-        least = _threshold(shift, sigma2, texts, _THRESHOLD_SHARE * delta)
+        least = _threshold(shift, sigma2, texts, _THRESHOLD_SHARE * delta, unit.group)
         plan = replace(plan, threshold=least)
     return plan
 
 
-def _threshold(shift: int, sigma2: int, texts: int, delta: float) -> int:
-    """The least count that may be shown: of `texts` cells of one row, all fail with `delta`."""
+def _threshold(shift: int, sigma2: int, texts: int, delta: float, group: int) -> int:
+    """The least count that may be shown: of `texts` cells of a row of each of a group, all fail.
+
+    Their rows may all be in one cell, so a count of a group's own is as large as the group.
+    """
     unit, deviation = 1 << shift, math.sqrt(sigma2)
-    found = unit + 1 + math.ceil(-float(ndtri(min(delta / texts, 0.4))) * deviation)
-    while ThresholdEvent("categories", unit, sigma2, found, texts).failure(1) > delta:
+    quantile = float(ndtri(min(delta / (texts * group), 0.4)))
+    found = group * unit + 1 + math.ceil(-quantile * deviation)
+    while ThresholdEvent("categories", unit, sigma2, found, texts).failure(group) > delta:
         found += max(1, math.ceil(deviation / 64))
     return found

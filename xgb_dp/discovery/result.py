@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..accounting import Event, make_accountant
+from ..accounting import Event, Unit, make_accountant
 from ..errors import PrivacyParameterError
 from ..record.report_views import round_up
 from .columns import DATES
@@ -125,27 +125,25 @@ class Discovery:
     Attributes:
         columns: By name, in the order of the table.
         units: About how many rows (or persons) there are; None where no column of numbers tells.
-        unit: "row" or "person".
+        unit: Whom the cost is about.
         delta: Of the whole discovery.
         events: What was drawn, in the form of ledgers.
         since: Day that days of dates are counted from; None without dates.
         missing: Texts that stand for missing cells.
-        id_column: Name of the column of ids; None without.
     """
 
     columns: Mapping[str, FoundColumn]
     units: float | None
-    unit: str
+    unit: Unit
     delta: float
     events: tuple[Event, ...]
     since: str | None = None
     missing: tuple[str, ...] = ()
-    id_column: str | None = None
 
     @property
     def epsilon(self) -> float:
         """Certified epsilon at :attr:`delta`, recomputed from :attr:`events`; in nats."""
-        return self.get_epsilon(self.delta)
+        return self.get_epsilon(self.delta, self.unit.group)
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:
         """Certified epsilon at another delta, or for several rows or persons.
@@ -160,8 +158,8 @@ class Discovery:
         """What the discovery cost, in a sentence."""
         return (
             f"What is said here of the columns was released with ({round_up(self.epsilon)}, "
-            f"{self.delta:g})-differential privacy for one {self.unit} added or removed. It adds "
-            "to whatever else is released of the same rows."
+            f"{self.delta:g})-differential privacy for {self.unit.phrase} added or removed. It "
+            "adds to whatever else is released of the same rows."
         )
 
     def schema(
@@ -191,8 +189,8 @@ class Discovery:
         made: dict[str, Any] = {}
         if target is not None:
             made = {"target": target, **self._of_target(target)}
-        if self.id_column is not None:
-            made["privacy_id"] = self.id_column
+        if self.unit.column is not None:
+            made["privacy_id"] = self.unit.column
         if self.missing:
             made["missing"] = list(self.missing)
         declared = {
@@ -204,7 +202,8 @@ class Discovery:
         made["discovered"] = {
             "epsilon": float(round_up(self.epsilon)),
             "delta": self.delta,
-            "unit": self.unit,
+            "unit": self.unit.name,
+            **({} if self.unit.group == 1 else {"group": self.unit.group}),
             "events": [event.to_json() for event in self.events],
         }
         return made
@@ -273,7 +272,8 @@ class Discovery:
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "unit": self.unit,
+            "unit": self.unit.name,
+            "group": self.unit.group,
             "units": self.units,
             "columns": {name: _listed(column) for name, column in self.columns.items()},
             "events": [event.to_json() for event in self.events],
@@ -282,7 +282,7 @@ class Discovery:
     def __str__(self) -> str:
         lines = [self.statement(), ""]
         if self.units is not None:
-            lines[1:] = [f"About {self.units:.0f} {self.unit}s.", ""]
+            lines[1:] = [f"About {self.units:.0f} {self.unit.plural}.", ""]
         for name, column in self.columns.items():
             lines.append(f"{name} ({column.kind}): {'; '.join(_words(column))}")
         return "\n".join(lines)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..accounting import Unit
 from ..budget import Budget
-from ..budget.booked import booked
+from ..budget.booked import booked, unit_of
 from ..budget.gate import check_free
 from ..data.cells import MISSING
 from ..data.dates import EPOCH, read_day
@@ -40,6 +40,7 @@ def discover(
     privacy_id: Any = None,
     missing: Sequence[str] = MISSING,
     since: str = EPOCH,
+    group: int | None = None,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "discovery",
 ) -> Discovery:
@@ -65,6 +66,9 @@ def discover(
             at: the unit of privacy is a person. By default it is a row.
         missing: Texts that stand for a missing cell. Public.
         since: Day that days are counted from, as YYYY-MM-DD. Public.
+        group: So many rows of one person (with `privacy_id` so many persons) for whom epsilon and
+            delta are meant together, as ``dp_group`` of trainings; by default that of the budget,
+            or 1.
         budget: A budget, or the path of one, on which it draws.
         note: What it is, for the book of the budget.
 
@@ -101,14 +105,14 @@ def discover(
         for n, kind in kinds.items()
         if kind != "text"
     }
-    plan = plan_discovery(len(texts), len(numbers), epsilon, delta, persons=codes is not None)
     column = privacy_id if isinstance(privacy_id, str) else column_of(privacy_id)
-    unit = Unit(plan.unit, 1, column)
+    unit = unit_of(codes is not None, column, group, budget)
+    plan = plan_discovery(len(texts), len(numbers), epsilon, delta, unit)
     warn_of(epsilon, delta, None, stacklevel=2, unit=unit)
     native.lib()
 
     def release() -> Discovery:
-        return _release(kinds, texts, numbers, codes, plan, delta, since, missing, column)
+        return _release(kinds, texts, numbers, codes, plan, delta, since, missing, unit)
 
     return booked(release, plan.events, budget, note, unit=unit)
 
@@ -139,7 +143,7 @@ def _release(
     delta: float,
     since: str,
     missing: Sequence[str],
-    id_column: str | None,
+    unit: Unit,
 ) -> Discovery:
     trees = {}
     if numbers:
@@ -160,12 +164,11 @@ def _release(
     return Discovery(
         columns=columns,
         units=total,
-        unit=plan.unit,
+        unit=unit,
         delta=delta,
         events=tuple(plan.events),
         since=since if any(kind in DATES for kind in kinds.values()) else None,
         missing=tuple(missing),
-        id_column=id_column,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["yaml_of"]
+__all__ = ["flow", "yaml_of"]
 
 _WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
@@ -23,15 +23,16 @@ def yaml_of(content: dict[str, Any], indent: int = 0) -> str:
         if isinstance(value, dict) and indent < 2 and value:
             lines += [head, yaml_of(value, indent + 2).rstrip("\n")]
         else:
-            lines.append(f"{head} {_flow(value)}")
+            lines.append(f"{head} {flow(value)}")
     return "\n".join(lines) + "\n"
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """A mapping, list, text or number on one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(k)}: {_flow(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(k)}: {flow(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(flow, value)) + "]"
     return _scalar(value)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..accounting import GaussianEvent, make_accountant
+from ..accounting import GaussianEvent, Unit, make_accountant
 from ..errors import PrivacyParameterError
 from ..record.ledger import tree_names
 from ..record.report import as_booster
@@ -22,11 +22,6 @@ from .figures import Figure
 
 __all__ = ["Cost", "EvaluationReport"]
 
-_UNITS = {
-    "row": "adding or removing any one row",
-    "person": "adding or removing all rows of any one person",
-}
-
 
 @dataclass(frozen=True)
 class Cost:
@@ -36,6 +31,7 @@ class Cost:
         event: What was released, for ledgers and budgets.
         epsilon: Target in nats.
         delta: Its delta.
+        unit: Whom both are about.
         parallel: Whether the rows are known to have trained nothing of the model, so that its cost
             and that of the evaluation do not add up.
         model_private: Whether the model has the ledger of a private training.
@@ -45,16 +41,19 @@ class Cost:
     event: GaussianEvent
     epsilon: float
     delta: float
+    unit: Unit
     parallel: bool
     model_private: bool
     part: Mapping[str, str] | None
 
     def statement(self) -> str:
         """The guarantee in prose."""
-        spent = make_accountant("exact", [self.event]).get_epsilon(self.delta)
+        own = make_accountant("exact", [self.event])
+        spent = own.get_epsilon(self.delta, self.unit.group)
         text = (
             f"The figures are together ({round_up(spent)}, {self.delta:g})-differentially private "
-            f"for {_UNITS[self.event.unit]} of the data that was evaluated: all of them follow "
+            f"for adding or removing {self.unit.neighbours().rstrip(',')} of the data that was "
+            "evaluated: all of them follow "
             "from one table of noisy counts, and so does everything else that this report gives. "
         )
         if not self.model_private:
@@ -171,7 +170,8 @@ class EvaluationReport:
                 "level": self.level,
                 "epsilon": self.cost.epsilon,
                 "delta": self.cost.delta,
-                "unit": self.cost.event.unit,
+                "unit": self.cost.unit.name,
+                "group": self.cost.unit.group,
                 "parallel": self.cost.parallel,
                 "statement": self.statement(),
                 "figures": views,

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..accounting import Unit
-from ..budget.booked import booked
+from ..budget.booked import booked, unit_of
 from ..budget.budget import Budget
 from ..budget.gate import check_free
 from ..data.ids import column_of
@@ -49,6 +48,7 @@ def evaluate(
     error_bound: float | None = None,
     target_bounds: tuple[float, float] | None = None,
     privacy_id: Any = None,
+    group: int | None = None,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "evaluation",
     level: float = 0.95,
@@ -78,6 +78,9 @@ def evaluate(
             private training.
         privacy_id: One id for each row. The unit of privacy is then a person: the rows of a person
             with m rows count about 1/m each.
+        group: So many rows of one person (with `privacy_id` so many persons) for whom epsilon and
+            delta are meant together, as ``dp_group`` of trainings; by default that of the budget,
+            or 1.
         budget: A budget, or the path of one, on which the evaluation draws.
         note: What it is, for the book of the budget; public.
         level: Probability with which an interval is to cover, in (0, 1).
@@ -103,17 +106,18 @@ def evaluate(
     if isinstance(data, Split):
         privacy_id = data.test_ids if privacy_id is None else privacy_id
         data = data.test
-    column = column_of(privacy_id)
+    unit = unit_of(privacy_id is not None, column_of(privacy_id), group, budget)
+    column = unit.column
     part = for_persons(part_of(data), privacy_id, column)
     plan = _plan(models, groups, error_bound, target_bounds)
     rows = read_rows(models, data, groups)
     persons, layout = None, Layout(plan.blocks)
     if privacy_id is not None:
-        shift = shift_for(plan.blocks, epsilon, delta)
+        shift = shift_for(plan.blocks, epsilon, delta, unit.group)
         persons = Persons.of(privacy_id, len(rows.labels), shift)
         layout = Layout(plan.blocks, shift, "person")
-    event = event_for(layout, epsilon, delta)
-    warn_of(epsilon, delta, None, stacklevel=2, unit=Unit(event.unit, 1, column))
+    event = event_for(layout, epsilon, delta, unit.group)
+    warn_of(epsilon, delta, None, stacklevel=2, unit=unit)
     if isinstance(plan, Pair):
         cells = plan.cells(rows.predictions, rows.labels)
     else:
@@ -126,14 +130,16 @@ def evaluate(
         budget,
         note,
         delta=delta,
-        unit=None if column is None else Unit(event.unit, 1, column),
+        unit=unit,
         part=part,
     )
     cost = Cost(
         event=event,
         epsilon=epsilon,
         delta=delta,
-        parallel=all(
+        unit=unit,
+        parallel=unit.group == 1
+        and all(
             bool(m.parts) and all(apart(own, part, event.unit) for own in m.parts) for m in models
         ),
         model_private=all(m.private for m in models),

@@ -117,13 +117,14 @@ class Released:
     noise: float
 
 
-def event_for(layout: Layout, epsilon: float, delta: float) -> GaussianEvent:
+def event_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> GaussianEvent:
     """The release with the least noise that meets (epsilon, delta).
 
     Args:
         layout: What is released.
         epsilon: In nats, > 0.
         delta: In (0, 1).
+        group: So many rows, or persons, for whom both are meant together.
 
     Raises:
         BudgetError: The noise fits no grid.
@@ -137,9 +138,9 @@ def event_for(layout: Layout, epsilon: float, delta: float) -> GaussianEvent:
 
     def fits(factor: float) -> bool:
         own = make_accountant("exact", [event(factor * guess)])
-        return own.get_epsilon(delta) <= epsilon
+        return own.get_epsilon(delta, group) <= epsilon
 
-    guess = gaussian_mu(epsilon, delta)
+    guess = gaussian_mu(epsilon, delta) / group
     if not guess > 0.0 or event(guess).sigma2 > _MOST_SIGMA2 // 4:
         raise BudgetError(
             "The noise of the evaluation would be above 2^14 rows: epsilon is too small. Nothing "
@@ -155,9 +156,9 @@ def event_for(layout: Layout, epsilon: float, delta: float) -> GaussianEvent:
     return event(factor / 4.0 * guess)
 
 
-def shift_for(blocks: Sequence[Block], epsilon: float, delta: float) -> int:
+def shift_for(blocks: Sequence[Block], epsilon: float, delta: float, group: int = 1) -> int:
     """Bits of the weights of persons: so many that the noise fits the sampler, and 16 at most."""
-    mu = gaussian_mu(epsilon, delta)
+    mu = gaussian_mu(epsilon, delta) / group
     room = math.log2(_MOST_SIGMA2 // 4) - math.log2(sum(b.norm2 for b in blocks) / mu**2)
     return min(_MOST_SHIFT, max(_LEAST_SHIFT, math.floor(room / 2.0)))
 

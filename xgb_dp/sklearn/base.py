@@ -37,6 +37,7 @@ _SHARED = (
     "n_public",
     "public_evals",
 )
+_OF_ROWS = ("sample_weight", "base_margin")
 _FITTED_BY = ("classes", "target_bounds", "budget")
 _TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
 _ESTIMATOR_NAMES = {train: own for own, train in _TRAIN_NAMES.items()}
@@ -118,7 +119,10 @@ class Private:
         eval_set = kwargs.get("eval_set")
         if eval_set:
             check_eval_set(X, eval_set)
-        with self._rows_of_persons(X, privacy_id) as features, reading(part_of((X, y))):
+        # Weights and margins that somebody has computed may be those of other rows.
+        given = [kwargs[name] for name in _OF_ROWS if kwargs.get(name) is not None]
+        part = part_of((X, y, *given))
+        with self._rows_of_persons(X, privacy_id) as features, reading(part):
             if eval_set:
                 kwargs["eval_set"] = [(self._coded(a), code(b)) for a, b in eval_set]
             X, y = self._coded(features), code(y)
@@ -163,7 +167,7 @@ class Private:
                 enable_categorical=self.enable_categorical,  # type: ignore[attr-defined]
                 nthread=self.n_jobs,  # type: ignore[attr-defined]
             )
-            part = part_of((X, y))
+            part = part_of((X, y) if sample_weight is None else (X, y, sample_weight))
             if part is not None:
                 mark(matrix, part)
             if classes > 2:

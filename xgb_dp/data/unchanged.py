@@ -1,0 +1,72 @@
+"""Whether an object still holds the rows that it held: a digest of what is in it.
+
+The digests are kept in memory for as long as the object lives, and are shown to nobody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+__all__ = ["digest"]
+
+
+def digest(thing: Any) -> bytes | None:
+    """A digest of what may be changed in place; None for what cannot be read.
+
+    Args:
+        thing: A DMatrix, whose labels, weights and margins may be set anew; an array, sparse
+            matrix, data frame or table.
+    """
+    made = hashlib.blake2b(digest_size=16)
+    try:
+        for piece in _pieces(thing):
+            made.update(piece)
+    except Exception:  # a container of its own kind: whatever it raises, it is not known
+        return None
+    return made.digest()
+
+
+def _pieces(thing: Any) -> Iterator[bytes]:
+    """Everything that counts, one array after the other."""
+    module = type(thing).__module__.partition(".")[0]
+    if module == "xgboost":  # its features cannot be changed
+        for read in (thing.get_label, thing.get_weight, thing.get_base_margin):
+            yield from _of_array(np.asarray(read()))
+    elif module in ("pandas", "modin"):
+        from pandas.util import hash_pandas_object
+
+        if thing.ndim == 1:
+            yield hash_pandas_object(thing, index=False).to_numpy().tobytes()
+            return
+        for place, name in enumerate(thing.columns):
+            yield repr(name).encode()
+            column = thing.iloc[:, place]
+            yield hash_pandas_object(column, index=False).to_numpy().tobytes()
+    elif module == "polars":
+        yield repr(thing.columns if hasattr(thing, "columns") else thing.name).encode()
+        hashed = thing.hash_rows() if hasattr(thing, "hash_rows") else thing.hash()
+        yield hashed.to_numpy().tobytes()
+    elif module == "pyarrow":  # never changes
+        yield b""
+    elif hasattr(thing, "indptr"):
+        for name in ("data", "indices", "indptr"):
+            yield from _of_array(getattr(thing, name))
+    elif isinstance(thing, np.ndarray):
+        yield from _of_array(thing)
+    elif module == "xgb_dp":  # of the library itself, and never changed
+        yield b""
+    else:
+        raise TypeError("a container of another kind")
+
+
+def _of_array(values: np.ndarray) -> Iterator[bytes]:
+    yield repr((values.shape, values.dtype.str)).encode()
+    if values.dtype.hasobject:
+        cells = values.ravel().tolist()
+        yield np.fromiter(map(hash, cells), dtype=np.int64, count=len(cells)).tobytes()
+    else:
+        yield np.ascontiguousarray(values).tobytes()
