@@ -74,6 +74,21 @@ def test_classifier_and_report(client: Client) -> None:
     assert report.ledger["trainings"][0]["complete"]
 
 
+def test_a_public_model_is_the_start(client: Client) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(500, 3)).astype(np.float32)
+    plain = {"objective": "binary:logistic", "max_depth": 2}
+    public = xgb.train(plain, xgb.DMatrix(X, X[:, 0] > 0), 3)
+    said = PARAMS | {"dp_public_model": True}
+    model = dxgb.train(client, said, arrays(client), 2, xgb_model=public)["booster"]
+    report = xgb_dp.privacy_report(model)
+    assert model.num_boosted_rounds() == 5
+    assert report.ledger["trainings"][0]["start"]["rounds"] == 3
+    assert 7.9 < report.epsilon <= 8.0
+    with pytest.raises(PrivacyRefusal, match="dp_public_model"):
+        dxgb.train(client, PARAMS, arrays(client), 2, xgb_model=public)
+
+
 def test_workers_do_not_train_past_a_budget(client: Client, tmp_path: Path) -> None:
     budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=1.0, delta=1e-5)
     X, y = table()

@@ -33,6 +33,9 @@ OTHERS = {
     ("record/verify.py", "learner"),
     ("engine/predictions.py", "json.loads(booster.save_config())['learner']"),
     ("plotting/shapes.py", "learner['learner_model_param']"),
+    ("training/public_start.py", "learner"),
+    ("training/public_start.py", "model['gbtree_model_param']"),
+    ("training/public_start.py", "numbers"),
     # The ledger of a model.
     ("record/card.py", "last.hyperparameters"),
     ("record/card.py", "last.public"),

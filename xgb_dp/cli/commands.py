@@ -97,6 +97,9 @@ class _Progress(TrainingCallback):
 @click.option("--model", type=OUT, default="model.json", show_default=True, help="Where to save.")
 @click.option("--continue", "start", type=FILE, help="Private model to add rounds to.")
 @click.option(
+    "--public-start", "public", type=FILE, help="Model made without private rows, to start from."
+)
+@click.option(
     "--report",
     "reports",
     type=OUT,
@@ -118,6 +121,7 @@ def train(
     budget: Path | None,
     model: Path,
     start: Path | None,
+    public: Path | None,
     reports: tuple[Path, ...],
     card_path: Path | None,
     separator: str,
@@ -136,7 +140,7 @@ def train(
         --categories sex=Female,Male --epsilon 1 --delta 1e-6 --model income.json
     """
     made = [model, *reports, *([card_path] if card_path else [])]
-    new_files(made, force=force, read=[data, declared["schema"], budget, start])
+    new_files(made, force=force, read=[data, declared["schema"], budget, start, public])
     for path in reports:
         write_report(None, path)  # an ending that nobody knows is found now
     domain = domain_from(**declared)
@@ -151,7 +155,12 @@ def train(
     params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
     if table.ids is not None:
         params["dp_privacy_id"] = table.ids
-    earlier = load_booster(start) if start else None
+    if start and public:
+        raise PrivacyParameterError("Give --continue or --public-start, not both.")
+    if public:
+        params["dp_public_model"] = True
+    below = start or public
+    earlier = load_booster(below) if below else None
     book = Budget(budget) if budget else None
     count = DEFAULT_ROUNDS if rounds is None else rounds
     booster = _train(params, table, count, earlier, book, note=f"train {model.name}", quiet=quiet)

@@ -7,7 +7,6 @@ one would make epsilon too small.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,13 +23,13 @@ from ..accounting import (
 from ..accounting.events import release_counts
 from ..accounting.units import all_same
 from ..errors import LedgerError
+from .start import TREE_NAME, PublicStart
 
 __all__ = ["VERSION", "Ledger", "TrainingRecord", "charged"]
 
 VERSION = 1
 _NOISE = ("os", "fixed", "none")
 _MOST_ROUNDS = 1 << 31
-_TREE = re.compile(r"[0-9a-f]{16}")
 _RELEASE_OF_SHARE = {
     "candidates": "candidates",
     "base_score": "intercept",
@@ -65,6 +64,7 @@ class TrainingRecord:
         public: What it took as public.
         drawn: What was drawn, where that is less than `events`.
         trees: Names of its trees; None while they are not known.
+        start: The public model that its trees stand on; None without, or after another training.
     """
 
     plan_digest: str
@@ -75,6 +75,7 @@ class TrainingRecord:
     public: Mapping[str, Any]
     drawn: tuple[Event, ...] | None = None
     trees: tuple[str, ...] | None = None
+    start: PublicStart | None = None
 
     @property
     def hyperparameters(self) -> Mapping[str, Any]:
@@ -133,6 +134,8 @@ class TrainingRecord:
         }
         if self.trees is not None:
             out["trees"] = list(self.trees)
+        if self.start is not None:
+            out["start"] = self.start.to_json()
         return out
 
     @classmethod
@@ -143,7 +146,7 @@ class TrainingRecord:
             LedgerError: It is ill-formed.
         """
         needed = {"plan_digest", "complete", "events", "rounds", "target", "public"}
-        _fields(data, "a training", needed, {"drawn", "trees"})
+        _fields(data, "a training", needed, {"drawn", "trees", "start"})
         if type(data["plan_digest"]) is not str or type(data["complete"]) is not bool:
             raise _damaged("a training does not name its plan or its state")
         rounds = data["rounds"]
@@ -152,7 +155,7 @@ class TrainingRecord:
         trees = data.get("trees")
         if "trees" in data and not (
             isinstance(trees, list)
-            and all(type(name) is str and _TREE.fullmatch(name) for name in trees)
+            and all(type(name) is str and TREE_NAME.fullmatch(name) for name in trees)
         ):
             raise _damaged("a training does not name its trees")
         events = _events(data["events"])
@@ -166,6 +169,7 @@ class TrainingRecord:
             public=_public(data["public"]),
             drawn=_events(data["drawn"]) if "drawn" in data else None,
             trees=None if trees is None else tuple(trees),
+            start=_start(data["start"]) if "start" in data else None,
         )
         released = (*found.events, *(found.drawn or ()))
         if released and one_unit(released) != found.unit.name:
@@ -257,6 +261,8 @@ class Ledger:
             raise _damaged("its trainings have different units of privacy")
         if any(t.trees is None for t in found.trainings[:-1]):
             raise _damaged("a training does not name its trees")
+        if any(t.start is not None for t in found.trainings[1:]):
+            raise _damaged("a training starts from a public model after another training")
         if found.private:
             for training in found.trainings:
                 training.check_private()
@@ -288,13 +294,19 @@ class Ledger:
 
     @property
     def rounds(self) -> int:
-        """Boosting rounds that the ledger accounts for."""
+        """Boosting rounds of its trainings; those of a public start are none of them."""
         return sum(t.rounds for t in self.trainings)
 
     @property
+    def start(self) -> PublicStart | None:
+        """The public model that the first training started from; None without."""
+        return self.trainings[0].start
+
+    @property
     def trees(self) -> set[str]:
-        """Names of all trees that are known."""
-        return {name for t in self.trainings for name in t.trees or ()}
+        """Names of all trees that are known, those of a public start among them."""
+        own = {name for t in self.trainings for name in t.trees or ()}
+        return own if self.start is None else own | set(self.start.trees)
 
 
 def charged(rounds: int, events: Iterable[Event]) -> int:
@@ -312,6 +324,13 @@ def _events(data: Any) -> tuple[Event, ...]:
     if not all(name.isprintable() for name in release_counts(found)):
         raise _damaged("an event does not name its release")
     return found
+
+
+def _start(data: Any) -> PublicStart:
+    try:
+        return PublicStart.from_json(data)
+    except ValueError as error:
+        raise _damaged(f"a training does not name its public start: {error}") from None
 
 
 def _target(data: Any) -> tuple[float, float]:

@@ -154,7 +154,8 @@ def check_trees(ledger: Ledger, learner: Mapping[str, Any]) -> None:
     open_rounds = last.rounds if last.trees is None else 0
     allowed = open_rounds * len(digests) // max(total, 1)
     at_end = not unknown or digests[-len(unknown) :] == unknown
-    if len(unknown) > allowed or not at_end or total > ledger.rounds:
+    public_rounds = ledger.start.rounds if ledger.start is not None else 0
+    if len(unknown) > allowed or not at_end or total > public_rounds + ledger.rounds:
         raise LedgerError(
             "This model holds trees that its privacy ledger does not account for: it was changed "
             "after training. Continue models with xgboost.train(..., xgb_model=...) only."
@@ -238,7 +239,11 @@ def evaluated(
     """
     names = dict(zip(tree_names(booster), tree_names(changed), strict=True))
     trainings = [
-        replace(t, trees=None if t.trees is None else tuple(names.get(n, n) for n in t.trees))
+        replace(
+            t,
+            trees=None if t.trees is None else tuple(names.get(n, n) for n in t.trees),
+            start=None if t.start is None else t.start.renamed(names),
+        )
         for t in ledger.trainings
     ]
     last = trainings[-1]
@@ -277,7 +282,8 @@ def earlier_ledger(
     except LedgerError as error:
         raise PrivacyRefusal(
             f"`xgb_model` is refused: {error} Private trees on top of it would not make it "
-            "private. Train a new model."
+            "private. Train a new model; or, if it was made without any private row, say so with "
+            "dp_public_model=True."
         ) from None
     if private and not ledger.private:
         raise PrivacyRefusal(

@@ -311,6 +311,8 @@ class PrivacyReport:
         lines += [text for key, text in names.items() if any(p.get(key) for p in seen)]
         if any(isinstance(p.get("base_score"), (int, float, list)) for p in seen):
             lines.append("the given intercept")
+        if self._record.start is not None:
+            lines.append("the model that training started from")
         if any(p.get("evals") for p in seen):
             lines.append("every evaluation set, and so the time of early stopping")
         chosen = any(e.mechanism == SelectionEvent.mechanism for e in self._record.events)
@@ -324,6 +326,14 @@ class PrivacyReport:
     def _history(self) -> str:
         trainings = self._record.trainings
         parts = []
+        start = self._record.start
+        if start is not None:
+            parts.append(
+                f"The private trees stand on a public model of {start.rounds} rounds "
+                f"({len(start.trees)} trees, digest {start.digest[:16]}), which was declared to be "
+                "made without any private row. The figures say nothing of the rows that it was "
+                "made of."
+            )
         if len(trainings) > 1:
             parts.append(
                 f"The model was trained in {len(trainings)} steps; the figures compose all of them."

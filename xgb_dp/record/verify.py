@@ -179,7 +179,10 @@ def verify(
         return Verification("unknown", (*checks, Check(name, False, str(error))), found)
     parts = learner["gradient_booster"]["model"]
     trees = len(parts["trees"])
-    checks.append(Check("trees", True, f"{trees}, each named by the ledger"))
+    said = f"{trees}, each named by the ledger"
+    if ledger.start is not None:
+        said += f", of a public model of {len(ledger.start.trees)} trees and of private rounds"
+    checks.append(Check("trees", True, said))
     checks.append(_digest_check(sealed_by_digest))
     report = PrivacyReport(ledger.to_json())
     asked = report.delta if delta is None else delta
@@ -338,6 +341,7 @@ def _claim(report: PrivacyReport) -> dict[str, Any]:
         "released": release_counts(e for t in ledger.trainings for e in t.released),
         "mechanisms": shown["budget"],
         "public": [dict(training.public) for training in ledger.trainings],
+        "public_start": None if ledger.start is None else ledger.start.shown(),
         "trainings": len(ledger.trainings),
         "complete": all(training.complete for training in ledger.trainings),
         "ledger_version": LEDGER_VERSION,

@@ -299,6 +299,11 @@ _ROWS = (
     Parameter("dp_public_evals",
               "assert that every set in evals is public, so exact metrics and early stopping "
               "on it are allowed", Flag(), False, PUBLIC, "guarantee", recorded=False),
+    Parameter("dp_public_model",
+              "assert that xgb_model was made without any private row, such as a model of another "
+              "year or a published score: private trees are added to it, and it costs nothing",
+              Flag(), False, PUBLIC, "howto/public",
+              shown="False: a model without a ledger is refused", recorded=False),
     Parameter("tree_method", "selects private training; 'dp_approx' releases candidates for every "
               "tree", readers.tree_method, readers.no_tree_method, PUBLIC, "XGBoost",
               values="'dp_hist' or 'dp_approx'", shown="none, must be given", recorded=False),

@@ -119,6 +119,10 @@ RULES = (
     Rule("a continued model brings base_score",
          lambda s: s.continues and "base_score" in s.given,
          "`base_score` cannot be given with xgb_model, which brings its own."),
+    Rule("a public model is given",
+         lambda s: s["dp_public_model"] and not s.continues,
+         "`dp_public_model` says that `xgb_model` is public, but there is no `xgb_model`. Give the "
+         "model to start from, or leave `dp_public_model` out."),
     # splits
     *map(_selections_only, ("dp_score", "dp_score_clip", "dp_no_split")),
     Rule("score gain needs rows that count alike",

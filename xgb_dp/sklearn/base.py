@@ -36,6 +36,7 @@ _SHARED = (
     "max_weight",
     "n_public",
     "public_evals",
+    "public_model",
 )
 _OF_ROWS = ("sample_weight", "base_margin")
 _FITTED_BY = ("classes", "target_bounds", "budget")

@@ -46,6 +46,8 @@ class DPXGBClassifier(Private, XGBClassifier):
         n_public: Number of rows, with `privacy_id` the number of persons, if it is public.
         public_evals: Asserts that every row of ``eval_set`` is public, so that its exact metrics
             may be shown. Searches and cross-validation stay refused.
+        public_model: Asserts that the ``xgb_model`` of ``fit`` was made without any private row:
+            private trees are added to it.
         budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.
         tree_method: "dp_hist" or "dp_approx".
         enable_categorical: Whether categorical columns of data frames are taken as such.
@@ -74,6 +76,7 @@ class DPXGBClassifier(Private, XGBClassifier):
         max_weight: float | None = None,
         n_public: int | None = None,
         public_evals: bool | None = None,
+        public_model: bool | None = None,
         budget: Budget | str | os.PathLike[str] | None = None,
         tree_method: str = "dp_hist",
         enable_categorical: bool = True,
@@ -90,6 +93,7 @@ class DPXGBClassifier(Private, XGBClassifier):
         self.max_weight = max_weight
         self.n_public = n_public
         self.public_evals = public_evals
+        self.public_model = public_model
         self.budget = budget
         super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
 
@@ -213,6 +217,8 @@ class DPXGBRegressor(Private, XGBRegressor):
         n_public: Number of rows, with `privacy_id` the number of persons, if it is public.
         public_evals: Asserts that every row of ``eval_set`` is public, so that its exact metrics
             may be shown. Searches and cross-validation stay refused.
+        public_model: Asserts that the ``xgb_model`` of ``fit`` was made without any private row:
+            private trees are added to it.
         budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.
         tree_method: "dp_hist" or "dp_approx".
         enable_categorical: Whether categorical columns of data frames are taken as such.
@@ -240,6 +246,7 @@ class DPXGBRegressor(Private, XGBRegressor):
         max_weight: float | None = None,
         n_public: int | None = None,
         public_evals: bool | None = None,
+        public_model: bool | None = None,
         budget: Budget | str | os.PathLike[str] | None = None,
         tree_method: str = "dp_hist",
         enable_categorical: bool = True,
@@ -256,6 +263,7 @@ class DPXGBRegressor(Private, XGBRegressor):
         self.max_weight = max_weight
         self.n_public = n_public
         self.public_evals = public_evals
+        self.public_model = public_model
         self.budget = budget
         super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
 

@@ -130,7 +130,8 @@ def before_train(
         num_boost_round: Rounds of this training; the noise is calibrated for exactly that many.
             ``default_rounds()`` where they are open.
         xgb_model: A private model to continue. ``dp_epsilon`` is the budget of the new trees
-            alone; the ledger composes it with the earlier ones.
+            alone; the ledger composes it with the earlier ones. With ``dp_public_model=True`` a
+            stock model that was made without private rows, which costs nothing.
         evals: Only public sets, with ``dp_public_evals=True``.
         callbacks: The user's callbacks.
         others: The other arguments, see :class:`xgb_dp.training.call_site.CallSite`.

@@ -18,11 +18,13 @@ from ..engine import native, tape
 from ..errors import PrivacyParameterError
 from ..record import ledger
 from ..record.form import Ledger, TrainingRecord
+from ..record.start import PublicStart
 from ..request import masking
 from ..request.settings import Settings
 from . import agreement, plan
 from .call_site import CallSite
 from .prepare import Prepared
+from .public_start import check_categories, public_start
 
 __all__ = ["LedgerCallback", "Option", "Training"]
 
@@ -62,6 +64,7 @@ class Training:
             there is none.
         part: The part of an :func:`xgb_dp.split` that it reads; None where that is not known.
         steps: What was fitted on the rows before, without noise; see ``pipelines.py``.
+        public_start: The public model that it starts from; None without.
     """
 
     prepared: Prepared
@@ -73,6 +76,7 @@ class Training:
     request: dict[str, Any] | None
     part: Part | None = None
     steps: tuple[str, ...] = ()
+    public_start: PublicStart | None = None
 
     @classmethod
     def of(cls, prepared: Prepared, xgb_model: Any, part: Part | None = None) -> Training:
@@ -89,8 +93,14 @@ class Training:
         if s.schema.typed:
             types = ["c" if f.kind == "categorical" else "float" for f in s.features]
         private = not s.noise_free and key is None
-        earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
-        _check_earlier(earlier, s)
+        earlier, start = None, None
+        if s["dp_public_model"]:
+            start = public_start(xgb_model, s)
+        else:
+            earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
+            _check_earlier(earlier, s)
+            if earlier is not None:
+                check_categories(xgb_model, s)
         before = len(earlier.trainings) if earlier else 0
         plans = [plan.build_plan(p.settings, p.noise, key, before) for p in prepared.plans]
         plan.name_together(plans)
@@ -107,7 +117,7 @@ class Training:
             )
         for option in options:
             agreement.check(option.text, request, option.prepared.noise, option.settings)
-        return cls(prepared, key, names, types, earlier, options, request, part)
+        return cls(prepared, key, names, types, earlier, options, request, part, public_start=start)
 
     @property
     def settings(self) -> Settings:
@@ -116,8 +126,9 @@ class Training:
 
     @property
     def texts(self) -> str:
-        """All plans, on which workers agree."""
-        return "\n".join(option.text for option in self.options)
+        """All plans, and the name of a public start, on which workers agree."""
+        start = [] if self.public_start is None else [self.public_start.digest]
+        return "\n".join([*(option.text for option in self.options), *start])
 
     @property
     def plan_id(self) -> str:
@@ -153,6 +164,7 @@ class Training:
             rounds=s.rounds,
             target=(s.epsilon, s.delta),
             public=public,
+            start=self.public_start,
         )
         noise = "none" if s.noise_free else "os" if self.private else "fixed"
         return ledger.claim(self.earlier, plan_record, private=self.private, noise=noise)
@@ -269,6 +281,9 @@ class LedgerCallback(TrainingCallback):
         model.feature_names = self.training.names
         model.feature_types = self.training.types
         self.start = model.num_boosted_rounds()
+        if self.training.public_start is not None:
+            # By these the estimators of XGBoost would predict with the public rounds alone.
+            model.set_attr(best_iteration=None, best_score=None)
         return model
 
     def after_training(self, model: Any) -> Any:

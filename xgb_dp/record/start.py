@@ -1,0 +1,76 @@
+"""The public model that a private training starts from, as the ledger names it.
+
+Its trees were made without a private row, so they cost nothing. A ledger names them one by one,
+and a report, a check of trees or a continued training never takes one of them for a private tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+__all__ = ["TREE_NAME", "PublicStart"]
+
+TREE_NAME = re.compile(r"[0-9a-f]{16}")
+"""Short name of a tree with all its numbers."""
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_FIELDS = {"digest", "rounds", "trees"}
+
+
+@dataclass(frozen=True)
+class PublicStart:
+    """A model that stands below the private trees.
+
+    Attributes:
+        digest: Names the model: SHA-256 of the names of its trees, which name all of its numbers.
+        rounds: Its boosting rounds.
+        trees: Names of its trees, in order.
+    """
+
+    digest: str
+    rounds: int
+    trees: tuple[str, ...]
+
+    @classmethod
+    def of(cls, trees: Sequence[str], rounds: int) -> PublicStart:
+        """The start with these trees."""
+        digest = hashlib.sha256("\n".join(trees).encode()).hexdigest()
+        return cls(digest, rounds, tuple(trees))
+
+    def renamed(self, names: Mapping[str, str]) -> PublicStart:
+        """The same model, named by the same digest, after its numbers were scaled with the rest."""
+        return replace(self, trees=tuple(names.get(n, n) for n in self.trees))
+
+    def shown(self) -> dict[str, Any]:
+        """What a reader needs to know it by: digest, number of rounds and number of trees."""
+        return {"digest": self.digest, "rounds": self.rounds, "trees": len(self.trees)}
+
+    def to_json(self) -> dict[str, Any]:
+        """As a ledger holds it."""
+        return {"digest": self.digest, "rounds": self.rounds, "trees": list(self.trees)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> PublicStart:
+        """Read what :meth:`to_json` has written.
+
+        Raises:
+            ValueError: It is ill-formed.
+        """
+        if not isinstance(data, Mapping) or set(data) != _FIELDS:
+            raise ValueError("it must have the fields digest, rounds, trees")
+        digest, rounds, trees = data["digest"], data["rounds"], data["trees"]
+        sound = (
+            type(digest) is str
+            and _DIGEST.fullmatch(digest) is not None
+            and type(rounds) is int
+            and rounds >= 1
+            and isinstance(trees, list)
+            and bool(trees)
+            and len(trees) % rounds == 0
+        )
+        if not sound or not all(type(n) is str and TREE_NAME.fullmatch(n) for n in trees):
+            raise ValueError("it does not name its trees")
+        return cls(digest, rounds, tuple(trees))

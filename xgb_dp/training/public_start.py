@@ -1,0 +1,173 @@
+"""A stock model under private trees: what it must be like, and how the ledger names it.
+
+Only the model and the public schema are looked at. That the model was made without a private row is
+the caller's word (``dp_public_model``); that it fits the training is found here, before anything is
+released, and nothing that XGBoost would refuse later on is left to it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from ..engine.models import load_booster
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from ..record import ledger
+from ..record.start import PublicStart
+from ..request.settings import Settings
+
+__all__ = ["check_categories", "public_start"]
+
+_KEEP = "Train the public model with the same, or start without it."
+
+
+def public_start(xgb_model: Any, s: Settings) -> PublicStart:
+    """The public model that a training starts from, as its ledger will name it.
+
+    Privacy: free; reads no row. The row bound holds for every start, since it bounds a gradient at
+    whatever prediction (``docs/proofs/sensitivity.md``).
+
+    Args:
+        xgb_model: Booster, file name or raw bytes of a model without a ledger.
+        s: Checked settings of the training.
+
+    Raises:
+        PrivacyRefusal: The model has a privacy ledger: it is not public, or has a cost of its own.
+        PrivacyParameterError: It is no model of trees, or not one of the same objective, classes,
+            columns and number of parallel trees.
+    """
+    try:
+        booster = _booster(xgb_model)
+        learner = json.loads(booster.save_raw("json"))["learner"]
+        names = ledger.tree_names(booster)
+    except (LedgerError, ValueError) as error:
+        raise _misfit(f"it cannot be read ({error})") from None
+    if ledger.ATTRIBUTE in learner["attributes"]:
+        raise PrivacyRefusal(
+            "`xgb_model` carries a privacy ledger, so it was made of private rows, and "
+            "dp_public_model=True cannot hold. Leave `dp_public_model` out: the ledgers of both "
+            "trainings then add up."
+        )
+    for problem in _problems(learner, s):
+        raise _misfit(problem)
+    _check_categories(learner, s)
+    rounds = len(learner["gradient_booster"]["model"]["iteration_indptr"]) - 1
+    return PublicStart.of(names, rounds)
+
+
+def check_categories(xgb_model: Any, s: Settings) -> None:
+    """Refuse a model that stores other names of categories than the training data bring.
+
+    XGBoost compares only how many there are, and that after the first release. Trees split on
+    positions in these lists, so that another order would give them another meaning.
+
+    Args:
+        xgb_model: A model to be continued, which can be read.
+        s: Checked settings of the training.
+
+    Raises:
+        PrivacyParameterError: The names or their order differ.
+    """
+    if s.schema.dictionaries:
+        _check_categories(json.loads(_booster(xgb_model).save_raw("json"))["learner"], s)
+
+
+def _check_categories(learner: Mapping[str, Any], s: Settings) -> None:
+    stored = _category_names(learner["gradient_booster"]["model"]["cats"])
+    brought = s.schema.dictionaries
+    if not stored or not brought:
+        return
+    for i in sorted({*stored, *brought}):
+        if stored.get(i) != brought.get(i):
+            raise _misfit(
+                f"the categories of column {s.schema.names[i]!r} are not those that it was trained "
+                "on, in their order",
+                "Give both the same list of names, for example by the same `dp_categories`.",
+            )
+
+
+def _booster(xgb_model: Any) -> Any:
+    from xgboost import Booster
+
+    return xgb_model if isinstance(xgb_model, Booster) else load_booster(xgb_model)
+
+
+def _misfit(what: str, mend: str = _KEEP) -> PrivacyParameterError:
+    return PrivacyParameterError(
+        f"`xgb_model` is no start for this training: {what}. {mend} Nothing was released."
+    )
+
+
+def _problems(learner: Mapping[str, Any], s: Settings) -> Iterable[str]:
+    """What does not fit, in words."""
+    numbers, booster = learner["learner_model_param"], learner["gradient_booster"]
+    if booster["name"] != "gbtree":  # tree_names has refused others; dart brings weights of trees
+        yield f"its booster is {booster['name']}, not gbtree"
+    model = booster["model"]
+    if not model["trees"]:
+        yield "it has no trees; to start from its intercept alone, give that as `base_score`"
+    objective = learner["objective"]["name"]
+    if objective != s["objective"]:
+        yield f"its objective is {objective}, that of the training {s['objective']}"
+    classes = int(numbers["num_class"]) if s.kind == "multiclass" else 0
+    if classes and classes != s.classes:
+        yield f"it has {classes} classes, the training {s.classes}"
+    leaf_size = {int(tree["tree_param"]["size_leaf_vector"]) for tree in model["trees"]}
+    if int(numbers["num_target"]) > 1 or not leaf_size <= {0, 1}:
+        yield "it predicts several targets"
+    parallel = int(model["gbtree_model_param"]["num_parallel_tree"])
+    if parallel != s["num_parallel_tree"]:
+        yield (
+            f"it has num_parallel_tree={parallel}, the training {s['num_parallel_tree']}, and a "
+            "model has one number"
+        )
+    yield from _column_problems(learner, s)
+    if not all(map(_is_finite, model["trees"])):
+        yield "a leaf of it is not finite"
+
+
+def _column_problems(learner: Mapping[str, Any], s: Settings) -> Iterable[str]:
+    width = int(learner["learner_model_param"]["num_feature"])
+    names, types = learner["feature_names"], learner["feature_types"]
+    if width != s.schema.width:
+        yield f"it has {width} columns, the training data {s.schema.width}"
+    if names and (names != s.schema.names if s.schema.named else True):
+        yield "its columns have other names, or another order, than those of the training data"
+    categorical = {i for i, kind in enumerate(types) if kind == "c"}
+    if types and categorical != set(s.schema.categorical):
+        yield "other columns of it are categorical than of the training data"
+    if s.schema.categorical and not types:
+        split = {i for tree in learner["gradient_booster"]["model"]["trees"] for i in _cat(tree)}
+        if not split <= set(s.schema.categorical):
+            yield "other columns of it are categorical than of the training data"
+
+
+def _cat(tree: Mapping[str, Any]) -> set[int]:
+    """Columns that a tree splits by category."""
+    return {tree["split_indices"][node] for node in tree["categories_nodes"]}
+
+
+def _is_finite(tree: Mapping[str, Any]) -> bool:
+    return all(
+        math.isfinite(value)
+        for value, left in zip(tree["split_conditions"], tree["left_children"], strict=True)
+        if left == -1
+    )
+
+
+def _category_names(cats: Mapping[str, Any]) -> dict[int, list[bytes]]:
+    """Names of the categories that a model stores, by column; as a matrix has them."""
+    out = {}
+    for i, column in enumerate(cats["enc"]):
+        values, ends = column["values"], column.get("offsets")
+        if ends is None:
+            names = [str(v).encode() for v in values]
+        else:
+            raw = bytes(v & 0xFF for v in values)
+            names = [raw[a:b] for a, b in pairwise(ends)]
+        if names:
+            out[i] = names
+    return out
