@@ -126,14 +126,20 @@ std::vector<LocalInt> LocalSums(MetaInfo const& info, Persons const* persons,
   }
   // A person adds the mean of its rows, each entry rounded towards zero.
   std::vector<std::int64_t> own(sums.size());
-  for (std::size_t p = 0; persons && p < persons->NumSeveral(); ++p) {
-    auto several = persons->Several(p);
-    auto n = static_cast<std::int64_t>(several.size());
-    for (auto i : several) {
-      rows.Add(i, [&](auto k, auto value) { own[k] += value; });
-    }
-    for (auto i : several) {
-      rows.Add(i, [&](auto k, auto) { sums[k].value += std::exchange(own[k], 0) / n; });
+  if (!persons) {
+    return sums;
+  }
+  auto const& several = persons->RowsOfSeveral();
+  for (auto const& group : persons->Groups()) {
+    auto n = static_cast<std::int64_t>(group.rows);
+    for (auto person = group.begin; person < group.begin + group.persons; ++person) {
+      auto each = [&](auto&& add) {
+        for (std::size_t j = 0; j < group.rows; ++j) {
+          rows.Add(several[person + j * group.persons], add);
+        }
+      };
+      each([&](auto k, auto value) { own[k] += value; });
+      each([&](auto k, auto) { sums[k].value += std::exchange(own[k], 0) / n; });
     }
   }
   return sums;

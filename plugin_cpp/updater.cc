@@ -163,8 +163,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     if (class_idx == 0) {
       CHECK(training.shown);
       QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(), persons.get(),
-                        training.shown->Grad()->HostView(), *training.rows, &training.given,
-                        &training.gradients);
+                        training.shown->Grad()->HostView(), *training.rows,
+                        plan.leaf.spread ? &training.given : nullptr, &training.gradients);
       CHECK_EQ(training.gradients.size(), static_cast<std::size_t>(plan.num_class));
       training.shown = nullptr;
     }

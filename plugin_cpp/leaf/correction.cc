@@ -69,15 +69,20 @@ LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const&
     return persons && persons->RowsOf(i) > 1 ? LocalSum{} : of_row(i);
   });
   if (persons) {
-    total += SumBlocks(ctx, persons->NumSeveral(), [&](std::size_t i) {
-      LocalSum sum;
-      auto rows = persons->Several(i);
-      for (auto row : rows) {
-        sum += of_row(row);
+    auto const& several = persons->RowsOfSeveral();
+    total += SumBlocks(ctx, persons->Groups().size(), [&](std::size_t i) {
+      auto const& group = persons->Groups()[i];
+      auto n = static_cast<std::int64_t>(group.rows);
+      LocalSum of_group;
+      for (auto person = group.begin; person < group.begin + group.persons; ++person) {
+        LocalSum sum;
+        for (std::size_t j = 0; j < group.rows; ++j) {
+          sum += of_row(several[person + j * group.persons]);
+        }
+        // Towards zero, so that a person adds no more than one row may.
+        of_group += LocalSum{sum.grad / n, sum.hess / n};
       }
-      // Towards zero, so that a person adds no more than one row may.
-      auto n = static_cast<std::int64_t>(rows.size());
-      return LocalSum{sum.grad / n, sum.hess / n};
+      return of_group;
     });
   }
   return total;

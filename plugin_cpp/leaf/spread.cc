@@ -1,9 +1,10 @@
 #include "plugin_cpp/leaf/spread.h"
 
-#include <algorithm>  // for max, min
-#include <cmath>      // for nearbyint, sqrt
+#include <algorithm>  // for fill_n, max, min
+#include <array>      // for array
+#include <cmath>      // for abs, sqrt
 #include <cstddef>    // for size_t
-#include <cstdlib>    // for abs
+#include <cstdint>    // for int32_t, int64_t, uint32_t, uint64_t
 #include <utility>    // for move
 #include <variant>    // for get_if
 
@@ -11,21 +12,87 @@
 #include "plugin_cpp/plan/sensitivity.h"   // for kRootUnit
 #include "plugin_cpp/random/samplers.h"    // for IntegerSqrt128, u128
 #include "plugin_cpp/rows/person_bound.h"  // for CutTo
+#include "plugin_cpp/wide.h"               // for XGB_DP_WIDE
 #include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
 namespace {
-constexpr std::size_t kPersons = 1024;  // of a block
+constexpr std::size_t kMost = PersonGroup::kMost;
+constexpr std::int32_t kBlocks = 4;  // of each thread
 
 /** @brief The largest integer whose quotient by `n` is at most that of `value`. */
 std::int64_t FloorDiv(std::int64_t value, std::int64_t n) {
   return value / n - (value % n < 0 ? 1 : 0);
 }
 
-/** @brief What one person adds to the leaves of the trees that share a structure. */
-class PersonLeaves {
+/**
+ * @brief What rows add to the leaves that they are in: at the first row of each, 0 at the others.
+ *
+ * Row j of person l is at j kMost + l.
+ */
+XGB_DP_WIDE void SumByLeaf(double const* leaves, double const* rows, std::size_t n_rows,
+                           double* sums) {
+  for (std::size_t j = 0; j < n_rows; ++j) {
+    auto const* own = leaves + j * kMost;
+    double sum[kMost] = {}, is_first[kMost];
+    std::fill_n(is_first, kMost, 1.0);
+    // Products, not a choice for each: GCC 12 vectorises that one wrongly (-O3, AVX2).
+    for (std::size_t i = 0; i < j; ++i) {
+      for (std::size_t l = 0; l < kMost; ++l) {
+        is_first[l] *= leaves[i * kMost + l] == own[l] ? 0.0 : 1.0;
+      }
+    }
+    for (std::size_t i = j; i < n_rows; ++i) {
+      for (std::size_t l = 0; l < kMost; ++l) {
+        sum[l] += (leaves[i * kMost + l] == own[l] ? 1.0 : 0.0) * rows[i * kMost + l];
+      }
+    }
+    for (std::size_t l = 0; l < kMost; ++l) {
+      sums[j * kMost + l] = is_first[l] * sum[l];
+    }
+  }
+}
+
+/** @brief The factor of each leaf by the sums of the norms in it and of all of them. */
+template <std::size_t kLanes>
+inline void FindFactors(double const* norms, double const* totals, double most, std::size_t n,
+                        double* factors) {
+  for (std::size_t at = 0; at < n * kLanes; at += kLanes) {
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      auto root = std::sqrt(totals[l] * norms[at + l]);
+      // In an order in which not-a-number leaves the sums as they are; what holds comes later.
+      factors[at + l] = most / (most < root ? root : most);
+    }
+  }
+}
+
+/** @brief Sums times their factors, as integers in their place; and the squares of these. */
+template <std::size_t kLanes>
+inline void Scale(double const* factors, std::size_t n, double* sums, double* squares) {
+  for (std::size_t at = 0; at < n * kLanes; at += kLanes) {
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      auto value = RoundWithin(sums[at + l] * factors[at + l], -0x1p50, 0x1p50);
+      sums[at + l] = value;
+      squares[l] += value * value;
+    }
+  }
+}
+
+XGB_DP_WIDE void FindFactorsWide(double const* norms, double const* totals, double most,
+                                 std::size_t n, double* factors) {
+  FindFactors<kMost>(norms, totals, most, n, factors);
+}
+
+XGB_DP_WIDE void ScaleWide(double const* factors, std::size_t n, double* sums, double* squares) {
+  Scale<kMost>(factors, n, sums, squares);
+}
+
+/** @brief What a group of at most kLanes persons adds to leaves of trees that share a structure. */
+template <std::size_t kLanes>
+class LeavesOfGroup {
  public:
-  PersonLeaves(RowBound const& bound, std::size_t n_class, std::size_t n_leaves)
+  /** @param n_nodes Of a tree, up to its last leaf. */
+  LeavesOfGroup(RowBound const& bound, std::size_t n_class, std::size_t n_nodes)
       : is_ball_{bound.IsBall()},
         by_prediction_{bound.mode == RowBound::Mode::kPrediction},
         n_class_{n_class},
@@ -34,74 +101,170 @@ class PersonLeaves {
         most_{static_cast<double>(bound.MostGradient()) / unit_},
         most_g_{static_cast<std::uint64_t>(bound.MostGradient())},
         most_h_{static_cast<std::uint64_t>(bound.MostHessian())},
-        norms_(n_leaves, kUntouched),
-        sums_(n_leaves * n_class),
-        bounded_(n_leaves * n_class) {}
+        places_(kLanes == 1 ? n_nodes : 0, kNone) {}
 
   /**
-   * @param index  Of the leaf that is a node.
-   * @param change Of the sums of the leaves, class by class for each leaf.
+   * @param rows   Of the group.
+   * @param given  Of all persons.
+   * @param change Of the sums of the nodes that are leaves, class by class for each node.
    */
-  void Add(common::Span<std::uint32_t const> rows, std::size_t begin, RowsOfPersons const& given,
-           std::vector<std::uint32_t> const& index, std::vector<bst_node_t> const& position,
-           std::vector<LocalSum>* change) {
-    touched_.clear();
-    double total = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      auto leaf = index[position[rows[i]]];
-      if (norms_[leaf] < 0) {
-        norms_[leaf] = 0;
-        touched_.push_back(leaf);
+  void operator()(PersonGroup const& group, std::uint32_t const* rows, RowsOfPersons const& given,
+                  std::vector<bst_node_t> const& position, std::vector<LocalSum>* change) {
+    this->Read(group, rows, given, position);
+    this->TakeOut(group, given, change);
+    if constexpr (kLanes == kMost) {
+      n_leaves_ = n_;
+      for (std::size_t e = 0; e < this->NumEntries(); ++e) {
+        SumByLeaf(leaves_.data(), rows_.data() + e * n_ * kLanes, n_, this->Sums(e));
       }
-      for (std::size_t k = 0; k < n_class_; ++k) {
-        sums_[leaf * n_class_ + k] += given.pairs[k][begin + i].Sum();
-        bounded_[leaf * n_class_ + k] += given.bounded[k][begin + i].Sum();
-      }
-      double norm = by_prediction_ ? static_cast<double>(given.norms[begin + i])
-                                   : this->Norm(given.pairs[0][begin + i].Sum());
-      norms_[leaf] += norm;
-      total += norm;
+    } else {
+      this->SumByTable();
     }
-    for (auto leaf : touched_) {
-      // In an order in which not-a-number leaves the sums as they are; what holds is below.
-      double factor = most_ / std::max(most_, std::sqrt(total * norms_[leaf]));
-      for (auto at = leaf * n_class_; at < (leaf + 1) * n_class_; ++at) {
-        auto& sum = sums_[at];
-        sum.grad =
-            static_cast<std::int64_t>(std::nearbyint(static_cast<double>(sum.grad) * factor));
-        sum.hess =
-            static_cast<std::int64_t>(std::nearbyint(static_cast<double>(sum.hess) * factor));
-      }
+    this->ScaleSums();
+    for (std::size_t l = 0; l < group.persons; ++l) {
+      this->Enforce(l);
     }
-    this->Enforce();
-    for (auto leaf : touched_) {
-      for (auto at = leaf * n_class_; at < (leaf + 1) * n_class_; ++at) {
-        (*change)[at] += sums_[at] - bounded_[at];
-        sums_[at] = bounded_[at] = LocalSum{};
+    for (std::size_t k = 0; k < n_class_; ++k) {
+      for (std::size_t i = 0; i < n_leaves_; ++i) {
+        for (std::size_t l = 0; l < group.persons; ++l) {
+          auto at = i * kLanes + l;
+          (*change)[static_cast<std::size_t>(leaves_[at]) * n_class_ + k] +=
+              LocalSum{static_cast<std::int64_t>(this->Sums(2 * k)[at]),
+                       static_cast<std::int64_t>(this->Sums(2 * k + 1)[at])};
+        }
       }
-      norms_[leaf] = kUntouched;
     }
   }
 
  private:
-  static constexpr double kUntouched = -1;
+  static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 
-  [[nodiscard]] double Norm(LocalSum const& row) const {
-    auto g = static_cast<double>(std::abs(row.grad)), h = static_cast<double>(row.hess);
+  /** @brief A gradient and a Hessian of each class, and the norm. */
+  [[nodiscard]] std::size_t NumEntries() const { return 2 * n_class_ + 1; }
+  /** @brief Of an entry, leaf by leaf. */
+  [[nodiscard]] double* Sums(std::size_t entry) { return sums_.data() + entry * n_ * kLanes; }
+
+  void Read(PersonGroup const& group, std::uint32_t const* rows, RowsOfPersons const& given,
+            std::vector<bst_node_t> const& position) {
+    n_ = group.rows;
+    leaves_.assign(n_ * kLanes, 0.0);
+    rows_.assign(n_ * kLanes * this->NumEntries(), 0.0);
+    sums_.resize(rows_.size());
+    totals_.fill(0.0);
+    auto for_each = [&](auto&& each) {
+      for (std::size_t j = 0; j < n_; ++j) {
+        for (std::size_t l = 0; l < group.persons; ++l) {
+          each(j * kLanes + l, j * group.persons + l);
+        }
+      }
+    };
+    for_each([&](auto at, auto i) { leaves_[at] = static_cast<double>(position[rows[i]]); });
+    for (std::size_t k = 0; k < n_class_; ++k) {
+      auto *g = rows_.data() + 2 * k * n_ * kLanes, *h = g + n_ * kLanes;
+      auto const *from_g = given.given[k].grad.data() + group.begin,
+                 *from_h = given.given[k].hess.data() + group.begin;
+      for_each([&](auto at, auto i) {
+        g[at] = static_cast<double>(from_g[i]);
+        h[at] = static_cast<double>(from_h[i]);
+      });
+    }
+    auto* norms = rows_.data() + 2 * n_class_ * n_ * kLanes;
+    for_each([&](auto at, auto i) {
+      if (!by_prediction_) {
+        norms[at] = this->Norm(rows_[at], rows_[at + n_ * kLanes]);
+      } else {
+        norms[at] =
+            static_cast<double>(given.norms.empty() ? given.norm : given.norms[group.begin + i]);
+      }
+      totals_[at % kLanes] += norms[at];
+    });
+  }
+
+  [[nodiscard]] double Norm(double g, double h) const {
+    g = std::abs(g);
     return is_ball_ ? std::sqrt(g * g + h * h) / unit_ : std::max(g / unit_, h / h_max_);
   }
 
-  /** @brief Hold the norm of the vector of all sums, whatever they are. */
-  void Enforce() {
-    u128 g2 = 0, h2 = 0;
-    for (auto leaf : touched_) {
-      for (auto at = leaf * n_class_; at < (leaf + 1) * n_class_; ++at) {
-        auto g = static_cast<std::uint64_t>(std::abs(sums_[at].grad));
-        auto h = static_cast<std::uint64_t>(sums_[at].hess);
-        g2 += static_cast<u128>(g) * g;
-        h2 += static_cast<u128>(h) * h;
+  /** @brief The rows as the splits have them, for which others come. */
+  void TakeOut(PersonGroup const& group, RowsOfPersons const& given,
+               std::vector<LocalSum>* change) const {
+    for (std::size_t k = 0; k < n_class_; ++k) {
+      auto const *g = given.bounded[k].grad.data() + group.begin,
+                 *h = given.bounded[k].hess.data() + group.begin;
+      for (std::size_t j = 0; j < n_; ++j) {
+        for (std::size_t l = 0; l < group.persons; ++l) {
+          auto i = j * group.persons + l;
+          auto& sum = (*change)[static_cast<std::size_t>(leaves_[j * kLanes + l]) * n_class_ + k];
+          sum.grad -= static_cast<std::int64_t>(g[i]);
+          sum.hess -= static_cast<std::int64_t>(h[i]);
+        }
       }
     }
+  }
+
+  /** @brief Sums of the leaves that the rows of one person are in, in the order of their first. */
+  void SumByTable() {
+    n_leaves_ = 0;
+    for (std::size_t j = 0; j < n_; ++j) {
+      auto& place = places_[static_cast<std::size_t>(leaves_[j])];
+      if (place == kNone) {
+        place = static_cast<std::uint32_t>(n_leaves_);
+        leaves_[n_leaves_++] = leaves_[j];
+        for (std::size_t e = 0; e < this->NumEntries(); ++e) {
+          this->Sums(e)[place] = 0.0;
+        }
+      }
+      for (std::size_t e = 0; e < this->NumEntries(); ++e) {
+        this->Sums(e)[place] += rows_[e * n_ + j];
+      }
+    }
+    for (std::size_t i = 0; i < n_leaves_; ++i) {
+      places_[static_cast<std::size_t>(leaves_[i])] = kNone;
+    }
+  }
+
+  void ScaleSums() {
+    factors_.resize(n_leaves_ * kLanes);
+    for (auto& squares : squares_) {
+      squares.fill(0.0);
+    }
+    auto const* norms = this->Sums(2 * n_class_);
+    if constexpr (kLanes == kMost) {
+      FindFactorsWide(norms, totals_.data(), most_, n_leaves_, factors_.data());
+    } else {
+      FindFactors<kLanes>(norms, totals_.data(), most_, n_leaves_, factors_.data());
+    }
+    for (std::size_t e = 0; e < 2 * n_class_; ++e) {
+      auto* squares = squares_[e % 2].data();
+      if constexpr (kLanes == kMost) {
+        ScaleWide(factors_.data(), n_leaves_, this->Sums(e), squares);
+      } else {
+        Scale<kLanes>(factors_.data(), n_leaves_, this->Sums(e), squares);
+      }
+    }
+  }
+
+  /** @brief Hold the norm of the vector of all sums of a person, whatever they are. */
+  void Enforce(std::size_t l) {
+    auto g2 = squares_[0][l], h2 = squares_[1][l];
+    auto most_g = static_cast<double>(most_g_), most_h = static_cast<double>(most_h_);
+    // Squares of some integers are right to 2^-53 of their sum each.
+    bool is_surely_within =
+        is_ball_ ? g2 + h2 <= most_g * most_g * kSurely
+                 : g2 <= most_g * most_g * kSurely && h2 <= most_h * most_h * kSurely;
+    if (n_leaves_ * n_class_ > kManyLeaves || !is_surely_within) {
+      this->Cut(l);
+    }
+  }
+
+  void Cut(std::size_t l) {
+    u128 g2 = 0, h2 = 0;
+    this->ForEachLeaf(l, [&](double* g, double* h) {
+      auto of_g = static_cast<std::uint64_t>(std::abs(*g));
+      auto of_h = static_cast<std::uint64_t>(*h);
+      g2 += static_cast<u128>(of_g) * of_g;
+      h2 += static_cast<u128>(of_h) * of_h;
+    });
     if (is_ball_) {
       g2 = h2 = g2 + h2;
     }
@@ -110,28 +273,73 @@ class PersonLeaves {
       return;
     }
     auto size_g = NoLess(g2), size_h = NoLess(h2);
-    for (auto leaf : touched_) {
-      for (auto at = leaf * n_class_; at < (leaf + 1) * n_class_; ++at) {
-        sums_[at].grad = CutTo(sums_[at].grad, most_g_, size_g);
-        sums_[at].hess = CutTo(sums_[at].hess, most_h, size_h);
+    this->ForEachLeaf(l, [&](double* g, double* h) {
+      *g = static_cast<double>(CutTo(static_cast<std::int64_t>(*g), most_g_, size_g));
+      *h = static_cast<double>(CutTo(static_cast<std::int64_t>(*h), most_h, size_h));
+    });
+  }
+
+  /** @brief Calls a function with the sums of each leaf and class of a person. */
+  template <typename Each>
+  void ForEachLeaf(std::size_t l, Each&& each) {
+    for (std::size_t k = 0; k < n_class_; ++k) {
+      for (std::size_t at = l; at < n_leaves_ * kLanes; at += kLanes) {
+        each(this->Sums(2 * k) + at, this->Sums(2 * k + 1) + at);
       }
     }
   }
+
   /** @brief The root of a sum of squares, rounded up. */
   [[nodiscard]] static std::uint64_t NoLess(u128 squares) {
     auto root = IntegerSqrt128(squares);
     return root + (static_cast<u128>(root) * root < squares ? 1 : 0);
   }
 
+  static constexpr double kSurely = 1.0 - 1e-9;
+  static constexpr std::size_t kManyLeaves = 100000;
+
   bool is_ball_, by_prediction_;
   std::size_t n_class_;
   double unit_, h_max_, most_;
   std::uint64_t most_g_, most_h_;
-  std::vector<double> norms_;           // of the rows in each leaf
-  std::vector<LocalSum> sums_;          // of each leaf and class
-  std::vector<LocalSum> bounded_;       // the same as the splits have them
-  std::vector<std::uint32_t> touched_;  // leaves
+  std::size_t n_{0};         // rows of each person
+  std::size_t n_leaves_{0};  // of each person, where the first row of one stands for it
+  std::vector<double> leaves_, factors_;  // persons side by side
+  std::vector<double> rows_, sums_;       // the same of each entry
+  std::array<double, kLanes> totals_;     // of norms
+  std::array<std::array<double, kLanes>, 2> squares_;
+  std::vector<std::uint32_t> places_;  // of nodes among the leaves of one person
 };
+
+/** @brief What persons with several rows add to each node, beyond what splits have of them. */
+std::vector<LocalSum> ChangeOfNodes(Context const* ctx, RowBound const& bound,
+                                    Persons const& persons, RowsOfPersons const& given,
+                                    std::vector<bst_node_t> const& position, std::size_t n_class,
+                                    std::size_t n_nodes) {
+  auto const& groups = persons.Groups();
+  auto n_blocks = std::min(static_cast<std::size_t>(ctx->Threads() * kBlocks), groups.size());
+  std::vector<std::vector<LocalSum>> changes(n_blocks);
+  common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
+    changes[b].resize(n_nodes * n_class);
+    LeavesOfGroup<kMost> many{bound, n_class, n_nodes};
+    LeavesOfGroup<1> one{bound, n_class, n_nodes};
+    for (auto i = b * groups.size() / n_blocks; i < (b + 1) * groups.size() / n_blocks; ++i) {
+      auto const* rows = persons.RowsOfSeveral().data() + groups[i].begin;
+      if (groups[i].persons > 1) {
+        many(groups[i], rows, given, position, &changes[b]);
+      } else {
+        one(groups[i], rows, given, position, &changes[b]);
+      }
+    }
+  });
+  std::vector<LocalSum> change(n_nodes * n_class);
+  for (auto const& of_block : changes) {
+    for (std::size_t at = 0; at < change.size(); ++at) {
+      change[at] += of_block[at];
+    }
+  }
+  return change;
+}
 }  // namespace
 
 void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& persons,
@@ -141,28 +349,8 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
   auto& sums = *p_sums;
   auto n_class = gradients.size(), n_leaves = leaves.size();
   CHECK(sums.size() == n_class && position.size() == persons.NumRows());
-  std::vector<std::uint32_t> index(leaves.back() + 1);
-  for (std::size_t i = 0; i < n_leaves; ++i) {
-    index[leaves[i]] = static_cast<std::uint32_t>(i);
-  }
-
-  auto n_blocks = (persons.NumSeveral() + kPersons - 1) / kPersons;
-  auto width = n_class * n_leaves;
-  std::vector<std::vector<LocalSum>> changes(n_blocks);
-  common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
-    PersonLeaves person{bound, n_class, n_leaves};
-    changes[b].resize(width);
-    auto end = std::min((b + 1) * kPersons, persons.NumSeveral());
-    for (std::size_t i = b * kPersons; i < end; ++i) {
-      person.Add(persons.Several(i), persons.BeginOf(i), given, index, position, &changes[b]);
-    }
-  });
-  std::vector<LocalSum> change(width);
-  for (auto const& of_block : changes) {
-    for (std::size_t at = 0; at < width; ++at) {
-      change[at] += of_block[at];
-    }
-  }
+  auto change = ChangeOfNodes(ctx, bound, persons, given, position, n_class,
+                              static_cast<std::size_t>(leaves.back()) + 1);
 
   constexpr auto kThird = static_cast<std::int64_t>(kRootUnit);
   auto each = n_leaves + 1;  // the last: all rows
@@ -170,7 +358,7 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
   for (std::size_t k = 0; k < n_class; ++k) {
     auto const* local = std::get_if<std::vector<LocalSum>>(&sums[k]);
     for (std::size_t i = 0; i < n_leaves; ++i) {
-      added.push_back(change[i * n_class + k]);
+      added.push_back(change[static_cast<std::size_t>(leaves[i]) * n_class + k]);
       if (local) {
         added.back() += (*local)[i];
       }

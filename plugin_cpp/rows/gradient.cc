@@ -1,12 +1,13 @@
 #include "plugin_cpp/rows/gradient.h"
 
-#include <algorithm>  // for clamp, copy_n, min
+#include <algorithm>  // for all_of, clamp, copy_n, fill_n, min
 #include <array>      // for array
 #include <cstddef>    // for size_t
+#include <memory>     // for unique_ptr
 
 #include "common/threading_utils.h"        // for ParallelFor
 #include "plugin_cpp/plan/class_bound.h"   // for ClassQuantiser
-#include "plugin_cpp/rows/person_bound.h"  // for PersonBound
+#include "plugin_cpp/rows/person_bound.h"  // for BoundPersons, NormsOfRows
 #include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
@@ -21,6 +22,47 @@ struct Block {
   std::array<double, kBlock> weights;  // the same within their public bound
   std::array<double, kBlock> labels;   // in the mode kPrediction
   std::array<double, kBlock> norms;    // the largest over the labels where C = 1, in that mode
+};
+
+/** @brief The norms of all rows. Most often they are one number, and nothing is written. */
+class RowNorms {
+ public:
+  RowNorms() = default;
+  explicit RowNorms(std::size_t n_rows)
+      : n_rows_{n_rows}, same_((n_rows + kBlock - 1) / kBlock), norms_{new float[n_rows]} {}
+
+  void Set(Block const& block) {
+    if (!norms_) {
+      return;
+    }
+    auto first = static_cast<float>(block.norms[0]);
+    bool is_same = true;
+    for (std::size_t k = 0; k < block.n; ++k) {
+      is_same &= static_cast<float>(block.norms[k]) == first;
+    }
+    same_[block.begin / kBlock] = is_same ? first : kDiffer;
+    if (!is_same) {
+      std::copy_n(block.norms.data(), block.n, norms_.get() + block.begin);
+    }
+  }
+
+  [[nodiscard]] NormsOfRows All() {
+    bool is_same = std::all_of(same_.cbegin(), same_.cend(),
+                               [&](auto v) { return v == same_[0] && v != kDiffer; });
+    for (std::size_t b = 0; !is_same && b < same_.size(); ++b) {
+      if (same_[b] != kDiffer) {
+        std::fill_n(norms_.get() + b * kBlock, std::min(n_rows_ - b * kBlock, kBlock), same_[b]);
+      }
+    }
+    return {same_.empty() ? 0.0f : same_[0], is_same ? nullptr : norms_.get()};
+  }
+
+ private:
+  static constexpr float kDiffer = -1;  // no norm
+
+  std::size_t n_rows_{0};
+  std::vector<float> same_;  // of each block
+  std::unique_ptr<float[]> norms_;
 };
 
 /** @brief Gradients as the row bound takes them: of targets in range and of bounded weights. */
@@ -160,13 +202,12 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
   }
   RowInputs inputs{bound, info, sample};
   BlockQuantiser quantise{bound, n_class};
-  bool has_several = persons && persons->NumSeveral() > 0;
-  std::vector<float> norms;
-  if (has_several && bound.mode == RowBound::Mode::kPrediction) {
-    norms.resize(n_rows);
-  }
-
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;
+  bool has_several = persons && !persons->Groups().empty();
+  RowNorms norms;
+  if (has_several && bound.mode == RowBound::Mode::kPrediction) {
+    norms = RowNorms{n_rows};
+  }
   std::vector<LocalSum> partial(n_blocks * n_class);
   common::ParallelFor(n_blocks, ctx->Threads(), [&](auto b) {
     auto begin = static_cast<std::size_t>(b) * kBlock;
@@ -179,9 +220,7 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
                   hessians.data() + k * n);
     }
     quantise(gradients.data(), hessians.data(), &block);
-    if (!norms.empty()) {
-      std::copy_n(block.norms.data(), n, norms.data() + begin);
-    }
+    norms.Set(block);
     for (std::size_t k = 0; k < n_class; ++k) {
       LocalSum sum;
       auto* words = (*out)[k].pairs.data() + begin;
@@ -204,19 +243,7 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
     }
   }
   if (has_several) {
-    auto const& rows = persons->RowsOfSeveral();
-    several->norms.resize(norms.empty() ? 0 : rows.size());
-    common::ParallelFor(several->norms.size(), ctx->Threads(),
-                        [&](auto i) { several->norms[i] = norms[rows[i]]; });
-    several->pairs.resize(n_class);
-    several->bounded.resize(n_class);
-    for (std::size_t k = 0; k < n_class; ++k) {
-      several->pairs[k].resize(rows.size());
-      several->bounded[k].resize(rows.size());
-      common::ParallelFor(rows.size(), ctx->Threads(),
-                          [&](auto i) { several->pairs[k][i] = (*out)[k].pairs[rows[i]]; });
-    }
-    PersonBound{bound, n_class}(ctx, *persons, several, out);
+    BoundPersons(ctx, bound, *persons, norms.All(), several, out);
   }
 }
 }  // namespace xgboost::dp

@@ -60,9 +60,16 @@ struct ClassGradients {
  * They lie anywhere in the matrix. What is done person by person reads them one after the other.
  */
 struct RowsOfPersons {
-  std::vector<float> norms;  // with the worst label, where C = 1; in the mode kPrediction
-  std::vector<std::vector<PackedPair>> pairs;    // of each class, within the bound of a row only
-  std::vector<std::vector<PackedPair>> bounded;  // the same after persons were bounded
+  /** @brief Gradients and Hessians of a class: integers of at most 2^24, which floats hold. */
+  struct OfClass {
+    std::vector<float> grad, hess;
+  };
+
+  float norm{
+      0};  // with the worst label, where C = 1, in the mode kPrediction: if all have this one
+  std::vector<float> norms;      // else of each
+  std::vector<OfClass> given;    // of each class, within the bound of a row only
+  std::vector<OfClass> bounded;  // the same after persons were bounded
 };
 
 /**
@@ -71,7 +78,7 @@ struct RowsOfPersons {
  * @param persons Whose rows have a bound together, null where each row has its own.
  * @param gpair   Gradients by row and class.
  * @param sample  Which rows take part; empty for all. The others count nothing.
- * @param several Rows of persons with several rows, if there are any.
+ * @param several Rows of persons with several rows, if there are any; null if nobody asks.
  * @param out     Of each class.
  */
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,

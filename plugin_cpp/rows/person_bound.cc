@@ -1,175 +1,320 @@
 #include "plugin_cpp/rows/person_bound.h"
 
-#include <algorithm>  // for max, min
-#include <cmath>      // for ldexp, sqrt
-#include <cstdlib>    // for abs
+#include <algorithm>  // for any_of, fill_n, max, min
+#include <array>      // for array
+#include <cmath>      // for abs, ldexp, sqrt
+#include <limits>     // for numeric_limits
 
 #include "common/threading_utils.h"      // for ParallelFor, Sched
 #include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
+#include "plugin_cpp/wide.h"             // for XGB_DP_WIDE
 
 namespace xgboost::dp {
 namespace {
-constexpr std::int32_t kBits = 10;      // fractional bits of a norm
-constexpr std::int32_t kTries = 4;      // to meet the bound with numbers that are rounded evenly
-constexpr std::size_t kPersons = 1024;  // of a block
+constexpr std::int32_t kBits = 10;    // fractional bits of a norm
+constexpr std::int32_t kTries = 4;    // to meet the bound with numbers that are rounded evenly
+constexpr std::size_t kGroups = 128;  // of a block
+constexpr std::uint32_t kManyRows = 100000;  // of one person
 
 /**
- * @brief Integers times a factor below 1, none larger than it was.
+ * @brief Integers times a factor that is at most 1, none larger than it was.
  *
  * What rounding takes from a row the next ones get, so that sums over many rows of a person are
  * right although each of them is a few steps of the grid only.
+ *
+ * @param width Entries of a row. Entry e of row j of person l is at (j width + e) kLanes + l.
  */
-void Spread(std::vector<std::int64_t> const& given, std::size_t width, double scale,
-            std::vector<std::int64_t>* out) {
+template <std::size_t kLanes>
+inline void Spread(double const* given, std::size_t n_rows, std::size_t width, double const* scale,
+                   double* out) {
   for (std::size_t entry = 0; entry < width; ++entry) {
-    double carry = 0;
-    for (std::size_t at = entry; at < given.size(); at += width) {
-      double value = static_cast<double>(given[at]) * scale + carry;
-      auto most = static_cast<double>(std::abs(given[at]));
-      double rounded = RoundWithin(value, -most, most);  // of at most 2^24
-      carry = value - rounded;
-      (*out)[at] = static_cast<std::int64_t>(rounded);
+    double carry[kLanes] = {};
+    for (std::size_t at = entry * kLanes; at < n_rows * width * kLanes; at += width * kLanes) {
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        auto value = given[at + l] * scale[l] + carry[l];
+        auto most = std::abs(given[at + l]);
+        auto rounded = RoundWithin(value, -most, most);  // of at most 2^24
+        carry[l] = value - rounded;
+        out[at + l] = rounded;
+      }
     }
   }
 }
+
+/** @brief No less than the sizes of persons whose rows are in the ball, and rarely more. */
+template <std::size_t kLanes>
+inline void NoLessThanSizes(double const* kept, std::size_t n_rows, std::size_t width,
+                            double* sizes) {
+  std::fill_n(sizes, kLanes, 0.0);
+  for (std::size_t j = 0; j < n_rows; ++j) {
+    double squares[kLanes] = {};
+    for (std::size_t entry = 0; entry < width; ++entry) {
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        squares[l] += kept[l] * kept[l];
+      }
+      kept += kLanes;
+    }
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      // Squares are integers of at most 2^40, so the root is right to 2^-23 of a step of 2^-kBits.
+      // Half a step more than that is rounded to no less than the next whole step.
+      auto steps = std::sqrt(squares[l]) * 1024.0 + (0.5 + 0x1p-20);
+      sizes[l] += RoundWithin(steps, 0.0, 0x1p50);
+    }
+  }
+}
+
+constexpr std::size_t kMost = PersonGroup::kMost;
+
+XGB_DP_WIDE void SpreadWide(double const* given, std::size_t n_rows, std::size_t width,
+                            double const* scale, double* out) {
+  Spread<kMost>(given, n_rows, width, scale, out);
+}
+
+XGB_DP_WIDE void NoLessThanSizesWide(double const* kept, std::size_t n_rows, std::size_t width,
+                                     double* sizes) {
+  NoLessThanSizes<kMost>(kept, n_rows, width, sizes);
+}
+/** @brief What all persons have to keep. */
+struct Limits {
+  bool is_ball, by_prediction;
+  std::size_t joint;  // classes that have one norm
+  std::uint64_t unit, h_max;
+  std::uint64_t limit;  // of a size
+  double most;          // sum of norms, where C = 1
+
+  Limits(RowBound const& bound, std::size_t n_class)
+      : is_ball{bound.IsBall()},
+        by_prediction{bound.mode == RowBound::Mode::kPrediction},
+        joint{by_prediction ? n_class : 1},
+        unit{static_cast<std::uint64_t>(bound.Unit())},
+        h_max{static_cast<std::uint64_t>(bound.MaxHessian())},
+        limit{static_cast<std::uint64_t>(bound.MostGradient()) << kBits},
+        most{static_cast<double>(bound.MostGradient()) / static_cast<double>(bound.Unit())} {}
+};
+
+/** @brief Bounds a group of at most kLanes persons in some classes that have one norm. */
+template <std::size_t kLanes>
+class GroupBound {
+ public:
+  explicit GroupBound(Limits const& limits) : limits_{limits}, width_{2 * limits.joint} {}
+
+  /**
+   * @param group  Of persons.
+   * @param rows   Theirs, side by side.
+   * @param norms  Of all rows.
+   * @param first  Of the classes.
+   * @param out    Of all classes: integers of rows, in whose place those of persons come.
+   * @param change Of the sums of these classes.
+   */
+  void operator()(PersonGroup const& group, std::uint32_t const* rows, NormsOfRows norms,
+                  std::size_t first, RowsOfPersons* several, std::vector<ClassGradients>* out,
+                  LocalSum* change) {
+    group_ = group;
+    rows_ = rows;
+    given_.assign(group.rows * width_ * kLanes, 0.0);
+    kept_.resize(given_.size());
+    for (std::size_t k = 0; k < limits_.joint; ++k) {
+      this->Read((*out)[first + k].pairs, k);
+    }
+    if (limits_.by_prediction) {
+      // Only what the factor leaves is looked at.
+      this->ScaleBy(norms);
+    } else {
+      this->FindSizes(given_);
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        scale_[l] = std::min(static_cast<double>(limits_.limit) /
+                                 static_cast<double>(std::max(sizes_[l], limits_.limit)),
+                             1.0);
+      }
+    }
+    this->Scale();
+    this->FindSizes(kept_);
+    this->Enforce();
+    for (std::size_t k = 0; k < limits_.joint; ++k) {
+      this->Write(k, &(*out)[first + k].pairs, change + k);
+      if (several) {
+        this->Keep(given_, k, &several->given[first + k]);
+        this->Keep(kept_, k, &several->bounded[first + k]);
+      }
+    }
+    if (several && norms.of_rows && first == 0) {
+      for (std::size_t i = 0; i < group.Size(); ++i) {
+        several->norms[group.begin + i] = norms.of_rows[rows[i]];
+      }
+    }
+  }
+
+ private:
+  /** @brief Calls a function with the place of a row of class k here, and in the group. */
+  template <typename Each>
+  void ForEach(std::size_t k, Each&& each) const {
+    for (std::size_t j = 0; j < group_.rows; ++j) {
+      for (std::size_t l = 0; l < group_.persons; ++l) {
+        each((j * width_ + 2 * k) * kLanes + l, j * group_.persons + l);
+      }
+    }
+  }
+
+  void Read(std::vector<PackedPair> const& pairs, std::size_t k) {
+    this->ForEach(k, [&](auto at, auto i) {
+      auto pair = pairs[rows_[i]].Sum();
+      given_[at] = static_cast<double>(pair.grad);
+      given_[at + kLanes] = static_cast<double>(pair.hess);
+    });
+  }
+
+  void Write(std::size_t k, std::vector<PackedPair>* pairs, LocalSum* change) const {
+    this->ForEach(k, [&](auto at, auto i) {
+      auto g = static_cast<std::int64_t>(kept_[at]),
+           h = static_cast<std::int64_t>(kept_[at + kLanes]);
+      (*pairs)[rows_[i]] = PackedPair{g, h};
+      *change += LocalSum{g - static_cast<std::int64_t>(given_[at]),
+                          h - static_cast<std::int64_t>(given_[at + kLanes])};
+    });
+  }
+
+  void Keep(std::vector<double> const& entries, std::size_t k, RowsOfPersons::OfClass* to) const {
+    this->ForEach(k, [&](auto at, auto i) {
+      to->grad[group_.begin + i] = static_cast<float>(entries[at]);
+      to->hess[group_.begin + i] = static_cast<float>(entries[at + kLanes]);
+    });
+  }
+
+  void ScaleBy(NormsOfRows norms) {
+    std::array<double, kLanes> sums{};
+    for (std::size_t j = 0; j < group_.rows; ++j) {
+      for (std::size_t l = 0; l < group_.persons; ++l) {
+        sums[l] += static_cast<double>(norms.of_rows ? norms.of_rows[rows_[j * group_.persons + l]]
+                                                     : norms.same);
+      }
+    }
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      scale_[l] = sums[l] > limits_.most ? limits_.most / sums[l] : 1.0;  // also if not a number
+    }
+  }
+
+  void Scale() {
+    if constexpr (kLanes == kMost) {
+      SpreadWide(given_.data(), group_.rows, width_, scale_.data(), kept_.data());
+    } else {
+      Spread<kLanes>(given_.data(), group_.rows, width_, scale_.data(), kept_.data());
+    }
+  }
+
+  /** @brief Sizes of all persons, 0 for what is surely within the limit. */
+  void FindSizes(std::vector<double> const& entries) {
+    std::array<double, kLanes> no_less;
+    no_less.fill(std::numeric_limits<double>::infinity());
+    if (limits_.is_ball && group_.rows < kManyRows) {
+      if constexpr (kLanes == kMost) {
+        NoLessThanSizesWide(entries.data(), group_.rows, width_, no_less.data());
+      } else {
+        NoLessThanSizes<kLanes>(entries.data(), group_.rows, width_, no_less.data());
+      }
+    }
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      bool is_within = no_less[l] <= static_cast<double>(limits_.limit);
+      sizes_[l] = is_within ? 0 : this->Size(entries.data() + l);
+    }
+  }
+
+  /** @brief No less than the sum of the norms of a person's rows, in units of 2^-kBits. */
+  [[nodiscard]] std::uint64_t Size(double const* of_person) const {
+    std::uint64_t size = 0;
+    for (std::size_t j = 0; j < group_.rows; ++j) {
+      auto const* row = of_person + j * width_ * kLanes;
+      if (limits_.is_ball) {
+        // A row keeps its own bound: its squares sum to at most 2^40.
+        std::uint64_t squares = 0;
+        for (std::size_t entry = 0; entry < width_; ++entry) {
+          auto value = static_cast<std::int64_t>(row[entry * kLanes]);
+          squares += static_cast<std::uint64_t>(value * value);
+        }
+        auto scaled = squares << (2 * kBits);
+        auto root = IntegerSqrt(scaled);
+        size += root + (root * root < scaled ? 1 : 0);
+      } else {
+        auto g = static_cast<std::uint64_t>(std::abs(row[0]));
+        auto h = static_cast<std::uint64_t>(row[kLanes]);
+        auto scaled = std::max(g * limits_.h_max, h * limits_.unit) << kBits;
+        size += (scaled + limits_.h_max - 1) / limits_.h_max;
+      }
+    }
+    return size;
+  }
+
+  /** @brief Hold the limit, whatever the numbers are. */
+  void Enforce() {
+    auto is_over = [&](auto size) { return size > limits_.limit; };
+    for (std::int32_t i = 0; i < kTries && std::any_of(sizes_.cbegin(), sizes_.cend(), is_over);
+         ++i) {
+      double room = 1.0 - std::ldexp(1.0, 2 * i - 13);  // for the rounding that is new each time
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        if (is_over(sizes_[l])) {
+          scale_[l] *= static_cast<double>(limits_.limit) / static_cast<double>(sizes_[l]) * room;
+        }
+      }
+      this->Scale();  // of the others nothing changes
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        sizes_[l] = is_over(sizes_[l]) ? this->Size(kept_.data() + l) : sizes_[l];
+      }
+    }
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      for (auto at = l; is_over(sizes_[l]) && at < kept_.size(); at += kLanes) {
+        kept_[at] = static_cast<double>(
+            CutTo(static_cast<std::int64_t>(kept_[at]), limits_.limit, sizes_[l]));
+      }
+    }
+  }
+
+  Limits const& limits_;
+  std::size_t width_;  // entries of a row, see Spread
+  PersonGroup group_{};
+  std::uint32_t const* rows_{nullptr};
+  std::vector<double> given_, kept_;  // entries
+  std::array<double, kLanes> scale_;
+  std::array<std::uint64_t, kLanes> sizes_;
+};
 }  // namespace
 
-PersonBound::PersonBound(RowBound const& bound, std::size_t n_class)
-    : is_ball_{bound.IsBall()},
-      by_prediction_{bound.mode == RowBound::Mode::kPrediction},
-      joint_{by_prediction_ ? n_class : 1},
-      unit_{static_cast<std::uint64_t>(bound.Unit())},
-      h_max_{static_cast<std::uint64_t>(bound.MaxHessian())},
-      limit_{static_cast<std::uint64_t>(bound.MostGradient()) << kBits},
-      most_{static_cast<double>(bound.MostGradient()) / static_cast<double>(bound.Unit())} {}
-
-std::uint64_t PersonBound::Size(Integers const& rows, std::size_t width) const {
-  std::uint64_t size = 0;
-  for (std::size_t begin = 0; begin < rows.size(); begin += width) {
-    std::uint64_t scaled, root;
-    if (is_ball_) {
-      // A row keeps its own bound: its squares sum to at most 2^40.
-      std::uint64_t squares = 0;
-      for (std::size_t at = begin; at < begin + width; ++at) {
-        squares += static_cast<std::uint64_t>(rows[at] * rows[at]);
-      }
-      scaled = squares << (2 * kBits);
-      root = IntegerSqrt(scaled);
-      size += root + (root * root < scaled ? 1 : 0);
-    } else {
-      auto g = static_cast<std::uint64_t>(std::abs(rows[begin]));
-      auto h = static_cast<std::uint64_t>(rows[begin + 1]);
-      scaled = std::max(g * h_max_, h * unit_) << kBits;
-      size += (scaled + h_max_ - 1) / h_max_;
-    }
-  }
-  return size;
-}
-
-bool PersonBound::IsSurelyWithin(Integers const& rows, std::size_t width) const {
-  if (!is_ball_) {
-    return false;
-  }
-  double norms = 0;
-  for (std::size_t begin = 0; begin < rows.size(); begin += width) {
-    double squares = 0;
-    for (std::size_t at = begin; at < begin + width; ++at) {
-      auto value = static_cast<double>(rows[at]);
-      squares += value * value;
-    }
-    norms += std::sqrt(squares);
-  }
-  // A size has each norm rounded up to a step of 2^-kBits. The sums above are right to some 2^-50
-  // of themselves for each row.
-  auto n_rows = static_cast<double>(rows.size() / width);
-  auto size = std::ldexp(norms * (1.0 + 1e-9), kBits) + n_rows + 1.0;
-  return n_rows < 1e5 && size < static_cast<double>(limit_);
-}
-
-double PersonBound::Scale(common::Span<float const> norms, std::uint64_t size) const {
-  if (!by_prediction_) {
-    return std::min(static_cast<double>(limit_) / static_cast<double>(std::max(size, limit_)), 1.0);
-  }
-  double sum = 0;
-  for (auto norm : norms) {
-    sum += static_cast<double>(norm);
-  }
-  return sum > most_ ? most_ / sum : 1.0;  // also where the sum is not a number
-}
-
-void PersonBound::Bound(std::size_t begin, std::size_t n, std::size_t first, RowsOfPersons* rows,
-                        common::Span<LocalSum> change, Scratch* scratch) const {
-  auto width = 2 * joint_;
-  auto& given = scratch->given;
-  auto& kept = scratch->kept;
-  given.resize(n * width);
-  kept.resize(n * width);
-  for (std::size_t k = 0; k < joint_; ++k) {
-    auto const* pairs = rows->pairs[first + k].data() + begin;
-    for (std::size_t i = 0; i < n; ++i) {
-      auto pair = pairs[i].Sum();
-      given[i * width + 2 * k] = pair.grad;
-      given[i * width + 2 * k + 1] = pair.hess;
-    }
-  }
-  // Counted exactly only where an estimate leaves it open: 0 is a size within the limit.
-  auto size_of = [&](Integers const& of_rows) {
-    return this->IsSurelyWithin(of_rows, width) ? 0 : this->Size(of_rows, width);
-  };
-  // Where the factor follows from the norms, only what it leaves is looked at.
-  std::uint64_t size = by_prediction_ ? 0 : size_of(given);
-  auto scale = this->Scale(
-      {rows->norms.data() + (by_prediction_ ? begin : 0), by_prediction_ ? n : std::size_t{0}},
-      size);
-  if (scale < 1.0) {
-    Spread(given, width, scale, &kept);
-  } else {
-    kept = given;
-  }
-  if (by_prediction_ || scale < 1.0) {
-    size = size_of(kept);
-  }
-  for (std::int32_t i = 0; i < kTries && size > limit_; ++i) {
-    double room = 1.0 - std::ldexp(1.0, 2 * i - 13);  // for the rounding that is new each time
-    scale *= static_cast<double>(limit_) / static_cast<double>(size) * room;
-    Spread(given, width, scale, &kept);
-    size = this->Size(kept, width);
-  }
-  for (auto& value : kept) {
-    value = CutTo(value, limit_, size);
-  }
-  for (std::size_t k = 0; k < joint_; ++k) {
-    auto* bounded = rows->bounded[first + k].data() + begin;
-    for (std::size_t i = 0; i < n; ++i) {
-      auto at = i * width + 2 * k;
-      bounded[i] = PackedPair{kept[at], kept[at + 1]};
-      change[k] += LocalSum{kept[at] - given[at], kept[at + 1] - given[at + 1]};
-    }
-  }
-}
-
-void PersonBound::operator()(Context const* ctx, Persons const& persons, RowsOfPersons* rows,
-                             std::vector<ClassGradients>* out) const {
+void BoundPersons(Context const* ctx, RowBound const& bound, Persons const& persons,
+                  NormsOfRows norms, RowsOfPersons* several, std::vector<ClassGradients>* out) {
   auto n_class = out->size();
-  auto n_blocks = (persons.NumSeveral() + kPersons - 1) / kPersons;
+  auto const& groups = persons.Groups();
+  auto const& rows = persons.RowsOfSeveral();
+  Limits limits{bound, n_class};
+  if (several) {
+    several->norm = norms.same;
+    several->norms.resize(norms.of_rows ? rows.size() : 0);
+    several->given.resize(n_class);
+    several->bounded.resize(n_class);
+    for (auto* classes : {&several->given, &several->bounded}) {
+      for (auto& of_class : *classes) {
+        of_class.grad.resize(rows.size());
+        of_class.hess.resize(rows.size());
+      }
+    }
+  }
+  auto n_blocks = (groups.size() + kGroups - 1) / kGroups;
   std::vector<LocalSum> changes(n_blocks * n_class);
   common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
-    auto begin = static_cast<std::size_t>(b) * kPersons;
-    auto end = std::min(begin + kPersons, persons.NumSeveral());
-    common::Span change{changes.data() + b * n_class, n_class};
-    Scratch scratch;
-    for (auto i = begin; i < end; ++i) {
-      for (std::size_t k = 0; k < n_class; k += joint_) {
-        this->Bound(persons.BeginOf(i), persons.Several(i).size(), k, rows,
-                    change.subspan(k, joint_), &scratch);
+    GroupBound<kMost> many{limits};
+    GroupBound<1> one{limits};
+    auto end = std::min((b + 1) * kGroups, groups.size());
+    for (std::size_t i = b * kGroups; i < end; ++i) {
+      auto const& group = groups[i];
+      auto const* of_group = rows.data() + group.begin;
+      for (std::size_t k = 0; k < n_class; k += limits.joint) {
+        auto* change = &changes[b * n_class + k];
+        if (group.persons > 1) {
+          many(group, of_group, norms, k, several, out, change);
+        } else {
+          one(group, of_group, norms, k, several, out, change);
+        }
       }
     }
   });
-  auto const& at = persons.RowsOfSeveral();
   for (std::size_t k = 0; k < n_class; ++k) {
-    auto const& bounded = rows->bounded[k];
-    auto& pairs = (*out)[k].pairs;
-    common::ParallelFor(at.size(), ctx->Threads(), [&](auto i) { pairs[at[i]] = bounded[i]; });
     for (std::size_t b = 0; b < n_blocks; ++b) {
       (*out)[k].total += changes[b * n_class + k];
     }

@@ -79,7 +79,7 @@ std::vector<std::uint64_t> KeysOfRows(DMatrix* p_fmat) {
 }  // namespace
 
 Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
-    : codes_(codes.data(), codes.data() + codes.size()), counts_(n_persons), begins_(1) {
+    : codes_(codes.data(), codes.data() + codes.size()), counts_(n_persons) {
   // Numbers of rows and of persons are private: no message has one.
   CHECK(codes.size() < std::numeric_limits<std::uint32_t>::max() && n_persons <= codes.size())
       << "A worker takes less than 2^32 rows where the unit of privacy is a person, and each "
@@ -88,20 +88,40 @@ Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
     CHECK(code < n_persons) << "The code of a person is out of range.";
     ++counts_[code];
   }
-  constexpr auto kOne = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> places(n_persons, kOne);  // among those with several rows
+  std::vector<std::uint32_t> several;  // codes
   for (std::size_t code = 0; code < n_persons; ++code) {
     CHECK(counts_[code] > 0) << "A person has no row.";
     if (counts_[code] > 1) {
-      places[code] = static_cast<std::uint32_t>(begins_.size() - 1);
-      begins_.push_back(begins_.back() + counts_[code]);
+      several.push_back(static_cast<std::uint32_t>(code));
     }
   }
-  rows_.resize(begins_.back());
-  auto next = begins_;
+  std::stable_sort(several.begin(), several.end(),
+                   [&](auto a, auto b) { return counts_[a] < counts_[b]; });
+  constexpr auto kNone = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> next(n_persons, kNone);  // place of the next row of a person
+  std::vector<std::uint8_t> steps(n_persons);
+  std::size_t n_rows = 0;
+  for (std::size_t first = 0; first < several.size();) {
+    auto rows = counts_[several[first]];
+    PersonGroup group{n_rows, rows, 1};
+    while (rows <= PersonGroup::kShort && group.persons < PersonGroup::kMost &&
+           first + group.persons < several.size() &&
+           counts_[several[first + group.persons]] == rows) {
+      ++group.persons;
+    }
+    for (std::uint32_t lane = 0; lane < group.persons; ++lane) {
+      next[several[first + lane]] = static_cast<std::uint32_t>(n_rows + lane);
+      steps[several[first + lane]] = static_cast<std::uint8_t>(group.persons);
+    }
+    n_rows += group.Size();
+    first += group.persons;
+    groups_.push_back(group);
+  }
+  rows_.resize(n_rows);
   for (std::size_t i = 0; i < codes_.size(); ++i) {
-    if (auto place = places[codes_[i]]; place != kOne) {
-      rows_[next[place]++] = static_cast<std::uint32_t>(i);
+    if (auto& place = next[codes_[i]]; place != kNone) {
+      rows_[place] = static_cast<std::uint32_t>(i);
+      place += steps[codes_[i]];
     }
   }
 }
@@ -111,9 +131,18 @@ void Persons::Arrange(DMatrix* p_fmat) {
     return;
   }
   auto keys = KeysOfRows(p_fmat);
-  common::ParallelFor(this->NumSeveral(), p_fmat->Ctx()->Threads(), [&](auto p) {
-    std::stable_sort(rows_.begin() + begins_[p], rows_.begin() + begins_[p + 1],
-                     [&](auto a, auto b) { return keys[a] < keys[b]; });
+  common::ParallelFor(groups_.size(), p_fmat->Ctx()->Threads(), [&](auto i) {
+    auto const& group = groups_[i];
+    std::vector<std::uint32_t> rows(group.rows);
+    for (auto lane = group.begin; lane < group.begin + group.persons; ++lane) {
+      for (std::size_t j = 0; j < rows.size(); ++j) {
+        rows[j] = rows_[lane + j * group.persons];
+      }
+      std::stable_sort(rows.begin(), rows.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
+      for (std::size_t j = 0; j < rows.size(); ++j) {
+        rows_[lane + j * group.persons] = rows[j];
+      }
+    }
   });
 }
 

@@ -20,6 +20,23 @@
 #include "xgboost/span.h"  // for Span
 
 namespace xgboost::dp {
+/**
+ * @brief Persons with as many rows each, side by side in Persons::RowsOfSeveral.
+ *
+ * Row j of person l is at begin + j persons + l.
+ */
+struct PersonGroup {
+  std::size_t begin;
+  std::uint32_t rows;     // of each, several
+  std::uint32_t persons;  // kMost, or as many as are left; those with more than kShort rows: 1
+
+  static constexpr std::uint32_t kMost = 8;
+  static constexpr std::uint32_t kShort = 16;
+
+  /** @brief How many rows all of them have. */
+  [[nodiscard]] std::size_t Size() const { return std::size_t{rows} * persons; }
+};
+
 class Persons {
  public:
   /**
@@ -41,16 +58,10 @@ class Persons {
   /** @brief How many rows the person of a row has. */
   [[nodiscard]] std::uint32_t RowsOf(std::size_t row) const { return counts_[codes_[row]]; }
 
-  /** @brief How many persons have several rows. */
-  [[nodiscard]] std::size_t NumSeveral() const { return begins_.size() - 1; }
-  /** @brief How many rows those before the i-th of them have. */
-  [[nodiscard]] std::size_t BeginOf(std::size_t i) const { return begins_[i]; }
-  /** @brief The rows of all of them, person by person. */
+  /** @brief Those with several rows; the rows of each are ordered by what they hold. */
+  [[nodiscard]] std::vector<PersonGroup> const& Groups() const { return groups_; }
+  /** @brief The rows of all of them, group by group. */
   [[nodiscard]] std::vector<std::uint32_t> const& RowsOfSeveral() const { return rows_; }
-  /** @brief The rows of the i-th of them, ordered by what they hold. */
-  [[nodiscard]] common::Span<std::uint32_t const> Several(std::size_t i) const {
-    return {rows_.data() + begins_[i], begins_[i + 1] - begins_[i]};
-  }
 
  private:
   /** @brief Order the rows of each person by what they hold; rows alike are interchangeable. */
@@ -58,7 +69,7 @@ class Persons {
 
   std::vector<std::uint32_t> codes_;   // of each row
   std::vector<std::uint32_t> counts_;  // rows of each person
-  std::vector<std::uint32_t> rows_;    // of persons with several rows, person by person
-  std::vector<std::size_t> begins_;    // of their rows
+  std::vector<PersonGroup> groups_;    // of persons with several rows
+  std::vector<std::uint32_t> rows_;    // theirs
 };
 }  // namespace xgboost::dp
