@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
+from xgb_dp import errors
 from xgb_dp.engine import workers
-from xgb_dp.errors import RowDomainError
+from xgb_dp.errors import PrivacyRefusal, RowDomainError
 from xgb_dp.request.features import Schema
 
 
@@ -30,8 +34,8 @@ class Collective:
     def allreduce(self, data: np.ndarray, op: int) -> np.ndarray:
         return data
 
-    def broadcast(self, data: Any, root: int) -> Any:
-        self.sent.append(data)
+    def broadcast(self, data: bytes, root: int) -> bytes:
+        self.sent.append(json.loads(data))
         return data
 
 
@@ -39,6 +43,7 @@ class Collective:
 def collective(monkeypatch: pytest.MonkeyPatch) -> Collective:
     fake = Collective()
     monkeypatch.setattr(workers, "_collective", lambda: fake)
+    monkeypatch.setattr(workers, "_broadcast", fake.broadcast)
     return fake
 
 
@@ -46,9 +51,7 @@ def test_categories_of_a_data_frame_are_not_sent(collective: Collective) -> None
     """They may be those that occur; only the declared ones are public."""
     mine = Schema(["a"], True, frozenset({0}), {0: [b"flu", b"a rare disease"]}, True)
     assert workers.common_schema(mine) == mine
-    (sent,) = collective.sent
-    assert sent.dictionaries == {}
-    assert (sent.names, sent.categorical) == (mine.names, mine.categorical)
+    assert collective.sent == [[["a"], True, [0], True]]
 
 
 def test_messages_of_others_are_not_sent(collective: Collective) -> None:
@@ -59,11 +62,60 @@ def test_messages_of_others_are_not_sent(collective: Collective) -> None:
 
     with pytest.raises(ValueError, match="Smith"):
         workers.check_together(fail)
-    assert collective.sent == ["Its checks failed. Nothing was released."]
+    assert collective.sent == [["ValueError", "Its checks failed. Nothing was released."]]
 
     def refuse() -> None:
         raise RowDomainError("A row has an infinite feature.")
 
     with pytest.raises(RowDomainError):
         workers.check_together(refuse)
-    assert collective.sent[1:] == ["A row has an infinite feature."]
+    assert collective.sent[1:] == [["RowDomainError", "A row has an infinite feature."]]
+
+
+def told(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+    """Rank 0 has said something, and this is rank 1."""
+    fake = Collective()
+    monkeypatch.setattr(fake, "get_rank", lambda: 1)
+    monkeypatch.setattr(fake, "allreduce", lambda data, op: np.zeros_like(data))
+    monkeypatch.setattr(workers, "_collective", lambda: fake)
+    monkeypatch.setattr(workers, "_broadcast", lambda data, root: said)
+
+
+def test_a_worker_without_columns_takes_those_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told(monkeypatch, b'[["a", "b"], true, [1], true]')
+    found = workers.common_schema(Schema([], False, frozenset(), {}))
+    assert found == Schema(["a", "b"], True, frozenset({1}), {}, True)
+
+
+@pytest.mark.parametrize("kind", ["PrivacyRefusal", "PrivacyParameterError", "RowDomainError"])
+def test_errors_of_others_keep_their_kind(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(monkeypatch, json.dumps([kind, "so it is"]).encode())
+    with pytest.raises(getattr(errors, kind), match="On another worker: so it is"):
+        workers.check_together(lambda: None)
+
+
+def test_no_class_is_made_of_what_others_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    told(monkeypatch, b'["SystemExit", "go"]')
+    with pytest.raises(RowDomainError, match="go"):
+        workers.check_together(lambda: None)
+
+
+class Bomb:
+    """Unpickled, it would end the process."""
+
+    def __reduce__(self) -> Any:
+        return (sys.exit, ("unpickled",))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [pickle.dumps(Bomb()), b"", b"\xff\xfe", b"[" * 100000, b'{"names": 3}', b"[1, 2, 3, 4]"],
+)
+def test_messages_of_strangers_are_refused_and_never_run(
+    said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(monkeypatch, said)
+    with pytest.raises(PrivacyRefusal, match="no message of xgb_dp"):
+        workers.common_schema(Schema([], False, frozenset(), {}))

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 import xgboost as xgb
 
-from xgb_dp.engine import native
+from xgb_dp.engine import native, workers
 from xgb_dp.errors import PrivacyError
 
 PARAMS: dict[str, Any] = {
@@ -46,18 +46,18 @@ def main() -> None:
     sent: list[bytes] = []
     drawn: list[int] = []
     with xgb.collective.CommunicatorContext(**job["worker"]):
-        broadcast, release = xgb.collective.broadcast, native.release_intercept
+        broadcast, release = workers._broadcast, native.release_intercept
 
-        def listen(data: Any, root: int) -> Any:
+        def listen(data: bytes, root: int) -> bytes:
             found = broadcast(data, root)
-            sent.append(found.tobytes() if isinstance(found, np.ndarray) else repr(found).encode())
+            sent.append(found)
             return found
 
         def draw(*args: Any) -> Any:
             drawn[-1] += 1
             return release(*args)
 
-        xgb.collective.broadcast, native.release_intercept = listen, draw
+        workers._broadcast, native.release_intercept = listen, draw
         said = []
         for kind, values in job["trainings"]:
             drawn.append(0)

@@ -182,16 +182,31 @@ def _joined(parts: Any, categories: Any) -> dict[str, Any]:
     return out
 
 
-def _columns(table: Any) -> tuple[int, list[tuple[Any, bool]] | None]:
-    """Number of columns, and names and whether they are categories for a data frame; public."""
+def _columns(table: Any) -> list[Any]:
+    """Number of columns, and names and whether they are categories for a data frame; public.
+
+    As other workers are told: names are texts, numbers, or lists of such for tuples.
+    """
     if not hasattr(table, "columns"):
-        return table.shape[1], None
+        return [table.shape[1], None]
     kinds = [kind.name == "category" for kind in table.dtypes]
-    return len(kinds), list(zip(columns_of(table), kinds, strict=True))
+    names = map(_told_name, columns_of(table))
+    return [len(kinds), list(zip(names, kinds, strict=True))]
 
 
-def _without_rows(columns: tuple[int, list[tuple[Any, bool]] | None]) -> Any:
-    """A table of these columns; categories stand in it only once they are declared."""
+def _told_name(name: Any) -> Any:
+    if isinstance(name, tuple):
+        return [_told_name(part) for part in name]
+    name = name.item() if isinstance(name, np.generic) else name
+    return name if isinstance(name, (str, int, float)) else str(name)
+
+
+def _without_rows(columns: Any) -> Any:
+    """A table of these columns; categories stand in it only once they are declared.
+
+    Args:
+        columns: Result of :func:`_columns` on the first worker that has rows.
+    """
     width, named = columns
     if named is None:
         return np.empty((0, width), dtype=np.float32)
@@ -199,5 +214,6 @@ def _without_rows(columns: tuple[int, list[tuple[Any, bool]] | None]) -> Any:
 
     kinds = ["category" if categorical else "float32" for _, categorical in named]
     table = pd.DataFrame({i: pd.Series([], dtype=kind) for i, kind in enumerate(kinds)})
-    table.columns = pd.Index([name for name, _ in named])
+    names = (tuple(name) if isinstance(name, list) else name for name, _ in named)
+    table.columns = pd.Index(list(names))
     return table

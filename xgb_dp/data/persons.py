@@ -155,9 +155,9 @@ def check_apart(persons: Persons | None) -> None:
     mine = persons.hashes(key)
     shared = False
     for root in range(world):
-        theirs = workers.told_by(root, mine if root == rank else None)
+        theirs = workers.told_by(root, mine.tobytes())
         if root < rank:
-            shared = shared or _meet(mine, theirs)
+            shared = shared or _meet(mine, np.frombuffer(theirs, mine.dtype).reshape(-1, 2))
 
     def refuse() -> None:
         if len(kinds) > 1:

@@ -5,17 +5,22 @@ plan from the same parameters; what they could differ in is what is checked or s
 rows are added up in C++: exact ones (``plugin_cpp/release/workers.h``,
 ``docs/proofs/distributed.md``), or noisy and masked ones (``plugin_cpp/release/``,
 ``docs/proofs/masked-sums.md``).
+
+Messages are JSON or plain bytes, never pickles: reading a pickle runs whatever its sender likes,
+and workers that keep their rows to themselves need not trust each other that far.
 """
 
 from __future__ import annotations
 
+import ctypes
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
+from ..errors import PrivacyError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 
 if TYPE_CHECKING:
     from ..request.features import Schema
@@ -33,6 +38,11 @@ __all__ = [
 
 T = TypeVar("T")
 
+_TOLD: tuple[type[PrivacyError], ...] = (PrivacyParameterError, PrivacyRefusal, RowDomainError)
+"""Errors that are raised on all workers where one has them."""
+_LONGEST = 1 << 33
+"""Bytes of a message; who says that a longer one comes is no worker of ours."""
+
 
 def _collective() -> Any:
     """The collective module, or None on one machine."""
@@ -47,34 +57,67 @@ def this_worker() -> tuple[int, int]:
     return (0, 1) if collective is None else (collective.get_rank(), collective.get_world_size())
 
 
+def _broadcast(data: bytes, root: int) -> bytes:
+    """What one worker sends to all others, as bytes."""
+    from xgboost.core import _LIB, _check_call
+
+    rank, _ = this_worker()
+    length = ctypes.c_uint64(len(data) if rank == root else 0)
+    _check_call(_LIB.XGCommunicatorBroadcast(ctypes.byref(length), ctypes.sizeof(length), root))
+    if length.value > _LONGEST:
+        raise _no_message()
+    if length.value == 0:
+        return b""
+    buffer = (ctypes.c_char * length.value)()
+    if rank == root:
+        buffer.raw = data
+    _check_call(_LIB.XGCommunicatorBroadcast(buffer, ctypes.c_uint64(length.value), root))
+    return buffer.raw
+
+
+def _say(value: Any, root: int) -> Any:
+    """What one worker says to all others, as JSON; `value` is not read on the others."""
+    mine = this_worker()[0] == root
+    said = _broadcast(json.dumps(value).encode() if mine else b"", root)
+    try:
+        return json.loads(said)
+    except (ValueError, RecursionError):
+        raise _no_message() from None
+
+
+def _no_message() -> PrivacyRefusal:
+    return PrivacyRefusal(
+        "A worker has sent what is no message of xgb_dp. Start all workers with the same version, "
+        "and let nobody else join them. Nothing was released."
+    )
+
+
 def tell_all(text: str) -> list[str]:
     """A text of every worker, by rank. It travels in the clear, and is public."""
-    collective = _collective()
-    if collective is None:
+    if _collective() is None:
         return [text]
-    rank, world = this_worker()
-    return [str(collective.broadcast(text if root == rank else "", root)) for root in range(world)]
+    _, world = this_worker()
+    return [str(_say(text, root)) for root in range(world)]
 
 
-def told_by(root: int, mine: Any) -> Any:
+def told_by(root: int, mine: bytes) -> bytes:
     """What one worker tells all others.
 
     Args:
         root: Rank of that worker.
-        mine: What it tells; None on the others.
+        mine: What it tells; not read on the others.
     """
-    collective = _collective()
-    return mine if collective is None else collective.broadcast(mine, root)
+    return mine if _collective() is None else _broadcast(mine, root)
 
 
 def first_of_all(mine: Any) -> Any:
     """What the first worker with an answer says; it travels in the clear, and is public.
 
     Args:
-        mine: This worker's answer, None for none.
+        mine: This worker's answer, None for none; made of what JSON has words for.
 
     Returns:
-        The same on every worker; None if none has an answer.
+        The same on every worker; None if none has an answer. Tuples have become lists, also here.
     """
     collective = _collective()
     if collective is None:
@@ -82,7 +125,7 @@ def first_of_all(mine: Any) -> Any:
     rank, world = this_worker()
     candidate = np.array([world if mine is None else rank], dtype=np.int64)
     root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
-    return None if root == world else collective.broadcast(mine, root)
+    return None if root == world else _say(mine, root)
 
 
 def common_schema(schema: Schema) -> Schema:
@@ -97,8 +140,22 @@ def common_schema(schema: Schema) -> Schema:
     """
     # Names and types are public. The categories that a data frame comes with are data of its
     # worker, until they have been compared with the declared ones.
-    common = first_of_all(replace(schema, dictionaries={}) if schema.width else None)
-    return schema if schema.width or common is None else common
+    mine = [schema.names, schema.named, sorted(schema.categorical), schema.typed]
+    common = first_of_all(mine if schema.width else None)
+    if schema.width or common is None:
+        return schema
+    try:
+        names, named, categorical, typed = common
+        return replace(
+            schema,
+            names=[str(name) for name in names],
+            named=bool(named),
+            categorical=frozenset(int(index) for index in categorical),
+            dictionaries={},
+            typed=bool(typed),
+        )
+    except (TypeError, ValueError):
+        raise _no_message() from None
 
 
 def check_together(check: Callable[[], T]) -> T:
@@ -107,13 +164,14 @@ def check_together(check: Callable[[], T]) -> T:
     Without this the others would wait for a worker that has gone.
 
     Args:
-        check: Raises :class:`RowDomainError` for a row outside the declared domain.
+        check: Raises a :class:`PrivacyError` that holds no value, such as
+            :class:`RowDomainError` for a row outside the declared domain.
 
     Returns:
         What the check returns on this worker.
 
     Raises:
-        RowDomainError: On every worker, with the reason.
+        PrivacyError: On every worker, of the same kind and with the reason.
     """
     collective = _collective()
     if collective is None:
@@ -131,8 +189,12 @@ def check_together(check: Callable[[], T]) -> T:
         # Messages of this package hold no value and no row number, see rows.py; others might.
         known = isinstance(failure, PrivacyError)
         text = str(failure) if known else "Its checks failed. Nothing was released."
-        reason = str(collective.broadcast(text, root))
-        raise failure or RowDomainError(f"On another worker: {reason}")
+        said = _say([type(failure).__name__, text], root)
+        if failure is not None:
+            raise failure
+        kind, reason = said if isinstance(said, list) and len(said) == 2 else ("", said)
+        told = next((e for e in _TOLD if e.__name__ == kind), RowDomainError)
+        raise told(f"On another worker: {reason}")
     return cast(T, found)
 
 
@@ -151,7 +213,7 @@ def check_agreement(plan_text: str, schema: Schema) -> None:
     if collective is None:
         return
     mine = f"{plan_text}\n{schema.names}"
-    theirs = collective.broadcast(mine, 0)
+    theirs = _say(mine, 0)
     differs = collective.allreduce(np.array([mine != theirs], dtype=np.int32), collective.Op.MAX)
     if differs[0]:
         raise PrivacyParameterError(
