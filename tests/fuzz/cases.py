@@ -55,6 +55,7 @@ VALID: dict[str, tuple[Any, ...]] = {
     "dp_no_split": (True, False), "dp_shrinkage": (True, False),
     "dp_shrinkage_strata": (True, False), "dp_candidate_levels": (2, 9, 17),
     "dp_secure_sum": (False, True), "dp_secure_colluders": (0, 1),
+    "dp_secure_key": ("key",), "dp_secure_parties": ("parties",),
     "dp_public_evals": (True, False), "tree_method": ("dp_hist", "dp_approx", "hist"),
     "objective": (*(o for both in OBJECTIVES.values() for o in both), "rank:ndcg", "reg:gamma"),
     "eta": (0.1, 0.5, 1.0), "max_depth": (1, 2, 4, 6), "lambda": (0, 1.0, 10), "alpha": (0.0, 1.0),

@@ -235,7 +235,10 @@ SEVERAL: dict[str, Any] = {"objective": "multi:softprob", "num_class": 3}
 LOCAL: dict[str, Any] = {"dp_local": True, "dp_split": "random", "dp_n_public": 9}
 GRID: dict[str, Any] = {"dp_feature_bounds": {0: (0, 1), 1: (0, 1)}}
 OUTPUT: dict[str, Any] = REGRESSION | {"dp_leaf_noise": "output"}
-MASKED: dict[str, Any] = {"dp_secure_sum": True, "dp_split": "random"}
+MASKED: dict[str, Any] = {
+    "dp_secure_sum": True, "dp_split": "random", "dp_secure_key": "key",
+    "dp_secure_parties": "parties",
+}  # fmt: skip
 
 PERSONS: dict[str, Any] = {"dp_privacy_id": True}
 
@@ -295,6 +298,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "Hessians that count": OUTPUT | {"dp_hessian_weight": 1e-9},
     "Hessians that fit the grid": REGRESSION | {"dp_hessian_weight": 1e6},
     "colluders of masked sums": {"dp_secure_colluders": 1},
+    "keys of masked sums": {"dp_secure_parties": "parties"},
     "masked sums of several workers": {"dp_secure_sum": True},
     "masked sums are no sums of persons": MASKED
     | {"dp_privacy_id": True, "dp_epsilon": float("inf")},
@@ -305,6 +309,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     | {"dp_candidates": "histogram", "dp_candidate_noise": "laplace"},
     "masked sums are no reports": MASKED | LOCAL | {"base_score": 0.5},
     "masked sums read all rows": MASKED | {"subsample": 0.5},
+    "masked sums of known parties": MASKED | {"dp_secure_key": None},
 }
 
 

@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.children import run_workers
 
 WORLD = 3
+
+
+def make_key(path: Path) -> str:
+    """Write a private key as ssh-keygen does; its name is that of the file.
+
+    Returns:
+        The line of its public half.
+    """
+    key = Ed25519PrivateKey.generate()
+    kind = serialization.PrivateFormat.OpenSSH
+    plain = serialization.NoEncryption()
+    path.touch(mode=0o600)
+    path.write_bytes(key.private_bytes(serialization.Encoding.PEM, kind, plain))
+    public = key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    return f"{public.decode()} {path.name}\n"
+
+
+def make_parties(folder: Path, names: Sequence[str]) -> Path:
+    """A private key for each name, and the list of all, ``parties``, which is returned."""
+    listed = folder / "parties"
+    listed.write_text("# who may take part\n\n" + "".join(make_key(folder / n) for n in names))
+    return listed
 
 
 def run(tasks: list[dict[str, Any]], env: dict[str, str] | None = None) -> list[Any]:
@@ -17,10 +47,12 @@ def run(tasks: list[dict[str, Any]], env: dict[str, str] | None = None) -> list[
         tasks: See there. The last one may end a worker.
         env: Further environment; ``{rank}`` in it is a number of the process.
     """
-    jobs = [{"tasks": tasks}] * WORLD
     code = "from tests.secure.worker import main; main()"
     answers = []
-    for number, done in enumerate(run_workers(code, jobs, env)):
+    with tempfile.TemporaryDirectory() as folder:
+        make_parties(Path(folder), [str(rank) for rank in range(WORLD)])
+        found = run_workers(code, [{"tasks": tasks, "parties": folder}] * WORLD, env)
+    for number, done in enumerate(found):
         # XGBoost tells the rank first.
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if lines:

@@ -150,6 +150,8 @@ def resolve(p: dict[str, Any]) -> masking.Masking:
     full = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_split": "random"}
     full |= {"dp_epsilon": 1.0, "dp_delta": 1e-6, "dp_feature_cuts": {0: [0.0]}}
     full |= {"dp_feature_bounds": {0: (0.0, 1.0)}} if "dp_candidates" in p else {}
+    if p.get("dp_secure_sum"):
+        full |= {"dp_secure_key": "key", "dp_secure_parties": "parties"}
     schema = features.Schema(["x"], named=True, categorical=frozenset(), dictionaries={})
     return prepare.check(full | p, schema, 5).masking
 
@@ -189,6 +191,10 @@ def test_defaults() -> None:
             "rows report by themselves",
         ),
         ({"dp_secure_colluders": 3}, PrivacyParameterError, "dp_secure_colluders"),
+        ({"dp_secure_key": None}, PrivacyParameterError, "take the place of a worker"),
+        ({"dp_secure_parties": None}, PrivacyParameterError, "take the place of a worker"),
+        ({"dp_secure_key": 7}, PrivacyParameterError, "`dp_secure_key` must be the name of a file"),
+        ({"dp_secure_sum": False, "dp_secure_key": "x"}, PrivacyParameterError, "effect"),
         ({"dp_secure_sum": False, "dp_secure_colluders": 1}, PrivacyParameterError, "effect"),
     ],
 )

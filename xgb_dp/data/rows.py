@@ -14,7 +14,6 @@ import numpy as np
 
 from ..engine import native
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
-from ..request import masking
 from .cells import numbers
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
         PrivacyParameterError: Rows have no labels, or several.
         RowDomainError: A row lies outside the declared domain.
     """
-    if s.masking.workers:
-        masking.require_cryptography()
     labels, n = dtrain.get_label(), dtrain.num_row()
     if labels.size != n:
         raise PrivacyParameterError(

@@ -2,9 +2,9 @@
 
 Every worker adds its own share of the noise to its sums and masks them with pads that it shares
 with each of the others; the pads cancel in the sum of all. The sums are made in C++
-(``plugin_cpp/release/``). Here is the agreement on the keys of the pads: one fresh
-X25519 key for each worker and training, from which each pair derives a secret by HKDF. Secrets go
-to C++ and nowhere else: not into the plan, the model, a message or a pickle.
+(``plugin_cpp/release/``). Here is the agreement on the keys of the pads: every party proves who it
+is (``engine/parties.py``), and each pair derives a secret. Secrets go to C++ and nowhere else: not
+into the plan, the model, a message or a pickle.
 
 Proof: docs/proofs/masked-sums.md
 """
@@ -13,15 +13,12 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from typing import Any
 
-from ..engine import native
-from ..engine.workers import tell_all, this_worker
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..engine import native, parties
+from ..engine.workers import check_together, tell_all, this_worker
 
-__all__ = ["Masking", "agree_on_pads", "drop_pads", "require_cryptography"]
-
-_KEY_BYTES = 32
-_LABEL = b"xgb-dp masked sums 1"
+__all__ = ["Masking", "agree_on_pads", "drop_pads"]
 
 
 @dataclass(frozen=True)
@@ -41,54 +38,27 @@ class Masking:
         return {"workers": self.workers, "colluders": self.colluders}
 
 
-def require_cryptography() -> None:
-    """Look for the package that the agreement on keys needs.
-
-    Raises:
-        PrivacyParameterError: It is missing.
-    """
-    try:
-        import cryptography  # noqa: F401
-    except ImportError:
-        raise PrivacyParameterError(
-            "`dp_secure_sum` needs the package `cryptography` on every worker: "
-            "pip install 'xgb-dp[federated]'."
-        ) from None
-
-
-def agree_on_pads(plan_id: str) -> None:
+def agree_on_pads(plan_id: str, agreed: str, files: tuple[Any, Any]) -> None:
     """Agree with every other worker on a secret of the two, and hand these to C++.
 
-    Privacy: reads no data. Public keys may pass through anybody who follows the protocol.
+    Privacy: reads no data. Whoever is in between, and whoever is not on the list of parties, learns
+    nothing about the secrets and ends the training on all workers that notice.
 
     Args:
-        plan_id: Names the plan of the training, on which all workers agree.
+        plan_id: Names the plan of the training.
+        agreed: The training in full, on which all workers must agree.
+        files: Values of `dp_secure_key` and `dp_secure_parties`.
 
     Raises:
-        PrivacyRefusal: Two workers have the same key: a copy of a process, or of a machine.
+        PrivacyParameterError: The files of this worker are not as they should be.
+        PrivacyRefusal: Another worker does not prove who it is, or trains something else.
     """
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
     rank, world = this_worker()
-    own = X25519PrivateKey.generate()
-    public = tell_all(own.public_key().public_bytes_raw().hex())
-    if len(set(public)) != world:
-        raise PrivacyRefusal(
-            "`dp_secure_sum`: two workers have the same key. Start every worker as a process of "
-            "its own, on a machine with a random generator of its own. Nothing was released."
-        )
-    seeds = bytearray(_KEY_BYTES * world)
-    for peer in range(world):
-        if peer == rank:
-            continue
-        low, high = sorted((rank, peer))
-        # All keys and the plan, so that every pair and every training has a secret of its own.
-        context = f"{plan_id} {low} {high} {' '.join(public)}".encode()
-        shared = own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(public[peer])))
-        seed = HKDF(SHA256(), _KEY_BYTES, salt=None, info=_LABEL + context).derive(shared)
-        seeds[_KEY_BYTES * peer : _KEY_BYTES * (peer + 1)] = seed
+    me = check_together(lambda: parties.load_party(*files))
+    handshake = parties.Handshake(me, agreed, rank, world)
+    hellos = tell_all(handshake.hello)
+    signatures = tell_all(check_together(lambda: handshake.sign(hellos)))
+    seeds = check_together(lambda: handshake.secrets(signatures))
     buffer = (ctypes.c_uint8 * len(seeds)).from_buffer(seeds)
     try:
         native.call("XGDPKeepPads", ctypes.c_char_p(plan_id.encode()), rank, world, buffer)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ..accounting import ACCOUNTANTS
 from ..presets import PRESETS
 from . import defaults, readers
-from .parse import Choice, Flag, Number, OpenRounds, Reader, Whole, plain
+from .parse import Choice, FileName, Flag, Number, OpenRounds, Reader, Whole, plain
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -296,6 +296,14 @@ _ROWS = (
               "dp_epsilon", readers.colluders, 1, SPENDS, "masked-sums", unit="workers",
               values="0 (nobody who trains is curious) to workers - 1",
               shown="1: each on its own", recorded=False),
+    Parameter("dp_secure_key",
+              "this worker's private key, with which it proves to the others who it is; made by "
+              "ssh-keygen -t ed25519, and stored nowhere else", FileName(), None, PUBLIC,
+              "masked-sums", unit="file", shown="none; needed with dp_secure_sum", recorded=False),
+    Parameter("dp_secure_parties",
+              "public keys of all workers that may take part, one in each line, as ssh-keygen "
+              "writes them", FileName(), None, PUBLIC, "masked-sums", unit="file",
+              shown="none; needed with dp_secure_sum", recorded=False),
     Parameter("dp_public_evals",
               "assert that every set in evals is public, so exact metrics and early stopping "
               "on it are allowed", Flag(), False, PUBLIC, "guarantee", recorded=False),

@@ -7,6 +7,7 @@ ours. Messages show the type of a value, or the value itself where it is a numbe
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from ..errors import PrivacyParameterError
 
 __all__ = [
     "Choice",
+    "FileName",
     "Flag",
     "Number",
     "OpenRounds",
@@ -249,6 +251,26 @@ class Choice:
     def __str__(self) -> str:
         *first, last = map(repr, self.names)
         return f"{', '.join(first)} or {last}"
+
+
+@dataclass(frozen=True)
+class FileName:
+    """Reads the name of a file, which is not opened here."""
+
+    def __call__(self, name: str, value: Any, settings: Any = None) -> str:
+        """The name, or an error that does not show it."""
+        try:
+            path = os.fspath(value)
+        except Exception:  # an object of the caller may do anything
+            path = b""
+        if not isinstance(path, str) or not path or "\0" in path:
+            raise PrivacyParameterError(
+                f"`{name}` must be the name of a file; got a {type(value).__name__}."
+            )
+        return str.__str__(path)
+
+    def __str__(self) -> str:
+        return "name of a file"
 
 
 def plain(name: str, value: Any, settings: Any = None) -> Any:

@@ -292,6 +292,10 @@ RULES = (
     Rule("colluders of masked sums",
          lambda s: "dp_secure_colluders" in s.given and not s["dp_secure_sum"],
          "`dp_secure_colluders` has an effect with dp_secure_sum=True only."),
+    Rule("keys of masked sums",
+         lambda s: (not s["dp_secure_sum"]
+                    and ("dp_secure_key" in s.given or "dp_secure_parties" in s.given)),
+         "`dp_secure_key` and `dp_secure_parties` have an effect with dp_secure_sum=True only."),
     Rule("masked sums of several workers",
          lambda s: s["dp_secure_sum"] and s.workers < 2,
          "`dp_secure_sum` needs at least two workers that train together: join them with "
@@ -317,6 +321,11 @@ RULES = (
             lambda s: s["subsample"] != 1.0,
             "`subsample` below 1: amplification by sampling is not proved for masked sums. Leave "
             "it out."),
+    Rule("masked sums of known parties",
+         lambda s: s["dp_secure_sum"] and None in (s["dp_secure_key"], s["dp_secure_parties"]),
+         "`dp_secure_sum` needs `dp_secure_key` and `dp_secure_parties`, so that nobody else can "
+         "take the place of a worker: each party makes a key with `ssh-keygen -t ed25519 -N '' -C "
+         "NAME -f FILE`, keeps FILE, and sends FILE.pub to the others."),
 )
 # fmt: on
 """All rules, in the order in which they are checked."""

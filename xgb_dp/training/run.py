@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -222,7 +223,9 @@ class Training:
         event: Event | None = None
         position, count = 0, None
         if s.masking.workers:
-            masking.agree_on_pads(self.plan_id)
+            agreed = json.dumps([self.texts, self.request, s.schema.names])
+            files = (s["dp_secure_key"], s["dp_secure_parties"])
+            masking.agree_on_pads(self.plan_id, agreed, files)
         try:
             before_release(
                 self.prepared.events, private=self.private, unit=s.privacy_unit, part=self.part

@@ -1,0 +1,110 @@
+"""The recipe of ``docs/howto/federated.md``, as three hospitals on three hosts follow it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("cryptography")
+
+from tests.secure import hosts
+from tests.secure.cluster import make_key
+from xgb_dp import Budget, privacy_report
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "federated.md"
+PARTIES = ["north", "east", "south"]
+HOST = {"north": 1, "east": 2, "south": 3}
+
+
+def follow(folder: Path) -> list[tuple[int, list[str]]]:
+    """Write the programs of the page, make the keys as it says.
+
+    Returns:
+        Its commands that train, each with its host.
+    """
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("needs ssh-keygen")
+    commands = []
+    for language, text in re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text(), re.M | re.S):
+        name = re.match(r"# (\S+\.py)\n", text)
+        if name:
+            (folder / name[1]).write_text(text)
+        for line in text.splitlines() if language == "bash" else ():
+            words = shlex.split(line, comments=True)
+            if words[0] == "python":
+                commands.append((HOST.get(words[2], 1), [sys.executable, *words[1:]]))
+            elif words[0] != "pip":
+                subprocess.run(line, shell=True, cwd=folder, check=True)
+    assert len(commands) == 4
+    return commands
+
+
+def loopback(commands: list[tuple[int, list[str]]], folder: Path) -> list[dict[str, Any]]:
+    """The same on one host, where the machine lends no others, at a port that is free."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = str(found.getsockname()[1])
+    for name in ("tracker.py", "party.py"):
+        path = folder / name
+        path.write_text(path.read_text().replace("9091", port))
+
+    def go(command: tuple[int, list[str]]) -> dict[str, Any]:
+        words = ["127.0.0.1" if word.startswith(hosts.NETWORK) else word for word in command[1]]
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        )
+        return {"code": done.returncode, "said": done.stdout + done.stderr}
+
+    with ThreadPoolExecutor(len(commands)) as pool:
+        return list(pool.map(go, commands))
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return loopback if hosts.refusal() else hosts.run
+
+
+@pytest.mark.slow
+def test_three_hospitals_train_one_model_with_one_ledger(network: Any, tmp_path: Path) -> None:
+    for result in network(follow(tmp_path), tmp_path):
+        assert result["code"] == 0, result["said"]
+    models = [tmp_path / f"{name}.json" for name in PARTIES]
+    assert len({model.read_text() for model in models}) == 1
+    report = privacy_report(models[0])
+    assert 1.0 < report.epsilon <= 2.0
+    assert report.ledger["trainings"][0]["public"]["masked_sums"] == {"workers": 3, "colluders": 1}
+    for name in PARTIES:  # each has booked it
+        book = Budget(tmp_path / f"{name}.book.json", epsilon=4.0, delta=4e-6)
+        assert 2.9 < book.remaining() < 3.5  # of 4, and the training has up to 2
+    assert all(os.stat(tmp_path / name).st_mode & 0o077 == 0 for name in PARTIES)
+
+
+@pytest.mark.slow
+def test_a_stranger_in_the_place_of_a_hospital_is_refused(network: Any, tmp_path: Path) -> None:
+    """It has a list with its own key on it, and the name and the host of a party."""
+    tracker, *parties = follow(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    known = (tmp_path / "parties").read_text().splitlines(keepends=True)
+    (other / "parties").write_text("".join([*known[:2], make_key(other / "south")]))
+    host, words = parties[2]
+    parties[2] = (host, ["env", "-C", str(other), *words[:1], "../party.py", *words[2:]])
+    _, *found = network([tracker, *parties], tmp_path)
+    for result in found:
+        assert result["code"] == 1
+        assert "PrivacyRefusal" in result["said"], result["said"]
+    assert all("none of the parties on the list" in result["said"] for result in found)
+    assert not list(tmp_path.rglob("*[!k].json"))
+    for name in ("north", "east"):
+        assert Budget(tmp_path / f"{name}.book.json", epsilon=4.0, delta=4e-6).entries == []

@@ -1,0 +1,337 @@
+"""Who may take part in masked sums: files of keys, and attacks on the exchange."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("cryptography")
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from tests.children import run_workers
+from tests.secure.cluster import make_key, make_parties
+from xgb_dp.engine.parties import Handshake, load_party
+from xgb_dp.errors import PrivacyError, PrivacyParameterError, PrivacyRefusal
+
+NAMES = ["north", "east", "south"]
+Tamper = Callable[[int, list[str]], list[str]]
+"""Changes what a worker, by rank, is told."""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    make_parties(tmp_path, NAMES)
+    return tmp_path
+
+
+def handshakes(files: Path, agreed: str = "plan") -> list[Handshake]:
+    parties = [load_party(files / name, files / "parties") for name in NAMES]
+    return [Handshake(me, agreed, rank, len(NAMES)) for rank, me in enumerate(parties)]
+
+
+def as_it_is(rank: int, said: list[str]) -> list[str]:
+    del rank
+    return said
+
+
+def exchange(
+    workers: list[Handshake], hellos: Tamper = as_it_is, signatures: Tamper = as_it_is
+) -> list[bytearray | PrivacyError]:
+    """What each worker comes to, its secrets or its error, with somebody on the network."""
+    told = [w.hello for w in workers]
+    signed: list[str] = []
+    out: list[Any] = [None] * len(workers)
+    for rank, worker in enumerate(workers):
+        try:
+            signed.append(worker.sign(hellos(rank, list(told))))
+        except PrivacyError as error:
+            out[rank] = error
+            signed.append("")
+    for rank, worker in enumerate(workers):
+        try:
+            out[rank] = out[rank] or worker.secrets(signatures(rank, list(signed)))
+        except PrivacyError as error:
+            out[rank] = error
+    return out
+
+
+def pair(secrets: list[Any], i: int, j: int) -> bytes:
+    return bytes(secrets[i][32 * j : 32 * j + 32])
+
+
+def test_parties_that_are_who_they_are_share_secrets_by_pairs(files: Path) -> None:
+    once, again = exchange(handshakes(files)), exchange(handshakes(files))
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for found in (once, again):
+        assert all(pair(found, i, j) == pair(found, j, i) for i, j in pairs)
+        assert all(pair(found, i, i) == bytes(32) for i in range(3))
+    assert len({pair(found, i, j) for found in (once, again) for i, j in pairs}) == 6
+
+
+def refused(found: list[Any], *reasons: str) -> None:
+    """No worker got a secret, each for its reason; an empty one: any."""
+    for result, reason in zip(found, reasons, strict=True):
+        assert isinstance(result, PrivacyRefusal)
+        assert reason in str(result)
+        assert "Nothing was released" in str(result)
+
+
+def test_a_key_put_in_place_of_anothers_is_refused(files: Path) -> None:
+    """The man in the middle of a key exchange: to worker 0, his keys stand for those of 1."""
+    own = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
+
+    def in_the_middle(rank: int, said: list[str]) -> list[str]:
+        other = 1 if rank == 0 else 0 if rank == 1 else None
+        if other is not None:
+            said[other] = f"{said[other].split(' ')[0]} {own}"
+        return said
+
+    refused(exchange(handshakes(files), in_the_middle), "told differs", "told differs", "")
+
+
+def test_a_stranger_is_refused(files: Path) -> None:
+    """A worker whose key is on no list but its own."""
+    other = files / "other"
+    other.mkdir()
+    lines = (files / "parties").read_text() + make_key(other / "stranger")
+    (other / "parties").write_text(lines)
+    workers = handshakes(files)
+    workers[2] = Handshake(load_party(other / "stranger", other / "parties"), "plan", 2, 3)
+    reason = "worker 2 is none of the parties"
+    refused(exchange(workers), reason, reason, "does not prove it")
+
+
+def test_the_name_of_a_party_without_its_key_is_refused(files: Path) -> None:
+    """A stranger who says that he is one of the list can not sign for it."""
+    workers = handshakes(files)
+    stranger = files / "stranger"
+    public = make_key(stranger)
+    (files / "more").write_text((files / "parties").read_text() + public)
+    own = Handshake(load_party(stranger, files / "more"), "plan", 2, 3)
+    claimed = workers[2].hello.split(" ")[0]
+    told = f"{claimed} {own.hello.split(' ')[1]}"
+
+    def lie(rank: int, said: list[str]) -> list[str]:
+        said[2] = told if rank != 2 else said[2]
+        return said
+
+    workers[2] = own
+    found = exchange(workers, lie)
+    refused(found[:2], "'south' but does not prove it", "'south' but does not prove it")
+
+
+def test_an_old_exchange_played_back_is_refused(files: Path) -> None:
+    """All that worker 1 ever said, with its signature of then."""
+    old = handshakes(files)
+    hellos = [w.hello for w in old]
+    signatures = [w.sign(hellos) for w in old]
+
+    def hello(rank: int, said: list[str]) -> list[str]:
+        said[1] = hellos[1] if rank != 1 else said[1]
+        return said
+
+    def signature(rank: int, said: list[str]) -> list[str]:
+        said[1] = signatures[1] if rank != 1 else said[1]
+        return said
+
+    found = exchange(handshakes(files), hello, signature)
+    refused(found, "'east' but does not prove it", "", "'east' but does not prove it")
+
+
+def test_workers_in_another_order_are_refused(files: Path) -> None:
+    """Whoever gives out the ranks tells worker 0 that 1 and 2 are each other."""
+
+    def swap(rank: int, said: list[str]) -> list[str]:
+        return [said[0], said[2], said[1]] if rank == 0 else said
+
+    refused(exchange(handshakes(files), swap, swap), "prove", "prove", "prove")
+
+
+def test_another_training_is_refused(files: Path) -> None:
+    workers = handshakes(files)
+    workers[1] = handshakes(files, "another plan")[1]
+    refused(exchange(workers), "differs", "differs", "differs")
+
+
+def test_one_party_twice_is_refused(files: Path) -> None:
+    """It would count twice among those who do not collude."""
+    workers = handshakes(files)
+    me = load_party(files / "east", files / "parties")
+    workers[2] = Handshake(me, "plan", 2, 3)
+    refused(exchange(workers), *["two workers have the key of one party"] * 3)
+
+
+def test_a_copy_of_a_process_is_refused(files: Path) -> None:
+    workers = handshakes(files)
+    workers[2]._secret = workers[0]._secret
+    refused(exchange(workers), *["the same key of a training"] * 3)
+
+
+@pytest.mark.parametrize("said", ["", "00", "zz zz", "00 00 00", f"{'0' * 64} {'0' * 64}"])
+def test_garbage_is_refused(said: str, files: Path) -> None:
+    def garbage(rank: int, all_said: list[str]) -> list[str]:
+        all_said[1] = said if rank != 1 else all_said[1]
+        return all_said
+
+    refused(exchange(handshakes(files), garbage)[::2], "worker 1", "worker 1")
+    unsigned = exchange(handshakes(files), signatures=garbage)
+    refused(unsigned[::2], "does not prove", "does not prove")
+    assert isinstance(unsigned[1], bytearray)  # it was told the truth, and shares no secret
+
+
+def test_what_a_worker_said_comes_back_to_it_unchanged(files: Path) -> None:
+    def change(rank: int, said: list[str]) -> list[str]:
+        return [*said[:1], *said[:1], *said[2:]] if rank == 1 else said
+
+    assert "changed on its way" in str(exchange(handshakes(files), change)[1])
+
+
+def test_a_public_key_that_hides_nothing_is_refused(files: Path) -> None:
+    """From a party of the list, which deviates: zero times every secret is zero."""
+    workers = handshakes(files)
+
+    class Zero:
+        def public_bytes_raw(self) -> bytes:
+            return bytes(32)
+
+    class Broken:
+        def public_key(self) -> Zero:
+            return Zero()
+
+        def exchange(self, peer: Any) -> bytes:
+            del peer
+            return bytes(32)
+
+    workers[1]._secret = Broken()  # type: ignore[assignment]
+    assert "hides nothing" in str(exchange(workers[:])[0])
+
+
+# ------------------------------------------------------------------------------------ files
+def test_keys_of_ssh_keygen(tmp_path: Path) -> None:
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        pytest.skip("needs ssh-keygen")
+    lines = []
+    for name in NAMES:
+        words = ["-q", "-t", "ed25519", "-N", "", "-C", f"{name} hospital", "-f", name]
+        subprocess.run([program, *words], cwd=tmp_path, check=True)
+        lines.append((tmp_path / f"{name}.pub").read_text())
+    (tmp_path / "parties").write_text("".join(lines))
+    party = load_party(tmp_path / "east", tmp_path / "parties")
+    assert party.name == "east hospital"
+    assert list(party.accepted.values()) == [f"{name} hospital" for name in NAMES]
+
+    locked = ["-q", "-t", "ed25519", "-N", "a secret", "-f", "locked"]
+    subprocess.run([program, *locked], cwd=tmp_path, check=True)
+    subprocess.run(
+        [program, "-q", "-t", "ecdsa", "-N", "", "-f", "curve"], cwd=tmp_path, check=True
+    )
+    for name in ("locked", "curve", "east.pub"):
+        (tmp_path / name).chmod(0o600)
+        with pytest.raises(PrivacyParameterError, match="without a passphrase"):
+            load_party(tmp_path / name, tmp_path / "parties")
+    (tmp_path / "parties").write_text((tmp_path / "curve.pub").read_text())
+    with pytest.raises(PrivacyParameterError, match="line 1: expected 'ssh-ed25519"):
+        load_party(tmp_path / "east", tmp_path / "parties")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
+def test_a_key_that_others_may_read_is_refused(mode: int, files: Path) -> None:
+    (files / "east").chmod(mode)
+    with pytest.raises(PrivacyParameterError, match="chmod 600"):
+        load_party(files / "east", files / "parties")
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda lines: lines[:-1], "lacks this party's own key"),
+        (lambda lines: [*lines, lines[2]], "line 6: the key or the name is on the list"),
+        (lambda lines: [*lines, "ssh-ed25519 AAAA x\n"], "line 6: this is no public"),
+        (lambda lines: [*lines, " ".join(lines[2].split()[:2]) + "\n"], "line 6: expected"),
+        (lambda lines: [*lines, "name\n"], "line 6: expected"),
+    ],
+)
+def test_lists_that_are_none(
+    change: Callable[[list[str]], list[str]], message: str, files: Path
+) -> None:
+    listed = files / "parties"
+    listed.write_text("".join(change(listed.read_text().splitlines(keepends=True))))
+    with pytest.raises(PrivacyParameterError, match=message):
+        load_party(files / "south", listed)
+
+
+def test_missing_files(files: Path) -> None:
+    with pytest.raises(PrivacyParameterError, match=r"`dp_secure_key`: .* No such file"):
+        load_party(files / "nobody", files / "parties")
+    with pytest.raises(PrivacyParameterError, match=r"`dp_secure_parties`: .* No such file"):
+        load_party(files / "east", files / "nothing")
+    with pytest.raises(PrivacyParameterError, match="`dp_secure_key`"):
+        load_party("a\0b", files / "parties")
+
+
+# ---------------------------------------------------------------------- workers on a network
+WORKER = """
+import json, sys
+import numpy as np
+import xgboost as xgb
+from xgb_dp.engine import native
+from xgb_dp.errors import PrivacyError
+
+job = json.loads(sys.stdin.read())
+drawn = []
+native.release_intercept = lambda *_: drawn.append(1)
+with xgb.collective.CommunicatorContext(**job["worker"]):
+    d = xgb.DMatrix(np.arange(20.0).reshape(10, 2), np.arange(10) % 2)
+    try:
+        xgb.train(job["params"], d, 2)
+        said = "trained"
+    except PrivacyError as error:
+        said = f"{type(error).__name__}: {error}"
+    print(json.dumps({"said": said, "drawn": drawn}), flush=True)
+"""
+
+
+def cluster(jobs: list[dict[str, str]]) -> list[str]:
+    """What workers with these files say, when nothing is drawn."""
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 4.0,
+              "dp_delta": 1e-6, "dp_secure_sum": True, "dp_split": "random", "verbosity": 0,
+              "nthread": 1}  # fmt: skip
+    said = []
+    for done in run_workers(WORKER, [{"params": params | job} for job in jobs]):
+        answer = json.loads(done.stdout.splitlines()[-1])
+        assert answer["drawn"] == []
+        said.append(answer["said"])
+    return said
+
+
+def test_workers_with_a_key_that_is_not_listed_end_the_training_on_all(files: Path) -> None:
+    other = files / "other"
+    other.mkdir()
+    (other / "parties").write_text((files / "parties").read_text() + make_key(other / "new"))
+    jobs = [
+        {"dp_secure_key": str(folder / name), "dp_secure_parties": str(folder / "parties")}
+        for folder, name in ((files, "north"), (files, "east"), (other, "new"))
+    ]
+    said = cluster(jobs)
+    assert sum("is none of the parties on the list" in text for text in said) == 3
+    assert all(text.startswith("PrivacyRefusal") for text in said)
+
+
+def test_a_worker_whose_key_is_missing_ends_the_training_on_all(files: Path) -> None:
+    jobs = [
+        {"dp_secure_key": str(files / name), "dp_secure_parties": str(files / "parties")}
+        for name in ("north", "east", "nobody")
+    ]
+    said = cluster(jobs)
+    assert all("`dp_secure_key`: the file cannot be read" in text for text in said)
+    assert not any(str(files) in text for text in said)
