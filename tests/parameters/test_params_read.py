@@ -300,7 +300,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "colluders of masked sums": {"dp_secure_colluders": 1},
     "keys of masked sums": {"dp_secure_parties": "parties"},
     "masked sums of several workers": {"dp_secure_sum": True},
-    "masked sums are no sums of persons": MASKED
+    "masked sums are no sums over persons": MASKED
     | {"dp_privacy_id": True, "dp_epsilon": float("inf")},
     "masked sums need no selections": {"dp_secure_sum": True},
     "masked sums have Gaussian leaves": MASKED | {"dp_leaf_noise": "laplace"},
