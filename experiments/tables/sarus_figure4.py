@@ -61,7 +61,7 @@ TABLE = Table(
     delta=1e-6,
     notes=(
         "Published, `sarus` and what dp-xgboost claims: pure epsilon. `default`: delta = 1e-6.",
-        "Covtype 25k is a uniform subsample of 24,744 of the 581,012 rows, so its rows are compared "
-        "with the non-private trainer on the same rows and not with the published ones.",
+        "Covtype 25k is a uniform subsample of 24,744 of the 581,012 rows, so its rows are set "
+        "against the non-private trainer on the same rows and not against the published ones.",
     ),
 )

@@ -83,14 +83,28 @@ def test_leaks_name_tests_that_exist() -> None:
     assert not missing
 
 
-def test_readme_quick_start_runs(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/tutorial.md"])
+def test_page_prints_what_it_says(
+    page: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Blocks of text after blocks of Python: same words, and figures within the noise."""
+    pytest.importorskip("statsmodels")
+    pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)  # of the budget's file
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert blocks
+    text = (ROOT / page).read_text(encoding="utf-8")
     scope: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), scope)
-    assert "differentially private" in capsys.readouterr().out
+    printed, everything, compared = "", "", 0
+    blocks = re.findall(r"^```(python|text)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    for language, block in blocks:
+        if language == "python":
+            exec(compile(block, page, "exec"), scope)
+            printed = capsys.readouterr().out
+            everything += printed
+            continue
+        said, found = re.split(r"(\d[\d.e-]*)", block), re.split(r"(\d[\d.e-]*)", printed)
+        assert said[::2] == found[::2]
+        for one, other in zip(said[1::2], found[1::2], strict=True):
+            assert float(other) == pytest.approx(float(one), rel=0.05, abs=0.03)
+        compared += 1
+    assert compared
+    assert page != "README.md" or "differentially private" in everything

@@ -99,7 +99,7 @@ def part_of(thing: Any) -> Part | None:
         thing: What :func:`xgb_dp.split` made: a DMatrix, a table or labels; or a pair of them,
             which must be of one part.
 
-    A ``PrivacyWarning`` says that an object of a part was changed in place: it may hold rows of the
+    A ``PrivacyWarning`` says that an object of a part was changed in place: it may have rows of the
     other part since, and counts as all rows.
     """
     if isinstance(thing, (tuple, list)):
@@ -111,7 +111,7 @@ def part_of(thing: Any) -> Part | None:
     if digest(thing) != found[2]:
         del _known[id(thing)]
         warnings.warn(
-            "A part of xgb_dp.split was changed in place since it was made. It may hold other rows "
+            "A part of xgb_dp.split was changed in place since it was made. It may have other rows "
             "now, so it counts as all rows: what is released from it adds up with everything else. "
             "Change the rows before they are divided.",
             PrivacyWarning,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError
-from .privacy import new_axes
+from .privacy import new_axes, titled
 
 __all__ = ["plot_calibration", "plot_groups", "plot_lift", "plot_roc"]
 
@@ -40,7 +40,8 @@ def plot_roc(report: Any, ax: Any = None) -> Any:
     false, true, _ = _curve(report, "roc")
     ax = new_axes(ax, 4.4, 4.2)
     ax.plot(false, true, color="C0", linewidth=1.8, label=f"AUC {report.auc}")
-    ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8, label="guessing")
+    titled(ax, "ROC curve")
     ax.set_xlabel("rate of false positives")
     ax.set_ylabel("rate of true positives")
     ax.legend(loc="lower right", frameon=False)
@@ -68,11 +69,21 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
     rates = np.array([float(rate) for _, rate, _ in points])
     below = np.array([float(rate) - rate.low for _, rate, _ in points])
     above = np.array([rate.high - float(rate) for _, rate, _ in points])
-    ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
-    ax.errorbar(means, rates, [below, above], fmt="o-", color="C0", linewidth=1.4, markersize=4)
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8, label="perfectly calibrated")
+    ax.errorbar(
+        means,
+        rates,
+        [below, above],
+        fmt="o-",
+        color="C0",
+        linewidth=1.4,
+        markersize=4,
+        label="the model, with 95% intervals",
+    )
+    ax.legend(loc="upper left", frameon=False, fontsize=9)
     ax.set_xlabel("predicted probability")
     ax.set_ylabel("share of positive rows")
-    ax.set_title(f"calibration error {report.calibration_error}", fontsize=10)
+    titled(ax, f"Calibration, error {report.calibration_error}")
     return ax
 
 
@@ -94,8 +105,10 @@ def plot_lift(report: Any, ax: Any = None) -> Any:
     chosen, lift = _curve(report, "lift")
     ax = new_axes(ax)
     known = np.isfinite(lift) & (chosen > 0.01)  # of fewer rows noise is all there is
-    ax.plot(chosen[known], lift[known], color="C0", linewidth=1.8)
-    ax.axhline(1.0, color="0.7", linewidth=0.8)
+    ax.plot(chosen[known], lift[known], color="C0", linewidth=1.8, label="the model")
+    ax.axhline(1.0, color="0.7", linewidth=0.8, label="a random choice of rows")
+    titled(ax, "Lift")
+    ax.legend(loc="upper right", frameon=False, fontsize=9)
     ax.set_xlabel("share of rows with the highest scores")
     ax.set_ylabel("lift")
     return ax
@@ -133,4 +146,5 @@ def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
     ax.set_yticks(range(len(shown)), list(shown))
     ax.invert_yaxis()
     ax.set_xlabel(figure.replace("_", " "))
+    titled(ax, f"{figure.replace('_', ' ')} of each group, with 95% intervals")
     return ax

@@ -17,7 +17,7 @@ from ..data.cells import read_data
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.importance import column_names, importance, private_booster
 from ..record.report import as_booster
-from .privacy import new_axes
+from .privacy import new_axes, titled
 
 __all__ = ["contributions", "importance", "plot_contributions", "plot_importance"]
 
@@ -43,7 +43,9 @@ def plot_importance(
     Raises:
         PrivacyParameterError, PrivacyRefusal, LedgerError: See :func:`importance`.
     """
-    return _bars(importance(model, kind), max_features, f"importance ({kind}, noisy)", ax)
+    ax = _bars(importance(model, kind), max_features, f"{kind.replace('_', ' ')} (noisy)", ax)
+    titled(ax, "Importance of the columns")
+    return ax
 
 
 def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
@@ -127,7 +129,9 @@ def plot_contributions(
     mean = values[0] if one else np.abs(values).mean(axis=0)
     found = dict(zip(column_names(as_booster(model)), map(float, mean), strict=True))
     label = "added to the margin" if one else "mean absolute contribution to the margin"
-    return _bars(found, max_features, label, ax)
+    ax = _bars(found, max_features, label, ax)
+    titled(ax, "Contributions of the columns")
+    return ax
 
 
 def _bars(values: Mapping[str, float], most: int, label: str, ax: Any) -> Any:

@@ -13,7 +13,7 @@ from ..accounting import Unit
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.report import PrivacyReport, privacy_report
 
-__all__ = ["new_axes", "plot_budget", "plot_epsilon", "plot_scores"]
+__all__ = ["new_axes", "plot_budget", "plot_epsilon", "plot_scores", "titled"]
 
 
 def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Any:
@@ -24,6 +24,11 @@ def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Any:
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def titled(ax: Any, title: str) -> None:
+    """Write the title of a plot, at the left above it."""
+    ax.set_title(title, loc="left", fontsize=11)
 
 
 def _report(model: Any) -> PrivacyReport:
@@ -62,10 +67,10 @@ def plot_epsilon(
     used = [d for d, _ in report.epsilon_curve(deltas)]
     values = [report.get_epsilon(d, unit.group) for d in used]
     ax = new_axes(ax)
-    ax.plot(used, values, color="C0", linewidth=1.8)
+    ax.plot(used, values, color="C0", linewidth=1.8, label="guaranteed for every delta")
     if report.delta > 0:
         epsilon = report.get_epsilon(report.delta, unit.group)
-        ax.plot([report.delta], [epsilon], "o", color="C1")
+        ax.plot([report.delta], [epsilon], "o", color="C1", label="the delta of the report")
         ax.annotate(
             f"({epsilon:.3g}, {report.delta:g})",
             (report.delta, epsilon),
@@ -76,6 +81,8 @@ def plot_epsilon(
     ax.set_ylim(bottom=0)
     ax.set_xlabel("delta")
     ax.set_ylabel("epsilon" if unit == Unit() else f"epsilon for {unit.label}")
+    titled(ax, "What the model guarantees")
+    ax.legend(loc="upper right", frameon=False, fontsize=9)
     return ax
 
 
@@ -105,6 +112,7 @@ def plot_budget(model: Any, ax: Any = None) -> Any:
     ax.margins(x=0.35)
     ax.invert_yaxis()
     ax.set_xlabel(f"share of the budget in % (epsilon alone at delta = {report.delta:g})")
+    titled(ax, "What the budget was spent on")
     return ax
 
 
@@ -152,9 +160,16 @@ def plot_scores(
             color="0.35",
         )
     means = [float(np.mean(runs[e])) for e in epsilons]
-    ax.plot(epsilons, means, marker="o", color="C0", linewidth=1.8)
+    ax.plot(epsilons, means, marker="o", color="C0", linewidth=1.8, label="mean of the models")
     for epsilon, mean in zip(epsilons, means, strict=True):
-        ax.plot([epsilon] * len(runs[epsilon]), runs[epsilon], ".", color="C0", alpha=0.45)
+        ax.plot(
+            [epsilon] * len(runs[epsilon]),
+            runs[epsilon],
+            ".",
+            color="C0",
+            alpha=0.45,
+            label="one model" if epsilon == epsilons[0] else None,
+        )
         ax.annotate(f"{mean:.3f}", (epsilon, mean), (8, -12), textcoords="offset points")
     ax.set_xscale("log")
     ax.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
@@ -163,4 +178,6 @@ def plot_scores(
     known = "" if delta is None else f" (delta = {delta:g})"
     ax.set_xlabel(f"epsilon, the privacy budget of one model{known}")
     ax.set_ylabel(metric)
+    titled(ax, f"What privacy costs: {metric} against epsilon")
+    ax.legend(loc="lower right", frameon=False, fontsize=9)
     return ax

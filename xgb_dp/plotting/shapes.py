@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
+from .privacy import titled
 
 __all__ = ["ShapeFunction", "plot_shapes", "shape_functions"]
 
@@ -218,6 +219,8 @@ def plot_shapes(
         axes = list(grid.flat)
     for ax, name in zip(axes, names, strict=False):
         _draw(ax, shapes[name])
+    if names:
+        axes[0].legend(frameon=False, fontsize=8)
     for ax in list(axes)[len(names) :]:
         ax.set_visible(False)
     return list(axes)[: len(names)]
@@ -226,14 +229,23 @@ def plot_shapes(
 def _draw(ax: Any, shape: ShapeFunction) -> None:
     low, high = shape.values - 2 * shape.std, shape.values + 2 * shape.std
     if shape.categories:
-        ax.bar(range(shape.categories), shape.values, yerr=2 * shape.std, color="C0", alpha=0.7)
+        ax.bar(
+            range(shape.categories),
+            shape.values,
+            yerr=2 * shape.std,
+            color="C0",
+            alpha=0.7,
+            label="effect, and ± 2 standard deviations of the noise",
+        )
         ax.set_xlabel(f"{shape.feature} (category)")
     else:
         width = float(np.ptp(shape.edges)) if len(shape.edges) > 1 else 2.0
         ends = [shape.edges[0] - 0.05 * width] if len(shape.edges) else [-1.0]
         last = shape.edges[-1] + 0.05 * width if len(shape.edges) else 1.0
         x = np.concatenate([ends, shape.edges, [last]])
-        ax.stairs(shape.values, x, baseline=None, color="C0")
-        ax.stairs(high, x, baseline=low, fill=True, alpha=0.25, color="C0")
+        ax.stairs(shape.values, x, baseline=None, color="C0", label="effect")
+        band = "± 2 standard deviations of the noise"
+        ax.stairs(high, x, baseline=low, fill=True, alpha=0.25, color="C0", label=band)
         ax.set_xlabel(shape.feature)
     ax.set_ylabel("added to the margin")
+    titled(ax, f"Effect of {shape.feature}")

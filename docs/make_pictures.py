@@ -1,0 +1,216 @@
+"""Draw the plots of the pages from kept results, and those of the tutorial from its own trainings.
+
+Run it as ``.venv/bin/python docs/make_pictures.py [NAME ...]``; without names it draws all. The
+files are small PNG images in ``docs/pictures``, with a white background of their own, so that they
+can be read in dark pages too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from PIL import Image
+
+DOCS = Path(__file__).resolve().parent
+RESULTS = DOCS.parent / "experiments" / "results"
+OURS, THEIRS = "#c0392b", ("#2471a3", "#7d8b99", "#b9770e", "#5b7f5b", "#8e6bbf", "#a0522d")
+DPI = 110
+
+Point = tuple[float, float, float]  # epsilon, mean, standard deviation
+
+
+def curves(table: str, dataset: str, metric: str = "auc") -> dict[str, list[Point]]:
+    """Points of each system of a kept table, by epsilon."""
+    found: dict[str, list[Point]] = {}
+    with (RESULTS / f"{table}.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["dataset"] == dataset and row["metric"] == metric:
+                several = len(row["scores"].split()) > 1
+                spread = float(row["sd"]) if several else math.nan
+                point = (float(row["epsilon"]), float(row["mean"]), spread)
+                found.setdefault(row["system"], []).append(point)
+    return {name: sorted(points) for name, points in found.items()}
+
+
+def panel(axes: Axes, found: dict[str, list[Point]], names: dict[str, str]) -> None:
+    """Lines against epsilon with a band of one standard deviation; ours is the thick one."""
+    others = iter(THEIRS)
+    for system, label in names.items():
+        points = found.get(system, [])
+        if not points:
+            continue
+        if math.isinf(points[0][0]):
+            axes.axhline(points[0][1], color="0.35", ls=":", lw=1.4, label=label)
+            continue
+        ours = system == "default"
+        colour = OURS if ours else next(others)
+        x, y, sd = zip(*points, strict=True)
+        axes.plot(x, y, "o-", color=colour, lw=2.4 if ours else 1.4, ms=4, label=label,
+                  zorder=3 if ours else 2)  # fmt: skip
+        if not any(math.isnan(s) for s in sd):
+            low = [m - s for m, s in zip(y, sd, strict=True)]
+            high = [m + s for m, s in zip(y, sd, strict=True)]
+            axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
+    axes.set_xscale("log")
+    ticks = sorted({p[0] for points in found.values() for p in points if math.isfinite(p[0])})
+    axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
+    axes.minorticks_off()
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("epsilon (smaller is more private)")
+
+
+def save(name: str) -> None:
+    """Write the current figure with few colours."""
+    path = DOCS / "pictures" / f"{name}.png"
+    path.parent.mkdir(exist_ok=True)
+    plt.savefig(path, dpi=DPI, bbox_inches="tight", facecolor="white")
+    plt.close("all")
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(64)
+    small.save(path, optimize=True)
+
+
+def first_screen() -> None:
+    """Ours and what people use today, with spread: three data sets of ``peers_table``."""
+    names = {
+        "default": "xgb-dp",
+        "DP-EBM (interpret)": "DP-EBM (interpret)",
+        "diffprivlib": "random forest (diffprivlib)",
+        "dp-xgboost (Sarus)": "dp-xgboost (Sarus)",
+        "not private": "XGBoost without privacy",
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+    shown = {
+        "Adult (complete)": "Adult income",
+        "Bank": "Bank marketing",
+        "Credit 2": "Card defaults",
+    }
+    for place, (dataset, title) in zip(axes, shown.items(), strict=True):
+        panel(place, curves("peers_table", dataset), names)
+        place.set_title(title, loc="left", fontsize=11)
+    axes[0].set_ylabel("test AUC (0.5 is guessing)")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    save("accuracy")
+
+
+def alternatives() -> None:
+    """What a practitioner would take instead, on four data sets of ``alternatives``."""
+    names = {
+        "default": "xgb-dp",
+        "S-BDT": "S-BDT",
+        "DP-SGD network (Opacus)": "network (Opacus)",
+        "DP-EBM (interpret)": "DP-EBM (interpret)",
+        "logistic regression (diffprivlib)": "logistic regression (diffprivlib)",
+        "random forest (diffprivlib)": "random forest (diffprivlib)",
+        "MST and XGBoost": "synthetic rows (MST), then XGBoost",
+        "not private": "XGBoost without privacy",
+    }
+    figure, axes = plt.subplots(1, 4, figsize=(13.5, 3.5), layout="constrained")
+    for place, dataset in zip(axes, ("Adult", "Credit 1", "California", "HELOC"), strict=True):
+        panel(place, curves("alternatives", dataset), names)
+        place.set_title(dataset, loc="left", fontsize=11)
+    axes[0].set_ylabel("test AUC (0.5 is guessing)")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    save("alternatives")
+
+
+def bar() -> None:
+    """The default against XGBoost without privacy: AUC and calibration on the nine sets."""
+    with (RESULTS / "bar.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    sets = list(dict.fromkeys(r["dataset"] for r in rows if r["metric"] == "auc"))
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained", sharey=True)
+    colours = {"0.1": "#f0b27a", "0.25": "#e67e22", "1": OURS, "4": "#7b241c", "inf": "0.35"}
+    titles = {"auc": "test AUC", "calibration": "expected calibration error"}
+    for place, (metric, title) in zip(axes, titles.items(), strict=True):
+        for row in rows:
+            if row["metric"] != metric or row["dataset"] not in sets:
+                continue
+            stock = row["epsilon"] == "inf"
+            label = "without privacy" if stock else f"epsilon = {row['epsilon']}"
+            place.errorbar(
+                float(row["mean"]), -sets.index(row["dataset"]), xerr=float(row["sd"]), ms=5,
+                marker="|" if stock else "o", mew=2 if stock else 0, color=colours[row["epsilon"]],
+                label=label if row["dataset"] == sets[0] else None, lw=1, ls="",
+            )  # fmt: skip
+        place.set_title(title, loc="left", fontsize=11)
+        place.set_yticks([-i for i in range(len(sets))], sets)
+        place.grid(axis="x", alpha=0.25)
+        place.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    save("default")
+
+
+def audit() -> None:
+    """Claimed epsilon and the audit's lower bound, from the tables of ``audit.md``."""
+    text = (DOCS / "audit.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| ([^|]+) \| [^|]+ \| [\d,]+ \| [^|]+ \| ([\d.]+) \| ([\d.]+) \| (.+) \|$",
+                     re.MULTILINE)  # fmt: skip
+    _, axes = plt.subplots(figsize=(5.6, 4.6), layout="constrained")
+    styles = {"no violation": ("#2471a3", "o", "this library"),
+              "VIOLATED": (OURS, "X", "trainers broken on purpose")}  # fmt: skip
+    for verdict, (colour, mark, label) in styles.items():
+        found = [
+            (float(c), max(float(b), 0.01)) for _, c, b, v in row.findall(text) if v == verdict
+        ]
+        axes.plot(*zip(*found, strict=True), mark, color=colour, ms=7, alpha=0.8, label=label)
+    line = [0.01, 10]
+    axes.plot(line, line, color="0.4", lw=1)
+    axes.fill_between(line, line, [10, 10], color=OURS, alpha=0.08, lw=0)
+    axes.text(0.013, 6.2, "the claim is refuted", color=OURS, fontsize=9)
+    axes.set(xscale="log", yscale="log", xlim=line, ylim=(0.008, 10))
+    axes.set_xticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
+    axes.set_yticks([0.01, 0.1, 1, 10], ["0.01 or less", "0.1", "1", "10"])
+    axes.set_xlabel("epsilon that is claimed")
+    axes.set_ylabel("epsilon that the attack proves (95%)")
+    axes.set_title("Audits of this library and of broken trainers", loc="left", fontsize=11)
+    axes.legend(loc="lower right", frameon=False, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    save("audit")
+
+
+def tutorial() -> None:
+    """The plots of the tutorial, made by its own code."""
+    import os
+    import tempfile
+
+    text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    scope: dict[str, object] = {}
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
+            exec(compile(block, "tutorial.md", "exec"), scope)  # noqa: S102
+        os.chdir(before)
+        for name in ("scores", "importance", "calibration", "shapes"):
+            if not (path := Path(folder) / f"{name}.png").exists():
+                continue
+            with Image.open(path) as picture:
+                small = picture.convert("RGB").quantize(64)
+            small.save(DOCS / "pictures" / f"tutorial_{name}.png", optimize=True)
+
+
+PICTURES: dict[str, Callable[[], None]] = {
+    f.__name__: f for f in (first_screen, alternatives, bar, audit, tutorial)
+}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", choices=[*PICTURES, []], help="all by default")
+    for chosen in parser.parse_args().names or PICTURES:
+        PICTURES[chosen]()
