@@ -35,7 +35,7 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel rebase-check check-portable clean
+.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel rebase-check check-portable test-aarch64 clean
 .DELETE_ON_ERROR:
 
 help:
@@ -56,6 +56,7 @@ help:
 	@echo "make test-wheel  install that wheel for every Python on the path, and use it there"
 	@echo "make rebase-check VERSION=x   what of patches and plugin breaks on another upstream release"
 	@echo "make check-portable   compile the plugin for Linux, Windows and ARM: a warning is a fault"
+	@echo "make test-aarch64   build for 64-bit ARM, and compare what it computes under an emulator"
 	@echo "make clean   remove build/, dist/ and all folders .venv"
 
 build: $(STAMPS)/installed
@@ -172,6 +173,17 @@ rebase-check: $(STAMPS)/tools
 # example --compilers clang.
 check-portable: $(STAMPS)/tools
 	$(VENV)/bin/python cmake/check_portable.py $(BUILD)/portable $(PORTABLE_ARGS)
+
+# Compiles all of XGBoost once more, into a folder of its own, and runs it with qemu-user.
+AARCH64 := $(BUILD)/aarch64
+test-aarch64: build $(STAMPS)/extra-test
+	command -v aarch64-linux-gnu-g++ qemu-aarch64 >/dev/null || \
+		{ echo "Needed: apt install g++-aarch64-linux-gnu qemu-user"; exit 1; }
+	$(VENV)/bin/cmake -G Ninja -S . -B $(AARCH64) \
+		-DCMAKE_TOOLCHAIN_FILE=cmake/toolchains/aarch64-linux-gnu.cmake \
+		-DPython3_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python
+	$(VENV)/bin/cmake --build $(AARCH64) --target xgboost
+	XGB_DP_AARCH64=$(CURDIR)/$(AARCH64) $(VENV)/bin/python -m pytest -q tests/aarch64 $(PYTEST_ARGS)
 
 clean:
 	rm -rf build dist .venv .venv-*

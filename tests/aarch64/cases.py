@@ -1,0 +1,118 @@
+"""Small trainings with known noise, in folders from which driver.cc repeats them without Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+
+from tests.conftest import arrays
+from xgb_dp.discovery import release
+from xgb_dp.discovery.plan import plan_discovery
+from xgb_dp.engine import native
+from xgb_dp.testing import fixed_noise
+from xgb_dp.training.run import Training
+
+KEY = 7
+ROUNDS = 4
+BASE = {"dp_epsilon": 2.0, "dp_delta": 1e-6, "max_depth": 3, "nthread": 1, "verbosity": 0}
+BINARY = BASE | {"tree_method": "dp_hist", "objective": "binary:logistic"}
+# Kind of the labels, and parameters.
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "binary": ("binary", BINARY),
+    "threads": ("binary", BINARY | {"nthread": 3}),
+    "weights": ("binary", BINARY | {"dp_max_weight": 2.0}),
+    "approx": ("binary", BINARY | {"tree_method": "dp_approx"}),
+    "histogram": ("binary", BINARY | {"dp_split": "histogram"}),
+    "random": ("binary", BINARY | {"dp_split": "random"}),
+    "subsample": ("binary", BINARY | {"subsample": 0.5}),
+    "laplace": ("binary", BINARY | {"dp_leaf_noise": "laplace"}),
+    "persons": ("binary", BINARY | {"dp_privacy_id": np.arange(1500) % 400}),
+    "categories": ("binary", BINARY | {"dp_categories": {"f3": 5}}),
+    "regression": (
+        "regression",
+        BINARY | {"objective": "reg:squarederror", "dp_target_bounds": (-3.0, 3.0)},
+    ),
+    "classes": ("multiclass", BINARY | {"objective": "multi:softprob", "num_class": 3}),
+}
+
+
+def write_lines(path: Path, *lines: str) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def write_case(name: str, folder: Path) -> xgb.Booster:
+    """Train one case here, and write all that its C++ side was handed.
+
+    Returns:
+        The model that Python trained.
+    """
+    folder.mkdir()
+    kind, params = CASES[name]
+    X, y = arrays(kind, n=1500)
+    extra: dict[str, Any] = {}
+    if name == "weights":
+        extra["weight"] = np.linspace(0.0, 2.0, len(y)).astype(np.float32)
+        extra["weight"].tofile(folder / "weights")
+    if name == "categories":
+        X[:, 3] = np.digitize(X[:, 3], [-1.0, -0.3, 0.3, 1.0])
+        types = ["q", "q", "q", "c"]
+        extra |= {"feature_types": types, "enable_categorical": True}
+        extra["feature_names"] = ["f0", "f1", "f2", "f3"]
+        write_lines(folder / "types", *types)
+    X.tofile(folder / "rows")
+    y.tofile(folder / "labels")
+    dtrain = xgb.DMatrix(X, y, **extra)
+
+    handed: dict[str, Any] = {}
+    start, intercept, persons = Training.start, native.release_intercept, native.set_persons
+
+    def note_start(self: Training, data: Any) -> Any:
+        low, keeper = start(self, data)
+        handed["low"] = low
+        return low, keeper
+
+    def note_intercept(data: Any, request: dict[str, Any]) -> dict[str, Any]:
+        handed["intercept"], answer = request, intercept(data, request)
+        return answer
+
+    def note_persons(data: Any, codes: np.ndarray | None) -> None:
+        if codes is not None:
+            handed["persons"] = codes
+        persons(data, codes)
+
+    Training.start = note_start  # type: ignore[method-assign]
+    native.release_intercept, native.set_persons = note_intercept, note_persons
+    try:
+        with fixed_noise(KEY):
+            model = xgb.train(params, dtrain, ROUNDS)
+    finally:
+        Training.start = start  # type: ignore[method-assign]
+        native.release_intercept, native.set_persons = intercept, persons
+
+    low = handed["low"] | {"nthread": params["nthread"], "verbosity": 0}
+    write_lines(folder / "params", *(f"{key}\t{value}" for key, value in low.items()))
+    write_lines(folder / "rounds", str(ROUNDS))
+    claim = {"plan_digest": json.loads(low["dp_plan"])["id"], "complete": False}
+    write_lines(folder / "claim", json.dumps({"trainings": [claim]}))
+    if "intercept" in handed:
+        write_lines(folder / "intercept", json.dumps(handed["intercept"]))
+    if "persons" in handed:
+        handed["persons"].astype(np.uint32).tofile(folder / "persons")
+    return model
+
+
+def write_discovery(folder: Path) -> None:
+    """Columns of numbers, and the request for their rough quantiles."""
+    folder.mkdir()
+    columns = np.ascontiguousarray(arrays(n=1500)[0].T)
+    plan = plan_discovery(1, len(columns), 2.0, 1e-6)
+    columns.tofile(folder / "rows")
+    release.weights(None, columns.shape[1], plan.number_shift).tofile(folder / "weights")
+    key = KEY.to_bytes(32, "little").hex()
+    write_lines(
+        folder / "request", json.dumps(release.request_of(plan, private=False, test_key=key))
+    )
