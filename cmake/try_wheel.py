@@ -89,6 +89,13 @@ def interpreters(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def runs_on(wheel: Path, version: str) -> bool:
+    """Whether the tag of a wheel, such as ``py312``, is for a version of Python or an older one."""
+    tag = wheel.name.split("-")[-3]
+    oldest = int(tag.removeprefix("py3") or 0)
+    return int(version.split(".")[1]) >= oldest
+
+
 def bare_environment(folder: Path) -> dict[str, str]:
     """Variables with which only the virtual environment in `folder` can be found."""
     kept = {k: os.environ[k] for k in ("SYSTEMROOT", "OMP_WAIT_POLICY") if k in os.environ}
@@ -152,6 +159,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{wheel.name}, {wheel.stat().st_size / 2**20:.1f} MiB", flush=True)
     failed = []
     for version, python in found.items():
+        if not runs_on(wheel, version):
+            print(f"Python {version}: too old for this wheel")
+            continue
         with tempfile.TemporaryDirectory() as scratch:
             try:
                 print(f"Python {version}: {try_wheel(wheel, python, args.tests, Path(scratch))}")

@@ -22,6 +22,7 @@ GOOD = [
     "xgboost/lib/libxgboost.so",
     "xgb_dp.libs/libgomp-f9a9ad78.so.1.0.0",
     "xgb_dp-0.1.0.dist-info/licenses/LICENSE",
+    "xgb_dp-0.1.0.dist-info/sboms/xgb-dp.cdx.json",
 ]
 NAME = "xgb_dp-0.1.0-py3-none-manylinux_2_28_x86_64.whl"
 
