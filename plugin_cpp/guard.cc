@@ -91,9 +91,10 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
   UpdaterOf(gbm).BeforeIteration(attributes, train);
 }
 
-void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair) {
+void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair,
+                   HostDeviceVector<float> const& margins) {
   if (IsPrivate(gbm)) {
-    UpdaterOf(gbm).TakeGradients(gpair);
+    UpdaterOf(gbm).TakeGradients(gpair, margins);
   }
 }
 }  // namespace xgboost::dp

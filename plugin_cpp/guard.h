@@ -7,10 +7,11 @@
 #include <memory>  // for shared_ptr
 #include <string>  // for string
 
-#include "xgboost/base.h"      // for Args
-#include "xgboost/data.h"      // for DMatrix
-#include "xgboost/gbm.h"       // for GradientBooster
-#include "xgboost/gradient.h"  // for GradientContainer
+#include "xgboost/base.h"                // for Args
+#include "xgboost/data.h"                // for DMatrix
+#include "xgboost/gbm.h"                 // for GradientBooster
+#include "xgboost/gradient.h"            // for GradientContainer
+#include "xgboost/host_device_vector.h"  // for HostDeviceVector
 
 namespace xgboost::dp {
 using Attributes = std::map<std::string, std::string>;
@@ -33,8 +34,12 @@ class PrivateUpdater {
    */
   virtual void BeforeIteration(Attributes const& attributes,
                                std::shared_ptr<DMatrix> const& train) = 0;
-  /** @brief The gradients of all classes, which live as long as the iteration. */
-  virtual void TakeGradients(GradientContainer const& gpair) = 0;
+  /**
+   * @brief The gradients of all classes, and the margins that they were computed at, row by row.
+   *        Both live until the first tree of the iteration is grown.
+   */
+  virtual void TakeGradients(GradientContainer const& gpair,
+                             HostDeviceVector<float> const& margins) = 0;
 };
 
 /** @brief The value of a parameter; null where it is not among them. */
@@ -71,9 +76,11 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
                  bool custom_gradient);
 
 /**
- * @brief Show the gradients of all classes to the private updater; to any other one nothing.
+ * @brief Show gradients of all classes and margins to the private updater; to any other one
+ * nothing.
  *
  * The updaters of XGBoost are called once for each class, with the gradient of that class alone.
  */
-void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair);
+void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair,
+                   HostDeviceVector<float> const& margins);
 }  // namespace xgboost::dp

@@ -1,7 +1,7 @@
 #include "plugin_cpp/intercept.h"
 
 #include <algorithm>  // for clamp, min
-#include <cmath>      // for nearbyint, ldexp, isfinite
+#include <cmath>      // for floor, nearbyint, ldexp, isfinite
 #include <cstdint>    // for int64_t, uint64_t
 #include <utility>    // for move, exchange
 #include <vector>     // for vector
@@ -44,7 +44,7 @@ Request ParseRequest(std::string const& text) {
   Request out;
   out.kind = in.Text("kind");
   CHECK(out.kind == "binary" || out.kind == "regression" || out.kind == "multiclass" ||
-        out.kind == "rows");
+        out.kind == "cells" || out.kind == "rows");
   out.noise_free = in.Bool("noise_free");
   out.shift = in.Int("shift", 0, 26);
   out.sigma2 = ReadSigma2(in, out.noise_free);
@@ -60,9 +60,10 @@ Request ParseRequest(std::string const& text) {
         (!out.n_public && !out.of_persons && (out.kind == "binary" || out.kind == "rows")));
   out.plan_id = in.Text("plan_id");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
-  if (out.kind == "multiclass") {
+  if (out.kind == "multiclass" || out.kind == "cells") {
     out.num_class = in.Int("num_class", 2, 1 << 20);
-  } else if (out.kind == "regression") {
+  }
+  if (out.kind == "regression" || out.kind == "cells") {
     out.lower = in.Real("target_lower");
     out.upper = in.Real("target_upper");
     CHECK_LT(out.lower, out.upper);
@@ -77,6 +78,17 @@ std::int64_t LabelOnGrid(double label, Request const& request) {
   // A label that is not a number is refused elsewhere; here it must only not break the bound.
   centred = std::isfinite(centred) ? std::clamp(centred, -1.0, 1.0) : 0.0;
   return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, request.shift)));
+}
+
+/** @brief The cell of one row's label, of equal cells of the range; those beyond it at its ends. */
+std::size_t CellOf(double label, Request const& request) {
+  auto n = static_cast<double>(request.num_class);
+  double cell = std::floor((label - request.lower) / (request.upper - request.lower) * n);
+  // A label that is not a number is refused elsewhere.
+  cell = std::isfinite(cell)     ? std::clamp(cell, 0.0, n - 1.0)
+         : label > request.upper ? n - 1.0
+                                 : 0.0;
+  return static_cast<std::size_t>(cell);
 }
 
 /** @brief What rows add to the sums: the labels and one each, one to a class, or one alone. */
@@ -94,6 +106,8 @@ class RowSums {
   void Add(std::size_t i, AddFn&& add) const {
     if (request_.kind == "rows") {
       add(0, unit_);
+    } else if (request_.kind == "cells") {
+      add(CellOf(labels_(i, 0), request_), unit_);
     } else if (request_.num_class > 0) {
       auto label = labels_(i, 0);
       if (label >= 0 && label < static_cast<float>(request_.num_class)) {

@@ -19,10 +19,10 @@ namespace xgboost::dp {
  *
  * @param persons Whom the rows belong to, of which each adds the mean of its rows; null where each
  * row counts one.
- * @param request JSON: unit, kind ("binary", "regression", "multiclass", or "rows" for their number
- * alone), sigma2, shift and the domain. Where it names the number of `columns`, which needs the
- * unit "row", the last sum is of the share of its cells that each row has: those that are neither 0
- * nor missing.
+ * @param request JSON: unit, kind ("binary", "regression", "multiclass", "cells" for counts of
+ * labels in cells of their range, or "rows" for their number alone), sigma2, shift and the domain.
+ * Where it names the number of `columns`, which needs the unit "row", the last sum is of the share
+ * of its cells that each row has: those that are neither 0 nor missing.
  *
  * @return JSON: the noisy sums, in units of 2^-shift, and the ledger event (absent without noise).
  */

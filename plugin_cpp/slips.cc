@@ -39,8 +39,8 @@ static_assert(!kIsRead<std::int64_t> && !kBecomes<GlobalSum, NodeSum>);
 
 template <typename Sums>
 constexpr bool kFinishes =
-    std::is_invocable_v<decltype(FinishTree), Plan const&, std::vector<bst_node_t> const&, Sums,
-                        bool, LeafShrinkage*, RegTree*>;
+    std::is_invocable_v<decltype(FinishTree), Plan const&, std::int32_t,
+                        std::vector<bst_node_t> const&, Sums, bool, LeafShrinkage*, RegTree*>;
 static_assert(kFinishes<std::vector<NodeSum>>);
 static_assert(!kFinishes<std::vector<GlobalSum>> && !kFinishes<LeafSums>);
 

@@ -22,6 +22,7 @@
 #include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
 #include "plugin_cpp/leaf/spread.h"         // for SpreadPersons
 #include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
+#include "plugin_cpp/loss/block.h"          // for RoundLoss
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
 #include "plugin_cpp/plan/sensitivity.h"    // for EventOfRound, CorrectionEvent, LeafEvent
 #include "plugin_cpp/release/release.h"     // for Release
@@ -35,6 +36,7 @@
 #include "plugin_cpp/upstream.h"            // for PlainUpdater
 #include "tree/param.h"                     // for TrainParam
 #include "xgboost/gradient.h"               // for GradientContainer
+#include "xgboost/host_device_vector.h"     // for HostDeviceVector
 #include "xgboost/json.h"                   // for Json
 #include "xgboost/logging.h"                // for CHECK, LOG
 #include "xgboost/task.h"                   // for ObjInfo
@@ -58,7 +60,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
           << "The plan was calibrated for another objective: set `" << training_->plan.objective
           << "`.";
       auto classes = Find(args, "num_class");
-      CHECK(training_->plan.num_class == 1 ||
+      CHECK(!training_->plan.IsMulticlass() ||
             (classes && *classes == std::to_string(training_->plan.num_class)))
           << "The plan was calibrated for another number of classes.";
       auto scale = Find(args, "scale_pos_weight");
@@ -84,11 +86,12 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
                                                  "random_state",
                                                  kPlanKey};
     auto num_class = training_->plan.num_class;
+    bool several = training_->plan.IsMulticlass();
     for (auto const& kv : args) {
       // The learner repeats the number of classes at each configuration; one class is 0 or 1 for
       // it.
       if (kv.first == "num_class" &&
-          (kv.second == std::to_string(num_class) || (num_class == 1 && kv.second == "0"))) {
+          (kv.second == std::to_string(num_class) || (!several && kv.second == "0"))) {
         continue;
       }
       CHECK(kHarmless.count(kv.first) == 1)
@@ -161,12 +164,14 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
 
     monitor_.Start("Gradients");
     if (class_idx == 0) {
-      CHECK(training.shown);
-      QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(), persons.get(),
+      CHECK(training.shown && training.margins);
+      RoundLoss own{plan.loss.get(), training.margins->ConstHostSpan(), round};
+      QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(), persons.get(), own,
                         training.shown->Grad()->HostView(), *training.rows,
                         plan.leaf.spread ? &training.given : nullptr, &training.gradients);
       CHECK_EQ(training.gradients.size(), static_cast<std::size_t>(plan.num_class));
       training.shown = nullptr;
+      training.margins = nullptr;
     }
     monitor_.Stop("Gradients");
 
@@ -184,7 +189,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     }
 
     if (plan.IsAdditive()) {
-      this->GrowColumns(class_idx, trees);
+      this->GrowColumns(class_idx, round, trees);
     }
     for (std::size_t i = 0; !plan.IsAdditive() && i < trees.size(); ++i) {
       // Trees of one class, counted over all rounds.
@@ -226,9 +231,11 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     training_->data = train;
   }
 
-  void TakeGradients(GradientContainer const& gpair) override {
+  void TakeGradients(GradientContainer const& gpair,
+                     HostDeviceVector<float> const& margins) override {
     CHECK(training_ && !training_->busy);
     training_->shown = &gpair;
+    training_->margins = &margins;
   }
 
  protected:
@@ -253,7 +260,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     std::shared_ptr<DMatrix> data;
     std::shared_ptr<Persons const> persons;
     std::unique_ptr<TreeGrower> grower;
-    GradientContainer const* shown{nullptr};  // of all classes, until they are quantised
+    GradientContainer const* shown{nullptr};          // of all classes, until they are quantised
+    HostDeviceVector<float> const* margins{nullptr};  // that they were computed at
     std::vector<ClassGradients> gradients;
     RowsOfPersons given;
     std::vector<TreeGrower::Grown> grown;  // the parallel trees whose splits are shared, or one
@@ -334,7 +342,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto round = static_cast<std::int32_t>(tree_idx / plan.parallel_trees);
     auto released = ReleaseLeaves(plan, round, class_idx, grown.sums.at(shared ? class_idx : 0),
                                   &training.shrinkage.at(class_idx).tilt, &training.release);
-    auto sums = FinishTree(plan, grown.leaves, released, plan.IsOblivious(tree_idx),
+    auto sums = FinishTree(plan, round, grown.leaves, released, plan.IsOblivious(tree_idx),
                            &training.shrinkage.at(class_idx), tree);
     if (plan.leaf.noise != LeafNoise::kOutput) {
       training.history.Update(class_idx, *tree, sums);
@@ -342,7 +350,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     monitor_.Stop("Leaves");
   }
 
-  void GrowColumns(std::size_t class_idx, std::vector<RegTree*> const& trees) {
+  void GrowColumns(std::size_t class_idx, std::int32_t round, std::vector<RegTree*> const& trees) {
     auto& training = *training_;
     auto const& plan = training.plan;
     monitor_.Start("Grow");
@@ -351,7 +359,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     monitor_.Stop("Grow");
     monitor_.Start("Leaves");
     auto released = training.release.AddNoise(LeafEvent(plan), sums, class_idx);
-    FinishColumns(plan, leaves, released, &training.shrinkage.at(class_idx), trees);
+    FinishColumns(plan, round, leaves, released, &training.shrinkage.at(class_idx), trees);
     monitor_.Stop("Leaves");
   }
 

@@ -53,7 +53,7 @@ def train_with_plan(
         "num_parallel_tree": plan["parallel_trees"],
         "dp_plan": dump_plan({"id": "hand-made", **plan}),
     }
-    if plan["num_class"] > 1:
+    if plan["num_class"] > 1 and "loss" not in plan:  # outputs of a loss are no classes
         params["num_class"] = plan["num_class"]
     booster = Booster({**params, **extra}, [dtrain])
     rounds = plan["rounds"] if num_boost_round is None else num_boost_round

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t
 #include <vector>   // for vector
 
 #include "plugin_cpp/leaf/shrinkage.h"   // for LeafShrinkage
@@ -30,7 +31,7 @@ struct ColumnLeaves {
  *
  * @param released Sums of all leaves that are not absent, tree by tree, and of all rows.
  */
-void FinishColumns(Plan const& plan, std::vector<ColumnLeaves> const& leaves,
+void FinishColumns(Plan const& plan, std::int32_t round, std::vector<ColumnLeaves> const& leaves,
                    Released<NoisySum> const& released, LeafShrinkage* shrinkage,
                    std::vector<RegTree*> const& trees);
 }  // namespace xgboost::dp

@@ -133,7 +133,10 @@ NodeSum::NodeSum(NoisySum const& sum, double variance, RowBound const& bound, do
 }
 
 double RowVariance(Plan const& plan) {
-  if (plan.IsRegression()) {
+  if (plan.loss) {
+    return plan.loss->RowVariance();
+  }
+  if (plan.IsSquaredLoss()) {
     return 0.0;  // the variance of the residuals is not known: no release says it
   }
   // A label has the variance p (1 - p), which is the Hessian, or half of it where there are several

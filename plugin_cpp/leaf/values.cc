@@ -2,6 +2,7 @@
 
 #include <algorithm>  // for all_of, clamp, max
 #include <cstddef>    // for size_t
+#include <cstdint>    // for int32_t
 #include <limits>     // for numeric_limits
 
 #include "plugin_cpp/leaf/newton.h"  // for Newton
@@ -112,14 +113,14 @@ float AddCover(RegTree* tree, bst_node_t nidx) {
   return stat.sum_hess;
 }
 
-void Write(Plan const& plan, std::vector<NodeSum> const& sums, std::vector<double> const& weights,
-           RegTree* tree) {
-  double eta = plan.Step();
+void Write(Plan const& plan, std::int32_t round, std::vector<NodeSum> const& sums,
+           std::vector<double> const& weights, RegTree* tree) {
+  double eta = plan.Step(), unit = plan.MarginUnit(round);
   for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
     auto& stat = tree->Stat(nidx);
-    stat.base_weight = static_cast<float>(weights[nidx] * plan.row_bound.scale);
+    stat.base_weight = static_cast<float>(weights[nidx] * unit);
     if ((*tree)[nidx].IsLeaf()) {
-      (*tree)[nidx].SetLeaf(static_cast<float>(eta * weights[nidx] * plan.row_bound.scale));
+      (*tree)[nidx].SetLeaf(static_cast<float>(eta * weights[nidx] * unit));
       stat.sum_hess = static_cast<float>(sums[nidx].hess);
       stat.loss_chg = 0.0f;
     }
@@ -128,15 +129,16 @@ void Write(Plan const& plan, std::vector<NodeSum> const& sums, std::vector<doubl
 }
 }  // namespace
 
-std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
+std::vector<NodeSum> FinishTree(Plan const& plan, std::int32_t round,
+                                std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, bool oblivious,
                                 LeafShrinkage* shrinkage, RegTree* tree) {
   auto weights = LeafWeights(plan, Newton{plan.leaf}, oblivious, released, shrinkage);
-  return FinishWith(weights, plan, leaves, released, tree);
+  return FinishWith(weights, plan, round, leaves, released, tree);
 }
 
 std::vector<NodeSum> FinishWith(std::vector<double> const& of_leaves, Plan const& plan,
-                                std::vector<bst_node_t> const& leaves,
+                                std::int32_t round, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree) {
   Newton newton{plan.leaf};
   std::vector<NodeSum> sums(tree->NumNodes());
@@ -147,7 +149,7 @@ std::vector<NodeSum> FinishWith(std::vector<double> const& of_leaves, Plan const
   }
   SumUp(newton, tree, &sums, &weights);
   OrderLeaves(plan, *tree, sums, &weights);
-  Write(plan, sums, weights, tree);
+  Write(plan, round, sums, weights, tree);
   return sums;
 }
 }  // namespace xgboost::dp

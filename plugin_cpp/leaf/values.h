@@ -10,7 +10,8 @@
  */
 #pragma once
 
-#include <vector>  // for vector
+#include <cstdint>  // for int32_t
+#include <vector>   // for vector
 
 #include "plugin_cpp/leaf/shrinkage.h"  // for LeafShrinkage, NodeSum
 #include "plugin_cpp/plan/plan.h"       // for Plan
@@ -21,17 +22,19 @@ namespace xgboost::dp {
 /**
  * @brief Set values and statistics of a grown tree from its released leaves.
  *
+ * @param round     Of the tree, by which its margins have a unit.
  * @param leaves    By ascending id, which is from left to right in a complete tree.
  * @param released  Their sums.
  * @param oblivious Whether one split serves a whole level.
  *
  * @return The released sums of all nodes; without noisy sums, of counts of one.
  */
-std::vector<NodeSum> FinishTree(Plan const& plan, std::vector<bst_node_t> const& leaves,
+std::vector<NodeSum> FinishTree(Plan const& plan, std::int32_t round,
+                                std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, bool oblivious,
                                 LeafShrinkage* shrinkage, RegTree* tree);
 /** @brief The same with the weights of the leaves. */
 std::vector<NodeSum> FinishWith(std::vector<double> const& of_leaves, Plan const& plan,
-                                std::vector<bst_node_t> const& leaves,
+                                std::int32_t round, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree);
 }  // namespace xgboost::dp

@@ -33,12 +33,14 @@ double ClassQuantiser::LargestNorm(double label, double weight, double const* g,
 
 double ClassQuantiser::operator()(double label, double weight, double* g, double* h,
                                   std::size_t stride) const {
+  auto norm = weight > 0.0 ? this->LargestNorm(label, weight, g, h, stride) : 0.0;
+  return this->Bound(norm, weight, g, h, stride);
+}
+
+double ClassQuantiser::Bound(double norm, double weight, double* g, double* h,
+                             std::size_t stride) const {
   // 1, or the factor that takes the largest norm of all labels to C.
-  double s = 1, norm = 0;
-  if (weight > 0.0) {
-    norm = this->LargestNorm(label, weight, g, h, stride);
-    s = c_ / std::max(std::max(weight, least_weight_) * norm, c_);
-  }
+  double s = weight > 0.0 ? c_ / std::max(std::max(weight, least_weight_) * norm, c_) : 1.0;
   bool is_number = std::isfinite(s);
   for (std::size_t k = 0; k < n_class_; ++k) {
     // Times the root too: an infinite product and a factor of 0 have no product.

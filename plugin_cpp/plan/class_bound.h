@@ -31,6 +31,9 @@ class ClassQuantiser {
    * @return The norm that the row has with the worst label, where C = 1.
    */
   double operator()(double label, double weight, double* g, double* h, std::size_t stride) const;
+  /** @brief The same for a row whose largest norm for a weight of one, over all labels, is known.
+   */
+  double Bound(double norm, double weight, double* g, double* h, std::size_t stride) const;
 
  private:
   /** @brief The largest norm of a row over all labels, for a weight of 1. */

@@ -14,8 +14,8 @@
 #include <vector>     // for vector
 
 #include "plugin_cpp/release/masking.h"  // for Masking
-#include "xgboost/json.h"                // for Json, get, IsA, Object, Integer, String, Boolean
-#include "xgboost/logging.h"             // for CHECK, LOG
+#include "xgboost/json.h"     // for Json, get, IsA, Array, Object, Integer, String, Boolean
+#include "xgboost/logging.h"  // for CHECK, LOG
 
 namespace xgboost::dp {
 class JsonReader {
@@ -56,13 +56,19 @@ class JsonReader {
   [[nodiscard]] double Real(std::string const& key,
                             double lower = std::numeric_limits<double>::lowest(),
                             double upper = std::numeric_limits<double>::max()) const {
-    auto text = this->Text(key);
-    char* end = nullptr;
-    double value = std::strtod(text.c_str(), &end);
-    CHECK(end != text.c_str() && *end == '\0' && std::isfinite(value) && value >= lower &&
-          value <= upper)
-        << this->Where(key) << "is not a number in [" << lower << ", " << upper << "]." << kMend;
-    return value;
+    return this->Number(key, this->Text(key), lower, upper);
+  }
+  /** @brief A list of real numbers, each as text. */
+  [[nodiscard]] std::vector<double> Reals(std::string const& key, double lower,
+                                          double upper) const {
+    auto const& json = this->At(key);
+    CHECK(IsA<Array>(json)) << this->Where(key) << "is not a list." << kMend;
+    std::vector<double> out;
+    for (auto const& v : get<Array const>(json)) {
+      CHECK(IsA<String>(v)) << this->Where(key) << "has an entry that is no text." << kMend;
+      out.push_back(this->Number(key, get<String const>(v), lower, upper));
+    }
+    return out;
   }
   template <typename T>
   [[nodiscard]] T Enum(std::string const& key,
@@ -82,6 +88,15 @@ class JsonReader {
       "`dp_epsilon` and `dp_delta`; it is not written by hand.";
 
  private:
+  [[nodiscard]] double Number(std::string const& key, std::string const& text, double lower,
+                              double upper) const {
+    char* end = nullptr;
+    double value = std::strtod(text.c_str(), &end);
+    CHECK(end != text.c_str() && *end == '\0' && std::isfinite(value) && value >= lower &&
+          value <= upper)
+        << this->Where(key) << "is not a number in [" << lower << ", " << upper << "]." << kMend;
+    return value;
+  }
   [[nodiscard]] std::string Where(std::string const& key) const {
     return "dp_plan: `" + path_ + key + "` ";
   }

@@ -17,7 +17,7 @@ namespace xgboost::dp {
 namespace {
 constexpr double kHuge = std::numeric_limits<double>::max();
 
-RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regression,
+RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool squared, bool has_range,
                       bool of_person) {
   RowBound bound;
   bound.of_person = of_person;
@@ -34,11 +34,11 @@ RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool regress
   bound.max_weight = in.Real("max_weight", 0.0, 1e9);
   bound.scale = in.Real("scale", 1e-30, 1e38);
   bound.grid_bits = static_cast<std::int32_t>(grid_bits);
-  bound.clamp_target = regression;
+  bound.clamp_target = squared;
   if (bound.mode == RowBound::Mode::kPrediction) {
     bound.positive_weight = in.Real("positive_weight", 0.0, 1e38);
   }
-  if (regression) {
+  if (has_range) {
     bound.target_lower = in.Real("target_lower", -kHuge, kHuge);
     bound.target_upper = in.Real("target_upper", bound.target_lower, kHuge);
   }
@@ -203,7 +203,12 @@ Plan ParsePlan(std::string const& text) {
   plan.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
   plan.row_bound =
       ReadRowBound(JsonReader{in.At("row_bound"), "row_bound."}, in.Int("grid_bits", 4, 20),
-                   plan.IsRegression(), in.Enum<bool>("unit", {{"row", false}, {"person", true}}));
+                   plan.IsSquaredLoss() && !in.Has("loss"), plan.IsSquaredLoss() || in.Has("loss"),
+                   in.Enum<bool>("unit", {{"row", false}, {"person", true}}));
+  if (in.Has("loss")) {
+    plan.loss = ReadLoss(JsonReader{in.At("loss"), "loss."}, plan.objective,
+                         {plan.row_bound.target_lower, plan.row_bound.target_upper});
+  }
   ReadFeatures(in, &plan);
   ReadSplits(in, &plan);
   plan.leaf = ReadLeaf(JsonReader{in.At("leaf"), "leaf."}, plan);

@@ -10,9 +10,11 @@
 #include <algorithm>  // for count_if
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint64_t, int32_t
+#include <memory>     // for shared_ptr
 #include <string>     // for string
 #include <vector>     // for vector
 
+#include "plugin_cpp/loss/loss.h"        // for Loss
 #include "plugin_cpp/plan/row_bound.h"   // for RowBound
 #include "plugin_cpp/release/ledger.h"   // for kSampleBits
 #include "plugin_cpp/release/masking.h"  // for Masking
@@ -83,6 +85,7 @@ struct Plan {
   std::string test_key;  // fixed noise, tests only: the model is marked non-private
   std::string id;        // names this calibration in the ledger
   std::string objective;
+  std::shared_ptr<Loss const> loss;  // null where the gradients are XGBoost's
   std::int32_t n_features{0};
   std::int32_t num_class{0};  // trees a round of each parallel tree
   std::int32_t rounds{0};
@@ -144,7 +147,16 @@ struct Plan {
   }
   /** @brief Whether neighbours differ by all rows of a person, instead of by one row. */
   [[nodiscard]] bool IsOfPersons() const { return row_bound.of_person; }
-  [[nodiscard]] bool IsRegression() const { return objective == "reg:squarederror"; }
+  /** @brief Whether gradients are those of the squared loss as XGBoost makes them. */
+  [[nodiscard]] bool IsSquaredLoss() const { return objective == "reg:squarederror" && !loss; }
+  /** @brief Predictions of a row by the plugin's own loss, each with a tree in a round; else 0. */
+  [[nodiscard]] std::int32_t NumOutputs() const {
+    return loss ? static_cast<std::int32_t>(loss->NumOutputs()) : 0;
+  }
+  /** @brief What a leaf weight of one adds to the margin. */
+  [[nodiscard]] double MarginUnit(std::int32_t round) const {
+    return loss ? loss->Unit(round) : row_bound.scale;
+  }
   [[nodiscard]] bool IsMulticlass() const {
     return objective == "multi:softprob" || objective == "multi:softmax";
   }

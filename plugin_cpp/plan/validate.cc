@@ -2,7 +2,7 @@
  * What must hold between the fields of a plan: where a proof asks for it, or where a number would
  * not fit.
  */
-#include <algorithm>  // for all_of
+#include <algorithm>  // for all_of, max
 #include <cstddef>    // for size_t
 #include <cstdint>    // for uint64_t
 #include <string>     // for string
@@ -19,14 +19,17 @@ void Require(bool holds, std::string const& what) {
 }
 
 void CheckRowBound(Plan const& plan) {
-  Require(plan.IsRegression() || plan.IsMulticlass() || plan.IsBinary(),
+  Require(plan.IsSquaredLoss() || plan.IsMulticlass() || plan.IsBinary() || plan.loss,
           "objective `" + plan.objective + "` has no proved row bound.");
-  Require(plan.IsMulticlass() || plan.num_class == 1, "`num_class` without softmax.");
+  Require(plan.IsMulticlass() || plan.num_class == std::max(plan.NumOutputs(), 1),
+          "`num_class` without softmax or a loss of as many outputs.");
+  Require(plan.NumOutputs() <= 1 || plan.row_bound.mode == RowBound::Mode::kPrediction,
+          "several outputs need the clip by predictions, which bounds them together.");
   Require(!plan.IsMulticlass() || plan.row_bound.IsBall(),
           "softmax needs the row-weight clip, or that by predictions.");
-  Require(
-      plan.IsBinary() || plan.IsMulticlass() || plan.row_bound.mode != RowBound::Mode::kPrediction,
-      "the clip by predictions needs logistic loss or softmax.");
+  Require(plan.IsBinary() || plan.IsMulticlass() || plan.loss ||
+              plan.row_bound.mode != RowBound::Mode::kPrediction,
+          "the clip by predictions needs logistic loss, softmax or a loss that tells its norm.");
   Require(plan.IsBinary() || plan.row_bound.positive_weight == 1.0,
           "`positive_weight` is for two classes.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
@@ -50,7 +53,7 @@ bool HessiansCountRows(Plan const& plan) {
   // Squared loss or gradient boosting, and a clip that leaves the Hessian alone. The row-weight
   // clip shrinks it for rows with large residuals.
   auto const& bound = plan.row_bound;
-  return (plan.IsRegression() || bound.unit_hessian) && !bound.IsBall() &&
+  return (plan.IsSquaredLoss() || bound.unit_hessian) && !bound.IsBall() &&
          (bound.max_weight == 0.0 || bound.max_weight >= 1.0);
 }
 
@@ -80,7 +83,7 @@ void CheckSplits(Plan const& plan) {
           "random splits and noisy histograms have no utility to compare with `no_split`.");
   Require(plan.score != Score::kGain || HessiansCountRows(plan),
           "the published gain is unbounded under Hessians that vary.");
-  Require(!plan.SharesSplits() || (plan.IsMulticlass() && selects && plan.score == Score::kL1 &&
+  Require(!plan.SharesSplits() || (plan.num_class > 1 && selects && plan.score == Score::kL1 &&
                                    plan.row_bound.mode == RowBound::Mode::kPrediction),
           "trees of several classes share splits that selections choose by the score `l1`, of rows "
           "whose classes are bounded together.");
@@ -106,7 +109,7 @@ void CheckLeaves(Plan const& plan) {
 
 void CheckCorrection(Plan const& plan) {
   Require(!plan.correction.is_on ||
-              (plan.IsRegression() && plan.parallel_trees == 1 && !plan.ReadsSomeRows() &&
+              (plan.IsSquaredLoss() && plan.parallel_trees == 1 && !plan.ReadsSomeRows() &&
                plan.leaf.noise != LeafNoise::kOutput && !plan.masking.IsOn() && !plan.IsAdditive()),
           "the correction of the mean is that of a regression with sums of all rows in the clear.");
 }

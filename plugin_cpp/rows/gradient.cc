@@ -20,7 +20,7 @@ struct Block {
   std::size_t n{0};
   std::array<double, kBlock> given;    // weights
   std::array<double, kBlock> weights;  // the same within their public bound
-  std::array<double, kBlock> labels;   // in the mode kPrediction
+  std::array<double, kBlock> labels;   // in the mode kPrediction, for losses of XGBoost
   std::array<double, kBlock> norms;    // the largest over the labels where C = 1, in that mode
 };
 
@@ -68,19 +68,29 @@ class RowNorms {
 /** @brief Gradients as the row bound takes them: of targets in range and of bounded weights. */
 class RowInputs {
  public:
-  RowInputs(RowBound const& bound, MetaInfo const& info, std::vector<std::uint8_t> const& sample)
+  RowInputs(RowBound const& bound, MetaInfo const& info, RoundLoss const& own,
+            std::vector<std::uint8_t> const& sample)
       : bound_{bound},
+        has_loss_{own.loss != nullptr},
+        own_{own, bound, info},
         weights_{info.weights_.ConstHostSpan()},
         labels_{info.labels.HostView()},
         sample_{sample} {}
 
   void Begin(std::size_t begin, std::size_t n, Block* out) const;
-  /** @param pairs Of the first row of the block; those of the next rows follow at the stride. */
-  void Read(Block const& block, GradientPair const* pairs, std::size_t stride, double* gradients,
+  /** @brief The pairs of all classes, class by class. */
+  void Read(linalg::MatrixView<GradientPair const> gpair, Block* block, double* gradients,
             double* hessians) const;
 
  private:
+  /** @param pairs Of the first row of the block; those of the next rows follow at the stride. */
+  void Read(Block const& block, GradientPair const* pairs, std::size_t stride, double* gradients,
+            double* hessians) const;
+  void LeaveOut(Block const& block, double* gradients, double* hessians) const;
+
   RowBound const& bound_;
+  bool has_loss_;
+  LossBlock own_;
   common::Span<float const> weights_;
   linalg::MatrixView<float const> labels_;
   std::vector<std::uint8_t> const& sample_;
@@ -90,7 +100,7 @@ void RowInputs::Begin(std::size_t begin, std::size_t n, Block* out) const {
   out->begin = begin;
   out->n = n;
   bool by_prediction = bound_.mode == RowBound::Mode::kPrediction;
-  if (by_prediction || bound_.max_weight > 0 || bound_.unit_hessian) {
+  if (by_prediction || bound_.max_weight > 0 || bound_.unit_hessian || has_loss_) {
     if (weights_.empty()) {
       out->given.fill(1.0);  // which may exceed the bound as well
     } else {
@@ -141,20 +151,39 @@ void RowInputs::Read(Block const& block, GradientPair const* pairs, std::size_t 
       gradients[k] /= bound_.scale;
     }
   }
-  if (!sample_.empty()) {
-    for (std::size_t k = 0; k < n; ++k) {
-      if (!sample_[begin + k]) {
-        gradients[k] = hessians[k] = 0.0;
-      }
+}
+
+void RowInputs::LeaveOut(Block const& block, double* gradients, double* hessians) const {
+  if (sample_.empty()) {
+    return;
+  }
+  for (std::size_t k = 0; k < block.n; ++k) {
+    if (!sample_[block.begin + k]) {
+      gradients[k] = hessians[k] = 0.0;
     }
+  }
+}
+
+void RowInputs::Read(linalg::MatrixView<GradientPair const> gpair, Block* block, double* gradients,
+                     double* hessians) const {
+  if (has_loss_) {
+    own_(block->begin, block->n, block->weights.data(), gradients, hessians, block->norms.data());
+  }
+  for (std::size_t k = 0; k < gpair.Shape(1); ++k) {
+    auto *g = gradients + k * block->n, *h = hessians + k * block->n;
+    if (!has_loss_) {
+      this->Read(*block, &gpair(block->begin, k), gpair.Stride(0), g, h);
+    }
+    this->LeaveOut(*block, g, h);
   }
 }
 
 /** @brief From gradients of all classes of a block, class by class, to integers in their place. */
 class BlockQuantiser {
  public:
-  BlockQuantiser(RowBound const& bound, std::size_t n_class)
+  BlockQuantiser(RowBound const& bound, bool has_loss, std::size_t n_class)
       : by_prediction_{bound.mode == RowBound::Mode::kPrediction},
+        has_loss_{has_loss},
         n_class_{n_class},
         pair_{bound},
         classes_{bound, n_class} {}
@@ -162,6 +191,13 @@ class BlockQuantiser {
   void operator()(double* gradients, double* hessians, Block* p_block) const {
     auto& block = *p_block;
     auto n = block.n;
+    if (by_prediction_ && has_loss_) {
+      for (std::size_t i = 0; i < n; ++i) {
+        block.norms[i] =
+            classes_.Bound(block.norms[i], block.weights[i], gradients + i, hessians + i, n);
+      }
+      return;
+    }
     if (by_prediction_ && n_class_ > 1) {
       for (std::size_t i = 0; i < n; ++i) {
         block.norms[i] =
@@ -180,7 +216,7 @@ class BlockQuantiser {
   }
 
  private:
-  bool by_prediction_;
+  bool by_prediction_, has_loss_;
   std::size_t n_class_;
   RowQuantiser pair_;
   ClassQuantiser classes_;
@@ -188,7 +224,8 @@ class BlockQuantiser {
 }  // namespace
 
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                       Persons const* persons, linalg::MatrixView<GradientPair const> gpair,
+                       Persons const* persons, RoundLoss const& own,
+                       linalg::MatrixView<GradientPair const> gpair,
                        std::vector<std::uint8_t> const& sample, RowsOfPersons* several,
                        std::vector<ClassGradients>* out) {
   auto n_rows = info.num_row_;
@@ -200,8 +237,9 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
   for (auto& of_class : *out) {
     of_class.pairs.resize(n_rows);
   }
-  RowInputs inputs{bound, info, sample};
-  BlockQuantiser quantise{bound, n_class};
+  CHECK(!own.loss || (own.loss->NumOutputs() == n_class && own.margins.size() == n_rows * n_class));
+  RowInputs inputs{bound, info, own, sample};
+  BlockQuantiser quantise{bound, own.loss != nullptr, n_class};
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;
   bool has_several = persons && !persons->Groups().empty();
   RowNorms norms;
@@ -215,10 +253,7 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
     inputs.Begin(begin, std::min(n_rows - begin, kBlock), &block);
     auto n = block.n;
     std::vector<double> gradients(n * n_class), hessians(n * n_class);  // class by class
-    for (std::size_t k = 0; k < n_class; ++k) {
-      inputs.Read(block, &gpair(begin, k), gpair.Stride(0), gradients.data() + k * n,
-                  hessians.data() + k * n);
-    }
+    inputs.Read(gpair, &block, gradients.data(), hessians.data());
     quantise(gradients.data(), hessians.data(), &block);
     norms.Set(block);
     for (std::size_t k = 0; k < n_class; ++k) {

@@ -12,6 +12,7 @@
 #include <cstdint>  // for int64_t, uint64_t, uint8_t
 #include <vector>   // for vector
 
+#include "plugin_cpp/loss/block.h"      // for RoundLoss
 #include "plugin_cpp/plan/row_bound.h"  // for RowBound
 #include "plugin_cpp/release/sums.h"    // for LocalSum
 #include "plugin_cpp/rows/persons.h"    // for Persons
@@ -76,13 +77,15 @@ struct RowsOfPersons {
  * @brief Quantise the gradients of one round.
  *
  * @param persons Whose rows have a bound together, null where each row has its own.
- * @param gpair   Gradients by row and class.
+ * @param own     The loss of the plan, which then makes the gradients; else none.
+ * @param gpair   Gradients by row and class, as XGBoost makes them.
  * @param sample  Which rows take part; empty for all. The others count nothing.
  * @param several Rows of persons with several rows, if there are any; null if nobody asks.
  * @param out     Of each class.
  */
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                       Persons const* persons, linalg::MatrixView<GradientPair const> gpair,
+                       Persons const* persons, RoundLoss const& own,
+                       linalg::MatrixView<GradientPair const> gpair,
                        std::vector<std::uint8_t> const& sample, RowsOfPersons* several,
                        std::vector<ClassGradients>* out);
 }  // namespace xgboost::dp

@@ -252,6 +252,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "no range of classes": {"dp_target_bounds": (0, 1)},
     "scale_pos_weight of two classes": REGRESSION | {"scale_pos_weight": 2},
     "a continued model brings base_score": {"base_score": 0.5},
+    "quantile_alpha has its objectives": {"quantile_alpha": 0.5},
     "dp_score needs selections": {"dp_split": "random", "dp_score": "l1"},
     "dp_score_clip needs selections": {"dp_split": "random", "dp_score_clip": 1},
     "dp_no_split needs selections": {"dp_split": "random", "dp_no_split": True},
@@ -294,6 +295,12 @@ BROKEN: dict[str, dict[str, Any]] = {
     "rows left out of rows": PERSONS | REGRESSION | {"dp_gradient_clip": "filter"},
     "reports of rows": PERSONS | LOCAL | {"base_score": 0.5},
     "joint bound of classes": SEVERAL | {"dp_gradient_clip": "clip"},
+    "joint bound of outputs": REGRESSION
+    | {
+        "objective": "reg:quantileerror",
+        "quantile_alpha": [0.1, 0.9],
+        "dp_gradient_clip": "clip",
+    },
     "row weights of classes": REGRESSION | {"dp_gradient_clip": "row_weight"},
     "Hessians that count": OUTPUT | {"dp_hessian_weight": 1e-9},
     "Hessians that fit the grid": REGRESSION | {"dp_hessian_weight": 1e6},

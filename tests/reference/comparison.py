@@ -138,12 +138,16 @@ def check(
     base_margin: npt.NDArray[Any] | None = None,
     exact: bool = True,
     persons: npt.NDArray[Any] | None = None,
+    **extra: Any,
 ) -> Model:
-    """Train both, compare trees and margins. `dense`: what the oracle sees if `X` is sparse."""
+    """Train both, compare trees and margins.
+
+    `dense` is what the oracle sees if `X` is sparse; `extra` are parameters of XGBoost.
+    """
     margins = [-1.0, -0.5, 0.25]
-    base: Any = {LOGISTIC: 0.4, RAW: -0.4, SQUARED: 0.5, SOFTMAX: margins, ARGMAX: margins}[
-        plan["objective"]
-    ]
+    bases: Any = {LOGISTIC: 0.4, RAW: -0.4, SQUARED: 0.5, SOFTMAX: margins, ARGMAX: margins}
+    outputs = int(plan["num_class"])
+    base = [0.5] * outputs if "loss" in plan else bases[plan["objective"]]
     d = xgb.DMatrix(
         X,
         y,
@@ -153,7 +157,7 @@ def check(
         enable_categorical=True,
     )
     native.set_persons(d, persons)
-    booster = train_with_plan(plan, d, plan["rounds"], base, nthread=1)
+    booster = train_with_plan(plan, d, plan["rounds"], base, nthread=1, **extra)
     seen = X if dense is None else dense
     model = train(plan, seen, y, weight, base, base_margin=base_margin, persons=persons)
     assert_same_trees(trees_of(booster), model.trees, exact=exact and plan["objective"] == SQUARED)

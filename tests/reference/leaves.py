@@ -101,7 +101,7 @@ class Shrinkage:
 
 def row_variance(plan: Plan) -> float:
     """Variance of a row's bounded gradient for each unit of its Hessian."""
-    if plan["objective"] == "reg:squarederror":
+    if "loss" in plan or plan["objective"] == "reg:squarederror":
         return 0.0
     if plan["row_bound"]["unit_hessian"]:
         return min(0.125, float(plan["row_bound"]["gradient_bound"]) ** 2)

@@ -161,9 +161,32 @@ class RowBound:
             y: Labels.
             weight: Weights, at most those of the bound.
         """
-        n, classes = g.shape
         with np.errstate(all="ignore"):
             _norm, shrink = self.of_classes(g, h, y, weight)
+        return self.shrunk(g, h, shrink)
+
+    def quantise_known(
+        self, g: Doubles, h: Doubles, norm: Doubles, weight: Doubles
+    ) -> tuple[list[Ints], Doubles]:
+        """The same where the largest norms over the labels are known, with those within the bound.
+
+        Args:
+            g: Gradients by row and output.
+            h: Hessians by row and output.
+            norm: Of rows of weight 1 with the worst label.
+            weight: Weights, at most those of the bound.
+        """
+        with np.errstate(all="ignore"):
+            full = np.maximum(weight, self.heaviest or 1.0)
+            shrink = np.where(weight > 0, self.C / np.maximum(full * norm, self.C), 1.0)
+            finite = np.isfinite(g).all(axis=1) & np.isfinite(h).all(axis=1) & np.isfinite(shrink)
+            kept = np.where(finite, weight * norm * shrink / self.C, 0.0)
+        return self.shrunk(g, h, shrink), kept.astype(np.float32).astype(float)
+
+    def shrunk(self, g: Doubles, h: Doubles, shrink: Doubles) -> list[Ints]:
+        """Integers of rows, class by class, after their factors; all of a row have one norm."""
+        n, classes = g.shape
+        with np.errstate(all="ignore"):
             finite = np.isfinite(g).all(axis=1) & np.isfinite(h).all(axis=1) & np.isfinite(shrink)
             G = np.rint(g * shrink[:, None] * (self.B / self.C))
             H = np.rint(math.sqrt(self.r) * h * shrink[:, None] * (self.B / self.C))

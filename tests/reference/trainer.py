@@ -20,6 +20,7 @@ from .draws import Noise
 from .grow import Tree, grow
 from .history import History
 from .leaves import Shrinkage, fill_leaves
+from .losses import bounded_pairs, loss_of
 from .objective import gradients, initial_margin
 from .persons import bound_persons, keys_of_rows, spread_persons
 from .splits import Floats, Ints, Plan, RowBound, Score, Side, candidates, utilities
@@ -50,6 +51,7 @@ def train(
     weight = np.ones_like(y) if weight is None else np.asarray(weight, dtype=np.float32)
     objective, classes, bound = plan["objective"], int(plan["num_class"]), RowBound.of(plan)
     noise = Noise(plan)
+    loss = loss_of(plan)
     who = np.arange(len(y)) if persons is None else persons
     units = int(who.max(initial=-1)) + 1  # of privacy, which have coins of their own
     source = Candidates(plan, X, noise, np.bincount(who)[who])
@@ -64,7 +66,8 @@ def train(
     joint = plan["class_trees"] == "joint"
     trees = []
     for t in range(int(plan["rounds"]) if rounds is None else rounds):
-        g, h = (v.astype(np.float64) for v in gradients(objective, margin, y, weight))
+        if loss is None:
+            g, h = (v.astype(np.float64) for v in gradients(objective, margin, y, weight))
         parallel = int(plan["parallel_trees"])
         sampled = int(plan["sampling_num"]) < 1 << 32
         kept = noise.sample(int(plan["sampling_num"]), units) if sampled else part == 0
@@ -76,7 +79,12 @@ def train(
         labels, heavy = y.astype(np.float64), weight.astype(np.float64)
         if bound.heaviest > 0:
             heavy = np.minimum(heavy, bound.heaviest)
-        if bound.mode == "prediction" and classes > 1:
+        own_norms = labels
+        if loss is not None:
+            by_class, own_norms = bounded_pairs(loss, bound, margin, labels, heavy, t)
+            of_round = {**plan["row_bound"], "scale": repr(loss.unit(t))}
+            plan = {**plan, "row_bound": of_round}
+        elif bound.mode == "prediction" and classes > 1:
             by_class = bound.quantise_classes(g, h, labels, heavy)
         else:
             squared = objective == "reg:squarederror"
@@ -88,16 +96,18 @@ def train(
             pairs[~kept[who]] = 0
         given_rows = [pairs.copy() for pairs in by_class]
         if persons is not None:
-            norms = bound.norms(g, h, labels, heavy) if bound.mode == "prediction" else labels
+            norms = own_norms
+            if bound.mode == "prediction" and loss is None:
+                norms = bound.norms(g, h, labels, heavy)
             bound_persons(bound, by_class, persons, norms, keys)
         for k, pairs in enumerate(by_class):
             if k == 0 and source.due(t):
                 features = source.release(pairs)
             if plan["split"] == "additive":
-                of_round, at = column_round(plan, features, pairs, noise, columns[k])
-                for tree, where in zip(of_round, at, strict=True):
+                trees_of_round, at = column_round(plan, features, pairs, noise, columns[k])
+                for tree, where in zip(trees_of_round, at, strict=True):
                     margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
-                trees += of_round
+                trees += trees_of_round
                 continue
             for i in range(parallel):
                 index = t * parallel + i

@@ -15,6 +15,7 @@ from ..errors import BudgetError
 
 __all__ = [
     "BALLS",
+    "LABEL_CELLS",
     "RowBound",
     "candidates_sens2",
     "correction_sens2",
@@ -35,6 +36,8 @@ UTILITY_SLACK = 64
 OUTPUT_UNITS = 1 << 20
 # The denominator of the exponential mechanism is range * 2^40 and must stay below 2^63.
 MAX_RANGE = 1 << 23
+# Cells of the range of labels, in which they are counted for quantiles.
+LABEL_CELLS = 64
 
 
 @dataclass(frozen=True)
@@ -309,7 +312,8 @@ def intercept_sens2(kind: str, shift: int, *, n_public: bool, presence: bool = F
     Args:
         kind: "binary" or "regression": sums of a label in [-1, 1] and of 1; the second is not
             released if the number of rows is public. "multiclass": K counts, of which a row
-            touches one. "rows": the number of rows alone.
+            touches one. "cells": the same of cells of the range of labels. "rows": the number of
+            rows alone.
         shift: Sums are multiplied by 2**shift.
         n_public: Whether the number of rows is declared public.
         presence: Whether the share of its cells that each row has is summed too, in [0, 1].
@@ -329,11 +333,13 @@ def intercept_coordinates(
         k: Number of classes, K.
         presence: As in :func:`intercept_sens2`: one sum more.
     """
-    if kind not in ("binary", "regression", "multiclass", "rows"):
-        raise ValueError("`kind` must be 'binary', 'regression', 'multiclass' or 'rows'.")
+    if kind not in ("binary", "regression", "multiclass", "cells", "rows"):
+        raise ValueError("`kind` must be 'binary', 'regression', 'multiclass', 'cells' or 'rows'.")
+    if kind == "cells" and person:
+        return LABEL_CELLS
     if kind == "multiclass" and person:
         return k
-    return (1 if kind in ("multiclass", "rows") or n_public else 2) + presence
+    return (1 if kind in ("multiclass", "cells", "rows") or n_public else 2) + presence
 
 
 def correction_sens2() -> int:

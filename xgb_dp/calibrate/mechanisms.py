@@ -104,7 +104,7 @@ class MechanismSpec:
         """
         bound = s.row_bound
         shares = dict(s["dp_budget_shares"])
-        intercept = s.kind if s.intercept == "released" else None
+        intercept = s.intercept_kind if s.intercept == "released" else None
         if intercept is None and counts:
             intercept, shares["base_score"] = "rows", COUNT_SHARE
         return cls(

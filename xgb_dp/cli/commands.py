@@ -22,6 +22,7 @@ from ..record.card import model_card
 from ..record.ledger import read_ledger
 from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
+from ..request.objectives import OBJECTIVES
 from ..request.params import DEFAULT_ROUNDS
 from . import inspect
 from .column import Column
@@ -283,7 +284,8 @@ def _domain_of(booster: xgboost.Booster, model: Path) -> Domain:
             "--schema with its columns in their order."
         )
     classes = None
-    if objective_of(booster) != "reg:squarederror":
+    known = OBJECTIVES.get(objective_of(booster))
+    if known is None or known.kind != "regression":
         config = json.loads(booster.save_config())["learner"]
         count = max(int(config["learner_model_param"]["num_class"]), 2)
         classes = tuple(map(str, range(count)))

@@ -24,6 +24,7 @@ __all__ = [
     "check_class_labels",
     "check_features",
     "check_labels",
+    "check_least",
     "check_rows",
     "check_target",
     "check_unused",
@@ -49,6 +50,8 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
             "`dtrain` must have one label for each row; several targets are not supported."
         )
     check_labels(labels, s.kind, s.classes)
+    if s.kind == "regression":
+        check_least(labels, s.objective.lowest, above=s.objective.above)
     check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s["dp_base_margin"])
     check_weights(
         dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared="dp_max_weight" in s.given
@@ -103,6 +106,24 @@ def check_target(labels: np.ndarray) -> None:
     if not np.isfinite(labels).all():
         raise RowDomainError(
             "A row has a missing or infinite label. Drop or replace such labels row by row."
+        )
+
+
+def check_least(labels: np.ndarray, lowest: float, *, above: bool) -> None:
+    """Every label is one that the objective knows.
+
+    Args:
+        labels: Labels of all rows, finite.
+        lowest: Least label of the objective.
+        above: Whether labels must be above it.
+
+    Raises:
+        RowDomainError: Some row has a smaller label.
+    """
+    if not (labels > lowest if above else labels >= lowest).all():
+        raise RowDomainError(
+            f"A row has a label that is not {'above' if above else 'at least'} {lowest:g}, as the "
+            "objective demands. Drop or replace such labels row by row."
         )
 
 

@@ -26,8 +26,8 @@ from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record.ledger import read_ledger
 from ..record.report import as_booster
 from ..request.names import read_one
+from ..request.objectives import OBJECTIVES
 from ..request.parse import listed, mapped
-from ..request.readers import OBJECTIVES
 
 __all__ = ["Groups", "Judged", "Persons", "Rows", "judged", "read_groups", "read_rows"]
 
@@ -155,7 +155,7 @@ def judged(model: Any) -> Judged:
             f"A model of the objective {objective!r} cannot be evaluated; those of "
             f"{', '.join(map(repr, OBJECTIVES))} can."
         )
-    kind = OBJECTIVES[objective]
+    kind = OBJECTIVES[objective].kind
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
     classes = {"binary": 2, "regression": 0}.get(kind, max(2, int(config["num_class"])))
     public: Mapping[str, Any] = {}

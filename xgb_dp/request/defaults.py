@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting.sensitivity import BALLS
 from ..errors import PrivacyParameterError
-from .readers import OBJECTIVES
+from .objectives import OBJECTIVES
 from .readers import shares as read_shares
 
 if TYPE_CHECKING:
@@ -97,19 +97,23 @@ def parallel_trees(s: Settings) -> int:
 
 def gradient_clip(s: Settings) -> str:
     """Both derivatives together where they shrink together, by a factor without the label."""
+    if s.loss is not None:
+        return s.loss.clip
     clipped = s.kind == "regression" or s["dp_leaf"] == "gradient"
     return "clip" if clipped else "prediction"
 
 
 def class_trees(s: Settings) -> str:
-    """Joint where the trees of several classes are grown by the selections of the default."""
+    """Joint where trees of several classes or quantiles have the selections of the default."""
     selected = s["dp_split"] == "exponential" and s["dp_score"] == "l1"
-    bounded = s.kind == "multiclass" and s["dp_gradient_clip"] == "prediction"
+    bounded = s.trees_per_round > 1 and s["dp_gradient_clip"] == "prediction"
     return "joint" if s["dp_preset"] == "default" and selected and bounded else "per_class"
 
 
 def gradient_bound(s: Settings) -> float:
     """C, see docs/proofs/sensitivity.md."""
+    if s.loss is not None:
+        return s.loss.gradient_bound(s)
     if s["dp_gradient_clip"] == "prediction" and s.kind == "multiclass":
         return 1.0
     if s["dp_gradient_clip"] in BALLS:
@@ -120,6 +124,8 @@ def gradient_bound(s: Settings) -> float:
 def hessian_weight(s: Settings) -> float:
     """By default the largest Hessian of a row counts a quarter of the gradient bound."""
     if s["dp_gradient_clip"] in BALLS:
+        if s.loss is not None:
+            return s.loss.hessian_weight(s)
         return 1.0 if s.kind == "binary" and s["dp_gradient_clip"] == "row_weight" else 0.25
     if s.logistic:
         return 1.0
@@ -136,7 +142,7 @@ def candidate_rounds(s: Settings) -> int:
 def candidate_weight(s: Settings) -> str:
     """Hessians where candidates are released again and again."""
     again = s["tree_method"] == "dp_approx" or s["dp_candidates"] == "adaptive"
-    return "hessian" if again and s.kind != "multiclass" else "count"
+    return "hessian" if again and s.trees_per_round == 1 else "count"
 
 
 def candidate_cells(s: Settings) -> int | None:
@@ -163,9 +169,9 @@ def split_prior(s: Settings) -> float:
 
 
 def mean_correction(s: Settings) -> bool:
-    """On for regression by the default, where epsilon pays for it and the user divides nothing."""
+    """On for squared error by the default, where epsilon pays and the user divides nothing."""
     return (
-        s.kind == "regression"
+        s.squared
         and s["dp_preset"] == "default"
         and s.unit_epsilon >= 1.0
         and "dp_budget_shares" not in s.given

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting import ACCOUNTANTS
 from ..presets import PRESETS
-from . import defaults, readers
+from . import defaults, quantiles, readers
+from .objectives import OBJECTIVES
 from .parse import Choice, FileName, Flag, Number, OpenRounds, Reader, Whole, plain
 
 if TYPE_CHECKING:
@@ -316,10 +317,13 @@ _ROWS = (
               "tree", readers.tree_method, readers.no_tree_method, PUBLIC, "XGBoost",
               values="'dp_hist' or 'dp_approx'", shown="none, must be given", recorded=False),
     Parameter("objective", "loss", readers.objective, defaults.objective, PUBLIC, "XGBoost",
-              values="binary:logistic, binary:logitraw, reg:squarederror, multi:softprob or "
-              "multi:softmax",
+              values=", ".join(OBJECTIVES),
               shown="none, must be given; with dp_target_bounds reg:squarederror",
               plan="objective", xgboost=True, recorded=False),
+    Parameter("quantile_alpha", "levels of the quantiles that are predicted", quantiles.levels,
+              None, PUBLIC, "XGBoost", unit="share of the labels",
+              values="number in (0, 1), or a rising list of at most 64; reg:quantileerror only",
+              shown="0.5", xgboost=True, recorded=False),
     Parameter("eta", "learning rate; sets the clip of `dp_geometric_clip`",
               Number(0, 1, open_low=True), defaults.eta, PUBLIC, "XGBoost",
               shown="0.5, additive 0.3; open rounds: follows the rows", aliases=("learning_rate",),

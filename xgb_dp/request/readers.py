@@ -13,25 +13,13 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from . import parse
 from .constraints import interaction_sets, monotone_directions
 from .features import by_index, declarations
+from .objectives import OBJECTIVES, REFUSED_OBJECTIVES
 from .shares import resolve_shares
 
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["OBJECTIVES"]
-
-OBJECTIVES: dict[str, str] = {
-    "binary:logistic": "binary",
-    "binary:logitraw": "binary",
-    "reg:squarederror": "regression",
-    "multi:softprob": "multiclass",
-    "multi:softmax": "multiclass",
-}
-"""Supported objectives and the kind of their labels.
-
-Objectives of one kind of classification have the same gradients: they differ in what is predicted
-(binary:logitraw: margins; multi:softmax: the most probable class).
-"""
+__all__: list[str] = []
 
 
 def rounds(name: str, value: Any, s: Any = None) -> int:
@@ -80,9 +68,11 @@ def objective(name: str, value: Any, s: Settings) -> str:
     """A loss whose gradients have a proved bound."""
     if isinstance(value, str) and value in OBJECTIVES:
         return value
+    reason = REFUSED_OBJECTIVES.get(value) if isinstance(value, str) else None
+    reason = reason or "its gradients have no proved bound per row"
     raise PrivacyRefusal(
-        f"`objective` {parse.shown(value)} is refused: its gradients have no proved bound per row. "
-        f"Private training supports {', '.join(OBJECTIVES)}."
+        f"`objective` {parse.shown(value)} is refused: {reason}. Private training supports "
+        f"{', '.join(OBJECTIVES)}."
     )
 
 
@@ -115,15 +105,17 @@ def base_score(name: str, value: Any, s: Settings) -> float | list[float]:
     given = parse.listed(value)
     if given is not None:
         scores = [parse.parse_number(name, v) for v in given]
-        if s.kind == "multiclass" and len(scores) == s.classes:
+        if s.trees_per_round > 1 and len(scores) == s.trees_per_round:
             return scores
         if len(scores) != 1:
             raise PrivacyParameterError(
-                "`base_score` must be one number (several classes: or one for each class)."
+                "`base_score` must be one number (several classes or quantiles: or one for each)."
             )
         value = scores[0]
     if s["objective"] == "binary:logistic":  # binary:logitraw takes a margin
         return parse.parse_number(name, value, low=0, high=1, open_low=True, open_high=True)
+    if s.objective.link == "log":
+        return parse.parse_number(name, value, low=0, open_low=True)
     return parse.parse_number(name, value)
 
 

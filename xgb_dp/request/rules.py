@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..accounting.sensitivity import BALLS
 from ..errors import PrivacyError, PrivacyParameterError, PrivacyRefusal
+from .objectives import OBJECTIVES, OWN_PARAMETERS
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -56,6 +57,15 @@ def _selections_only(name: str) -> Rule:
     )
 
 
+def _of_objective(name: str) -> Rule:
+    own = [objective for objective, known in OBJECTIVES.items() if name in known.parameters]
+    return Rule(
+        f"{name} has its objectives",
+        lambda s: name in s.given and name not in s.objective.parameters,
+        f"`{name}` is for {', '.join(own)}; the objective is {{objective}}.",
+    )
+
+
 def _unit_weights(name: str, value: str) -> Rule:
     return Rule(
         f"{name} {value} needs unit weights",
@@ -66,8 +76,8 @@ def _unit_weights(name: str, value: str) -> Rule:
 
 
 def _rows_count_alike(s: Settings) -> bool:
-    counts = s.kind == "regression" or s["dp_leaf"] == "gradient"
-    return counts and s.kind != "multiclass" and s["dp_gradient_clip"] not in BALLS
+    counts = s.squared or s["dp_leaf"] == "gradient"
+    return counts and s.trees_per_round == 1 and s["dp_gradient_clip"] not in BALLS
 
 
 def _hessians_are_counted(s: Settings) -> bool:
@@ -123,6 +133,7 @@ RULES = (
          lambda s: s["dp_public_model"] and not s.continues,
          "`dp_public_model` says that `xgb_model` is public, but there is no `xgb_model`. Give the "
          "model to start from, or leave `dp_public_model` out."),
+    *map(_of_objective, OWN_PARAMETERS),
     # splits
     *map(_selections_only, ("dp_score", "dp_score_clip", "dp_no_split")),
     Rule("score gain needs rows that count alike",
@@ -138,8 +149,8 @@ RULES = (
          "`dp_split_levels` above 1 needs dp_split='exponential' without dp_no_split: one "
          "selection then fills several levels."),
     Rule("trees of one class",
-         lambda s: s["dp_class_trees"] == "joint" and s.kind != "multiclass",
-         "`dp_class_trees`='joint' is for several classes."),
+         lambda s: s["dp_class_trees"] == "joint" and s.trees_per_round == 1,
+         "`dp_class_trees`='joint' is for several classes or quantiles."),
     Rule("joint trees need rows bounded jointly",
          lambda s: s["dp_class_trees"] == "joint" and s["dp_gradient_clip"] != "prediction",
          "`dp_class_trees`='joint' needs dp_gradient_clip='prediction', which bounds the norm of a "
@@ -192,12 +203,12 @@ RULES = (
          "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only."),
     Rule("the mean of a regression is corrected",
          lambda s: s["dp_mean_correction"] and (
-             s.kind != "regression" or s["dp_accountant"] == "pure" or s["dp_ensemble"] > 1
+             not s.squared or s["dp_accountant"] == "pure" or s["dp_ensemble"] > 1
              or s["dp_leaf_noise"] == "output" or s["subsample"] < 1.0
              or s["num_parallel_tree"] > 1 or s["dp_local"] or s["dp_secure_sum"]
              or s.additive),
-         "`dp_mean_correction` is for regression whose rounds read all rows, with one tree a round "
-         "and Gaussian noise: no dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, "
+         "`dp_mean_correction` is for squared error whose rounds read all rows, with one tree a "
+         "round and Gaussian noise: no dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, "
          "subsample, num_parallel_tree, dp_local, dp_secure_sum or additive rounds."),
     # which rows a round reads
     Rule("one choice of rows",
@@ -219,8 +230,8 @@ RULES = (
          "`dp_local` lets every row report in every round."),
     # candidates
     Rule("one Hessian of a row",
-         lambda s: s["dp_candidate_weight"] == "hessian" and s.kind == "multiclass",
-         "`dp_candidate_weight`='hessian' is refused for several classes, each "
+         lambda s: s["dp_candidate_weight"] == "hessian" and s.trees_per_round > 1,
+         "`dp_candidate_weight`='hessian' is refused for several classes or quantiles, each "
          "of which has its own. Use 'count'.", PrivacyRefusal),
     Rule("quantile trees are Gaussian",
          lambda s: s["dp_candidate_noise"] == "laplace" and s["dp_candidates"] == "quantile_tree",
@@ -273,9 +284,15 @@ RULES = (
          lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] not in BALLS,
          "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several classes: their joint "
          "bound is proved for 'prediction' and 'row_weight' only.", PrivacyRefusal),
+    Rule("joint bound of outputs",
+         lambda s: (s.loss is not None and s.trees_per_round > 1
+                    and s["dp_gradient_clip"] != "prediction"),
+         "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several quantiles: their joint "
+         "bound is proved for 'prediction' only.", PrivacyRefusal),
     Rule("row weights of classes",
-         lambda s: s.kind == "regression" and s["dp_gradient_clip"] in BALLS,
-         "`dp_gradient_clip`={dp_gradient_clip!r} is for classification. Use 'clip' or 'filter'."),
+         lambda s: s.squared and s["dp_gradient_clip"] in BALLS,
+         "`dp_gradient_clip`={dp_gradient_clip!r} is not for squared error. Use 'clip' "
+         "or 'filter'."),
     Rule("Hessians that count",
          lambda s: (_hessians_are_counted(s) and _COARSEST_GRID
                     * math.sqrt(s["dp_hessian_weight"]) < s["dp_gradient_bound"]),

@@ -18,8 +18,8 @@ from ..errors import PrivacyParameterError
 from ..presets import PRESETS
 from .features import Feature, Schema, resolve_features
 from .masking import Masking
+from .objectives import OBJECTIVES, Loss, Objective
 from .params import PARAMETERS
-from .readers import OBJECTIVES
 from .rules import check_rules
 
 __all__ = ["Settings", "resolve", "with_preset"]
@@ -99,7 +99,22 @@ class Settings:
     @property
     def kind(self) -> str:
         """Kind of the labels: "binary", "regression" or "multiclass"."""
+        return self.objective.kind
+
+    @property
+    def objective(self) -> Objective:
+        """What is known of the objective."""
         return OBJECTIVES[self["objective"]]
+
+    @property
+    def loss(self) -> Loss | None:
+        """The plugin's own loss; None where the gradients are those of XGBoost."""
+        return self.objective.loss
+
+    @property
+    def squared(self) -> bool:
+        """Whether the loss is the squared error, where every row has the same Hessian."""
+        return self.kind == "regression" and self.loss is None
 
     @property
     def classes(self) -> int:
@@ -110,7 +125,9 @@ class Settings:
 
     @property
     def trees_per_round(self) -> int:
-        """Trees of one round: K for multi-class, else 1."""
+        """Trees of one round: K for several classes or quantiles, else 1."""
+        if self.loss is not None:
+            return self.loss.outputs(self)
         return self.classes if self.kind == "multiclass" else 1
 
     @property
@@ -121,6 +138,13 @@ class Settings:
 
     @property
     def scale(self) -> float:
+        """Unit of gradients and leaf weights: half the width of the target's range for squared
+        error, else 1, for which a loss of its own has its own unit.
+        """
+        return self.half_width if self.squared else 1.0
+
+    @property
+    def half_width(self) -> float:
         """Half the width of the target's range; 1 for classification."""
         return 1.0 if self.target is None else (self.target[1] - self.target[0]) / 2
 
@@ -134,12 +158,18 @@ class Settings:
         return "base_margin" if self["dp_base_margin"] else "released"
 
     @property
+    def intercept_kind(self) -> str:
+        """What an intercept is released from: the kind of the labels, or "cells" for quantiles."""
+        return "cells" if self.objective.intercept == "quantiles" else self.kind
+
+    @property
     def neutral_base_score(self) -> float | list[float]:
         """An intercept that tells nothing: even odds, the middle of the range, equal margins."""
         if self.kind == "multiclass":
             return [0.0] * self.classes
         if self.target is not None:
-            return (self.target[0] + self.target[1]) / 2
+            middle = (self.target[0] + self.target[1]) / 2
+            return middle if self.trees_per_round == 1 else [middle] * self.trees_per_round
         return 0.5 if self["objective"] == "binary:logistic" else 0.0
 
     @cached_property
@@ -216,7 +246,8 @@ class Settings:
     @property
     def largest_hessian(self) -> float:
         """Largest Hessian of a row within the bound of weights."""
-        return (self["dp_max_weight"] or 1.0) * (0.25 if self.logistic else 1.0)
+        own = 1.0 if self.loss is None else self.loss.largest_hessian
+        return (self["dp_max_weight"] or 1.0) * (0.25 if self.logistic else own)
 
     @property
     def row_bound(self) -> RowBound:
@@ -225,7 +256,9 @@ class Settings:
         mode = self["dp_gradient_clip"]
         # The clip of both derivatives together bounds every row whatever its weight; several
         # classes share one row, and their joint bound is smaller when the weight is bounded too.
-        weighted = self.kind == ("multiclass" if mode in BALLS else "regression")
+        weighted = self.loss is not None or self.kind == (
+            "multiclass" if mode in BALLS else "regression"
+        )
         return RowBound(
             mode=mode,
             gradient_bound=self["dp_gradient_bound"],
@@ -247,7 +280,7 @@ class Settings:
     @property
     def prior_max(self) -> float:
         """Largest prior variance of a leaf weight."""
-        return 0.25 if self.kind == "regression" else 1.0
+        return 0.25 if self.squared else 1.0
 
     @cached_property
     def workers(self) -> int:
@@ -307,7 +340,7 @@ def with_preset(
         **preset.params,
         **preset.computed(rounds, schema.width, draft["num_parallel_tree"]),
     }
-    if preset.name != "default" and not continues and draft.kind != "multiclass":
+    if preset.name != "default" and not continues and draft.trees_per_round == 1:
         params["base_score"] = draft.neutral_base_score
     if "tree_method" in params and draft["tree_method"] == "dp_hist":
         # dp_hist asks for private training; which of both methods is the preset's choice.

@@ -27,7 +27,7 @@ from ..budget.gate import check_here
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.features import read_schema
-from ..request.readers import OBJECTIVES
+from ..request.objectives import OBJECTIVES
 
 __all__ = ["CallSite", "check_dask", "check_eval_set", "check_evals", "check_matrix"]
 

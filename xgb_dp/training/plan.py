@@ -19,9 +19,13 @@ from ..accounting.units import PERSON
 from ..calibrate.mechanisms import NoisePlan
 from ..request.features import Feature
 from ..request.params import PARAMETERS
+from ..request.quantiles import QUANTILES
 from ..request.settings import Settings
+from . import cells
+from .cells import CELLS
 
 __all__ = [
+    "after_release",
     "base_score_from_sums",
     "build_plan",
     "choice",
@@ -34,6 +38,11 @@ __all__ = [
     "public_inputs",
     "rows_from_sums",
 ]
+
+
+# Deviations of the noise of a cell, of which all of them together must have as many rows: two of
+# the sum of all cells.
+_KNOWN = 2.0 * math.sqrt(CELLS)
 
 
 def _without_reals(value: Any) -> Any:
@@ -121,6 +130,8 @@ def build_plan(
         if parameter.plan and s[parameter.name] is not None:
             *folder, key = parameter.plan.split(".")
             (plan[folder[0]] if folder else plan)[key] = s[parameter.name]
+    if s.loss is not None:
+        plan["loss"] = {"name": s.loss.name, **s.loss.plan(s)}
     if test_key is not None and not s.noise_free:
         plan["test_key"] = test_key
     # Two trainings of one model never have the same plan, however alike their settings are.
@@ -191,14 +202,14 @@ def intercept_request(
         "masking": s.masking.to_json(),
         "unit": s.unit,
         "kind": kind,
-        "num_class": s.trees_per_round,
+        "num_class": CELLS if kind == "cells" else s.trees_per_round,
         "sigma2": noise.intercept_sigma2,
         "shift": noise.intercept_shift,
         **_target(s),
         "private": not s.noise_free and test_key is None,
         "noise_free": s.noise_free,
     }
-    if s["dp_n_public"] is not None and s.kind != "multiclass":
+    if s["dp_n_public"] is not None and kind not in ("multiclass", "cells"):
         request["n_public"] = s["dp_n_public"]
     if presence:
         request["columns"] = s.schema.width
@@ -221,6 +232,10 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     """
     unit = float(2**noise.intercept_shift)
     floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
+    if s.intercept_kind == "cells":
+        assert s.target is not None
+        told = cells.quantiles(sums, QUANTILES.levels(s), *s.target, floor * unit * _KNOWN)
+        return told if len(told) > 1 else told[0]
     if s.kind == "multiclass":
         counts = [max(v / unit, floor) for v in sums]
         return [math.log(c / sum(counts)) for c in counts]
@@ -230,7 +245,29 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
         share = min(max(0.5 + 0.5 * mean, 0.001), 0.999)
         return share if s["objective"] == "binary:logistic" else _logit(share)
     assert s.target is not None
-    return (s.target[0] + s.target[1]) / 2 + s.scale * min(max(mean, -1.0), 1.0)
+    found = (s.target[0] + s.target[1]) / 2 + s.half_width * min(max(mean, -1.0), 1.0)
+    if s.objective.link == "log":  # a mean that is told from 0, at least by its noise
+        return max(found, s.target[0], s.half_width * floor / max(total, floor))
+    return found
+
+
+def after_release(s: Settings, noise: NoisePlan, plan: dict[str, Any], sums: list[int]) -> str:
+    """The plan as the trainer is told it, with what a loss takes from the first release.
+
+    Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise.
+        plan: Result of :func:`build_plan`.
+        sums: What the first release has said.
+    """
+    if s.intercept != "released" or s.intercept_kind != "cells":
+        return dump_plan(plan)
+    assert s.target is not None
+    spread = cells.spread(sums, *s.target, math.sqrt(noise.intercept_sigma2) * _KNOWN)
+    widths = _without_reals(QUANTILES.widths(spread))
+    return dump_plan({**plan, "loss": {**plan["loss"], **widths}})
 
 
 def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
@@ -241,7 +278,7 @@ def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
         noise: Calibrated noise.
         sums: Noisy integers in units of ``2**-shift``.
     """
-    counts = sums if kind == "multiclass" else sums[:1] if kind == "rows" else sums[1:2]
+    counts = sums if kind in ("multiclass", "cells") else sums[:1] if kind == "rows" else sums[1:2]
     return math.ldexp(float(sum(counts)), -noise.intercept_shift)
 
 
@@ -276,6 +313,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "target_bounds": list(s.target) if s.target is not None else None,
         "n_public": s["dp_n_public"],
         "max_weight": s.row_bound.max_weight or None,
+        **{name: _without_reals(s[name]) for name in s.objective.parameters},
         "base_score": s["base_score"] if s.intercept == "public" else s.intercept,
         "evals": s["dp_public_evals"],
         "masked_sums": s.masking.to_json() if s.masking.workers else None,

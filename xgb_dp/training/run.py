@@ -111,7 +111,7 @@ class Training:
         )
         request, kind = None, prepared.spec.intercept
         if s.intercept == "released":
-            kind = s.kind  # also of a training that draws nothing
+            kind = s.intercept_kind  # also of a training that draws nothing
         if kind is not None:
             request = plan.intercept_request(
                 s, kind, prepared.noise, key, plans[0]["id"], presence=prepared.spec.presence
@@ -221,7 +221,7 @@ class Training:
         s, noise, family = self.settings, self.prepared.noise, self.prepared.family
         low: dict[str, Any] = {}
         event: Event | None = None
-        position, count = 0, None
+        position, count, sums = 0, None, None
         if s.masking.workers:
             agreed = json.dumps([self.texts, self.request, s.schema.names])
             files = (s["dp_secure_key"], s["dp_secure_parties"])
@@ -232,6 +232,7 @@ class Training:
             )
             if self.request is not None:
                 answer = native.release_intercept(dtrain, self.request)
+                sums = answer["sums"]
                 event = None if s.noise_free else event_from_json(answer["event"])
                 if family is not None:
                     count = plan.rows_from_sums(self.request["kind"], noise, answer["sums"])
@@ -249,7 +250,10 @@ class Training:
             masking.drop_pads()
             raise
         taken = self.options[position]
-        low = {**plan.low_level(taken.settings), "dp_plan": taken.text, **low}
+        text = taken.text
+        if sums is not None:
+            text = plan.after_release(s, noise, taken.plan, sums)
+        low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         return low, LedgerCallback(self, position, count, event)
 
 

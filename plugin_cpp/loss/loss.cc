@@ -1,0 +1,32 @@
+#include "plugin_cpp/loss/loss.h"
+
+#include <utility>  // for pair
+#include <vector>   // for vector
+
+#include "plugin_cpp/loss/quantile.h"  // for ReadQuantileLoss
+#include "xgboost/logging.h"           // for CHECK
+
+namespace xgboost::dp {
+namespace {
+using ReadFn = std::shared_ptr<Loss const> (*)(JsonReader const& in, LabelRange range);
+
+struct KnownLoss {
+  ReadFn read;
+  std::vector<std::string> objectives;  // whose models predict what it fits
+};
+}  // namespace
+
+std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& objective,
+                                     LabelRange range) {
+  static std::vector<std::pair<char const*, KnownLoss>> const kLosses{
+      {"quantile", {ReadQuantileLoss, {"reg:absoluteerror", "reg:quantileerror"}}},
+  };
+  auto known = in.Enum<KnownLoss>("name", kLosses);
+  bool fits = false;
+  for (auto const& name : known.objectives) {
+    fits = fits || name == objective;
+  }
+  CHECK(fits) << "dp_plan: the loss is not that of `" << objective << "`." << JsonReader::kMend;
+  return known.read(in, range);
+}
+}  // namespace xgboost::dp

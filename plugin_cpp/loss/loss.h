@@ -1,0 +1,69 @@
+/**
+ * Losses of the plugin's own: the gradient pair of a row, from its predictions and its label.
+ *
+ * Objectives without one take the gradients that XGBoost has computed. A loss sees one row at a
+ * time and public parameters, so that no row changes the pair of another. It need not be right for
+ * the guarantee: the row bound holds for whatever pair it returns.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t
+#include <memory>   // for shared_ptr
+#include <string>   // for string
+
+#include "plugin_cpp/plan/json_reader.h"  // for JsonReader
+
+namespace xgboost::dp {
+/** @brief Some rows as a loss reads them. */
+struct LossRows {
+  std::size_t n{0};
+  double const* margins{nullptr};  // output by output, n of each
+  double const* labels{nullptr};   // within the declared range
+  double const* weights{nullptr};  // within their bound
+  std::int32_t round{0};
+};
+
+/** @brief Where the labels of a loss lie; public. */
+struct LabelRange {
+  double lower{0}, upper{0};
+};
+
+class Loss {
+ public:
+  virtual ~Loss() = default;
+
+  /** @brief Predictions of a row, each with trees of its own. */
+  [[nodiscard]] virtual std::size_t NumOutputs() const { return 1; }
+  /** @brief What a leaf weight of one adds to the margin; pairs are derivatives by that unit. */
+  [[nodiscard]] virtual double Unit([[maybe_unused]] std::int32_t round) const { return 1.0; }
+  /** @brief Variance of a gradient for each unit of its Hessian; 0 where nothing is known. */
+  [[nodiscard]] virtual double RowVariance() const { return 0.0; }
+  /** @brief Whether the pairs have the weights in them; else they are multiplied afterwards. */
+  [[nodiscard]] virtual bool IsWeighted() const { return false; }
+  /**
+   * @brief First and second derivatives of some rows. What is no number counts as no row.
+   *
+   * @param g,h Output by output, as the margins.
+   */
+  virtual void Pairs(LossRows const& rows, double* g, double* h) const = 0;
+  /**
+   * @brief The norms sqrt(sum_k g_k^2 + r h_k^2) that rows of weight one have with the worst label
+   *        in the range: no function of their labels. For RowBound::Mode::kPrediction.
+   *
+   * @param r Weight of Hessians in the norm.
+   */
+  virtual void LargestNorms(LossRows const& rows, double r, double* norms) const = 0;
+};
+
+/**
+ * @brief The loss that a plan asks for; throws dmlc::Error for one that is not known.
+ *
+ * @param in        `loss` of the plan: its `name` and parameters.
+ * @param objective Of XGBoost, whose predictions the model makes.
+ */
+[[nodiscard]] std::shared_ptr<Loss const> ReadLoss(JsonReader const& in,
+                                                   std::string const& objective, LabelRange range);
+}  // namespace xgboost::dp

@@ -1,0 +1,84 @@
+"""The C++ grows the same trees as the oracle with losses of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.reference.comparison import MIXED, SHAPES, SQUARED, check, make_data, make_plan
+from tests.reference.plans import Plan, merge
+
+QUANTILES = {"first_width": "2.0", "last_width": "0.5", "width_decay": "0.8"}
+BOUND = {"hessian_weight": "0.3", "scale": "1.0", "target_lower": "-4.0", "target_upper": "4.0"}
+# Name of the objective, parameters of XGBoost, loss, C.
+LOSSES: dict[str, tuple[str, dict[str, Any], Plan, str]] = {
+    "absolute": ("reg:absoluteerror", {}, {"name": "quantile", "levels": ["0.5"], **QUANTILES},
+                 "0.5"),
+    "quantile": ("reg:quantileerror", {"quantile_alpha": 0.8},
+                 {"name": "quantile", "levels": ["0.8"], **QUANTILES}, "0.6"),
+    "quantiles": ("reg:quantileerror", {"quantile_alpha": [0.1, 0.5, 0.9]},
+                  {"name": "quantile", "levels": ["0.1", "0.5", "0.9"], **QUANTILES}, "0.9"),
+}  # fmt: skip
+
+
+def plan_of(name: str, noise_free: bool, **changes: Any) -> tuple[Plan, dict[str, Any]]:
+    """A hand-made plan for a loss, and what XGBoost is told besides."""
+    objective, extra, loss, largest = LOSSES[name]
+    outputs = len(loss.get("levels", [0]))
+    bound = BOUND | {"mode": "prediction", "gradient_bound": largest}
+    plan = make_plan(objective, noise_free, MIXED, num_class=outputs, loss=loss, row_bound=bound)
+    return merge(plan, changes), extra
+
+
+def data(weighted: bool = False) -> tuple[Any, ...]:
+    """Rows for MIXED, some with labels beyond the declared range; weights up to 2.5, or none."""
+    X, y = make_data(SQUARED)
+    weight = np.random.default_rng(2).uniform(0, 2.5, len(y)).astype(np.float32)
+    return X, y, weight if weighted else None
+
+
+@pytest.mark.parametrize("noise_free", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_trees(name: str, shape: str, noise_free: bool) -> None:
+    plan, extra = plan_of(name, noise_free, shape=shape)
+    model = check(plan, *data(), **extra)
+    assert any(left != -1 for tree in model.trees for left in tree["left"])
+
+
+CASES: dict[str, Plan] = {
+    "joint": {"class_trees": "joint"},
+    "clip": {"row_bound": {"mode": "clip"}},
+    "row_weight": {"row_bound": {"mode": "row_weight"}},
+    "counts": {"row_bound": {"unit_hessian": True}},
+    "unbounded_weights": {"row_bound": {"max_weight": "0"}},
+    "sampled": {"sampling_num": 3 << 30},
+    "parallel": {"parallel_trees": 2},
+    "strata": {"leaf": {"strata": True}},
+    "two_levels": {"split_levels": 2},
+    "laplace": {"leaf": {"noise": "laplace", "sigma2": 0, "scale": 1 << 17}},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_choices(name: str, case: str) -> None:
+    drawn = case in ("sampled", "laplace")  # coins and scales are noise
+    plan, extra = plan_of(name, not drawn, **CASES[case])
+    several = plan["num_class"] > 1
+    if several and plan["row_bound"]["mode"] != "prediction":
+        pytest.skip("several outputs are bounded together")
+    if not several and case == "joint":
+        pytest.skip("one output")
+    check(plan, *data(weighted=True), **extra)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_persons(name: str) -> None:
+    plan, extra = plan_of(name, True, unit="person", row_bound={"rows_per_person": "1.5"})
+    X, y, weight = data(weighted=True)
+    who = np.random.default_rng(4).integers(0, 90, len(y))
+    who = np.unique(who, return_inverse=True)[1]
+    check(plan, X, y, weight, persons=who, **extra)

@@ -1,0 +1,105 @@
+"""The supported objectives, and what each says of its labels, its intercept and its bound.
+
+An objective without a loss of its own takes the gradients that XGBoost computes. Where one is
+named, ``plugin_cpp/loss`` computes the pairs of every row from its margins and its label within
+``dp_target_bounds``; the model keeps the name of XGBoost's objective, which says what it predicts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .quantiles import QUANTILES
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["OBJECTIVES", "OWN_PARAMETERS", "REFUSED_OBJECTIVES", "Loss", "Objective"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of ``plugin_cpp/loss``, with what its row bound is by default.
+
+    Attributes:
+        name: As the plan calls it.
+        plan: Its parameters in the plan, from checked settings.
+        gradient_bound: C: the largest norm of a row of weight one, which is then never shortened.
+        hessian_weight: r of that norm.
+        largest_hessian: Of a row of weight one.
+        clip: Default of ``dp_gradient_clip``.
+        outputs: Predictions of a row, each with a tree in a round.
+    """
+
+    name: str
+    plan: Callable[[Settings], Mapping[str, Any]]
+    gradient_bound: Callable[[Settings], float]
+    hessian_weight: Callable[[Settings], float]
+    largest_hessian: float = 1.0
+    clip: str = "prediction"
+    outputs: Callable[[Settings], int] = lambda s: 1
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is known of an objective of XGBoost.
+
+    Attributes:
+        kind: Of its labels: "binary", "multiclass", or "regression" for numbers within
+            ``dp_target_bounds``.
+        loss: Its own loss; None where the gradients are those of XGBoost.
+        link: What a prediction is of a margin: "identity", or "log" for its exponential.
+        intercept: What is released for it: "mean" of the labels, or "quantiles".
+        lowest: Least label that the objective knows.
+        above: Whether labels must be above that.
+        parameters: Parameters of XGBoost that belong to it and to few others.
+    """
+
+    kind: str
+    loss: Loss | None = None
+    link: str = "identity"
+    intercept: str = "mean"
+    lowest: float = -math.inf
+    above: bool = False
+    parameters: tuple[str, ...] = ()
+
+
+_QUANTILE = Loss(
+    "quantile",
+    plan=QUANTILES.plan,
+    gradient_bound=QUANTILES.gradient_bound,
+    hessian_weight=QUANTILES.hessian_weight,
+    outputs=lambda s: len(QUANTILES.levels(s)),
+)
+
+OBJECTIVES: dict[str, Objective] = {
+    "binary:logistic": Objective("binary"),
+    "binary:logitraw": Objective("binary"),
+    "reg:squarederror": Objective("regression"),
+    "multi:softprob": Objective("multiclass"),
+    "multi:softmax": Objective("multiclass"),
+    "reg:absoluteerror": Objective("regression", _QUANTILE, intercept="quantiles"),
+    "reg:quantileerror": Objective(
+        "regression", _QUANTILE, intercept="quantiles", parameters=("quantile_alpha",)
+    ),
+}
+"""Supported objectives.
+
+Objectives of one kind of classification have the same gradients: they differ in what is predicted
+(binary:logitraw: margins; multi:softmax: the most probable class).
+"""
+
+OWN_PARAMETERS = sorted({name for known in OBJECTIVES.values() for name in known.parameters})
+"""Parameters of single objectives, which others refuse."""
+
+_COUPLES = "the gradient of a row depends on the other rows, so that one row changes all of them"
+REFUSED_OBJECTIVES: dict[str, str] = {
+    "survival:cox": _COUPLES,
+    "rank:ndcg": _COUPLES,
+    "rank:map": _COUPLES,
+    "rank:pairwise": _COUPLES,
+}
+"""Objectives of XGBoost that no bound of a row can make private, with the reason."""
