@@ -1,0 +1,188 @@
+"""``python -m experiments.attacks``: what model files tell about their training rows.
+
+Half of a table is trained on and half is held out. What an attack tells about rows that were never
+trained on, it knows from the population, so that each figure stands beside that of the others. With
+``--keep`` the results are written to ``experiments/results`` and to docs/audit.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import xgboost as xgb
+
+from . import membership, reconstruction, targets
+from .forest import Model, read
+from .page import write
+from .tables import TASKS, Task, rows_of
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "attacks.csv"
+DELTA = 1e-5
+TREES = (1, 2, 3)
+OTHERS = 8  # models of the attacker's own for membership inference
+ROUNDS = 30
+STOCK = {"max_depth": 6, "eta": 0.3, "nthread": 1}
+MASKED = "stock, masked"
+HEAD = ("data", "trainer", "split", "figure", "value")
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A table, its public ranges, and how it is trained on.
+
+    Attributes:
+        task: What the rows are.
+        x: All columns.
+        y: All targets.
+        low: Lowest value of each column.
+        high: Highest value.
+        epsilon: None for stock XGBoost.
+    """
+
+    task: Task
+    x: Floats
+    y: Floats
+    low: Floats
+    high: Floats
+    epsilon: float | None = None
+
+    @property
+    def eta(self) -> float:
+        """The learning rate, which the attacker knows."""
+        return STOCK["eta"] if self.epsilon is None else 0.5
+
+    @property
+    def target_bounds(self) -> tuple[float, float]:
+        """The public range of the target."""
+        return float(self.y.min()), float(self.y.max())
+
+    def train(self, rows: Rows) -> xgb.Booster:
+        """A model of some rows."""
+        matrix = xgb.DMatrix(self.x[rows], self.y[rows])
+        objective = {"objective": self.task.objective}
+        if self.epsilon is None:
+            return xgb.train(STOCK | objective, matrix, ROUNDS)
+        params = objective | {
+            "tree_method": "dp_hist",
+            "dp_epsilon": self.epsilon,
+            "dp_delta": DELTA,
+            "dp_feature_bounds": dict(enumerate(zip(self.low, self.high, strict=True))),
+            "eta": self.eta,
+            "nthread": 1,
+        }
+        if self.task.is_regression:
+            params["dp_target_bounds"] = self.target_bounds
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # epsilon above 10
+            return xgb.train(params, matrix)
+
+    def read(self, booster: xgb.Booster) -> Model:
+        """What the attacker has."""
+        return read(booster.save_raw("json"), self.low, self.high)
+
+    def margins(self, booster: xgb.Booster, rows: Rows) -> Floats:
+        """Predictions before the link."""
+        found = booster.predict(xgb.DMatrix(self.x[rows]), output_margin=True)
+        return np.asarray(found, dtype=np.float64)
+
+
+def cells(s: Setting, model: Model, member: Rows, held_out: Rows, masked: bool) -> dict[str, float]:
+    """Reconstruction: rows in their true cells, and how many a stranger's rows would have."""
+    known = reconstruction.Knowledge(len(member), s.low, s.high, s.eta, masked=masked)
+    out = {}
+    for trees in TREES:
+        guess = reconstruction.reconstruct(model, known, trees)
+        own = reconstruction.cells(model, s.x[member], s.y[member], trees)
+        others = reconstruction.cells(model, s.x[held_out], s.y[held_out], trees)
+        out[f"cells of {trees}"] = reconstruction.agreement(guess, own)
+        out[f"cells of {trees}, population"] = reconstruction.agreement(others, own)
+    return out
+
+
+def members(s: Setting, booster: xgb.Booster, member: Rows, held_out: Rows) -> dict[str, float]:
+    """Membership of half of the members and as many others, by models of the other half."""
+    half = len(member) // 2
+    candidates = np.concatenate([member[:half], held_out[:half]])
+    own = held_out[half:]  # what the attacker has
+    models = [
+        s.margins(s.train(np.random.default_rng(i).choice(own, len(own))), candidates)
+        for i in range(OTHERS)
+    ]
+    margin, label = s.margins(booster, candidates), s.y[candidates]
+    is_member = np.arange(len(candidates)) < half
+    area, found = membership.advantage(margin, models, label, is_member)
+    right = (margin > 0) == (label > 0)
+    return {
+        "membership, area": area,
+        "membership, found at 1%": found,
+        "labels": float(right[is_member].mean()),
+        "labels, population": float(right[~is_member].mean()),
+    }
+
+
+def attacked(task: Task, splits: int, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
+    """The lines of a table."""
+    x, y = rows_of(task)
+    low, high = x.min(axis=0), x.max(axis=0)
+    margin = 0.05 * (high - low)  # a public range is a little wider than that of the table
+    base = Setting(task, x, y, low - margin, high + margin)
+    trainers: dict[str, float | None] = {"stock": None, MASKED: None}
+    trainers |= {f"private, epsilon {e:g}": e for e in epsilons}
+    n = len(y) // 2
+    for split in range(splits):
+        order = np.random.default_rng(split).permutation(len(y))
+        member, held_out = order[:n], order[n : 2 * n]
+        for name, epsilon in trainers.items():
+            s = Setting(task, x, y, base.low, base.high, epsilon)
+            booster = s.train(member)
+            model = s.read(booster)
+            if task.is_regression:
+                # Masked files have a Hessian of 1 in all leaves, so that none stands out.
+                told = [] if name == MASKED else targets.single_rows(model, s.eta)
+                width = s.target_bounds[1] - s.target_bounds[0]
+                right = targets.found(told, x[member], y[member], width)
+                found = {"targets told": len(told) / n, "targets right": right / n}
+            else:
+                found = cells(s, model, member, held_out, name == MASKED)
+                if name != MASKED:  # its predictions are those of stock
+                    found |= members(s, booster, member, held_out)
+            for figure, value in found.items():
+                yield task.name, name, str(split), figure, f"{value:.4f}"
+
+
+def main() -> None:
+    """Run, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", nargs="+", default=list(TASKS), choices=TASKS)
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 4.0, 10.0, 100.0])
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument(
+        "--keep", action="store_true", help="write experiments/results and the page"
+    )
+    asked = parser.parse_args()
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(HEAD)
+    lines = []
+    for name in asked.data:
+        for line in attacked(TASKS[name], asked.splits, asked.epsilon):
+            writer.writerow(line)
+            sys.stdout.flush()
+            lines.append(line)
+    if asked.keep:
+        with RESULTS.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([HEAD, *lines])
+        write(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The results of the attacks as tables of docs/audit.md."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+__all__ = ["markdown", "write"]
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
+_MARKS = ("<!-- attacks: begin -->", "<!-- attacks: end -->")
+_TABLES = {
+    "Rows in their cells, by the statistics of the first trees": (
+        "cells of 1", "cells of 1, population", "cells of 2", "cells of 2, population",
+        "cells of 3", "cells of 3, population",
+    ),
+    "Members and labels": (
+        "membership, area", "membership, found at 1%", "labels", "labels, population",
+    ),
+    "Targets of single rows": ("targets told", "targets right"),
+}  # fmt: skip
+Line = Sequence[str]
+
+
+def markdown(lines: Iterable[Line]) -> str:
+    """Means and standard deviations over the splits."""
+    values: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for data, trainer, _, figure, value in lines:
+        values.setdefault((data, trainer), {}).setdefault(figure, []).append(float(value))
+    out = []
+    for title, figures in _TABLES.items():
+        out += [f"### {title}", "", "| data | trainer | " + " | ".join(figures) + " |"]
+        out.append("|---|---|" + "--:|" * len(figures))
+        for (data, trainer), found in values.items():
+            if any(figure in found for figure in figures):
+                cells = " | ".join(_cell(found.get(figure, [])) for figure in figures)
+                out.append(f"| {data} | {trainer} | {cells} |")
+        out.append("")
+    return "\n".join(out)
+
+
+def write(lines: Iterable[Line]) -> None:
+    """Write the tables into the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    begin, end = _MARKS
+    new, times = re.subn(
+        f"{begin}.*?{end}",
+        lambda _: f"{begin}\n{markdown(lines)}{end}",
+        text,
+        flags=re.DOTALL,
+    )
+    if times != 1:
+        raise RuntimeError(f"{PAGE.name} must have the marks {begin} and {end} once.")
+    PAGE.write_text(new, encoding="utf-8")
+
+
+def _cell(values: list[float]) -> str:
+    """A mean with its spread; a dash for what was not measured."""
+    if not values:
+        return "–"
+    spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.3f}{spread}"
