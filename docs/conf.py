@@ -19,6 +19,8 @@ templates_path: list[str] = []
 html_theme = "furo"
 html_title = f"xgb-dp {release}"
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["tables.css"]
 
 # Links to headings, as GitHub makes them.
 myst_heading_anchors = 4

@@ -131,12 +131,16 @@ def _source(name: str) -> str:
 
 def _row(p: Parameter) -> str:
     names = f"`{p.name}`" + "".join(f", `{a}`" for a in p.aliases)
-    cells = (p.meaning, p.unit, p.domain, p.unset, p.effect, _source(p.page))
+    meaning = f"{p.meaning[0].upper()}{p.meaning[1:].rstrip('.')}. *{p.domain}*"
+    if p.unit and p.unit not in p.domain:
+        meaning += f" ({p.unit})"
+    source = _source(p.page)
+    cells = (p.unset, p.effect, f"{meaning}. See {source}." if source else f"{meaning}.")
     return f"| {names} | " + " | ".join(_cell(c) for c in cells) + " |"
 
 
 def _table(rows: Iterable[Parameter]) -> str:
-    head = "| parameter | meaning | unit | values | default | privacy effect | see |\n" + "|---" * 7
+    head = "| parameter | default | privacy effect | meaning, *values* (unit) |\n" + "|---" * 4
     return "\n".join([head + "|", *map(_row, rows)])
 
 

@@ -147,6 +147,35 @@ def test_html_is_whole_and_loads_nothing(report):
     assert f"epsilon = {round_up(report.epsilon)}" in page
 
 
+def test_a_release_can_be_signed_from_the_top(report):
+    class Judged:
+        def figures(self):
+            return {"auc": "0.91 (0.90 to 0.92)", "brier": "0.1"}
+
+        def statement(self):
+            return "It cost epsilon = 0.2."
+
+    text = report.summary(name="Who pays", evaluation=Judged())
+    top, details = text.split("Statement in full")
+    assert top.startswith("Privacy report: Who pays")
+    for part in ("Date of this report: 20", "Protected:", "one row, added or removed",
+                 "What that means:", "Public:", "Not covered:", "auc 0.91 (0.90 to 0.92)",
+                 "It cost epsilon = 0.2."):  # fmt: skip
+        assert part in top
+    assert "brier" not in text
+    assert "Budget by mechanism" in details
+    page = ElementTree.fromstring(xgb_dp.record.report_views.as_html(report, name="<a>"))
+    assert "Privacy report: <a>" in "".join(page.itertext())
+    folded = page.findall(".//details")
+    assert [d.find("summary/b").text for d in folded] == [
+        "Statement in full",
+        "Budget and other figures",
+    ]
+    assert not any(d.get("open") for d in folded)
+    assert len(page.findall(".//dt")) == 6
+    assert "Evaluation" not in report.to_html()
+
+
 def test_html_escapes_what_the_ledger_holds(report):
     events = report.ledger["trainings"][0]["events"]
     events.append({**events[-1], "release": "<script>alert(1)</script>"})

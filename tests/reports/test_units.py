@@ -76,7 +76,7 @@ def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five: xgb.Booster) -> N
     for each in report.spending():
         assert each.epsilon <= report.epsilon
     summary = report.summary()
-    assert "whether 5 rows of one person were used" in " ".join(summary.split())
+    assert "that 5 rows of one person were used" in " ".join(summary.split())
     assert "for 5 rows of one person added or removed" in report.to_html()
     assert "for 5 rows of one person of the training data, added or removed" in xgb_dp.model_card(
         for_five

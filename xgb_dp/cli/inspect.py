@@ -28,6 +28,7 @@ from .options import (
     guarded,
     new_files,
     params_from,
+    report_text,
     training_options,
     write_report,
 )
@@ -181,6 +182,7 @@ def budget(file: Path, **given: Any) -> None:
     show_default=True,
 )
 @click.option("--out", type=OUT, help="Write .txt, .json or .html instead of printing.")
+@click.option("--name", default="", help="Name of the model, for the title.")
 @click.option("--delta", type=float, help="Print only epsilon, at this delta.")
 @click.option("--group", type=int, help="Print only epsilon, of so many rows or persons.")
 @click.option("--accountant", type=click.Choice(list(ACCOUNTANTS)), help="Print only its epsilon.")
@@ -191,6 +193,7 @@ def report(
     model: Path,
     kind: str,
     out: Path | None,
+    name: str,
     delta: float | None,
     group: int | None,
     accountant: str | None,
@@ -209,10 +212,9 @@ def report(
         click.echo(round_up(epsilon))
     elif out is not None:
         new_files([out], force=force, read=[model])
-        write_report(found, out)
+        write_report(found, out, name)
     else:
-        shown = {"text": found.summary, "json": found.to_json, "html": found.to_html}
-        click.echo(shown[kind]())
+        click.echo(report_text(found, kind, name))
 
 
 @click.command()

@@ -31,6 +31,7 @@ __all__ = [
     "guarded",
     "new_files",
     "params_from",
+    "report_text",
     "training_options",
     "write_report",
 ]
@@ -291,7 +292,14 @@ def _new_file(path: Path, taken: dict[Path, str], *, force: bool) -> None:
             pass
 
 
-def write_report(report: PrivacyReport | None, path: Path) -> None:
+def report_text(report: PrivacyReport, kind: str, name: str = "") -> str:
+    """A report as "text", "json" or "html"."""
+    if kind == "json":
+        return report.to_json()
+    return report.to_html(name=name) if kind == "html" else report.summary(name=name)
+
+
+def write_report(report: PrivacyReport | None, path: Path, name: str = "") -> None:
     """Write a report by the ending of the path; without one, only look at the ending.
 
     Raises:
@@ -301,5 +309,5 @@ def write_report(report: PrivacyReport | None, path: Path) -> None:
     if kind not in (".txt", ".json", ".html"):
         raise PrivacyParameterError(f"{path}: a report is written as .txt, .json or .html.")
     if report is not None:
-        made = {".txt": report.summary, ".json": report.to_json, ".html": report.to_html}[kind]()
+        made = report_text(report, {".txt": "text"}.get(kind, kind[1:]), name)
         path.write_text(made.rstrip("\n") + "\n", encoding="utf-8")

@@ -194,18 +194,26 @@ class PrivacyReport:
                 "fixed": "Its noise was drawn from a fixed key for tests, so it can be subtracted.",
             }.get(self._record.noise, "It continues a model that is not private.")
             return f"This model is NOT differentially private. {reason} Do not publish it."
-        paragraphs = (
-            self._guarantee(),
-            self._concerns(),
-            self._preprocessing(),
-            self._released(),
-            self._chosen(),
-            self._masked(),
-            self._public(),
-            self._history(),
-            _NOT_COVERED,
-        )
-        return "\n\n".join(p for p in paragraphs if p)
+        return "\n\n".join(self.paragraphs().values())
+
+    def paragraphs(self) -> dict[str, str]:
+        """The paragraphs of the statement of a private model, by what they are about.
+
+        Keys, in this order and only where there is something to say: guarantee, concerns,
+        preprocessing, released, chosen, masked, public, history and not covered.
+        """
+        found = {
+            "guarantee": self._guarantee(),
+            "concerns": self._concerns(),
+            "preprocessing": self._preprocessing(),
+            "released": self._released(),
+            "chosen": self._chosen(),
+            "masked": self._masked(),
+            "public": self._public(),
+            "history": self._history(),
+            "not covered": _NOT_COVERED,
+        }
+        return {key: text for key, text in found.items() if text}
 
     def _guarantee(self) -> str:
         unit, epsilon = self.unit, round_up(self.epsilon)
@@ -345,13 +353,15 @@ class PrivacyReport:
             )
         return " ".join(parts)
 
-    def summary(self, width: int = 100) -> str:
-        """The statement, and tables: the budget by mechanism, epsilon for other delta and groups.
+    def summary(self, width: int = 100, *, name: str = "", evaluation: Any = None) -> str:
+        """What somebody who signs a release must know, then the statement and tables as details.
 
         Args:
             width: Characters of a line of prose.
+            name: Name of the model, for the title.
+            evaluation: Result of :func:`xgb_dp.evaluate` to show. It has an epsilon of its own.
         """
-        return as_text(self, width)
+        return as_text(self, width, name=name, evaluation=evaluation)
 
     def to_json(self) -> str:
         """The report as JSON text.
@@ -363,9 +373,14 @@ class PrivacyReport:
         """
         return json.dumps(as_dict(self), indent=2, allow_nan=False)
 
-    def to_html(self) -> str:
-        """The report as a whole HTML page, with the epsilon(delta) curve; it loads nothing."""
-        return as_html(self, page=True)
+    def to_html(self, *, name: str = "", evaluation: Any = None) -> str:
+        """The report as a whole HTML page, with details folded away; it loads nothing.
+
+        Args:
+            name: As for :meth:`summary`.
+            evaluation: As for :meth:`summary`.
+        """
+        return as_html(self, page=True, name=name, evaluation=evaluation)
 
     def __str__(self) -> str:
         return self.statement()

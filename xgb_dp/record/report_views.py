@@ -5,6 +5,7 @@ Everything shown is computed from the ledger, which holds noisy releases and pub
 
 from __future__ import annotations
 
+import datetime
 import html
 import math
 import textwrap
@@ -24,6 +25,7 @@ __all__ = [
     "as_text",
     "json_number",
     "meaning",
+    "release_sheet",
     "round_up",
     "spending_rows",
     "tables",
@@ -33,6 +35,7 @@ DELTAS = tuple(10.0**-k for k in range(3, 13))
 """Failure probabilities at which reports and plots state epsilon."""
 GROUPS = (1, 2, 3, 5, 10)
 """Rows of one person, or persons, for which reports state epsilon."""
+_FIGURES = ("rows", "auc", "log_loss", "calibration_error", "rmse", "mae", "r2", "auc difference")
 _MEANING = (
     "Somebody who knows {}, and gives it a fifty-fifty chance that {}, guesses right with "
     "probability at most {}, whatever they do with the model."
@@ -82,18 +85,57 @@ def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]
     ]  # fmt: skip
 
 
-def as_text(report: PrivacyReport, width: int = 100) -> str:
-    """The statement, followed by the tables.
+def release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[str, str]]:
+    """What somebody who signs a release must know of a private model: titles and texts.
+
+    Args:
+        report: Of a private model.
+        evaluation: Result of ``xgb_dp.evaluate``, or None.
+    """
+    told = report.paragraphs()
+    rows = [
+        ("Date of this report", datetime.date.today().isoformat()),
+        ("Protected", f"{report.unit.phrase}, added or removed"),
+        ("Epsilon, delta", f"{round_up(report.epsilon)}, {report.delta:g}"),
+        ("What that means", meaning(report)),
+        ("Mind", " ".join(told[key] for key in ("concerns", "preprocessing") if key in told)),
+        ("Public", told["public"]),
+        ("Not covered", told["not covered"]),
+        ("Evaluation", _evaluated(evaluation)),
+    ]
+    return [(title, text) for title, text in rows if text]
+
+
+def _evaluated(evaluation: Any) -> str:
+    """The main figures of an evaluation, with what they cost."""
+    if evaluation is None:
+        return ""
+    figures = evaluation.figures()
+    shown = [f"{n.replace('_', ' ')} {figures[n]}" for n in _FIGURES if n in figures]
+    return f"{'; '.join(shown)}. {evaluation.statement()}"
+
+
+def as_text(
+    report: PrivacyReport, width: int = 100, *, name: str = "", evaluation: Any = None
+) -> str:
+    """What a release needs, then the statement and the tables.
 
     Args:
         report: Of one model.
         width: Characters of a line of prose.
+        name: Name of the model.
+        evaluation: Result of ``xgb_dp.evaluate`` to show.
     """
-    parts = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
-    if report.private:
-        parts.insert(1, textwrap.fill(meaning(report), width))
-        for title, head, rows in tables(report):
-            parts.append(f"{title}\n\n{_columns([head, *rows])}")
+    statement = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
+    if not report.private:
+        return "\n\n".join(statement)
+    parts = [f"Privacy report{f': {name}' if name else ''}"]
+    for title, text in release_sheet(report, evaluation):
+        start = f"{title}: ".ljust(21)
+        parts.append(textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 21))
+    parts += ["Statement in full", *statement]
+    for title, head, rows in tables(report):
+        parts.append(f"{title}\n\n{_columns([head, *rows])}")
     return "\n\n".join(parts)
 
 
@@ -146,12 +188,16 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def as_html(report: PrivacyReport, *, page: bool = False) -> str:
+def as_html(
+    report: PrivacyReport, *, page: bool = False, name: str = "", evaluation: Any = None
+) -> str:
     """The report as HTML without scripts or anything loaded from elsewhere.
 
     Args:
         report: Of one model.
         page: A whole page instead of a piece of one.
+        name: Name of the model.
+        evaluation: Result of ``xgb_dp.evaluate`` to show.
     """
     paragraphs = [f"<p>{html.escape(p)}</p>" for p in report.statement().split("\n\n")]
     if report.private:
@@ -160,18 +206,40 @@ def as_html(report: PrivacyReport, *, page: bool = False) -> str:
             f"{report.unit.phrase} added or removed"
         )
         color = "#1b7f4b"
-        shown = [paragraphs[0], f"<p>{html.escape(meaning(report))}</p>"]
+        shown = [
+            _sheet(release_sheet(report, evaluation)),
+            _folded("Statement in full", paragraphs),
+        ]
         budget, curve, groups = (_table(*table) for table in tables(report))
-        shown += [_bars(report), budget, _curve(report), curve, groups, *paragraphs[1:]]
+        shown.append(_folded("Budget and other figures",
+                             [_bars(report), budget, _curve(report), curve, groups]))  # fmt: skip
     else:
         head, color, shown = "NOT differentially private", "#b3261e", paragraphs
     body = (
         f'<div style="border-left:4px solid {color};padding:0 0 0 1em;max-width:52em">'
-        f'<p style="margin:0"><b>Privacy report</b></p>'
+        f'<p style="margin:0"><b>Privacy report{html.escape(f": {name}" if name else "")}</b></p>'
         f'<p style="font-size:1.2em;margin:.2em 0;color:{color}"><b>{html.escape(head)}</b></p>'
         f"{''.join(shown)}</div>"
     )
     return _PAGE.format(body) if page else body
+
+
+def _sheet(rows: Sequence[tuple[str, str]]) -> str:
+    """Titles with their texts."""
+    shown = "".join(
+        f'<dt style="font-weight:600">{html.escape(title)}</dt>'
+        f'<dd style="margin:0 0 .6em 0">{html.escape(text)}</dd>'
+        for title, text in rows
+    )
+    return f'<dl style="margin:.8em 0">{shown}</dl>'
+
+
+def _folded(title: str, parts: Sequence[str]) -> str:
+    """What only those read who want to know how it was computed."""
+    return (
+        '<details style="margin:.6em 0"><summary style="cursor:pointer">'
+        f"<b>{html.escape(title)}</b></summary>{''.join(parts)}</details>"
+    )
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
