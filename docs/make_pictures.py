@@ -179,9 +179,66 @@ def audit() -> None:
     axes.set_xlabel("epsilon that is claimed")
     axes.set_ylabel("epsilon that the attack proves (95%)")
     axes.set_title("Audits of this library and of broken trainers", loc="left", fontsize=11)
-    axes.legend(loc="lower right", frameon=False, fontsize=9)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.08), frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     save("audit")
+
+
+def attacks() -> None:
+    """Membership inference against stock and private models, from the tables of ``audit.md``."""
+    text = (DOCS / "audit.md").read_text(encoding="utf-8")
+    row = re.compile(
+        r"^\| ([^|]+) \| (stock|private, epsilon \d+) \| ([\d.]+) ± ([\d.]+)"
+        r" \| [^|]+ \| [^|]+ \| [^|]+ \|$",
+        re.MULTILINE,
+    )
+    found = row.findall(text)
+    trainers = list(dict.fromkeys(t for _, t, _, _ in found))
+    _, axes = plt.subplots(figsize=(6.6, 3.4), layout="constrained")
+    for i, data in enumerate(dict.fromkeys(d for d, _, _, _ in found)):
+        points = [(t, float(m), float(s)) for d, t, m, s in found if d == data]
+        x = [trainers.index(t) + 0.16 * (i - 1) for t, _, _ in points]
+        mean, sd = [m for _, m, _ in points], [s for _, _, s in points]
+        axes.errorbar(x, mean, sd, fmt="o", ms=5, lw=1.2, color=(OURS, *THEIRS)[i], label=data)
+    axes.axhline(0.5, color="0.4", ls=":", label="guessing")
+    names = [t.replace("private, epsilon", "epsilon =") for t in trainers]
+    axes.set_xticks(range(len(trainers)), ["stock XGBoost", *names[1:]])
+    axes.set_ylabel("area of membership inference")
+    axes.set_title("Who was in the training data?", loc="left", fontsize=11)
+    axes.legend(frameon=False, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    save("attacks")
+
+
+_KINDS = {
+    "noise that can be guessed or repeats": "S1 S2 S3 S12 S14 D1 F3 B5 P3",
+    "too little noise, or none": "S4 S11 M3 M5 F1 F2 B1 B2",
+    "sensitivity too small": "S7 S8 S9 S13 S15 D3 D5 E1 B4",
+    "exact statistics published or used": "S5 S6 S16 M1 M2 M4 D2 D4 E2 E3 B3 B6 P1",
+    "other": "S10 M6 D6 P2",
+}
+
+
+def peers() -> None:
+    """Faults by implementation and kind, from the ids of ``peers.md``."""
+    text = (DOCS / "peers.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([SMDFEBP]\d+) \| ([^|]+) \|", text, flags=re.MULTILINE)
+    systems = list(dict.fromkeys(system for _, system in rows))
+    kinds = {kind: set(ids.split()) for kind, ids in _KINDS.items()}
+    _, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")
+    left = [0] * len(systems)
+    for colour, (kind, ids) in zip((OURS, *THEIRS), kinds.items(), strict=False):
+        counts = [sum(s == system and i in ids for i, s in rows) for system in systems]
+        axes.barh(systems, counts, left=left, color=colour, label=kind)
+        left = [a + b for a, b in zip(left, counts, strict=True)]
+    if sum(left) != len(rows):
+        raise SystemExit("_KINDS must have every fault of peers.md exactly once.")
+    axes.invert_yaxis()
+    axes.set_xlabel("faults found")
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    axes.set_title("Faults of other implementations", loc="left", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    save("peers")
 
 
 def tutorial() -> None:
@@ -206,7 +263,7 @@ def tutorial() -> None:
 
 
 PICTURES: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (first_screen, alternatives, bar, audit, tutorial)
+    f.__name__: f for f in (first_screen, alternatives, bar, audit, attacks, peers, tutorial)
 }
 
 if __name__ == "__main__":

@@ -65,7 +65,8 @@ def cell(table: Table, dataset: str, mean: Mean | None) -> str:
     """A measured figure."""
     if mean is None:
         return ""
-    text = number(mean.mean, mean.sd, DIGITS[table.metric(dataset)])
+    sd = mean.sd if mean.count > 1 else math.nan  # one split has no spread
+    text = number(mean.mean, sd, DIGITS[table.metric(dataset)])
     return f"{text} ({mean.setting})" if mean.setting else text
 
 

@@ -89,7 +89,7 @@ def release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[s
     """What somebody who signs a release must know of a private model: titles and texts.
 
     Args:
-        report: Of a private model.
+        report: That of a private model.
         evaluation: Result of ``xgb_dp.evaluate``, or None.
     """
     told = report.paragraphs()
