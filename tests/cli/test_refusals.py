@@ -12,7 +12,8 @@ pytest.importorskip("click")
 
 from xgb_dp import __main__
 from xgb_dp.cli.domain import read_domain
-from xgb_dp.cli.table import Csv, read_table
+from xgb_dp.cli.files import Csv
+from xgb_dp.cli.table import read_table
 from xgb_dp.errors import PrivacyParameterError
 
 from .calls import SPENT, fails, rows, run

@@ -19,6 +19,7 @@ from xgb_dp.data.parts import Part, apart, mark, part_of, reading
 from xgb_dp.evaluation import run
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.testing import fixed_noise
+from xgb_dp.tuning import run as select_run
 
 
 @pytest.fixture
@@ -155,6 +156,55 @@ def test_a_selection_on_a_part_is_known(budget: xgb_dp.Budget, data: Any) -> Non
         common, parts.train, [{}], epsilon=1.9, delta=1e-6, num_boost_round=2, budget=None
     )
     assert xgb_dp.evaluate(found.booster, parts, **TARGET).cost.parallel
+
+
+def test_a_selection_on_a_split_reads_both_parts(budget: xgb_dp.Budget, data: Any) -> None:
+    """Trained on one part and scored on the other: what is evaluated afterwards adds up."""
+    parts = xgb_dp.split(xgb.DMatrix(*data), test=0.4)
+    common = {k: v for k, v in PRIVATE.items() if k not in ("dp_epsilon", "dp_delta")}
+    book = xgb_dp.Budget(budget.path.parent / "s.json", epsilon=4.0, delta=1e-5,
+                         selection_epsilon=2.0)  # fmt: skip
+    found = xgb_dp.select(
+        common, parts, [{}, {"max_depth": 2}], epsilon=1.9, delta=1e-6, num_boost_round=2,
+        budget=book,
+    )  # fmt: skip
+    assert found.report.epsilon <= 1.9
+    assert "part" not in read_ledger(found.booster).trainings[-1].public
+    assert book.entries[0].part is None
+    assert not xgb_dp.evaluate(found.booster, parts, **TARGET).cost.parallel
+
+
+def test_the_models_of_a_selection_see_their_part_alone(
+    data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, set[int]] = {"train": set(), "score": set()}
+    train, predict = select_run._train, select_run._predict
+
+    def training(trial: Any, plan: Any, expected: Any, fit: Any) -> Any:
+        seen["train"].add(fit.matrix.num_row())
+        return train(trial, plan, expected, fit)
+
+    def scored(booster: Any, matrix: Any) -> Any:
+        seen["score"].add(matrix.num_row())
+        return predict(booster, matrix)
+
+    monkeypatch.setattr(select_run, "_train", training)
+    monkeypatch.setattr(select_run, "_predict", scored)
+    X, y = data
+    ids = np.arange(len(y)) // 3
+    parts = xgb_dp.split(xgb.DMatrix(X, y), test=0.3, privacy_id=ids)
+    common = {k: v for k, v in PRIVATE.items() if k not in ("dp_epsilon", "dp_delta")}
+    more = {"epsilon": 1.9, "delta": 1e-6, "num_boost_round": 1}
+    found = xgb_dp.select({**common, "dp_privacy_id": True}, parts, [{}], **more)
+    assert seen == {"train": {parts.train.num_row()}, "score": {parts.test.num_row()}}
+    assert found.report.unit.name == "person"
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="dp_privacy_id=True"):
+        xgb_dp.select({**common, "dp_privacy_id": ids}, parts, [{}], **more)
+    rows_only = xgb_dp.split(xgb.DMatrix(X, y))
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="privacy_id=ids"):
+        xgb_dp.select({**common, "dp_privacy_id": True}, rows_only, [{}], **more)
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="DMatrix"):
+        xgb_dp.select(common, xgb_dp.split((X, y)), [{}], **more)
 
 
 def test_coins_of_rows_do_not_divide_persons() -> None:

@@ -26,7 +26,9 @@ from ..request.objectives import OBJECTIVES
 from ..request.params import DEFAULT_ROUNDS
 from . import inspect
 from .column import Column
+from .divide import split_command
 from .domain import ATTRIBUTE, Domain, from_mapping, read_domain
+from .files import Csv, write_table
 from .judge import evaluate_command
 from .options import (
     FILE,
@@ -41,7 +43,7 @@ from .options import (
     training_options,
     write_report,
 )
-from .table import Csv, Table, read_table, write_table
+from .table import Table, read_table
 
 __all__ = ["cli"]
 
@@ -293,6 +295,7 @@ def _domain_of(booster: xgboost.Booster, model: Path) -> Domain:
 
 
 cli.add_command(evaluate_command(_domain_of))
+cli.add_command(split_command)
 
 
 def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.DataFrame:

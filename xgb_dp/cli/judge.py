@@ -12,8 +12,9 @@ from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
 from ..evaluation import evaluate as judge
 from .domain import Domain, read_domain
+from .files import Csv
 from .options import FILE, GROUP, OUT, csv_options, guarded, new_files
-from .table import Csv, read_table
+from .table import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

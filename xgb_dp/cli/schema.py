@@ -13,8 +13,8 @@ from ..discovery import discover
 from ..discovery.columns import KINDS, kinds_of
 from ..errors import PrivacyParameterError
 from .domain import template
+from .files import PARQUET, Csv, header_of, read_cells, truths_of
 from .options import FILE, GROUP, OUT, csv_options, guarded, new_files
-from .table import PARQUET, Csv, header_of, read_cells, truths_of
 
 __all__ = ["schema"]
 

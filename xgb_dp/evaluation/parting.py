@@ -20,7 +20,7 @@ from ..engine.draws import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.parse import parse_number
 
-__all__ = ["Split", "split"]
+__all__ = ["Split", "halves", "split"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -76,13 +76,12 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
     rows = _rows(data)
     codes = None if privacy_id is None else persons_of(privacy_id, rows).codes
-    share_num = min(max(1, round(share * 2**_SHARE_BITS)), 2**_SHARE_BITS - 1)
-    kept, apart = rows_apart(rows, share_num, codes)
+    found = halves(data, share, codes)
+    (kept, _), (apart, _) = found
     name, unit = secrets.token_hex(8), "row" if codes is None else "person"
     parts = []
-    for rows_of, which in ((kept, TRAIN), (apart, TEST)):
+    for (_, taken), which in zip(found, (TRAIN, TEST), strict=True):
         part = Part(name, which, unit)
-        taken = _taken(data, rows_of)
         for thing in taken if isinstance(taken, tuple) else (taken,):
             mark(thing, part)
         parts.append(taken)
@@ -94,6 +93,28 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
             mark(own, Part(name, which, unit))
         divided_by(name, column_of(privacy_id))
     return Split(parts[0], parts[1], name, unit, ids[0], ids[1])
+
+
+def halves(
+    data: Any, share: float, codes: npt.NDArray[np.uint32] | None
+) -> tuple[tuple[Ints, Any], tuple[Ints, Any]]:
+    """Divide rows by secret coins, without a note of who is where.
+
+    Args:
+        data: An ``xgboost.DMatrix`` in memory, or (X, y).
+        share: Probability of the second part, in (0, 1).
+        codes: Code of the person of each row, 0, 1, ..., whose rows stay together; None for a coin
+            for each row.
+
+    Returns:
+        Indices of the rows of each part, and these rows.
+
+    Raises:
+        PrivacyRefusal: The rows stay on disk, so that they cannot be parted.
+    """
+    share_num = min(max(1, round(share * 2**_SHARE_BITS)), 2**_SHARE_BITS - 1)
+    kept, apart = rows_apart(_rows(data), share_num, codes)
+    return (kept, _taken(data, kept)), (apart, _taken(data, apart))
 
 
 def _rows(data: Any) -> int:

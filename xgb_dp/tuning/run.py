@@ -20,10 +20,8 @@ from ..accounting import Event, Repetitions, SelectionEvent, Unit
 from ..budget.budget import Budget, as_budget
 from ..budget.gate import check_free, guarded
 from ..data import persons
-from ..data.ids import Persons, persons_of
-from ..data.parts import Part, for_persons, mark, part_of
+from ..data.parts import Part
 from ..engine import native, tape
-from ..engine.draws import rows_apart
 from ..engine.predictions import probabilities
 from ..engine.workers import this_worker
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
@@ -34,16 +32,16 @@ from ..request import parse
 from ..request.features import Schema, read_schema
 from ..request.params import DEFAULT_ROUNDS
 from ..request.sizes import settings_of_sizes
-from ..training.call_site import CallSite, check_matrix
+from ..training.call_site import CallSite
 from ..training.prepare import prepare
 from ..training.run import Training
 from . import draws
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .scores import SCORES, Score, ScoreValue
+from .sides import Given, Side
 
 __all__ = ["Selection", "select"]
 
-_SHARE_BITS = 32
 # Up to so many expected runs Poisson's law leaves most to a run for the rank that the best reaches.
 _FEW_RUNS = 4.0
 
@@ -107,8 +105,10 @@ def select(
 
     Args:
         params: Common parameters of ``xgboost.train``, without ``dp_epsilon`` and ``dp_delta``.
-        dtrain: Training data, an ``xgboost.DMatrix``. Every row counts one in scores; with
-            ``dp_privacy_id`` every person, who counts with the mean of its rows.
+        dtrain: Training data, an ``xgboost.DMatrix``; or an :func:`xgb_dp.split` of one, whose
+            first part is trained on and whose second part is scored on. Every row counts one in
+            scores; with ``dp_privacy_id`` every person, who counts with the mean of its rows. Of
+            a split it is True, or the name of the column by which it was divided.
         settings: A list of changes of `params`, or a grid ``{name: [values]}``. ``num_boost_round``
             counts as a parameter. Public: chosen without looking at these rows.
         epsilon: Budget of the whole selection in nats, > 0; for ``dp_group`` rows, and for a
@@ -122,7 +122,8 @@ def select(
             "negative_binomial" (of shape -1/2). Each leaves more to every run than those before,
             and more often does a single one. By default "poisson" up to 4 expected runs,
             "geometric" beyond.
-        validation: Share of the rows, or of the persons, that are set aside, in (0, 1).
+        validation: Share of the rows, or of the persons, that are set aside, in (0, 1). A split
+            has its own.
         budget: A budget, or the path of one, on which the selection draws.
         note: What it is, for the book of the budget.
         unknown: Refused, with what to use instead.
@@ -148,7 +149,7 @@ def select(
     share = parse.parse_number(
         "validation", validation, low=0.0, high=1.0, open_low=True, open_high=True
     )
-    check_matrix(dtrain)
+    params, given = Given.of(params, dtrain)
     check_free(booked=budget is not None)
     if this_worker()[1] > 1:
         raise PrivacyRefusal(
@@ -161,8 +162,7 @@ def select(
             "Noise from a fixed key is refused in a selection: the number of runs and the noise of "
             "scores are always secret."
         )
-    schema = read_schema(dtrain)
-    params, ids = persons.taken_out(params, dtrain)
+    schema = read_schema(given.matrices[0])
     found = trials(params, _listed(settings), num_boost_round, schema, epsilon)
     kind = found[0].settings.kind
     judge = Score.default(kind) if score is None else score
@@ -183,38 +183,19 @@ def select(
     warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2, unit=unit)
     plan = plan_runs(found, law, judge, epsilon, delta)
     native.lib()
-    whose = None if ids is None else persons_of(ids, dtrain.num_row())
-    _rehearse(found, plan, dtrain, schema, whose)
-    share_num = max(1, round(share * 2**_SHARE_BITS))
-    kept, apart = rows_apart(dtrain.num_row(), share_num, None if whose is None else whose.codes)
-    try:
-        fit, valid = dtrain.slice(kept), dtrain.slice(apart)
-    except xgb.core.XGBoostError:
-        raise PrivacyRefusal(
-            "A selection on rows that stay on disk is refused: it sets rows aside, and such a "
-            "matrix cannot be parted. Load the rows into one DMatrix. Nothing was spent."
-        ) from None
-    part = for_persons(part_of(dtrain), whose, unit.column)
-    parts = _Part(fit, whose and whose.some(kept)), _Part(valid, whose and whose.some(apart))
-    if part is not None:  # the ledger of the model says so
-        mark(fit, part)
-        mark(parts[0].persons, part)
+    sides = given.sides(unit.column)
+    for side in sides:
+        _rehearse(found, plan, side, schema)
+    fit, valid = given.divided(sides, share)
+    part = given.part
     if budget is not None:
         book = as_budget(budget)
         # Noted as spent right away: the time at which the file changes last must not tell how many
         # runs there were.
         book.commit(book.reserve([plan.event], note, delta=delta, unit=unit, part=part))
 
-    best = _best_run(found, plan, judge, *parts)
-    return _result(best, plan.event, judge, epsilon, delta)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Some of the rows, and whose they are where the unit of privacy is a person."""
-
-    matrix: Any
-    persons: Persons | None
+    best = _best_run(found, plan, judge, fit, valid)
+    return _result(best, plan.event, judge, epsilon, delta, part)
 
 
 @dataclass(frozen=True)
@@ -224,13 +205,7 @@ class _Run:
     score: ScoreValue
 
 
-def _rehearse(
-    found: Sequence[Trial],
-    plan: TuningPlan,
-    dtrain: Any,
-    schema: Schema,
-    whose: Persons | None,
-) -> None:
+def _rehearse(found: Sequence[Trial], plan: TuningPlan, side: Side, schema: Schema) -> None:
     """Find whatever would end a run, of any setting and on all rows, before anything is booked.
 
     Otherwise the secret coins would decide whether a row outside its domain raises an error: those
@@ -238,13 +213,13 @@ def _rehearse(
     """
     for trial in found:
         training = Training.of(prepare(_own(trial, plan), schema, trial.rounds), None)
-        training.check_sums(dtrain)
-        persons.assign(dtrain, whose)
+        training.check_sums(side.matrix)
+        persons.assign(side.matrix, side.persons)
         try:
-            training.check_rows(dtrain)
-            training.rehearse(dtrain, None, CallSite())
+            training.check_rows(side.matrix)
+            training.rehearse(side.matrix, None, CallSite())
         finally:
-            persons.assign(dtrain, None)
+            persons.assign(side.matrix, None)
 
 
 def _own(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
@@ -259,7 +234,7 @@ def _own(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
 
 
 def _best_run(
-    found: Sequence[Trial], plan: TuningPlan, judge: Score, fit: _Part, valid: _Part
+    found: Sequence[Trial], plan: TuningPlan, judge: Score, fit: Side, valid: Side
 ) -> _Run:
     """The best of a secret number of runs. Everything else about them is forgotten."""
     best: _Run | None = None
@@ -280,7 +255,7 @@ def _best_run(
     return best
 
 
-def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: _Part) -> Any:
+def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: Side) -> Any:
     """One training, stopped before it releases anything but what is accounted for."""
 
     def check(events: Sequence[Event], private: bool, unit: Unit, part: Part | None) -> None:
@@ -334,14 +309,25 @@ def _chosen(trial: Trial, taken: int | None) -> dict[str, Any]:
 
 
 def _result(
-    best: _Run, event: SelectionEvent, judge: Score, epsilon: float, delta: float
+    best: _Run,
+    event: SelectionEvent,
+    judge: Score,
+    epsilon: float,
+    delta: float,
+    part: Part | None,
 ) -> Selection:
-    """The model with the ledger of the whole selection in place of that of its own training."""
+    """The model with the ledger of the whole selection in place of that of its own training.
+
+    The selection has read the rows to score on, too, so its part is not that of the training.
+    """
     record = ledger.read_ledger(best.booster)
     *before, last = record.trainings
     if before or not record.private or record.noise != "os":
         raise BudgetError("The selected model is not the private model of one training.")
-    whole = replace(last, events=(event,), drawn=None, target=(epsilon, delta))
+    public = {name: value for name, value in last.public.items() if name != "part"}
+    if part is not None:
+        public["part"] = part.to_json()
+    whole = replace(last, events=(event,), drawn=None, target=(epsilon, delta), public=public)
     ledger.store(best.booster, replace(record, trainings=(whole,)))
     return Selection(
         best.booster,

@@ -1,0 +1,94 @@
+"""`xgb-dp split`: what it writes, and what knows the parts again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.record.ledger import read_ledger
+
+from .calls import SPENT, fails, rows, run
+
+TARGET = ["--epsilon", "1", "--delta", "1e-6"]
+PARTS = ["--train", "train.csv", "--test", "test.csv", "--share", "0.4"]
+
+
+def trained(*more: str) -> None:
+    run("train", "train.csv", "--schema", "schema.yaml", *SPENT, "--quiet", *more)
+
+
+def test_parts_of_a_file_cost_in_parallel(folder):
+    xgb_dp.Budget("book.json", epsilon=1.5, delta=1e-5)
+    said = run("split", "rows.csv", *PARTS)
+    assert "a row is in one of them" in said.stdout
+    assert not any(c.isdigit() for c in said.stdout + said.stderr)  # no numbers of rows
+    before = pd.read_csv("rows.csv", dtype=str, keep_default_na=False)
+    after = pd.concat(
+        pd.read_csv(f"{name}.csv", dtype=str, keep_default_na=False) for name in ("train", "test")
+    )
+    pd.testing.assert_frame_equal(
+        before, after.sort_values("id", key=lambda ids: ids.astype(int)).reset_index(drop=True)
+    )
+    trained("--budget", "book.json")
+    made = run("evaluate", "model.json", "test.csv", *TARGET, "--budget", "book.json")
+    assert "never for both" in made.stdout
+    assert {e.part.name for e in xgb_dp.Budget("book.json").entries} == {"train", "test"}
+    made = run("evaluate", "model.json", "train.csv", *TARGET)
+    assert "add up" in made.stdout
+
+
+@pytest.mark.parametrize("change", ["rows", "note"])
+def test_a_file_that_was_changed_is_all_rows(folder, change):
+    run("split", "rows.csv", *PARTS)
+    trained()
+    if change == "rows":
+        with open("test.csv", "a") as file:
+            file.write(Path("train.csv").read_text().splitlines()[1] + "\n")
+    else:
+        Path("test.csv.part.json").unlink()
+    made = run("evaluate", "model.json", "test.csv", *TARGET)
+    assert "add up" in made.stdout
+    assert ("was changed since" in made.stderr) == (change == "rows")
+
+
+def test_persons_stay_together(folder):
+    frame = rows()
+    frame["id"] = frame["id"] // 5
+    frame.to_csv("rows.csv", index=False)
+    schema = Path("schema.yaml").read_text().replace("drop: [id]", "privacy_id: id")
+    Path("schema.yaml").write_text(schema)
+    said = run("split", "rows.csv", *PARTS, "--schema", "schema.yaml")
+    assert "a person is in one of them" in said.stdout
+    parts = [set(pd.read_csv(f"{name}.csv")["id"]) for name in ("train", "test")]
+    assert parts[0].isdisjoint(parts[1]) and parts[0] | parts[1] == set(range(40))
+    trained()
+    public = read_ledger(xgb.Booster(model_file="model.json")).trainings[-1].public
+    assert public["part"]["unit"] == "person"
+    made = run("evaluate", "model.json", "test.csv", *TARGET)
+    assert "a person pays for the model or for the figures" in made.stdout
+
+
+def test_parquet_keeps_its_types(folder):
+    frame = pd.DataFrame({"age": [1.5, None] * 50, "pet": pd.Categorical(["a", "b"] * 50)})
+    frame.to_parquet("rows.parquet")
+    run("split", "rows.parquet", "--train", "a.parquet", "--test", "b.parquet")
+    after = pd.concat([pd.read_parquet("a.parquet"), pd.read_parquet("b.parquet")])
+    assert dict(after.dtypes) == dict(frame.dtypes) and len(after) == 100
+    wrong = ("split", "rows.parquet", "--train", "a.csv", "--test", "c.parquet")
+    assert "same kind" in fails(*wrong)
+
+
+def test_what_is_refused(folder):
+    assert "'who'" in fails("split", "rows.csv", *PARTS, "--privacy-id", "who")
+    assert "test" in fails("split", "rows.csv", *PARTS[:4], "--share", "1")
+    run("split", "rows.csv", *PARTS)
+    assert "exists" in fails("split", "rows.csv", *PARTS)
+    trained()
+    for text in ("no JSON", json.dumps({"form": 2}), json.dumps({"form": 1, "part": {}})):
+        Path("test.csv.part.json").write_text(text)
+        assert "is not a note" in fails("evaluate", "model.json", "test.csv", *TARGET)

@@ -1,0 +1,79 @@
+"""The command that divides a file of rows into a part to train on and a part to judge on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from ..data.cells import MISSING
+from ..data.parts import part_of
+from ..errors import PrivacyParameterError
+from ..evaluation import split
+from .domain import read_domain
+from .files import PARQUET, Csv, header_of, read_whole, write_whole
+from .options import FILE, OUT, csv_options, guarded, new_files
+from .part_file import note_of, write_note
+
+__all__ = ["split_command"]
+
+
+@click.command("split")
+@click.argument("data", type=FILE)
+@click.option("--train", "train_path", type=OUT, required=True, help="Where the first part goes.")
+@click.option("--test", "test_path", type=OUT, required=True, help="Where the second part goes.")
+@click.option(
+    "--share", type=float, default=0.2, show_default=True, help="Probability of the second part."
+)
+@click.option("--privacy-id", metavar="COLUMN", help="Column that says who a row belongs to.")
+@click.option("--schema", "schema_file", type=FILE, help="Schema that names the column of ids.")
+@csv_options
+@click.option("--force", is_flag=True, help="Overwrite files.")
+@guarded
+def split_command(
+    data: Path,
+    train_path: Path,
+    test_path: Path,
+    share: float,
+    privacy_id: str | None,
+    schema_file: Path | None,
+    separator: str,
+    encoding: str,
+    force: bool,
+) -> None:
+    """Divide the rows of DATA, by secret coins, into a part to train on and one to judge on.
+
+    A row, or with --privacy-id a person with all rows, is in one part only, so it pays for the
+    model or for its figures. Costs nothing. Keep both parts as secret as the rows: who is where,
+    and how many, must not be known. `train`, `evaluate` and budgets know the parts again by the
+    notes beside them (.part.json), as long as nobody changes the files.
+
+    \b
+    xgb-dp split people.csv --train train.csv --test holdout.csv
+    """
+    made = [train_path, test_path]
+    new_files([*made, *map(note_of, made)], force=force, read=[data, schema_file])
+    if schema_file is not None:
+        named = read_domain(schema_file).privacy_id
+        if privacy_id is not None and named not in (None, privacy_id):
+            raise PrivacyParameterError("--privacy-id is not the column that the schema names.")
+        privacy_id = privacy_id or named
+    csv = Csv(separator, encoding)
+    kinds = {path.suffix.lower() in PARQUET for path in (data, *made)}
+    if len(kinds) > 1:
+        raise PrivacyParameterError("The parts are files of the same kind as DATA, CSV or Parquet.")
+    if privacy_id is not None and privacy_id not in header_of(data, csv):
+        raise PrivacyParameterError(f"The file has no column {privacy_id!r}.")
+    missing = MISSING if schema_file is None else read_domain(schema_file).missing
+    table, ids = read_whole(data, privacy_id, missing, csv)
+    parts = split((table, np.arange(table.shape[0])), test=share, privacy_id=ids)
+    for path, own in zip(made, (parts.train, parts.test), strict=True):
+        part = part_of(own)
+        assert part is not None
+        write_whole(own[0], path, csv)
+        write_note(path, part, privacy_id)
+    click.echo(
+        f"{train_path} and {test_path}: a {parts.unit} is in one of them, by a secret coin. Train "
+        "on the first, evaluate on the second."
+    )

@@ -1,0 +1,225 @@
+"""Files of rows as they are: cells of CSV files as texts, those of Parquet files with their types.
+
+Errors show nothing of what is in a file.
+"""
+
+from __future__ import annotations
+
+import lzma
+import tarfile
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..errors import PrivacyParameterError, RowDomainError
+
+__all__ = [
+    "PARQUET",
+    "Csv",
+    "cells_of",
+    "header_of",
+    "ids_of",
+    "is_text",
+    "read_cells",
+    "read_whole",
+    "truths_of",
+    "write_table",
+    "write_whole",
+]
+
+PARQUET = (".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class Csv:
+    """How CSV files are written: what stands between cells, and the encoding of the text."""
+
+    separator: str = ","
+    encoding: str = "utf-8-sig"  # with or without a byte order mark
+
+    def __post_init__(self) -> None:
+        if len(self.separator) != 1 or self.separator in '"\r\n\0':
+            raise PrivacyParameterError("--separator must be one character, such as ; or a tab.")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what parsers raise into errors that show nothing of the file."""
+    import pyarrow
+
+    wrong, damaged = "", "is damaged, or is not what its name says"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            yield
+    except pd.errors.EmptyDataError:
+        wrong = "is empty: the first line must hold the names of the columns"
+    except (pd.errors.ParserError, pd.errors.ParserWarning):
+        wrong = "cannot be read as CSV: a row has more cells than there are names, or open quotes"
+    except (UnicodeError, LookupError):
+        wrong = "is not text in this encoding: give --encoding, for example --encoding latin-1"
+    except (pyarrow.ArrowException, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
+            tarfile.TarError):  # fmt: skip
+        wrong = damaged
+    except ImportError:
+        wrong = "needs a package that is not installed to be unpacked: unpack it first"
+    except OSError as error:
+        if error.errno is not None:  # of the file system; others quote bytes of the file
+            raise
+        wrong = damaged
+    except ValueError:  # an archive of several files, or of none
+        wrong = damaged
+    if wrong:
+        raise RowDomainError(f"{path.name} {wrong}.")
+
+
+def header_of(path: Path, csv: Csv | None = None) -> list[str]:
+    """Names of the columns of a CSV or Parquet file; no row is read.
+
+    Args:
+        path: The file.
+        csv: How it is written, if it is a CSV file.
+
+    Raises:
+        PrivacyParameterError: The file is neither.
+        RowDomainError: The file is empty, damaged or in another encoding.
+    """
+    if path.suffix.lower() in PARQUET:
+        import pyarrow.parquet
+
+        with _reading(path):
+            return list(pyarrow.parquet.read_schema(path).names)
+    if not any(s.lower() in (".csv", ".tsv", ".txt") for s in path.suffixes):
+        raise PrivacyParameterError(
+            f"{path.name}: rows come as .csv (also compressed, e.g. .csv.gz), .tsv or .parquet."
+        )
+    with _reading(path):
+        line = pd.read_csv(path, header=None, nrows=1, **_options(path, csv or Csv()))
+    return [str(name).strip() for name in line.iloc[0]]
+
+
+def truths_of(path: Path) -> list[str]:
+    """Names of the columns of truth values of a Parquet file, by its schema; no row is read.
+
+    One missing cell makes such a column one of objects in a data frame.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    with _reading(path):
+        columns = pyarrow.parquet.read_schema(path)
+    return [column.name for column in columns if pyarrow.types.is_boolean(column.type)]
+
+
+def _options(path: Path, csv: Csv) -> dict[str, Any]:
+    tabs = csv.separator == "," and ".tsv" in path.suffixes
+    return {
+        "sep": "\t" if tabs else csv.separator, "encoding": csv.encoding, "dtype": str,
+        "keep_default_na": False, "na_filter": False, "skipinitialspace": True,
+    }  # fmt: skip
+
+
+def read_cells(
+    path: Path, names: Sequence[str], missing: Sequence[str], ids: str | None, csv: Csv | None
+) -> pd.DataFrame:
+    """The cells of some columns as they are, those of CSV files as texts.
+
+    Args:
+        path: CSV or Parquet.
+        names: Columns that the file has.
+        missing: Texts that stand for a missing id.
+        ids: The column of ids among them.
+        csv: How the file is written, if it is a CSV file.
+
+    Raises:
+        RowDomainError: The file cannot be read.
+    """
+    cells = cells_of(path, list(names), header_of(path, csv), csv or Csv())
+    return cells if ids is None else cells.assign(**{ids: ids_of(cells[ids], missing)})
+
+
+def read_whole(
+    path: Path, ids: str | None, missing: Sequence[str], csv: Csv
+) -> tuple[Any, pd.Series | None]:
+    """All cells of a file as they are, and the ids among them.
+
+    Args:
+        path: CSV or Parquet.
+        ids: The column of ids, which the file has; None without.
+        missing: Texts that stand for a missing id.
+        csv: How the file is written, if it is a CSV file.
+
+    Returns:
+        A data frame of texts, or a pyarrow table, as :func:`write_whole` takes it.
+
+    Raises:
+        RowDomainError: The file cannot be read.
+    """
+    if path.suffix.lower() not in PARQUET:
+        header = header_of(path, csv)
+        cells = cells_of(path, header, header, csv)
+        return cells, None if ids is None else ids_of(cells[ids], missing)
+    import pyarrow.parquet
+
+    with _reading(path):
+        table = pyarrow.parquet.read_table(path)
+        column = None if ids is None else table.column(ids).to_pandas().rename(ids)
+    return table, None if column is None else ids_of(column, missing)
+
+
+def write_whole(table: Any, path: Path, csv: Csv) -> None:
+    """Write what :func:`read_whole` has read, in the same form."""
+    if path.suffix.lower() in PARQUET:
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(table, path)
+        return
+    how = _options(path, csv)
+    encoding = "utf-8" if csv.encoding == "utf-8-sig" else csv.encoding
+    table.to_csv(path, index=False, sep=how["sep"], encoding=encoding)
+
+
+def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.DataFrame:
+    """The cells of some columns of a file whose names are known; see :func:`read_cells`."""
+    if path.suffix.lower() in PARQUET:
+        with _reading(path):
+            return pd.read_parquet(path, columns=wanted).reset_index(drop=True)[wanted]
+    with _reading(path):
+        cells = pd.read_csv(
+            path, header=0, names=range(len(header)), index_col=False, **_options(path, csv)
+        )
+    cells = cells[[header.index(name) for name in wanted]]
+    cells.columns = wanted
+    return cells
+
+
+def is_text(cells: pd.Series) -> bool:
+    """Whether the cells of a column are objects or texts."""
+    return not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells))
+
+
+def ids_of(cells: pd.Series, missing: Sequence[str]) -> pd.Series:
+    """Ids as they are; those of text files without spaces around them, as all of their cells."""
+    if not is_text(cells) or isinstance(cells.dtype, pd.CategoricalDtype):
+        return cells
+    text = cells.astype("object")
+    text = text.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    return text.where(~text.isin(missing), None)
+
+
+def write_table(frame: pd.DataFrame, path: Path | None) -> str | None:
+    """Write rows as CSV or Parquet, by the ending of the path; without one, return them as CSV."""
+    if path is None:
+        return str(frame.to_csv(index=False))
+    if path.suffix.lower() in PARQUET:
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix.lower() == ".tsv" else ",")
+    return None

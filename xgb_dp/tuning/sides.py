@@ -1,0 +1,111 @@
+"""The rows that the models of a selection are trained on, and those that they are scored on.
+
+Proof: docs/proofs/selection.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..data import persons
+from ..data.ids import Persons, persons_of
+from ..data.parts import Part, for_persons, part_of
+from ..errors import PrivacyParameterError
+from ..evaluation.parting import Split, halves
+from ..request.names import flatten
+from ..training.call_site import check_matrix
+
+__all__ = ["Given", "Side"]
+
+_IDS = "dp_privacy_id"
+
+
+@dataclass(frozen=True)
+class Side:
+    """Some of the rows, and whose they are where the unit of privacy is a person."""
+
+    matrix: Any
+    persons: Persons | None
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The rows of a selection: a matrix that it divides itself, or a division that stands.
+
+    Attributes:
+        matrices: The matrix, or both parts.
+        ids: One id for each row of each matrix; None where every row counts for itself.
+        part: The part of another division that the rows are; None for all rows.
+    """
+
+    matrices: tuple[Any, ...]
+    ids: tuple[Any, ...]
+    part: Part | None
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any], data: Any) -> tuple[dict[str, Any], Given]:
+        """The rows, and parameters that say of ids only that there are some.
+
+        Args:
+            params: What the user gave.
+            data: A DMatrix, or an :func:`xgb_dp.split` of one.
+
+        Raises:
+            PrivacyParameterError: No such data, or ids that are not those of the division.
+        """
+        if not isinstance(data, Split):
+            check_matrix(data)
+            flat, ids = persons.taken_out(params, data)
+            column = flat.get(_IDS) if isinstance(flat.get(_IDS), str) else None
+            return flat, cls((data,), (ids,), for_persons(part_of(data), ids, column))
+        matrices = (data.train, data.test)
+        for matrix in matrices:
+            check_matrix(matrix)
+        flat = flatten(params)
+        name = flat.get(_IDS)
+        if name is None:
+            return flat, cls(matrices, (None, None), None)
+        if not (isinstance(name, str) or name is True) or data.train_ids is None:
+            raise PrivacyParameterError(
+                f"The rows of a split belong to the persons by whom they were divided: give the "
+                f"ids to xgb_dp.split(..., privacy_id=ids), and here {_IDS}=True, or the name of "
+                "their column."
+            )
+        return flat, cls(matrices, (data.train_ids, data.test_ids), None)
+
+    def sides(self, column: str | None) -> tuple[Side, ...]:
+        """Each matrix with its persons.
+
+        Args:
+            column: Name of the column of ids; None without.
+
+        Raises:
+            PrivacyParameterError: Not one id for each row.
+            RowDomainError: A row has no id.
+        """
+        pairs = zip(self.matrices, self.ids, strict=True)
+        return tuple(
+            Side(m, None if ids is None else persons_of(ids, m.num_row(), column=column))
+            for m, ids in pairs
+        )
+
+    def divided(self, sides: tuple[Side, ...], share: float) -> tuple[Side, Side]:
+        """Rows to train on, and rows to score on.
+
+        Args:
+            sides: Result of :meth:`sides`.
+            share: Probability with which a row, or a person, is scored on, where no division
+                stands.
+
+        Raises:
+            PrivacyRefusal: The rows stay on disk, so that they cannot be parted.
+        """
+        if len(sides) == 2:
+            return sides[0], sides[1]
+        whole = sides[0]
+        whose = whole.persons
+        found = halves(whole.matrix, share, None if whose is None else whose.codes)
+        first, second = (Side(taken, whose and whose.some(rows)) for rows, taken in found)
+        return first, second
