@@ -23,7 +23,7 @@ from sklearn import metrics
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.evaluation.binary import Binary
 from xgb_dp.evaluation.rows import judged
-from xgb_dp.evaluation.table import Layout, event_for, release
+from xgb_dp.evaluation.table import Layout, events_for, release
 
 from .datasets import Dataset, load
 
@@ -83,15 +83,15 @@ def measured(
     truth = {name: of(labels, p) for name, of in EXACT.items()}
     plan = Binary.of(model, None)
     for epsilon in epsilons:
-        layout = Layout(plan.blocks)
-        event = event_for(layout, epsilon, DELTA)
+        layout = Layout(plan.blocks, later=plan.later)
+        events = events_for(layout, epsilon, DELTA)
         for n in sizes:
             found: dict[str, list[list[float]]] = {name: [] for name in EXACT}
             rng = np.random.default_rng(n)
             for _ in range(repeats):
                 own = rng.integers(0, len(labels), n)
                 cells = plan.cells(margins[own], labels[own], None)
-                view, _ = plan.views(release(layout, event, cells, None), 0.95)
+                view, _ = plan.views(release(layout, events, cells, None, plan.aimed), 0.95)
                 figures = view.figures()
                 for name, of in EXACT.items():
                     figure = figures[name]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from . import accounting, plotting, presets, testing
     from .budget import Budget
     from .discovery import Discovery, discover
-    from .evaluation import EvaluationReport, Split, evaluate, split
+    from .evaluation import CalibratedModel, EvaluationReport, Split, evaluate, split
     from .record.card import model_card
     from .record.report import PrivacyReport, privacy_report
     from .record.verify import Verification, verify
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Budget",
     "BudgetError",
+    "CalibratedModel",
     "DPXGBClassifier",
     "DPXGBRegressor",
     "Discovery",
@@ -69,6 +70,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "Budget": "budget",
+    "CalibratedModel": "evaluation",
     "DPXGBClassifier": "sklearn",
     "DPXGBRegressor": "sklearn",
     "Discovery": "discovery",

@@ -48,7 +48,7 @@ def test_the_book_has_the_event_before_anything_is_drawn(
     with pytest.raises(KeyboardInterrupt):
         xgb_dp.evaluate(model, data, budget=budget, note="judge", **TARGET)
     (entry,) = budget.entries
-    (event,) = entry.events
+    event = entry.events[0]
     assert (entry.note, entry.state, event.label, event.unit) == (
         "judge",
         "reserved",
@@ -58,7 +58,7 @@ def test_the_book_has_the_event_before_anything_is_drawn(
     monkeypatch.undo()
     report = xgb_dp.evaluate(model, data, budget=budget, **TARGET)
     assert [e.state for e in budget.entries] == ["reserved", "spent"]
-    assert budget.entries[1].events == (report.cost.event,)
+    assert budget.entries[1].events == report.cost.events
     budget.verify()
 
 
@@ -127,6 +127,18 @@ def test_without_knowledge_costs_add_up(budget: xgb_dp.Budget, data: Any) -> Non
     assert not xgb_dp.evaluate(estimator, copies, **TARGET).cost.parallel
     again = xgb.train(PRIVATE, xgb.DMatrix(X, y), 2, xgb_model=estimator.get_booster())
     assert not xgb_dp.evaluate(again, parts, **TARGET).cost.parallel
+
+
+def test_figures_of_rows_for_a_model_of_persons_are_warned_of(data: Any) -> None:
+    X, y = data
+    ids = np.arange(len(y)) // 2
+    model = xgb.train({**PRIVATE, "dp_privacy_id": ids}, xgb.DMatrix(X, y), 1)
+    with pytest.warns(xgb_dp.PrivacyWarning, match="model is for persons"):
+        xgb_dp.evaluate(model, data, **TARGET)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", xgb_dp.PrivacyWarning)
+        report = xgb_dp.evaluate(model, data, privacy_id=ids, **TARGET)
+    assert report.cost.unit.name == "person"
 
 
 def test_a_model_without_a_ledger_is_said_to_have_none(data: Any) -> None:
@@ -361,7 +373,7 @@ def test_coins_of_persons_keep_their_rows_together() -> None:
     assert train.isdisjoint(test) and train | test == set(range(300))
     assert parts.unit == "person" and len(parts.test_ids) == len(parts.test[1])
     report = xgb_dp.evaluate(stock(X, y), parts, **TARGET)
-    assert report.cost.event.unit == "person"
+    assert report.cost.unit.name == "person"
     assert "all rows of any one person" in report.statement()
     assert report.rows.low < len(test) < report.rows.high  # persons, not rows
 
@@ -377,7 +389,7 @@ def test_groups_of_a_budget(tmp_path: Path) -> None:
     assert report.cost.unit == Unit("person", 3, "patient") and not report.cost.parallel
     assert "all rows of any 3 persons" in report.statement()
     assert json.loads(report.to_json())["group"] == 3
-    exact = make_accountant("exact", [report.cost.event])
+    exact = make_accountant("exact", report.cost.events)
     assert 0.95 <= exact.get_epsilon(1e-6, 3) <= 1.0 and exact.get_epsilon(1e-6) < 0.4
     (entry,) = book.entries
     assert entry.charged == 3 and entry.unit == report.cost.unit

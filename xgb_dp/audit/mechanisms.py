@@ -17,7 +17,7 @@ from ..accounting import Event, ExactAccountant, sensitivity
 from ..accounting.sensitivity import RowBound
 from ..calibrate.mechanisms import MechanismSpec, NoisePlan
 from ..evaluation.grid import Grid, counts_matrix
-from ..evaluation.table import Block, Layout, event_for
+from ..evaluation.table import Block, Layout, events_for
 from . import native
 from .bounds import Claim
 from .result import AuditResult
@@ -109,7 +109,7 @@ def evaluation(epsilon: float, delta: float, halved: int = 1) -> Mechanism:
         halved: By which the variance of the noise that is really drawn is divided.
     """
     block = Block("scores", counts_matrix(Grid()))
-    event = event_for(Layout((block,)), epsilon, delta)
+    (event,) = events_for(Layout((block,)), epsilon, delta)
     column = block.matrix[:, int((block.matrix**2).sum(axis=0).argmax())]
     scores = gaussian_scores(column[column != 0], event.sigma2 // halved)
     return Mechanism("evaluation", "likelihood ratio", ExactAccountant([event]), scores)

@@ -171,6 +171,7 @@ class Domain:
             "classes": self.classes,
             "target_bounds": self.target_bounds,
             "weight": self.weight,
+            "privacy_id": self.privacy_id,
             "missing": self.missing,
             "columns": {name: short(column) for name, column in self.columns.items()},
             "discovered": self.discovered,

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .curve import Curve
+
 __all__ = ["objective_of", "probabilities", "within"]
 
 
@@ -43,11 +45,15 @@ def probabilities(booster: Any, matrix: Any) -> npt.NDArray[Any]:
             multi:softmax classes; their probabilities follow from the margins.
         matrix: The rows, an xgboost.DMatrix.
 
+    A model that carries a :class:`Curve` has the probabilities of that.
+
     Returns:
         Shape (rows,): the probability of class 1, or the value; (rows, classes) for several
         classes.
     """
-    objective = objective_of(booster)
+    objective, curve = objective_of(booster), Curve.of(booster)
+    if curve is not None:
+        return curve(booster.predict(matrix, output_margin=True))
     if objective not in ("binary:logitraw", "multi:softmax"):
         return np.asarray(booster.predict(matrix))
     margin = np.asarray(booster.predict(matrix, output_margin=True), dtype=np.float64)

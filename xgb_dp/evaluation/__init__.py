@@ -3,6 +3,7 @@
 Imports ``accounting``, ``engine``, ``request``, ``data``, ``record`` and ``budget``.
 """
 
+from .calibration import CalibratedModel
 from .compare import ComparisonReport
 from .figures import Figure, TwoClasses
 from .parting import Split, split
@@ -13,6 +14,7 @@ from .several import SeveralClasses
 from .values import Values
 
 __all__ = [
+    "CalibratedModel",
     "ComparisonReport",
     "Errors",
     "EvaluationReport",

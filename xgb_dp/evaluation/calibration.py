@@ -1,32 +1,40 @@
 """A model whose probabilities follow the released counts, which stock XGBoost predicts the same.
 
 Platt's map of the margin, offset + slope * margin, is a sum of trees again: every leaf is scaled
-by the slope, and the intercept is moved. All of it is post-processing.
+by the slope, and the intercept is moved, so that stock XGBoost gives the same predictions. A rising curve of
+the margin is no sum of trees: the model carries it as an attribute. All of it is post-processing.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from ..accounting import Event
-from ..engine.predictions import objective_of
+from ..engine.curve import CURVE, Curve
+from ..engine.predictions import objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
+from ..record.report import as_booster
 from .grid import CELLS
 from .posterior import Posterior
 
-__all__ = ["calibrated", "platt"]
+__all__ = ["CalibratedModel", "calibrated", "isotonic", "platt"]
 
 Floats = npt.NDArray[np.float64]
 
 _SLOPES = (0.1, 10.0)
 _STEPS = 50
+_LEAST = 1e-6
 
 
 def platt(found: Posterior) -> tuple[float, float]:
@@ -55,44 +63,96 @@ def platt(found: Posterior) -> tuple[float, float]:
     return float(place[0]), float(place[1])
 
 
+def isotonic(found: Posterior, rounds: int) -> Curve:
+    """The rising curve from margins to probabilities that fits the counts best.
+
+    Args:
+        found: Counts of both classes by score.
+        rounds: Boosting rounds of the model.
+
+    Returns:
+        Straight lines between the blocks of an isotonic regression. No probability is nearer to 0
+        or 1 than half a row of all.
+    """
+    logits = found.grid.centres
+    share = expit(logits + found.curve)
+    positives = (found.density * share).mean(axis=0)
+    rows = np.maximum(found.density.mean(axis=0), _LEAST)
+    fit = isotonic_regression(positives / rows, weights=rows)
+    least = min(0.5 / max(float(rows.sum()), 1.0), 0.25)
+    ends = zip(fit.blocks[:-1], fit.blocks[1:], strict=True)
+    blocks = [slice(int(first), int(last)) for first, last in ends]
+    middle = [float(np.average(logits[own], weights=rows[own])) for own in blocks]
+    levels = [min(max(float(fit.x[own.start]), least), 1.0 - least) for own in blocks]
+    return Curve(tuple(middle), tuple(levels), rounds)
+
+
 def calibrated(
-    booster: Any, offset: float, slope: float, event: Event, shown: dict[str, Any]
+    booster: Any, found: Posterior, method: str, events: Sequence[Event], *, parallel: bool
 ) -> Any:
-    """A copy of a model of two classes with other margins, and with the cost in its ledger.
+    """A copy of a model of two classes with other probabilities, and with the cost in its ledger.
 
     Args:
         booster: The xgboost.Booster.
-        offset: Added to every margin.
-        slope: By which every margin is multiplied before.
-        event: The evaluation that both come from.
-        shown: What the ledger says of it beside the event.
+        found: Counts of both classes by score.
+        method: "platt" or "isotonic".
+        events: The evaluation that the counts come from.
+        parallel: Whether its rows trained nothing of the model.
+
+    Returns:
+        An xgboost.Booster with "platt", a :class:`CalibratedModel` with "isotonic".
 
     Raises:
-        PrivacyParameterError: Not a model of two classes made of trees.
+        PrivacyParameterError: Not a model of two classes made of trees, or another method.
         PrivacyRefusal: The units of privacy of the model and of the evaluation differ.
     """
-    from xgboost import Booster
-
-    objective = objective_of(booster)
-    content = json.loads(booster.save_raw("json"))
-    learner = content["learner"]
-    if objective not in ("binary:logistic", "binary:logitraw") or (
-        learner["gradient_booster"]["name"] != "gbtree"
-    ):
-        raise PrivacyParameterError(
-            "Only a model of two classes (binary:logistic or binary:logitraw) made of trees can be "
-            "calibrated in a form that XGBoost reads; use the calibration curve of the report for "
-            "others."
-        )
-    try:
+    if method not in ("platt", "isotonic"):
+        raise PrivacyParameterError("`method` must be 'platt' or 'isotonic'.")
+    content = _of_two_classes(booster)
+    before = None
+    with suppress(LedgerError):
         before = ledger.read_ledger(booster)
-    except LedgerError:
-        before = None
-    if before is not None and {e.unit for e in before.events} - {event.unit}:
+    if before is not None and {e.unit for e in before.events} - {e.unit for e in events}:
         raise PrivacyRefusal(
             "The unit of privacy of the model is not that of the evaluation, so no ledger can add "
             "up what both cost. Evaluate with the ids of the persons, or without, as in training."
         )
+    shown: dict[str, Any] = {"method": method, "parallel": parallel}
+    if method == "platt":
+        offset, slope = platt(found)
+        shown |= {"offset": offset, "slope": slope}
+        made = _folded(content, objective_of(booster), offset, slope)
+    else:
+        made = booster.copy()
+        curve = isotonic(found, booster.num_boosted_rounds())
+        made.set_attr(**{CURVE: curve.to_json()})
+    if before is not None:
+        ledger.store(made, ledger.evaluated(booster, made, before, events, shown))
+    return made if method == "platt" else CalibratedModel(made)
+
+
+def _of_two_classes(booster: Any) -> dict[str, Any]:
+    """The content of a model that can be calibrated."""
+    content: dict[str, Any] = json.loads(booster.save_raw("json"))
+    trees = content["learner"]["gradient_booster"]["name"] == "gbtree"
+    if objective_of(booster) not in ("binary:logistic", "binary:logitraw") or not trees:
+        raise PrivacyParameterError(
+            "Only a model of two classes (binary:logistic or binary:logitraw) made of trees can be "
+            "calibrated; use the calibration curve of the report for others."
+        )
+    if booster.attr(CURVE) is not None:
+        raise PrivacyParameterError(
+            "This model is calibrated by a curve already. Evaluate and calibrate the model that "
+            f"it was made of, or drop its curve first: booster.set_attr({CURVE}=None)."
+        )
+    return content
+
+
+def _folded(content: dict[str, Any], objective: str, offset: float, slope: float) -> Any:
+    """A model whose margins are an offset and a slope times those of another."""
+    from xgboost import Booster
+
+    learner = content["learner"]
     for tree in learner["gradient_booster"]["model"]["trees"]:
         tree["base_weights"] = _scaled(tree["base_weights"], slope)
         leaf = np.array(tree["left_children"]) == -1
@@ -109,11 +169,47 @@ def calibrated(
     else:
         moved = offset + slope * start
     numbers["base_score"] = json.dumps([moved] if isinstance(score, list) else moved)
-    made = Booster(model_file=bytearray(json.dumps(content).encode()))
-    if before is not None:
-        ledger.store(made, ledger.evaluated(booster, made, before, event, shown))
-    return made
+    return Booster(model_file=bytearray(json.dumps(content).encode()))
 
 
 def _scaled(values: Any, slope: float) -> list[float]:
     return (slope * np.array(values, dtype=np.float64)).astype(np.float32).tolist()
+
+
+class CalibratedModel:
+    """A model of two classes whose probabilities are read off a rising curve of its margin.
+
+    No sum of trees has such a curve, so stock XGBoost predicts the model without it:
+    ``booster.predict(data, output_margin=True)`` are the margins that the curve is for, and the
+    attribute ``dp_calibration`` of the model file has the curve as JSON: ``np.interp(margin,
+    margins, probabilities)``.
+
+    Args:
+        model: The path of a saved model, or a Booster, that carries a curve.
+
+    Raises:
+        PrivacyParameterError: The model carries none.
+        LedgerError: The file or the curve is damaged.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.booster: Any = as_booster(model)
+        curve = Curve.of(self.booster)
+        if curve is None:
+            raise PrivacyParameterError(
+                "The model carries no curve of probabilities: calibrate it by "
+                "report.calibrated(model, method='isotonic')."
+            )
+        self.curve: Curve = curve
+
+    def predict(self, data: Any) -> Floats:
+        """Calibrated probability of class 1 of each row.
+
+        Args:
+            data: An ``xgboost.DMatrix``.
+        """
+        return np.asarray(probabilities(self.booster, data), dtype=np.float64)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Save the model with its curve, as .json or .ubj; ``CalibratedModel(path)`` reads it."""
+        self.booster.save_model(path)

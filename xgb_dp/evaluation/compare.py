@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -105,6 +106,7 @@ class Pair:
 
     grids: tuple[Grid, Grid]
     blocks: tuple[Block, ...]
+    later: ClassVar[None] = None  # no second step
 
     @classmethod
     def of(cls, first: Judged, second: Judged) -> Pair:

@@ -32,6 +32,7 @@ _DAMPING = 0.7
 _THIN = 0.02  # least density of the prior, of the mean one
 _DENSITY, _DENSITY_LENGTH, _MASS = 1.0, 1.0, 0.7
 _OFFSET, _SLOPE, _CURVE_LENGTH = 1.0, 0.3, 2.0
+_TAIL, _TAIL_MEAN, _TAIL_SLOPE = -3.0, 0.3, 0.3  # logit below which probabilities are rare
 _CURVES = (0.05, 0.2, 0.8)  # deviations of the curve that are thought possible
 _SMOOTH = 0.75  # width over which the density of the prior is averaged, in logits
 
@@ -79,9 +80,9 @@ class Solver:
     root: Floats
 
     @classmethod
-    def of(cls, matrix: npt.NDArray[np.int64]) -> Solver:
+    def of(cls, matrix: npt.ArrayLike) -> Solver:
         """The solver for a block of a table."""
-        values = matrix.astype(np.float64)
+        values = np.asarray(matrix, dtype=np.float64)
         covariance = np.linalg.inv(values.T @ values)
         return cls(values, covariance, np.linalg.cholesky(covariance))
 
@@ -121,7 +122,7 @@ def two_classes(
         counts,
         fits[int(np.argmax(weight))].population,
         np.maximum(latent[:, :CELLS], 0.0),
-        latent[:, CELLS:],
+        latent[:, CELLS:] + _expected(grid) - grid.centres,
     )
 
 
@@ -159,7 +160,7 @@ class _Fit:
     @property
     def population(self) -> Floats:
         """Counts to be expected in other rows."""
-        q = expit(self.grid.centres + self.state.shift)
+        q = expit(_expected(self.grid) + self.state.shift)
         return np.concatenate([self.state.density * (1.0 - q), self.state.density * q])
 
     def draws(
@@ -180,6 +181,7 @@ class _Fit:
             self.curve * normal(size=(size, CELLS)) @ kernel.curve_root.T
             + _OFFSET * normal(size=(size, 1))
             + _SLOPE * normal(size=(size, 1)) * self.grid.centres
+            + _TAIL_SLOPE * normal(size=(size, 1)) * _below(self.grid)
         )
         around = np.tile(density - self.smooth, (1, 2)) * self.to_density
         around += np.tile(curve, (1, 2)) * self.to_curve
@@ -200,7 +202,19 @@ def _spreads(grid: Grid, smooth: Floats, curve: float) -> tuple[Floats, Floats]:
     kernel, logits = _kernels(grid), grid.centres
     of_density = np.outer(smooth, smooth) * kernel.density + np.diag((_MASS * smooth) ** 2)
     of_curve = curve**2 * kernel.curve + _OFFSET**2 + _SLOPE**2 * np.outer(logits, logits)
+    of_curve = of_curve + _TAIL_SLOPE**2 * np.outer(_below(grid), _below(grid))
     return np.asarray(of_density), np.asarray(of_curve)
+
+
+def _below(grid: Grid) -> Floats:
+    """Distance of each cell below the logit from which on positives are rare; 0 above it."""
+    return np.minimum(grid.centres - _TAIL, 0.0)
+
+
+def _expected(grid: Grid) -> Floats:
+    """The logit that the prior expects: where positives are too rare to be counted, private
+    models, whose leaves are small, say too much of them more often than too little."""
+    return grid.centres + _TAIL_MEAN * _below(grid)
 
 
 def _start(seen: Floats, error: Floats) -> _State:
@@ -211,7 +225,7 @@ def _start(seen: Floats, error: Floats) -> _State:
 
 def _fit(grid: Grid, seen: Floats, error: Floats, curve: float, state: _State) -> _Fit:
     """Density and curve by repeated linear fits, each around the one before."""
-    logits, kernel = grid.centres, _kernels(grid)
+    logits, kernel = _expected(grid), _kernels(grid)
     density, shift = state.density, state.shift
     first = _FIRST if state.fresh else 0
     for step in range(first + (_ROUNDS if state.fresh else _AGAIN)):

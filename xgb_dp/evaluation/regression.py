@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -120,6 +121,7 @@ class Regression:
     target: tuple[float, float] | None
     groups: Groups | None
     blocks: tuple[Block, ...]
+    later: ClassVar[None] = None  # no second step
 
     @classmethod
     def of(

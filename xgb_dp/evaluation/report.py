@@ -17,7 +17,7 @@ from ..record.ledger import tree_names
 from ..record.report import as_booster
 from ..record.report_views import round_up
 from ..request.parse import mapped, parse_number
-from .calibration import calibrated, platt
+from .calibration import calibrated
 from .figures import Figure
 
 __all__ = ["Cost", "EvaluationReport"]
@@ -28,7 +28,7 @@ class Cost:
     """What an evaluation cost, and whom.
 
     Attributes:
-        event: What was released, for ledgers and budgets.
+        events: What was released, for ledgers and budgets.
         epsilon: Target in nats.
         delta: Its delta.
         unit: Whom both are about.
@@ -38,7 +38,7 @@ class Cost:
         part: The part of the rows, as ledgers have it; None for all rows.
     """
 
-    event: GaussianEvent
+    events: tuple[GaussianEvent, ...]
     epsilon: float
     delta: float
     unit: Unit
@@ -48,7 +48,7 @@ class Cost:
 
     def statement(self) -> str:
         """The guarantee in prose."""
-        own = make_accountant("exact", [self.event])
+        own = make_accountant("exact", self.events)
         spent = own.get_epsilon(self.delta, self.unit.group)
         text = (
             f"The figures are together ({round_up(spent)}, {self.delta:g})-differentially private "
@@ -64,7 +64,7 @@ class Cost:
         if self.parallel:
             return text + (
                 "The rows were held out by secret coins and trained nothing of the model: a "
-                f"{self.event.unit} pays for the model or for the figures, never for both."
+                f"{self.unit.name} pays for the model or for the figures, never for both."
             )
         return text + (
             "The rows may have trained the model (they are not known to be the hold-out of an "
@@ -190,21 +190,25 @@ class EvaluationReport:
         fp, fn = read_cost(cost)
         return float(self.overall.best_threshold(fp, fn)[0])
 
-    def calibrated(self, model: Any) -> Any:
+    def calibrated(self, model: Any, *, method: str = "platt") -> Any:
         """A copy of the model whose probabilities follow the released counts; free.
 
-        Its margins are an offset plus a slope times those of the model (Platt scaling), so that it
-        is a model of trees again, with the same predictions in every XGBoost. Its ledger has the
-        event of the evaluation, whose cost adds up with that of the training.
+        With "platt" its margins are an offset plus a slope times those of the model, so that it is
+        a model of trees again, with the same predictions in every XGBoost. With "isotonic" its
+        probabilities are a rising curve of the margin, which no trees can hold: stock XGBoost
+        predicts it without the curve. Its ledger has the events of the evaluation, whose cost adds
+        up with that of the training.
 
         Args:
             model: The model that was evaluated.
+            method: "platt", or "isotonic", which needs more rows and follows any shape.
 
         Returns:
-            xgboost.Booster
+            xgboost.Booster with "platt", xgb_dp.CalibratedModel with "isotonic".
 
         Raises:
-            PrivacyParameterError: Another model, or one that is not of two classes.
+            PrivacyParameterError: Another model, one that is not of two classes, or an unknown
+                method.
             PrivacyRefusal: The units of privacy of model and evaluation differ.
         """
         booster = as_booster(model)
@@ -214,9 +218,8 @@ class EvaluationReport:
             )
         if self.trees is None or tuple(tree_names(booster)) != self.trees:
             raise PrivacyParameterError("`model` is not the model that this report is about.")
-        offset, slope = platt(self.overall.posterior)
-        shown = {"offset": offset, "slope": slope, "parallel": self.cost.parallel}
-        return calibrated(booster, offset, slope, self.cost.event, shown)
+        counts, cost = self.overall.posterior, self.cost
+        return calibrated(booster, counts, method, cost.events, parallel=cost.parallel)
 
     def __str__(self) -> str:
         return self.summary()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logit
 
 from ..data.cells import plain, read_data
 from ..data.frames import columns_of
@@ -21,6 +22,7 @@ from ..data.labels import codes_of, label_array
 from ..data.matrices import private_matrix
 from ..data.parts import Part
 from ..data.rows import check_labels
+from ..engine.curve import Curve
 from ..engine.predictions import objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record.ledger import read_ledger
@@ -50,6 +52,7 @@ class Judged:
         parts: The part that each of its trainings has read, None where that is not known; empty
             without a ledger.
         private: Whether it has the ledger of a private model.
+        curve: By which its probabilities are calibrated; None without.
     """
 
     booster: Any
@@ -59,10 +62,14 @@ class Judged:
     public: Mapping[str, Any]
     parts: tuple[Part | None, ...]
     private: bool
+    curve: Curve | None = None
 
     @property
     def margins(self) -> tuple[float, float]:
-        """Range in which the sum of its trees lies whatever the row, from the leaves alone."""
+        """Range in which the logit of a prediction lies whatever the row, from the model alone."""
+        if self.curve is not None:
+            low, high = logit(np.array(self.curve.probabilities)[[0, -1]]).tolist()
+            return low, high
         model = json.loads(self.booster.save_raw("json"))["learner"]
         trees = model["gradient_booster"].get("model", {}).get("trees")
         if trees is None or model["gradient_booster"]["name"] != "gbtree":
@@ -167,7 +174,8 @@ def judged(model: Any) -> Judged:
         parts = tuple(_part(training.public) for training in ledger.trainings)
     except LedgerError:
         pass
-    return Judged(booster, model, kind, classes, public, parts, private)
+    curve = Curve.of(booster) if kind == "binary" else None
+    return Judged(booster, model, kind, classes, public, parts, private, curve)
 
 
 def _part(public: Mapping[str, Any]) -> Part | None:
@@ -308,6 +316,8 @@ def _predictions(model: Judged, matrix: Any) -> Floats:
         return np.zeros((0, model.classes) if model.kind == "multiclass" else 0)
     if model.kind == "binary":
         found = model.booster.predict(matrix, output_margin=True)
+        if model.curve is not None:
+            found = logit(model.curve(found))
     else:
         found = probabilities(model.booster, matrix)
     return np.asarray(found, dtype=np.float64)

@@ -6,12 +6,14 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import os
+import warnings
 from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ..accounting import PERSON
 from ..budget.booked import booked, unit_of
 from ..budget.budget import Budget
 from ..budget.gate import check_free
@@ -19,7 +21,7 @@ from ..data.ids import column_of
 from ..data.parts import apart, for_persons, part_of
 from ..engine import native, tape
 from ..engine.workers import this_worker
-from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..record.caution import warn_of
 from ..record.ledger import tree_names
 from ..request import parse
@@ -30,7 +32,7 @@ from .regression import Regression
 from .report import Cost, EvaluationReport
 from .rows import Groups, Judged, Persons, judged, read_groups, read_rows
 from .several import MOST_CLASSES, Several
-from .table import Layout, event_for, release, shift_for
+from .table import Layout, events_for, release, shift_for
 
 __all__ = ["evaluate"]
 
@@ -111,22 +113,31 @@ def evaluate(
     part = for_persons(part_of(data), privacy_id, column)
     plan = _plan(models, groups, error_bound, target_bounds)
     rows = read_rows(models, data, groups)
-    persons, layout = None, Layout(plan.blocks)
+    persons, layout = None, Layout(plan.blocks, later=plan.later)
     if privacy_id is not None:
         shift = shift_for(plan.blocks, epsilon, delta, unit.group)
         persons = Persons.of(privacy_id, len(rows.labels), shift)
-        layout = Layout(plan.blocks, shift, "person")
-    event = event_for(layout, epsilon, delta, unit.group)
+        layout = Layout(plan.blocks, shift, "person", plan.later)
+    events = events_for(layout, epsilon, delta, unit.group)
     warn_of(epsilon, delta, None, stacklevel=2, unit=unit)
+    if not unit.of_persons and any(m.public.get("unit") == PERSON for m in models):
+        warnings.warn(
+            "The model is for persons, and its figures will be for rows: a person with several "
+            "rows is protected less by them than by the model. Give the ids: "
+            "evaluate(..., privacy_id=ids).",
+            PrivacyWarning,
+            stacklevel=2,
+        )
     if isinstance(plan, Pair):
         cells = plan.cells(rows.predictions, rows.labels)
     else:
         cells = plan.cells(rows.predictions[0], rows.labels, rows.groups)
     native.lib()
     weights = None if persons is None else persons.weights
+    aim = plan.aimed if isinstance(plan, Binary) else None
     released = booked(
-        lambda: release(layout, event, cells, weights),
-        [event],
+        lambda: release(layout, events, cells, weights, aim),
+        events,
         budget,
         note,
         delta=delta,
@@ -134,13 +145,13 @@ def evaluate(
         part=part,
     )
     cost = Cost(
-        event=event,
+        events=events,
         epsilon=epsilon,
         delta=delta,
         unit=unit,
         parallel=unit.group == 1
         and all(
-            bool(m.parts) and all(apart(own, part, event.unit) for own in m.parts) for m in models
+            bool(m.parts) and all(apart(own, part, unit.name) for own in m.parts) for m in models
         ),
         model_private=all(m.private for m in models),
         part=None if part is None else part.to_json(),

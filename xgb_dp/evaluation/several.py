@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -125,6 +126,7 @@ class Several:
     classes: int
     groups: Groups | None
     blocks: tuple[Block, ...]
+    later: ClassVar[None] = None  # no second step
 
     @classmethod
     def of(cls, model: Judged, groups: Groups | None) -> Several:

@@ -1,8 +1,9 @@
-"""One noisy table of counts: what is released of an evaluation, and all that reads exact counts.
+"""Noisy sums of counts: what is released of an evaluation, and all that reads exact counts.
 
 Every row lies in one cell of each block of the table, which public rules say, and adds the column
 of that cell, whole numbers, to the sums of the block. The sums get discrete Gaussian noise. What
 one row changes is the root of the sum, over the blocks, of the largest squared norm of a column.
+Blocks of a second step may depend on what the first has released, within a norm fixed beforehand.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -10,8 +11,8 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,9 @@ from ..accounting import GaussianEvent, make_accountant
 from ..accounting.gaussian import gaussian_mu
 from ..accounting.search import doubled, narrow
 from ..engine.draws import discrete_gaussian
-from ..errors import BudgetError
+from ..errors import BudgetError, LedgerError
 
-__all__ = ["Block", "Layout", "Released", "event_for", "release", "shift_for"]
+__all__ = ["Block", "Later", "Layout", "Released", "events_for", "release", "shift_for"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -75,19 +76,34 @@ class Block:
         return np.asarray(counts.reshape(self.copies, -1) @ self.matrix.T)
 
 
+@dataclass(frozen=True)
+class Later:
+    """What a second step may release; fixed before the first.
+
+    Attributes:
+        norm2: Squared norm of what one row adds at most, in the unit of the blocks.
+        sums: How many sums there are.
+    """
+
+    norm2: int
+    sums: int
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The blocks of a table; public.
+    """The blocks of a step; public.
 
     Attributes:
         blocks: In the order of the release.
         shift: A row of a person with m rows counts floor(2**shift / m); rows count 2**0.
         unit: "row" or "person".
+        later: Room of a second step; None without one.
     """
 
     blocks: tuple[Block, ...]
     shift: int = 0
     unit: str = "row"
+    later: Later | None = None
 
     @property
     def sensitivity2(self) -> int:
@@ -106,19 +122,21 @@ class Released:
 
     Attributes:
         layout: What was released.
-        event: The same for the ledger.
         sums: (copies, sums) for each block, in the units of its matrix.
         noise: Standard deviation of the noise in the same unit.
+        aimed: The second step, if there was one.
     """
 
     layout: Layout
-    event: GaussianEvent
     sums: tuple[Floats, ...]
     noise: float
+    aimed: Released | None = None
 
 
-def event_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> GaussianEvent:
-    """The release with the least noise that meets (epsilon, delta).
+def events_for(
+    layout: Layout, epsilon: float, delta: float, group: int = 1
+) -> tuple[GaussianEvent, ...]:
+    """The releases of all steps, with the least noise that meets (epsilon, delta).
 
     Args:
         layout: What is released.
@@ -130,18 +148,24 @@ def event_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> G
         BudgetError: The noise fits no grid.
     """
 
-    def event(mu: float) -> GaussianEvent:
-        sigma2 = max(1, math.ceil(layout.sensitivity2 / mu**2))
-        return GaussianEvent(
-            RELEASE, layout.sensitivity2, sigma2, layout.coordinates, 1, unit=layout.unit
+    steps = [(layout.sensitivity2, layout.coordinates)]
+    if layout.later is not None:
+        steps.append((layout.later.norm2 << (2 * layout.shift), layout.later.sums))
+    whole = sum(norm2 for norm2, _ in steps)
+
+    def events(mu: float) -> tuple[GaussianEvent, ...]:
+        sigma2 = max(1, math.ceil(whole / mu**2))
+        return tuple(
+            GaussianEvent(RELEASE, norm2, sigma2, sums, 1, unit=layout.unit)
+            for norm2, sums in steps
         )
 
     def fits(factor: float) -> bool:
-        own = make_accountant("exact", [event(factor * guess)])
+        own = make_accountant("exact", events(factor * guess))
         return own.get_epsilon(delta, group) <= epsilon
 
     guess = gaussian_mu(epsilon, delta) / group
-    if not guess > 0.0 or event(guess).sigma2 > _MOST_SIGMA2 // 4:
+    if not guess > 0.0 or events(guess)[0].sigma2 > _MOST_SIGMA2 // 4:
         raise BudgetError(
             "The noise of the evaluation would be above 2^14 rows: epsilon is too small. Nothing "
             "was released. Take a larger epsilon or delta."
@@ -153,7 +177,7 @@ def event_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> G
             f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this evaluation. Nothing was "
             "released. Take a larger epsilon or delta."
         )
-    return event(factor / 4.0 * guess)
+    return events(factor / 4.0 * guess)
 
 
 def shift_for(blocks: Sequence[Block], epsilon: float, delta: float, group: int = 1) -> int:
@@ -164,21 +188,39 @@ def shift_for(blocks: Sequence[Block], epsilon: float, delta: float, group: int 
 
 
 def release(
-    layout: Layout, event: GaussianEvent, cells: Sequence[Ints], weights: Ints | None
+    layout: Layout,
+    events: Sequence[GaussianEvent],
+    cells: Sequence[Ints],
+    weights: Ints | None,
+    aim: Callable[[Released], tuple[Block, ...]] | None = None,
 ) -> Released:
-    """Draw the noise and release the table. The exact sums leave this function in no form.
+    """Draw the noise and release the sums. The exact ones leave this function in no form.
 
-    Privacy: spends what `event` says.
+    Privacy: spends what `events` say.
 
     Args:
-        layout: What is released.
-        event: Result of :func:`event_for`.
-        cells: For each block, the cell of each row.
+        layout: What is released first.
+        events: Result of :func:`events_for`, one for each step.
+        cells: For each block, of either step, the cell of each row.
         weights: Whole number that each row counts: at most 2**shift for all rows of one person.
+        aim: The blocks of the second step, from what the first has released.
+
+    Raises:
+        LedgerError: Blocks are beyond what was booked. They are not released.
     """
+    event = events[0]
+    if layout.sensitivity2 > event.sensitivity2 or layout.coordinates > event.coordinates:
+        raise LedgerError(
+            "An evaluation would release more than was booked. This is a defect of xgb_dp: please "
+            "report it."
+        )
     out = []
     for block, own in zip(layout.blocks, cells, strict=True):
         exact = block.sums(own, weights)
         noisy = exact + discrete_gaussian(event.sigma2, exact.size).reshape(exact.shape)
         out.append(noisy / float(1 << layout.shift))
-    return Released(layout, event, tuple(out), math.sqrt(event.sigma2) / (1 << layout.shift))
+    found = Released(layout, tuple(out), math.sqrt(event.sigma2) / (1 << layout.shift))
+    if aim is None:
+        return found
+    second = replace(layout, blocks=aim(found), later=None)
+    return replace(found, aimed=release(second, events[1:], cells, weights))

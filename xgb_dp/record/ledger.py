@@ -223,7 +223,7 @@ def tree_names(booster: Any) -> list[str]:
 
 
 def evaluated(
-    booster: Any, changed: Any, ledger: Ledger, event: Event, shown: Mapping[str, Any]
+    booster: Any, changed: Any, ledger: Ledger, events: Sequence[Event], shown: Mapping[str, Any]
 ) -> Ledger:
     """The ledger of a model whose numbers follow from an evaluation of it.
 
@@ -234,7 +234,7 @@ def evaluated(
         booster: The model that was evaluated.
         changed: The model with other numbers in the same trees.
         ledger: Of `booster`.
-        event: What the evaluation has released.
+        events: What the evaluation has released.
         shown: What was made of it; public.
     """
     names = dict(zip(tree_names(booster), tree_names(changed), strict=True))
@@ -248,8 +248,8 @@ def evaluated(
     ]
     last = trainings[-1]
     public = {**last.public, "evaluations": [*last.public.get("evaluations", []), dict(shown)]}
-    drawn = None if last.drawn is None else (*last.drawn, event)
-    trainings[-1] = replace(last, events=(*last.events, event), public=public, drawn=drawn)
+    drawn = None if last.drawn is None else (*last.drawn, *events)
+    trainings[-1] = replace(last, events=(*last.events, *events), public=public, drawn=drawn)
     return replace(ledger, trainings=tuple(trainings))
 
 

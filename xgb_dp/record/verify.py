@@ -19,6 +19,7 @@ from typing import Any
 
 from ..accounting.events import release_counts
 from ..engine import ubjson
+from ..engine.curve import CURVE, Curve
 from ..errors import LedgerError, PrivacyParameterError
 from . import sealed
 from .form import VERSION as LEDGER_VERSION
@@ -313,8 +314,19 @@ def _uncovered(content: Mapping[str, Any], ledger: Ledger) -> Iterator[str]:
             )
     public = any(training.public.get("evals") for training in ledger.trainings)
     for name in learner["attributes"]:
+        if name == CURVE and _is_curve(learner["attributes"][name], ledger):
+            continue
         if name not in _OWN_ATTRIBUTES and not (public and name in _OF_EVALS):
             yield f"attribute {name}"
+
+
+def _is_curve(text: Any, ledger: Ledger) -> bool:
+    """Whether it is a curve of probabilities, of an evaluation of which the ledger speaks."""
+    told = any(training.public.get("evaluations") for training in ledger.trainings)
+    try:
+        return told and bool(Curve.from_json(text))
+    except (ValueError, TypeError):
+        return False
 
 
 def _is_number(text: Any) -> bool:

@@ -107,8 +107,8 @@ def select(
         params: Common parameters of ``xgboost.train``, without ``dp_epsilon`` and ``dp_delta``.
         dtrain: Training data, an ``xgboost.DMatrix``; or an :func:`xgb_dp.split` of one, whose
             first part is trained on and whose second part is scored on. Every row counts one in
-            scores; with ``dp_privacy_id`` every person, who counts with the mean of its rows. Of
-            a split it is True, or the name of the column by which it was divided.
+            scores; with ``dp_privacy_id`` every person, who counts with the mean of its rows.
+            With a split it is True, or the name of the column by which it was divided.
         settings: A list of changes of `params`, or a grid ``{name: [values]}``. ``num_boost_round``
             counts as a parameter. Public: chosen without looking at these rows.
         epsilon: Budget of the whole selection in nats, > 0; for ``dp_group`` rows, and for a

@@ -1,0 +1,101 @@
+"""A rising curve from margins to probabilities that a model carries beside its trees.
+
+XGBoost keeps it as an attribute, and predicts without it: whoever wants the calibrated
+probabilities reads the margins off the curve.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import LedgerError
+
+__all__ = ["CURVE", "Curve"]
+
+CURVE = "dp_calibration"
+"""Attribute of the model that holds it."""
+_MOST = 4096
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Probabilities at some margins; between them a straight line, beyond them the nearest.
+
+    Attributes:
+        margins: Ascending, finite.
+        probabilities: As many, in (0, 1), not falling.
+        rounds: Boosting rounds of the model that it is for.
+    """
+
+    margins: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    rounds: int
+
+    def __post_init__(self) -> None:
+        sound = 1 <= len(self.margins) == len(self.probabilities) <= _MOST
+        sound = sound and all(math.isfinite(m) for m in self.margins)
+        sound = sound and all(a < b for a, b in pairwise(self.margins))
+        sound = sound and all(0.0 < p < 1.0 for p in self.probabilities)
+        sound = sound and all(a <= b for a, b in pairwise(self.probabilities))
+        if not sound or type(self.rounds) is not int or self.rounds < 0:
+            raise ValueError("a curve has ascending margins, and probabilities that do not fall")
+
+    def __call__(self, margins: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The probability at each margin."""
+        found = np.asarray(margins, dtype=np.float64)
+        return np.asarray(np.interp(found, self.margins, self.probabilities))
+
+    def to_json(self) -> str:
+        """The text of the attribute."""
+        return json.dumps({"form": 1, **vars(self)}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Curve:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ValueError: It is ill-formed.
+        """
+        data = json.loads(text)
+        if not isinstance(data, Mapping) or set(data) != {
+            "form", "margins", "probabilities", "rounds",
+        } or data["form"] != 1:  # fmt: skip
+            raise ValueError("a curve of another form")
+        try:
+            margins, probabilities = (
+                tuple(float(v) for v in data[name]) for name in ("margins", "probabilities")
+            )
+        except TypeError:
+            raise ValueError("a curve is made of numbers") from None
+        return cls(margins, probabilities, data["rounds"])
+
+    @classmethod
+    def of(cls, booster: Any) -> Curve | None:
+        """The curve that a model carries; None without.
+
+        Raises:
+            LedgerError: It is ill-formed, or that of another number of rounds: the model was
+                continued or cut afterwards.
+        """
+        text = booster.attr(CURVE)
+        if text is None:
+            return None
+        try:
+            found = cls.from_json(text)
+        except ValueError:
+            raise LedgerError(f"The attribute {CURVE!r} of the model is damaged.") from None
+        if found.rounds != booster.num_boosted_rounds():
+            raise LedgerError(
+                f"The probabilities of this model were calibrated after {found.rounds} rounds, and "
+                f"it has {booster.num_boosted_rounds()}. Calibrate it again, or drop the curve: "
+                f"booster.set_attr({CURVE}=None)."
+            )
+        return found
