@@ -1,8 +1,9 @@
-"""A model whose probabilities follow the released counts, which stock XGBoost predicts the same.
+"""Models of two classes whose probabilities follow the released counts.
 
 Platt's map of the margin, offset + slope * margin, is a sum of trees again: every leaf is scaled
-by the slope, and the intercept is moved, so that stock XGBoost gives the same predictions. A rising curve of
-the margin is no sum of trees: the model carries it as an attribute. All of it is post-processing.
+by the slope, and the intercept is moved, so that stock XGBoost gives the same predictions. A rising
+curve of the margin is no sum of trees: the model carries it as an attribute. All of it is
+post-processing.
 """
 
 from __future__ import annotations
