@@ -162,7 +162,7 @@ def private(
     if categories:
         params["dp_categories"] = categories
     if data.exposure:
-        params["dp_base_margin"] = True
+        params |= {"dp_base_margin": True, "dp_exposure_bounds": (0.001, 1.0)}
     params |= dict(system.params) | dict(extra)
     rounds = {} if system.rounds is None else {"num_boost_round": system.rounds}
     return xgb.train(params, train.matrix(data, threads), **rounds), params

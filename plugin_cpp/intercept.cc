@@ -28,6 +28,10 @@ struct Request {
   bool noise_free{false};
   double lower{0};
   double upper{1};
+  bool times{false};  // labels are logarithms of the first times of intervals
+  bool exposures{false};
+  double exposure_lower{0};
+  double exposure_upper{1};
   std::string test_key;
   std::string plan_id;
   Masking masking;
@@ -35,7 +39,9 @@ struct Request {
 
   /** @brief Whether the sum of the labels and their number are released. */
   [[nodiscard]] bool IsPair() const { return num_class == 0 && kind != "rows" && !n_public; }
-  [[nodiscard]] std::size_t NumSums() const { return num_class > 0 ? num_class : IsPair() ? 2 : 1; }
+  [[nodiscard]] std::size_t NumSums() const {
+    return num_class > 0 ? num_class : (IsPair() ? 2 : 1) + (exposures ? 1 : 0);
+  }
 };
 
 Request ParseRequest(std::string const& text) {
@@ -67,17 +73,24 @@ Request ParseRequest(std::string const& text) {
     out.lower = in.Real("target_lower");
     out.upper = in.Real("target_upper");
     CHECK_LT(out.lower, out.upper);
+    out.times = in.Has("times") && in.Bool("times");
+    out.exposures = in.Has("exposure_lower");
+    if (out.exposures) {
+      out.exposure_lower = in.Real("exposure_lower");
+      out.exposure_upper = in.Real("exposure_upper");
+      CHECK_LT(out.exposure_lower, out.exposure_upper);
+    }
   }
   return out;
 }
 
-/** @brief One row's label on [-1, 1], as a grid integer of at most 2^shift. */
-std::int64_t LabelOnGrid(double label, Request const& request) {
-  double half = (request.upper - request.lower) / 2;
-  double centred = (label - request.lower - half) / half;
-  // A label that is not a number is refused elsewhere; here it must only not break the bound.
+/** @brief A number of a range as one on [-1, 1]: a grid integer of at most 2^shift. */
+std::int64_t OnGrid(double value, double lower, double upper, std::int32_t shift) {
+  double half = (upper - lower) / 2;
+  double centred = (value - lower - half) / half;
+  // What is not a number is refused elsewhere; here it must only not break the bound.
   centred = std::isfinite(centred) ? std::clamp(centred, -1.0, 1.0) : 0.0;
-  return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, request.shift)));
+  return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, shift)));
 }
 
 /** @brief The cell of one row's label, of equal cells of the range; those beyond it at its ends. */
@@ -96,10 +109,16 @@ class RowSums {
  public:
   RowSums(MetaInfo const& info, Request const& request)
       : request_{request},
+        n_rows_{info.num_row_},
         labels_{info.labels.HostView()},
-        unit_{std::int64_t{1} << request.shift} {}
+        times_{info.labels_lower_bound_.ConstHostSpan()},
+        margins_{info.base_margin_.HostView()},
+        unit_{std::int64_t{1} << request.shift} {
+    CHECK(!request.times || times_.size() == n_rows_);
+    CHECK(!request.exposures || margins_.Shape(0) == n_rows_);
+  }
 
-  [[nodiscard]] std::size_t NumRows() const { return labels_.Shape(0); }
+  [[nodiscard]] std::size_t NumRows() const { return n_rows_; }
 
   /** @param add add(k, value): what a row adds to the k-th sum. */
   template <typename AddFn>
@@ -114,16 +133,25 @@ class RowSums {
         add(static_cast<std::size_t>(label), unit_);
       }
     } else {
-      add(0, LabelOnGrid(labels_(i, 0), request_));
+      double label = request_.times ? std::log(static_cast<double>(times_[i])) : labels_(i, 0);
+      add(0, OnGrid(label, request_.lower, request_.upper, request_.shift));
       if (!request_.n_public) {
         add(1, unit_);
+      }
+      if (request_.exposures) {
+        add(request_.NumSums() - 1,
+            OnGrid(std::exp(static_cast<double>(margins_(i, 0))), request_.exposure_lower,
+                   request_.exposure_upper, request_.shift));
       }
     }
   }
 
  private:
   Request const& request_;
+  std::size_t n_rows_;
   linalg::MatrixView<float const> labels_;
+  common::Span<float const> times_;
+  linalg::MatrixView<float const> margins_;
   std::int64_t unit_;
 };
 
@@ -177,10 +205,11 @@ LocalInt PresentCells(Context const* ctx, DMatrix* p_fmat, Request const& reques
 
 GaussianEvent InterceptEvent(Request const& request) {
   // A row adds one unit to one class count, or at most one unit to the sum and one to the count,
-  // and at most one to the cells that are present. A person adds a mean of such rows, which may be
-  // of several classes.
+  // and at most one to the cells that are present or to the exposures. A person adds a mean of such
+  // rows, which may be of several classes.
   auto unit2 = std::uint64_t{1} << (2 * request.shift);
-  std::uint64_t units = (request.IsPair() ? 2 : 1) + (request.columns > 0 ? 1 : 0);
+  std::uint64_t units =
+      (request.IsPair() ? 2 : 1) + (request.columns > 0 ? 1 : 0) + (request.exposures ? 1 : 0);
   bool of_classes = request.of_persons && request.num_class > 0;
   return {request.kind == "rows" ? "rows" : "intercept", units * unit2, request.sigma2,
           of_classes ? static_cast<std::uint64_t>(request.NumSums()) : units};

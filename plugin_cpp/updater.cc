@@ -163,9 +163,10 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     }
 
     monitor_.Start("Gradients");
+    RoundLoss own;
     if (class_idx == 0) {
       CHECK(training.shown && training.margins);
-      RoundLoss own{plan.loss.get(), training.margins->ConstHostSpan(), round};
+      own = {plan.loss.get(), training.margins->ConstHostSpan(), round};
       QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(), persons.get(), own,
                         training.shown->Grad()->HostView(), *training.rows,
                         plan.leaf.spread ? &training.given : nullptr, &training.gradients);
@@ -200,9 +201,12 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     if (plan.correction.is_on && round + 1 == plan.rounds) {
       MeanCorrection correction{plan};
       for (std::int32_t i = 0; i < CorrectionPlan::kTimes; ++i) {
-        std::vector<LocalSum> residuals{SumResiduals(
-            ctx_, plan.row_bound, p_fmat->Info(), persons.get(), in_gpair->Grad()->HostView(),
-            out_position.back().HostVector(), *trees.back())};
+        auto const& position = out_position.back().HostVector();
+        std::vector<LocalSum> residuals{
+            plan.loss ? SumResiduals(ctx_, plan.row_bound, p_fmat->Info(), persons.get(), own,
+                                     position, *trees.back())
+                      : SumResiduals(ctx_, plan.row_bound, p_fmat->Info(), persons.get(),
+                                     in_gpair->Grad()->HostView(), position, *trees.back())};
         correction.Shift(training.release.AddNoise(NoiseEvent{CorrectionEvent(plan)}, residuals),
                          trees.back());
       }

@@ -11,6 +11,7 @@
 
 #include <vector>  // for vector
 
+#include "plugin_cpp/loss/block.h"       // for RoundLoss
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/release.h"  // for Released, LocalSum, NoisySum
 #include "plugin_cpp/rows/persons.h"     // for Persons
@@ -34,10 +35,20 @@ namespace xgboost::dp {
                                     linalg::MatrixView<GradientPair const> gpair,
                                     std::vector<bst_node_t> const& position, RegTree const& tree);
 
+/**
+ * @brief The same for a loss whose mean is corrected by a factor: of what labels exceed predicted
+ *        means by, and of predicted means.
+ *
+ * @param own Margins before the tree, and the loss that says which means they predict.
+ */
+[[nodiscard]] LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const& info,
+                                    Persons const* persons, RoundLoss const& own,
+                                    std::vector<bst_node_t> const& position, RegTree const& tree);
+
 /** @brief Shifts the last tree by released means. Reads released sums only. */
 class MeanCorrection {
  public:
-  explicit MeanCorrection(Plan const& plan) : scale_{plan.row_bound.scale}, eta_{plan.leaf.eta} {}
+  explicit MeanCorrection(Plan const& plan);
   /**
    * @brief Shift all leaves, so that the mean of the predictions is that of the labels, as far as
    *        the released sums stand out of their noise.
@@ -45,7 +56,11 @@ class MeanCorrection {
   void Shift(Released<NoisySum> const& released, RegTree* tree);
 
  private:
-  double scale_, eta_;
-  double variance_{1e-4};  // of the shift to come, in half widths squared
+  [[nodiscard]] double ShiftOf(Released<NoisySum> const& released);
+
+  double scale_;
+  double largest_mean_;  // in half widths; 0 where the correction is no factor
+  double eta_;
+  double variance_{1e-4};  // of the shift to come, in half widths or logarithms squared
 };
 }  // namespace xgboost::dp

@@ -116,11 +116,12 @@ float AddCover(RegTree* tree, bst_node_t nidx) {
 void Write(Plan const& plan, std::int32_t round, std::vector<NodeSum> const& sums,
            std::vector<double> const& weights, RegTree* tree) {
   double eta = plan.Step(), unit = plan.MarginUnit(round);
+  double start = plan.loss && round == 0 ? plan.loss->Start() / plan.parallel_trees : 0.0;
   for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
     auto& stat = tree->Stat(nidx);
-    stat.base_weight = static_cast<float>(weights[nidx] * unit);
+    stat.base_weight = static_cast<float>(weights[nidx] * unit + start / eta);
     if ((*tree)[nidx].IsLeaf()) {
-      (*tree)[nidx].SetLeaf(static_cast<float>(eta * weights[nidx] * unit));
+      (*tree)[nidx].SetLeaf(static_cast<float>(eta * weights[nidx] * unit + start));
       stat.sum_hess = static_cast<float>(sums[nidx].hess);
       stat.loss_chg = 0.0f;
     }

@@ -1,7 +1,7 @@
 #include "plugin_cpp/loss/block.h"
 
-#include <algorithm>  // for clamp, copy_n
-#include <cmath>      // for sqrt
+#include <algorithm>  // for clamp, max
+#include <cmath>      // for isinf, sqrt
 #include <vector>     // for vector
 
 namespace xgboost::dp {
@@ -9,16 +9,27 @@ void LossBlock::operator()(std::size_t begin, std::size_t n, double const* weigh
                            double* h, double* norms) const {
   auto const& loss = *own_.loss;
   auto n_out = loss.NumOutputs();
-  std::vector<double> margins(n * n_out), labels(n);
+  std::vector<double> margins(n * n_out), labels(n), upper(loss.IsInterval() ? n : 0);
   auto given = info_.labels.HostView();
+  auto firsts = info_.labels_lower_bound_.ConstHostSpan();
+  auto lasts = info_.labels_upper_bound_.ConstHostSpan();
+  auto start = own_.round == 0 ? loss.Start() : 0.0;
   for (std::size_t i = 0; i < n; ++i) {
-    labels[i] = std::clamp(static_cast<double>(given(begin + i, 0)), bound_.target_lower,
-                           bound_.target_upper);
+    auto within = [&](double label) {
+      return std::clamp(label, bound_.target_lower, bound_.target_upper);
+    };
+    if (loss.IsInterval()) {
+      labels[i] = within(firsts[begin + i]);
+      double last = lasts[begin + i];
+      upper[i] = std::isinf(last) ? last : std::max(within(last), labels[i]);
+    } else {
+      labels[i] = within(given(begin + i, 0));
+    }
     for (std::size_t k = 0; k < n_out; ++k) {
-      margins[k * n + i] = own_.margins[(begin + i) * n_out + k];
+      margins[k * n + i] = own_.margins[(begin + i) * n_out + k] + start;
     }
   }
-  LossRows rows{n, margins.data(), labels.data(), weights, own_.round};
+  LossRows rows{n, margins.data(), labels.data(), upper.data(), weights, own_.round};
   loss.Pairs(rows, g, h);
   for (std::size_t k = 0; k < n_out; ++k) {
     for (std::size_t i = 0; i < n; ++i) {

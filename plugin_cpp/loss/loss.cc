@@ -3,7 +3,9 @@
 #include <utility>  // for pair
 #include <vector>   // for vector
 
+#include "plugin_cpp/loss/power.h"     // for ReadPowerLoss
 #include "plugin_cpp/loss/quantile.h"  // for ReadQuantileLoss
+#include "plugin_cpp/loss/survival.h"  // for ReadSurvivalLoss
 #include "xgboost/logging.h"           // for CHECK
 
 namespace xgboost::dp {
@@ -20,6 +22,8 @@ std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& ob
                                      LabelRange range) {
   static std::vector<std::pair<char const*, KnownLoss>> const kLosses{
       {"quantile", {ReadQuantileLoss, {"reg:absoluteerror", "reg:quantileerror"}}},
+      {"power", {ReadPowerLoss, {"count:poisson", "reg:gamma", "reg:tweedie"}}},
+      {"survival", {ReadSurvivalLoss, {"survival:aft"}}},
   };
   auto known = in.Enum<KnownLoss>("name", kLosses);
   bool fits = false;

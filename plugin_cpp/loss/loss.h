@@ -20,9 +20,10 @@ namespace xgboost::dp {
 /** @brief Some rows as a loss reads them. */
 struct LossRows {
   std::size_t n{0};
-  double const* margins{nullptr};  // output by output, n of each
-  double const* labels{nullptr};   // within the declared range
-  double const* weights{nullptr};  // within their bound
+  double const* margins{nullptr};       // output by output, n of each
+  double const* labels{nullptr};        // within the declared range; of intervals, their lower ends
+  double const* upper_labels{nullptr};  // of intervals: upper ends, or infinity
+  double const* weights{nullptr};       // within their bound
   std::int32_t round{0};
 };
 
@@ -41,6 +42,20 @@ class Loss {
   [[nodiscard]] virtual double Unit([[maybe_unused]] std::int32_t round) const { return 1.0; }
   /** @brief Variance of a gradient for each unit of its Hessian; 0 where nothing is known. */
   [[nodiscard]] virtual double RowVariance() const { return 0.0; }
+  /** @brief Whether labels are the bounds of intervals, of which the upper may be infinite. */
+  [[nodiscard]] virtual bool IsInterval() const { return false; }
+  /**
+   * @brief What the first tree adds to all margins, where rows bring their own and XGBoost has no
+   *        intercept; a released number.
+   */
+  [[nodiscard]] virtual double Start() const { return 0.0; }
+  /** @brief The mean that a margin predicts, of losses whose correction of the mean is a factor. */
+  [[nodiscard]] virtual double MeanOf(double margin) const { return margin; }
+  /**
+   * @brief Where a prediction is cut in the sum that says what a factor is worth; 0 where there is
+   *        no factor. A released number.
+   */
+  [[nodiscard]] virtual double LargestMean() const { return 0.0; }
   /** @brief Whether the pairs have the weights in them; else they are multiplied afterwards. */
   [[nodiscard]] virtual bool IsWeighted() const { return false; }
   /**

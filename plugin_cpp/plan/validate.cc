@@ -109,7 +109,8 @@ void CheckLeaves(Plan const& plan) {
 
 void CheckCorrection(Plan const& plan) {
   Require(!plan.correction.is_on ||
-              (plan.IsSquaredLoss() && plan.parallel_trees == 1 && !plan.ReadsSomeRows() &&
+              ((plan.IsSquaredLoss() || (plan.loss && plan.loss->LargestMean() > 0)) &&
+               plan.parallel_trees == 1 && !plan.ReadsSomeRows() &&
                plan.leaf.noise != LeafNoise::kOutput && !plan.masking.IsOn() && !plan.IsAdditive()),
           "the correction of the mean is that of a regression with sums of all rows in the clear.");
 }
@@ -120,6 +121,8 @@ void CheckAdditive(Plan const& plan) {
   }
   Require(plan.parallel_trees == plan.n_features && plan.features_per_tree == plan.n_features,
           "an additive round has one tree of each feature.");
+  Require(!plan.loss || plan.loss->Start() == 0.0,
+          "additive rounds have no first tree that could start all predictions.");
   Require(!plan.SharesSplits() && !plan.correction.is_on,
           "additive rounds have no selections to share, and no last tree to correct.");
   Require(plan.depth <= Plan::kMaxAdditiveDepth, "trees of one feature are too deep.");

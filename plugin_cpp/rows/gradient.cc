@@ -111,7 +111,7 @@ void RowInputs::Begin(std::size_t begin, std::size_t n, Block* out) const {
       out->weights[k] = heavy ? bound_.max_weight : out->given[k];
     }
   }
-  if (by_prediction) {
+  if (by_prediction && !has_loss_) {
     auto const* first = &labels_(begin, 0);
     for (std::size_t k = 0; k < n; ++k) {
       out->labels[k] = first[k * labels_.Stride(0)];

@@ -46,12 +46,14 @@ void Mix(std::uint32_t place, float value, std::uint64_t* key) {
   Mix((std::uint64_t{place} << 32) | bits, key);
 }
 
-/** @brief A number for what each row holds: label, weight, margins and features. */
+/** @brief A number for what each row holds: label or its bounds, weight, margins and features. */
 std::vector<std::uint64_t> KeysOfRows(DMatrix* p_fmat) {
   auto const* ctx = p_fmat->Ctx();
   auto const& info = p_fmat->Info();
   std::vector<std::uint64_t> keys(info.num_row_);
   auto weights = info.weights_.ConstHostSpan();
+  auto lower = info.labels_lower_bound_.ConstHostSpan();
+  auto upper = info.labels_upper_bound_.ConstHostSpan();
   auto labels = info.labels.HostView(), margins = info.base_margin_.HostView();
   common::ParallelFor(keys.size(), ctx->Threads(), [&](auto i) {
     for (auto const& values : {labels, margins}) {
@@ -59,8 +61,10 @@ std::vector<std::uint64_t> KeysOfRows(DMatrix* p_fmat) {
         Mix(0, values(i, k), &keys[i]);
       }
     }
-    if (i < weights.size()) {
-      Mix(0, weights[i], &keys[i]);
+    for (auto const& values : {weights, lower, upper}) {
+      if (i < values.size()) {
+        Mix(0, values[i], &keys[i]);
+      }
     }
   });
   if (!p_fmat->PageExists<SparsePage>()) {

@@ -242,6 +242,7 @@ MASKED: dict[str, Any] = {
 
 PERSONS: dict[str, Any] = {"dp_privacy_id": True}
 
+COUNTS: dict[str, Any] = {"objective": "count:poisson", "dp_target_bounds": (0, 5)}
 BROKEN: dict[str, dict[str, Any]] = {
     "no classes of a target": REGRESSION | {"dp_classes": 2},
     "two classes": {"dp_classes": 3},
@@ -252,7 +253,15 @@ BROKEN: dict[str, dict[str, Any]] = {
     "no range of classes": {"dp_target_bounds": (0, 1)},
     "scale_pos_weight of two classes": REGRESSION | {"scale_pos_weight": 2},
     "a continued model brings base_score": {"base_score": 0.5},
+    "aft_loss_distribution has its objectives": {"aft_loss_distribution": "normal"},
+    "aft_loss_distribution_scale has its objectives": {"aft_loss_distribution_scale": 1.0},
     "quantile_alpha has its objectives": {"quantile_alpha": 0.5},
+    "tweedie_variance_power has its objectives": {"tweedie_variance_power": 1.5},
+    "labels of the objective are in the range": COUNTS | {"dp_target_bounds": (-1, 5)},
+    "exposures have a range": COUNTS | {"dp_base_margin": True},
+    "exposures are of rows with margins": COUNTS | {"dp_exposure_bounds": (0.1, 1)},
+    "no first tree for all margins": COUNTS
+    | {"dp_base_margin": True, "dp_exposure_bounds": (0.1, 1), "dp_split": "additive"},
     "dp_score needs selections": {"dp_split": "random", "dp_score": "l1"},
     "dp_score_clip needs selections": {"dp_split": "random", "dp_score_clip": 1},
     "dp_no_split needs selections": {"dp_split": "random", "dp_no_split": True},

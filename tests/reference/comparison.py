@@ -138,11 +138,13 @@ def check(
     base_margin: npt.NDArray[Any] | None = None,
     exact: bool = True,
     persons: npt.NDArray[Any] | None = None,
+    upper: npt.NDArray[Any] | None = None,
     **extra: Any,
 ) -> Model:
     """Train both, compare trees and margins.
 
-    `dense` is what the oracle sees if `X` is sparse; `extra` are parameters of XGBoost.
+    `dense` is what the oracle sees if `X` is sparse; `upper` are the ends of intervals that begin
+    at `y`; `extra` are parameters of XGBoost.
     """
     margins = [-1.0, -0.5, 0.25]
     bases: Any = {LOGISTIC: 0.4, RAW: -0.4, SQUARED: 0.5, SOFTMAX: margins, ARGMAX: margins}
@@ -150,16 +152,21 @@ def check(
     base = [0.5] * outputs if "loss" in plan else bases[plan["objective"]]
     d = xgb.DMatrix(
         X,
-        y,
+        y if upper is None else None,
         weight=weight,
         base_margin=base_margin,
         feature_types=types(plan["features"]),
         enable_categorical=True,
     )
+    if upper is not None:
+        d.set_float_info("label_lower_bound", y)
+        d.set_float_info("label_upper_bound", upper)
     native.set_persons(d, persons)
     booster = train_with_plan(plan, d, plan["rounds"], base, nthread=1, **extra)
     seen = X if dense is None else dense
-    model = train(plan, seen, y, weight, base, base_margin=base_margin, persons=persons)
+    model = train(
+        plan, seen, y, weight, base, base_margin=base_margin, persons=persons, upper=upper
+    )
     assert_same_trees(trees_of(booster), model.trees, exact=exact and plan["objective"] == SQUARED)
     margin = booster.predict(d, output_margin=True).reshape(model.margin.shape)
     np.testing.assert_allclose(margin, model.margin, rtol=1e-4, atol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,59 @@ def residual_sums(
         ones[i] += round(share * 2**16) if inside == prediction else 0
     means = [int(math.copysign(abs(v) // n, v)) for v, n in zip(told, n_rows, strict=True) if n]
     return sum(means), sum(v // int(n) for v, n in zip(ones, n_rows, strict=True) if n)
+
+
+def factor_sums(
+    bound: RowBound, loss: Any, margin: Doubles, y: Doubles, weight: Doubles,
+    who: Ints | None = None,
+) -> tuple[int, int]:  # fmt: skip
+    """The same sums for a factor: of residuals of means, and of means, cut at the largest one.
+
+    `margin` is after the last tree.
+    """
+    who = np.arange(len(y)) if who is None else who
+    told, means = [0] * (len(y) + 1), [0] * (len(y) + 1)
+    n_rows = np.bincount(who, minlength=len(y) + 1)
+    low, high = bound.target
+    heaviest = bound.heaviest if bound.heaviest > 0 else 1.0
+    for mean, label, heavy, i in zip(loss.mean_of(margin), y, weight, who, strict=True):
+        if not (math.isfinite(mean) and math.isfinite(label)):
+            continue
+        inside = min(max(mean, low), high)
+        share = min(max(heavy / heaviest, 0.0), 1.0)
+        residual = share * (min(max(label, low), high) - inside) / (high - low)
+        told[i] += round(min(max(residual, -1.0), 1.0) * 2**18)
+        means[i] += round(min(max(share * inside / loss.largest_mean, 0.0), 1.0) * 2**16)
+    residuals = [int(math.copysign(abs(v) // n, v)) for v, n in zip(told, n_rows, strict=True) if n]
+    return sum(residuals), sum(v // int(n) for v, n in zip(means, n_rows, strict=True) if n)
+
+
+def correct_factor(
+    plan: Plan, loss: Any, tree: Tree, where: Ints, margin: Any, y: Doubles, weight: Any,
+    noise: Noise, who: Ints | None = None,
+) -> None:  # fmt: skip
+    """Release the sums and shift every leaf by the logarithm of a factor; and once more."""
+    bound, sigma2 = RowBound.of(plan), int(plan["correction"]["sigma2"])
+    deviation, before = math.sqrt(sigma2), 0.05**2
+    for _ in range(2):
+        after = margin.astype(np.float64) + np.array(tree["leaf"], dtype=np.float64)[where]
+        told, means = factor_sums(bound, loss, after, y, weight.astype(np.float64), who)
+        total = told + noise.gaussian(sigma2), means + noise.gaussian(sigma2)
+        if total[1] < max(16 * deviation, 1):
+            continue
+        unit = (bound.target[1] - bound.target[0]) / 2**18
+        predicted = total[1] * loss.largest_mean / 2**16
+        lacks = min(max(total[0] * unit / predicted, 1 / 20 - 1), 19.0)
+        variance = (deviation * unit / predicted) ** 2
+        prior = max(before, lacks**2 - 4 * variance)
+        kept = prior / (prior + variance)
+        before = max(kept * variance, 0.001**2)
+        shift = math.log1p(kept * lacks)
+        for node, left in enumerate(tree["left"]):
+            base = float(tree["base_weight"][node]) + shift / float(plan["leaf"]["eta"])
+            tree["base_weight"][node] = np.float32(base)
+            if left == -1:
+                tree["leaf"][node] = np.float32(float(tree["leaf"][node]) + shift)
 
 
 def correct_mean(

@@ -101,6 +101,9 @@ class Shrinkage:
 
 def row_variance(plan: Plan) -> float:
     """Variance of a row's bounded gradient for each unit of its Hessian."""
+    own = plan.get("loss", {})
+    if own.get("power") and float(own["power"]) == 1.0:
+        return 1.0 / float(own["cap"])
     if "loss" in plan or plan["objective"] == "reg:squarederror":
         return 0.0
     if plan["row_bound"]["unit_hessian"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.stats import gumbel_l, logistic, norm
 
 from .splits import Doubles, Floats, Ints, Plan, RowBound
 
@@ -36,7 +37,80 @@ class QuantileLoss:
         return np.sqrt(np.where(crossed, float(np.maximum(above, below).sum()), ordered))
 
 
-LOSSES: dict[str, Any] = {"quantile": QuantileLoss}
+class PowerLoss:
+    """Deviance of a power, of labels cut at a cap, in units of their mean and of the cap."""
+
+    def __init__(self, own: Plan) -> None:
+        self.power, self.mean = float(own["power"]), float(own["mean"])
+        self.cap, self.capped = float(own["cap"]), float(own["capped_mean"])
+        self.start = float(own["start"])
+
+    def unit(self, t: int) -> float:
+        """Margins are logarithms."""
+        return 1.0
+
+    def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
+        """Derivative and expected second derivative, (rows, 1)."""
+        a = np.exp(margin) / self.mean
+        factor = a ** (1 - self.power) * self.capped / self.cap
+        return factor * (a - np.minimum(y[:, None], self.cap) / self.capped), factor * a
+
+    def norms(self, margin: Doubles, r: float) -> Doubles:
+        """The larger of a label of 0 and one at the cap."""
+        ends = [self.pairs(margin, np.full(len(margin), v), 0) for v in (0.0, self.cap)]
+        return np.sqrt(np.max([g**2 + r * h**2 for g, h in ends], axis=0))[:, 0]
+
+    def mean_of(self, margin: Doubles) -> Doubles:
+        """What a margin predicts."""
+        return np.exp(margin)
+
+    @property
+    def largest_mean(self) -> float:
+        """Where predictions are cut in the correction of the mean."""
+        return 16.0 * self.mean
+
+
+class SurvivalLoss:
+    """Minus the logarithm of the probability of an interval; labels are (rows, 2)."""
+
+    def __init__(self, own: Plan) -> None:
+        self.law, self.scale = own["law"], float(own["scale"])
+
+    def unit(self, t: int) -> float:
+        """Margins are in units of the scale."""
+        return self.scale
+
+    def _z(self, time: Doubles, margin: Doubles) -> Doubles:
+        with np.errstate(all="ignore"):
+            z = np.clip((np.log(time) - margin) / self.scale, -30.0, 30.0)
+        return np.where(np.isinf(time), np.inf, z)
+
+    def _pair(self, lower: Doubles, upper: Doubles) -> tuple[Doubles, Doubles]:
+        law = {"normal": norm, "logistic": logistic, "extreme": gumbel_l}[self.law]
+        at, step = upper - lower < 1e-5, 5e-3
+        middle = np.where(at, (lower + upper) / 2, 0.0)
+
+        def loss(shift: float) -> Doubles:  # of margins that are higher by so many scales
+            low, high = lower - shift, upper - shift
+            right = low > 0  # where tails above are smaller than what is below
+            above, below = law.sf(low) - law.sf(high), law.cdf(high) - law.cdf(low)
+            inside = np.log(np.maximum(np.where(right, above, below), 1e-300))
+            # Both tails of an infinite end are right only from above.
+            tail = np.where(np.isinf(high), law.logsf(low), inside)
+            return -np.where(at, law.logpdf(middle - shift), tail)
+
+        a, b, c, d, e = (loss(k * step) for k in (-2, -1, 0, 1, 2))
+        g = (a - 8 * b + 8 * d - e) / (12 * step)
+        return g, np.maximum((-a + 16 * b - 30 * c + 16 * d - e) / (12 * step**2), 0.0)
+
+    def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
+        """Numerical derivatives by margins in scales, (rows, 1)."""
+        lower, upper = (self._z(y[:, k], margin[:, 0]) for k in (0, 1))
+        g, h = self._pair(lower, upper)
+        return g[:, None], h[:, None]
+
+
+LOSSES: dict[str, Any] = {"quantile": QuantileLoss, "power": PowerLoss, "survival": SurvivalLoss}
 
 
 def loss_of(plan: Plan) -> Any:
@@ -46,10 +120,24 @@ def loss_of(plan: Plan) -> Any:
 
 
 def bounded_pairs(
-    loss: Any, bound: RowBound, margin: Floats, y: Doubles, weight: Doubles, t: int
+    loss: Any,
+    bound: RowBound,
+    margin: Floats,
+    y: Doubles,
+    weight: Doubles,
+    t: int,
+    upper: Floats | None = None,
 ) -> tuple[list[Ints], Doubles]:
-    """Integers of rows, output by output, and the norms of rows within their bound where C = 1."""
+    """Integers of rows, output by output, and the norms of rows within their bound where C = 1.
+
+    `upper` are the ends of intervals that begin at `y`.
+    """
     wide, target = margin.astype(np.float64), np.clip(y, *bound.target)
+    if t == 0:
+        wide = wide + getattr(loss, "start", 0.0)
+    if upper is not None:
+        last = np.maximum(np.clip(upper.astype(np.float64), *bound.target), target)
+        target = np.stack([target, np.where(np.isinf(upper), np.inf, last)], axis=1)
     with np.errstate(all="ignore"):
         g, h = loss.pairs(wide, target, t)
         g, h = g * weight[:, None], h * weight[:, None]
@@ -64,3 +152,13 @@ def bounded_pairs(
         if bound.unit_hessian:
             norm = np.sqrt(norm**2 + bound.r * g.shape[1])
         return bound.quantise_known(g, h, norm, weight)
+
+
+def start_of(loss: Any, plan: Plan, tree: Any, t: int) -> None:
+    """The first tree starts all predictions, where rows bring their own margins."""
+    start = getattr(loss, "start", 0.0) / int(plan["parallel_trees"])
+    for node, left in enumerate(tree["left"]) if t == 0 and start else ():
+        weight = float(tree["base_weight"][node]) + start / float(plan["leaf"]["eta"])
+        tree["base_weight"][node] = np.float32(weight)
+        if left == -1:
+            tree["leaf"][node] = np.float32(float(tree["leaf"][node]) + start)

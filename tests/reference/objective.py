@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
+LOG_LINKS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:aft")
 FLT_MIN = float(np.finfo(np.float32).tiny)
 
 
@@ -22,6 +23,8 @@ def initial_margin(objective: str, base_score: float | list[float], n: int, clas
         one, eps = np.float32(1), np.float32(1e-6)
         odds = one / np.minimum(np.maximum(base, eps), one - eps) - one
         base = -np.log(odds.astype(np.float64)).astype(np.float32)
+    if objective in LOG_LINKS:
+        base = np.log(base.astype(np.float64)).astype(np.float32)
     return base
 
 

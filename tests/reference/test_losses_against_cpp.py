@@ -12,6 +12,17 @@ from tests.reference.plans import Plan, merge
 
 QUANTILES = {"first_width": "2.0", "last_width": "0.5", "width_decay": "0.8"}
 BOUND = {"hessian_weight": "0.3", "scale": "1.0", "target_lower": "-4.0", "target_upper": "4.0"}
+POWER = {"name": "power", "mean": "0.8", "cap": "2.5", "capped_mean": "0.7", "start": "0.0"}
+POSITIVE = {"target_lower": "0.0"}
+TIMES = {"target_lower": "0.05"}
+
+
+def aft(law: str, scale: str) -> tuple[str, dict[str, Any], Plan, str]:
+    """Times of a law."""
+    extra = {"aft_loss_distribution": law, "aft_loss_distribution_scale": scale}
+    return "survival:aft", extra, {"name": "survival", "law": law, "scale": scale}, "1.0"
+
+
 # Name of the objective, parameters of XGBoost, loss, C.
 LOSSES: dict[str, tuple[str, dict[str, Any], Plan, str]] = {
     "absolute": ("reg:absoluteerror", {}, {"name": "quantile", "levels": ["0.5"], **QUANTILES},
@@ -20,6 +31,12 @@ LOSSES: dict[str, tuple[str, dict[str, Any], Plan, str]] = {
                  {"name": "quantile", "levels": ["0.8"], **QUANTILES}, "0.6"),
     "quantiles": ("reg:quantileerror", {"quantile_alpha": [0.1, 0.5, 0.9]},
                   {"name": "quantile", "levels": ["0.1", "0.5", "0.9"], **QUANTILES}, "0.9"),
+    "poisson": ("count:poisson", {}, POWER | {"power": "1.0"}, "1.0"),
+    "tweedie": ("reg:tweedie", {"tweedie_variance_power": 1.3}, POWER | {"power": "1.3"}, "1.0"),
+    "gamma": ("reg:gamma", {}, POWER | {"power": "2.0"}, "1.0"),
+    "normal": aft("normal", "0.7"),
+    "logistic": aft("logistic", "1.0"),
+    "extreme": aft("extreme", "1.6"),
 }  # fmt: skip
 
 
@@ -28,15 +45,35 @@ def plan_of(name: str, noise_free: bool, **changes: Any) -> tuple[Plan, dict[str
     objective, extra, loss, largest = LOSSES[name]
     outputs = len(loss.get("levels", [0]))
     bound = BOUND | {"mode": "prediction", "gradient_bound": largest}
+    if loss["name"] == "power":
+        bound |= POSITIVE
+    if loss["name"] == "survival":
+        bound |= TIMES | {"mode": "row_weight"}
     plan = make_plan(objective, noise_free, MIXED, num_class=outputs, loss=loss, row_bound=bound)
     return merge(plan, changes), extra
 
 
-def data(weighted: bool = False) -> tuple[Any, ...]:
+def data(name: str, weighted: bool = False) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Rows for MIXED, some with labels beyond the declared range; weights up to 2.5, or none."""
     X, y = make_data(SQUARED)
-    weight = np.random.default_rng(2).uniform(0, 2.5, len(y)).astype(np.float32)
-    return X, y, weight if weighted else None
+    rng, more = np.random.default_rng(2), {}
+    weight = rng.uniform(0, 2.5, len(y)).astype(np.float32)
+    if LOSSES[name][2]["name"] != "quantile":
+        y = (
+            np.exp(y / 2)
+            if name == "gamma"
+            else np.maximum(y, 0)
+            if name != "poisson"
+            else np.floor(np.exp(y / 2))
+        )
+        y = y.astype(np.float32)
+    if name in ("normal", "logistic", "extreme"):
+        y = np.exp(y).astype(np.float32)
+        kind = rng.integers(0, 4, len(y))  # seen, not seen, within an interval, at first
+        y[kind == 3] = 0.0
+        ends = [y, np.full(len(y), np.inf), 1.5 * y + 0.01, y + 2.0]
+        more["upper"] = np.choose(kind, ends).astype(np.float32)
+    return (X, y, weight if weighted else None), more
 
 
 @pytest.mark.parametrize("noise_free", [True, False])
@@ -44,7 +81,8 @@ def data(weighted: bool = False) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", LOSSES)
 def test_trees(name: str, shape: str, noise_free: bool) -> None:
     plan, extra = plan_of(name, noise_free, shape=shape)
-    model = check(plan, *data(), **extra)
+    rows, more = data(name)
+    model = check(plan, *rows, **more, **extra)
     assert any(left != -1 for tree in model.trees for left in tree["left"])
 
 
@@ -72,13 +110,34 @@ def test_choices(name: str, case: str) -> None:
         pytest.skip("several outputs are bounded together")
     if not several and case == "joint":
         pytest.skip("one output")
-    check(plan, *data(weighted=True), **extra)
+    rows, more = data(name, weighted=True)
+    check(plan, *rows, **more, **extra)
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_persons(name: str) -> None:
     plan, extra = plan_of(name, True, unit="person", row_bound={"rows_per_person": "1.5"})
-    X, y, weight = data(weighted=True)
+    (X, y, weight), more = data(name, weighted=True)
     who = np.random.default_rng(4).integers(0, 90, len(y))
     who = np.unique(who, return_inverse=True)[1]
-    check(plan, X, y, weight, persons=who, **extra)
+    check(plan, X, y, weight, persons=who, **more, **extra)
+
+
+@pytest.mark.parametrize("noise_free", [True, False])
+@pytest.mark.parametrize("name", ["poisson", "tweedie", "gamma"])
+def test_means_are_corrected_by_a_factor(name: str, noise_free: bool) -> None:
+    sigma2 = 0 if noise_free else 1 << 36
+    plan, extra = plan_of(name, noise_free, correction={"on": True, "sigma2": sigma2})
+    rows, _ = data(name, weighted=True)
+    check(plan, *rows, **extra)
+
+
+@pytest.mark.parametrize("name", ["poisson", "gamma"])
+def test_the_first_tree_starts_margins_of_rows(name: str) -> None:
+    plan, extra = plan_of(name, True, base_margin=True, loss={"start": "1.25"})
+    rows, _ = data(name)
+    margins = np.random.default_rng(7).normal(-1, 0.5, len(rows[1])).astype(np.float32)
+    without = check(plan, *rows, base_margin=margins, **extra)
+    plan["correction"]["on"] = True
+    corrected = check(plan, *rows, base_margin=margins, **extra)
+    assert not np.array_equal(without.margin, corrected.margin)

@@ -15,12 +15,12 @@ import numpy as np
 
 from .candidates import Candidates, Feature
 from .columns import ColumnPrior, column_round
-from .correction import correct_mean
+from .correction import correct_factor, correct_mean
 from .draws import Noise
 from .grow import Tree, grow
 from .history import History
 from .leaves import Shrinkage, fill_leaves
-from .losses import bounded_pairs, loss_of
+from .losses import bounded_pairs, loss_of, start_of
 from .objective import gradients, initial_margin
 from .persons import bound_persons, keys_of_rows, spread_persons
 from .splits import Floats, Ints, Plan, RowBound, Score, Side, candidates, utilities
@@ -39,15 +39,17 @@ class Model(NamedTuple):
 def train(
     plan: Plan, X: Floats, y: Floats, weight: Floats | None = None,
     base_score: float | list[float] = 0.5, rounds: int | None = None,
-    base_margin: Floats | None = None, persons: Ints | None = None,
+    base_margin: Floats | None = None, persons: Ints | None = None, upper: Floats | None = None,
 ) -> Model:  # fmt: skip
     """Train as the plan says (NaN in `X` is missing; `rounds` defaults to the plan's).
 
-    `persons` are the codes of rows, where the unit of privacy is a person.
+    `persons` are the codes of rows, where the unit of privacy is a person; `upper` are the ends of
+    intervals that begin at `y`.
     """
     assert (persons is not None) == (plan["unit"] == "person")
     X, y = np.asarray(X, dtype=np.float32), np.asarray(y, dtype=np.float32)
-    keys = keys_of_rows(X, y, base_margin, weight)
+    bounds = () if upper is None else (y, upper)
+    keys = keys_of_rows(X, None if bounds else y, base_margin, weight, *bounds)
     weight = np.ones_like(y) if weight is None else np.asarray(weight, dtype=np.float32)
     objective, classes, bound = plan["objective"], int(plan["num_class"]), RowBound.of(plan)
     noise = Noise(plan)
@@ -81,7 +83,7 @@ def train(
             heavy = np.minimum(heavy, bound.heaviest)
         own_norms = labels
         if loss is not None:
-            by_class, own_norms = bounded_pairs(loss, bound, margin, labels, heavy, t)
+            by_class, own_norms = bounded_pairs(loss, bound, margin, labels, heavy, t, upper)
             of_round = {**plan["row_bound"], "scale": repr(loss.unit(t))}
             plan = {**plan, "row_bound": of_round}
         elif bound.mode == "prediction" and classes > 1:
@@ -128,10 +130,16 @@ def train(
                 g_h_noise = fill_leaves(
                     plan, index, tree, sums, given, shrinkage[k], noise, age, root
                 )
+                start_of(loss, plan, tree, t)
                 if plan["leaf"]["noise"] != "output":
                     history[0 if joint else k].update(tree, *g_h_noise, first=not joint or k == 0)
                 if plan["correction"]["on"] and t + 1 == int(plan["rounds"]):
-                    correct_mean(plan, tree, where, g[:, k], h[:, k], labels, noise, who)
+                    if loss is None:
+                        correct_mean(plan, tree, where, g[:, k], h[:, k], labels, noise, who)
+                    else:
+                        correct_factor(
+                            plan, loss, tree, where, margin[:, k], labels, weight, noise, who
+                        )
                 margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
                 trees.append(tree)
     return Model(trees, [feature.cuts for feature in features], margin)

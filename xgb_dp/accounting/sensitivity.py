@@ -304,7 +304,9 @@ def candidates_sens2(features: int, levels: int, shift: int) -> int:
     return features * levels << (2 * shift)
 
 
-def intercept_sens2(kind: str, shift: int, *, n_public: bool, presence: bool = False) -> int:
+def intercept_sens2(
+    kind: str, shift: int, *, n_public: bool, presence: bool = False, exposures: bool = False
+) -> int:
     """Squared L2 sensitivity of the label sums: 4^shift for each that a row touches.
 
     The same for a person, who adds the mean of its rows.
@@ -317,12 +319,20 @@ def intercept_sens2(kind: str, shift: int, *, n_public: bool, presence: bool = F
         shift: Sums are multiplied by 2**shift.
         n_public: Whether the number of rows is declared public.
         presence: Whether the share of its cells that each row has is summed too, in [0, 1].
+        exposures: Whether exposures are summed too, in [-1, 1].
     """
-    return intercept_coordinates(kind, n_public=n_public, presence=presence) << (2 * shift)
+    touched = intercept_coordinates(kind, n_public=n_public, presence=presence, exposures=exposures)
+    return touched << (2 * shift)
 
 
 def intercept_coordinates(
-    kind: str, *, n_public: bool, person: bool = False, k: int = 1, presence: bool = False
+    kind: str,
+    *,
+    n_public: bool,
+    person: bool = False,
+    k: int = 1,
+    presence: bool = False,
+    exposures: bool = False,
 ) -> int:
     """Label sums that one row touches: 2, or 1 for classes, counts and a public number of rows.
 
@@ -332,6 +342,7 @@ def intercept_coordinates(
         person: Whether the unit of privacy is a person, whose rows may be of all classes.
         k: Number of classes, K.
         presence: As in :func:`intercept_sens2`: one sum more.
+        exposures: As in :func:`intercept_sens2`: one sum more.
     """
     if kind not in ("binary", "regression", "multiclass", "cells", "rows"):
         raise ValueError("`kind` must be 'binary', 'regression', 'multiclass', 'cells' or 'rows'.")
@@ -339,7 +350,7 @@ def intercept_coordinates(
         return LABEL_CELLS
     if kind == "multiclass" and person:
         return k
-    return (1 if kind in ("multiclass", "cells", "rows") or n_public else 2) + presence
+    return (1 if kind in ("multiclass", "cells", "rows") or n_public else 2) + presence + exposures
 
 
 def correction_sens2() -> int:

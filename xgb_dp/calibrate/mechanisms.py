@@ -61,6 +61,8 @@ class MechanismSpec:
         grid_bits: Grid of the gradients, 4 to 20; reduced where the noise would not fit.
         sampling_num: A round reads each row with probability sampling_num / 2**32; 2**32 for all.
         correction: Whether the mean residual of a regression is released after the last tree.
+        intercepts: How often the sums of labels are released, of labels cut elsewhere each time.
+        exposures: Whether the sum of exposures is released with them.
     """
 
     rounds: int
@@ -90,6 +92,8 @@ class MechanismSpec:
     correction: bool = False
     class_trees: str = "per_class"
     presence: bool = False
+    intercepts: int = 1
+    exposures: bool = False
 
     @classmethod
     def from_settings(
@@ -104,7 +108,7 @@ class MechanismSpec:
         """
         bound = s.row_bound
         shares = dict(s["dp_budget_shares"])
-        intercept = s.intercept_kind if s.intercept == "released" else None
+        intercept = s.intercept_kind if s.releases_labels else None
         if intercept is None and counts:
             intercept, shares["base_score"] = "rows", COUNT_SHARE
         return cls(
@@ -143,6 +147,8 @@ class MechanismSpec:
             spread=s.spread_leaves,
             correction=s["dp_mean_correction"],
             presence=presence,
+            intercepts=2 if s.measured else 1,
+            exposures=s.exposures is not None,
         )
 
     @property

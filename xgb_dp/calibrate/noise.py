@@ -115,18 +115,24 @@ def plan_noise(
     rounds: list[PlainEvent] = []
     if spec.intercept is not None:
         unit = sensitivity.intercept_sens2(
-            spec.intercept, 0, n_public=spec.n_public, presence=spec.presence
+            spec.intercept,
+            0,
+            n_public=spec.n_public,
+            presence=spec.presence,
+            exposures=spec.exposures,
         )
-        shift, sigma2 = shifted(unit, budget.mu2("base_score", 1), persons=spec.of_persons)
+        times = spec.intercepts
+        shift, sigma2 = shifted(unit, budget.mu2("base_score", times), persons=spec.of_persons)
         coordinates = sensitivity.intercept_coordinates(
             spec.intercept,
             n_public=spec.n_public,
             person=spec.of_persons,
             k=spec.n_class,
             presence=spec.presence,
+            exposures=spec.exposures,
         )
         name = "rows" if spec.intercept == "rows" else "intercept"
-        events.append(GaussianEvent(name, unit << (2 * shift), sigma2, coordinates, 1))
+        events.append(GaussianEvent(name, unit << (2 * shift), sigma2, coordinates, times))
         plan = replace(plan, intercept_shift=shift, intercept_sigma2=sigma2)
     if spec.rounds > 0:
         plan = replace(plan, grid_bits=_grid(spec, budget))

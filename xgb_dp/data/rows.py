@@ -23,6 +23,7 @@ __all__ = [
     "check_base_margin",
     "check_class_labels",
     "check_features",
+    "check_intervals",
     "check_labels",
     "check_least",
     "check_rows",
@@ -45,18 +46,22 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
         RowDomainError: A row lies outside the declared domain.
     """
     labels, n = dtrain.get_label(), dtrain.num_row()
-    if labels.size != n:
-        raise PrivacyParameterError(
-            "`dtrain` must have one label for each row; several targets are not supported."
-        )
-    check_labels(labels, s.kind, s.classes)
-    if s.kind == "regression":
-        check_least(labels, s.objective.lowest, above=s.objective.above)
+    lower, upper = (dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
+    if s.objective.intervals:
+        check_intervals(lower, upper, n)
+    else:
+        if labels.size != n:
+            raise PrivacyParameterError(
+                "`dtrain` must have one label for each row; several targets are not supported."
+            )
+        check_labels(labels, s.kind, s.classes)
+        if s.kind == "regression":
+            check_least(labels, s.objective.lowest, above=s.objective.above)
+        check_unused(lower, upper)
     check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s["dp_base_margin"])
     check_weights(
         dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared="dp_max_weight" in s.given
     )
-    check_unused(*(dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper")))
     check_features(dtrain, plan_text)
 
 
@@ -153,6 +158,36 @@ def check_base_margin(margin: np.ndarray, n: int, classes: int, *, declared: boo
         )
     if not np.isfinite(margin).all():
         raise RowDomainError("A row has a `base_margin` that is missing or infinite.")
+
+
+def check_intervals(lower: np.ndarray, upper: np.ndarray, n: int) -> None:
+    """Every row has an interval of times: from 0 or later, to no earlier or never.
+
+    Those beyond ``dp_target_bounds`` are clamped later.
+
+    Args:
+        lower: ``label_lower_bound`` of all rows.
+        upper: ``label_upper_bound`` of all rows; infinite where the end was not seen.
+        n: Number of rows.
+
+    Raises:
+        PrivacyParameterError: Rows have no intervals.
+        RowDomainError: The interval of some row is none.
+    """
+    if lower.size != n or upper.size != n:
+        raise PrivacyParameterError(
+            "`dtrain` must have a `label_lower_bound` and a `label_upper_bound` for each row, as "
+            "survival:aft has them in place of `label`; where the end of the time was not seen, "
+            "the upper one is infinite."
+        )
+    with np.errstate(invalid="ignore"):
+        valid = (lower >= 0) & np.isfinite(lower) & (upper >= lower) & (upper > 0)
+    if not valid.all():
+        raise RowDomainError(
+            "A row has no interval of times: its `label_lower_bound` must be finite and at least "
+            "0, its `label_upper_bound` above 0 and not below it, or infinite. Drop or replace "
+            "such rows one by one."
+        )
 
 
 def check_unused(lower: np.ndarray, upper: np.ndarray) -> None:

@@ -44,6 +44,11 @@ def objective(s: Settings) -> str:
     )
 
 
+def of_objective(name: str, value: Any) -> Callable[[Settings], Any]:
+    """XGBoost's default of a parameter of some objectives; None for the others."""
+    return lambda s: value if name in s.objective.parameters else None
+
+
 def target_bounds(s: Settings) -> None:
     """There is none for regression, and no target for classes."""
     if s.kind == "regression":
@@ -169,9 +174,9 @@ def split_prior(s: Settings) -> float:
 
 
 def mean_correction(s: Settings) -> bool:
-    """On for squared error by the default, where epsilon pays and the user divides nothing."""
+    """On for means by the default, where epsilon pays and the user divides nothing."""
     return (
-        s.squared
+        s.corrects_mean
         and s["dp_preset"] == "default"
         and s.unit_epsilon >= 1.0
         and "dp_budget_shares" not in s.given

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .means import MEANS, TIMES
 from .quantiles import QUANTILES
 
 if TYPE_CHECKING:
@@ -52,9 +53,11 @@ class Objective:
             ``dp_target_bounds``.
         loss: Its own loss; None where the gradients are those of XGBoost.
         link: What a prediction is of a margin: "identity", or "log" for its exponential.
-        intercept: What is released for it: "mean" of the labels, or "quantiles".
+        intercept: What is released for it: "mean" of the labels; "capped mean", the same and that
+            of labels cut at a cap; "log mean" of the first times of intervals; or "quantiles".
         lowest: Least label that the objective knows.
         above: Whether labels must be above that.
+        intervals: Whether labels are intervals, ``label_lower_bound`` and ``label_upper_bound``.
         parameters: Parameters of XGBoost that belong to it and to few others.
     """
 
@@ -64,6 +67,7 @@ class Objective:
     intercept: str = "mean"
     lowest: float = -math.inf
     above: bool = False
+    intervals: bool = False
     parameters: tuple[str, ...] = ()
 
 
@@ -75,6 +79,21 @@ _QUANTILE = Loss(
     outputs=lambda s: len(QUANTILES.levels(s)),
 )
 
+_POWER = Loss(
+    "power",
+    plan=MEANS.plan,
+    gradient_bound=lambda s: float(s["dp_max_weight"] or 1.0),
+    hessian_weight=lambda s: 0.25,
+)
+
+_SURVIVAL = Loss(
+    "survival",
+    plan=TIMES.plan,
+    gradient_bound=lambda s: float(s["dp_max_weight"] or 1.0),
+    hessian_weight=lambda s: 0.25,
+    clip="row_weight",
+)
+
 OBJECTIVES: dict[str, Objective] = {
     "binary:logistic": Objective("binary"),
     "binary:logitraw": Objective("binary"),
@@ -84,6 +103,29 @@ OBJECTIVES: dict[str, Objective] = {
     "reg:absoluteerror": Objective("regression", _QUANTILE, intercept="quantiles"),
     "reg:quantileerror": Objective(
         "regression", _QUANTILE, intercept="quantiles", parameters=("quantile_alpha",)
+    ),
+    "count:poisson": Objective(
+        "regression", _POWER, link="log", intercept="capped mean", lowest=0.0
+    ),
+    "reg:gamma": Objective(
+        "regression", _POWER, link="log", intercept="capped mean", lowest=0.0, above=True
+    ),
+    "reg:tweedie": Objective(
+        "regression",
+        _POWER,
+        link="log",
+        intercept="capped mean",
+        lowest=0.0,
+        parameters=("tweedie_variance_power",),
+    ),
+    "survival:aft": Objective(
+        "regression",
+        _SURVIVAL,
+        link="log",
+        intercept="log mean",
+        lowest=0.0,
+        intervals=True,
+        parameters=("aft_loss_distribution", "aft_loss_distribution_scale"),
     ),
 }
 """Supported objectives.

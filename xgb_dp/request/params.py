@@ -158,6 +158,12 @@ _ROWS = (
     Parameter("dp_base_margin", "declares that every row brings a base_margin, which stands in "
               "for the intercept", Flag(), False, PUBLIC, "guarantee",
               shown="False: a row with margins is refused", plan="base_margin"),
+    Parameter("dp_exposure_bounds", "range of exp(base_margin), such as the exposures of policies, "
+              "for the released start of count:poisson, reg:gamma and reg:tweedie; what is beyond "
+              "counts as its end there", readers.bounds, None, PUBLIC, "sensitivity",
+              unit="exposure", values="(low, high), above 0",
+              shown="none, must be given with dp_base_margin for these objectives",
+              recorded=False),
     Parameter("dp_n_public", "number of rows, with `dp_privacy_id` the number of persons, if "
               "public; for the intercept and `dp_local`",
               Whole(1, 1 << 40), None, PUBLIC, "guarantee", unit="rows", values="int >= 1",
@@ -324,6 +330,20 @@ _ROWS = (
               None, PUBLIC, "XGBoost", unit="share of the labels",
               values="number in (0, 1), or a rising list of at most 64; reg:quantileerror only",
               shown="0.5", xgboost=True, recorded=False),
+    Parameter("tweedie_variance_power", "power of the mean that the variance follows",
+              Number(1, 2, open_low=True, open_high=True),
+              defaults.of_objective("tweedie_variance_power", 1.5), PUBLIC, "XGBoost",
+              values="number in (1, 2); reg:tweedie only", shown="1.5", xgboost=True,
+              recorded=False),
+    Parameter("aft_loss_distribution", "law of the logarithm of times",
+              Choice(("normal", "logistic", "extreme")),
+              defaults.of_objective("aft_loss_distribution", "normal"), PUBLIC, "XGBoost",
+              values="'normal', 'logistic' or 'extreme'; survival:aft only", shown="'normal'",
+              xgboost=True, recorded=False),
+    Parameter("aft_loss_distribution_scale", "scale of that law", Number(1e-3, 1e3),
+              defaults.of_objective("aft_loss_distribution_scale", 1.0), PUBLIC, "XGBoost",
+              unit="logarithm of time", values="number in [0.001, 1000]; survival:aft only",
+              shown="1", xgboost=True, recorded=False),
     Parameter("eta", "learning rate; sets the clip of `dp_geometric_clip`",
               Number(0, 1, open_low=True), defaults.eta, PUBLIC, "XGBoost",
               shown="0.5, additive 0.3; open rounds: follows the rows", aliases=("learning_rate",),

@@ -182,7 +182,7 @@ def shares(name: str, value: Any, s: Settings) -> dict[str, float]:
     return resolve_shares(
         value,
         candidates=s.private_features > 0,
-        intercept=s.intercept == "released",
+        intercept=s.releases_labels,
         splits=s["dp_split"] == "exponential",
         kind=s.kind,
         correction=s["dp_mean_correction"],

@@ -134,6 +134,25 @@ RULES = (
          "`dp_public_model` says that `xgb_model` is public, but there is no `xgb_model`. Give the "
          "model to start from, or leave `dp_public_model` out."),
     *map(_of_objective, OWN_PARAMETERS),
+    Rule("labels of the objective are in the range",
+         lambda s: s.loss is not None and s.target is not None and (
+             s.target[0] < s.objective.lowest or (s.objective.intervals and s.target[0] <= 0.0)),
+         "`dp_target_bounds` must begin at 0 or above for {objective}, for times above 0."),
+    Rule("exposures have a range",
+         lambda s: (s.measured and s["dp_base_margin"] and not s.continues
+                    and s["dp_exposure_bounds"] is None),
+         "`dp_exposure_bounds` is missing: with dp_base_margin, {objective} needs a public range "
+         "of exp(base_margin), e.g. dp_exposure_bounds=(0.003, 1) for a day up to a year."),
+    Rule("exposures are of rows with margins",
+         lambda s: s["dp_exposure_bounds"] is not None and not (
+             s.objective.intercept == "capped mean" and s["dp_base_margin"]
+             and s["dp_exposure_bounds"][0] > 0.0),
+         "`dp_exposure_bounds` is a range above 0 for count:poisson, reg:gamma and reg:tweedie "
+         "with dp_base_margin."),
+    Rule("no first tree for all margins",
+         lambda s: s.additive and s.exposures is not None,
+         "`dp_split`='additive' is refused with dp_base_margin for {objective}: the first tree "
+         "starts all predictions, and an additive round has no first tree.", PrivacyRefusal),
     # splits
     *map(_selections_only, ("dp_score", "dp_score_clip", "dp_no_split")),
     Rule("score gain needs rows that count alike",
@@ -203,13 +222,14 @@ RULES = (
          "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only."),
     Rule("the mean of a regression is corrected",
          lambda s: s["dp_mean_correction"] and (
-             not s.squared or s["dp_accountant"] == "pure" or s["dp_ensemble"] > 1
+             not s.corrects_mean or s["dp_accountant"] == "pure" or s["dp_ensemble"] > 1
              or s["dp_leaf_noise"] == "output" or s["subsample"] < 1.0
              or s["num_parallel_tree"] > 1 or s["dp_local"] or s["dp_secure_sum"]
              or s.additive),
-         "`dp_mean_correction` is for squared error whose rounds read all rows, with one tree a "
-         "round and Gaussian noise: no dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, "
-         "subsample, num_parallel_tree, dp_local, dp_secure_sum or additive rounds."),
+         "`dp_mean_correction` is for squared error, counts and amounts, whose rounds read all "
+         "rows, with one tree a round and Gaussian noise: no dp_accountant='pure', "
+         "dp_leaf_noise='output', dp_ensemble, subsample, num_parallel_tree, dp_local, "
+         "dp_secure_sum or additive rounds."),
     # which rows a round reads
     Rule("one choice of rows",
          lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,

@@ -158,6 +158,29 @@ class Settings:
         return "base_margin" if self["dp_base_margin"] else "released"
 
     @property
+    def measured(self) -> bool:
+        """Whether the loss takes means of the labels from releases before the first tree."""
+        return self.objective.intercept == "capped mean" and self["base_score"] is None
+
+    @property
+    def releases_labels(self) -> bool:
+        """Whether sums of the labels are released before the first tree."""
+        return self.intercept == "released" or self.measured
+
+    @property
+    def exposures(self) -> tuple[float, float] | None:
+        """Range of the exposures that are released with these means; None without margins."""
+        if not (self.measured and self["dp_base_margin"] and not self.continues):
+            return None
+        bounds: tuple[float, float] | None = self["dp_exposure_bounds"]
+        return bounds
+
+    @property
+    def corrects_mean(self) -> bool:
+        """Whether the objective has a correction of the mean."""
+        return self.squared or self.objective.intercept == "capped mean"
+
+    @property
     def intercept_kind(self) -> str:
         """What an intercept is released from: the kind of the labels, or "cells" for quantiles."""
         return "cells" if self.objective.intercept == "quantiles" else self.kind

@@ -42,7 +42,8 @@ def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Set
     described = native.describe_plan(text)
     derived = list(described["events"])
     if request is not None:
-        derived.append(native.describe_intercept(request))
+        event = native.describe_intercept(request)
+        derived.append({**event, "count": 2 * event["count"]} if s.measured else event)
     agree = described["score_range"] == range_int(
         s["dp_score"],
         s.row_bound,

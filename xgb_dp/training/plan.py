@@ -21,7 +21,7 @@ from ..request.features import Feature
 from ..request.params import PARAMETERS
 from ..request.quantiles import QUANTILES
 from ..request.settings import Settings
-from . import cells
+from . import cells, means
 from .cells import CELLS
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "present_from_sums",
     "public_inputs",
     "rows_from_sums",
+    "second_request",
 ]
 
 
@@ -209,6 +210,12 @@ def intercept_request(
         "private": not s.noise_free and test_key is None,
         "noise_free": s.noise_free,
     }
+    if s.objective.intervals and kind == "regression":
+        assert s.target is not None
+        low, high = map(math.log, s.target)
+        request |= {"times": True, "target_lower": low, "target_upper": high}
+    if s.exposures is not None:
+        request["exposure_lower"], request["exposure_upper"] = s.exposures
     if s["dp_n_public"] is not None and kind not in ("multiclass", "cells"):
         request["n_public"] = s["dp_n_public"]
     if presence:
@@ -245,13 +252,37 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
         share = min(max(0.5 + 0.5 * mean, 0.001), 0.999)
         return share if s["objective"] == "binary:logistic" else _logit(share)
     assert s.target is not None
-    found = (s.target[0] + s.target[1]) / 2 + s.half_width * min(max(mean, -1.0), 1.0)
+    if s.objective.intervals:
+        return math.exp(means.Sums.of(s, noise, sums).mean(*map(math.log, s.target)))
     if s.objective.link == "log":  # a mean that is told from 0, at least by its noise
-        return max(found, s.target[0], s.half_width * floor / max(total, floor))
-    return found
+        # With margins of the rows the first tree has the start in it, and XGBoost reads no other.
+        return 1.0 if s["dp_base_margin"] else means.Sums.of(s, noise, sums).mean(*s.target)
+    return (s.target[0] + s.target[1]) / 2 + s.half_width * min(max(mean, -1.0), 1.0)
 
 
-def after_release(s: Settings, noise: NoisePlan, plan: dict[str, Any], sums: list[int]) -> str:
+def second_request(
+    s: Settings, noise: NoisePlan, request: dict[str, Any], sums: list[int]
+) -> dict[str, Any] | None:
+    """What is released after the first release: the same sums, of labels cut at a cap; or None.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise.
+        request: Result of :func:`intercept_request`.
+        sums: What the first release has said.
+    """
+    if not s.measured:
+        return None
+    return {**request, "target_upper": repr(means.cap(s, noise, sums))}
+
+
+def after_release(
+    s: Settings,
+    noise: NoisePlan,
+    plan: dict[str, Any],
+    sums: list[int],
+    capped: list[int] | None = None,
+) -> str:
     """The plan as the trainer is told it, with what a loss takes from the first release.
 
     Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
@@ -261,7 +292,11 @@ def after_release(s: Settings, noise: NoisePlan, plan: dict[str, Any], sums: lis
         noise: Calibrated noise.
         plan: Result of :func:`build_plan`.
         sums: What the first release has said.
+        capped: What the second one has, where there is one.
     """
+    if capped is not None:
+        own = _without_reals(means.measured(s, noise, sums, capped).to_plan())
+        return dump_plan({**plan, "loss": {**plan["loss"], **own}})
     if s.intercept != "released" or s.intercept_kind != "cells":
         return dump_plan(plan)
     assert s.target is not None

@@ -110,7 +110,7 @@ class Training:
             for p, told in zip(prepared.plans, plans, strict=True)
         )
         request, kind = None, prepared.spec.intercept
-        if s.intercept == "released":
+        if s.releases_labels:
             kind = s.intercept_kind  # also of a training that draws nothing
         if kind is not None:
             request = plan.intercept_request(
@@ -221,7 +221,7 @@ class Training:
         s, noise, family = self.settings, self.prepared.noise, self.prepared.family
         low: dict[str, Any] = {}
         event: Event | None = None
-        position, count, sums = 0, None, None
+        position, count, sums, capped = 0, None, None, None
         if s.masking.workers:
             agreed = json.dumps([self.texts, self.request, s.schema.names])
             files = (s["dp_secure_key"], s["dp_secure_parties"])
@@ -234,6 +234,10 @@ class Training:
                 answer = native.release_intercept(dtrain, self.request)
                 sums = answer["sums"]
                 event = None if s.noise_free else event_from_json(answer["event"])
+                second = plan.second_request(s, noise, self.request, answer["sums"])
+                if second is not None:
+                    capped = native.release_intercept(dtrain, second)["sums"]
+                    event = None if event is None else event.counted(2)
                 if family is not None:
                     count = plan.rows_from_sums(self.request["kind"], noise, answer["sums"])
                     present = math.inf
@@ -245,14 +249,15 @@ class Training:
             if s.intercept == "public":
                 low["base_score"] = s["base_score"]
             elif s.intercept == "base_margin":
-                low["base_score"] = s.neutral_base_score
+                # The first tree has the start of a loss that measures it.
+                low["base_score"] = s.neutral_base_score if s.exposures is None else 1.0
         except BaseException:
             masking.drop_pads()
             raise
         taken = self.options[position]
         text = taken.text
         if sums is not None:
-            text = plan.after_release(s, noise, taken.plan, sums)
+            text = plan.after_release(s, noise, taken.plan, sums, capped)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         return low, LedgerCallback(self, position, count, event)
 

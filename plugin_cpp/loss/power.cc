@@ -1,0 +1,64 @@
+#include "plugin_cpp/loss/power.h"
+
+#include <algorithm>  // for max, min
+#include <cmath>      // for exp, log, sqrt, abs
+
+namespace xgboost::dp {
+namespace {
+// Predictions are rarely above so many means.
+constexpr double kLargestMean = 16.0;
+
+class PowerLoss : public Loss {
+ public:
+  PowerLoss(JsonReader const& in, LabelRange range)
+      : power_{in.Real("power", 1.0, 2.0)},
+        mean_{in.Real("mean", 1e-30, 1e30)},
+        log_mean_{std::log(mean_)},
+        start_{in.Real("start", -100.0, 100.0)},
+        cap_{in.Real("cap", range.lower, range.upper)},
+        capped_mean_{in.Real("capped_mean", 1e-30, 1e30)},
+        unit_{capped_mean_ / cap_},
+        lower_{range.lower / capped_mean_},
+        upper_{cap_ / capped_mean_} {}
+
+  [[nodiscard]] double Start() const override { return start_; }
+  [[nodiscard]] double MeanOf(double margin) const override { return std::exp(margin); }
+  [[nodiscard]] double LargestMean() const override { return kLargestMean * mean_; }
+  // The variance of a count is its mean. That of amounts has a factor that nobody has released.
+  [[nodiscard]] double RowVariance() const override { return power_ == 1.0 ? 1.0 / cap_ : 0.0; }
+
+  void Pairs(LossRows const& rows, double* g, double* h) const override {
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      auto at = this->At(rows.margins[i]);
+      g[i] = (at.mean - std::min(rows.labels[i], cap_) / capped_mean_) * at.factor;
+      h[i] = at.mean * at.factor;
+    }
+  }
+
+  void LargestNorms(LossRows const& rows, double r, double* norms) const override {
+    // The gradient is linear in the label: it is largest at one of the ends.
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      auto at = this->At(rows.margins[i]);
+      auto g = at.factor * std::max(std::abs(at.mean - lower_), std::abs(at.mean - upper_));
+      auto h = at.factor * at.mean;
+      norms[i] = std::sqrt(g * g + r * h * h);
+    }
+  }
+
+ private:
+  struct Point {
+    double mean, factor;  // a = mu / m, and its power of 1 - p in the unit
+  };
+  [[nodiscard]] Point At(double margin) const {
+    auto above = margin - log_mean_;
+    return {std::exp(above), unit_ * std::exp((1.0 - power_) * above)};
+  }
+
+  double power_, mean_, log_mean_, start_, cap_, capped_mean_, unit_, lower_, upper_;
+};
+}  // namespace
+
+std::shared_ptr<Loss const> ReadPowerLoss(JsonReader const& in, LabelRange range) {
+  return std::make_shared<PowerLoss>(in, range);
+}
+}  // namespace xgboost::dp

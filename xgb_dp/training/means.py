@@ -1,0 +1,93 @@
+"""Means of labels and of exposures, from the noisy sums that are released before the first tree.
+
+Reads what was released and public numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..calibrate.mechanisms import NoisePlan
+from ..request.means import MEANS, Measured
+from ..request.settings import Settings
+
+__all__ = ["Sums", "cap", "measured"]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What one release of label sums has said, per row.
+
+    Attributes:
+        rows: Number of rows, at least what noise alone may be.
+        floor: Standard deviation of the noise of a sum, in rows, at least 1.
+        label: Mean of labels, on [-1, 1].
+        exposure: The same of exposures; None where they are not released.
+    """
+
+    rows: float
+    floor: float
+    label: float
+    exposure: float | None
+
+    @classmethod
+    def of(cls, s: Settings, noise: NoisePlan, sums: Sequence[int]) -> Sums:
+        """Read the noisy integers of a release, in units of ``2**-shift``."""
+        unit = float(2**noise.intercept_shift)
+        floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
+        public = s["dp_n_public"]
+        rows = max(sums[1] / unit if public is None else float(public), floor)
+        exposure = _within(sums[-1] / unit / rows) if s.exposures is not None else None
+        return cls(rows, floor, _within(sums[0] / unit / rows), exposure)
+
+    def mean(self, low: float, high: float) -> float:
+        """The mean of labels of a range.
+
+        It is at least the standard deviation of its noise, but for the middle of the range, so that
+        it has a logarithm.
+        """
+        half = (high - low) / 2
+        least = min(low + half * self.floor / self.rows, low + half)
+        return max(low + half + half * self.label, least)
+
+    def mean_exposure(self, low: float, high: float) -> float:
+        """The mean of exposures of a range above 0."""
+        assert self.exposure is not None
+        return max((low + high) / 2 + (high - low) / 2 * self.exposure, low)
+
+
+def _within(value: float) -> float:
+    return min(max(value, -1.0), 1.0)
+
+
+def cap(s: Settings, noise: NoisePlan, sums: Sequence[int]) -> float:
+    """Where labels are cut, from the first release.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise.
+        sums: Noisy integers of the release of all labels.
+    """
+    assert s.target is not None
+    return MEANS.cap(s, Sums.of(s, noise, sums).mean(*s.target))
+
+
+def measured(s: Settings, noise: NoisePlan, sums: Sequence[int], capped: Sequence[int]) -> Measured:
+    """What a loss of means takes from both releases.
+
+    Args:
+        s: Checked settings.
+        noise: Calibrated noise.
+        sums: Noisy integers of the release of all labels.
+        capped: The same of labels after the cut.
+    """
+    assert s.target is not None
+    first = Sums.of(s, noise, sums)
+    mean, at = first.mean(*s.target), cap(s, noise, sums)
+    capped_mean = Sums.of(s, noise, capped).mean(s.target[0], at)
+    start = 0.0
+    if s.exposures is not None:
+        start = math.log(mean / first.mean_exposure(*s.exposures))
+    return Measured(mean, at, min(capped_mean, mean), start)
