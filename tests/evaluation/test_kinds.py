@@ -185,6 +185,20 @@ def test_pairs_without_noise() -> None:
     assert "difference" in report.summary() and "auc difference" in report.to_json()
 
 
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("shift", [0.0, 0.001, -0.01])
+def test_small_differences_of_the_loss_have_no_bias(shift: float) -> None:
+    """Cells of one width would take them all for the middle of one cell, 0.016 nats away."""
+    X, y = rows(6000)
+    first = stock(X, y)
+    second = stock(X, y, base_score=float(first.predict(xgb.DMatrix(X)).mean()) + shift)
+    loss = [metrics.log_loss(y, m.predict(xgb.DMatrix(X))) for m in (first, second)]
+    report = xgb_dp.evaluate([first, second], (X, y), **CLEAR)
+    assert float(report.log_loss_difference) == pytest.approx(loss[0] - loss[1], abs=3e-4)
+    same = xgb_dp.evaluate([first, first], (X, y), **CLEAR)
+    assert abs(float(same.log_loss_difference)) < 1e-5
+
+
 def test_bad_pairs(values: Any) -> None:
     X, y = rows(500)
     model = stock(X, y)

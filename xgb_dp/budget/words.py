@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIVISION", "most_rows", "refusal", "rounded_down", "statement"]
 _DIGITS = 4
-DIVISION = {"discover": 0.05, "train": 0.85, "evaluate": 0.1}
+DIVISION = {"discover": 0.09, "train": 0.92, "evaluate": 0.18}
 """Parts of an epsilon in a proposal; their squares sum to well below 1."""
 
 

@@ -30,6 +30,7 @@ Ints = npt.NDArray[np.int64]
 
 _SCORES, _LOSS, _JOINT = 0.3, 0.25, 0.15  # of the squared norm of a row; scores twice
 _COARSE = 16  # cells of a score in the joint counts
+_POWER = 3  # cells of differences are fine around 0: two models say nearly the same
 _LARGEST = 2.0  # difference of the log losses of a row, in nats, beyond which it counts as this
 
 
@@ -118,7 +119,7 @@ class Pair:
                 Block(f"scores {i + 1}", scaled(counts_matrix(g), _SCORES))
                 for i, g in enumerate(grids)
             ),
-            Block("loss difference", scaled(value_matrix(), _LOSS)),
+            Block("loss difference", scaled(value_matrix(_POWER), _LOSS)),
             Block("joint", scaled(joint, _JOINT)),
         )
         return cls(grids, blocks)
@@ -134,7 +135,7 @@ class Pair:
         coarse = [c // (CELLS // _COARSE) for c in own]
         return [
             *(c + CELLS * positive for c in own),
-            value_cells(gap),
+            value_cells(gap, _POWER),
             (coarse[0] * _COARSE + coarse[1]) + _COARSE**2 * positive,
         ]
 
@@ -146,7 +147,7 @@ class Pair:
             for grid, block, sums in zip(self.grids, self.blocks, released.sums, strict=False)
         )
         solver = Solver.of(self.blocks[2].matrix)
-        loss = Values.of(solver, released.sums[2][0], noise, 0.0, _LARGEST, level)
+        loss = Values.of(solver, released.sums[2][0], noise, 0.0, _LARGEST, level, _POWER)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
         gap = self._auc_difference(views[0], views[1], joint, level)
         return ComparisonReport(views[0], views[1], gap, loss.mean, cost, level)

@@ -24,6 +24,7 @@ Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]
 
 _LEAST = 1e-9
+_WIDER = 1.25  # than drawn: the draws take the smoothness of the curve as known
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,7 @@ class TwoClasses:
         drawn = _ratio(np.abs(residual).sum(axis=-1), found.density.sum(axis=-1))
         tail = 0.5 - 0.5 * self.level
         low, value, high = (float(np.quantile(drawn, q)) for q in (tail, 0.5, 1.0 - tail))
+        low, high = max(value - _WIDER * (value - low), 0.0), value + _WIDER * (high - value)
         if self._may_be_calibrated():
             low = 0.0
         noisy = self._noisy

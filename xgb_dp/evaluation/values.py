@@ -26,13 +26,16 @@ Ints = npt.NDArray[np.int64]
 _ROWS, _MEAN, _SIZE, _SQUARE, _TREE = 0.2, 0.25, 0.15, 0.2, 0.2  # of the squared norm of a row
 
 
-@lru_cache(maxsize=1)
-def value_matrix() -> Ints:
+@lru_cache(maxsize=2)
+def value_matrix(power: int = 1) -> Ints:
     """What a row adds whose value v in [-1, 1] lies in each of 128 cells.
+
+    Args:
+        power: See :func:`value_cells`.
 
     Its number, v, 2|v| - 1 and 2v^2 - 1, each with a weight, and a Haar tree without its root.
     """
-    v = _middles()
+    v = _middles(power)
     shares = (_ROWS, _MEAN, _SIZE, _SQUARE)
     moments = np.stack([np.ones(CELLS), v, 2.0 * np.abs(v) - 1.0, 2.0 * v**2 - 1.0])
     weighted = np.sqrt(np.array(shares))[:, np.newaxis] * moments
@@ -42,14 +45,26 @@ def value_matrix() -> Ints:
     return matrix
 
 
-def value_cells(values: Floats) -> Ints:
-    """The cell of each value; what lies beyond -1 or 1 counts as that, NaN as 1."""
+def value_cells(values: Floats, power: int = 1) -> Ints:
+    """The cell of each value; what lies beyond -1 or 1 counts as that, NaN as 1.
+
+    Args:
+        values: The values.
+        power: Odd. Cells are even on the scale of its root: with 3 they are fine around 0, where
+            most differences of two models lie, and coarse far from it.
+    """
     clipped = np.clip(np.nan_to_num(values, nan=1.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
-    return np.minimum(((clipped + 1.0) * (CELLS / 2)).astype(np.int64), CELLS - 1)
+    root = np.sign(clipped) * np.abs(clipped) ** (1.0 / power)
+    return np.minimum(((root + 1.0) * (CELLS / 2)).astype(np.int64), CELLS - 1)
 
 
-def _middles() -> Floats:
-    return np.asarray((np.arange(CELLS) + 0.5) * (2.0 / CELLS) - 1.0)
+def _ends(power: int) -> Floats:
+    return np.asarray(np.linspace(-1.0, 1.0, CELLS + 1) ** power)
+
+
+def _middles(power: int = 1) -> Floats:
+    ends = _ends(power)
+    return np.asarray(0.5 * (ends[1:] + ends[:-1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +77,7 @@ class Values:
         middle: Value in the middle of the cells.
         half: Distance of the ends from there.
         level: Probability with which each interval covers.
+        power: See :func:`value_cells`.
     """
 
     counts: Floats
@@ -69,10 +85,18 @@ class Values:
     middle: float
     half: float
     level: float
+    power: int = 1
 
     @classmethod
     def of(
-        cls, solver: Solver, sums: Floats, noise: float, middle: float, half: float, level: float
+        cls,
+        solver: Solver,
+        sums: Floats,
+        noise: float,
+        middle: float,
+        half: float,
+        level: float,
+        power: int = 1,
     ) -> Values:
         """The values behind noisy sums.
 
@@ -83,16 +107,17 @@ class Values:
             middle: Value in the middle of the cells.
             half: Distance of the ends from there.
             level: Probability with which an interval is to cover.
+            power: See :func:`value_cells`.
         """
         counts = solver.covariance @ (solver.matrix.T @ sums)
         rng = np.random.default_rng(0)
         draws = counts + noise * rng.normal(size=(DRAWS, CELLS)) @ solver.root.T
-        return cls(counts, draws, middle, half, level)
+        return cls(counts, draws, middle, half, level, power)
 
     @property
     def points(self) -> Floats:
         """The value that stands for each cell."""
-        return self.middle + self.half * _middles()
+        return self.middle + self.half * _middles(self.power)
 
     @cached_property
     def sampled(self) -> Floats:
@@ -121,7 +146,7 @@ class Values:
         """Mean of a power of the values, or of their size, around 0."""
         points = np.abs(self.points) if size else self.points**power
         if power == 2:  # of a cell, whose values are not all in its middle
-            points = points + (2.0 * self.half / CELLS) ** 2 / 12.0
+            points = points + (self.half * np.diff(_ends(self.power))) ** 2 / 12.0
         total = np.maximum(counts.sum(axis=-1), 1.0)
         return np.asarray((counts @ points) / total)
 
@@ -142,7 +167,7 @@ class Values:
         Args:
             share: In (0, 1).
         """
-        ends = np.concatenate([[self.middle - self.half], self.points + self.half / CELLS])
+        ends = self.middle + self.half * _ends(self.power)
 
         def of(counts: Floats) -> Floats:
             below = np.cumsum(counts, axis=-1)

@@ -1,0 +1,63 @@
+"""A walk on real data with one budget: what it spends, and that no moment of death loses a cost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import xgb_dp
+
+pytest.importorskip("statsmodels")
+
+from tests.books.walk import MOMENTS, STEPS, TOTAL, rows, walk
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_walk_spends_what_it_planned(tmp_path: Path) -> None:
+    book = xgb_dp.Budget(tmp_path / "table.json", **TOTAL)
+    plan = book.plan()
+    for step, epsilon in (("discover", 0.1), ("train", 1.0), ("evaluate", 0.2), ("select", 0.9)):
+        assert plan[step]["epsilon"] == pytest.approx(epsilon, rel=0.1)
+    shown: list[str] = []
+    report = walk(book, *rows(8000), shown)
+    assert tuple(shown) == STEPS
+    assert [e.state for e in book.entries] == ["spent"] * 4
+    assert report.cost.parallel and [e.part is None for e in book.entries] == [
+        True, False, False, True,
+    ]  # fmt: skip
+    assert book.remaining_selection() < 0.01
+    assert "(2, 1e-06)-differentially private" in book.statement()
+    book.verify()
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A book for each step and moment, left behind by a process that was killed."""
+    folder = tmp_path_factory.mktemp("books")
+    command = [sys.executable, "-m", "tests.books.walk", str(folder)]
+    subprocess.run(command, check=True, cwd=ROOT, timeout=900)
+    return folder
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_each_step_the_book_is_right(killed: Path, step: str, moment: str) -> None:
+    book = xgb_dp.Budget(killed / f"{step} {moment}.json")
+    shown = (killed / f"{step} {moment}.shown").read_text().split()
+    book.verify()
+    before = STEPS.index(step)
+    assert shown == list(STEPS[:before])  # of the step itself nothing was shown
+    states = [entry.state for entry in book.entries]
+    if moment == "before reserve":
+        assert states == ["spent"] * before
+    elif moment == "after commit":
+        assert states == ["spent"] * (before + 1)
+    else:  # whatever was drawn has been booked, and counts in full
+        assert states == ["spent"] * before + ["reserved"]
+    # What is left is divided anew, and still fits.
+    left = book.plan()
+    assert left["train"]["epsilon"] < 1.1 and book.remaining() >= left["train"]["epsilon"]
