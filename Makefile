@@ -171,6 +171,7 @@ dist/repaired/checked: dist/built $(STAMPS)/extra-release \
 test-wheel: release-wheel
 	$(VENV)/bin/python cmake/try_wheel.py dist/repaired/xgb_dp-*.whl \
 		--pythons $(PYTHONS) --tests $(WHEEL_TESTS)
+	$(VENV)/bin/python cmake/try_beside.py dist/repaired/xgb_dp-*.whl --stock $(STOCK_VERSION)
 
 # Minutes instead of a rebase: nothing is linked.
 rebase-check: $(STAMPS)/tools

@@ -21,9 +21,12 @@ _NEEDED = (
     "xgb_dp/py.typed",
     "xgb_dp/record/templates/model_card.md",
     "xgb_dp/record/templates/verification.schema.json",
-    "xgboost/__init__.py",
-    "xgboost/LICENSE",
+    "_xgb_dp_door.py",
+    "xgb_dp_door.pth",
+    "_xgb_dp_xgboost/xgboost/__init__.py",
+    "_xgb_dp_xgboost/xgboost/LICENSE",
 )
+_LIBRARY = r"_xgb_dp_xgboost/xgboost/lib/(lib)?xgboost\.(so|dylib|dll)"
 _BUILD_ONLY = (".h", ".hpp", ".cc", ".cmake", ".a", ".pc", ".o")
 
 
@@ -40,13 +43,13 @@ def faults(wheel: Path) -> list[str]:
     if damaged:
         out.append(f"{damaged} is damaged")
     tops = {name.split("/")[0] for name in names}
-    allowed = {"xgboost", "xgb_dp", "xgb_dp.libs"}
+    allowed = {"_xgb_dp_xgboost", "_xgb_dp_door.py", "xgb_dp_door.pth", "xgb_dp", "xgb_dp.libs"}
     strange = {top for top in tops - allowed if not top.endswith(".dist-info")}
     if strange:
-        out.append(f"it would install {', '.join(sorted(strange))} beside the two packages")
+        out.append(f"it would install {', '.join(sorted(strange))} beside what belongs to it")
     out += [f"{name} is missing" for name in _NEEDED if name not in names]
-    if not any(re.fullmatch(r"xgboost/lib/(lib)?xgboost\.(so|dylib|dll)", name) for name in names):
-        out.append("the library xgboost/lib/libxgboost is missing")
+    if not any(re.fullmatch(_LIBRARY, name) for name in names):
+        out.append("the library libxgboost is missing")
     if not any(re.search(r"\.dist-info/(licenses/)?LICENSE$", name) for name in names):
         out.append("the licence is missing")
     linux = "linux" in wheel.name

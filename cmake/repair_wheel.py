@@ -83,7 +83,7 @@ def describe_and_tag(wheel: Path, out: Path, scratch: Path) -> Path:
     folder = info / "sboms"
     folder.mkdir(exist_ok=True)
     (folder / "xgb-dp.cdx.json").write_text(text, encoding="utf-8")
-    version = (tree / "xgboost" / "VERSION").read_text(encoding="utf-8").strip()
+    version = (tree / sbom.VERSION).read_text(encoding="utf-8").strip()
     with tempfile.TemporaryDirectory(dir=scratch) as packed:
         run([*tool, "pack", "-d", packed, tree])
         one = only_wheel(Path(packed))

@@ -21,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import fetch_upstream
 
+VERSION = "_xgb_dp_xgboost/xgboost/VERSION"
+"""The file of a wheel that says which release of XGBoost is inside."""
 _LIBRARY = re.compile(r"(?:^|/)[^/]+\.(?:so[.\d]*|dylib|dll)$")
 _APACHE = [{"license": {"id": "Apache-2.0"}}]
 
@@ -76,9 +78,9 @@ def make_document(wheel: Path) -> dict[str, Any]:
     """
     with zipfile.ZipFile(wheel) as archive:
         names = sorted(archive.namelist())
-        if "xgboost/VERSION" not in names:
-            raise ValueError(f"{wheel.name} holds no xgboost/VERSION: is it a wheel of xgb-dp?")
-        version = archive.read("xgboost/VERSION").decode().strip()
+        if VERSION not in names:
+            raise ValueError(f"{wheel.name} holds no {VERSION}: is it a wheel of xgb-dp?")
+        version = archive.read(VERSION).decode().strip()
         files = [
             {
                 "type": "file",

@@ -3,6 +3,8 @@
 ``xgboost.train`` with ``tree_method="dp_hist"`` trains privately; this package calibrates it and
 reports on it.
 
+``from xgb_dp import xgboost as xgb`` gives the private build of XGBoost, also beside a stock one.
+
 Names are imported when they are asked for: what only reads models (:func:`verify`) loads no
 libxgboost.
 """
@@ -10,7 +12,8 @@ libxgboost.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .engine.native import is_dp_build, warn_if_stock
+from .engine.door import take_door
+from .engine.native import is_dp_build, private_xgboost, warn_if_stock
 from .errors import (
     BudgetError,
     LedgerError,
@@ -65,6 +68,7 @@ __all__ = [
     "split",
     "testing",
     "verify",
+    "xgboost",
 ]
 __version__ = "0.1.0"
 
@@ -93,6 +97,8 @@ _MODULES = ("accounting", "plotting", "presets", "testing")
 
 
 def __getattr__(name: str) -> Any:
+    if name == "xgboost":
+        return private_xgboost()
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name in _ROOMS:
@@ -104,4 +110,5 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+take_door()
 warn_if_stock()

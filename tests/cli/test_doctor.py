@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 
 import pytest
@@ -26,7 +28,7 @@ def test_stock_library(monkeypatch, capsys):
     found = statuses(doctor.check_installation())
     assert found["library"] == found["training"] == "FAILED"
     assert doctor.main() == 1
-    assert "pip uninstall" in capsys.readouterr().out
+    assert "from xgb_dp import xgboost as xgb" in capsys.readouterr().out
 
 
 def test_stock_python_part(monkeypatch, tmp_path):
@@ -36,23 +38,67 @@ def test_stock_python_part(monkeypatch, tmp_path):
     assert statuses(doctor.check_installation())["xgboost package"] == "FAILED"
 
 
-def test_other_owners_of_the_name(monkeypatch, tmp_path):
-    class Stock:
-        metadata = {"Name": "xgboost-cpu"}  # noqa: RUF012
+def distribution(folder, name="xgboost", version="9.9"):
+    """A wheel of that name, installed into a folder."""
+    package, info = folder / "xgboost", folder / f"{name}-{version}.dist-info"
+    package.mkdir()
+    info.mkdir()
+    (package / "__init__.py").write_text("# stock\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    digest = base64.urlsafe_b64encode(hashlib.sha256(b"# stock\n").digest()).decode().rstrip("=")
+    (info / "RECORD").write_text(f"xgboost/__init__.py,sha256={digest},8\n{info.name}/RECORD,,\n")
+    return package
 
-    monkeypatch.setattr(doctor.metadata, "distributions", lambda: [Stock()])
-    found = {c.name: c for c in doctor.check_installation()}
-    assert found["other installs"].status == "FAILED"
-    assert "pip uninstall -y xgboost-cpu" in found["other installs"].found
+
+def stock_check(folder, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
+    (found,) = (c for c in doctor._beside())
+    return found
 
 
-def test_another_copy_on_the_path(monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", ["xgboost", "xgboost-cpu"])
+def test_a_stock_package_beside(name, monkeypatch, tmp_path):
+    package = distribution(tmp_path, name)
+    found = stock_check(tmp_path, monkeypatch)
+    assert found.status == "ok"
+    assert f"{name} 9.9, in {package}" in found.found
+    assert "until xgb_dp is imported" in found.found
+    monkeypatch.setenv("XGB_DP_XGBOOST", "private")
+    (found,) = doctor._beside()
+    assert "XGB_DP_XGBOOST=private" in found.found
+
+
+@pytest.mark.parametrize("damage", ["changed", "longer", "removed"])
+def test_a_stock_package_whose_files_another_wheel_has(damage, monkeypatch, tmp_path):
+    file = distribution(tmp_path) / "__init__.py"
+    if damage == "removed":
+        file.unlink()
+    else:
+        file.write_text("# other\n" if damage == "changed" else "# another one\n")
+    found = stock_check(tmp_path, monkeypatch)
+    assert found.status == "warning"
+    assert "xgboost/__init__.py" in found.found
+    assert "pip install --force-reinstall --no-deps xgboost==9.9" in found.found
+
+
+def test_a_copy_of_the_package_on_the_path(monkeypatch, tmp_path):
     (tmp_path / "xgboost").mkdir()
     (tmp_path / "xgboost" / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    found = {c.name: c for c in doctor.check_installation()}
-    assert found["import path"].status == "warning"
-    assert str(tmp_path) in found["import path"].found
+    found = stock_check(tmp_path, monkeypatch)
+    assert found.status == "ok"
+    assert str(tmp_path) in found.found
+
+
+def test_a_folder_that_is_no_package_is_none(monkeypatch, tmp_path):
+    (tmp_path / "xgboost").mkdir()
+    assert stock_check(tmp_path, monkeypatch).found.startswith("none")
+
+
+def test_own_files_that_were_changed(monkeypatch):
+    monkeypatch.setattr(doctor, "_changed_files", lambda _: ["_xgb_dp_door.py"])
+    (found,) = doctor._own_files()
+    assert found.status == "FAILED"
+    assert "_xgb_dp_door.py" in found.found
 
 
 def test_another_copy_of_the_package(monkeypatch):

@@ -28,11 +28,21 @@ def stock(monkeypatch):
 @pytest.mark.usefixtures("stock")
 def test_stock_build_warns_at_import_and_says_how_to_mend():
     assert not xgb_dp.is_dp_build()
-    with pytest.warns(RuntimeWarning, match="pip uninstall -y xgboost"):
+    with pytest.warns(RuntimeWarning, match="from xgb_dp import xgboost as xgb"):
         importlib.reload(xgb_dp)
 
 
 @pytest.mark.usefixtures("stock")
 def test_stock_build_does_not_train(params, matrix):
-    with pytest.raises(NativeLibraryError, match="pip install --force-reinstall"):
+    with pytest.raises(NativeLibraryError, match="Import xgb_dp first"):
         xgb.train(params(), matrix(), 2)
+
+
+@pytest.mark.usefixtures("stock")
+def test_no_stock_build_comes_as_the_private_one():
+    with pytest.raises(NativeLibraryError, match="XGB_DP_XGBOOST=private"):
+        _ = xgb_dp.xgboost
+
+
+def test_both_names_give_one_package():
+    assert xgb_dp.xgboost is xgb

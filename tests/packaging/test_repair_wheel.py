@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LIBRARIES = ("xgboost/lib/libxgboost.so", "xgb_dp.libs/libgomp-f9a9ad78.so.1.0.0")
+LIBRARIES = ("_xgb_dp_xgboost/xgboost/lib/libxgboost.so", "xgb_dp.libs/libgomp-f9a9ad78.so.1.0.0")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def wheel(folder: Path, version: str, content: bytes = b"library") -> Path:
     tags = ("py3-none-manylinux_2_28_x86_64",)
     files: dict[str, bytes] = {name: content + name.encode() for name in LIBRARIES} | {
         "xgb_dp/__init__.py": b"",
-        "xgboost/VERSION": f"{version}\n".encode(),
+        "_xgb_dp_xgboost/xgboost/VERSION": f"{version}\n".encode(),
         f"{info}/METADATA": b"Metadata-Version: 2.1\nName: xgb-dp\nVersion: 0.1.0\n",
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\n"
         + "".join(f"Tag: {tag}\n" for tag in tags).encode(),

@@ -1,12 +1,14 @@
 """Whether this installation can train privately: ``xgb-dp doctor``.
 
-Checks the loaded library and its Python part, other installs that shadow it, versions, the
+Checks the loaded library and its Python part, a stock XGBoost beside it, versions, the
 operating system's random numbers, and a small private training from front to back. No data of the
 user is read.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.util
 import math
 import os
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engine import native
+from ..engine.door import VARIABLE, stock_origin
 
 __all__ = ["Check", "check_installation", "main"]
 
@@ -50,7 +53,8 @@ def check_installation() -> list[Check]:
         _versions,
         _library,
         _python_part,
-        _shadows,
+        _own_files,
+        _beside,
         _entropy,
         _training,
         _extras,
@@ -128,40 +132,83 @@ def _python_part() -> Iterator[Check]:
         yield Check("xgboost package", OK, f"hands private trainings to xgb_dp, in {folder}")
 
 
-def _shadows() -> Iterator[Check]:
-    """Other owners of the name ``xgboost``, by pip's records and on the path."""
-    owners = sorted(
-        {
-            str(d.metadata["Name"])
-            for d in metadata.distributions()
-            if d.metadata["Name"] in ("xgboost", "xgboost-cpu")
-        }
-    )
-    if owners:
+def _own_files() -> Iterator[Check]:
+    """Whether the files of this distribution are as they were installed."""
+    try:
+        own = metadata.distribution("xgb-dp")
+    except metadata.PackageNotFoundError:
+        return  # the check of versions has said so
+    changed = _changed_files(own)
+    if changed:
         yield Check(
-            "other installs",
+            "own files",
             FAILED,
-            f"{', '.join(owners)} owns the package `xgboost` too, and whichever was installed last "
-            f"has overwritten the other. Mend it with: pip uninstall -y {' '.join(owners)} && pip "
-            "install --force-reinstall --no-deps xgb-dp",
+            f"{len(changed)} files of xgb-dp are missing or were changed, such as {changed[0]}. "
+            "Mend it with: pip install --force-reinstall --no-deps xgb-dp",
         )
-    import xgboost
+    else:
+        yield Check("own files", OK, "as they were installed")
 
-    used = Path(xgboost.__file__).resolve().parent
-    others = []
-    for entry in sys.path:
-        folder = Path(entry or ".") / "xgboost"
-        if (folder / "__init__.py").is_file() and folder.resolve() != used:
-            others.append(str(folder))
-    if others:
+
+def _beside() -> Iterator[Check]:
+    """A stock ``xgboost`` beside the private one: is it whole, and which import gives it."""
+    owners = {
+        (str(d.metadata["Name"]), d.version): d
+        for d in metadata.distributions()
+        if d.metadata["Name"] in ("xgboost", "xgboost-cpu")
+    }
+    damaged = False
+    for (name, version), distribution in sorted(owners.items()):
+        changed = _changed_files(distribution)
+        if changed:
+            damaged = True
+            yield Check(
+                "stock xgboost",
+                WARNING,
+                f"{len(changed)} files of {name} {version} are missing or belong to another wheel, "
+                f"such as {changed[0]}. Private training does not use them. Mend the stock package "
+                f"with: pip install --force-reinstall --no-deps {name}=={version}",
+            )
+    origin = stock_origin()
+    if origin is None and not owners:
+        yield Check("stock xgboost", OK, "none; `import xgboost` gives the private build")
+    elif origin is None and not damaged:
+        names = " and ".join(" ".join(owner) for owner in sorted(owners))
         yield Check(
-            "import path",
-            WARNING,
-            f"other copies of xgboost lie on the path, later than the one in use: "
-            f"{', '.join(others)}",
+            "stock xgboost", WARNING, f"pip knows {names}, but nothing can be imported of it"
         )
-    if not owners and not others:
-        yield Check("other installs", OK, "no other xgboost in this environment")
+    elif origin is not None and not damaged:
+        names = " and ".join(" ".join(owner) for owner in sorted(owners)) or "a copy of no wheel"
+        yield Check("stock xgboost", OK, f"{names}, in {Path(origin).parent}. {_which()}")
+
+
+def _which() -> str:
+    private = "`from xgb_dp import xgboost as xgb` gives the private build"
+    if os.environ.get(VARIABLE) == "private":
+        return f"{private}, and so does `import xgboost`, since {VARIABLE}=private"
+    return (
+        f"{private}. `import xgboost` gives the stock package until xgb_dp is imported; to have "
+        f"the private build from the start, set {VARIABLE}=private in the environment"
+    )
+
+
+def _changed_files(distribution: metadata.Distribution) -> list[str]:
+    """Files of a distribution that are not as its record says; of large ones by their sizes."""
+    out = []
+    for file in distribution.files or []:
+        path = Path(str(file.locate()))
+        if file.hash is None:
+            continue  # the record itself, and compiled Python
+        try:
+            same = file.size is None or path.stat().st_size == file.size
+            if same and path.suffix in (".py", ".pth"):
+                digest = hashlib.new(file.hash.mode, path.read_bytes()).digest()
+                same = base64.urlsafe_b64encode(digest).decode().rstrip("=") == file.hash.value
+        except OSError:
+            same = False
+        if not same:
+            out.append(str(file))
+    return out
 
 
 def _entropy() -> Iterator[Check]:

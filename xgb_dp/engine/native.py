@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import NativeLibraryError
+from .door import VARIABLE
 
 __all__ = [
     "build_info",
@@ -32,31 +33,41 @@ __all__ = [
     "is_loaded",
     "is_plain",
     "lib",
+    "private_xgboost",
     "release_intercept",
     "set_persons",
     "stock_hint",
     "warn_if_stock",
 ]
 
-_HINT = (
-    "The installed libxgboost is a stock build without private training{where}. The wheel `xgb-dp` "
-    "ships its own `xgboost` package; another wheel that owns the same name (`xgboost` or "
-    "`xgboost-cpu`) has replaced it. Mend it with: pip uninstall -y xgboost xgboost-cpu && pip "
-    "install --force-reinstall --no-deps xgb-dp"
+_LOADED = (
+    "This process has loaded a stock xgboost{where} before xgb_dp. It does not train privately. "
+    "Import xgb_dp first, best as `from xgb_dp import xgboost as xgb`; or set the environment "
+    f"variable {VARIABLE}=private, and `import xgboost` gives the private build from the start."
+)
+_MISSING = (
+    "The private build of xgboost is not where `import xgboost` looks for it{where}. Mend the "
+    "installation with: pip install --force-reinstall --no-deps xgb-dp"
 )
 
 
 def _raw() -> ctypes.CDLL:
     """The library that the `xgboost` package has loaded, whatever build it is."""
-    from xgboost.core import _LIB
-
+    try:
+        from xgboost.core import _LIB
+    except ModuleNotFoundError as error:
+        if error.name != "xgboost":
+            raise
+        raise NativeLibraryError(_MISSING.format(where="")) from None
     return _LIB
 
 
 def stock_hint() -> str:
     """What to do about a stock build of libxgboost, in words."""
-    path = getattr(_raw(), "path", None) if _seen() else None
-    return _HINT.format(where=f" (loaded from {path})" if path else "")
+    if not _seen():
+        return _MISSING.format(where="")
+    path = getattr(_raw(), "path", None) or getattr(_raw(), "_name", None)
+    return _LOADED.format(where=f" (from {path})" if path else "")
 
 
 def is_dp_build() -> bool:
@@ -77,6 +88,16 @@ def lib() -> ctypes.CDLL:
     if not is_dp_build():
         raise NativeLibraryError(stock_hint())
     return _raw()
+
+
+def private_xgboost() -> Any:
+    """The package ``xgboost`` of the private build.
+
+    Raises:
+        NativeLibraryError: This process has loaded a stock one; the message says how to mend it.
+    """
+    lib()
+    return sys.modules["xgboost"]
 
 
 def is_loaded() -> bool:
