@@ -8,6 +8,7 @@ user is read.
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import importlib.util
 import math
@@ -193,21 +194,25 @@ def _which() -> str:
 
 
 def _changed_files(distribution: metadata.Distribution) -> list[str]:
-    """Files of a distribution that are not as its record says; of large ones by their sizes."""
+    """Files of a distribution that are not as its record says; of large ones by their sizes.
+
+    The record is read here: `Distribution.files` leaves out files that are missing.
+    """
     out = []
-    for file in distribution.files or []:
-        path = Path(str(file.locate()))
-        if file.hash is None:
+    for name, digest, size in csv.reader((distribution.read_text("RECORD") or "").splitlines()):
+        mode, _, value = digest.partition("=")
+        if not value:
             continue  # the record itself, and compiled Python
+        path = Path(str(distribution.locate_file(name)))
         try:
-            same = file.size is None or path.stat().st_size == file.size
+            same = not size or path.stat().st_size == int(size)
             if same and path.suffix in (".py", ".pth"):
-                digest = hashlib.new(file.hash.mode, path.read_bytes()).digest()
-                same = base64.urlsafe_b64encode(digest).decode().rstrip("=") == file.hash.value
+                found = hashlib.new(mode, path.read_bytes()).digest()
+                same = base64.urlsafe_b64encode(found).decode().rstrip("=") == value
         except OSError:
             same = False
         if not same:
-            out.append(str(file))
+            out.append(name)
     return out
 
 
