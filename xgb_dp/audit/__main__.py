@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..engine import native
+from ..engine.progress import progress
 from .result import AuditResult, table
 from .suite import FAST, FULL, cases
 
@@ -22,15 +23,18 @@ BEGIN, END = "<!-- audit results: begin -->", "<!-- audit results: end -->"
 
 
 def _run(audits: Iterable[Callable[[], AuditResult]]) -> list[AuditResult]:
+    listed = list(audits)
     results = []
-    for audit in audits:
-        start = time.perf_counter()
-        result = audit()
-        print(
-            f"{time.perf_counter() - start:6.1f} s  {result.verdict:12}  {result.name}",
-            file=sys.stderr,
-        )
-        results.append(result)
+    with progress("audit", len(listed)) as step:
+        for number, audit in enumerate(listed, 1):
+            step(f"{number} of {len(listed)}")
+            start = time.perf_counter()
+            result = audit()
+            print(
+                f"{time.perf_counter() - start:6.1f} s  {result.verdict:12}  {result.name}",
+                file=sys.stderr,
+            )
+            results.append(result)
     return results
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ..accounting import ACCOUNTANTS, ChoiceEvent, Event, GaussianEvent, make_accountant
 from ..accounting.gaussian import gaussian_mu
+from ..engine.progress import Step, progress
 from ..errors import BudgetError
 from .mechanisms import SAMPLE_BITS, FamilyNoise, MechanismSpec, NoisePlan
 from .noise import plan_noise
@@ -147,13 +148,22 @@ def _check_accountant(spec: MechanismSpec, accountant: str) -> None:
 def _search(
     certified: Callable[[float], Noise], guess: float, epsilon: float, delta: float
 ) -> Noise:
-    """Root search for the mu of the group: epsilon grows with it, and some mu fits no grid."""
+    """Root search for the mu of the group, with its progress."""
+    with progress("calibrate") as step:
+        return _searched(certified, guess, epsilon, delta, step)
+
+
+def _searched(
+    certified: Callable[[float], Noise], guess: float, epsilon: float, delta: float, step: Step
+) -> Noise:
+    """Epsilon grows with mu, and some mu fits no grid."""
     best: Noise | None = None
     refusal: BudgetError | None = None
     low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
     high: tuple[float, float] | None = None
     aim, slope, last = math.log(_AIM), 1.0, (guess - 1.0, -math.inf)
     for attempt in range(60):
+        step(f"noise {attempt + 1}")
         try:
             plan = certified(guess)
         except BudgetError as error:

@@ -19,6 +19,7 @@ from ..data.cells import MISSING
 from ..data.dates import EPOCH, read_day
 from ..data.ids import column_of, persons_of
 from ..engine import native, tape
+from ..engine.progress import progress
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.caution import warn_of
@@ -99,12 +100,14 @@ def discover(
     cells = cells_of(data, list(kinds))
     rows = len(next(iter(cells.values())))
     codes = None if ids is None else persons_of(ids, rows).codes
-    texts = {n: read_texts(cells[n], missing) for n, kind in kinds.items() if kind == "text"}
-    numbers = {
-        n: read_numbers(cells[n], kind, since, missing)
-        for n, kind in kinds.items()
-        if kind != "text"
-    }
+    texts, numbers = {}, {}
+    with progress("discover", len(kinds)) as step:
+        for name, kind in kinds.items():
+            step(name)
+            if kind == "text":
+                texts[name] = read_texts(cells[name], missing)
+            else:
+                numbers[name] = read_numbers(cells[name], kind, since, missing)
     column = privacy_id if isinstance(privacy_id, str) else column_of(privacy_id)
     unit = unit_of(codes is not None, column, group, budget)
     plan = plan_discovery(len(texts), len(numbers), epsilon, delta, unit)
@@ -114,7 +117,8 @@ def discover(
     def release() -> Discovery:
         return _release(kinds, texts, numbers, codes, plan, delta, since, missing, unit)
 
-    return booked(release, plan.events, budget, note, unit=unit)
+    with progress("discover: count"):
+        return booked(release, plan.events, budget, note, unit=unit)
 
 
 def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], Any]:

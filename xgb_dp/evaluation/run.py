@@ -20,6 +20,7 @@ from ..budget.gate import check_free
 from ..data.ids import column_of
 from ..data.parts import apart, for_persons, part_of
 from ..engine import native, tape
+from ..engine.progress import progress
 from ..engine.workers import this_worker
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..record.caution import warn_of
@@ -112,7 +113,8 @@ def evaluate(
     column = unit.column
     part = for_persons(part_of(data), privacy_id, column)
     plan = _plan(models, groups, error_bound, target_bounds)
-    rows = read_rows(models, data, groups)
+    with progress("evaluate: predict"):
+        rows = read_rows(models, data, groups)
     persons, layout = None, Layout(plan.blocks, later=plan.later)
     if privacy_id is not None:
         shift = shift_for(plan.blocks, epsilon, delta, unit.group)
@@ -135,15 +137,16 @@ def evaluate(
     native.lib()
     weights = None if persons is None else persons.weights
     aim = plan.aimed if isinstance(plan, Binary) else None
-    released = booked(
-        lambda: release(layout, events, cells, weights, aim),
-        events,
-        budget,
-        note,
-        delta=delta,
-        unit=unit,
-        part=part,
-    )
+    with progress("evaluate: count"):
+        released = booked(
+            lambda: release(layout, events, cells, weights, aim),
+            events,
+            budget,
+            note,
+            delta=delta,
+            unit=unit,
+            part=part,
+        )
     cost = Cost(
         events=events,
         epsilon=epsilon,
@@ -158,7 +161,8 @@ def evaluate(
     )
     if isinstance(plan, Pair):
         return plan.report(released, cost, level)
-    overall, by_group = plan.views(released, level)
+    with progress("evaluate: figures"):
+        overall, by_group = plan.views(released, level)
     trees: tuple[str, ...] | None = None
     with suppress(LedgerError):
         trees = tuple(tree_names(models[0].booster))

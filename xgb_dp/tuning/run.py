@@ -23,6 +23,7 @@ from ..data import persons
 from ..data.parts import Part
 from ..engine import native, tape
 from ..engine.predictions import probabilities
+from ..engine.progress import progress
 from ..engine.workers import this_worker
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..record import ledger
@@ -181,11 +182,13 @@ def select(
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
     unit = found[0].settings.privacy_unit
     warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2, unit=unit)
-    plan = plan_runs(found, law, judge, epsilon, delta)
+    with progress("select: calibrate"):
+        plan = plan_runs(found, law, judge, epsilon, delta)
     native.lib()
     sides = given.sides(unit.column)
-    for side in sides:
-        _rehearse(found, plan, side, schema)
+    with progress("select: check"):
+        for side in sides:
+            _rehearse(found, plan, side, schema)
     fit, valid = given.divided(sides, share)
     part = given.part
     if budget is not None:
@@ -194,7 +197,8 @@ def select(
         # runs there were.
         book.commit(book.reserve([plan.event], note, delta=delta, unit=unit, part=part))
 
-    best = _best_run(found, plan, judge, fit, valid)
+    with progress("select: train and score"):  # how many runs there are is secret
+        best = _best_run(found, plan, judge, fit, valid)
     return _result(best, plan.event, judge, epsilon, delta, part)
 
 

@@ -1,0 +1,92 @@
+"""Progress of what takes longer than two seconds: a bar on the terminal, where tqdm is installed.
+
+A bar shows names of steps, public counts and the time since the start, and nothing of the rows. It
+is on standard error, and only where that is a terminal: pipes, logs and tests stay silent. tqdm's
+own ``TQDM_DISABLE=1`` turns it off.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+__all__ = ["Step", "progress"]
+
+Step: TypeAlias = Callable[[str], None]
+"""Says that a step begins."""
+
+DELAY = 2.0  # seconds
+_EVERY = 0.5
+_SHOWN: ContextVar[bool] = ContextVar("xgb_dp_progress", default=False)
+
+
+@contextmanager
+def progress(name: str, total: int | None = None) -> Iterator[Step]:
+    """Show how far something is.
+
+    Privacy: free. Hand in public names and counts only.
+
+    Args:
+        name: What is going on.
+        total: Number of its steps; None where nobody knows. Within another progress nothing is
+            shown.
+
+    Yields:
+        Function to call with the name of a step as it begins.
+    """
+    bar = None if _SHOWN.get() else _bar(name, total)
+    if bar is None:
+        yield _silent
+        return
+    token = _SHOWN.set(True)
+    over = threading.Event()
+    shows = threading.Thread(target=_refresh, args=(bar, over), daemon=True)
+    shows.start()
+    begun = [False]
+
+    def step(what: str) -> None:
+        bar.set_postfix_str(what, refresh=False)
+        bar.update(int(begun[0]))
+        begun[0] = True
+
+    try:
+        yield step
+        bar.update(int(begun[0]))
+    finally:
+        over.set()
+        shows.join()
+        bar.close()
+        _SHOWN.reset(token)
+
+
+def _silent(what: str) -> None:
+    del what
+
+
+def _bar(name: str, total: int | None) -> Any:
+    """A bar that nobody sees yet; None where there is no terminal, or no tqdm."""
+    terminal = getattr(sys.stderr, "isatty", None)
+    if terminal is None or not terminal():
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    # Without a number of steps there is the clock alone.
+    form = None if total is not None else "{desc} {elapsed} {postfix}"
+    bar = tqdm(total=total, desc=name, delay=DELAY, leave=False, file=sys.stderr, bar_format=form)
+    return None if bar.disable else bar
+
+
+def _refresh(bar: Any, over: threading.Event) -> None:
+    """Show the bar once it has lasted, and move its clock, until it is over."""
+    if over.wait(DELAY):
+        return
+    while True:
+        bar.refresh()
+        if over.wait(_EVERY):
+            return
