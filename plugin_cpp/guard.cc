@@ -65,6 +65,11 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
         << "`" << key << "` cannot be combined with `tree_method=dp_hist`: it would replace the "
         << "private updater.";
   }
+  // Since 3.4 the tree booster drops trees by itself.
+  for (auto key : {"rate_drop", "one_drop", "skip_drop"}) {
+    CHECK(!Find(args, key)) << "`" << key << "` cannot be combined with `tree_method=dp_hist`: "
+                            << "trees would be dropped and weighted otherwise than the plan says.";
+  }
 }
 
 void CheckPredict(Attributes const& attributes, DMatrix const& data) {

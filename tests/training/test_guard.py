@@ -100,6 +100,9 @@ def test_another_matrix_in_mid_training(booster: xgb.Booster, dtrain: xgb.DMatri
         {"subsample": 0.5},
         {"dp_other": 1},
         {"process_type": "update"},
+        {"rate_drop": 0.5},
+        {"one_drop": True},
+        {"skip_drop": 0.5},
     ],
     ids=str,
 )
