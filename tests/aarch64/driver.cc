@@ -179,11 +179,11 @@ void Draw(fs::path const& out) {
 
 void Account(fs::path const& out) {
   std::vector<double> const eps0{0.01, 0.05, 0.3};
-  std::vector<std::int64_t> const count{500, 40, 3};
-  std::int64_t constexpr kBelow = 4000, kAbove = 12000;
+  std::vector<std::int64_t> const count{30, 8, 2};
+  std::int64_t constexpr kBelow = 1500, kAbove = 2500;
   std::vector<double> curve(kBelow + kAbove + 1);
   for (int n_threads : {1, 3}) {
-    Check(XGDPBoundedRangeCurve(eps0.data(), count.data(), 3, 1e-4, kBelow, kAbove, n_threads,
+    Check(XGDPBoundedRangeCurve(eps0.data(), count.data(), 3, 1e-3, kBelow, kAbove, n_threads,
                                 curve.data()));
     Write(out / ("curve-" + std::to_string(n_threads)), curve);
   }
