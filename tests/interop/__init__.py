@@ -1,0 +1,1 @@
+"""Private models in other languages' XGBoost."""
