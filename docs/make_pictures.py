@@ -1,4 +1,4 @@
-"""Draw the plots of the pages from kept results, and those of the tutorial from its own trainings.
+"""Draw the plots of the pages, from kept results or by running the page that shows them.
 
 Run it as ``.venv/bin/python docs/make_pictures.py [NAME ...]``; without names it draws all. The
 files are small PNG images in ``docs/pictures``, with a white background of their own, so that they
@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import os
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -241,29 +243,31 @@ def peers() -> None:
     save("peers")
 
 
-def tutorial() -> None:
-    """The plots of the tutorial, made by its own code."""
-    import os
-    import tempfile
+def pages() -> None:
+    """The plots that the blocks of the tutorial and of the gallery save, made by these blocks."""
+    for page in (DOCS / "tutorial.md", *sorted((DOCS / "gallery").glob("*.md"))):
+        page_plots(page)
 
-    text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+
+def page_plots(page: Path) -> None:
+    """Run a page in an empty folder and keep the pictures that it names."""
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(rf"pictures/{page.stem}_(\w+)\.png", text)
     scope: dict[str, object] = {}
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
-            exec(compile(block, "tutorial.md", "exec"), scope)  # noqa: S102
+            exec(compile(block, page.name, "exec"), scope)  # noqa: S102
         os.chdir(before)
-        for name in ("scores", "importance", "calibration", "shapes"):
-            if not (path := Path(folder) / f"{name}.png").exists():
-                continue
-            with Image.open(path) as picture:
+        for name in named:
+            with Image.open(Path(folder) / f"{name}.png") as picture:
                 small = picture.convert("RGB").quantize(64)
-            small.save(DOCS / "pictures" / f"tutorial_{name}.png", optimize=True)
+            small.save(DOCS / "pictures" / f"{page.stem}_{name}.png", optimize=True)
 
 
 PICTURES: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (first_screen, alternatives, bar, audit, attacks, peers, tutorial)
+    f.__name__: f for f in (first_screen, alternatives, bar, audit, attacks, peers, pages)
 }
 
 if __name__ == "__main__":

@@ -83,7 +83,15 @@ def test_leaks_name_tests_that_exist() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/tutorial.md"])
+PRINTING = [
+    "README.md",
+    "docs/index.md",
+    "docs/tutorial.md",
+    *(f"docs/gallery/{p.name}" for p in PAGES if p.parent.name == "gallery" and p.stem != "index"),
+]
+
+
+@pytest.mark.parametrize("page", PRINTING)
 def test_page_prints_what_it_says(
     page: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

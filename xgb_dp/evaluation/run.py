@@ -117,7 +117,7 @@ def evaluate(
         rows = read_rows(models, data, groups)
     persons, layout = None, Layout(plan.blocks, later=plan.later)
     if privacy_id is not None:
-        shift = shift_for(plan.blocks, epsilon, delta, unit.group)
+        shift = shift_for(layout, epsilon, delta, unit.group)
         persons = Persons.of(privacy_id, len(rows.labels), shift)
         layout = Layout(plan.blocks, shift, "person", plan.later)
     events = events_for(layout, epsilon, delta, unit.group)

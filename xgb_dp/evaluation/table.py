@@ -180,10 +180,19 @@ def events_for(
     return events(factor / 4.0 * guess)
 
 
-def shift_for(blocks: Sequence[Block], epsilon: float, delta: float, group: int = 1) -> int:
-    """Bits of the weights of persons: so many that the noise fits the sampler, and 16 at most."""
+def shift_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> int:
+    """Bits of the weights of persons: so many that the noise fits the sampler, and 16 at most.
+
+    Args:
+        layout: What is released, in one step or two, before its counts are shifted.
+        epsilon: In nats, > 0.
+        delta: In (0, 1).
+        group: So many persons, for whom both are meant together.
+    """
     mu = gaussian_mu(epsilon, delta) / group
-    room = math.log2(_MOST_SIGMA2 // 4) - math.log2(sum(b.norm2 for b in blocks) / mu**2)
+    whole = sum(block.norm2 for block in layout.blocks)
+    whole += 0 if layout.later is None else layout.later.norm2
+    room = math.log2(_MOST_SIGMA2 // 4) - math.log2(whole / mu**2)
     return min(_MOST_SHIFT, max(_LEAST_SHIFT, math.floor(room / 2.0)))
 
 

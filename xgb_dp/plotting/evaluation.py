@@ -145,6 +145,7 @@ def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
         ax.plot([float(found)], [place], "o", color=color)
     ax.set_yticks(range(len(shown)), list(shown))
     ax.invert_yaxis()
-    ax.set_xlabel(figure.replace("_", " "))
-    titled(ax, f"{figure.replace('_', ' ')} of each group, with 95% intervals")
+    label = figure.replace("_", " ").replace("auc", "AUC")
+    ax.set_xlabel(label)
+    titled(ax, f"{label} of each group, with 95% intervals")
     return ax

@@ -30,7 +30,7 @@ class Loss:
         plan: Its parameters in the plan, from checked settings.
         gradient_bound: C: the largest norm of a row of weight one, which is then never shortened.
         hessian_weight: r of that norm.
-        largest_hessian: The row of weight one.
+        largest_hessian: That of a row of weight one.
         clip: Default of ``dp_gradient_clip``.
         outputs: Predictions of a row, each with a tree in a round.
     """
