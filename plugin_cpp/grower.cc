@@ -6,6 +6,7 @@
 
 #include "common/categorical.h"              // for CatBitField
 #include "plugin_cpp/split/noisy.h"          // for NoisySplits
+#include "plugin_cpp/split/public_splits.h"  // for PublicSplits
 #include "plugin_cpp/split/random_splits.h"  // for RandomSplits
 #include "plugin_cpp/split/select.h"         // for SelectedSplits
 
@@ -24,6 +25,8 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
     columns_ = std::make_unique<Columns>(ctx, plan, cuts_, offers_, pages_, structure);
   } else if (plan.split == SplitChoice::kRandom) {
     splitter_ = std::make_unique<RandomSplits>(ctx, offers_, pages_, structure);
+  } else if (plan.split == SplitChoice::kPublic) {
+    splitter_ = std::make_unique<PublicSplits>(ctx, plan, offers_, pages_);
   } else {
     splitter_ = std::make_unique<NoisySplits>(ctx, plan, offers_, pages_, structure, release);
   }

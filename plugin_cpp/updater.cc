@@ -324,7 +324,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto& grown = training.grown.at(shared ? tree_idx % plan.parallel_trees : 0);
     if (plan.SplitsOf(class_idx) == class_idx) {
       TreeSpec spec{FeaturesOfTree(plan, tree_idx, training.structure.get()),
-                    plan.IsOblivious(tree_idx), class_idx, &training.history};
+                    plan.IsOblivious(tree_idx), class_idx, static_cast<std::size_t>(tree_idx),
+                    &training.history};
       common::Span<ClassGradients const> gradients{training.gradients};
       grown =
           training.grower->Grow(shared ? gradients : gradients.subspan(class_idx, 1), spec, tree);

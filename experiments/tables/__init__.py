@@ -33,6 +33,7 @@ NAMES = (
     "parts",
     "persons",
     "objectives",
+    "public_start",
 )
 
 

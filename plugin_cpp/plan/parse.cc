@@ -141,7 +141,8 @@ void ReadSplits(JsonReader const& in, Plan* plan) {
                                                {"random", SplitChoice::kRandom},
                                                {"histogram", SplitChoice::kHistogram},
                                                {"partial", SplitChoice::kPartial},
-                                               {"additive", SplitChoice::kAdditive}});
+                                               {"additive", SplitChoice::kAdditive},
+                                               {"public", SplitChoice::kPublic}});
   plan->score = in.Enum<Score>(
       "score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
   plan->class_trees = in.Enum<ClassTrees>(
@@ -171,6 +172,48 @@ void ReadFeatures(JsonReader const& in, Plan* plan) {
     for (auto const& json : get<Array const>(set)) {
       plan->interactions.back().push_back(
           static_cast<bst_feature_t>(ListedInt(json, "interactions", 0, plan->n_features - 1)));
+    }
+  }
+}
+/** @brief A public tree from its nodes in preorder: feature and offer of a split, -1 of a leaf. */
+PublicTree ReadStructure(Json const& json, Plan const& plan) {
+  CHECK(IsA<Array>(json)) << "dp_plan: a structure is not a list." << JsonReader::kMend;
+  auto const& list = get<Array const>(json);
+  PublicTree out;
+  std::vector<std::size_t> open;  // splits whose right child has not been read
+  bool complete = false;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    CHECK(!complete) << "dp_plan: a structure goes on after its last leaf." << JsonReader::kMend;
+    PublicNode node;
+    node.feature =
+        static_cast<std::int32_t>(ListedInt(list[i], "structures", -1, plan.n_features - 1));
+    if (!node.IsLeaf()) {
+      CHECK_LT(++i, list.size()) << "dp_plan: a structure breaks off." << JsonReader::kMend;
+      node.offer = static_cast<std::int32_t>(ListedInt(list[i], "structures", 0, 1 << 20));
+      CHECK_LT(open.size(), static_cast<std::size_t>(plan.depth))
+          << "dp_plan: a structure is too deep." << JsonReader::kMend;
+      open.push_back(out.size());
+      out.push_back(node);
+      continue;
+    }
+    out.push_back(node);
+    // The parents whose right child has just ended have ended, too.
+    while (!open.empty() && out[open.back()].right >= 0) {
+      open.pop_back();
+    }
+    complete = open.empty();
+    if (!complete) {
+      out[open.back()].right = static_cast<std::int32_t>(out.size());
+    }
+  }
+  CHECK(complete) << "dp_plan: a structure breaks off." << JsonReader::kMend;
+  return out;
+}
+
+void ReadStructures(JsonReader const& in, Plan* plan) {
+  if (plan->split == SplitChoice::kPublic) {
+    for (auto const& json : List(in, "structures")) {
+      plan->structures.push_back(ReadStructure(json, *plan));
     }
   }
 }
@@ -211,6 +254,7 @@ Plan ParsePlan(std::string const& text) {
   }
   ReadFeatures(in, &plan);
   ReadSplits(in, &plan);
+  ReadStructures(in, &plan);
   plan.leaf = ReadLeaf(JsonReader{in.At("leaf"), "leaf."}, plan);
   plan.correction = ReadCorrection(JsonReader{in.At("correction"), "correction."}, plan);
   if (plan.NumPrivateFeatures() > 0) {

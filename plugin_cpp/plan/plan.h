@@ -24,7 +24,7 @@ namespace xgboost::dp {
 /** @brief Which tree shape a round grows. */
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
 /** @brief How splits are chosen. */
-enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial, kAdditive };
+enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial, kAdditive, kPublic };
 /** @brief Whether the trees of a round, one for each class, share their splits. */
 enum class ClassTrees { kPerClass, kJoint };
 /** @brief Utility of a split candidate. */
@@ -42,6 +42,17 @@ struct FeaturePlan {
   std::vector<float> grid;       // kPrivate: public edges, to which noisy histograms are tied
   std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1
 };
+
+/** @brief A node of a tree that was grown on public rows: a split by an offer, or a leaf. */
+struct PublicNode {
+  std::int32_t feature{-1};  // -1 for a leaf
+  std::int32_t offer{0};     // see Offers
+  std::int32_t right{-1};    // position of the right child; the left one is the next node
+
+  [[nodiscard]] bool IsLeaf() const { return feature < 0; }
+};
+/** @brief The nodes of a tree, each before those below it. */
+using PublicTree = std::vector<PublicNode>;
 
 struct CandidatePlan {
   CandidateKind kind{CandidateKind::kQuantileTree};
@@ -116,6 +127,7 @@ struct Plan {
   CorrectionPlan correction;
   std::vector<FeaturePlan> features;
   std::vector<std::int32_t> monotone;                    // -1, 0 or 1 for each feature
+  std::vector<PublicTree> structures;                    // kPublic: of each class of each round
   std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all
 
   static constexpr std::int32_t kMaxEnsemble = 1 << 16;

@@ -130,6 +130,19 @@ void CheckAdditive(Plan const& plan) {
           "the leaves of an additive round have one bound, which is that of Gaussian noise.");
 }
 
+void CheckStructures(Plan const& plan) {
+  if (plan.split != SplitChoice::kPublic) {
+    return;
+  }
+  Require(plan.structures.size() ==
+              static_cast<std::size_t>(plan.rounds) * static_cast<std::size_t>(plan.num_class),
+          "one public tree for each class of each round expected.");
+  Require(plan.parallel_trees == 1 && plan.features_per_tree == plan.n_features &&
+              plan.shape == TreeShape::kPerNode,
+          "public trees are grown one in a round, with all features, node by node.");
+  Require(plan.NumPrivateFeatures() == 0, "public trees have public cuts.");
+}
+
 void CheckFeatures(Plan const& plan) {
   Require(plan.features.size() == static_cast<std::size_t>(plan.n_features),
           "one entry per feature expected.");
@@ -191,6 +204,7 @@ void CheckPlan(Plan const& plan) {
   CheckLeaves(plan);
   CheckCorrection(plan);
   CheckAdditive(plan);
+  CheckStructures(plan);
   CheckCandidates(plan);
   CheckMasking(plan);
 }

@@ -27,6 +27,7 @@ struct TreeSpec {
   FeatureList features;   // that it may split on
   bool oblivious{false};  // whether one choice serves a whole level
   std::size_t class_idx{0};
+  std::size_t tree_idx{0};      // how many trees of the class came before
   SplitHistory const* history;  // of all classes
 };
 

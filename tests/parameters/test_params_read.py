@@ -253,6 +253,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "no range of classes": {"dp_target_bounds": (0, 1)},
     "scale_pos_weight of two classes": REGRESSION | {"scale_pos_weight": 2},
     "a continued model brings base_score": {"base_score": 0.5},
+    "a public model is given": {"dp_public_model": True},
     "aft_loss_distribution has its objectives": {"aft_loss_distribution": "normal"},
     "aft_loss_distribution_scale has its objectives": {"aft_loss_distribution_scale": 1.0},
     "quantile_alpha has its objectives": {"quantile_alpha": 0.5},
@@ -273,6 +274,12 @@ BROKEN: dict[str, dict[str, Any]] = {
     | {"dp_class_trees": "joint", "dp_gradient_clip": "row_weight"},
     "joint trees need selections by norms": SEVERAL
     | {"dp_class_trees": "joint", "dp_split": "random"},
+    "public trees need public rows": {"dp_split": "public"},
+    "public trees as they are": {
+        "dp_split": "public",
+        "dp_public_data": True,
+        "num_parallel_tree": 2,
+    },
     "gamma needs no_split": {"gamma": 1},
     "one number of features": {"colsample_bytree": 0.5, "dp_features_per_tree": 1},
     "one tree of each column": {"dp_split": "additive", "num_parallel_tree": 2},

@@ -317,3 +317,33 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     both = ["--continue", "model.json", "--public-start", "public.json", "--model", "c.json"]
     assert "not both" in fails(*told, *both)
     assert "dp_public_model" in fails(*told, "--continue", "public.json", "--model", "d.json")
+
+
+def test_quantiles(params, matrix):
+    """Several outputs of a regression: the same levels, or no start."""
+    own = {"objective": "reg:quantileerror", "quantile_alpha": [0.25, 0.75], "max_depth": 2}
+    X, y = arrays("regression", 500)
+    start = xgb.train(own, xgb.DMatrix(X[300:], y[300:]), 3)
+    said = params("regression", dp_public_model=True) | own
+    model = xgb.train(said, matrix("regression"), 2, xgb_model=start)
+    assert model.num_boosted_rounds() == 5
+    assert model.predict(matrix("regression")).shape == (300, 2)
+    assert xgb_dp.privacy_report(model).epsilon <= 1.0
+    d = matrix("regression")
+    refused(said | {"quantile_alpha": [0.25, 0.5]}, d, start, "`quantile_alpha` is not")
+    refused(said | {"quantile_alpha": 0.25}, d, start, "2 targets, the training 1")
+
+
+def test_parameters_of_the_objective(params, matrix):
+    """Amounts and times: the same power, distribution and scale, or no start."""
+    X, y = arrays("regression", 500)
+    for own, other in (
+        ({"objective": "reg:tweedie", "tweedie_variance_power": 1.3}, 1.5),
+        ({"objective": "count:poisson"}, None),
+    ):
+        said = params("regression", dp_public_model=True) | own | {"dp_target_bounds": (0, 3)}
+        start = xgb.train(own, xgb.DMatrix(X[300:], np.abs(y[300:])), 3)
+        d = xgb.DMatrix(X[:300], np.abs(y[:300]))
+        assert xgb.train(said, d, 2, xgb_model=start).num_boosted_rounds() == 5
+        if other is not None:
+            refused(said | {"tweedie_variance_power": other}, d, start, "tweedie_variance_power")

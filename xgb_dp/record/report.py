@@ -310,6 +310,7 @@ class PrivacyReport:
             "target_bounds": "the target bounds",
             "public_cuts": "the declared feature bounds or cuts",
             "public_grids": "the declared feature bounds",
+            "public_data": "the public rows that candidates or trees come from",
             "categories": "the declared categories",
             "classes": "the declared classes",
             "n_public": "the number of rows, as declared",

@@ -63,6 +63,7 @@ OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_
 """Parameters of the trees: who chooses one of them has none of the others chosen by the default."""
 _DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
 _SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
+_PUBLIC = _SHALLOW | {"dp_tree_shape": "per_node"}
 _ADDITIVE = _SHALLOW | {"max_depth": 2, "max_bin": 16}
 
 
@@ -87,7 +88,12 @@ def of_epsilon(s: Settings) -> dict[str, Any]:
 
 def of_trees(name: str) -> Callable[[Settings], Any]:
     """Default of a parameter of the trees."""
-    return lambda s: of_epsilon(s).get(name, (_ADDITIVE if s.additive else _SHALLOW)[name])
+
+    def value(s: Settings) -> Any:
+        others = _ADDITIVE if s.additive else _PUBLIC if s["dp_split"] == "public" else _SHALLOW
+        return of_epsilon(s).get(name, others[name])
+
+    return value
 
 
 def eta(s: Settings) -> float:

@@ -244,9 +244,10 @@ _ROWS = (
     Parameter("dp_split",
               "choice of splits: the exponential mechanism; a random feature and cut, which "
               "reads no data and costs nothing; the best of one random cut for each feature, or "
-              "of all, on noisy sums, which give the leaves too; or none: each round is a tree of "
-              "every feature alone, on the same gradients",
-              Choice(("exponential", "random", "partial", "histogram", "additive")),
+              "of all, on noisy sums, which give the leaves too; none: each round is a tree of "
+              "every feature alone, on the same gradients; or those of stock trees that were grown "
+              "on dp_public_data, which cost nothing",
+              Choice(("exponential", "random", "partial", "histogram", "additive", "public")),
               "exponential", SPENDS,
               "splits", plan="split"),
     Parameter("dp_leaf",
@@ -371,6 +372,12 @@ _ROWS = (
               "asserts that every set in evals is public, so that exact metrics and early "
               "stopping on it are allowed",
               Flag(), False, PUBLIC, "guarantee", recorded=False),
+    Parameter("dp_public_data",
+              "public rows with the columns of the training data: their quantiles are the "
+              "candidates of columns that nothing is declared of, at no cost",
+              readers.public_data, False, PUBLIC, "howto/public",
+              values="an xgboost.DMatrix with labels, or a pair (X, y)",
+              shown="none: candidates are released privately", recorded=False),
     Parameter("dp_public_model",
               "asserts that xgb_model was made without any private row, such as a model of "
               "another year or a published score. Private trees are added to it. It costs nothing",

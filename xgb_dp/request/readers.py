@@ -177,6 +177,15 @@ def privacy_id(name: str, value: Any, s: Settings) -> str | bool:
     )
 
 
+def public_data(name: str, value: Any, s: Settings) -> bool:
+    """Whether there are public rows, which were taken out before."""
+    if isinstance(value, bool):
+        return value
+    raise PrivacyParameterError(
+        f"`{name}` is read with the rows, by `xgboost.train` and the estimators only."
+    )
+
+
 def shares(name: str, value: Any, s: Settings) -> dict[str, float]:
     """Parts of the budget for what is released; None for the default ones."""
     return resolve_shares(

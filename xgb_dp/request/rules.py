@@ -179,6 +179,15 @@ RULES = (
                     and (s["dp_split"] != "exponential" or s["dp_score"] != "l1")),
          "`dp_class_trees`='joint' needs dp_split='exponential' and dp_score='l1': the splits are "
          "chosen by the norm of the gradients of all classes."),
+    Rule("public trees need public rows",
+         lambda s: s["dp_split"] == "public" and not s["dp_public_data"],
+         "dp_split='public' grows its trees on public rows. Give them as `dp_public_data`."),
+    Rule("public trees as they are",
+         lambda s: s["dp_split"] == "public" and (
+             s["num_parallel_tree"] != 1 or s["dp_features_per_tree"] != s.schema.width
+             or s["dp_tree_shape"] != "per_node"),
+         "`num_parallel_tree`, `colsample_bytree`, `dp_features_per_tree` and `dp_tree_shape` are "
+         "refused with dp_split='public', which takes public trees as they are. Leave them out."),
     Rule("gamma needs no_split",
          lambda s: s["gamma"] != 0.0 and not s["dp_no_split"],
          "`gamma` is refused without dp_no_split=True: a threshold on the exact "

@@ -242,7 +242,7 @@ class Settings:
         return bool(
             self.unit == "person"
             and self["dp_leaf_noise"] == "gaussian"
-            and self["dp_split"] in ("exponential", "random")
+            and self["dp_split"] in ("exponential", "random", "public")
             and (self.trees_per_round == 1 or self["dp_class_trees"] == "joint")
         )
 

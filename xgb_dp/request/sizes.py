@@ -28,6 +28,7 @@ __all__ = [
     "COLUMNS",
     "MEETINGS",
     "NO_ADDITIVE",
+    "PUBLIC_ROUNDS",
     "SIZES",
     "SPARSE",
     "Size",
@@ -57,6 +58,8 @@ class Size:
 
 # Rounds of additive trees, which see all columns at once: few, whatever the number of rows.
 ADDITIVE_ROUNDS = 10
+# Rounds of public trees, whose leaves share the whole budget.
+PUBLIC_ROUNDS = 25
 # Numbers of columns for which they are offered: of fewer, trees find the best; of more, there would
 # be too many of them.
 COLUMNS = range(32, 2049)
@@ -154,7 +157,8 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
     if not _follows_rows(s):
-        return [math.inf], [s.changed({}, ADDITIVE_ROUNDS if s.additive else int(s.rounds))]
+        few = {"additive": ADDITIVE_ROUNDS, "public": PUBLIC_ROUNDS}
+        return [math.inf], [s.changed({}, few.get(s["dp_split"], int(s.rounds)))]
     found = [(size.rounds, _changes(s, size)) for size in SIZES[s.kind]]
     of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)  # classes share the budget of a round
     limits = [size.below / of_row for size in SIZES[s.kind]]
@@ -187,6 +191,7 @@ def _follows_rows(s: Settings) -> bool:
     return (
         s["dp_preset"] == "default"
         and not s.additive
+        and s["dp_split"] != "public"  # the trees are grown before the rows are counted
         and not s.noise_free
         and s.delta > 0.0
         and not s["dp_local"]

@@ -22,6 +22,7 @@ from ..engine import native, workers
 from ..errors import PrivacyRefusal
 from ..record import caution
 from ..request.features import read_schema
+from . import public_data
 from .call_site import CallSite, check_dask, check_evals, check_matrix
 from .interfaces import declared_classes, default_rounds, refuse_search
 from .pipelines import fitted_steps, warn_of_steps
@@ -154,15 +155,20 @@ def before_train(
     check_matrix(dtrain)
     params, ids = persons.taken_out(params, dtrain)
     workers.check_together(lambda: check_evals(dtrain, call_site.evals))
+    params, sample = workers.check_together(lambda: public_data.taken_out(params, dtrain))
     schema = workers.common_schema(read_schema(dtrain))
-    prepared = prepare(params, schema, num_boost_round, continues=xgb_model is not None)
+    continues = xgb_model is not None
+    params, structures = public_data.declared(
+        params, sample, schema, num_boost_round, continues=continues
+    )
+    prepared = prepare(params, schema, num_boost_round, continues=continues)
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_search()
     steps = fitted_steps()
     assumed = parts.assumed()
     part = parts.for_persons(parts.part_of(dtrain) or assumed, ids, settings.privacy_unit.column)
-    training = Training.of(prepared, xgb_model, part)
+    training = Training.of(prepared, xgb_model, part, structures)
     training = replace(training, steps=tuple(name for name, _ in steps))
     caution.warn(settings, stacklevel=4)
     warn_of_steps(steps, stacklevel=4)

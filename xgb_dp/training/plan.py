@@ -78,7 +78,11 @@ def _positive(s: Settings) -> dict[str, float]:
 
 
 def build_plan(
-    s: Settings, noise: NoisePlan, test_key: str | None = None, earlier: int = 0
+    s: Settings,
+    noise: NoisePlan,
+    test_key: str | None = None,
+    earlier: int = 0,
+    structures: list[list[int]] | None = None,
 ) -> dict[str, Any]:
     """The plan of one training.
 
@@ -87,6 +91,7 @@ def build_plan(
         noise: Calibrated noise of every mechanism.
         test_key: Key of a fixed noise tape (tests only); the model is then marked non-private.
         earlier: Trainings that the continued model has behind it.
+        structures: Public trees, see :func:`xgb_dp.training.public_data.declared`; None without.
 
     Returns:
         dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan/plan.h``
@@ -135,6 +140,8 @@ def build_plan(
         plan["loss"] = {"name": s.loss.name, **s.loss.plan(s)}
     if test_key is not None and not s.noise_free:
         plan["test_key"] = test_key
+    if structures is not None:
+        plan["structures"] = structures
     # Two trainings of one model never have the same plan, however alike their settings are.
     plan["earlier"] = earlier
     plan = _without_reals(plan)
@@ -351,6 +358,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         **{name: _without_reals(s[name]) for name in s.objective.parameters},
         "base_score": s["base_score"] if s.intercept == "public" else s.intercept,
         "evals": s["dp_public_evals"],
+        "public_data": s["dp_public_data"] or None,
         "masked_sums": s.masking.to_json() if s.masking.workers else None,
         "hyperparameters": {
             "rounds": s.rounds,

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from ..engine.models import load_booster
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
@@ -116,8 +118,12 @@ def _problems(learner: Mapping[str, Any], s: Settings) -> Iterable[str]:
     if classes and classes != s.classes:
         yield f"it has {classes} classes, the training {s.classes}"
     leaf_size = {int(tree["tree_param"]["size_leaf_vector"]) for tree in model["trees"]}
-    if int(numbers["num_target"]) > 1 or not leaf_size <= {0, 1}:
-        yield "it predicts several targets"
+    targets = int(numbers["num_target"])
+    if targets != (1 if s.kind == "multiclass" else s.trees_per_round) or not leaf_size <= {0, 1}:
+        yield f"it predicts {targets} targets, the training {s.trees_per_round}"
+    for name in s.objective.parameters:
+        if _own(learner, name) != _texts(s[name]):
+            yield f"its `{name}` is not that of the training"
     parallel = int(model["gbtree_model_param"]["num_parallel_tree"])
     if parallel != s["num_parallel_tree"]:
         yield (
@@ -127,6 +133,21 @@ def _problems(learner: Mapping[str, Any], s: Settings) -> Iterable[str]:
     yield from _column_problems(learner, s)
     if not all(map(_is_finite, model["trees"])):
         yield "a leaf of it is not finite"
+
+
+def _own(learner: Mapping[str, Any], name: str) -> list[str]:
+    """A parameter of the objective as a model stores it."""
+    parts = [part for part in learner["objective"].values() if isinstance(part, Mapping)]
+    return next((_texts(part[name]) for part in parts if name in part), [])
+
+
+def _texts(value: Any) -> list[str]:
+    """A number, several numbers or a name; numbers with the digits of 32-bit floats."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+        return [f"{float(v):.6g}" for v in np.atleast_1d(found)]
+    except ValueError:
+        return [str(value)]
 
 
 def _column_problems(learner: Mapping[str, Any], s: Settings) -> Iterable[str]:

@@ -80,8 +80,20 @@ class Training:
     public_start: PublicStart | None = None
 
     @classmethod
-    def of(cls, prepared: Prepared, xgb_model: Any, part: Part | None = None) -> Training:
+    def of(
+        cls,
+        prepared: Prepared,
+        xgb_model: Any,
+        part: Part | None = None,
+        structures: list[list[int]] | None = None,
+    ) -> Training:
         """A training with these settings, on top of an earlier model or of none.
+
+        Args:
+            prepared: Checked settings and calibrated noise.
+            xgb_model: The model below, or None.
+            part: The part of an :func:`xgb_dp.split` that it reads.
+            structures: Public trees whose splits it takes; None without.
 
         Raises:
             PrivacyParameterError: The earlier model does not fit.
@@ -103,7 +115,9 @@ class Training:
             if earlier is not None:
                 check_categories(xgb_model, s)
         before = len(earlier.trainings) if earlier else 0
-        plans = [plan.build_plan(p.settings, p.noise, key, before) for p in prepared.plans]
+        plans = [
+            plan.build_plan(p.settings, p.noise, key, before, structures) for p in prepared.plans
+        ]
         plan.name_together(plans)
         options = tuple(
             Option(p, told, plan.dump_plan(told))

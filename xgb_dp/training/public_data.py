@@ -1,0 +1,211 @@
+"""What a sample of public rows gives to a private training: candidates of splits, or whole trees.
+
+``dp_public_data`` becomes public cuts, and with ``dp_split="public"`` the structures of stock
+trees that were grown on it. Everything here is a function of the sample and of public settings; no
+private row is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..data.matrices import private_matrix
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..request.features import Schema, read_schema
+from ..request.names import flatten, read_one
+from ..request.settings import Settings
+from ..request.sizes import settings_of_sizes
+from .call_site import check_evals
+from .prepare import check
+
+__all__ = ["declared", "taken_out"]
+
+_NAME = "dp_public_data"
+_LEAST_SHARE = 0.002
+"""Rows of a leaf of a public tree, at least, of all public rows: leaves are private sums."""
+
+
+def taken_out(params: Any, dtrain: Any) -> tuple[dict[str, Any], Any]:
+    """Parameters without the public rows, which say only that there are some; and the rows.
+
+    Args:
+        params: What the user gave.
+        dtrain: The training data.
+
+    Returns:
+        Flat parameters, and an ``xgboost.DMatrix`` or None.
+
+    Raises:
+        PrivacyParameterError: Neither a DMatrix nor a pair of features and labels; or they have
+            other columns than the training data.
+        PrivacyRefusal: They are the training data, or a matrix of exact bins.
+    """
+    from xgboost import DMatrix
+
+    flat = flatten(params)
+    given = flat.get(_NAME)
+    if given is None or given is False:
+        return flat, None
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        X, y = given
+        given = private_matrix(
+            X, categories=read_one(flat, "dp_categories"), label=y, enable_categorical=True
+        )
+    if not isinstance(given, DMatrix):
+        raise PrivacyParameterError(
+            f"`{_NAME}` takes public rows as an xgboost.DMatrix with labels, or as a pair (X, y); "
+            f"got {type(given).__name__}."
+        )
+    try:
+        check_evals(dtrain, [(given, "public")])
+    except (PrivacyParameterError, PrivacyRefusal) as error:
+        text = str(error).replace("A set in `evals`", f"`{_NAME}`").replace("`evals`", f"`{_NAME}`")
+        raise type(error)(text) from None
+    theirs, ours = read_schema(given).dictionaries, read_schema(dtrain).dictionaries
+    if theirs and ours and theirs != ours:
+        raise PrivacyParameterError(
+            f"`{_NAME}` has other names of categories than the training data, or another order of "
+            "them. Give both the same `dp_categories`."
+        )
+    if not given.num_row():
+        raise PrivacyParameterError(f"`{_NAME}` has no rows. Give some, or leave it out.")
+    flat[_NAME] = True
+    return flat, given
+
+
+def declared(
+    params: dict[str, Any], sample: Any, schema: Schema, rounds: Any, *, continues: bool
+) -> tuple[dict[str, Any], list[list[int]] | None]:
+    """Parameters with the cuts of the sample as public ones, and the structures of trees.
+
+    Privacy: free; the sample is public.
+
+    Args:
+        params: Flat parameters, by :func:`taken_out`.
+        sample: Public rows, or None.
+        schema: Public schema of the training data.
+        rounds: Boosting rounds of the training, as given.
+        continues: Whether a model is continued.
+
+    Returns:
+        Parameters whose columns all have public cuts where there is a sample; and, with
+        ``dp_split="public"``, a structure for each tree of each class of each round: its nodes in
+        preorder, the feature and the offer of a split, -1 for a leaf.
+
+    Raises:
+        PrivacyParameterError: A parameter is ill-formed, or does not go with public trees.
+    """
+    if sample is None:
+        return params, None
+    s = check(params, schema, rounds, continues=continues)
+    values = _columns(sample)
+    if s["dp_split"] != "public":
+        private = [i for i, feature in enumerate(s.features) if feature.kind == "private"]
+        cuts = {i: _quantiles(values[i], s["max_bin"] - 1) for i in private}
+        return {**params, "dp_feature_cuts": {**s["dp_feature_cuts"], **cuts}}, None
+    if s.workers > 1:
+        raise PrivacyParameterError(
+            "dp_split='public' is for one worker: each of several would grow public trees of its "
+            "own. Start from a public model instead (`xgb_model`, dp_public_model=True)."
+        )
+    for name in ("dp_feature_bounds", "dp_feature_cuts"):
+        if name in params:
+            raise PrivacyParameterError(
+                f"`{name}` has no effect with dp_split='public': the splits are those of the "
+                "public trees. Leave it out."
+            )
+    for i in sorted(schema.categorical):
+        if len(values[i]) and values[i].max() >= s.features[i].size:
+            raise PrivacyParameterError(
+                f"`{_NAME}` has a category of column {schema.names[i]!r} that `dp_categories` does "
+                "not declare."
+            )
+    _, [plan] = settings_of_sizes(s)
+    trees = _stock_trees(sample, plan)
+    found = {i: _thresholds(trees, i) for i in range(schema.width) if i not in schema.categorical}
+    params = {**params, "dp_feature_cuts": {i: list(map(float, c)) for i, c in found.items()}}
+    return params, [_preorder(tree, found) for tree in trees]
+
+
+def _columns(sample: Any) -> list[npt.NDArray[np.float32]]:
+    """The values of each column that are there."""
+    table = sample.get_data().tocsc()
+    return [table.data[a:b] for a, b in zip(table.indptr[:-1], table.indptr[1:], strict=True)]
+
+
+def _quantiles(values: npt.NDArray[np.float32], count: int) -> list[float]:
+    """At most so many cuts that part the values evenly; each is a value, as XGBoost's cuts are."""
+    found = np.unique(values)
+    if len(found) > count + 1:
+        found = np.unique(np.quantile(values, np.linspace(0, 1, count + 2)[1:-1], method="nearest"))
+    elif len(found) > 1:
+        found = found[1:]  # below the least value there is no row
+    return [float(v) for v in found] or [0.0]
+
+
+def _stock_trees(sample: Any, s: Settings) -> list[Mapping[str, Any]]:
+    """Trees of stock XGBoost on the public rows, in the order of the plan."""
+    import xgboost
+
+    params = {
+        "objective": s["objective"],
+        "tree_method": "hist",
+        "max_depth": s["max_depth"],
+        "eta": s["eta"],
+        "min_child_weight": 0.25 * max(4.0, _LEAST_SHARE * sample.num_row()),
+        "max_cat_to_onehot": 1 << 16,  # one category against the others, as private splits are
+        "seed": 0,
+        "nthread": s["nthread"] or 0,
+        "verbosity": 0,
+        **{name: s[name] for name in s.objective.parameters if s[name] is not None},
+    }
+    if s.kind == "multiclass":
+        params["num_class"] = s.classes
+    for name in ("monotone_constraints", "interaction_constraints"):
+        if any(s[name] or ()):
+            params[name] = s[name]
+    booster = xgboost.train(params, sample, int(s.rounds))
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    found: list[Mapping[str, Any]] = learner["gradient_booster"]["model"]["trees"]
+    return found
+
+
+def _thresholds(trees: Sequence[Mapping[str, Any]], feature: int) -> npt.NDArray[np.float32]:
+    """All thresholds of a numeric column in these trees, rising; one where there is none."""
+    cuts = {
+        np.float32(cut)
+        for tree in trees
+        for f, cut, left in zip(
+            tree["split_indices"], tree["split_conditions"], tree["left_children"], strict=True
+        )
+        if left != -1 and f == feature
+    }
+    return np.array(sorted(cuts) or [0.0], dtype=np.float32)
+
+
+def _preorder(
+    tree: Mapping[str, Any], cuts: Mapping[int, npt.NDArray[np.float32]], node: int = 0
+) -> list[int]:
+    left = tree["left_children"][node]
+    if left == -1:
+        return [-1]
+    feature = tree["split_indices"][node]
+    if feature in cuts:
+        at = int(np.searchsorted(cuts[feature], np.float32(tree["split_conditions"][node])))
+    else:
+        [at] = _right_categories(tree, node)
+    below = (_preorder(tree, cuts, child) for child in (left, tree["right_children"][node]))
+    return [feature, 2 * at + int(tree["default_left"][node]), *(n for part in below for n in part)]
+
+
+def _right_categories(tree: Mapping[str, Any], node: int) -> list[int]:
+    """The categories of a split that go right."""
+    at = tree["categories_nodes"].index(node)
+    begin = tree["categories_segments"][at]
+    found: list[int] = tree["categories"][begin : begin + tree["categories_sizes"][at]]
+    return found
