@@ -2,8 +2,8 @@
 
 Stock trees of a public part of the rows, private trees of another part on top, and a test part. The
 private part is of PRIVATE rows, whatever the public one is. Beside it: the same public rows as the
-source of candidates, or of trees whose leaves alone are private. Of one data set the public rows are of
-another population than the private ones and the test rows: men, where these are women.
+source of candidates, or of trees whose leaves alone are private. Of one data set the public rows
+are of another population than the private ones and the test rows: men, where these are women.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ TABLE = Table(
         "through its means at ε = .05 to 8.",
         "The start: stock XGBoost, depth 4, eta .1, as many rounds as a fifth of the public rows "
         "say. Alone: the start without any private tree. Candidates: `dp_public_data`. Trees: with "
-        "`dp_split=\"public\"` as well, 25 rounds of depth 4.",
+        '`dp_split="public"` as well, 25 rounds of depth 4.',
         "Heart, men first: the public rows are men, the private rows and the test rows women, "
         "and no column says which.",
     ),
