@@ -96,6 +96,8 @@ def blocks(text: str) -> Iterator[tuple[int, list[str], bool]]:
 
 def wrap(text: str) -> str:
     """The page with every block of prose wrapped that has a line longer than ``WIDTH``."""
+    if not text:
+        return ""
     out: list[str] = []
     for _, lines, prose in blocks(text):
         out += _wrapped(lines) if prose and max(map(len, lines)) > WIDTH else lines
@@ -158,7 +160,9 @@ def odd_phrases(path: Path, text: str, listed: dict[str, re.Pattern[str]]) -> It
 
 
 def form(path: Path, text: str) -> Iterator[str]:
-    """Long lines, and too many words."""
+    """An empty page, long lines, and too many words."""
+    if not text.strip():
+        yield f"{path}: the page is empty"
     for number, lines, prose in blocks(text):
         if prose and not WRITTEN.search(path.as_posix()) and _wrapped(lines) != lines:
             for place, line in enumerate(lines, number + 1):

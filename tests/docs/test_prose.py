@@ -45,6 +45,11 @@ def test_a_capital_is_the_start_of_a_sentence():
     assert list(check.odd_phrases(Path("page.md"), "Rows. Of a person", listed))
 
 
+def test_an_empty_page():
+    assert list(check.form(Path("docs/x.md"), "\n")) == ["docs/x.md: the page is empty"]
+    assert check.wrap("") == ""
+
+
 def test_long_lines_and_pages():
     long = "word " * 30
     assert [f.split(":")[1] for f in check.form(Path("docs/x.md"), f"One.\n\n{long}\n")] == ["3"]
