@@ -1,6 +1,6 @@
 #include "plugin_cpp/leaf/spread.h"
 
-#include <algorithm>  // for fill_n, max, min
+#include <algorithm>  // for fill, fill_n, max, min
 #include <array>      // for array
 #include <cmath>      // for abs, sqrt
 #include <cstddef>    // for size_t
@@ -9,6 +9,7 @@
 #include <variant>    // for get_if
 
 #include "common/threading_utils.h"        // for ParallelFor, Sched
+#include "plugin_cpp/large_pages.h"        // for ResizeInLargePages
 #include "plugin_cpp/plan/sensitivity.h"   // for kRootUnit
 #include "plugin_cpp/random/samplers.h"    // for IntegerSqrt128, u128
 #include "plugin_cpp/rows/person_bound.h"  // for CutTo
@@ -91,8 +92,7 @@ XGB_DP_WIDE void ScaleWide(double const* factors, std::size_t n, double* sums, d
 template <std::size_t kLanes>
 class LeavesOfGroup {
  public:
-  /** @param n_nodes Of a tree, up to its last leaf. */
-  LeavesOfGroup(RowBound const& bound, std::size_t n_class, std::size_t n_nodes)
+  LeavesOfGroup(RowBound const& bound, std::size_t n_class, std::size_t n_leaves)
       : is_ball_{bound.IsBall()},
         by_prediction_{bound.mode == RowBound::Mode::kPrediction},
         n_class_{n_class},
@@ -101,17 +101,18 @@ class LeavesOfGroup {
         most_{static_cast<double>(bound.MostGradient()) / unit_},
         most_g_{static_cast<std::uint64_t>(bound.MostGradient())},
         most_h_{static_cast<std::uint64_t>(bound.MostHessian())},
-        places_(kLanes == 1 ? n_nodes : 0, kNone) {}
+        places_(kLanes == 1 ? n_leaves : 0, kNone) {}
 
   /**
    * @param rows   Of the group.
    * @param given  Of all persons.
-   * @param change Of the sums of the nodes that are leaves, class by class for each node.
+   * @param leaf   Of each row.
+   * @param change Of the sums of the leaves, class by class for each of them.
    */
+  template <typename LeafT>
   void operator()(PersonGroup const& group, std::uint32_t const* rows, RowsOfPersons const& given,
-                  std::vector<bst_node_t> const& position, std::vector<LocalSum>* change) {
-    this->Read(group, rows, given, position);
-    this->TakeOut(group, given, change);
+                  std::vector<LeafT> const& leaf, std::vector<LocalSum>* change) {
+    this->Read(group, rows, given, leaf);
     if constexpr (kLanes == kMost) {
       n_leaves_ = n_;
       for (std::size_t e = 0; e < this->NumEntries(); ++e) {
@@ -124,13 +125,27 @@ class LeavesOfGroup {
     for (std::size_t l = 0; l < group.persons; ++l) {
       this->Enforce(l);
     }
+    // Without what the splits have of the rows, for which this comes.
+    auto add = [&](auto at, auto k, auto g, auto h) {
+      (*change)[static_cast<std::size_t>(at) * n_class_ + k] +=
+          LocalSum{static_cast<std::int64_t>(g), static_cast<std::int64_t>(h)};
+    };
     for (std::size_t k = 0; k < n_class_; ++k) {
-      for (std::size_t i = 0; i < n_leaves_; ++i) {
-        for (std::size_t l = 0; l < group.persons; ++l) {
-          auto at = i * kLanes + l;
-          (*change)[static_cast<std::size_t>(leaves_[at]) * n_class_ + k] +=
-              LocalSum{static_cast<std::int64_t>(this->Sums(2 * k)[at]),
-                       static_cast<std::int64_t>(this->Sums(2 * k + 1)[at])};
+      auto const *g = given.bounded[k].grad.data() + group.begin,
+                 *h = given.bounded[k].hess.data() + group.begin;
+      if constexpr (kLanes == kMost) {
+        auto const *of_g = this->Sums(2 * k), *of_h = this->Sums(2 * k + 1);
+        group.ForEach<kLanes>([&](auto j, auto l, auto i) {
+          auto at = j * kLanes + l;
+          add(leaves_[at], k, of_g[at] - static_cast<double>(g[i]),
+              of_h[at] - static_cast<double>(h[i]));
+        });
+      } else {
+        for (std::size_t j = 0; j < n_; ++j) {
+          add(leaf[rows[j]], k, -g[j], -h[j]);
+        }
+        for (std::size_t i = 0; i < n_leaves_; ++i) {
+          add(leaves_[i], k, this->Sums(2 * k)[i], this->Sums(2 * k + 1)[i]);
         }
       }
     }
@@ -144,62 +159,47 @@ class LeavesOfGroup {
   /** @brief Of an entry, leaf by leaf. */
   [[nodiscard]] double* Sums(std::size_t entry) { return sums_.data() + entry * n_ * kLanes; }
 
+  template <typename LeafT>
   void Read(PersonGroup const& group, std::uint32_t const* rows, RowsOfPersons const& given,
-            std::vector<bst_node_t> const& position) {
+            std::vector<LeafT> const& leaf) {
     n_ = group.rows;
-    leaves_.assign(n_ * kLanes, 0.0);
-    rows_.assign(n_ * kLanes * this->NumEntries(), 0.0);
+    auto size = n_ * kLanes;
+    leaves_.resize(size);
+    rows_.resize(size * this->NumEntries());
     sums_.resize(rows_.size());
-    totals_.fill(0.0);
-    auto for_each = [&](auto&& each) {
-      for (std::size_t j = 0; j < n_; ++j) {
-        for (std::size_t l = 0; l < group.persons; ++l) {
-          each(j * kLanes + l, j * group.persons + l);
-        }
-      }
-    };
-    for_each([&](auto at, auto i) { leaves_[at] = static_cast<double>(position[rows[i]]); });
+    if (group.persons < kLanes) {
+      std::fill(leaves_.begin(), leaves_.end(), 0.0);
+      std::fill(rows_.begin(), rows_.end(), 0.0);
+    }
+    group.ForEach<kLanes>([&](auto j, auto l, auto i) {
+      leaves_[j * kLanes + l] = static_cast<double>(leaf[rows[i]]);
+    });
     for (std::size_t k = 0; k < n_class_; ++k) {
-      auto *g = rows_.data() + 2 * k * n_ * kLanes, *h = g + n_ * kLanes;
+      auto *g = rows_.data() + 2 * k * size, *h = g + size;
       auto const *from_g = given.given[k].grad.data() + group.begin,
                  *from_h = given.given[k].hess.data() + group.begin;
-      for_each([&](auto at, auto i) {
-        g[at] = static_cast<double>(from_g[i]);
-        h[at] = static_cast<double>(from_h[i]);
+      group.ForEach<kLanes>([&](auto j, auto l, auto i) {
+        g[j * kLanes + l] = static_cast<double>(from_g[i]);
+        h[j * kLanes + l] = static_cast<double>(from_h[i]);
       });
     }
-    auto* norms = rows_.data() + 2 * n_class_ * n_ * kLanes;
-    for_each([&](auto at, auto i) {
+    auto *g = rows_.data(), *h = g + size, *norms = g + 2 * n_class_ * size;
+    totals_.fill(0.0);
+    group.ForEach<kLanes>([&](auto j, auto l, auto i) {
+      auto at = j * kLanes + l;
       if (!by_prediction_) {
-        norms[at] = this->Norm(rows_[at], rows_[at + n_ * kLanes]);
+        norms[at] = this->Norm(g[at], h[at]);
       } else {
         norms[at] =
             static_cast<double>(given.norms.empty() ? given.norm : given.norms[group.begin + i]);
       }
-      totals_[at % kLanes] += norms[at];
+      totals_[l] += norms[at];
     });
   }
 
   [[nodiscard]] double Norm(double g, double h) const {
     g = std::abs(g);
     return is_ball_ ? std::sqrt(g * g + h * h) / unit_ : std::max(g / unit_, h / h_max_);
-  }
-
-  /** @brief The rows as the splits have them, for which others come. */
-  void TakeOut(PersonGroup const& group, RowsOfPersons const& given,
-               std::vector<LocalSum>* change) const {
-    for (std::size_t k = 0; k < n_class_; ++k) {
-      auto const *g = given.bounded[k].grad.data() + group.begin,
-                 *h = given.bounded[k].hess.data() + group.begin;
-      for (std::size_t j = 0; j < n_; ++j) {
-        for (std::size_t l = 0; l < group.persons; ++l) {
-          auto i = j * group.persons + l;
-          auto& sum = (*change)[static_cast<std::size_t>(leaves_[j * kLanes + l]) * n_class_ + k];
-          sum.grad -= static_cast<std::int64_t>(g[i]);
-          sum.hess -= static_cast<std::int64_t>(h[i]);
-        }
-      }
-    }
   }
 
   /** @brief Sums of the leaves that the rows of one person are in, in the order of their first. */
@@ -308,31 +308,46 @@ class LeavesOfGroup {
   std::vector<double> rows_, sums_;       // the same of each entry
   std::array<double, kLanes> totals_;     // of norms
   std::array<std::array<double, kLanes>, 2> squares_;
-  std::vector<std::uint32_t> places_;  // of nodes among the leaves of one person
+  std::vector<std::uint32_t> places_;  // of leaves among those of one person
 };
 
-/** @brief What persons with several rows add to each node, beyond what splits have of them. */
-std::vector<LocalSum> ChangeOfNodes(Context const* ctx, RowBound const& bound,
-                                    Persons const& persons, RowsOfPersons const& given,
-                                    std::vector<bst_node_t> const& position, std::size_t n_class,
-                                    std::size_t n_nodes) {
+/**
+ * @brief What persons with several rows add to the leaves, beyond what splits have of them.
+ *
+ * @param position Of each row.
+ */
+template <typename LeafT>
+std::vector<LocalSum> ChangeOfLeaves(Context const* ctx, RowBound const& bound,
+                                     Persons const& persons, RowsOfPersons const& given,
+                                     std::vector<bst_node_t> const& leaves,
+                                     std::vector<bst_node_t> const& position, std::size_t n_class) {
+  std::vector<LeafT> index(static_cast<std::size_t>(leaves.back()) + 1);
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    index[leaves[i]] = static_cast<LeafT>(i);
+  }
+  // Read in no order: where it is small, it is in a near cache.
+  std::vector<LeafT> leaf;
+  ResizeInLargePages(position.size(), &leaf);
+  common::ParallelFor(position.size(), ctx->Threads(),
+                      [&](auto i) { leaf[i] = index[position[i]]; });
+
   auto const& groups = persons.Groups();
   auto n_blocks = std::min(static_cast<std::size_t>(ctx->Threads() * kBlocks), groups.size());
   std::vector<std::vector<LocalSum>> changes(n_blocks);
   common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
-    changes[b].resize(n_nodes * n_class);
-    LeavesOfGroup<kMost> many{bound, n_class, n_nodes};
-    LeavesOfGroup<1> one{bound, n_class, n_nodes};
+    changes[b].resize(leaves.size() * n_class);
+    LeavesOfGroup<kMost> many{bound, n_class, leaves.size()};
+    LeavesOfGroup<1> one{bound, n_class, leaves.size()};
     for (auto i = b * groups.size() / n_blocks; i < (b + 1) * groups.size() / n_blocks; ++i) {
       auto const* rows = persons.RowsOfSeveral().data() + groups[i].begin;
       if (groups[i].persons > 1) {
-        many(groups[i], rows, given, position, &changes[b]);
+        many(groups[i], rows, given, leaf, &changes[b]);
       } else {
-        one(groups[i], rows, given, position, &changes[b]);
+        one(groups[i], rows, given, leaf, &changes[b]);
       }
     }
   });
-  std::vector<LocalSum> change(n_nodes * n_class);
+  std::vector<LocalSum> change(leaves.size() * n_class);
   for (auto const& of_block : changes) {
     for (std::size_t at = 0; at < change.size(); ++at) {
       change[at] += of_block[at];
@@ -349,8 +364,8 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
   auto& sums = *p_sums;
   auto n_class = gradients.size(), n_leaves = leaves.size();
   CHECK(sums.size() == n_class && position.size() == persons.NumRows());
-  auto change = ChangeOfNodes(ctx, bound, persons, given, position, n_class,
-                              static_cast<std::size_t>(leaves.back()) + 1);
+  auto change_of = n_leaves <= 256 ? ChangeOfLeaves<std::uint8_t> : ChangeOfLeaves<std::uint32_t>;
+  auto change = change_of(ctx, bound, persons, given, leaves, position, n_class);
 
   constexpr auto kThird = static_cast<std::int64_t>(kRootUnit);
   auto each = n_leaves + 1;  // the last: all rows
@@ -358,7 +373,7 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
   for (std::size_t k = 0; k < n_class; ++k) {
     auto const* local = std::get_if<std::vector<LocalSum>>(&sums[k]);
     for (std::size_t i = 0; i < n_leaves; ++i) {
-      added.push_back(change[static_cast<std::size_t>(leaves[i]) * n_class + k]);
+      added.push_back(change[i * n_class + k]);
       if (local) {
         added.back() += (*local)[i];
       }

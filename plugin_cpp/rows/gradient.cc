@@ -6,6 +6,7 @@
 #include <memory>     // for unique_ptr
 
 #include "common/threading_utils.h"        // for ParallelFor
+#include "plugin_cpp/large_pages.h"        // for ResizeInLargePages
 #include "plugin_cpp/plan/class_bound.h"   // for ClassQuantiser
 #include "plugin_cpp/rows/person_bound.h"  // for BoundPersons, NormsOfRows
 #include "xgboost/logging.h"               // for CHECK
@@ -235,7 +236,7 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
   CHECK(bound.of_person == (persons != nullptr));
   out->resize(n_class);
   for (auto& of_class : *out) {
-    of_class.pairs.resize(n_rows);
+    ResizeInLargePages(n_rows, &of_class.pairs);
   }
   CHECK(!own.loss || (own.loss->NumOutputs() == n_class && own.margins.size() == n_rows * n_class));
   RowInputs inputs{bound, info, own, sample};

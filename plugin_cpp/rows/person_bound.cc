@@ -1,12 +1,13 @@
 #include "plugin_cpp/rows/person_bound.h"
 
-#include <algorithm>  // for any_of, fill_n, max, min
+#include <algorithm>  // for any_of, fill, fill_n, max, min
 #include <array>      // for array
 #include <cmath>      // for abs, ldexp, sqrt
 #include <limits>     // for numeric_limits
 
 #include "common/threading_utils.h"      // for ParallelFor, Sched
 #include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
+#include "plugin_cpp/rows/bin_page.h"    // for Prefetch
 #include "plugin_cpp/wide.h"             // for XGB_DP_WIDE
 
 namespace xgboost::dp {
@@ -14,6 +15,7 @@ namespace {
 constexpr std::int32_t kBits = 10;    // fractional bits of a norm
 constexpr std::int32_t kTries = 4;    // to meet the bound with numbers that are rounded evenly
 constexpr std::size_t kGroups = 128;  // of a block
+constexpr std::size_t kAhead = 64;    // rows, whose integers lie anywhere
 constexpr std::uint32_t kManyRows = 100000;  // of one person
 
 /**
@@ -111,8 +113,11 @@ class GroupBound {
                   LocalSum* change) {
     group_ = group;
     rows_ = rows;
-    given_.assign(group.rows * width_ * kLanes, 0.0);
+    given_.resize(group.rows * width_ * kLanes);
     kept_.resize(given_.size());
+    if (group.persons < kLanes) {
+      std::fill(given_.begin(), given_.end(), 0.0);
+    }
     for (std::size_t k = 0; k < limits_.joint; ++k) {
       this->Read((*out)[first + k].pairs, k);
     }
@@ -148,11 +153,8 @@ class GroupBound {
   /** @brief Calls a function with the place of a row of class k here, and in the group. */
   template <typename Each>
   void ForEach(std::size_t k, Each&& each) const {
-    for (std::size_t j = 0; j < group_.rows; ++j) {
-      for (std::size_t l = 0; l < group_.persons; ++l) {
-        each((j * width_ + 2 * k) * kLanes + l, j * group_.persons + l);
-      }
-    }
+    auto first = 2 * k * kLanes, step = width_ * kLanes;
+    group_.ForEach<kLanes>([&](auto j, auto l, auto i) { each(first + j * step + l, i); });
   }
 
   void Read(std::vector<PackedPair> const& pairs, std::size_t k) {
@@ -300,10 +302,15 @@ void BoundPersons(Context const* ctx, RowBound const& bound, Persons const& pers
   common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
     GroupBound<kMost> many{limits};
     GroupBound<1> one{limits};
+    auto const* first = out->front().pairs.data();
+    auto far = rows.size() - std::min(rows.size(), kAhead);
     auto end = std::min((b + 1) * kGroups, groups.size());
     for (std::size_t i = b * kGroups; i < end; ++i) {
       auto const& group = groups[i];
       auto const* of_group = rows.data() + group.begin;
+      for (auto at = group.begin; at < std::min(group.begin + group.Size(), far); ++at) {
+        Prefetch(first + rows[at + kAhead]);
+      }
       for (std::size_t k = 0; k < n_class; k += limits.joint) {
         auto* change = &changes[b * n_class + k];
         if (group.persons > 1) {

@@ -1,6 +1,6 @@
 #include "plugin_cpp/rows/persons.h"
 
-#include <algorithm>  // for stable_sort
+#include <algorithm>  // for count, stable_sort
 #include <cstring>    // for memcpy
 #include <iterator>   // for next
 #include <limits>     // for numeric_limits
@@ -92,11 +92,14 @@ Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
     CHECK(code < n_persons) << "The code of a person is out of range.";
     ++counts_[code];
   }
+  CHECK(std::count(counts_.cbegin(), counts_.cend(), 0U) == 0) << "A person has no row.";
+  // By their first rows, so that these at least are read in their order.
   std::vector<std::uint32_t> several;  // codes
-  for (std::size_t code = 0; code < n_persons; ++code) {
-    CHECK(counts_[code] > 0) << "A person has no row.";
-    if (counts_[code] > 1) {
-      several.push_back(static_cast<std::uint32_t>(code));
+  std::vector<std::uint8_t> is_seen(n_persons);
+  for (auto code : codes_) {
+    if (counts_[code] > 1 && !is_seen[code]) {
+      is_seen[code] = 1;
+      several.push_back(code);
     }
   }
   std::stable_sort(several.begin(), several.end(),

@@ -35,6 +35,25 @@ struct PersonGroup {
 
   /** @brief How many rows all of them have. */
   [[nodiscard]] std::size_t Size() const { return std::size_t{rows} * persons; }
+  /**
+   * @brief Calls a function with each j and l, and the place of that row among those of the group.
+   *
+   * @param kLanes At least as many as persons: a loop of a fixed length where they are equal.
+   */
+  template <std::size_t kLanes, typename Each>
+  void ForEach(Each&& each) const {
+    for (std::size_t j = 0; j < rows; ++j) {
+      if (persons == kLanes) {
+        for (std::size_t l = 0; l < kLanes; ++l) {
+          each(j, l, j * kLanes + l);
+        }
+      } else {
+        for (std::size_t l = 0; l < persons; ++l) {
+          each(j, l, j * persons + l);
+        }
+      }
+    }
+  }
 };
 
 class Persons {
