@@ -1,6 +1,6 @@
 #include "plugin_cpp/rows/person_bound.h"
 
-#include <algorithm>  // for any_of, fill, fill_n, max, min
+#include <algorithm>  // for any_of, fill_n, max, min
 #include <array>      // for array
 #include <cmath>      // for abs, ldexp, sqrt
 #include <limits>     // for numeric_limits
@@ -65,7 +65,58 @@ inline void NoLessThanSizes(double const* kept, std::size_t n_rows, std::size_t 
   }
 }
 
+/**
+ * @brief From words to entries.
+ *
+ * @param pairs Of rows, side by side.
+ * @param step  Entries of a row of all persons.
+ * @param out   The first entry of a class.
+ */
+template <std::size_t kLanes>
+inline void Unpack(PackedPair const* pairs, std::size_t n_rows, std::size_t step, double* out) {
+  for (std::size_t j = 0; j < n_rows; ++j) {
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      auto sum = pairs[j * kLanes + l].Sum();  // of at most 2^24 each
+      out[j * step + l] = static_cast<double>(static_cast<std::int32_t>(sum.grad));
+      out[j * step + kLanes + l] = static_cast<double>(static_cast<std::int32_t>(sum.hess));
+    }
+  }
+}
+
+/** @brief From entries to words. @return What sums gain; right for up to 2^28 rows. */
+template <std::size_t kLanes>
+inline LocalSum Pack(double const* kept, double const* given, std::size_t n_rows, std::size_t step,
+                     PackedPair* pairs) {
+  double g[kLanes] = {}, h[kLanes] = {};
+  for (std::size_t j = 0; j < n_rows; ++j) {
+    auto const *kept_h = kept + kLanes, *given_h = given + kLanes;
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      pairs[j * kLanes + l] =
+          PackedPair{static_cast<std::int32_t>(kept[l]), static_cast<std::int32_t>(kept_h[l])};
+      g[l] += kept[l] - given[l];
+      h[l] += kept_h[l] - given_h[l];
+    }
+    kept += step;
+    given += step;
+  }
+  LocalSum gained;
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    gained += LocalSum{static_cast<std::int64_t>(g[l]), static_cast<std::int64_t>(h[l])};
+  }
+  return gained;
+}
+
 constexpr std::size_t kMost = PersonGroup::kMost;
+
+XGB_DP_WIDE void UnpackWide(PackedPair const* pairs, std::size_t n_rows, std::size_t step,
+                            double* out) {
+  Unpack<kMost>(pairs, n_rows, step, out);
+}
+
+XGB_DP_WIDE LocalSum PackWide(double const* kept, double const* given, std::size_t n_rows,
+                              std::size_t step, PackedPair* pairs) {
+  return Pack<kMost>(kept, given, n_rows, step, pairs);
+}
 
 XGB_DP_WIDE void SpreadWide(double const* given, std::size_t n_rows, std::size_t width,
                             double const* scale, double* out) {
@@ -115,9 +166,8 @@ class GroupBound {
     rows_ = rows;
     given_.resize(group.rows * width_ * kLanes);
     kept_.resize(given_.size());
-    if (group.persons < kLanes) {
-      std::fill(given_.begin(), given_.end(), 0.0);
-    }
+    words_.assign(group.persons < kLanes ? group.rows * kLanes : 0, PackedPair{0, 0});
+    words_.resize(group.rows * kLanes);
     for (std::size_t k = 0; k < limits_.joint; ++k) {
       this->Read((*out)[first + k].pairs, k);
     }
@@ -158,21 +208,30 @@ class GroupBound {
   }
 
   void Read(std::vector<PackedPair> const& pairs, std::size_t k) {
-    this->ForEach(k, [&](auto at, auto i) {
-      auto pair = pairs[rows_[i]].Sum();
-      given_[at] = static_cast<double>(pair.grad);
-      given_[at + kLanes] = static_cast<double>(pair.hess);
-    });
+    group_.ForEach<kLanes>(
+        [&](auto j, auto l, auto i) { words_[j * kLanes + l] = pairs[rows_[i]]; });
+    auto* out = given_.data() + 2 * k * kLanes;
+    if constexpr (kLanes == kMost) {
+      UnpackWide(words_.data(), group_.rows, width_ * kLanes, out);
+    } else {
+      Unpack<kLanes>(words_.data(), group_.rows, width_ * kLanes, out);
+    }
   }
 
-  void Write(std::size_t k, std::vector<PackedPair>* pairs, LocalSum* change) const {
-    this->ForEach(k, [&](auto at, auto i) {
-      auto g = static_cast<std::int64_t>(kept_[at]),
-           h = static_cast<std::int64_t>(kept_[at + kLanes]);
-      (*pairs)[rows_[i]] = PackedPair{g, h};
-      *change += LocalSum{g - static_cast<std::int64_t>(given_[at]),
-                          h - static_cast<std::int64_t>(given_[at + kLanes])};
-    });
+  void Write(std::size_t k, std::vector<PackedPair>* pairs, LocalSum* change) {
+    for (std::size_t begin = 0; begin < group_.rows; begin += kManyRows) {
+      auto n = std::min<std::size_t>(group_.rows - begin, kManyRows);
+      auto first = (begin * width_ + 2 * k) * kLanes;
+      auto const *kept = kept_.data() + first, *given = given_.data() + first;
+      auto* words = words_.data() + begin * kLanes;
+      if constexpr (kLanes == kMost) {
+        *change += PackWide(kept, given, n, width_ * kLanes, words);
+      } else {
+        *change += Pack<kLanes>(kept, given, n, width_ * kLanes, words);
+      }
+    }
+    group_.ForEach<kLanes>(
+        [&](auto j, auto l, auto i) { (*pairs)[rows_[i]] = words_[j * kLanes + l]; });
   }
 
   void Keep(std::vector<double> const& entries, std::size_t k, RowsOfPersons::OfClass* to) const {
@@ -273,6 +332,7 @@ class GroupBound {
   std::size_t width_;  // entries of a row, see Spread
   PersonGroup group_{};
   std::uint32_t const* rows_{nullptr};
+  std::vector<PackedPair> words_;     // of one class
   std::vector<double> given_, kept_;  // entries
   std::array<double, kLanes> scale_;
   std::array<std::uint64_t, kLanes> sizes_;

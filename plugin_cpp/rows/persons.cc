@@ -1,6 +1,6 @@
 #include "plugin_cpp/rows/persons.h"
 
-#include <algorithm>  // for count, stable_sort
+#include <algorithm>  // for copy_n, count, lower_bound, min, sort, stable_sort, unique
 #include <cstring>    // for memcpy
 #include <iterator>   // for next
 #include <limits>     // for numeric_limits
@@ -11,13 +11,12 @@
 #include "common/threading_utils.h"     // for ParallelFor
 #include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
 #include "xgboost/context.h"            // for Context
-#include "xgboost/linalg.h"             // for MatrixView
 #include "xgboost/logging.h"            // for CHECK
 
 namespace xgboost::dp {
 namespace {
 /** @brief A weak pointer: another matrix at the address of one that is gone has no persons. */
-struct Entry {
+struct OfMatrix {
   std::weak_ptr<DMatrix const> matrix;
   std::shared_ptr<Persons const> persons;
 };
@@ -27,8 +26,8 @@ std::mutex& Mutex() {
   return mutex;
 }
 
-std::map<DMatrix const*, Entry>& Table() {
-  static std::map<DMatrix const*, Entry> table;
+std::map<DMatrix const*, OfMatrix>& Table() {
+  static std::map<DMatrix const*, OfMatrix> table;
   return table;
 }
 
@@ -40,46 +39,110 @@ void Mix(std::uint64_t word, std::uint64_t* key) {
   *key = z ^ (z >> 31);
 }
 
-void Mix(std::uint32_t place, float value, std::uint64_t* key) {
+/** @brief A number of a row, and where it stands there. */
+std::uint64_t Word(std::uint32_t place, float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
-  Mix((std::uint64_t{place} << 32) | bits, key);
+  return (std::uint64_t{place} << 32) | bits;
 }
 
-/** @brief A number for what each row holds: label or its bounds, weight, margins and features. */
+void Mix(std::uint32_t place, float value, std::uint64_t* key) { Mix(Word(place, value), key); }
+
+/** @brief Calls a function with each number that a row holds beside its features. */
+template <typename Each>
+void ForEachOwn(MetaInfo const& info, std::size_t row, Each&& each) {
+  auto labels = info.labels.HostView(), margins = info.base_margin_.HostView();
+  for (auto const& values : {labels, margins}) {
+    for (std::size_t k = 0; row < values.Shape(0) && k < values.Shape(1); ++k) {
+      each(values(row, k));
+    }
+  }
+  for (auto const* values :
+       {&info.weights_, &info.labels_lower_bound_, &info.labels_upper_bound_}) {
+    if (row < values->Size()) {
+      each(values->ConstHostSpan()[row]);
+    }
+  }
+}
+
+/** @brief A number for what each row holds: label or its bounds, margins, weight and features. */
 std::vector<std::uint64_t> KeysOfRows(DMatrix* p_fmat) {
   auto const* ctx = p_fmat->Ctx();
   auto const& info = p_fmat->Info();
   std::vector<std::uint64_t> keys(info.num_row_);
-  auto weights = info.weights_.ConstHostSpan();
-  auto lower = info.labels_lower_bound_.ConstHostSpan();
-  auto upper = info.labels_upper_bound_.ConstHostSpan();
-  auto labels = info.labels.HostView(), margins = info.base_margin_.HostView();
   common::ParallelFor(keys.size(), ctx->Threads(), [&](auto i) {
-    for (auto const& values : {labels, margins}) {
-      for (std::size_t k = 0; i < values.Shape(0) && k < values.Shape(1); ++k) {
-        Mix(0, values(i, k), &keys[i]);
-      }
-    }
-    for (auto const& values : {weights, lower, upper}) {
-      if (i < values.size()) {
-        Mix(0, values[i], &keys[i]);
-      }
-    }
+    ForEachOwn(info, i, [&](float value) { Mix(0, value, &keys[i]); });
   });
   if (!p_fmat->PageExists<SparsePage>()) {
     return keys;  // such a matrix is refused elsewhere
   }
   ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
     auto view = page.GetView();
-    common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
-      for (auto const& entry : view[i]) {
-        Mix(entry.index + 1, entry.fvalue, &keys[page.base_rowid + i]);
+    constexpr std::size_t kSome = 4;  // rows, whose steps do not wait for each other
+    common::ParallelFor((view.Size() + kSome - 1) / kSome, ctx->Threads(), [&](auto block) {
+      auto begin = block * kSome, end = std::min(begin + kSome, view.Size());
+      auto* of_block = keys.data() + page.base_rowid + begin;
+      std::size_t common = end - begin < kSome ? 0 : view[begin].size();
+      for (auto i = begin; i < end; ++i) {
+        common = std::min(common, view[i].size());
+      }
+      if (common > 0) {
+        Entry const* rows[kSome];
+        std::uint64_t some[kSome];
+        for (std::size_t k = 0; k < kSome; ++k) {
+          rows[k] = view[begin + k].data();
+          some[k] = of_block[k];
+        }
+        for (std::size_t j = 0; j < common; ++j) {
+          for (std::size_t k = 0; k < kSome; ++k) {
+            Mix(rows[k][j].index + 1, rows[k][j].fvalue, &some[k]);
+          }
+        }
+        std::copy_n(some, kSome, of_block);
+      }
+      for (auto i = begin; i < end; ++i) {
+        for (auto const& entry : view[i].subspan(common)) {
+          Mix(entry.index + 1, entry.fvalue, &of_block[i - begin]);
+        }
       }
     });
   });
   return keys;
 }
+
+/** @brief All that some rows hold, in words, of which two rows have the same if they are alike. */
+class Contents {
+ public:
+  Contents(DMatrix* p_fmat, std::vector<std::uint32_t> rows) : rows_(std::move(rows)) {
+    std::sort(rows_.begin(), rows_.end());
+    rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
+    words_.resize(rows_.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      ForEachOwn(p_fmat->Info(), rows_[i],
+                 [&](float value) { words_[i].push_back(Word(0, value)); });
+    }
+    if (rows_.empty() || !p_fmat->PageExists<SparsePage>()) {
+      return;
+    }
+    ForEachPage(p_fmat->Ctx(), p_fmat, [&](SparsePage const& page) {
+      auto view = page.GetView();
+      auto first = std::lower_bound(rows_.cbegin(), rows_.cend(), page.base_rowid);
+      for (auto it = first; it != rows_.cend() && *it < page.base_rowid + view.Size(); ++it) {
+        for (auto const& entry : view[*it - page.base_rowid]) {
+          words_[it - rows_.cbegin()].push_back(Word(entry.index + 1, entry.fvalue));
+        }
+      }
+    });
+  }
+
+  [[nodiscard]] std::vector<std::uint64_t> const& operator[](std::uint32_t row) const {
+    return words_[std::lower_bound(rows_.cbegin(), rows_.cend(), row) - rows_.cbegin()];
+  }
+
+ private:
+  std::vector<std::uint32_t> rows_;
+  std::vector<std::vector<std::uint64_t>> words_;
+};
 }  // namespace
 
 Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
@@ -137,18 +200,46 @@ void Persons::Arrange(DMatrix* p_fmat) {
   if (rows_.empty()) {
     return;
   }
+  auto const* ctx = p_fmat->Ctx();
   auto keys = KeysOfRows(p_fmat);
-  common::ParallelFor(groups_.size(), p_fmat->Ctx()->Threads(), [&](auto i) {
+  std::vector<std::uint8_t> has_ties(groups_.size());
+  auto sort = [&](std::size_t i, auto&& is_before) {
     auto const& group = groups_[i];
     std::vector<std::uint32_t> rows(group.rows);
-    for (auto lane = group.begin; lane < group.begin + group.persons; ++lane) {
+    for (auto person = group.begin; person < group.begin + group.persons; ++person) {
       for (std::size_t j = 0; j < rows.size(); ++j) {
-        rows[j] = rows_[lane + j * group.persons];
+        rows[j] = rows_[person + j * group.persons];
       }
-      std::stable_sort(rows.begin(), rows.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
+      std::sort(rows.begin(), rows.end(), is_before);
       for (std::size_t j = 0; j < rows.size(); ++j) {
-        rows_[lane + j * group.persons] = rows[j];
+        rows_[person + j * group.persons] = rows[j];
+        has_ties[i] |= j > 0 && keys[rows[j]] == keys[rows[j - 1]];
       }
+    }
+  };
+  common::ParallelFor(groups_.size(), ctx->Threads(),
+                      [&](auto i) { sort(i, [&](auto a, auto b) { return keys[a] < keys[b]; }); });
+  // Rows that have one key are nearly always alike, but anybody can make others.
+  std::vector<std::uint32_t> tied;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    auto const& group = groups_[i];
+    for (auto at = group.begin + group.persons; has_ties[i] && at < group.begin + group.Size();
+         ++at) {
+      if (keys[rows_[at]] == keys[rows_[at - group.persons]]) {
+        tied.push_back(rows_[at]);
+        tied.push_back(rows_[at - group.persons]);
+      }
+    }
+  }
+  if (tied.empty()) {
+    return;
+  }
+  Contents contents{p_fmat, std::move(tied)};
+  common::ParallelFor(groups_.size(), ctx->Threads(), [&](auto i) {
+    if (has_ties[i]) {
+      sort(i, [&](auto a, auto b) {
+        return keys[a] != keys[b] ? keys[a] < keys[b] : a != b && contents[a] < contents[b];
+      });
     }
   });
 }

@@ -30,7 +30,7 @@ struct PersonGroup {
   std::uint32_t rows;     // of each, several
   std::uint32_t persons;  // kMost, or as many as are left; those with more than kShort rows: 1
 
-  static constexpr std::uint32_t kMost = 8;
+  static constexpr std::uint32_t kMost = 16;
   static constexpr std::uint32_t kShort = 16;
 
   /** @brief How many rows all of them have. */
