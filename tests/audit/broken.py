@@ -256,6 +256,8 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     scenario = scenarios.exact_sum()
     yield partial(scenario.audit, "exact sum in the saved model", exact_cover(scenario), few)
 
+    halved = mechanisms.evaluation(4.0, 1e-6, 2)
+    yield partial(audit, halved, size.draws, name="half the variance of an evaluation")
     looked = plan_discovery(1, 0, 1.0, 0.04)
     low = replace(looked, threshold=2 * looked.threshold // 3)
     yield partial(discovery.audit_texts, "texts shown too early", size.draws // 20, low)

@@ -18,7 +18,7 @@ from xgb_dp.evaluation.compare import Pair
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, _group_codes
 from xgb_dp.evaluation.several import Several
-from xgb_dp.evaluation.table import Layout
+from xgb_dp.evaluation.table import Layout, Released
 from xgb_dp.evaluation.values import value_cells, value_matrix
 
 __all__ = ["quiet"]
@@ -71,10 +71,18 @@ def test_one_row_of_a_regression(rows: list[Any]) -> None:
 @given(st.lists(st.tuples(ANY, ANY, st.integers(0, 1)), min_size=1, max_size=4))
 def test_one_row_of_a_pair(rows: list[Any]) -> None:
     first, second, y = (np.array(v) for v in zip(*rows, strict=True))
+    rng = np.random.default_rng(len(rows))
     plan = Pair.of(Model(), Model())  # type: ignore[arg-type]
     with np.errstate(all="ignore"):
         cells = plan.cells((first, second), y)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
+    # The second step, whatever the first has released.
+    noisy = tuple(rng.normal(0.0, 5000.0, (1, len(b.matrix))) for b in plan.blocks)
+    blocks = plan.aimed(Released(Layout(plan.blocks), noisy, 2000.0))
+    later = Layout(blocks)
+    assert later.sensitivity2 <= plan.later.norm2 and later.coordinates == plan.later.sums
+    for block, places in zip(blocks, plan.later_cells((first, second), y), strict=True):
+        assert ((places >= 0) & (places < block.cells)).all()
 
 
 def test_a_value_adds_its_moments() -> None:
@@ -195,6 +203,7 @@ def test_small_differences_of_the_loss_have_no_bias(shift: float) -> None:
     loss = [metrics.log_loss(y, m.predict(xgb.DMatrix(X))) for m in (first, second)]
     report = xgb_dp.evaluate([first, second], (X, y), **CLEAR)
     assert float(report.log_loss_difference) == pytest.approx(loss[0] - loss[1], abs=3e-4)
+    assert report.log_loss_difference.low < loss[0] - loss[1] < report.log_loss_difference.high
     same = xgb_dp.evaluate([first, first], (X, y), **CLEAR)
     assert abs(float(same.log_loss_difference)) < 1e-5
 

@@ -7,6 +7,7 @@ likelihood ratio, up to a constant, so no other statistic of the output refutes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,8 +17,9 @@ import numpy.typing as npt
 from ..accounting import Event, ExactAccountant, sensitivity
 from ..accounting.sensitivity import RowBound
 from ..calibrate.mechanisms import MechanismSpec, NoisePlan
-from ..evaluation.grid import Grid, counts_matrix
-from ..evaluation.table import Block, Layout, events_for
+from ..evaluation.binary import Binary
+from ..evaluation.grid import Grid
+from ..evaluation.table import Layout, events_for
 from . import native
 from .bounds import Claim
 from .result import AuditResult
@@ -101,18 +103,24 @@ def _mechanism(name: str, plan: NoisePlan, release: str, sample: Sampler) -> Mec
 
 
 def evaluation(epsilon: float, delta: float, halved: int = 1) -> Mechanism:
-    """The table of an evaluation of two classes: the row adds the column with the largest norm.
+    """Both steps of an evaluation of two classes: the row adds columns of the largest norm.
+
+    The columns of the second step may be any of a norm that was fixed before, so a fixed one of
+    that norm is the worst case.
 
     Args:
         epsilon: Target of the evaluation.
         delta: Its delta.
         halved: By which the variance of the noise that is really drawn is divided.
     """
-    block = Block("scores", counts_matrix(Grid()))
-    (event,) = events_for(Layout((block,)), epsilon, delta)
-    column = block.matrix[:, int((block.matrix**2).sum(axis=0).argmax())]
-    scores = gaussian_scores(column[column != 0], event.sigma2 // halved)
-    return Mechanism("evaluation", "likelihood ratio", ExactAccountant([event]), scores)
+    plan = Binary.on(Grid(), None)
+    events = events_for(Layout(plan.blocks, later=plan.later), epsilon, delta)
+    matrix = plan.blocks[0].matrix
+    column = matrix[:, int((matrix**2).sum(axis=0).argmax())]
+    second = math.isqrt(plan.later.norm2 // plan.later.sums)
+    added = [*column[column != 0].tolist(), *[second] * plan.later.sums]
+    scores = gaussian_scores(added, events[0].sigma2 // halved)
+    return Mechanism("evaluation", "likelihood ratio", ExactAccountant(events), scores)
 
 
 def leaves(

@@ -51,7 +51,11 @@ class Binary:
     @classmethod
     def of(cls, model: Judged, groups: Groups | None) -> Binary:
         """The blocks for a model. No row is looked at."""
-        grid = Grid.within(*model.margins)
+        return cls.on(Grid.within(*model.margins), groups)
+
+    @classmethod
+    def on(cls, grid: Grid, groups: Groups | None) -> Binary:
+        """The blocks for scores on a grid."""
         matrix = counts_matrix(grid)
         room = math.floor(UNIT**2 * AIMED_SHARE)
         if groups is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +16,23 @@ from scipy.stats import norm
 from .binary import scaled
 from .figures import Figure, TwoClasses, auc
 from .grid import CELLS, UNIT, Grid, counts_matrix
-from .posterior import Solver, two_classes
+from .posterior import DRAWS, Posterior, Solver, two_classes
 from .report import Cost
 from .rows import Judged
-from .table import Block, Released
-from .values import Values, value_cells, value_matrix
+from .table import Block, Later, Released
+from .values import Values, value_cells, value_matrix, value_points
 
 __all__ = ["ComparisonReport", "Pair"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_SCORES, _LOSS, _JOINT = 0.3, 0.25, 0.15  # of the squared norm of a row; scores twice
+_SCORES, _LOSS, _JOINT = 0.18, 0.1, 0.09  # of the squared norm of a row; scores twice
+_AIMED_AUC, _AIMED_LOSS = 0.25, 0.2  # the same, in the second step
+_UNIT = UNIT << 4  # a sum of small differences needs a finer unit than counts
+_FINE = 1 << 12  # cells of a difference of the log loss in the second step
+_RANKS = 0.4  # difference of the ranks of a row beyond which it counts as this
+_FAR = 6.0  # differences of the log loss count up to so many of their root mean square
 _COARSE = 16  # cells of a score in the joint counts
 _POWER = 3  # cells of differences are fine around 0: two models say nearly the same
 _LARGEST = 2.0  # difference of the log losses of a row, in nats, beyond which it counts as this
@@ -103,95 +107,162 @@ class Pair:
     Attributes:
         grids: Cells of the score of each.
         blocks: Scores of each model, differences of the loss, and joint counts of both scores.
+        later: Room of the second step.
     """
 
     grids: tuple[Grid, Grid]
     blocks: tuple[Block, ...]
-    later: ClassVar[None] = None  # no second step
+    later: Later
 
     @classmethod
     def of(cls, first: Judged, second: Judged) -> Pair:
         """The blocks for two models. No row is looked at."""
         grids = Grid.within(*first.margins), Grid.within(*second.margins)
-        joint = UNIT * np.eye(2 * _COARSE**2, dtype=np.int64)
+        joint = _UNIT * np.eye(2 * _COARSE**2, dtype=np.int64)
         blocks = (
             *(
-                Block(f"scores {i + 1}", scaled(counts_matrix(g), _SCORES))
+                Block(f"scores {i + 1}", scaled(_finer(counts_matrix(g)), _SCORES))
                 for i, g in enumerate(grids)
             ),
-            Block("loss difference", scaled(value_matrix(_POWER), _LOSS)),
+            Block("loss difference", scaled(_finer(value_matrix(_POWER)), _LOSS)),
             Block("joint", scaled(joint, _JOINT)),
         )
-        return cls(grids, blocks)
+        room = math.floor(_UNIT**2 * _AIMED_AUC) + math.floor(_UNIT**2 * _AIMED_LOSS)
+        return cls(grids, blocks, Later(room, 2))
 
     def cells(self, margins: tuple[Floats, ...], labels: Floats) -> list[Ints]:
-        """The cell of each row in each block."""
+        """The cell of each row in each block of the first step."""
         positive = (labels > 0.5).astype(np.int64)
-        sign = 1.0 - 2.0 * positive
         own = [grid.cell(m) for grid, m in zip(self.grids, margins, strict=True)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            loss = [np.logaddexp(0.0, sign * np.nan_to_num(m)) for m in margins]
-            gap = (loss[0] - loss[1]) / _LARGEST
         coarse = [c // (CELLS // _COARSE) for c in own]
         return [
             *(c + CELLS * positive for c in own),
-            value_cells(gap, _POWER),
+            value_cells(_gap(margins, labels), _POWER),
             (coarse[0] * _COARSE + coarse[1]) + _COARSE**2 * positive,
         ]
 
-    def report(self, released: Released, cost: Cost, level: float) -> ComparisonReport:
-        """Figures of both models and of their differences."""
-        noise = released.noise
-        views = tuple(
-            TwoClasses(two_classes(grid, Solver.of(block.matrix), sums[0], noise), level)
+    def later_cells(self, margins: tuple[Floats, ...], labels: Floats) -> list[Ints]:
+        """The cell of each row in each block of the second step."""
+        one, other = (grid.cell(m) for grid, m in zip(self.grids, margins, strict=True))
+        joint = ((labels > 0.5).astype(np.int64) * CELLS + one) * CELLS + other
+        return [joint, value_cells(_gap(margins, labels), _POWER, _FINE)]
+
+    def aimed(self, released: Released) -> tuple[Block, ...]:
+        """The blocks of the second step, from what the first has released."""
+        views = self._views(released, draws=1)
+        pulls, limit = _pulls(*views)
+        ranks = math.sqrt(_AIMED_AUC) * np.clip(pulls.ravel() / limit, -1.0, 1.0)
+        values = self._losses(released, 0.95)
+        fine = _LARGEST * value_points(_POWER, _FINE)
+        loss = math.sqrt(_AIMED_LOSS) * np.clip(fine / _limit(values), -1.0, 1.0)
+        return tuple(
+            Block(name, np.trunc(_UNIT * whole).astype(np.int64)[np.newaxis])
+            for name, whole in (("difference of ranks", ranks), ("difference of losses", loss))
+        )
+
+    def _views(self, released: Released, draws: int) -> tuple[Posterior, ...]:
+        return tuple(
+            two_classes(grid, Solver.of(block.matrix), sums[0], released.noise, draws)
             for grid, block, sums in zip(self.grids, self.blocks, released.sums, strict=False)
         )
-        solver = Solver.of(self.blocks[2].matrix)
-        loss = Values.of(solver, released.sums[2][0], noise, 0.0, _LARGEST, level, _POWER)
+
+    def _losses(self, released: Released, level: float) -> Values:
+        """Differences of the log loss as the first step tells them."""
+        solver, sums = Solver.of(self.blocks[2].matrix), released.sums[2][0]
+        return Values.of(solver, sums, released.noise, 0.0, _LARGEST, level, _POWER)
+
+    def report(self, released: Released, cost: Cost, level: float) -> ComparisonReport:
+        """Figures of both models and of their differences."""
+        second = released.aimed
+        assert second is not None
+        found = self._views(released, DRAWS)
+        views = tuple(TwoClasses(one, level) for one in found)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
-        gap = self._auc_difference(views[0], views[1], joint, level)
-        return ComparisonReport(views[0], views[1], gap, loss.mean, cost, level)
-
-    def _auc_difference(
-        self, first: TwoClasses, second: TwoClasses, joint: Floats, level: float
-    ) -> Figure:
-        """The difference of the areas, whose sampling noise the joint counts tell."""
-        areas, noises, pulls = [], [], []
-        for view in (first, second):
-            neg, pos = view.negatives, view.positives
-            drawn = view.posterior.draws
-            areas.append(float(auc(neg, pos)))
-            noises.append(float(np.std(auc(drawn[:, :CELLS], drawn[:, CELLS:]))))
-            pulls.append(_influence(view))
-        counts = joint.reshape(2, _COARSE, _COARSE)
-        # Variances one by one, from each model's own counts; the covariance from the joint ones.
-        own = [
-            float(_coarse_counts(view).ravel() @ pull.ravel() ** 2)
-            for view, pull in zip((first, second), pulls, strict=True)
-        ]
-        both = float((counts * pulls[0][:, :, np.newaxis] * pulls[1][:, np.newaxis, :]).sum())
-        most = math.sqrt(max(own[0], 0.0) * max(own[1], 0.0))
-        sampling = max(own[0] + own[1] - 2.0 * min(max(both, 0.0), most), 0.0)
-        noise = math.hypot(*noises)
-        wide = float(norm.ppf(0.5 + 0.5 * level)) * math.sqrt(noise**2 + sampling)
-        value = areas[0] - areas[1]
-        return Figure(value, max(value - wide, -1.0), min(value + wide, 1.0), noise)
+        _, limit = _pulls(*self._views(released, draws=1))
+        moved, noise = (
+            limit * number / (_UNIT * math.sqrt(_AIMED_AUC))
+            for number in (float(second.sums[0][0, 0]), second.noise)
+        )
+        gap = _auc_difference(views, joint, moved, noise, level)
+        values = self._losses(released, level)
+        rows = max(float(values.counts.sum()), 1.0)
+        scale = _limit(values) / (_UNIT * math.sqrt(_AIMED_LOSS) * rows)
+        value, noise = scale * float(second.sums[1][0, 0]), scale * second.noise
+        spread = math.sqrt(_mean_square(values) / rows)
+        wide = float(norm.ppf(0.5 + 0.5 * level)) * math.hypot(noise, spread)
+        value = min(max(value, -_LARGEST), _LARGEST)
+        low, high = max(value - wide, -_LARGEST), min(value + wide, _LARGEST)
+        loss = Figure(value, low, high, noise)
+        return ComparisonReport(views[0], views[1], gap, loss, cost, level)
 
 
-def _coarse_counts(view: TwoClasses) -> Floats:
-    """Rows to be expected in the coarse cells, negatives and positives."""
-    return view.posterior.population.reshape(2, _COARSE, CELLS // _COARSE).sum(axis=-1)
+def _finer(matrix: Ints) -> Ints:
+    return matrix * (_UNIT // UNIT)
 
 
-def _influence(view: TwoClasses) -> Floats:
-    """What one more row in each coarse cell does to the area, of both classes; (2, cells)."""
-    neg, pos = (np.maximum(c, 0.0) for c in (view.negatives, view.positives))
+def _gap(margins: tuple[Floats, ...], labels: Floats) -> Floats:
+    """Difference of the log losses of each row, in units of the largest that counts."""
+    sign = 1.0 - 2.0 * (labels > 0.5)
+    with np.errstate(over="ignore", invalid="ignore"):
+        loss = [np.logaddexp(0.0, sign * np.nan_to_num(m)) for m in margins]
+        return np.asarray((loss[0] - loss[1]) / _LARGEST)
+
+
+def _mean_square(values: Values) -> float:
+    """Of the differences; what noise may have taken from it is added."""
+    drawn = float(np.std(values.mean_of(values.draws, 2)))
+    return max(float(values.mean_of(values.counts, 2)), 0.0) + drawn
+
+
+def _limit(values: Values) -> float:
+    """Difference of the log loss up to which the second step counts it."""
+    return min(_FAR * math.sqrt(_mean_square(values)), _LARGEST)
+
+
+def _pulls(first: Posterior, second: Posterior) -> tuple[Floats, float]:
+    """What a row does to the difference of the areas, (2, cells, cells), and its limit."""
+    (one, n, m), (other, _, _) = (_influence(found) for found in (first, second))
+    pulls = one[:, :, np.newaxis] - other[:, np.newaxis, :]
+    return pulls, _RANKS / min(n, m)
+
+
+def _influence(found: Posterior) -> tuple[Floats, float, float]:
+    """What one more row in each cell does to the area, (2, cells); and rows of both classes."""
+    neg, pos = np.maximum(found.population, 1e-6).reshape(2, CELLS)
     n, m = max(float(neg.sum()), 1.0), max(float(pos.sum()), 1.0)
-    area = float(view.auc)
+    area = float(auc(neg, pos))
     below = (np.cumsum(neg) - 0.5 * neg) / n
     above = 1.0 - (np.cumsum(pos) - 0.5 * pos) / m
-    fine = np.stack([(above - area) / n, (below - area) / m])
-    weight = view.posterior.population.reshape(2, CELLS) + 1e-9
-    shape = (2, _COARSE, CELLS // _COARSE)
-    weighted = (fine * weight).reshape(shape).sum(axis=-1)
-    return np.asarray(weighted / weight.reshape(shape).sum(axis=-1))
+    return np.stack([(above - area) / n, (below - area) / m]), n, m
+
+
+def _auc_difference(
+    views: tuple[TwoClasses, ...], joint: Floats, moved: float, noise: float, level: float
+) -> Figure:
+    """The difference of the areas, whose sampling noise the joint counts tell.
+
+    Args:
+        views: Figures of both models.
+        joint: Noisy joint counts of both scores.
+        moved: What the rows do to the difference, beside that of the expected counts.
+        noise: Standard deviation of the noise in it.
+        level: Probability with which the interval is to cover.
+    """
+    areas, pulls, own = [], [], []
+    for view in views:
+        neg, pos = np.maximum(view.posterior.population, 1e-6).reshape(2, CELLS)
+        areas.append(float(auc(neg, pos)))
+        weight = np.stack([neg, pos])
+        shape = (2, _COARSE, CELLS // _COARSE)
+        fine = _influence(view.posterior)[0]
+        pull = (fine * weight).reshape(shape).sum(axis=-1) / weight.reshape(shape).sum(axis=-1)
+        pulls.append(pull)
+        # Variances one by one, from each model's own counts; the covariance from the joint ones.
+        own.append(float((weight.reshape(shape).sum(axis=-1) * pull**2).sum()))
+    counts = joint.reshape(2, _COARSE, _COARSE)
+    both = float((counts * pulls[0][:, :, np.newaxis] * pulls[1][:, np.newaxis, :]).sum())
+    most = math.sqrt(own[0] * own[1])
+    sampling = max(own[0] + own[1] - 2.0 * min(max(both, 0.0), most), 0.0)
+    wide = float(norm.ppf(0.5 + 0.5 * level)) * math.sqrt(noise**2 + sampling)
+    value = min(max(areas[0] - areas[1] + moved, -1.0), 1.0)
+    return Figure(value, max(value - wide, -1.0), min(value + wide, 1.0), noise)

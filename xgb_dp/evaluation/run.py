@@ -130,16 +130,18 @@ def evaluate(
             PrivacyWarning,
             stacklevel=2,
         )
+    later = None
     if isinstance(plan, Pair):
         cells = plan.cells(rows.predictions, rows.labels)
+        later = plan.later_cells(rows.predictions, rows.labels)
     else:
         cells = plan.cells(rows.predictions[0], rows.labels, rows.groups)
     native.lib()
     weights = None if persons is None else persons.weights
-    aim = plan.aimed if isinstance(plan, Binary) else None
+    aim = plan.aimed if isinstance(plan, (Binary, Pair)) else None
     with progress("evaluate: count"):
         released = booked(
-            lambda: release(layout, events, cells, weights, aim),
+            lambda: release(layout, events, cells, weights, aim, later),
             events,
             budget,
             note,

@@ -202,6 +202,7 @@ def release(
     cells: Sequence[Ints],
     weights: Ints | None,
     aim: Callable[[Released], tuple[Block, ...]] | None = None,
+    later: Sequence[Ints] | None = None,
 ) -> Released:
     """Draw the noise and release the sums. The exact ones leave this function in no form.
 
@@ -210,9 +211,10 @@ def release(
     Args:
         layout: What is released first.
         events: Result of :func:`events_for`, one for each step.
-        cells: For each block, of either step, the cell of each row.
+        cells: For each block, the cell of each row.
         weights: Whole number that each row counts: at most 2**shift for all rows of one person.
         aim: The blocks of the second step, from what the first has released.
+        later: The same as `cells` for them, where it is another.
 
     Raises:
         LedgerError: Blocks are beyond what was booked. They are not released.
@@ -232,4 +234,5 @@ def release(
     if aim is None:
         return found
     second = replace(layout, blocks=aim(found), later=None)
-    return replace(found, aimed=release(second, events[1:], cells, weights))
+    places = cells if later is None else later
+    return replace(found, aimed=release(second, events[1:], places, weights))

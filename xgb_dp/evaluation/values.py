@@ -18,7 +18,7 @@ from .figures import Figure
 from .grid import CELLS, UNIT, tree_matrix
 from .posterior import DRAWS, Solver
 
-__all__ = ["Values", "value_cells", "value_matrix"]
+__all__ = ["Values", "value_cells", "value_matrix", "value_points"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ def value_matrix(power: int = 1) -> Ints:
 
     Its number, v, 2|v| - 1 and 2v^2 - 1, each with a weight, and a Haar tree without its root.
     """
-    v = _middles(power)
+    v = value_points(power)
     shares = (_ROWS, _MEAN, _SIZE, _SQUARE)
     moments = np.stack([np.ones(CELLS), v, 2.0 * np.abs(v) - 1.0, 2.0 * v**2 - 1.0])
     weighted = np.sqrt(np.array(shares))[:, np.newaxis] * moments
@@ -45,25 +45,27 @@ def value_matrix(power: int = 1) -> Ints:
     return matrix
 
 
-def value_cells(values: Floats, power: int = 1) -> Ints:
+def value_cells(values: Floats, power: int = 1, cells: int = CELLS) -> Ints:
     """The cell of each value; what lies beyond -1 or 1 counts as that, NaN as 1.
 
     Args:
         values: The values.
         power: Odd. Cells are even on the scale of its root: with 3 they are fine around 0, where
             most differences of two models lie, and coarse far from it.
+        cells: Their number.
     """
     clipped = np.clip(np.nan_to_num(values, nan=1.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
     root = np.sign(clipped) * np.abs(clipped) ** (1.0 / power)
-    return np.minimum(((root + 1.0) * (CELLS / 2)).astype(np.int64), CELLS - 1)
+    return np.minimum(((root + 1.0) * (cells / 2)).astype(np.int64), cells - 1)
 
 
-def _ends(power: int) -> Floats:
-    return np.asarray(np.linspace(-1.0, 1.0, CELLS + 1) ** power)
+def _ends(power: int, cells: int = CELLS) -> Floats:
+    return np.asarray(np.linspace(-1.0, 1.0, cells + 1) ** power)
 
 
-def _middles(power: int = 1) -> Floats:
-    ends = _ends(power)
+def value_points(power: int = 1, cells: int = CELLS) -> Floats:
+    """The value in the middle of each cell; see :func:`value_cells`."""
+    ends = _ends(power, cells)
     return np.asarray(0.5 * (ends[1:] + ends[:-1]))
 
 
@@ -117,7 +119,7 @@ class Values:
     @property
     def points(self) -> Floats:
         """The value that stands for each cell."""
-        return self.middle + self.half * _middles(self.power)
+        return self.middle + self.half * value_points(self.power)
 
     @cached_property
     def sampled(self) -> Floats:
