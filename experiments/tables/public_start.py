@@ -143,7 +143,7 @@ def lines(table: Table, means: Any) -> list[str]:
         curve = [(e, sign * s) for e, s in found if s is not None]
         heads = [f"ε = {e:g}" for e in SHOWN]
         out += [
-            f"#### {data.name}: {METRICS[metric]}",
+            f"**{data.name}**, {METRICS[metric]}",
             "",
             "| public rows | alone | " + " | ".join(heads) + " |",
         ]
