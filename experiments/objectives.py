@@ -23,6 +23,7 @@ from .datasets import Dataset
 from .train import delta_of, report
 
 CONSTANT = "constant"
+LAW = "logistic"  # of our own default
 INNER = 0.2
 MOST_ROUNDS = 2000
 PATIENCE = 50
@@ -186,7 +187,7 @@ def scores(
             "coverage_gap": losses.coverage_gap(test.y, quantiles, data.quantiles),
         }
     if data.event:
-        law = str(params.get("aft_loss_distribution", "normal"))
+        law = str(params.get("aft_loss_distribution", LAW))
         scale = float(params.get("aft_loss_distribution_scale", 1.0))
         return {
             "concordance": losses.concordance(test.y, test.seen, predicted),

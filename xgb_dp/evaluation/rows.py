@@ -162,6 +162,11 @@ def judged(model: Any) -> Judged:
             f"A model of the objective {objective!r} cannot be evaluated; those of "
             f"{', '.join(map(repr, OBJECTIVES))} can."
         )
+    if OBJECTIVES[objective].intervals:
+        raise PrivacyRefusal(
+            f"A model of the objective {objective!r} cannot be evaluated: no release of figures is "
+            "proved for labels that are intervals."
+        )
     kind = OBJECTIVES[objective].kind
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
     classes = {"binary": 2, "regression": 0}.get(kind, max(2, int(config["num_class"])))

@@ -84,6 +84,11 @@ class _Means:
 class _Times:
     """The figures of the loss of times."""
 
+    def gradient_bound(self, s: Settings) -> float:
+        """The largest norm of a logistic error; of others, which have none, two scales."""
+        largest = 1.0 if s["aft_loss_distribution"] == "logistic" else 2.0
+        return largest * float(s["dp_max_weight"] or 1.0)
+
     def plan(self, s: Settings) -> dict[str, Any]:
         """Parameters of the loss."""
         return {

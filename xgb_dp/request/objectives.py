@@ -57,6 +57,7 @@ class Objective:
             of labels cut at a cap; "log mean" of the first times of intervals; or "quantiles".
         lowest: Least label that the objective knows.
         above: Whether labels must be above that.
+        sizes: Its plans in ``sizes.py``; those of the kind if empty.
         intervals: Whether labels are intervals, ``label_lower_bound`` and ``label_upper_bound``.
         parameters: Parameters of XGBoost that belong to it and to few others.
     """
@@ -67,6 +68,7 @@ class Objective:
     intercept: str = "mean"
     lowest: float = -math.inf
     above: bool = False
+    sizes: str = ""
     intervals: bool = False
     parameters: tuple[str, ...] = ()
 
@@ -89,7 +91,7 @@ _POWER = Loss(
 _SURVIVAL = Loss(
     "survival",
     plan=TIMES.plan,
-    gradient_bound=lambda s: float(s["dp_max_weight"] or 1.0),
+    gradient_bound=TIMES.gradient_bound,
     hessian_weight=lambda s: 0.25,
     clip="row_weight",
 )
@@ -105,10 +107,16 @@ OBJECTIVES: dict[str, Objective] = {
         "regression", _QUANTILE, intercept="quantiles", parameters=("quantile_alpha",)
     ),
     "count:poisson": Objective(
-        "regression", _POWER, link="log", intercept="capped mean", lowest=0.0
+        "regression", _POWER, link="log", intercept="capped mean", lowest=0.0, sizes="means"
     ),
     "reg:gamma": Objective(
-        "regression", _POWER, link="log", intercept="capped mean", lowest=0.0, above=True
+        "regression",
+        _POWER,
+        link="log",
+        intercept="capped mean",
+        lowest=0.0,
+        above=True,
+        sizes="means",
     ),
     "reg:tweedie": Objective(
         "regression",
@@ -116,6 +124,7 @@ OBJECTIVES: dict[str, Objective] = {
         link="log",
         intercept="capped mean",
         lowest=0.0,
+        sizes="means",
         parameters=("tweedie_variance_power",),
     ),
     "survival:aft": Objective(
@@ -124,6 +133,7 @@ OBJECTIVES: dict[str, Objective] = {
         link="log",
         intercept="log mean",
         lowest=0.0,
+        sizes="means",
         intervals=True,
         parameters=("aft_loss_distribution", "aft_loss_distribution_scale"),
     ),

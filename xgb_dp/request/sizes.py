@@ -109,8 +109,16 @@ SIZES: dict[str, tuple[Size, ...]] = {
         Size(400_000, 200, _DEEP, 0.35),
         Size(math.inf, 300, _DEEPER, 0.3),
     ),
+    "means": (
+        Size(120_000, 60, _SHALLOW, 0.3),
+        Size(400_000, 100, _SHALLOW, 0.3),
+        Size(math.inf, 200, _SHALLOW, 0.2),
+    ),
 }
-"""The plans by the kind of the labels, for growing numbers of rows. The one place of them all."""
+"""The plans by the kind of the labels, or of the objective, for growing numbers of rows.
+
+The one place of them all.
+"""
 
 
 def worth(epsilon: float) -> float:
@@ -159,9 +167,10 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     if not _follows_rows(s):
         few = {"additive": ADDITIVE_ROUNDS, "public": PUBLIC_ROUNDS}
         return [math.inf], [s.changed({}, few.get(s["dp_split"], int(s.rounds)))]
-    found = [(size.rounds, _changes(s, size)) for size in SIZES[s.kind]]
+    sizes = SIZES[s.objective.sizes or s.kind]
+    found = [(size.rounds, _changes(s, size)) for size in sizes]
     of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)  # classes share the budget of a round
-    limits = [size.below / of_row for size in SIZES[s.kind]]
+    limits = [size.below / of_row for size in sizes]
     if s["dp_n_public"] is not None:  # the choice is public
         i = position(limits, float(s["dp_n_public"]))
         limits, found = [math.inf], [found[i]]

@@ -1,0 +1,226 @@
+"""Counts, amounts and times, end to end: what is told, what is refused, what stock predicts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.request.means import MEANS
+from xgb_dp.training.prepare import prepare
+
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-6, "nthread": 1,
+}  # fmt: skip
+MEAN_OBJECTIVES = ("count:poisson", "reg:tweedie", "reg:gamma")
+
+
+def rows(objective: str, n: int = 8000, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Features, labels, and the true means; amounts are rare or skewed, all within (0, 500)."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).astype(np.float32)
+    rate = 0.3 * np.exp(0.6 * X[:, 0])
+    if objective == "count:poisson":
+        return X, rng.poisson(rate), rate
+    if objective == "reg:tweedie":
+        return X, np.minimum(rng.poisson(rate) * rng.gamma(0.5, 20.0, n), 500), 10 * rate
+    return X, np.clip(rng.gamma(1.0, 30.0 * rate), 1e-3, 500), 30 * rate
+
+
+def intervals(n: int = 6000, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Features and both ends of times: seen, censored from the right, or within an interval."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).astype(np.float32)
+    time = np.exp(2 + X[:, 0] + 0.6 * rng.logistic(size=n))
+    end = np.exp(rng.normal(2.5, 1.0, n))
+    lower = np.minimum(time, end)
+    upper = np.where(time <= end, time, np.inf)
+    upper[::5] = np.where(time <= end, 1.5 * time, np.inf)[::5]
+    return X, lower, upper
+
+
+def times(X: Any, lower: Any, upper: Any, **more: Any) -> xgb.DMatrix:
+    """A matrix of intervals."""
+    return xgb.DMatrix(X, label_lower_bound=lower, label_upper_bound=upper, **more)
+
+
+AFT = PARAMS | {"objective": "survival:aft", "dp_target_bounds": (0.01, 1000.0)}
+
+
+@pytest.mark.parametrize("objective", MEAN_OBJECTIVES)
+def test_means_follow_the_truth(objective: str) -> None:
+    """The range is wide: what is cut for the trees comes back in the mean."""
+    X, y, mean = rows(objective)
+    high = 10 if objective == "count:poisson" else 100
+    params = PARAMS | {"objective": objective, "dp_target_bounds": (0, high)}
+    model = xgb.train(params, xgb.DMatrix(X, y), 40)
+    found = model.predict(xgb.DMatrix(X))
+    assert np.corrcoef(np.log(found), np.log(mean))[0, 1] > 0.75
+    assert found.mean() / y.mean() == pytest.approx(1.0, abs=0.15)
+    report = xgb_dp.privacy_report(model)
+    assert 3.9 < report.epsilon <= 4.0
+    events = {e["release"]: e for e in report.ledger["trainings"][0]["events"]}
+    assert events["intercept"]["count"] == 2
+    assert events["correction"]["count"] == 2
+
+
+@pytest.mark.parametrize("objective", MEAN_OBJECTIVES)
+def test_without_noise_the_mean_is_that_of_the_labels(objective: str) -> None:
+    X, y, _ = rows(objective, 3000)
+    params = PARAMS | {"objective": objective, "dp_target_bounds": (0, 500)}
+    params |= {"dp_epsilon": math.inf, "dp_mean_correction": True}
+    model = xgb.train(params, xgb.DMatrix(X, y), 10)
+    assert model.predict(xgb.DMatrix(X)).mean() == pytest.approx(y.mean(), rel=0.005)
+
+
+def test_exposures_start_in_the_first_tree() -> None:
+    """Rows of half a year have half of the claims, and predictions for a year are twice that."""
+    rng = np.random.default_rng(1)
+    X, _, rate = rows("count:poisson", 12_000)
+    exposure = rng.uniform(0.05, 1.0, len(X))
+    y = rng.poisson(rate * exposure)
+    params = PARAMS | {
+        "objective": "count:poisson",
+        "dp_target_bounds": (0, 8),
+        "dp_base_margin": True,
+        "dp_exposure_bounds": (0.01, 1.0),
+    }
+    d = xgb.DMatrix(X, y, base_margin=np.log(exposure))
+    model = xgb.train(params, d, 30)
+    found = model.predict(d)
+    assert found.mean() / y.mean() == pytest.approx(1.0, abs=0.1)
+    whole = model.predict(xgb.DMatrix(X, base_margin=np.zeros(len(X))))
+    np.testing.assert_allclose(whole * exposure, found, rtol=1e-4)
+    # Without margins XGBoost starts from the intercept, which is that of an exposure of one.
+    np.testing.assert_allclose(model.predict(xgb.DMatrix(X)), whole, rtol=1e-5)
+    one_tree = xgb.train(params, d, 1).predict(d)
+    assert one_tree.mean() / y.mean() == pytest.approx(1.0, abs=0.35)
+
+
+def test_exposures_without_bounds_are_refused() -> None:
+    X, y, _ = rows("count:poisson", 50)
+    params = PARAMS | {"objective": "count:poisson", "dp_target_bounds": (0, 8)}
+    d = xgb.DMatrix(X, y, base_margin=np.zeros(50))
+    with pytest.raises(PrivacyParameterError, match=r"dp_exposure_bounds=\(0.003, 1\)"):
+        xgb.train(params | {"dp_base_margin": True}, d, 2)
+    with pytest.raises(RowDomainError, match="not declared"):
+        xgb.train(params, d, 2)
+
+
+@pytest.mark.parametrize("law", ["normal", "logistic", "extreme"])
+def test_times_follow_the_truth(law: str) -> None:
+    X, lower, upper = intervals()
+    d = times(X, lower, upper)
+    model = xgb.train(AFT | {"aft_loss_distribution": law}, d, 40)
+    found = np.log(model.predict(times(X, lower, upper)))
+    assert np.corrcoef(found, X[:, 0])[0, 1] > 0.9
+    assert found.mean() == pytest.approx(2.0 if law != "extreme" else 2.3, abs=0.5)
+
+
+def test_censoring_from_the_right_is_known() -> None:
+    """Half of the times end early: taken for seen, they would be shorter."""
+    X, lower, upper = intervals()
+    params = AFT | {"dp_epsilon": math.inf, "aft_loss_distribution_scale": 0.6}
+    known = np.log(xgb.train(params, times(X, lower, upper), 30).predict(xgb.DMatrix(X)))
+    taken = np.log(xgb.train(params, times(X, lower, lower), 30).predict(xgb.DMatrix(X)))
+    assert known.mean() == pytest.approx(2.0, abs=0.15)
+    assert taken.mean() < known.mean() - 0.3
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [(-1.0, 2.0), (2.0, 1.0), (math.nan, 1.0), (math.inf, math.inf), (1.0, math.nan), (0.0, 0.0)],
+)
+def test_rows_without_an_interval_are_refused(lower: float, upper: float) -> None:
+    X, first, last = intervals(60)
+    first[7], last[7] = lower, upper
+    with pytest.raises(RowDomainError, match="no interval of times") as refusal:
+        xgb.train(AFT, times(X, first, last), 2)
+    assert not any(c in str(refusal.value) for c in ("7", "-1", "nan"))
+
+
+def test_other_labels_are_refused() -> None:
+    X, lower, upper = intervals(60)
+    with pytest.raises(PrivacyParameterError, match="label_lower_bound"):
+        xgb.train(AFT, xgb.DMatrix(X, lower), 2)
+    d = xgb.DMatrix(X, lower, label_lower_bound=lower, label_upper_bound=upper)
+    with pytest.raises(RowDomainError, match="survival"):
+        xgb.train(PARAMS | {"dp_target_bounds": (0, 9)}, d, 2)
+    with pytest.raises(PrivacyParameterError, match="begin at 0 or above"):
+        xgb.train(AFT | {"dp_target_bounds": (0.0, 9.0)}, times(X, lower, upper), 2)
+    for objective, least in (("count:poisson", -1.0), ("reg:gamma", 0.0), ("reg:tweedie", -1e-6)):
+        y = np.ones(60)
+        y[3] = least
+        params = PARAMS | {"objective": objective, "dp_target_bounds": (0, 9)}
+        with pytest.raises(RowDomainError, match="label that is not"):
+            xgb.train(params, xgb.DMatrix(X, y), 2)
+
+
+@pytest.mark.parametrize("objective", [*MEAN_OBJECTIVES, "survival:aft"])
+def test_persons_weights_and_continuation(objective: str) -> None:
+    rng = np.random.default_rng(5)
+    if objective == "survival:aft":
+        X, lower, upper = intervals(2000)
+        d, params = times(X, lower, upper, weight=rng.uniform(0, 1, 2000)), AFT
+    else:
+        X, y, _ = rows(objective, 2000)
+        d = xgb.DMatrix(X, y, weight=rng.uniform(0, 1, 2000))
+        params = PARAMS | {"objective": objective, "dp_target_bounds": (0, 500)}
+    params = params | {"dp_privacy_id": rng.integers(0, 900, 2000)}
+    first = xgb.train(params, d, 4)
+    second = xgb.train(params, d, 3, xgb_model=first)
+    assert second.num_boosted_rounds() == 7
+    report = xgb_dp.privacy_report(second)
+    assert report.ledger["trainings"][1]["public"]["unit"] == "person"
+    assert np.isfinite(second.predict(xgb.DMatrix(X))).all()
+
+
+def test_parts_of_a_split_keep_their_intervals() -> None:
+    X, lower, upper = intervals(3000)
+    parts = xgb_dp.split(times(X, lower, upper), test=0.3)
+    model = xgb.train(AFT, parts.train, 5)
+    assert model.num_boosted_rounds() == 5
+
+
+def test_models_of_times_are_not_evaluated() -> None:
+    X, lower, upper = intervals(500)
+    d = times(X, lower, upper)
+    model = xgb.train(AFT, d, 2)
+    with pytest.raises(PrivacyRefusal, match="intervals"):
+        xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6)
+
+
+def test_the_cap_follows_the_mean() -> None:
+    from xgb_dp.request.features import read_schema
+
+    schema = read_schema(xgb.DMatrix(np.zeros((2, 1))))
+    counts = prepare(
+        PARAMS | {"objective": "count:poisson", "dp_target_bounds": (0, 5)}, schema, 5
+    ).settings
+    assert [MEANS.cap(counts, m) for m in (1e-9, 0.1, 1.0, 9.0)] == [1.0, 1.0, 2.0, 5.0]
+    amounts = prepare(
+        PARAMS | {"objective": "reg:gamma", "dp_target_bounds": (10, 1010)}, schema, 5
+    ).settings
+    assert [MEANS.cap(amounts, m) for m in (10.0, 100.0, 900.0)] == [20.0, 200.0, 1010.0]
+    assert MEANS.cap(amounts, 1.0) == 11.0  # above the lower end, whatever the noise says
+
+
+@pytest.mark.parametrize("objective", [*MEAN_OBJECTIVES, "survival:aft"])
+def test_little_data_and_none_train(objective: str) -> None:
+    """Noise alone decides, and nothing fails: means have logarithms, caps are in the range."""
+    X = np.zeros((0, 2), dtype=np.float32)
+    for n in (0, 1, 5):
+        X = np.ones((n, 2), dtype=np.float32)
+        if objective == "survival:aft":
+            d, params = times(X, np.ones(n), np.full(n, np.inf)), AFT
+        else:
+            d = xgb.DMatrix(X, np.ones(n))
+            params = PARAMS | {"objective": objective, "dp_target_bounds": (0, 1e6)}
+        for _ in range(5):
+            model = xgb.train(params | {"dp_epsilon": 0.3}, d, 3)
+            assert np.isfinite(model.predict(xgb.DMatrix(np.ones((3, 2))))).all()
