@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 from tests.reference.comparison import make_plan
+from xgb_dp.data import persons
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.testing import train_with_plan
@@ -114,3 +117,61 @@ def test_no_training_goes_on_with_the_persons_of_another(params: Any) -> None:
     with pytest.raises(PrivacyRefusal, match="belong to"):
         xgb.train(given, d, 2, callbacks=[Trains()])
     xgb.train(given, d, 2)
+
+
+@pytest.mark.filterwarnings("ignore:.*NOT private")
+@pytest.mark.parametrize("where", ["tree", "intercept"])
+def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(
+    params: Any, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread sets its own after the last check, and nothing of Python comes later."""
+    d = small()
+    given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
+    owner, name = (xgb.Booster, "update") if where == "tree" else (native, "release_intercept")
+    inner = getattr(owner, name)
+    seen = []
+
+    def with_other_persons(*args: Any, **kwargs: Any) -> Any:
+        persons.assign(d, np.arange(6))
+        return inner(*args, **kwargs)
+
+    class Sees(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            seen.append(model)
+            return False
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, with_other_persons)
+        with pytest.raises(PrivacyRefusal, match="belong to"):
+            xgb.train(given, d, 1, callbacks=[Sees()])
+    assert not seen
+    xgb.train(given, d, 1, callbacks=[Sees()])
+    assert len(seen) == 1
+
+
+def test_persons_and_their_name_are_set_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two threads that set persons at once, the last name is that of the persons that stay."""
+    d = small()
+    order: list[str] = []
+    entered = threading.Event()
+
+    def slow(_: Any, codes: Any) -> None:
+        who = threading.current_thread().name
+        order.append(f"{who} begins")
+        entered.set()
+        time.sleep(0.1)
+        order.append(f"{who} ends")
+
+    monkeypatch.setattr(native, "set_persons", slow)
+    first = threading.Thread(target=persons.assign, args=(d, CODES), name="first")
+    first.start()
+    assert entered.wait(10)
+    named = persons.name_of(d)
+    second = threading.Thread(target=persons.assign, args=(d, CODES), name="second")
+    second.start()
+    second.join(0.03)
+    assert persons.name_of(d) is named  # not yet
+    first.join()
+    second.join()
+    assert order == ["first begins", "first ends", "second begins", "second ends"]
+    assert persons.name_of(d) is not named

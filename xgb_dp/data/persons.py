@@ -7,6 +7,7 @@ training. No model, ledger, log or error holds an id.
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -31,6 +32,7 @@ __all__ = [
 _NAME = "dp_privacy_id"
 _ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
 _NAMES: WeakKeyDictionary[Any, object] = WeakKeyDictionary()  # of who was set last
+_ASSIGNING = threading.Lock()
 
 
 def attach(matrix: Any, persons: Persons) -> None:
@@ -105,8 +107,10 @@ def assign(dtrain: Any, ids: Any) -> Persons | None:
         RowDomainError: As :func:`xgb_dp.data.ids.persons_of`.
     """
     persons = None if ids is None else persons_of(ids, dtrain.num_row())
-    _NAMES[dtrain] = object()
-    native.set_persons(dtrain, None if persons is None else persons.codes)
+    # The name first, and both by one thread: whoever reads other persons finds another name later.
+    with _ASSIGNING:
+        _NAMES[dtrain] = object()
+        native.set_persons(dtrain, None if persons is None else persons.codes)
     return persons
 
 
@@ -117,6 +121,9 @@ def name_of(dtrain: Any) -> object:
 
 def check_same(dtrain: Any, name: object) -> None:
     """The persons of a matrix are those that a training has set.
+
+    Checked before and after something is drawn: a name is given once, and before its persons are
+    set, so that the same name both times means that nobody else's were read in between.
 
     Args:
         dtrain: The training data.

@@ -44,11 +44,21 @@ __all__ = [
 
 
 class _Forget(TrainingCallback):
-    """Forgets who the rows of a matrix belong to when its training has ended."""
+    """Forgets who the rows of a matrix belong to when its training has ended.
 
-    def __init__(self, dtrain: Any) -> None:
+    Before any other callback sees a tree, it ends a training whose tree may have been grown for
+    other persons: another thread may set them at any time.
+    """
+
+    def __init__(self, dtrain: Any, name: object) -> None:
         super().__init__()
-        self.dtrain = dtrain
+        self.dtrain, self.name = dtrain, name
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """The persons were those of this training."""
+        del model, epoch, evals_log
+        persons.check_same(self.dtrain, self.name)
+        return False
 
     def after_training(self, model: Any) -> Any:
         """The codes of persons are taken off the matrix."""
@@ -186,8 +196,9 @@ def before_train(
         training.rehearse(dtrain, xgb_model, call_site)
         workers.check_together(lambda: persons.check_same(dtrain, name))
         low, keeper = training.start(dtrain)
+        workers.check_together(lambda: persons.check_same(dtrain, name))
     except BaseException:
         persons.assign(dtrain, None)
         raise
-    first, last = ([], []) if ids is None else ([_Forget(dtrain)], [_Same(dtrain, name)])
+    first, last = ([], []) if ids is None else ([_Forget(dtrain, name)], [_Same(dtrain, name)])
     return low, [keeper, *first, *call_site.callbacks, *last], keeper.rounds
