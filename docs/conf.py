@@ -17,6 +17,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns: list[str] = []
 templates_path: list[str] = []
 html_theme = "furo"
+pygments_dark_style = "monokai"
 html_title = f"xgb-dp {release}"
 html_copy_source = False
 html_static_path = ["static"]
