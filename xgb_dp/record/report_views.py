@@ -35,7 +35,7 @@ DELTAS = tuple(10.0**-k for k in range(3, 13))
 """Failure probabilities at which reports and plots state epsilon."""
 GROUPS = (1, 2, 3, 5, 10)
 """Rows of one person, or persons, for which reports state epsilon."""
-_FIGURES = ("rows", "auc", "log_loss", "calibration_error", "rmse", "mae", "r2", "auc difference")
+_FIGURES = ("auc", "log_loss", "calibration_error", "rmse", "mae", "r2", "auc difference")
 _MEANING = (
     "Somebody who knows {}, and gives it a fifty-fifty chance that {}, guesses right with "
     "probability at most {}, whatever they do with the model."
@@ -99,11 +99,17 @@ def release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[s
         ("Epsilon, delta", f"{round_up(report.epsilon)}, {report.delta:g}"),
         ("What that means", meaning(report)),
         ("Mind", " ".join(told[key] for key in ("concerns", "preprocessing") if key in told)),
-        ("Public", told["public"]),
-        ("Not covered", told["not covered"]),
+        ("Public", _untitled(told["public"])),
+        ("Not covered", _untitled(told["not covered"])),
         ("Evaluation", _evaluated(evaluation)),
     ]
     return [(title, text) for title, text in rows if text]
+
+
+def _untitled(paragraph: str) -> str:
+    """A paragraph without the words before its colon, which are those of the title."""
+    text = paragraph.partition(": ")[2]
+    return text[0].upper() + text[1:]
 
 
 def _evaluated(evaluation: Any) -> str:
