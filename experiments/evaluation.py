@@ -55,10 +55,8 @@ EXACT: dict[str, Callable[[Floats, Floats], float]] = {
 }
 
 
-def measured(
-    task: str, sizes: list[int], epsilons: list[float], repeats: int
-) -> Iterator[list[Any]]:
-    """The rows of the table for one task."""
+def prepared(task: str) -> tuple[Floats, Floats, Binary]:
+    """Margins of a private model on rows that did not train it, their labels, and its blocks."""
     frame, y, categories = load(TASKS[task])
     y = np.asarray(y, dtype=np.float64)
     mixed = np.random.default_rng(0).permutation(len(y))
@@ -79,9 +77,16 @@ def measured(
 
     model = judged(xgb.train(params, matrix(first), 50))
     margins = np.asarray(model.booster.predict(matrix(rest), output_margin=True), dtype=np.float64)
-    labels, p = y[rest], 1.0 / (1.0 + np.exp(-margins))
+    return margins, y[rest], Binary.of(model, None)
+
+
+def measured(
+    task: str, sizes: list[int], epsilons: list[float], repeats: int
+) -> Iterator[list[Any]]:
+    """The rows of the table for one task."""
+    margins, labels, plan = prepared(task)
+    p = 1.0 / (1.0 + np.exp(-margins))
     truth = {name: of(labels, p) for name, of in EXACT.items()}
-    plan = Binary.of(model, None)
     for epsilon in epsilons:
         layout = Layout(plan.blocks, later=plan.later)
         events = events_for(layout, epsilon, DELTA)
@@ -107,6 +112,42 @@ def measured(
                 ]  # fmt: skip
 
 
+def limits(task: str, n: int, epsilon: float) -> tuple[float, float]:
+    """How near to the exact AUC of the same rows any release at this noise can come.
+
+    Args:
+        task: Name of the task.
+        n: Rows that are evaluated.
+        epsilon: Of the evaluation.
+
+    Returns:
+        The error below which 95% of the evaluations stay, of the best single sum for the AUC with
+        all of epsilon: where the distribution of the scores is known beforehand, and where nothing
+        is known of it.
+    """
+    margins, labels, plan = prepared(task)
+    layout = Layout(plan.blocks, later=plan.later)
+    first, second = events_for(layout, epsilon, DELTA)
+    sigma = (first.sigma2 / (first.sensitivity2 + second.sensitivity2)) ** 0.5
+    positive = labels > 0
+    places = [np.sort(margins[positive == side]) for side in (False, True)]
+    below, not_above = (
+        (np.searchsorted(own, margins, "left") + np.searchsorted(own, margins, "right"))
+        / (2.0 * len(own))
+        for own in places
+    )
+    area, rate = float(below[positive].mean()), float(positive.mean())
+    pull = np.where(positive, (below - area) / rate, (1.0 - not_above - area) / (1.0 - rate)) / n
+    each = n / len(labels)  # rows of the evaluation for each of the population
+    most = float(np.abs(pull).max())
+    left = []
+    for limit in np.geomspace(most / 100.0, most, 200):
+        own = np.clip(pull / limit, -1.0, 1.0)
+        told = float(pull @ own) * each
+        left.append(float(pull @ pull) * each - told**2 / (float(own @ own) * each + sigma**2))
+    return 1.96 * min(left) ** 0.5, 1.96 * sigma * most
+
+
 HEAD = [
     "data", "rows", "epsilon", "figure", "population", "bias", "95% of errors below", "covered",
     "width", "repeats",
@@ -121,7 +162,14 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.5])
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--keep", action="store_true", help="write experiments/results")
+    parser.add_argument("--limits", action="store_true", help="what no release can go below")
     asked = parser.parse_args()
+    if asked.limits:
+        for task in asked.data:
+            for n in asked.rows:
+                known, unknown = limits(task, n, asked.epsilon[0])
+                print(f"{task}, {n} rows: AUC within {known:.4f} (known), {unknown:.4f} (unknown)")
+        return
     lines = []
     writer = csv.writer(sys.stdout)
     writer.writerow(HEAD)

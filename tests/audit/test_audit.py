@@ -180,3 +180,21 @@ def test_every_fault_of_the_list_has_an_audit():
     faults = ("70%", "too small", "min_child_weight", "winners", "reused", "guessed", "saved")
     for fault in (*faults, "sold as one for persons"):
         assert fault in names
+
+
+def test_some_audits_keep_the_other_lines_of_the_page() -> None:
+    old = (
+        "### A\n\n| audited | d |\n|---|---|\n| x | 1 |\n| y | 2 |\n\n"
+        "### B\n\n| audited | d |\n| z | 3 |"
+    )
+    new = "### A\n\n| audited | d |\n|---|---|\n| y | 5 |\n| w | 6 |\n\n### B\n\n| audited | d |"
+    assert command._merged(old, new) == (
+        "### A\n\n| audited | d |\n|---|---|\n| x | 1 |\n| y | 5 |\n| w | 6 |\n\n"
+        "### B\n\n| audited | d |\n| z | 3 |"
+    )
+
+
+def test_only_audits_of_a_name_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--fast", "--only", "evaluation, ε = 4", "--broken", "none"]) == 0
+    said = capsys.readouterr().out
+    assert "evaluation, ε = 4" in said and "leaf sums" not in said
