@@ -1,5 +1,7 @@
 /**
  * Rows as a loss reads them, block by block: margins and labels of XGBoost, within their bounds.
+ *
+ * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 

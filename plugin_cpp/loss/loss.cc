@@ -3,10 +3,14 @@
 #include <utility>  // for pair
 #include <vector>   // for vector
 
-#include "plugin_cpp/loss/power.h"     // for ReadPowerLoss
-#include "plugin_cpp/loss/quantile.h"  // for ReadQuantileLoss
-#include "plugin_cpp/loss/survival.h"  // for ReadSurvivalLoss
-#include "xgboost/logging.h"           // for CHECK
+#include "plugin_cpp/loss/logistic.h"      // for ReadLogisticLoss
+#include "plugin_cpp/loss/power.h"         // for ReadPowerLoss
+#include "plugin_cpp/loss/program.h"       // for ReadProgramLoss
+#include "plugin_cpp/loss/pseudo_huber.h"  // for ReadPseudoHuberLoss
+#include "plugin_cpp/loss/quantile.h"      // for ReadQuantileLoss
+#include "plugin_cpp/loss/squared_log.h"   // for ReadSquaredLogLoss
+#include "plugin_cpp/loss/survival.h"      // for ReadSurvivalLoss
+#include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -21,6 +25,10 @@ struct KnownLoss {
 std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& objective,
                                      LabelRange range) {
   static std::vector<std::pair<char const*, KnownLoss>> const kLosses{
+      {"logistic", {ReadLogisticLoss, {"reg:logistic"}}},
+      {"program", {ReadProgramLoss, {"reg:squarederror"}}},
+      {"pseudo_huber", {ReadPseudoHuberLoss, {"reg:pseudohubererror"}}},
+      {"squared_log", {ReadSquaredLogLoss, {"reg:squaredlogerror"}}},
       {"quantile", {ReadQuantileLoss, {"reg:absoluteerror", "reg:quantileerror"}}},
       {"power", {ReadPowerLoss, {"count:poisson", "reg:gamma", "reg:tweedie"}}},
       {"survival", {ReadSurvivalLoss, {"survival:aft"}}},

@@ -56,6 +56,8 @@ class Loss {
    *        no factor. A released number.
    */
   [[nodiscard]] virtual double LargestMean() const { return 0.0; }
+  /** @brief Whether LargestNorms answers. */
+  [[nodiscard]] virtual bool KnowsNorms() const { return true; }
   /** @brief Whether the pairs have the weights in them; else they are multiplied afterwards. */
   [[nodiscard]] virtual bool IsWeighted() const { return false; }
   /**

@@ -70,6 +70,14 @@ class JsonReader {
     }
     return out;
   }
+  /** @brief A finite number from its text. */
+  [[nodiscard]] static double NumberOf(std::string const& where, std::string const& text) {
+    char* end = nullptr;
+    double value = std::strtod(text.c_str(), &end);
+    CHECK(end != text.c_str() && *end == '\0' && std::isfinite(value))
+        << "dp_plan: `" << where << "` is not a number." << kMend;
+    return value;
+  }
   template <typename T>
   [[nodiscard]] T Enum(std::string const& key,
                        std::vector<std::pair<char const*, T>> const& names) const {
@@ -90,10 +98,8 @@ class JsonReader {
  private:
   [[nodiscard]] double Number(std::string const& key, std::string const& text, double lower,
                               double upper) const {
-    char* end = nullptr;
-    double value = std::strtod(text.c_str(), &end);
-    CHECK(end != text.c_str() && *end == '\0' && std::isfinite(value) && value >= lower &&
-          value <= upper)
+    auto value = NumberOf(path_ + key, text);
+    CHECK(value >= lower && value <= upper)
         << this->Where(key) << "is not a number in [" << lower << ", " << upper << "]." << kMend;
     return value;
   }

@@ -23,6 +23,9 @@ void CheckRowBound(Plan const& plan) {
           "objective `" + plan.objective + "` has no proved row bound.");
   Require(plan.IsMulticlass() || plan.num_class == std::max(plan.NumOutputs(), 1),
           "`num_class` without softmax or a loss of as many outputs.");
+  Require(
+      !plan.loss || plan.loss->KnowsNorms() || plan.row_bound.mode != RowBound::Mode::kPrediction,
+      "the clip by predictions needs a loss whose norms are known.");
   Require(plan.NumOutputs() <= 1 || plan.row_bound.mode == RowBound::Mode::kPrediction,
           "several outputs need the clip by predictions, which bounds them together.");
   Require(!plan.IsMulticlass() || plan.row_bound.IsBall(),

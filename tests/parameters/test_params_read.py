@@ -230,6 +230,12 @@ def test_names_that_are_no_names(params: Any) -> None:
 
 
 WEIGHTED: dict[str, Any] = {"dp_leaf": "gradient", "dp_split": "random"}
+
+
+def _own(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
+    return prediction - label, 1.0
+
+
 REGRESSION: dict[str, Any] = {"objective": "reg:squarederror", "dp_target_bounds": (0, 1)}
 SEVERAL: dict[str, Any] = {"objective": "multi:softprob", "num_class": 3}
 LOCAL: dict[str, Any] = {"dp_local": True, "dp_split": "random", "dp_n_public": 9}
@@ -256,6 +262,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "a public model is given": {"dp_public_model": True},
     "aft_loss_distribution has its objectives": {"aft_loss_distribution": "normal"},
     "aft_loss_distribution_scale has its objectives": {"aft_loss_distribution_scale": 1.0},
+    "huber_slope has its objectives": {"huber_slope": 0.5},
     "quantile_alpha has its objectives": {"quantile_alpha": 0.5},
     "tweedie_variance_power has its objectives": {"tweedie_variance_power": 1.5},
     "labels of the objective are in the range": COUNTS | {"dp_target_bounds": (-1, 5)},
@@ -263,6 +270,9 @@ BROKEN: dict[str, dict[str, Any]] = {
     "exposures are of rows with margins": COUNTS | {"dp_exposure_bounds": (0.1, 1)},
     "no first tree for all margins": COUNTS
     | {"dp_base_margin": True, "dp_exposure_bounds": (0.1, 1), "dp_split": "additive"},
+    "an own objective predicts margins": {"dp_objective": _own, "dp_target_bounds": (0, 1)},
+    "an own objective has no norm of predictions": REGRESSION
+    | {"dp_objective": _own, "dp_gradient_clip": "prediction"},
     "dp_score needs selections": {"dp_split": "random", "dp_score": "l1"},
     "dp_score_clip needs selections": {"dp_split": "random", "dp_score_clip": 1},
     "dp_no_split needs selections": {"dp_split": "random", "dp_no_split": True},

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import gumbel_l, logistic, norm
 
+from .bounded_losses import BOUNDED
 from .splits import Doubles, Floats, Ints, Plan, RowBound
 
 
@@ -110,13 +111,21 @@ class SurvivalLoss:
         return g[:, None], h[:, None]
 
 
-LOSSES: dict[str, Any] = {"quantile": QuantileLoss, "power": PowerLoss, "survival": SurvivalLoss}
+LOSSES: dict[str, Any] = {
+    "quantile": QuantileLoss,
+    "power": PowerLoss,
+    "survival": SurvivalLoss,
+    **BOUNDED,
+}
 
 
 def loss_of(plan: Plan) -> Any:
     """The loss of a plan; None where the gradients are XGBoost's."""
     own = plan.get("loss")
-    return None if own is None else LOSSES[own["name"]](own)
+    if own is None:
+        return None
+    kind = LOSSES[own["name"]]
+    return kind(own, RowBound.of(plan).target) if own["name"] in BOUNDED else kind(own)
 
 
 def bounded_pairs(

@@ -19,7 +19,7 @@ def _exp(x: Floats) -> Floats:
 def initial_margin(objective: str, base_score: float | list[float], n: int, classes: int) -> Floats:
     """Margins (rows, classes) before the first tree; that of binary:logistic is a probability."""
     base = np.broadcast_to(np.asarray(base_score, dtype=np.float32), (n, classes)).copy()
-    if objective == "binary:logistic":
+    if objective in ("binary:logistic", "reg:logistic"):
         one, eps = np.float32(1), np.float32(1e-6)
         odds = one / np.minimum(np.maximum(base, eps), one - eps) - one
         base = -np.log(odds.astype(np.float64)).astype(np.float32)

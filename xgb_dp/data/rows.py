@@ -17,6 +17,7 @@ from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
 from .cells import numbers
 
 if TYPE_CHECKING:
+    from ..request.objectives import Objective
     from ..request.settings import Settings
 
 __all__ = [
@@ -25,7 +26,7 @@ __all__ = [
     "check_features",
     "check_intervals",
     "check_labels",
-    "check_least",
+    "check_range",
     "check_rows",
     "check_target",
     "check_unused",
@@ -56,7 +57,7 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
             )
         check_labels(labels, s.kind, s.classes)
         if s.kind == "regression":
-            check_least(labels, s.objective.lowest, above=s.objective.above)
+            check_range(labels, s.objective)
         check_unused(lower, upper)
     check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s["dp_base_margin"])
     check_weights(
@@ -114,21 +115,24 @@ def check_target(labels: np.ndarray) -> None:
         )
 
 
-def check_least(labels: np.ndarray, lowest: float, *, above: bool) -> None:
+def check_range(labels: np.ndarray, known: Objective) -> None:
     """Every label is one that the objective knows.
 
     Args:
         labels: Labels of all rows, finite.
-        lowest: Least label of the objective.
-        above: Whether labels must be above it.
+        known: The objective, with its least and its largest label.
 
     Raises:
-        RowDomainError: Some row has a smaller label.
+        RowDomainError: Some row has another label.
     """
-    if not (labels > lowest if above else labels >= lowest).all():
+    low = labels > known.lowest if known.above else labels >= known.lowest
+    if not (low & (labels <= known.highest)).all():
+        ends = [f"{'above' if known.above else 'at least'} {known.lowest:g}"]
+        if known.highest < np.inf:
+            ends.append(f"at most {known.highest:g}")
         raise RowDomainError(
-            f"A row has a label that is not {'above' if above else 'at least'} {lowest:g}, as the "
-            "objective demands. Drop or replace such labels row by row."
+            f"A row has a label that is not {' and '.join(ends)}, as the objective demands. Drop "
+            "or replace such labels row by row."
         )
 
 

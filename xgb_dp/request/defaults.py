@@ -37,7 +37,7 @@ def delta(s: Settings) -> float:
 
 def objective(s: Settings) -> str:
     """As in XGBoost, but only where the range of a target is declared."""
-    if "dp_target_bounds" in s.given:
+    if "dp_target_bounds" in s.given or "dp_objective" in s.given:
         return "reg:squarederror"
     raise PrivacyParameterError(
         f"`objective` is missing. Private training supports {', '.join(OBJECTIVES)}."
@@ -49,14 +49,26 @@ def of_objective(name: str, value: Any) -> Callable[[Settings], Any]:
     return lambda s: value if name in s.objective.parameters else None
 
 
-def target_bounds(s: Settings) -> None:
-    """There is none for regression, and no target for classes."""
+def target_bounds(s: Settings) -> tuple[float, float] | None:
+    """There is none for regression but the range that an objective has; no target for classes."""
+    known = s.objective
+    if math.isfinite(known.lowest) and math.isfinite(known.highest):
+        return known.lowest, known.highest
     if s.kind == "regression":
         raise PrivacyParameterError(
             "`dp_target_bounds` is missing: regression needs a public range of the target, e.g. "
             "dp_target_bounds=(0, 100). Choose it from knowledge of the domain, not from the "
             "training labels; labels beyond it are clamped."
         )
+    return None
+
+
+def huber_slope(s: Settings) -> float | None:
+    """A tenth of the range; XGBoost's own is 1, whatever the unit of the target is."""
+    if "huber_slope" not in s.objective.parameters:
+        return None
+    assert s.target is not None
+    return (s.target[1] - s.target[0]) / 10.0
 
 
 OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_split"}

@@ -18,7 +18,7 @@ from .quantiles import QUANTILES
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["OBJECTIVES", "OWN_PARAMETERS", "REFUSED_OBJECTIVES", "Loss", "Objective"]
+__all__ = ["OBJECTIVES", "OWN", "OWN_PARAMETERS", "REFUSED_OBJECTIVES", "Loss", "Objective"]
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,17 @@ class Objective:
     """What is known of an objective of XGBoost.
 
     Attributes:
-        kind: Of its labels: "binary", "multiclass", or "regression" for numbers within
+        kind: That of its labels: "binary", "multiclass", or "regression" for numbers within
             ``dp_target_bounds``.
         loss: Its own loss; None where the gradients are those of XGBoost.
-        link: What a prediction is of a margin: "identity", or "log" for its exponential.
+        link: What a prediction is of a margin: "identity", "log" for its exponential, or
+            "logit" for its share.
         intercept: What is released for it: "mean" of the labels; "capped mean", the same and that
             of labels cut at a cap; "log mean" of the first times of intervals; or "quantiles".
         lowest: Least label that the objective knows.
         above: Whether labels must be above that.
+        highest: Largest label that the objective knows. With a finite range of labels
+            ``dp_target_bounds`` is that by default.
         sizes: Its plans in ``sizes.py``; those of the kind if empty.
         intervals: Whether labels are intervals, ``label_lower_bound`` and ``label_upper_bound``.
         parameters: Parameters of XGBoost that belong to it and to few others.
@@ -68,6 +71,7 @@ class Objective:
     intercept: str = "mean"
     lowest: float = -math.inf
     above: bool = False
+    highest: float = math.inf
     sizes: str = ""
     intervals: bool = False
     parameters: tuple[str, ...] = ()
@@ -96,12 +100,72 @@ _SURVIVAL = Loss(
     clip="row_weight",
 )
 
+_SHARES = Loss(
+    "logistic",
+    plan=lambda s: {},
+    gradient_bound=lambda s: 0.5,
+    hessian_weight=lambda s: 0.25,
+    largest_hessian=0.25,
+)
+
+
+def _slopes(s: Settings) -> float:
+    """Half the range in slopes of the pseudo-Huber loss."""
+    return s.half_width / float(s["huber_slope"])
+
+
+_PSEUDO_HUBER = Loss(
+    "pseudo_huber",
+    plan=lambda s: {"slope": s["huber_slope"]},
+    gradient_bound=lambda s: _slopes(s) / math.hypot(1.0, _slopes(s)),
+    hessian_weight=lambda s: _slopes(s) ** 2 / (1.0 + _slopes(s) ** 2),
+)
+
+
+def _log_clip(s: Settings) -> float:
+    """Largest residual on the scale of the logarithm: 0.3 of half the range of labels there."""
+    assert s.target is not None
+    low, high = s.target
+    return 0.15 * (math.log1p(high) - math.log1p(low))
+
+
+def _log_slope(s: Settings) -> float:
+    """Derivative of the logarithm by half a range, at its upper end."""
+    assert s.target is not None
+    return s.half_width / (1.0 + s.target[1])
+
+
+_SQUARED_LOG = Loss(
+    "squared_log",
+    plan=lambda s: {"clip": _log_clip(s)},
+    gradient_bound=lambda s: _log_slope(s) * _log_clip(s) * math.hypot(1.0, 0.25),
+    hessian_weight=lambda s: (0.25 * _log_clip(s) / _log_slope(s)) ** 2,
+)
+OWN = Objective(
+    "regression",
+    Loss(
+        "program",
+        plan=lambda s: s["dp_objective"].plan(s),
+        gradient_bound=lambda s: 1.0,
+        hessian_weight=lambda s: 0.25,
+        clip="row_weight",
+    ),
+)
+"""An objective of the user's, whose model predicts margins as that of squared error does."""
+
 OBJECTIVES: dict[str, Objective] = {
     "binary:logistic": Objective("binary"),
     "binary:logitraw": Objective("binary"),
     "reg:squarederror": Objective("regression"),
     "multi:softprob": Objective("multiclass"),
     "multi:softmax": Objective("multiclass"),
+    "reg:logistic": Objective("regression", _SHARES, link="logit", lowest=0.0, highest=1.0),
+    "reg:pseudohubererror": Objective(
+        "regression", _PSEUDO_HUBER, intercept="quantiles", parameters=("huber_slope",)
+    ),
+    "reg:squaredlogerror": Objective(
+        "regression", _SQUARED_LOG, intercept="quantiles", lowest=-1.0, above=True
+    ),
     "reg:absoluteerror": Objective("regression", _QUANTILE, intercept="quantiles"),
     "reg:quantileerror": Objective(
         "regression", _QUANTILE, intercept="quantiles", parameters=("quantile_alpha",)

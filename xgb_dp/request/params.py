@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting import ACCOUNTANTS
 from ..presets import PRESETS
-from . import defaults, quantiles, readers
+from . import defaults, program, quantiles, readers
 from .objectives import OBJECTIVES
 from .parse import Choice, FileName, Flag, Number, OpenRounds, Reader, Whole, plain
 
@@ -412,6 +412,15 @@ _ROWS = (
               defaults.of_objective("aft_loss_distribution_scale", 1.0), PUBLIC, "XGBoost",
               unit="logarithm of time", values="number in [0.001, 1000]; survival:aft only",
               shown="1", xgboost=True, recorded=False),
+    Parameter("huber_slope", "the residual at which the loss turns from squared to absolute",
+              Number(0, open_low=True), defaults.huber_slope, PUBLIC, "XGBoost",
+              unit="target", values="> 0; reg:pseudohubererror only",
+              shown="a tenth of the width of dp_target_bounds", xgboost=True, recorded=False),
+    Parameter("dp_objective",
+              "a loss of your own: a function of one row, which is called once with symbols and "
+              "compiled", program.own_objective, None, PUBLIC, "howto/objectives",
+              values="function of (prediction, label, weight) that returns (gradient, Hessian) in "
+              "arithmetic and functions of NumPy", shown="none", recorded=False),
     Parameter("eta",
               "the learning rate. It also sets the clip of dp_geometric_clip",
               Number(0, 1, open_low=True), defaults.eta, PUBLIC, "XGBoost",

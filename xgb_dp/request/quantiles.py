@@ -19,7 +19,7 @@ __all__ = ["QUANTILES", "levels"]
 
 _MOST = 64  # quantiles of one model
 # Widths of the kernel in the first and the last rounds, in deviations of the labels.
-_FIRST, _LAST, _DECAY = 1.0, 0.2, 0.9
+_FIRST, _LAST, _DECAY = 0.5, 0.1, 0.95
 
 
 def levels(name: str, value: Any, s: Settings) -> tuple[float, ...]:
@@ -41,9 +41,9 @@ class _Quantiles:
     """The figures of the quantile loss, from checked settings."""
 
     def levels(self, s: Settings) -> tuple[float, ...]:
-        """Levels of all outputs; the median for the absolute error."""
+        """Levels of all outputs; the median where none are given."""
         found: tuple[float, ...] | None = s["quantile_alpha"]
-        return (0.5,) if s["objective"] == "reg:absoluteerror" or found is None else found
+        return (0.5,) if found is None else found
 
     def gradient_bound(self, s: Settings) -> float:
         """The norm of a row whose label lies at the worse end, all quantiles being in order."""

@@ -66,6 +66,14 @@ def _of_objective(name: str) -> Rule:
     )
 
 
+def _knows(s: Settings, low: float, high: float) -> bool:
+    """Whether an objective knows the labels of a range; means above 0 may have one from 0 on."""
+    known = s.objective
+    above = known.intervals or (known.above and known.link == "identity")
+    least = max(known.lowest, 0.0) if known.intervals else known.lowest
+    return (low > least if above else low >= least) and high <= known.highest
+
+
 def _unit_weights(name: str, value: str) -> Rule:
     return Rule(
         f"{name} {value} needs unit weights",
@@ -135,9 +143,9 @@ RULES = (
          "model to start from, or leave `dp_public_model` out."),
     *map(_of_objective, OWN_PARAMETERS),
     Rule("labels of the objective are in the range",
-         lambda s: s.loss is not None and s.target is not None and (
-             s.target[0] < s.objective.lowest or (s.objective.intervals and s.target[0] <= 0.0)),
-         "`dp_target_bounds` must begin at 0 or above for {objective}, for times above 0."),
+         lambda s: s.target is not None and not _knows(s, *s.target),
+         "`dp_target_bounds` must lie within the labels that {objective} knows: counts and amounts "
+         "from 0 on, times above 0, shares from 0 to 1, and above -1 for reg:squaredlogerror."),
     Rule("exposures have a range",
          lambda s: (s.measured and s["dp_base_margin"] and not s.continues
                     and s["dp_exposure_bounds"] is None),
@@ -153,6 +161,14 @@ RULES = (
          lambda s: s.additive and s.exposures is not None,
          "`dp_split`='additive' is refused with dp_base_margin for {objective}: the first tree "
          "starts all predictions, and an additive round has no first tree.", PrivacyRefusal),
+    Rule("an own objective predicts margins",
+         lambda s: s["dp_objective"] is not None and s["objective"] != "reg:squarederror",
+         "`objective` is {objective} beside `dp_objective`, whose model predicts margins. Leave "
+         "`objective` out, or set it to 'reg:squarederror'."),
+    Rule("an own objective has no norm of predictions",
+         lambda s: s["dp_objective"] is not None and s["dp_gradient_clip"] == "prediction",
+         "`dp_gradient_clip`='prediction' is refused with `dp_objective`: the largest norm over "
+         "the labels is not known. Use 'row_weight' or 'clip'."),
     # splits
     *map(_selections_only, ("dp_score", "dp_score_clip", "dp_no_split")),
     Rule("score gain needs rows that count alike",

@@ -18,7 +18,7 @@ from ..errors import PrivacyParameterError
 from ..presets import PRESETS
 from .features import Feature, Schema, resolve_features
 from .masking import Masking
-from .objectives import OBJECTIVES, Loss, Objective
+from .objectives import OBJECTIVES, OWN, Loss, Objective
 from .params import PARAMETERS
 from .rules import check_rules
 
@@ -104,7 +104,7 @@ class Settings:
     @property
     def objective(self) -> Objective:
         """What is known of the objective."""
-        return OBJECTIVES[self["objective"]]
+        return OBJECTIVES[self["objective"]] if self["dp_objective"] is None else OWN
 
     @property
     def loss(self) -> Loss | None:

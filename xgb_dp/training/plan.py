@@ -264,7 +264,8 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     if s.objective.link == "log":  # a mean that is told from 0, at least by its noise
         # With margins of the rows the first tree has the start in it, and XGBoost reads no other.
         return 1.0 if s["dp_base_margin"] else means.Sums.of(s, noise, sums).mean(*s.target)
-    return (s.target[0] + s.target[1]) / 2 + s.half_width * min(max(mean, -1.0), 1.0)
+    found = (s.target[0] + s.target[1]) / 2 + s.half_width * min(max(mean, -1.0), 1.0)
+    return min(max(found, 0.001), 0.999) if s.objective.link == "logit" else found
 
 
 def second_request(
@@ -356,6 +357,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "n_public": s["dp_n_public"],
         "max_weight": s.row_bound.max_weight or None,
         **{name: _without_reals(s[name]) for name in s.objective.parameters},
+        "own_objective": None if s["dp_objective"] is None else s["dp_objective"].to_record(),
         "base_score": s["base_score"] if s.intercept == "public" else s.intercept,
         "evals": s["dp_public_evals"],
         "public_data": s["dp_public_data"] or None,

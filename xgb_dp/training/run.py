@@ -335,6 +335,13 @@ def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
                 f"`objective` is {s['objective']}, but `xgb_model` was trained with {objective}: "
                 f"its intercept and trees would mean something else. Set objective={objective!r}."
             )
+        own = training.public.get("own_objective")
+        now = None if s["dp_objective"] is None else s["dp_objective"].to_record()
+        if training.public.get("objective") and own != now:
+            raise PrivacyParameterError(
+                "`dp_objective` is another one than that of `xgb_model`: its intercept and trees "
+                "would mean something else. Give the same function, or none where there was none."
+            )
         before = training.hyperparameters.get("num_parallel_tree", 1)
         if before != s["num_parallel_tree"]:
             additive = training.hyperparameters.get("split") == "additive"

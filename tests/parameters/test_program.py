@@ -1,0 +1,139 @@
+"""A loss of one's own is traced once, before any row is read, into a list of instructions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.request.program import Program, own_objective
+
+ONE: dict[str, Callable[[Any], Any]] = {
+    "neg": np.negative, "abs": np.abs, "sign": np.sign, "not": np.logical_not, "exp": np.exp,
+    "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt, "tanh": np.tanh,
+    "sin": np.sin, "cos": np.cos, "atan": np.arctan,
+}  # fmt: skip
+TWO: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "pow": np.power,
+    "max": np.maximum, "min": np.minimum, "lt": np.less, "le": np.less_equal, "eq": np.equal,
+    "and": np.logical_and, "or": np.logical_or,
+}  # fmt: skip
+
+
+def value(program: Program, at: int, margin: Any, label: Any, weight: Any) -> Any:
+    """What the instructions say, by NumPy."""
+    found: list[Any] = []
+    given = {"margin": margin, "label": label, "weight": weight}
+    for name, *read in program.instructions:
+        if name in given:
+            found.append(given[name])
+        elif name == "number":
+            found.append(float(read[0]))
+        elif name == "where":
+            condition, a, b = (found[i] for i in read)
+            found.append(np.where(np.asarray(condition) != 0, a, b))
+        elif name in ONE:
+            found.append(ONE[name](found[read[0]]))
+        else:
+            found.append(TWO[name](*(found[i] for i in read)))
+    return found[at]
+
+
+def huber(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
+    r = p - y
+    return np.where(abs(r) <= 2.0, r, 2.0 * np.sign(r)), np.where(np.abs(r) > 2, 0.1, 1.0)
+
+
+def asymmetric(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
+    z = np.tanh((p - y) / 3)
+    cost = 1 + 2 * ((y > p) & (y != 0))
+    return w * cost * z, w * np.clip(1 - z**2, 0.01, 1.0)
+
+
+def odds(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
+    share = 1 / (1 + np.exp(-p))
+    return share - np.minimum(np.maximum(y, 0), 1), +share * (1.0 - share)
+
+
+@pytest.mark.parametrize("function", [huber, asymmetric, odds])
+def test_instructions_say_what_the_function_says(function: Callable[..., Any]) -> None:
+    program = own_objective("dp_objective", function)
+    rng = np.random.default_rng(3)
+    rows = 3 * rng.normal(size=200), 3 * rng.normal(size=200), rng.uniform(0, 2, 200)
+    for at, expected in zip((program.gradient, program.hessian), function(*rows), strict=True):
+        np.testing.assert_allclose(value(program, at, *rows), expected, rtol=1e-12)
+
+
+def test_the_function_is_called_once_and_never_with_a_row() -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    def remembers(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
+        calls.append((p, y, w))
+        return (p - y) * len(calls), 1.0
+
+    program = own_objective("dp_objective", remembers)
+    assert own_objective("dp_objective", program) is program
+    assert len(calls) == 1
+    assert not any(isinstance(v, (int, float, np.ndarray)) for v in calls[0])
+
+
+def _by_if(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
+    return (p - y, 1.0) if p > y else (0.0, 1.0)
+
+
+def _too_long(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
+    for i in range(1200):
+        p = p + i * y
+    return p, 1.0
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        (_by_if, "decision by `if`"),
+        (lambda p, y, w: (math.exp(p), 1.0), "functions of `math`"),
+        (lambda p, y, w: (max(p, y), 1.0), "decision by"),
+        (lambda p, y, w: (np.add.reduce(p), 1.0), "np.add with options"),
+        (lambda p, y, w: (np.sum(p), 1.0), "np.sum|np.add"),
+        (lambda p, y, w: (np.arcsinh(p), 1.0), "np.arcsinh"),
+        (lambda p, y, w: (p * math.inf, 1.0), "not finite"),
+        (lambda p, y, w: (p * np.arange(3), 1.0), "ndarray"),
+        (lambda p, y, w: ("a", 1.0), "type str"),
+        (lambda p, y, w: p - y, "as such"),
+        (lambda p, y: (p, y), "TypeError|positional"),
+        (lambda p, y, w: (1 / 0, 1.0), "ZeroDivisionError"),
+        (_too_long, "more than 1000"),
+        (lambda p, y, w: (list(p), 1.0), "as such"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused(function: Callable[..., Any], message: str) -> None:
+    with pytest.raises(PrivacyParameterError, match=message):
+        own_objective("dp_objective", function)
+
+
+@pytest.mark.parametrize("given", [3, "margin - label", [1], object()])
+def test_only_functions_are_taken(given: Any) -> None:
+    with pytest.raises(PrivacyParameterError, match="must be a function"):
+        own_objective("dp_objective", given)
+
+
+def test_the_record_names_the_formulas() -> None:
+    record = own_objective("dp_objective", lambda p, y, w: (p - y, 1.0)).to_record()
+    assert record["gradient"] == "sub(margin, label)"
+    assert record["hessian"] == "1.0"
+    other = own_objective("dp_objective", lambda p, y, w: (p - y, 2.0)).to_record()
+    assert record["digest"] != other["digest"]
+
+
+def test_shared_formulas_are_not_written_out_without_end() -> None:
+    def doubled(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
+        for _ in range(60):
+            p = p + p
+        return p, 1.0
+
+    record = own_objective("dp_objective", doubled).to_record()
+    assert len(record["gradient"]) < 2100

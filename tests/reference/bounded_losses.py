@@ -1,0 +1,133 @@
+"""More losses of the plugin in float64: those that bound a row by themselves, and those of a user.
+
+Each has the members of the losses in ``losses.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .splits import Doubles, Plan
+
+
+class PseudoHuberLoss:
+    """Squared near the label, absolute far from it; margins are in slopes."""
+
+    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
+        self.slope, self.target = float(own["slope"]), target
+
+    def unit(self, t: int) -> float:
+        """The slope."""
+        return self.slope
+
+    def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
+        """First and second derivatives by margins in slopes."""
+        root = np.sqrt(1.0 + ((margin - y[:, None]) / self.slope) ** 2)
+        return (margin - y[:, None]) / self.slope / root, 1.0 / (root * root * root)
+
+    def norms(self, margin: Doubles, r: float) -> Doubles:
+        """At the ends of the range, or at the label that is the margin."""
+        inside = np.clip(margin[:, 0], *self.target)
+        found = []
+        for y in (np.full(len(margin), self.target[0]), np.full(len(margin), self.target[1]),
+                  inside):  # fmt: skip
+            g, h = self.pairs(margin, y, 0)
+            found.append(g[:, 0] ** 2 + r * h[:, 0] ** 2)
+        return np.asarray(np.sqrt(np.max(found, axis=0)))
+
+
+class SquaredLogLoss:
+    """Squared error of log1p, clipped there; margins are in half widths and within the range."""
+
+    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
+        self.clip, self.target = float(own["clip"]), target
+        self.half = (target[1] - target[0]) / 2
+
+    def unit(self, t: int) -> float:
+        """Half the width of the range."""
+        return self.half
+
+    def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
+        """First derivatives, and second ones without the part of the residual."""
+        inside = np.clip(margin, *self.target)
+        slope = self.half / (1.0 + inside)
+        off = np.clip(np.log1p(inside) - np.log1p(y)[:, None], -self.clip, self.clip)
+        return slope * off, slope * slope
+
+    def norms(self, margin: Doubles, r: float) -> Doubles:
+        """At the further end of the range."""
+        ends = [self.pairs(margin, np.full(len(margin), y), 0) for y in self.target]
+        return np.asarray(
+            np.sqrt(np.max([g[:, 0] ** 2 + r * h[:, 0] ** 2 for g, h in ends], axis=0))
+        )
+
+
+class LogisticLoss:
+    """Logistic loss of shares."""
+
+    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
+        self.target = target
+
+    def unit(self, t: int) -> float:
+        """Margins are log odds."""
+        return 1.0
+
+    def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
+        """First and second derivatives."""
+        with np.errstate(over="ignore"):
+            p = 1.0 / (1.0 + np.exp(-margin))
+        return p - y[:, None], p * (1.0 - p)
+
+    def norms(self, margin: Doubles, r: float) -> Doubles:
+        """At the further end of the range."""
+        ends = [self.pairs(margin, np.full(len(margin), y), 0) for y in self.target]
+        return np.asarray(
+            np.sqrt(np.max([g[:, 0] ** 2 + r * h[:, 0] ** 2 for g, h in ends], axis=0))
+        )
+
+
+class ProgramLoss:
+    """A list of instructions; only those that the tests use."""
+
+    TWO: ClassVar[dict[str, Any]] = {
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "div": np.divide,
+        "max": np.maximum,
+        "lt": np.less,
+    }
+
+    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
+        self.own, self.step = own, float(own["unit"])
+
+    def unit(self, t: int) -> float:
+        """Given."""
+        return self.step
+
+    def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
+        """By the instructions, one after the other."""
+        found: list[Any] = []
+        for name, *read in self.own["program"]:
+            if name == "number":
+                found.append(np.full(len(y), float(read[0])))
+            elif name in ("margin", "label"):
+                found.append(margin[:, 0] if name == "margin" else y)
+            elif name == "tanh":
+                found.append(np.tanh(found[read[0]]))
+            elif name == "where":
+                condition, a, b = (found[i] for i in read)
+                found.append(np.where(condition, a, b))
+            else:
+                found.append(self.TWO[name](*(found[i] for i in read)))
+        g, h = (found[self.own[k]][:, None] for k in ("gradient", "hessian"))
+        return g, h * self.step
+
+
+BOUNDED: dict[str, Any] = {
+    "pseudo_huber": PseudoHuberLoss,
+    "squared_log": SquaredLogLoss,
+    "logistic": LogisticLoss,
+    "program": ProgramLoss,
+}

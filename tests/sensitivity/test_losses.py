@@ -1,0 +1,145 @@
+"""Losses of the plugin's own: one row moves the sums by no more than is stated, whatever it is."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import numpy.typing as npt
+import pytest
+import xgboost as xgb
+from hypothesis import given
+
+from tests.reference.losses import bounded_pairs, loss_of
+from tests.reference.splits import RowBound as Bound
+from tests.reference.test_losses_against_cpp import LOSSES, plan_of
+from xgb_dp.accounting import sensitivity
+from xgb_dp.engine import native
+from xgb_dp.testing import train_with_plan
+
+from .cpp import GRID, NO_CLIP
+from .strategies import FEWER, HEAVY, LABELS, MARGINS, squared_distance, text_of
+
+CUTS = [{"kind": "cuts", "cuts": [0.0]}]
+FINITE = [m for m in MARGINS if math.isfinite(m)]
+MINE = [n for n, case in LOSSES.items() if case[2]["name"] not in ("power", "survival")]
+MODES = ("prediction", "row_weight", "clip", "filter")
+
+
+def plan_for(name: str, **bound: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """One round of one split, from margins that rows bring, with leaves that show their sums."""
+    plan, extra = plan_of(name, True, **GRID, leaf=NO_CLIP, base_margin=True, row_bound=bound)
+    n = len(CUTS)
+    return {**plan, "features": CUTS, "n_features": n, "features_per_tree": n,
+            "monotone": [0] * n}, extra  # fmt: skip
+
+
+def modes_of(name: str) -> tuple[str, ...]:
+    """Clips that have a bound for a loss."""
+    outputs = len(LOSSES[name][2].get("levels", [0]))
+    known = LOSSES[name][2]["name"] != "program"
+    return MODES[:1] if outputs > 1 else MODES if known else MODES[1:]
+
+
+class Rows:
+    """Rows whose last one the neighbour lacks."""
+
+    def __init__(self, drawn: list[Any]) -> None:
+        x, y, w, m = zip(*drawn, strict=True)
+        self.x = np.array(x, np.float32)[:, None]
+        self.y, self.weight = np.array(y, np.float32), np.array(w, np.float32)
+        self.margin = np.array(m, np.float32)
+
+    def matrix(self, n: int) -> xgb.DMatrix:
+        """The first n rows."""
+        d = xgb.DMatrix(self.x[:n], self.y[:n], weight=self.weight[:n], feature_types=["q"])
+        d.set_base_margin(self.margin[:n])
+        return d
+
+
+def rows(outputs: int, lowest: float, highest: float) -> st.SearchStrategy[Rows]:
+    """One to nine rows with any labels that the objective knows, any weights and margins."""
+    labels = [y for y in (*LABELS, 0.25, 1.0) if lowest <= y <= highest]
+    row = st.tuples(
+        st.sampled_from((-1.0, 1.0)),
+        st.sampled_from(labels),
+        st.sampled_from(HEAVY),
+        st.tuples(*[st.sampled_from(FINITE)] * outputs),
+    )
+    return st.lists(row, min_size=1, max_size=9).map(Rows)
+
+
+def sums_of(plan: dict[str, Any], extra: dict[str, Any], data: Rows, n: int) -> Any:
+    """Exact integers (G, H) of all leaves of a round, read off the model."""
+    bound, lam = Bound.of(plan), float(plan["leaf"]["lambda"])
+    unit = loss_of(plan).unit(0)
+    booster = train_with_plan(
+        plan, data.matrix(n), 1, [0.5] * plan["num_class"], nthread=1, **extra
+    )
+    out = []
+    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
+    for tree in model["trees"]:
+        for node in np.flatnonzero(np.array(tree["left_children"]) == -1):
+            h, w = tree["sum_hessian"][node], tree["base_weights"][node] / unit
+            out += [-w * (h + lam) / bound.g_unit, h / bound.h_unit]
+    assert np.abs(out - np.rint(out)).max() < 0.25  # statistics are 32-bit floats
+    return np.rint(out).astype(np.int64)
+
+
+@pytest.mark.parametrize("name", MINE)
+@FEWER
+@given(st.data())
+def test_one_row(name: str, data: st.DataObject) -> None:
+    """The C++ sums what the oracle does, and a row moves the sums within their sensitivity."""
+    mode = data.draw(st.sampled_from(modes_of(name)))
+    largest = data.draw(st.sampled_from(("0.05", "0.5", "2.5")))
+    unit = data.draw(st.booleans())
+    plan, extra = plan_for(name, mode=mode, gradient_bound=largest, unit_hessian=unit)
+    known = LOSSES[name][0] == "reg:logistic"
+    lowest, highest = (0.0, 1.0) if known else (-4.0 if name != "squared_log" else 0.0, math.inf)
+    drawn = data.draw(rows(plan["num_class"], lowest, highest))
+    n = len(drawn.y)
+    with_row, without = (sums_of(plan, extra, drawn, k) for k in (n, n - 1))
+    stated = native.describe_plan(text_of(plan))["leaf_sensitivity2"]
+    b = plan["row_bound"]
+    figure = sensitivity.RowBound(
+        b["mode"], *(float(b[k]) for k in ("gradient_bound", "hessian_weight", "hessian_bound"))
+    ).round_sens2(plan["grid_bits"], plan["num_class"])
+    assert stated == figure
+    assert squared_distance(with_row, without) <= stated
+
+    bound = Bound.of(plan)
+    heavy = np.minimum(drawn.weight.astype(float), bound.heaviest or np.inf)
+    by_output, _ = bounded_pairs(
+        loss_of(plan), bound, drawn.margin, drawn.y.astype(float), heavy, 0
+    )
+    left = drawn.x[:, 0] < 0
+    expected = [p[at][:, :2].sum(axis=0) for p in by_output for at in (left, ~left)]
+    assert np.abs(with_row - np.ravel(expected)).max() <= 1  # one row may round to a neighbour
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.3, 0.5, 0.7, 0.95])
+def test_hessians_of_quantiles_are_free(alpha: float) -> None:
+    """With r = 2 m / 3 no row has a larger norm than one far away, m = max(alpha, 1 - alpha)."""
+    u: npt.NDArray[np.float64] = np.linspace(-1.0, 1.0, 400_001)
+    m = max(alpha, 1 - alpha)
+    g, h = 0.5 + 0.75 * u - 0.25 * u**3 - alpha, 0.75 * (1 - u * u)
+    assert (g * g + 2 * m / 3 * h * h).max() <= m * m * (1 + 1e-12)
+    assert (g * g + 2.02 * m / 3 * h * h).max() > m * m  # no more is free
+
+
+@pytest.mark.parametrize("name", [n for n in MINE if "prediction" in modes_of(n)])
+def test_norms_do_not_depend_on_the_label(name: str) -> None:
+    """They are those of the worst label in the range, as far as quantiles do not cross."""
+    plan, _ = plan_for(name)
+    loss, bound = loss_of(plan), Bound.of(plan)
+    rng = np.random.default_rng(1)
+    margin = np.sort(rng.uniform(*bound.target, (200, plan["num_class"])), axis=1)
+    norms = loss.norms(margin, bound.r)
+    for y in np.linspace(*bound.target, 41):
+        g, h = loss.pairs(margin, np.full(len(margin), y), 0)
+        own = np.sqrt((g * g).sum(axis=1) + bound.r * (h * h).sum(axis=1))
+        assert (own <= norms * (1 + 1e-9)).all()

@@ -1,0 +1,280 @@
+"""Objectives with losses of the plugin's own, from xgboost.train to the saved model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.testing import fixed_noise
+from xgb_dp.training.cells import quantiles, spread
+
+Floats = npt.NDArray[np.float64]
+
+
+def own(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
+    """Nearly the absolute error."""
+    residual = np.tanh(prediction - label)
+    return residual, np.maximum(1 - residual**2, 0.05)
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "absolute": {"objective": "reg:absoluteerror"},
+    "quantile": {"objective": "reg:quantileerror", "quantile_alpha": 0.8},
+    "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.5, 0.8]},
+    "pseudo_huber": {"objective": "reg:pseudohubererror", "huber_slope": 1.0},
+    "squared_log": {"objective": "reg:squaredlogerror"},
+    "logistic": {"objective": "reg:logistic"},
+    "own": {"dp_objective": own},
+}
+BOUNDS = {"squared_log": (0.0, 20.0), "logistic": (0.0, 1.0)}
+USUAL = {"tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-5, "nthread": 1}
+
+
+def rows(name: str, n: int = 1500) -> tuple[Floats, Floats]:
+    """Columns and labels that the objective knows."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(n, 4))
+    y = 2 * X[:, 0] + np.sin(2 * X[:, 1]) + rng.normal(size=n)
+    if name == "squared_log":
+        y = np.exp(0.5 * y)
+    if name == "logistic":
+        y = 1 / (1 + np.exp(-y))
+    return X, y
+
+
+def train(name: str, rounds: int | None = 12, data: Any = None, **changes: Any) -> xgb.Booster:
+    """A training on these rows, with the bounds of its labels."""
+    X, y = rows(name) if data is None else data
+    more = {k: changes.pop(k) for k in ("xgb_model",) if k in changes}
+    weight = changes.pop("weight", None)
+    params = {**USUAL, "dp_target_bounds": BOUNDS.get(name, (-8.0, 8.0)), **CASES[name], **changes}
+    return xgb.train(params, xgb.DMatrix(X, y, weight=weight), rounds, **more)
+
+
+def loss(name: str, y: Floats, p: Floats) -> float:
+    """Mean loss of the objective; of several quantiles their sum."""
+    if name in ("quantile", "quantiles", "absolute"):
+        levels = np.atleast_1d(CASES[name].get("quantile_alpha", 0.5))
+        off = y[:, None] - p.reshape(len(y), -1)
+        return float(np.maximum(levels * off, (levels - 1) * off).sum(axis=1).mean())
+    if name == "squared_log":
+        return float(np.mean((np.log1p(np.maximum(p, 0)) - np.log1p(y)) ** 2))
+    if name == "logistic":
+        p = np.clip(p, 1e-6, 1 - 1e-6)
+        return float(-np.mean(y * np.log(p) + (1 - y) * np.log(1 - p)))
+    return float(np.mean(np.hypot(1, p - y)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_models_are_better_than_their_intercept(name: str) -> None:
+    X, y = rows(name)
+    model = train(name, rounds=30, dp_epsilon=20.0)
+    few = train(name, rounds=1, dp_epsilon=20.0, eta=1e-6)
+    start, end = (loss(name, y, m.predict(xgb.DMatrix(X))) for m in (few, model))
+    floor = 0.0 if name != "logistic" else loss(name, y, y)
+    assert end - floor < 0.8 * (start - floor)
+    report = xgb_dp.privacy_report(model)
+    assert report.private
+    assert report.epsilon <= 20.0
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tree_method": "dp_approx"},
+        {"subsample": 0.5},
+        {"dp_ensemble": 3},
+        {"monotone_constraints": [1, 0, 0, -1]},
+        {"interaction_constraints": [[0, 1], [2, 3]]},
+        {"dp_n_public": 1500},
+        {"dp_split": "random"},
+        {"dp_split": "histogram"},
+        {"dp_leaf_noise": "laplace"},
+        {"dp_leaf": "gradient"},
+        {"dp_accountant": "rdp"},
+        {"num_parallel_tree": 2},
+        {"dp_group": 2},
+        {"dp_gradient_clip": "clip"},
+    ],
+    ids=str,
+)
+def test_what_others_take(name: str, changes: dict[str, Any]) -> None:
+    """Every choice of the engine works, or is refused by name; the ledger holds the target."""
+    if name == "quantiles" and "dp_gradient_clip" in changes:
+        with pytest.raises(PrivacyRefusal, match="dp_gradient_clip"):
+            train(name, rounds=3, **changes)
+        return
+    model = train(name, rounds=3, **changes)
+    assert np.isfinite(model.predict(xgb.DMatrix(rows(name)[0]))).all()
+    assert xgb_dp.privacy_report(model).epsilon <= 4.0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_monotone(name: str) -> None:
+    X, _ = rows(name, 60)
+    model = train(name, rounds=8, monotone_constraints=[1, 0, 0, 0])
+    steps = []
+    for x in np.linspace(-2, 2, 9):
+        X[:, 0] = x
+        steps.append(model.predict(xgb.DMatrix(X), output_margin=True).reshape(len(X), -1))
+    assert (np.diff(steps, axis=0) >= -1e-6).all()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_persons_weights_and_continuation(name: str) -> None:
+    X, y = rows(name)
+    d = xgb.DMatrix(X, y, weight=np.tile([0.5, 2.5, 0.0], 500))
+    params = {**USUAL, "dp_target_bounds": BOUNDS.get(name, (-8.0, 8.0)), **CASES[name],
+              "dp_max_weight": 2.0, "dp_privacy_id": np.arange(1500) // 4}  # fmt: skip
+    first = xgb.train(params, d, 4)
+    second = xgb.train(params, d, 3, xgb_model=first)
+    assert second.num_boosted_rounds() == 7
+    found, before = xgb_dp.privacy_report(second), xgb_dp.privacy_report(first)
+    assert found.epsilon > before.epsilon
+    other = {k: v for k, v in params.items() if k not in CASES[name]}
+    with pytest.raises(PrivacyParameterError, match="objective"):
+        xgb.train({**other, "objective": "reg:squarederror"}, d, 3, xgb_model=first)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n != "own"])
+def test_the_saved_model_has_the_objective_of_xgboost(name: str) -> None:
+    model = train(name, rounds=3)
+    config = model.save_config()
+    assert f'"name":"{CASES[name]["objective"]}"' in config
+    again = xgb.Booster(model_file=model.save_raw())
+    d = xgb.DMatrix(rows(name)[0])
+    np.testing.assert_array_equal(again.predict(d), model.predict(d))
+
+
+@pytest.mark.parametrize(
+    "name, label", [("squared_log", -1.0), ("squared_log", -3.0), ("logistic", 1.5),
+                    ("logistic", -0.1)],
+)  # fmt: skip
+def test_labels_that_an_objective_does_not_know(name: str, label: float) -> None:
+    X, y = rows(name, 50)
+    y[7] = label
+    with pytest.raises(RowDomainError) as error:
+        train(name, rounds=2, data=(X, y))
+    assert "7" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name, changes, message",
+    [
+        ("squared_log", {"dp_target_bounds": (-1.0, 3.0)}, "dp_target_bounds"),
+        ("logistic", {"dp_target_bounds": (0.0, 3.0)}, "dp_target_bounds"),
+        ("absolute", {"dp_target_bounds": None}, "dp_target_bounds"),
+        ("absolute", {"quantile_alpha": 0.3}, "quantile_alpha"),
+        ("quantile", {"quantile_alpha": [0.5, 0.2]}, "quantile_alpha"),
+        ("quantile", {"quantile_alpha": 1.0}, "quantile_alpha"),
+        ("quantile", {"huber_slope": 1.0}, "huber_slope"),
+        ("pseudo_huber", {"huber_slope": 0.0}, "huber_slope"),
+        ("own", {"objective": "reg:absoluteerror"}, "objective"),
+        ("own", {"dp_gradient_clip": "prediction"}, "dp_gradient_clip"),
+        ("absolute", {"dp_mean_correction": True}, "dp_mean_correction"),
+        ("absolute", {"scale_pos_weight": 2.0}, "scale_pos_weight"),
+        ("logistic", {"scale_pos_weight": 2.0}, "scale_pos_weight"),
+        ("quantiles", {"dp_leaf": "gradient", "dp_leaf_noise": "output"}, "dp_leaf_noise"),
+        ("absolute", {"dp_score": "gain"}, "dp_score"),
+    ],
+)
+def test_what_does_not_go_together(name: str, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((PrivacyParameterError, PrivacyRefusal), match=message):
+        train(name, rounds=2, **changes)
+
+
+@pytest.mark.parametrize("objective", ["survival:cox", "rank:ndcg", "rank:map", "rank:pairwise"])
+def test_objectives_that_couple_rows(objective: str) -> None:
+    with pytest.raises(PrivacyRefusal, match="depends on the other rows"):
+        train("absolute", objective=objective)
+
+
+def test_several_targets_are_refused() -> None:
+    X, y = rows("absolute", 40)
+    with pytest.raises(PrivacyParameterError, match="several targets"):
+        train("absolute", data=(X, np.stack([y, y], axis=1)))
+
+
+def test_quantiles_cover_their_share() -> None:
+    X, y = rows("quantiles", 4000)
+    model = train("quantiles", rounds=None, data=(X, y), dp_epsilon=8.0)
+    covered = (y[:, None] < model.predict(xgb.DMatrix(X))).mean(axis=0)
+    np.testing.assert_allclose(covered, [0.2, 0.5, 0.8], atol=0.06)
+
+
+def test_one_row_changes_no_other_pair_of_an_own_objective() -> None:
+    """A function with a memory is traced once; the rows never come to it."""
+    seen: list[Any] = []
+
+    def remembers(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
+        seen.append(label)
+        return np.tanh(prediction - label) + 0.001 * len(seen), 1.0
+
+    model = train("own", rounds=2, dp_objective=remembers)
+    assert not any(isinstance(v, (float, np.ndarray, np.generic)) for v in seen)
+    assert "own_objective" in (model.attr("dp_ledger") or "")
+
+
+def test_an_own_objective_is_that_which_it_writes_down() -> None:
+    """The squared error, written as a function, grows the trees of the clip of its own."""
+
+    def squared(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
+        return (p - y) / 8.0, 1.0 / 8.0  # per half width, as the squared error counts
+
+    bound = {"dp_gradient_clip": "clip", "dp_gradient_bound": 0.3, "dp_mean_correction": False,
+             "dp_hessian_weight": 0.005625, "max_bin": 32}  # fmt: skip
+    predictions = []
+    for changes in ({"dp_objective": squared}, {"objective": "reg:squarederror"}):
+        X, y = rows("own")
+        params = {**USUAL, "dp_target_bounds": (-8.0, 8.0), **bound, **changes, "base_score": 0.1}
+        with fixed_noise(3):
+            model = xgb.train(params, xgb.DMatrix(X, y), 5)
+        predictions.append(model.predict(xgb.DMatrix(X)))
+    np.testing.assert_allclose(*predictions, atol=0.05)
+
+
+def test_continuation_needs_the_same_own_objective() -> None:
+    first = train("own", rounds=2)
+    other: Callable[..., Any] = lambda p, y, w: (p - y, 1.0)  # noqa: E731
+    with pytest.raises(PrivacyParameterError, match="dp_objective"):
+        train("own", rounds=2, dp_objective=other, xgb_model=first)
+    assert train("own", rounds=2, xgb_model=first).num_boosted_rounds() == 4
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n != "quantiles"])
+def test_estimators_and_evaluation(name: str) -> None:
+    X, y = rows(name)
+    own_params = dict(CASES[name])
+    model = xgb_dp.DPXGBRegressor(
+        epsilon=4.0, delta=1e-5, target_bounds=BOUNDS.get(name, (-8.0, 8.0)), n_estimators=4,
+        **own_params,
+    )  # fmt: skip
+    model.fit(X, y)
+    low, high = BOUNDS.get(name, (-8.0, 8.0))
+    found = model.predict(X)
+    assert (found >= low).all()
+    assert (found <= high).all()
+    judged = xgb_dp.evaluate(model, (X, y), epsilon=1.0, delta=1e-6)
+    assert judged.summary()
+
+
+def test_quantiles_of_cells() -> None:
+    sums = [0] * 10 + [100] * 10 + [0] * 44
+    assert quantiles(sums, (0.25, 0.5), 0.0, 64.0, 1.0) == pytest.approx([12.5, 15.0])
+    assert spread(sums, 0.0, 64.0, 1.0) == pytest.approx(8.0 / 2.5631)
+    noisy = [-5, 9, -12, 4] * 16
+    found = quantiles(noisy, (0.1, 0.5, 0.9), 0.0, 1.0, 1e9)  # nothing is known
+    assert found == pytest.approx([0.1, 0.5, 0.9])
+    levels = tuple(np.linspace(0.05, 0.95, 19))
+    found = quantiles([3, -50, 200, 10, -30, 500] + [0] * 58, levels, -1.0, 1.0, 1.0)
+    assert found == sorted(found)
+    assert min(found) >= -1.0
+    assert max(found) <= 1.0

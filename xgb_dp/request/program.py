@@ -1,0 +1,223 @@
+"""A loss of the user's own, as a list of instructions on the numbers of one row.
+
+The function is called once, before any row is read, with symbols instead of numbers. What it
+does with them is written down; the function itself is never called again and sees no row. So it
+cannot couple rows, keep anything of them or send it anywhere, whatever it closes over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ..errors import PrivacyParameterError
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["Program", "own_objective"]
+
+_MOST = 1000  # instructions
+_SHOWN = 2000  # characters of the record
+_ONE = {
+    "negative": "neg",
+    "absolute": "abs",
+    "fabs": "abs",
+    "sign": "sign",
+    "logical_not": "not",
+    "exp": "exp",
+    "expm1": "expm1",
+    "log": "log",
+    "log1p": "log1p",
+    "sqrt": "sqrt",
+    "tanh": "tanh",
+    "sin": "sin",
+    "cos": "cos",
+    "arctan": "atan",
+}
+_TWO = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "true_divide": "div",
+    "power": "pow",
+    "float_power": "pow",
+    "maximum": "max",
+    "minimum": "min",
+    "less": "lt",
+    "less_equal": "le",
+    "equal": "eq",
+    "logical_and": "and",
+    "bitwise_and": "and",
+    "logical_or": "or",
+    "bitwise_or": "or",
+}
+_SWAPPED = {"greater": "lt", "greater_equal": "le"}
+_USE = (
+    "Use arithmetic, comparisons and functions of NumPy: np.where(condition, a, b) instead of "
+    "`if`, np.minimum and np.maximum instead of `min` and `max`."
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Gradient and Hessian of one row, as instructions that read earlier ones.
+
+    Attributes:
+        instructions: Each a name and the positions of what it reads, or the text of a number.
+        gradient: Position of the gradient.
+        hessian: Position of the Hessian.
+    """
+
+    instructions: tuple[tuple[Any, ...], ...]
+    gradient: int
+    hessian: int
+
+    def plan(self, s: Settings) -> dict[str, Any]:
+        """What ``plugin_cpp/loss/program.h`` reads. The unit of margins is half the range."""
+        return {
+            "unit": s.half_width,
+            "program": [list(one) for one in self.instructions],
+            "gradient": self.gradient,
+            "hessian": self.hessian,
+        }
+
+    def to_record(self) -> dict[str, str]:
+        """For the public record of a model: both formulas, and a digest of the whole."""
+        text = json.dumps([self.instructions, self.gradient, self.hessian])
+        return {
+            "gradient": self._text(self.gradient),
+            "hessian": self._text(self.hessian),
+            "digest": hashlib.sha256(text.encode()).hexdigest()[:16],
+        }
+
+    def _text(self, at: int) -> str:
+        """A formula in one line; cut where it is long."""
+        texts: list[str] = []
+        for name, *read in self.instructions:
+            if name == "number":
+                texts.append(read[0])
+            else:
+                inner = ", ".join(texts[i] for i in read)
+                texts.append((f"{name}({inner})" if read else name)[: _SHOWN + 1])
+        found = texts[at]
+        return found if len(found) <= _SHOWN else found[:_SHOWN] + " ..."
+
+
+class _Trace:
+    """Instructions that were met so far, each once."""
+
+    def __init__(self) -> None:
+        self.instructions: dict[tuple[Any, ...], int] = {}
+
+    def add(self, name: str, *read: Any) -> _Symbol:
+        """The symbol of an instruction."""
+        at = self.instructions.setdefault((name, *read), len(self.instructions))
+        if len(self.instructions) > _MOST:
+            raise PrivacyParameterError(
+                f"`dp_objective` takes more than {_MOST} steps of arithmetic. Simplify it."
+            )
+        return _Symbol(self, at)
+
+    def at(self, value: Any) -> int:
+        """Position of a symbol, or of a number."""
+        if isinstance(value, _Symbol):
+            if value.trace is not self:
+                raise TypeError("a symbol of another function")
+            return value.at
+        if isinstance(value, (bool, np.bool_)):
+            value = float(value)
+        if not isinstance(value, (int, float, np.integer, np.floating)) and not (
+            isinstance(value, np.ndarray) and value.ndim == 0
+        ):
+            raise TypeError(f"a value of type {type(value).__name__}")
+        number = float(value)
+        if not math.isfinite(number):
+            raise TypeError("a number that is not finite")
+        return self.add("number", repr(number)).at
+
+
+class _Symbol(NDArrayOperatorsMixin):
+    """A number of a row that is not known: what is done with it is written down."""
+
+    __slots__ = ("at", "trace")
+
+    def __init__(self, trace: _Trace, at: int) -> None:
+        self.trace, self.at = trace, at
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **options: Any) -> Any:
+        """Arithmetic, comparisons and functions of NumPy."""
+        name = ufunc.__name__
+        if method != "__call__" or options:
+            raise TypeError(f"np.{name} with options")
+        trace = self.trace
+        if name == "positive":
+            return trace.add(*("add", trace.at(given[0]), trace.at(0.0)))
+        if name == "square":
+            return trace.add("mul", trace.at(given[0]), trace.at(given[0]))
+        if name == "not_equal":
+            return trace.add("not", trace.add("eq", *map(trace.at, given)).at)
+        if name in _SWAPPED:
+            return trace.add(_SWAPPED[name], *map(trace.at, reversed(given)))
+        known = _ONE.get(name) or _TWO.get(name)
+        if known is None:
+            raise TypeError(f"np.{name}")
+        return trace.add(known, *map(trace.at, given))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """``np.where`` and ``np.clip``."""
+        trace = self.trace
+        if func is np.where and len(args) == 3 and not kwargs:
+            return trace.add("where", *map(trace.at, args))
+        if func is np.clip and len(args) == 3 and not kwargs:
+            value, low, high = args
+            return trace.add(
+                "min", trace.add("max", *map(trace.at, (value, low))).at, trace.at(high)
+            )
+        raise TypeError(f"np.{func.__name__} so called")
+
+    def __bool__(self) -> bool:
+        raise TypeError("a decision by `if`, `and`, `or`, `not`, `min`, `max` or `while`")
+
+    def _refuse(self, *_: Any) -> Any:
+        raise TypeError("a number that is asked for as such, as functions of `math` do")
+
+    __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __getitem__ = _refuse
+
+
+def _traced(function: Callable[..., Any]) -> Program:
+    trace = _Trace()
+    row = [trace.add(name) for name in ("margin", "label", "weight")]
+    try:
+        found = function(*row)
+        gradient, hessian = found
+        at = trace.at(gradient), trace.at(hessian)
+    except PrivacyParameterError:
+        raise
+    except Exception as error:
+        what = str(error) if isinstance(error, TypeError) else type(error).__name__
+        raise PrivacyParameterError(
+            "`dp_objective` must be a function of (prediction, label, weight) of one row that "
+            f"returns its gradient and its Hessian; it failed with: {what}. {_USE} No row was read."
+        ) from None
+    return Program(tuple(trace.instructions), *at)
+
+
+def own_objective(name: str, value: Any, s: Any = None) -> Program:
+    """A function of (prediction, label, weight) of one row: its gradient and its Hessian."""
+    if isinstance(value, Program):
+        return value
+    if not callable(value):
+        raise PrivacyParameterError(
+            f"`{name}` must be a function of (prediction, label, weight) of one row that returns "
+            f"its gradient and its Hessian; got {type(value).__name__}."
+        )
+    return _traced(value)
