@@ -224,3 +224,21 @@ def test_little_data_and_none_train(objective: str) -> None:
         for _ in range(5):
             model = xgb.train(params | {"dp_epsilon": 0.3}, d, 3)
             assert np.isfinite(model.predict(xgb.DMatrix(np.ones((3, 2))))).all()
+
+
+def test_matrices_of_workers_keep_their_intervals() -> None:
+    """What Dask hands to a worker: parts of the table and of both bounds."""
+    from xgb_dp.data.matrices import worker_matrix
+
+    X, lower, upper = intervals(60)
+    names = ("data", "label_lower_bound", "label_upper_bound")
+    parts = [
+        dict(zip(names, (v[a:b] for v in (X, lower, upper)), strict=True))
+        for a, b in ((0, 20), (20, 60))
+    ]
+    found = worker_matrix({}, parts=parts, model=None, Xy_cats=None)
+    for name, values in zip(names[1:], (lower, upper), strict=True):
+        np.testing.assert_array_equal(found.get_float_info(name), values.astype(np.float32))
+    parts[1]["label_upper_bound"] = np.full(40, -np.inf)
+    with pytest.raises(RowDomainError, match="bound of its label"):
+        worker_matrix({}, parts=parts, model=None, Xy_cats=None)

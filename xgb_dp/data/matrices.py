@@ -22,7 +22,14 @@ from .persons import attach, id_column
 
 __all__ = ["estimator_matrix", "matrix_maker", "private_matrix", "worker_matrix"]
 
-_META = {"label": "label", "weight": "weight", "base_margin": "margin"}
+_BOUND = "bound of its label"
+_META = {
+    "label": "label",
+    "weight": "weight",
+    "base_margin": "margin",
+    "label_lower_bound": _BOUND,
+    "label_upper_bound": _BOUND,
+}
 
 
 def private_matrix(
@@ -90,7 +97,10 @@ def _check_shape(table: Any) -> None:
 
 
 def _checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
-    """Labels, weights and margins as finite numbers, one (or several margins) for each row."""
+    """Labels, weights and margins as finite numbers, one (or several margins) for each row.
+
+    Upper bounds of labels may be infinite, which says that the end was not seen.
+    """
     out: dict[str, np.ndarray] = {}
     for name, values in meta.items():
         if values is None:
@@ -98,6 +108,8 @@ def _checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
         array = numbers(values, _META[name])
         with np.errstate(over="ignore"):
             finite = np.isfinite(array.astype(np.float32))
+        if name == "label_upper_bound":
+            finite |= array == np.inf
         if not finite.all():
             raise RowDomainError(
                 f"A row has a missing or infinite {_META[name]}. Drop or replace it row by row."
