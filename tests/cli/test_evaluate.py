@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import xgb_dp
@@ -47,6 +49,17 @@ def test_budgets_and_calibrated_models(model):
         "--budget",
         "book.json",
     )
+
+
+def test_a_curve_is_read_by_predict(model):
+    run("evaluate", model, "rows.csv", *TARGET, "--calibrated", "c.json", "--method", "isotonic")
+    run("predict", "c.json", "rows.csv", "--out", "c.csv")
+    run("predict", model, "rows.csv", "--out", "p.csv")
+    curve = xgb_dp.CalibratedModel("c.json").curve
+    found = pd.read_csv("c.csv")["probability_yes"]
+    assert min(curve.probabilities) - 1e-6 <= found.min()
+    assert found.max() <= max(curve.probabilities) + 1e-6
+    assert not np.allclose(found, pd.read_csv("p.csv")["probability_yes"])
 
 
 def test_two_models(model):

@@ -45,6 +45,13 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
     @click.option("--budget", type=FILE, help="Draw on this budget of the data set.")
     @click.option("--json", "json_path", type=OUT, help="Also write the figures as JSON.")
     @click.option("--calibrated", type=OUT, help="Also save the model with calibrated margins.")
+    @click.option(
+        "--method",
+        type=click.Choice(["platt", "isotonic"]),
+        default="platt",
+        show_default=True,
+        help="With --calibrated: a line, in a model that all XGBoost read alike, or a curve.",
+    )
     @click.option("--schema", "schema_file", type=FILE, help="Instead of what the model was given.")
     @csv_options
     @click.option("--force", is_flag=True, help="Overwrite files.")
@@ -61,6 +68,7 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
         budget: Path | None,
         json_path: Path | None,
         calibrated: Path | None,
+        method: str,
         schema_file: Path | None,
         separator: str,
         encoding: str,
@@ -105,7 +113,7 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
         if json_path is not None:
             json_path.write_text(found.to_json() + "\n", encoding="utf-8")
         if calibrated is not None:
-            mended = found.calibrated(booster)
+            mended = found.calibrated(booster, method=method)
             mended.save_model(calibrated)
 
     return evaluate
