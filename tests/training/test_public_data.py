@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
+from sklearn.base import clone
 
 import xgb_dp
 from xgb_dp.engine import native
@@ -235,3 +236,14 @@ def _plan(structures: Any) -> str:
     }  # fmt: skip
     made = prepare(said, schema, 1)
     return dump_plan(build_plan(made.settings, made.noise, structures=structures))
+
+
+def test_estimators_take_pairs():
+    X, y = arrays("binary", 600)
+    model = xgb_dp.DPXGBClassifier(
+        epsilon=1.0, delta=1e-6, classes=2, n_estimators=4, dp_public_data=(X[300:], y[300:]),
+        dp_split="public",
+    )  # fmt: skip
+    made = clone(model).fit(X[:300], y[:300])
+    assert releases(made.get_booster()) == {"intercept", "leaves"}
+    assert made.privacy_report_.ledger["trainings"][0]["public"]["public_data"] is True
