@@ -278,3 +278,13 @@ def test_quantiles_of_cells() -> None:
     assert found == sorted(found)
     assert min(found) >= -1.0
     assert max(found) <= 1.0
+
+
+def test_several_quantiles_have_no_single_figure() -> None:
+    model, d = train("quantiles", rounds=2), xgb.DMatrix(*rows("quantiles"))
+    with pytest.raises(PrivacyParameterError, match="several quantiles"):
+        xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6)
+    params = {"tree_method": "dp_hist", "dp_target_bounds": (-8.0, 8.0), **CASES["quantiles"]}
+    with pytest.raises(PrivacyParameterError, match="several quantiles"):
+        xgb_dp.select(params, d, {"max_depth": [2, 3]}, epsilon=2.0, delta=1e-6,
+                      num_boost_round=3)  # fmt: skip

@@ -169,6 +169,10 @@ def judged(model: Any) -> Judged:
         )
     kind = OBJECTIVES[objective].kind
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
+    if kind == "regression" and int(config.get("num_target", 1)) > 1:
+        raise PrivacyParameterError(
+            "A model of several quantiles cannot be evaluated at once. Evaluate a model of one."
+        )
     classes = {"binary": 2, "regression": 0}.get(kind, max(2, int(config["num_class"])))
     public: Mapping[str, Any] = {}
     private = False

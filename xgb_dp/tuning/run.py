@@ -166,6 +166,11 @@ def select(
     schema = read_schema(given.matrices[0])
     found = trials(params, _listed(settings), num_boost_round, schema, epsilon)
     kind = found[0].settings.kind
+    if kind == "regression" and any(c.settings.trees_per_round > 1 for c in found):
+        raise PrivacyParameterError(
+            "Settings of several quantiles cannot be selected among: a score judges one "
+            "prediction for each row. Give one level in `quantile_alpha`."
+        )
     judge = Score.default(kind) if score is None else score
     judge = Score(judge) if isinstance(judge, str) else judge
     if not isinstance(judge, Score):
