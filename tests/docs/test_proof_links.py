@@ -19,6 +19,7 @@ PLUMBING = {
     "grower.h",
     "guard.h",
     "json_reader.h",
+    "large_pages.h",
     "page_file.h",
     "plan.h",
     "source.h",
