@@ -195,6 +195,15 @@ def test_models_of_times_are_not_evaluated() -> None:
         xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6)
 
 
+@pytest.mark.parametrize("n", [0, 1, 500])
+def test_times_are_not_selected_among(n: int) -> None:
+    """They have no labels to score: whether that fails would depend on the number of rows."""
+    d = times(*(part[:n] for part in intervals(500)))
+    params = {"tree_method": "dp_hist", "objective": "survival:aft", "dp_target_bounds": (0.01, 9)}
+    with pytest.raises(PrivacyRefusal, match="intervals"):
+        xgb_dp.select(params, d, [{"max_depth": 2}], epsilon=2.0, delta=1e-6, num_boost_round=2)
+
+
 def test_the_cap_follows_the_mean() -> None:
     from xgb_dp.request.features import read_schema
 

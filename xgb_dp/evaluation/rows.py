@@ -169,9 +169,10 @@ def judged(model: Any) -> Judged:
         )
     kind = OBJECTIVES[objective].kind
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
-    if kind == "regression" and int(config.get("num_target", 1)) > 1:
+    if int(config.get("num_target", 1)) > 1:  # a row would count in the place of others
         raise PrivacyParameterError(
-            "A model of several quantiles cannot be evaluated at once. Evaluate a model of one."
+            "A model of several quantiles or targets cannot be evaluated at once. Evaluate a model "
+            "of one."
         )
     classes = {"binary": 2, "regression": 0}.get(kind, max(2, int(config["num_class"])))
     public: Mapping[str, Any] = {}

@@ -171,6 +171,11 @@ def select(
             "Settings of several quantiles cannot be selected among: a score judges one "
             "prediction for each row. Give one level in `quantile_alpha`."
         )
+    if any(c.settings.objective.intervals for c in found):
+        raise PrivacyRefusal(
+            f"Settings of {found[0].settings['objective']} cannot be selected among: no score is "
+            "proved for labels that are intervals."
+        )
     judge = Score.default(kind) if score is None else score
     judge = Score(judge) if isinstance(judge, str) else judge
     if not isinstance(judge, Score):
