@@ -112,7 +112,7 @@ def test_a_feature_that_looks_like_an_id_is_warned_of(
         xgb.train(params(), xgb.DMatrix(X, y), 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)
-        names = ["patient_age", "paid", "valid", "persons_in_household"]
+        names = ["patient_age", "paid", "households", "persons_in_household"]
         xgb.train(params(), xgb.DMatrix(X.set_axis([*names, "x"], axis=1), y), 1)
         few = X.assign(**{column: pd.Categorical(np.arange(N) % 3, categories=range(3))})
         d = xgb.DMatrix(few, y, enable_categorical=True)

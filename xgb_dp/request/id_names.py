@@ -24,7 +24,8 @@ def looks_like_id(name: object) -> bool:
 
     Returns:
         True for a name that ends in a word for ids, or consists of a word for persons, with a word
-        for numbers or without; so "patient" and "person_no", but not "patient_age".
+        for numbers or without; so "patient" and "person_no", but not "patient_age", nor a plural
+        alone, which is a count, such as "households".
     """
     if not isinstance(name, str):
         return False
@@ -34,5 +35,6 @@ def looks_like_id(name: object) -> bool:
         return False
     if words[-1] in _ENDINGS or _GLUED.fullmatch(words[-1]):
         return True
-    persons = words[0] in _PERSONS or words[0].removesuffix("s") in _PERSONS
-    return persons and (len(words) == 1 or words[-1] in _NUMBERS)
+    if len(words) == 1:
+        return words[0] in _PERSONS
+    return words[0].removesuffix("s") in _PERSONS and words[-1] in _NUMBERS
