@@ -14,7 +14,8 @@ from typing import Any
 from xgb_dp.presets import PRESETS, Preset
 from xgb_dp.request.defaults import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
-from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS, Parameter
+from xgb_dp.request.parameter import Parameter
+from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
 from xgb_dp.request.sizes import (
     ADDITIVE_ROUNDS,
     COLUMNS,

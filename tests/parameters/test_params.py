@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
-from xgb_dp.request import features, names, parse, shares
+from xgb_dp.request import features, names, parameter, parse, shares
 from xgb_dp.request import params as table
 from xgb_dp.training import plan, prepare
 
@@ -49,7 +49,7 @@ def test_table_is_complete():
         assert p.meaning, name
         assert p.domain and "object at" not in p.domain and "function" not in p.domain, name
         assert p.unset and "function" not in p.unset, name
-        assert p.effect in (table.PUBLIC, table.SPENDS, table.FREE)
+        assert p.effect in (parameter.PUBLIC, parameter.SPENDS, parameter.FREE)
     assert not set(names.REFUSED) & set(table.PARAMETERS)
     assert not set(names.ALIASES) & set(table.PARAMETERS)
 
@@ -264,9 +264,9 @@ def test_continued_training_takes_no_second_intercept(params):
 
 def test_a_new_scalar_is_a_row(params, monkeypatch):
     """A row of the table is read and checked, and travels to the plan and the public record."""
-    row = table.Parameter(
+    row = parameter.Parameter(
         "dp_leaf_wisdom", "how wise a leaf is", parse.Number(0, 2), lambda s: s["eta"] / 2,
-        table.PUBLIC, "leaves", plan="leaf.wisdom",
+        parameter.PUBLIC, "leaves", plan="leaf.wisdom",
     )  # fmt: skip
     monkeypatch.setitem(table.PARAMETERS, row.name, row)
     for given, expected in (({}, 0.25), ({"dp_leaf_wisdom": "1.5"}, 1.5)):
