@@ -39,7 +39,7 @@ OTHERS = {
     # The ledger of a model.
     ("record/card.py", "last.hyperparameters"),
     ("record/card.py", "last.public"),
-    ("record/report.py", "p"),
+    ("record/statement.py", "p"),
     ("training/run.py", "training.hyperparameters"),
     ("training/run.py", "training.public"),
     # Whether ids of persons are given at all, whatever they are.

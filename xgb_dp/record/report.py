@@ -11,36 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..accounting import ACCOUNTANTS, SelectionEvent, Unit, make_accountant
-from ..accounting.events import release_counts
+from ..accounting import ACCOUNTANTS, Unit, make_accountant
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
-from .caution import concerns
 from .form import Ledger
 from .ledger import read_ledger
-from .report_views import DELTAS, as_dict, as_html, as_text, round_up
+from .report_views import DELTAS, as_dict, as_html, as_text
 from .spending import Spending, spending
+from .statement import paragraphs
 
 __all__ = ["PrivacyReport", "as_booster", "privacy_report"]
-
-_RELEASES = {
-    "intercept": "the intercept (noisy label sums)",
-    "rows": "the number of rows (a noisy count)",
-    "plan": "one of several plans",
-    "candidates": "the split candidates (noisy counts)",
-    "splits": "the splits (exponential mechanism)",
-    "histograms": "the noisy sums of split candidates (splits and leaf values)",
-    "leaves": "the leaf values (noisy sums, or the values with noise)",
-    "correction": "the mean residual (noisy sums)",
-    "evaluation": "figures of the model on private rows (noisy counts of scores)",
-    "selection": "the whole model, as the best by noisy score of a secret number of trainings",
-}
-_NOT_COVERED = (
-    "Not covered: running time, memory use and other side channels; anything else that is "
-    "published about the same rows, such as exact metrics, other models or choices of parameters "
-    "made by looking at the data; errors that say a row lies outside the declared domain; and a "
-    "person with access to the process that trains."
-)
 
 
 @dataclass(frozen=True)
@@ -202,157 +182,7 @@ class PrivacyReport:
         Keys, in this order and only where there is something to say: guarantee, concerns,
         preprocessing, released, chosen, masked, public, history and not covered.
         """
-        found = {
-            "guarantee": self._guarantee(),
-            "concerns": self._concerns(),
-            "preprocessing": self._preprocessing(),
-            "released": self._released(),
-            "chosen": self._chosen(),
-            "masked": self._masked(),
-            "public": self._public(),
-            "history": self._history(),
-            "not covered": _NOT_COVERED,
-        }
-        return {key: text for key, text in found.items() if text}
-
-    def _guarantee(self) -> str:
-        unit, epsilon = self.unit, round_up(self.epsilon)
-        return (
-            f"This model is ({epsilon}, {self.delta:g})-differentially private: adding or removing "
-            f"{unit.neighbours()} of the training data changes the probability of any outcome of "
-            f"training by a factor of at most e^{epsilon}, except with probability delta = "
-            f"{self.delta:g}. {unit.scope()} {self._other_groups()} Replacing one {unit.name} is a "
-            "removal and an addition, adjacency='replace_one'. Noise came from a generator keyed "
-            "by the operating system."
-        )
-
-    def _other_groups(self) -> str:
-        """What holds for more or fewer rows or persons than were asked for."""
-        unit = self.unit
-        if unit.group > 1:
-            alone = round_up(self.get_epsilon(self.delta, 1))
-            return f"For one {unit.name} alone epsilon is {alone}."
-        most = "k persons together" if unit.of_persons else "a person with at most k rows"
-        return f"For {most} get_epsilon(delta, group=k) gives the epsilon."
-
-    def _concerns(self) -> str:
-        rows = [t.public.get("n_public") for t in self._record.trainings]
-        n_public = max((n for n in rows if n is not None), default=None)
-        return " ".join(concerns(self.epsilon, self.delta, n_public, self.unit))
-
-    def _preprocessing(self) -> str:
-        """What was fitted on the rows before training, without noise."""
-        steps = [name for t in self._record.trainings for name in t.public.get("preprocessing", [])]
-        if not steps:
-            return ""
-        return (
-            "NOT COVERED: before training the rows went through steps of a pipeline that were "
-            f"fitted on them without noise ({', '.join(dict.fromkeys(steps))}). What these have "
-            "learnt of the rows is in the model and in the pipeline, and no epsilon holds for it."
-        )
-
-    def _released(self) -> str:
-        counts = release_counts(e for t in self._record.trainings for e in t.released)
-        parts = [
-            f"{_RELEASES.get(name, name)}, {count} {'time' if count == 1 else 'times'}"
-            for name, count in counts.items()
-        ]
-        return (
-            f"Released with noise: {'; '.join(parts) or 'nothing'}. Everything else in the model "
-            "is computed from these or public."
-        )
-
-    def _chosen(self) -> str:
-        """Which of several plans was taken, and that this is a private release."""
-        parts = []
-        trainings = self._record.trainings
-        for i, training in enumerate(trainings):
-            choice = training.public.get("plan_choice")
-            if not choice:
-                continue
-            which = f" of training {i + 1}" if len(trainings) > 1 else ""
-            plans = choice["plans"]
-            taken = plans[choice["taken"]].items()
-            shown = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
-            rows = "" if choice["rows"] is None else f", about {choice['rows']},"
-            cells = " and of their cells" if any("split" in plan for plan in plans) else ""
-            parts.append(
-                f"The plan{which} was taken among {len(plans)} public ones after a noisy number of "
-                f"rows{rows}{cells} had been released: {shown}. Which one it is follows from that "
-                "release and costs nothing beyond it; the figures hold for the worst of the plans."
-            )
-        return " ".join(parts)
-
-    def _masked(self) -> str:
-        """What the workers saw of each other, where it was not everything."""
-        parts = []
-        trainings = self._record.trainings
-        for i, training in enumerate(trainings):
-            masked = training.public.get("masked_sums")
-            if masked:
-                which = f" of training {i + 1}" if len(trainings) > 1 else ""
-                curious = int(masked["colluders"])
-                against = (
-                    f"any {'one' if curious == 1 else curious} of them, for the rows of the others"
-                    if curious
-                    else "whoever took no part in the training"
-                )
-                parts.append(
-                    f"The sums{which} were masked: each of {masked['workers']} workers added its "
-                    "share of the noise to its own sums and saw nothing but noisy sums of all. If "
-                    f"all followed the protocol, the figures hold against {against}."
-                )
-        return " ".join(parts)
-
-    def _public(self) -> str:
-        lines = ["Taken as public, and not protected: the number, names and types of the columns"]
-        names = {
-            "target_bounds": "the target bounds",
-            "public_cuts": "the declared feature bounds or cuts",
-            "public_grids": "the declared feature bounds",
-            "public_data": "the public rows that candidates or trees come from",
-            "categories": "the declared categories",
-            "classes": "the declared classes",
-            "n_public": "the number of rows, as declared",
-            "max_weight": "the bound of row weights",
-        }
-        seen = [t.public for t in self._record.trainings]
-        lines += [text for key, text in names.items() if any(p.get(key) for p in seen)]
-        if any(isinstance(p.get("base_score"), (int, float, list)) for p in seen):
-            lines.append("the given intercept")
-        if self._record.start is not None:
-            lines.append("the model that training started from")
-        if any(p.get("evals") for p in seen):
-            lines.append("every evaluation set, and so the time of early stopping")
-        chosen = any(e.mechanism == SelectionEvent.mechanism for e in self._record.events)
-        lines.append(
-            ("the list of settings among which was chosen" if chosen else "the hyperparameters")
-            + ", which must not have been chosen by looking at these rows (as a "
-            "grid search or cross-validation on them does)"
-        )
-        return ", ".join(lines[:-1]) + ", and " + lines[-1] + "."
-
-    def _history(self) -> str:
-        trainings = self._record.trainings
-        parts = []
-        start = self._record.start
-        if start is not None:
-            parts.append(
-                f"The private trees stand on a public model of {start.rounds} rounds "
-                f"({len(start.trees)} trees, digest {start.digest[:16]}), which was declared to be "
-                "made without any private row. The figures say nothing of the rows that it was "
-                "made of."
-            )
-        if len(trainings) > 1:
-            parts.append(
-                f"The model was trained in {len(trainings)} steps; the figures compose all of them."
-            )
-        if any(t.stopped for t in trainings):
-            parts.append(
-                "A training released less than planned. It counts in full, because when it ended "
-                "was an outcome of training."
-            )
-        return " ".join(parts)
+        return paragraphs(self, self._record)
 
     def summary(self, width: int = 100, *, name: str = "", evaluation: Any = None) -> str:
         """What somebody who signs a release must know, then the statement and tables as details.
