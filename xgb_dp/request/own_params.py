@@ -296,7 +296,7 @@ OWN_ROWS = (
     Parameter("dp_objective",
               "a loss of your own: a function of one row, which is called once with symbols and "
               "compiled", program.own_objective, None, PUBLIC, "howto/objectives",
-              values="function of (prediction, label, weight) that returns (gradient, Hessian) in "
-              "arithmetic and functions of NumPy", shown="none", recorded=False),
+              values="callable of (prediction, label, weight) that returns (gradient, Hessian), in "
+              "arithmetic and calls of NumPy", shown="none", recorded=False),
 )
 # fmt: on
