@@ -1,7 +1,7 @@
 #include "plugin_cpp/intercept.h"
 
 #include <algorithm>  // for clamp, min
-#include <cmath>      // for floor, nearbyint, ldexp, isfinite
+#include <cmath>      // for exp, floor, isfinite, isnan, ldexp, log, nearbyint
 #include <cstdint>    // for int64_t, uint64_t
 #include <utility>    // for move, exchange
 #include <vector>     // for vector
@@ -88,8 +88,9 @@ Request ParseRequest(std::string const& text) {
 std::int64_t OnGrid(double value, double lower, double upper, std::int32_t shift) {
   double half = (upper - lower) / 2;
   double centred = (value - lower - half) / half;
-  // What is not a number is refused elsewhere; here it must only not break the bound.
-  centred = std::isfinite(centred) ? std::clamp(centred, -1.0, 1.0) : 0.0;
+  // What is not a number is refused elsewhere; here it must only not break the bound. The logarithm
+  // of a time of 0 and the exponential of a large margin are infinite, and at an end.
+  centred = std::isnan(centred) ? 0.0 : std::clamp(centred, -1.0, 1.0);
   return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, shift)));
 }
 
