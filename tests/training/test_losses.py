@@ -221,6 +221,7 @@ def test_one_row_changes_no_other_pair_of_an_own_objective() -> None:
     model = train("own", rounds=2, dp_objective=remembers)
     assert not any(isinstance(v, (float, np.ndarray, np.generic)) for v in seen)
     assert "own_objective" in (model.attr("dp_ledger") or "")
+    assert "the formulas of the loss" in xgb_dp.privacy_report(model).statement()
 
 
 def test_an_own_objective_is_that_which_it_writes_down() -> None:
@@ -278,6 +279,16 @@ def test_quantiles_of_cells() -> None:
     assert found == sorted(found)
     assert min(found) >= -1.0
     assert max(found) <= 1.0
+
+
+def test_the_median_is_the_quantile_where_none_is_given() -> None:
+    """XGBoost itself has no default."""
+    X, y = rows("quantile")
+    d = xgb.DMatrix(X, y)
+    params = USUAL | {"objective": "reg:quantileerror", "dp_target_bounds": (-8, 8)}
+    model = xgb.train(params, d, 12)
+    assert (y < model.predict(d)).mean() == pytest.approx(0.5, abs=0.1)
+    assert '"quantile_alpha":["0.5"]' in (model.attr("dp_ledger") or "")
 
 
 def test_several_quantiles_have_no_single_figure() -> None:

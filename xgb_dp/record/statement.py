@@ -159,6 +159,8 @@ def _public(record: Ledger) -> str:
     lines = ["Taken as public, and not protected: the number, names and types of the columns"]
     names = {
         "target_bounds": "the target bounds",
+        "exposure_bounds": "the range of exposures",
+        "own_objective": "the formulas of the loss and the numbers in them",
         "public_cuts": "the declared feature bounds or cuts",
         "public_grids": "the declared feature bounds",
         "public_data": "the public rows that candidates or trees come from",

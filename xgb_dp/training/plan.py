@@ -354,6 +354,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "categories": {n: f.size for n, f in named if f.kind == "categorical"},
         "classes": s.classes or None,
         "target_bounds": list(s.target) if s.target is not None else None,
+        "exposure_bounds": list(s.exposures) if s.exposures is not None else None,
         "n_public": s["dp_n_public"],
         "max_weight": s.row_bound.max_weight or None,
         **{name: _without_reals(s[name]) for name in s.objective.parameters},
