@@ -169,7 +169,7 @@ def judged(model: Any) -> Judged:
         )
     kind = OBJECTIVES[objective].kind
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
-    if int(config.get("num_target", 1)) > 1:  # a row would count in the place of others
+    if int(config.get("num_target", 1)) > 1:  # a row would count several times
         raise PrivacyParameterError(
             "A model of several quantiles or targets cannot be evaluated at once. Evaluate a model "
             "of one."
