@@ -291,6 +291,19 @@ def test_the_median_is_the_quantile_where_none_is_given() -> None:
     assert '"quantile_alpha":["0.5"]' in (model.attr("dp_ledger") or "")
 
 
+@pytest.mark.parametrize("n", [0, 60])
+@pytest.mark.parametrize("levels", [0.5, [0.2, 0.9, 0.95], [0.2, 0.5]])
+def test_other_levels_do_not_continue_a_model(levels: Any, n: int) -> None:
+    """XGBoost would find that out after the release, and print how many rows there are."""
+    X, y = rows("quantiles", 60)
+    data = X[:n], y[:n]
+    first = train("quantiles", rounds=2, data=data)
+    with pytest.raises(PrivacyParameterError, match="`quantile_alpha` is not"):
+        train("quantiles", rounds=2, data=data, quantile_alpha=levels, xgb_model=first)
+    again = train("quantiles", rounds=2, data=data, xgb_model=first)
+    assert again.num_boosted_rounds() == 4
+
+
 def test_several_quantiles_have_no_single_figure() -> None:
     model, d = train("quantiles", rounds=2), xgb.DMatrix(*rows("quantiles"))
     with pytest.raises(PrivacyParameterError, match="several quantiles"):

@@ -342,6 +342,13 @@ def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
                 "`dp_objective` is another one than that of `xgb_model`: its intercept and trees "
                 "would mean something else. Give the same function, or none where there was none."
             )
+        levels = plan.public_inputs(s).get("quantile_alpha")
+        if training.public.get("objective") and training.public.get("quantile_alpha") != levels:
+            raise PrivacyParameterError(
+                "`quantile_alpha` is not that of `xgb_model`, which predicts the quantiles of "
+                f"{training.public.get('quantile_alpha')}. Give the same levels, or train a new "
+                "model."
+            )
         before = training.hyperparameters.get("num_parallel_tree", 1)
         if before != s["num_parallel_tree"]:
             additive = training.hyperparameters.get("split") == "additive"
