@@ -115,6 +115,19 @@ def test_what_cannot_be_traced_is_refused(function: Callable[..., Any], message:
         own_objective("dp_objective", function)
 
 
+def test_messages_of_the_function_are_not_repeated() -> None:
+    """It may close over rows."""
+    labels = np.array([17.25, 4.0])
+
+    def shows(p: Any, y: Any, w: Any) -> Any:
+        raise TypeError(f"labels {labels}")
+
+    with pytest.raises(PrivacyParameterError, match="failed with: TypeError") as refusal:
+        own_objective("dp_objective", shows)
+    assert "17.25" not in str(refusal.value)
+    assert refusal.value.__suppress_context__
+
+
 @pytest.mark.parametrize("given", [3, "margin - label", [1], object()])
 def test_only_functions_are_taken(given: Any) -> None:
     with pytest.raises(PrivacyParameterError, match="must be a function"):

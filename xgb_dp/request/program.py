@@ -112,6 +112,10 @@ class Program:
         return found if len(found) <= _SHOWN else found[:_SHOWN] + " ..."
 
 
+class _UntracedError(TypeError):
+    """Something that is not written down as arithmetic; what it was."""
+
+
 class _Trace:
     """Instructions that were met so far, each once."""
 
@@ -131,17 +135,17 @@ class _Trace:
         """Position of a symbol, or of a number."""
         if isinstance(value, _Symbol):
             if value.trace is not self:
-                raise TypeError("a symbol of another function")
+                raise _UntracedError("a symbol of another function")
             return value.at
         if isinstance(value, (bool, np.bool_)):
             value = float(value)
         if not isinstance(value, (int, float, np.integer, np.floating)) and not (
             isinstance(value, np.ndarray) and value.ndim == 0
         ):
-            raise TypeError(f"a value of type {type(value).__name__}")
+            raise _UntracedError(f"a value of type {type(value).__name__}")
         number = float(value)
         if not math.isfinite(number):
-            raise TypeError("a number that is not finite")
+            raise _UntracedError("a number that is not finite")
         return self.add("number", repr(number)).at
 
 
@@ -157,7 +161,7 @@ class _Symbol(NDArrayOperatorsMixin):
         """Arithmetic, comparisons and functions of NumPy."""
         name = ufunc.__name__
         if method != "__call__" or options:
-            raise TypeError(f"np.{name} with options")
+            raise _UntracedError(f"np.{name} with options")
         trace = self.trace
         if name == "positive":
             return trace.add(*("add", trace.at(given[0]), trace.at(0.0)))
@@ -169,7 +173,7 @@ class _Symbol(NDArrayOperatorsMixin):
             return trace.add(_SWAPPED[name], *map(trace.at, reversed(given)))
         known = _ONE.get(name) or _TWO.get(name)
         if known is None:
-            raise TypeError(f"np.{name}")
+            raise _UntracedError(f"np.{name}")
         return trace.add(known, *map(trace.at, given))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -182,13 +186,13 @@ class _Symbol(NDArrayOperatorsMixin):
             return trace.add(
                 "min", trace.add("max", *map(trace.at, (value, low))).at, trace.at(high)
             )
-        raise TypeError(f"np.{func.__name__} so called")
+        raise _UntracedError(f"np.{func.__name__} so called")
 
     def __bool__(self) -> bool:
-        raise TypeError("a decision by `if`, `and`, `or`, `not`, `min`, `max` or `while`")
+        raise _UntracedError("a decision by `if`, `and`, `or`, `not`, `min`, `max` or `while`")
 
     def _refuse(self, *_: Any) -> Any:
-        raise TypeError("a number that is asked for as such, as functions of `math` do")
+        raise _UntracedError("a number that is asked for as such, as functions of `math` do")
 
     __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __getitem__ = _refuse
 
@@ -203,7 +207,8 @@ def _traced(function: Callable[..., Any]) -> Program:
     except PrivacyParameterError:
         raise
     except Exception as error:
-        what = str(error) if isinstance(error, TypeError) else type(error).__name__
+        # A message of the function's own could show what it closes over.
+        what = str(error) if isinstance(error, _UntracedError) else type(error).__name__
         raise PrivacyParameterError(
             "`dp_objective` must be a function of (prediction, label, weight) of one row that "
             f"returns its gradient and its Hessian; it failed with: {what}. {_USE} No row was read."
