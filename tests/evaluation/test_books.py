@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,55 @@ def test_a_selection_on_a_split_reads_both_parts(budget: xgb_dp.Budget, data: An
     assert not xgb_dp.evaluate(found.booster, parts, **TARGET).cost.parallel
 
 
+def test_a_selection_takes_a_split_as_it_was_made_only(data: Any) -> None:
+    """It counts a row for the training or for the score, which must be so."""
+    X, y = data
+    common = {k: v for k, v in PRIVATE.items() if k not in ("dp_epsilon", "dp_delta")}
+    more = {"epsilon": 1.9, "delta": 1e-6, "num_boost_round": 1}
+    parts = xgb_dp.split(xgb.DMatrix(X, y))
+    again = xgb_dp.split(xgb.DMatrix(X, y))
+    for wrong in (
+        replace(parts, test=again.test),
+        replace(parts, test=parts.train),
+        replace(parts, train=xgb.DMatrix(X, y)),
+    ):
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="as it was made"):
+            xgb_dp.select(common, wrong, [{}], **more)
+    xgb_dp.select(common, parts, [{}], **more)
+    # Labels of a row that is scored on, in rows that are trained on.
+    parts.train.set_label(np.full(parts.train.num_row(), parts.test.get_label()[0]))
+    with (
+        pytest.warns(xgb_dp.PrivacyWarning, match="changed in place"),
+        pytest.raises(xgb_dp.PrivacyRefusal, match="as it was made"),
+    ):
+        xgb_dp.select(common, parts, [{}], **more)
+    ids = pd.Series(np.arange(len(y)) // 3, name="patient")
+    parts = xgb_dp.split(xgb.DMatrix(X, y), privacy_id=ids)
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="another column"):
+        xgb_dp.select({**common, "dp_privacy_id": "hospital"}, parts, [{}], **more)
+    found = xgb_dp.select({**common, "dp_privacy_id": "patient"}, parts, [{}], **more)
+    assert found.report.unit.column == "patient"
+    parts.test_ids[:] = parts.train_ids[0]
+    with (
+        pytest.warns(xgb_dp.PrivacyWarning, match="changed in place"),
+        pytest.raises(xgb_dp.PrivacyRefusal, match="as it was made"),
+    ):
+        xgb_dp.select({**common, "dp_privacy_id": True}, parts, [{}], **more)
+
+
+def test_a_calibrated_model_holds_sums_of_the_hold_out(data: Any) -> None:
+    """Rows of the hold-out pay for the calibration, and again for what is judged afterwards."""
+    parts = xgb_dp.split(xgb.DMatrix(*data), test=0.4)
+    model = xgb.train(PRIVATE, parts.train, 2)
+    report = xgb_dp.evaluate(model, parts, **TARGET)
+    assert report.cost.parallel
+    made = report.calibrated(model), report.calibrated(model, method="isotonic").booster
+    for calibrated in made:
+        again = xgb_dp.evaluate(calibrated, parts, **TARGET)
+        assert not again.cost.parallel and "add up" in again.statement()
+    assert not xgb_dp.evaluate([model, made[0]], parts, **TARGET).cost.parallel
+
+
 def test_the_models_of_a_selection_see_their_part_alone(
     data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +338,10 @@ def other_weights(parts: Any) -> None:
     parts.test.set_weight(np.ones(parts.test.num_row()))
 
 
+def other_bounds(parts: Any) -> None:
+    parts.test.set_info(label_upper_bound=np.ones(parts.test.num_row()))
+
+
 def other_column(parts: Any) -> None:
     parts.test[0]["more"] = 1.0
 
@@ -297,7 +351,7 @@ def other_column(parts: Any) -> None:
     [
         ("numpy", other_number), ("pandas", other_cell), ("pandas", other_column),
         ("texts", other_cell), ("sparse", other_number), ("matrix", other_labels),
-        ("matrix", other_weights),
+        ("matrix", other_weights), ("matrix", other_bounds),
     ],
 )  # fmt: skip
 def test_what_was_changed_in_place_is_no_part(kind: str, change: Any) -> None:

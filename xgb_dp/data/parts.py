@@ -28,6 +28,7 @@ __all__ = [
     "apart",
     "assumed",
     "divided_by",
+    "divided_column",
     "for_persons",
     "mark",
     "part_of",
@@ -125,6 +126,11 @@ def divided_by(split: str, column: str | None) -> None:
     """Note the name of the column of ids by which a division was made, if it has one."""
     if column is not None:
         _columns[split] = column
+
+
+def divided_column(split: str) -> str | None:
+    """Name of the column of ids by which a division was made; None where it is not known."""
+    return _columns.get(split)
 
 
 def for_persons(part: Part | None, ids: Any, column: str | None) -> Part | None:

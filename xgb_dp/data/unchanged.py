@@ -36,6 +36,8 @@ def _pieces(thing: Any) -> Iterator[bytes]:
     if module == "xgboost":  # its features cannot be changed
         for read in (thing.get_label, thing.get_weight, thing.get_base_margin):
             yield from _of_array(np.asarray(read()))
+        for name in ("label_lower_bound", "label_upper_bound"):  # labels that are intervals
+            yield from _of_array(np.asarray(thing.get_float_info(name)))
     elif module in ("pandas", "modin"):
         from pandas.util import hash_pandas_object
 

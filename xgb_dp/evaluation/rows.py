@@ -49,8 +49,8 @@ class Judged:
         kind: "binary", "multiclass" or "regression".
         classes: Number of classes; 0 for regression.
         public: What its last training took as public; empty without a ledger.
-        parts: The part that each of its trainings has read, None where that is not known; empty
-            without a ledger.
+        parts: The part that each of its trainings has read, None where that is not known, or where
+            it was calibrated by an evaluation, of other rows; empty without a ledger.
         private: Whether it has the ledger of a private model.
         curve: By which its probabilities are calibrated; None without.
     """
@@ -189,6 +189,8 @@ def judged(model: Any) -> Judged:
 
 
 def _part(public: Mapping[str, Any]) -> Part | None:
+    if public.get("evaluations"):  # whose noisy sums are in the model, too
+        return None
     try:
         return Part.from_json(public.get("part"))
     except ValueError:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..data import persons
 from ..data.ids import Persons, persons_of
-from ..data.parts import Part, for_persons, part_of
-from ..errors import PrivacyParameterError
+from ..data.parts import TEST, TRAIN, Part, divided_column, for_persons, part_of
+from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..evaluation.parting import Split, halves
 from ..request.names import flatten
 from ..training.call_site import check_matrix
@@ -54,6 +54,7 @@ class Given:
 
         Raises:
             PrivacyParameterError: No such data, or ids that are not those of the division.
+            PrivacyRefusal: The parts are not what the division has made, or not so any more.
         """
         if not isinstance(data, Split):
             check_matrix(data)
@@ -63,6 +64,7 @@ class Given:
         matrices = (data.train, data.test)
         for matrix in matrices:
             check_matrix(matrix)
+        _check_apart(data)
         flat = flatten(params)
         name = flat.get(_IDS)
         if name is None:
@@ -72,6 +74,12 @@ class Given:
                 f"The rows of a split belong to the persons by whom they were divided: give the "
                 f"ids to xgb_dp.split(..., privacy_id=ids), and here {_IDS}=True, or the name of "
                 "their column."
+            )
+        if isinstance(name, str) and divided_column(data.name) != name:
+            raise PrivacyParameterError(
+                f"The persons of a split are those by whom it was divided: {_IDS} names another "
+                "column than the ids that xgb_dp.split was given, or these had no name. Set "
+                f"{_IDS}=True."
             )
         return flat, cls(matrices, (data.train_ids, data.test_ids), None)
 
@@ -109,3 +117,20 @@ class Given:
         found = halves(whole.matrix, share, None if whose is None else whose.codes)
         first, second = (Side(taken, whose and whose.some(rows)) for rows, taken in found)
         return first, second
+
+
+def _check_apart(data: Split) -> None:
+    """The accounting takes a row, or a person, to be in one part: both must be as they were made.
+
+    Raises:
+        PrivacyRefusal: They are not known to be, or no longer.
+    """
+    train, test = (data.train, data.train_ids, TRAIN), (data.test, data.test_ids, TEST)
+    for matrix, ids, name in (train, test):
+        part = Part(data.name, name, data.unit)
+        if part_of(matrix) != part or (ids is not None and part_of(ids) != part):
+            raise PrivacyRefusal(
+                "A selection takes an xgb_dp.split as it was made: a part was changed in place, or "
+                "put in by hand, so that a row may be in both parts, and cost more than the "
+                "selection counts. Change the rows before they are divided. Nothing was released."
+            )
