@@ -73,6 +73,23 @@ def test_persons_stay_together(folder):
     assert "a person pays for the model or for the figures" in made.stdout
 
 
+def test_other_persons_than_those_of_the_division_are_in_both_parts(folder):
+    """Rows of one hospital lie in both parts where the coins were those of patients."""
+    frame = rows()
+    frame["hospital"] = frame["id"] % 3
+    frame.to_csv("rows.csv", index=False)
+    schema = (
+        Path("schema.yaml").read_text().replace("drop: [id]", "drop: [id]\nprivacy_id: hospital")
+    )
+    Path("schema.yaml").write_text(schema)
+    run("split", "rows.csv", *PARTS, "--privacy-id", "id")
+    trained()
+    public = read_ledger(xgb.Booster(model_file="model.json")).trainings[-1].public
+    assert "part" not in public
+    made = run("evaluate", "model.json", "test.csv", *TARGET)
+    assert "add up" in made.stdout
+
+
 def test_parquet_keeps_its_types(folder):
     frame = pd.DataFrame({"age": [1.5, None] * 50, "pet": pd.Categorical(["a", "b"] * 50)})
     frame.to_parquet("rows.parquet")

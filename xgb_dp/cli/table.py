@@ -104,7 +104,8 @@ def read_table(
     frame = pd.DataFrame(features, index=range(len(cells)))
     part = part_of_file(path)
     if part is not None:
-        for held in (frame, target, ids):
+        # Not the ids: whether they are those of the division is told by the name of their column.
+        for held in (frame, target):
             mark(held, part)
     return Table(frame, target, weights, ids, domain, cells[list(keep)], part)
 
