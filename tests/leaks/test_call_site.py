@@ -209,6 +209,11 @@ def test_estimators_refuse_the_training_table_and_its_views() -> None:
     for X, part in ((table, table), (table, table[:50]), (table, table[::2]), (frame, frame)):
         with pytest.raises(PrivacyRefusal, match="training rows"):
             model.fit(X, y, eval_set=[(part, y[: len(part)])])
+        public = DPXGBClassifier(
+            classes=2, epsilon=1, delta=1e-6, n_estimators=1, dp_public_data=(part, y[: len(part)])
+        )
+        with pytest.raises(PrivacyRefusal, match="training rows"):
+            public.fit(X, y)
     # The other part of one table is another matter.
     model.fit(table[:300], y[:300], eval_set=[(table[300:], y[300:])], verbose=False)
     with pytest.raises(PrivacyParameterError, match="eval_set"):

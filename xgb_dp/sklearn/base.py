@@ -19,7 +19,7 @@ from ..data.persons import id_column
 from ..errors import PrivacyParameterError
 from ..record.report import PrivacyReport, privacy_report
 from ..request.names import read_one
-from ..training.call_site import check_eval_set
+from ..training.call_site import check_eval_set, check_sample
 from ..training.interfaces import refuse_margins
 from ..tuning import select
 
@@ -120,6 +120,7 @@ class Private:
         eval_set = kwargs.get("eval_set")
         if eval_set:
             check_eval_set(X, eval_set)
+        check_sample(X, self.get_xgb_params().get("dp_public_data"))
         # Weights and margins that somebody has computed may be those of other rows.
         given = [kwargs[name] for name in _OF_ROWS if kwargs.get(name) is not None]
         part = part_of((X, y, *given))

@@ -29,7 +29,14 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.features import read_schema
 from ..request.objectives import OBJECTIVES
 
-__all__ = ["CallSite", "check_dask", "check_eval_set", "check_evals", "check_matrix"]
+__all__ = [
+    "CallSite",
+    "check_dask",
+    "check_eval_set",
+    "check_evals",
+    "check_matrix",
+    "check_sample",
+]
 
 
 def check_matrix(dtrain: Any) -> None:
@@ -147,16 +154,34 @@ def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
     for pair in eval_set:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
-        if pair[0] is X or _share_memory(pair[0], X):
+        if _is_part_of(pair[0], X):
             raise PrivacyRefusal(
                 "`eval_set` (`evals`) holds training rows: their exact metrics would be published "
                 "every round. Evaluate on other rows, which are public."
             )
 
 
-def _share_memory(one: Any, other: Any) -> bool:
-    arrays = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
-    return arrays and bool(np.shares_memory(one, other))
+def check_sample(X: Any, sample: Any) -> None:
+    """Refuse the training table of an estimator, or a view of it, as ``dp_public_data``.
+
+    Args:
+        X: The training table.
+        sample: What was given: a pair of a table and labels, or anything else.
+
+    Raises:
+        PrivacyRefusal: The training table, or a part of it.
+    """
+    if isinstance(sample, (tuple, list)) and len(sample) == 2 and _is_part_of(sample[0], X):
+        raise PrivacyRefusal(
+            "`dp_public_data` holds training rows: their exact quantiles would be thresholds of "
+            "the model. Give rows of another source, which are public."
+        )
+
+
+def _is_part_of(table: Any, X: Any) -> bool:
+    """Whether a table is another one or a view of it, by where they are stored."""
+    arrays = isinstance(table, np.ndarray) and isinstance(X, np.ndarray)
+    return table is X or (arrays and bool(np.shares_memory(table, X)))
 
 
 def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
