@@ -318,7 +318,7 @@ def test_training_after_a_look(found):
     params.pop("dp_categories")
     matrix = xgb.DMatrix(DATA[["age"]], (DATA["pays"] == "yes").astype(int))
     model = xgb.train(params, matrix, 3)
-    counts = {e.label for t in xgb_dp.privacy_report(model)._record.trainings for e in t.events}
+    counts = {e.label for t in xgb_dp.privacy_report(model).record.trainings for e in t.events}
     assert "candidates" not in counts  # split points are public by now
 
 

@@ -32,8 +32,8 @@ def test_margins_are_moved_and_nothing_else(objective: str, tmp_path: Path) -> N
     )
     found = xgb_dp.privacy_report(path)
     trained = xgb_dp.privacy_report(model)
-    labels = [event.label for event in found._record.events]
-    assert labels[:-2] == [event.label for event in trained._record.events]
+    labels = [event.label for event in found.record.events]
+    assert labels[:-2] == [event.label for event in trained.record.events]
     assert labels[-2:] == ["evaluation"] * 2 and found.epsilon > trained.epsilon
     assert found.epsilon < trained.epsilon + 1.0  # what both cost together
     (shown,) = found.ledger["trainings"][-1]["public"]["evaluations"]

@@ -73,7 +73,7 @@ def model_card(
             "`metrics_source` is missing: say which rows `metrics` were computed on and whether "
             "they are public. Exact metrics of private rows are not covered by the report."
         )
-    ledger = Ledger.from_json(report.ledger)
+    ledger = report.record
     last = ledger.trainings[-1]
     budget, curve, groups = tables(report)
     fields = {

@@ -11,7 +11,6 @@ import html
 from typing import Any
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from .form import Ledger
 from .report import PrivacyReport, as_booster, privacy_report
 from .report_views import as_dict, as_html
 
@@ -105,7 +104,7 @@ def _registry(report: PrivacyReport) -> dict[str, Any]:
 
 
 def _nist(report: PrivacyReport) -> dict[str, Any]:
-    public = [dict(t.public) for t in Ledger.from_json(report.ledger).trainings]
+    public = [dict(t.public) for t in report.record.trainings]
     return {
         "format": "xgb-dp answers to NIST SP 800-226",
         "format_version": 1,
@@ -122,8 +121,7 @@ def _nist(report: PrivacyReport) -> dict[str, Any]:
 
 
 def _masked(report: PrivacyReport) -> bool:
-    trainings = Ledger.from_json(report.ledger).trainings
-    return any(training.public.get("masked_sums") for training in trainings)
+    return any(training.public.get("masked_sums") for training in report.record.trainings)
 
 
 def page_of(model: Any, *, name: str, data: str, intended_use: str, contact: str) -> str:

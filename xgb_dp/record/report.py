@@ -31,31 +31,32 @@ class PrivacyReport:
 
     Attributes:
         ledger: The ledger as stored with the model.
+        record: The same, read and checked.
     """
 
     ledger: dict[str, Any]
-    _record: Ledger = field(init=False, repr=False, compare=False)
+    record: Ledger = field(init=False, repr=False, compare=False)
     _cache: dict[tuple[str, float, int, str], float] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_record", Ledger.from_json(self.ledger))
+        object.__setattr__(self, "record", Ledger.from_json(self.ledger))
 
     @property
     def private(self) -> bool:
         """Whether the model is private at all, with noise from the operating system's key."""
-        return self._record.private and self._record.noise == "os"
+        return self.record.private and self.record.noise == "os"
 
     @property
     def delta(self) -> float:
         """Target delta; of several trainings the largest."""
-        return max(float(t.target[1]) for t in self._record.trainings)
+        return max(float(t.target[1]) for t in self.record.trainings)
 
     @property
     def unit(self) -> Unit:
         """Whom the guarantee is about: one row, so many rows of one person, or persons."""
-        return self._record.unit
+        return self.record.unit
 
     @property
     def epsilon(self) -> float:
@@ -106,7 +107,7 @@ class PrivacyReport:
             )
         key = (accountant, float(delta), int(group), adjacency)
         if key not in self._cache:
-            books = make_accountant(accountant, self._record.events)
+            books = make_accountant(accountant, self.record.events)
             self._cache[key] = books.get_epsilon(
                 float(delta), int(group), replaced=adjacency == "replace_one"
             )
@@ -130,7 +131,7 @@ class PrivacyReport:
         group = self.unit.group if group is None else group
         if not (_is_number(epsilon) and epsilon >= 0 and _is_group(group)):
             raise PrivacyParameterError("`epsilon` must be at least 0, `group` be an int >= 1.")
-        books = make_accountant("exact", self._record.events)
+        books = make_accountant("exact", self.record.events)
         return min(books.get_delta(float(epsilon), int(group)), 1.0)
 
     @property
@@ -163,7 +164,7 @@ class PrivacyReport:
             list of Spending: One for each kind of release; see :mod:`xgb_dp.record.spending`.
             Where one of several plans was taken, those of this plan.
         """
-        planned = [event for t in self._record.trainings for event in t.planned]
+        planned = [event for t in self.record.trainings for event in t.planned]
         return spending(planned, self.delta if delta is None else delta, self.unit.group)
 
     def statement(self) -> str:
@@ -172,7 +173,7 @@ class PrivacyReport:
             reason = {
                 "none": "It was trained without noise (dp_epsilon is infinite).",
                 "fixed": "Its noise was drawn from a fixed key for tests, so it can be subtracted.",
-            }.get(self._record.noise, "It continues a model that is not private.")
+            }.get(self.record.noise, "It continues a model that is not private.")
             return f"This model is NOT differentially private. {reason} Do not publish it."
         return "\n\n".join(self.paragraphs().values())
 
@@ -182,7 +183,7 @@ class PrivacyReport:
         Keys, in this order and only where there is something to say: guarantee, concerns,
         preprocessing, released, chosen, masked, public, history and not covered.
         """
-        return paragraphs(self, self._record)
+        return paragraphs(self)
 
     def summary(self, width: int = 100, *, name: str = "", evaluation: Any = None) -> str:
         """What somebody who signs a release must know, then the statement and tables as details.

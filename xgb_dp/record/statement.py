@@ -35,19 +35,19 @@ _NOT_COVERED = (
 )
 
 
-def paragraphs(report: PrivacyReport, record: Ledger) -> dict[str, str]:
+def paragraphs(report: PrivacyReport) -> dict[str, str]:
     """The paragraphs of the statement of a private model, by what they are about.
 
     Args:
         report: Of the model.
-        record: Its ledger.
 
     Returns:
         dict of str: As :meth:`PrivacyReport.paragraphs` says.
     """
+    record = report.record
     found = {
         "guarantee": _guarantee(report),
-        "concerns": _concerns(report, record),
+        "concerns": _concerns(report),
         "preprocessing": _preprocessing(record),
         "released": _released(record),
         "chosen": _chosen(record),
@@ -81,8 +81,8 @@ def _other_groups(report: PrivacyReport) -> str:
     return f"For {most} get_epsilon(delta, group=k) gives the epsilon."
 
 
-def _concerns(report: PrivacyReport, record: Ledger) -> str:
-    rows = [t.public.get("n_public") for t in record.trainings]
+def _concerns(report: PrivacyReport) -> str:
+    rows = [t.public.get("n_public") for t in report.record.trainings]
     n_public = max((n for n in rows if n is not None), default=None)
     return " ".join(concerns(report.epsilon, report.delta, n_public, report.unit))
 

@@ -339,7 +339,7 @@ def _is_number(text: Any) -> bool:
 
 def _claim(report: PrivacyReport) -> dict[str, Any]:
     """The guarantee, and what it rests on, by the ledger alone."""
-    shown, ledger = as_dict(report), Ledger.from_json(report.ledger)
+    shown, ledger = as_dict(report), report.record
     return {
         "private": shown["private"],
         "epsilon": shown["epsilon"],
