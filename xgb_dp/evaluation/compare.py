@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
 
 from .binary import scaled
 from .figures import Figure, TwoClasses, auc
@@ -188,11 +187,8 @@ class Pair:
         rows = max(float(values.counts.sum()), 1.0)
         scale = _limit(values) / (_UNIT * math.sqrt(_AIMED_LOSS) * rows)
         value, noise = scale * float(second.sums[1][0, 0]), scale * second.noise
-        spread = math.sqrt(_mean_square(values) / rows)
-        wide = float(norm.ppf(0.5 + 0.5 * level)) * math.hypot(noise, spread)
-        value = min(max(value, -_LARGEST), _LARGEST)
-        low, high = max(value - wide, -_LARGEST), min(value + wide, _LARGEST)
-        loss = Figure(value, low, high, noise)
+        spread = math.hypot(noise, math.sqrt(_mean_square(values) / rows))
+        loss = Figure.around(value, spread, noise, level, low=-_LARGEST, high=_LARGEST)
         return ComparisonReport(views[0], views[1], gap, loss, cost, level)
 
 
@@ -263,6 +259,5 @@ def _auc_difference(
     both = float((counts * pulls[0][:, :, np.newaxis] * pulls[1][:, np.newaxis, :]).sum())
     most = math.sqrt(own[0] * own[1])
     sampling = max(own[0] + own[1] - 2.0 * min(max(both, 0.0), most), 0.0)
-    wide = float(norm.ppf(0.5 + 0.5 * level)) * math.sqrt(noise**2 + sampling)
-    value = min(max(areas[0] - areas[1] + moved, -1.0), 1.0)
-    return Figure(value, max(value - wide, -1.0), min(value + wide, 1.0), noise)
+    value, spread = areas[0] - areas[1] + moved, math.sqrt(noise**2 + sampling)
+    return Figure.around(value, spread, noise, level, low=-1.0, high=1.0)

@@ -44,6 +44,31 @@ class Figure:
     high: float
     noise: float
 
+    @classmethod
+    def around(
+        cls,
+        value: float,
+        spread: float,
+        noise: float,
+        level: float,
+        *,
+        low: float = -np.inf,
+        high: float = np.inf,
+    ) -> Figure:
+        """A figure with a normal interval, both within what the figure can be.
+
+        Args:
+            value: What is estimated.
+            spread: Standard deviation by the noise of the release and by sampling.
+            noise: That by the noise of the release alone.
+            level: Probability with which the interval covers.
+            low: Lowest value that the figure has.
+            high: Highest value that it has.
+        """
+        value = min(max(value, low), high)
+        wide = float(norm.ppf(0.5 + 0.5 * level)) * spread
+        return cls(value, max(value - wide, low), min(value + wide, high), noise)
+
     def __float__(self) -> float:
         return self.value
 
@@ -109,9 +134,7 @@ class TwoClasses:
             float(np.std(of(drawn[:, :CELLS], drawn[:, CELLS:])))
             for drawn in (self._sampled, self._noisy)
         )
-        half = float(norm.ppf(0.5 + 0.5 * self.level)) * spread
-        value = min(max(value, low), high)
-        return Figure(value, max(value - half, low), min(value + half, high), noise)
+        return Figure.around(value, spread, noise, self.level, low=low, high=high)
 
     # --- figures -------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
 
 from ..errors import PrivacyParameterError
 from ..request.parse import parse_number
@@ -84,9 +83,7 @@ class Errors:
         value = float(of(errors.counts, target.counts))
         noise = float(np.std(of(errors.draws, target.draws)))
         spread = float(np.std(of(errors.sampled, target.sampled)))
-        wide = float(norm.ppf(0.5 + 0.5 * self.level)) * spread
-        value = min(value, 1.0)
-        return Figure(value, value - wide, min(value + wide, 1.0), noise)
+        return Figure.around(value, spread, noise, self.level, high=1.0)
 
     def quantile(self, share: float) -> Figure:
         """The error below which a share of the rows lies; see :meth:`Values.quantile`."""

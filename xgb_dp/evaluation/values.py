@@ -12,7 +12,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
 
 from .figures import Figure
 from .grid import CELLS, UNIT, tree_matrix
@@ -139,10 +138,9 @@ class Values:
             low: Lowest value that it has.
             high: Highest value that it has.
         """
-        value = min(max(float(of(self.counts)), low), high)
+        value = float(of(self.counts))
         noise, spread = (float(np.std(of(drawn))) for drawn in (self.draws, self.sampled))
-        wide = float(norm.ppf(0.5 + 0.5 * self.level)) * spread
-        return Figure(value, max(value - wide, low), min(value + wide, high), noise)
+        return Figure.around(value, spread, noise, self.level, low=low, high=high)
 
     def mean_of(self, counts: Floats, power: int = 1, *, size: bool = False) -> Floats:
         """Mean of a power of the values, or of their size, around 0."""
