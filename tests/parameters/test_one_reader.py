@@ -28,7 +28,6 @@ OTHERS = {
     ("engine/models.py", "numbers"),
     ("evaluation/calibration.py", "numbers"),
     ("evaluation/rows.py", "config"),
-    ("evaluation/rows.py", "model['learner_model_param']"),
     ("record/ledger.py", "learner['learner_model_param']"),
     ("record/verify.py", "learner"),
     ("engine/predictions.py", "json.loads(booster.save_config())['learner']"),

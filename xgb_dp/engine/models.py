@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Mapping
 from itertools import pairwise
@@ -11,7 +13,7 @@ from typing import Any
 from ..errors import LedgerError, PrivacyParameterError
 from . import ubjson
 
-__all__ = ["check_parts", "load_booster"]
+__all__ = ["check_parts", "intercept_margin", "load_booster"]
 
 
 def load_booster(model: str | os.PathLike[str] | bytes | bytearray) -> Any:
@@ -73,6 +75,22 @@ def check_parts(learner: Mapping[str, Any]) -> None:
     if not _ascends(model["iteration_indptr"], len(model["trees"])):
         raise ValueError("its rounds are in no order")
     _check_names(model["cats"])
+
+
+def intercept_margin(learner: Mapping[str, Any], objective: str) -> float:
+    """The margin that all predictions of a model with one output start from.
+
+    Args:
+        learner: Entry "learner" of the model as JSON.
+        objective: Its objective: binary:logistic stores a probability, the others a margin.
+    """
+    numbers = learner["learner_model_param"]
+    score = json.loads(numbers["base_score"])
+    start = float(score[0] if isinstance(score, list) else score)
+    if objective == "binary:logistic":
+        start = min(max(start, 1e-7), 1.0 - 1e-7)
+        start = math.log(start) - math.log1p(-start)
+    return start
 
 
 def _ascends(ends: list[int], last: int) -> bool:

@@ -22,6 +22,7 @@ from scipy.special import expit
 
 from ..accounting import Event
 from ..engine.curve import CURVE, Curve
+from ..engine.models import intercept_margin
 from ..engine.predictions import objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
@@ -161,15 +162,11 @@ def _folded(content: dict[str, Any], objective: str, offset: float, slope: float
         ends[leaf] = np.array(_scaled(ends[leaf], slope), dtype=np.float32)
         tree["split_conditions"] = ends.astype(np.float64).tolist()
     numbers = learner["learner_model_param"]
-    score = json.loads(numbers["base_score"])
-    start = float(score[0] if isinstance(score, list) else score)
+    moved = offset + slope * intercept_margin(learner, objective)
     if objective == "binary:logistic":
-        start = min(max(start, 1e-7), 1.0 - 1e-7)
-        margin = offset + slope * (math.log(start) - math.log1p(-start))
-        moved = 1.0 / (1.0 + math.exp(-margin))
-    else:
-        moved = offset + slope * start
-    numbers["base_score"] = json.dumps([moved] if isinstance(score, list) else moved)
+        moved = 1.0 / (1.0 + math.exp(-moved))
+    listed = isinstance(json.loads(numbers["base_score"]), list)
+    numbers["base_score"] = json.dumps([moved] if listed else moved)
     return Booster(model_file=bytearray(json.dumps(content).encode()))
 
 

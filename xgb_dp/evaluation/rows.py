@@ -23,6 +23,7 @@ from ..data.matrices import private_matrix
 from ..data.parts import Part
 from ..data.rows import check_labels
 from ..engine.curve import Curve
+from ..engine.models import intercept_margin
 from ..engine.predictions import objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record.ledger import read_ledger
@@ -74,12 +75,7 @@ class Judged:
         trees = model["gradient_booster"].get("model", {}).get("trees")
         if trees is None or model["gradient_booster"]["name"] != "gbtree":
             return -math.inf, math.inf
-        score = json.loads(model["learner_model_param"]["base_score"])
-        start = float(score[0] if isinstance(score, list) else score)
-        if objective_of(self.booster) == "binary:logistic":  # an intercept as a probability
-            start = min(max(start, 1e-7), 1.0 - 1e-7)
-            start = math.log(start) - math.log1p(-start)
-        low = high = start
+        low = high = intercept_margin(model, objective_of(self.booster))
         for tree in trees:
             ends = [i for i, left in enumerate(tree["left_children"]) if left == -1]
             leaves = [tree["split_conditions"][i] for i in ends]
