@@ -31,7 +31,7 @@ def events(objective: str, changes: dict[str, Any]) -> tuple[Event, ...]:
     if OBJECTIVES[objective].kind == "multiclass":
         said["num_class"] = 3
     if OBJECTIVES[objective].kind == "regression":
-        said["dp_target_bounds"] = (1.0, 9.0)
+        said["dp_target_bounds"] = (0.25, 0.75)  # labels that each of them knows
     return prepare(said | changes, SCHEMA, 20).events
 
 

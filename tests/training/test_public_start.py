@@ -192,7 +192,7 @@ def test_what_is_no_start(params, matrix):
         (stock(rounds=0), "no trees"),
         (stock(num_parallel_tree=2), "num_parallel_tree=2"),
         (stock(booster="gblinear"), "gbtree"),
-        (stock(booster="dart"), "gbtree"),
+        (stock(booster="dart", rate_drop=0.5, one_drop=True), "not gbtree|gbtree with dropout"),
         (b"no model", "cannot be read"),
     ):
         refused(said, matrix(), model, match)

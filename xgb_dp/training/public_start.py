@@ -109,6 +109,8 @@ def _problems(learner: Mapping[str, Any], s: Settings) -> Iterable[str]:
     if booster["name"] != "gbtree":  # tree_names has refused others; dart brings weights of trees
         yield f"its booster is {booster['name']}, not gbtree"
     model = booster["model"]
+    if "weight_drop" in model:  # what XGBoost 3.4 calls gbtree, with dropout
+        yield "its booster is gbtree with dropout, which gives its trees weights"
     if not model["trees"]:
         yield "it has no trees; to start from its intercept alone, give that as `base_score`"
     objective = learner["objective"]["name"]
