@@ -97,6 +97,20 @@ def test_folders_of_releases_hold_what_differs_only() -> None:
         assert own == [not (fetch_upstream.PATCHES / name).is_file()] * len(VERSIONS), name
 
 
+def calls(patch: Path) -> list[str]:
+    """What a patch calls of ours, in added lines."""
+    added = (line for line in patch.read_text(encoding="utf-8").splitlines() if line[:1] == "+")
+    return sorted(re.findall(r"\b_?dp(?:_hook)?(?:\.|::)\w+", "\n".join(added)))
+
+
+@pytest.mark.parametrize("name", fetch_upstream.read_names())
+def test_words_for_all_releases_call_the_same(name: str) -> None:
+    """A check that one release makes and another leaves out is a hole in the other."""
+    folders = [fetch_upstream.PATCHES / version for version in VERSIONS]
+    own = [calls(folder / name) for folder in folders if (folder / name).is_file()]
+    assert all(found == own[0] for found in own)
+
+
 @each_version
 def test_fixes_stand_alone(version: str) -> None:
     """They come first, and touch no file that the rest of the series touches."""
