@@ -44,6 +44,9 @@ OTHERS = {
     # Whether ids of persons are given at all, whatever they are.
     ("cli/options.py", "{**domain.params, **out}"),
     ("data/matrices.py", "params"),
+    ("training/run.py", "plan.public_inputs(s)"),
+    # Which table was given, before it is read.
+    ("sklearn/base.py", "self.get_xgb_params()"),
     # A private plan.
     ("plotting/shapes.py", "leaf"),
     ("testing.py", "plan"),
