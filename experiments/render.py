@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from .store import read
 from .summary import Mean, Means, besides, differences, find, means, ranks, reproduced, verdicts
 
 RESULTS = Path(__file__).resolve().parent / "results"
+WIDTH = 100  # of the lines of pages
 DIGITS = {"auc": 4, "error": 1, "rmse": 3, "r2": 3, "tree_ms": 1, "loss": 4, "log_loss": 4}
 DIGITS |= {
     "auc_persons": 4,
@@ -249,8 +251,15 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
     failed = sorted({(r["dataset"], r["system"], r["note"]) for r in rows if r["note"]})
     notes += [f"Failed: {system} on {data}: {why}." for data, system, why in failed]
     if notes:
-        out += ["", *(f"* {note}" for note in notes)]
+        out += ["", *(f"* {_wrapped(note)}" for note in notes)]
     return "\n".join(out) + "\n"
+
+
+def _wrapped(note: str) -> str:
+    """A note as an item of a list, in lines as pages have them."""
+    return textwrap.fill(
+        note, WIDTH - 2, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def by_cells(table: Table, rows: list[dict[str, Any]], found: Means) -> list[str]:
