@@ -6,15 +6,15 @@
 #include <utility>    // for move, exchange
 #include <vector>     // for vector
 
-#include "plugin_cpp/checks.h"            // for CheckNumRows
-#include "plugin_cpp/plan/json_reader.h"  // for JsonReader, ReadSigma2, ReadMasking
-#include "plugin_cpp/plan/row_bound.h"    // for kMaxRows
-#include "plugin_cpp/release/release.h"   // for Release, GaussianEvent, LocalInt
-#include "plugin_cpp/release/source.h"    // for kInterceptStream
-#include "plugin_cpp/rows/raw_pages.h"    // for ForEachPage
-#include "xgboost/json.h"                 // for Json
-#include "xgboost/linalg.h"               // for MatrixView
-#include "xgboost/logging.h"              // for CHECK
+#include "plugin_cpp/checks.h"           // for CheckNumRows
+#include "plugin_cpp/json_reader.h"      // for JsonReader, ReadSigma2, ReadMasking
+#include "plugin_cpp/plan/row_bound.h"   // for kMaxRows
+#include "plugin_cpp/release/release.h"  // for Release, GaussianEvent, LocalInt
+#include "plugin_cpp/release/source.h"   // for kInterceptStream
+#include "plugin_cpp/rows/raw_pages.h"   // for ForEachPage
+#include "xgboost/json.h"                // for Json
+#include "xgboost/linalg.h"              // for MatrixView
+#include "xgboost/logging.h"             // for CHECK
 
 namespace xgboost::dp {
 namespace {

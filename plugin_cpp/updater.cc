@@ -22,13 +22,13 @@
 #include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
 #include "plugin_cpp/leaf/spread.h"         // for SpreadPersons
 #include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
-#include "plugin_cpp/loss/block.h"          // for RoundLoss
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
 #include "plugin_cpp/plan/sensitivity.h"    // for EventOfRound, CorrectionEvent, LeafEvent
 #include "plugin_cpp/release/release.h"     // for Release
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
 #include "plugin_cpp/rows/bins.h"           // for BinRows
 #include "plugin_cpp/rows/gradient.h"       // for QuantiseGradients
+#include "plugin_cpp/rows/loss_block.h"     // for RoundLoss
 #include "plugin_cpp/rows/persons.h"        // for Persons
 #include "plugin_cpp/rows/sampling.h"       // for RowSample
 #include "plugin_cpp/split/features.h"      // for FeaturesOfTree

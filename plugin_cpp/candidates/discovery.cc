@@ -6,7 +6,7 @@
 
 #include "plugin_cpp/candidates/float_key.h"      // for FloatKey
 #include "plugin_cpp/candidates/quantile_tree.h"  // for WalkQuantileTrees, CutsOf, QuantileTree
-#include "plugin_cpp/plan/json_reader.h"          // for JsonReader, ReadSigma2
+#include "plugin_cpp/json_reader.h"               // for JsonReader, ReadSigma2
 #include "plugin_cpp/plan/plan.h"                 // for CandidatePlan
 #include "plugin_cpp/release/release.h"           // for Release, GaussianEvent, LocalInt
 #include "plugin_cpp/release/source.h"            // for kDiscoveryStream

@@ -11,9 +11,9 @@
 
 #include <vector>  // for vector
 
-#include "plugin_cpp/loss/block.h"       // for RoundLoss
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/release.h"  // for Released, LocalSum, NoisySum
+#include "plugin_cpp/rows/loss_block.h"  // for RoundLoss
 #include "plugin_cpp/rows/persons.h"     // for Persons
 #include "xgboost/base.h"                // for GradientPair, bst_node_t
 #include "xgboost/context.h"             // for Context

@@ -14,7 +14,7 @@
 #include <memory>   // for shared_ptr
 #include <string>   // for string
 
-#include "plugin_cpp/plan/json_reader.h"  // for JsonReader
+#include "plugin_cpp/json_reader.h"  // for JsonReader
 
 namespace xgboost::dp {
 /** @brief Some rows as a loss reads them. */

@@ -8,10 +8,10 @@
 #include <string>      // for string, to_string
 #include <vector>      // for vector
 
-#include "plugin_cpp/plan/json_reader.h"  // for JsonReader, ReadSigma2, ReadScale
-#include "xgboost/json.h"                 // for Json, get, Integer, Number, Array
-#include "xgboost/logging.h"              // for CHECK, LOG
-#include "xgboost/string_view.h"          // for StringView
+#include "plugin_cpp/json_reader.h"  // for JsonReader, ReadSigma2, ReadScale
+#include "xgboost/json.h"            // for Json, get, Integer, Number, Array
+#include "xgboost/logging.h"         // for CHECK, LOG
+#include "xgboost/string_view.h"     // for StringView
 
 namespace xgboost::dp {
 namespace {

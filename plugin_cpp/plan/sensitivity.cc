@@ -3,9 +3,9 @@
 #include <algorithm>  // for max
 #include <cmath>      // for ceil, ldexp, sqrt
 
-#include "plugin_cpp/plan/json_reader.h"  // for JsonReader
-#include "plugin_cpp/random/samplers.h"   // for IntegerSqrt
-#include "xgboost/logging.h"              // for CHECK
+#include "plugin_cpp/json_reader.h"      // for JsonReader
+#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
+#include "xgboost/logging.h"             // for CHECK
 
 namespace xgboost::dp {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>    // for uint64_t
 #include <string>     // for string
 
-#include "plugin_cpp/plan/json_reader.h"  // for JsonReader
+#include "plugin_cpp/json_reader.h"       // for JsonReader
 #include "plugin_cpp/plan/plan.h"         // for Plan
 #include "plugin_cpp/plan/sensitivity.h"  // for CandidateEvent, ScoreRange
 #include "xgboost/logging.h"              // for CHECK

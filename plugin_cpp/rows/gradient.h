@@ -12,14 +12,14 @@
 #include <cstdint>  // for int64_t, uint64_t, uint8_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/loss/block.h"      // for RoundLoss
-#include "plugin_cpp/plan/row_bound.h"  // for RowBound
-#include "plugin_cpp/release/sums.h"    // for LocalSum
-#include "plugin_cpp/rows/persons.h"    // for Persons
-#include "xgboost/base.h"               // for GradientPair
-#include "xgboost/context.h"            // for Context
-#include "xgboost/data.h"               // for MetaInfo
-#include "xgboost/linalg.h"             // for MatrixView
+#include "plugin_cpp/plan/row_bound.h"   // for RowBound
+#include "plugin_cpp/release/sums.h"     // for LocalSum
+#include "plugin_cpp/rows/loss_block.h"  // for RoundLoss
+#include "plugin_cpp/rows/persons.h"     // for Persons
+#include "xgboost/base.h"                // for GradientPair
+#include "xgboost/context.h"             // for Context
+#include "xgboost/data.h"                // for MetaInfo
+#include "xgboost/linalg.h"              // for MatrixView
 
 namespace xgboost::dp {
 /**

@@ -1,4 +1,4 @@
-#include "plugin_cpp/loss/block.h"
+#include "plugin_cpp/rows/loss_block.h"
 
 #include <algorithm>  // for clamp, max
 #include <cmath>      // for isinf, sqrt

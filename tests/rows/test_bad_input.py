@@ -52,7 +52,7 @@ PARAMETERS = [
     ({"dp_plan": "{}"}, PrivacyRefusal, "dp_plan"),
     ({"max_dept": 3}, PrivacyParameterError, "max_depth"),
     ({"objective": None}, PrivacyParameterError, "objective"),
-    ({"objective": "reg:absoluteerror"}, PrivacyRefusal, "reg:absoluteerror"),
+    ({"objective": "reg:absoluteerror"}, PrivacyParameterError, "dp_target_bounds"),
     ({"objective": "survival:cox"}, PrivacyRefusal, "survival:cox"),
     ({"objective": "rank:ndcg"}, PrivacyRefusal, "rank:ndcg"),
     ({"objective": "reg:squarederror"}, PrivacyParameterError, "dp_target_bounds"),
