@@ -79,6 +79,7 @@ def test_labels_of_a_person_may_be_of_all_classes() -> None:
         )
 
     assert touched("multiclass") == 7
+    assert touched("cells") == sensitivity.LABEL_CELLS
     assert touched("binary") == 2
     assert touched("regression", n_public=True) == 1
     assert touched("rows") == 1

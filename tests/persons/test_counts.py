@@ -23,8 +23,9 @@ from xgb_dp.engine import native
 from xgb_dp.testing import train_with_plan
 
 SIZES = (1, 2, 3, 7, 40, 1000)
-OBJECTIVES = {"regression": SQUARED, "multiclass": SOFTMAX}
-KINDS = ("binary", "regression", "multiclass", "rows")
+OBJECTIVES = {"regression": SQUARED, "cells": SQUARED, "multiclass": SOFTMAX}
+KINDS = ("binary", "regression", "multiclass", "cells", "rows")
+CELLS = sensitivity.LABEL_CELLS
 
 Rows = npt.NDArray[Any]
 
@@ -35,7 +36,7 @@ def request_of(kind: str, shift: int, *, n_public: bool = False) -> dict[str, An
         **IN_THE_CLEAR,
         "unit": "person",
         "kind": kind,
-        "num_class": CLASSES,
+        "num_class": CELLS if kind == "cells" else CLASSES,
         "sigma2": 0,
         "shift": shift,
         "target_lower": "-4.0",
@@ -60,6 +61,9 @@ def mean_of_rows(kind: str, y: Rows, shift: int, *, n_public: bool) -> list[int]
         return [unit]
     if kind == "multiclass":
         return [int(unit * each * int((y == k).sum())) for k in range(CLASSES)]
+    if kind == "cells":
+        cells = [min(max(int((Fraction(float(v)) + 4) * CELLS // 8), 0), CELLS - 1) for v in y]
+        return [int(unit * each * cells.count(k)) for k in range(CELLS)]
     low, high = (-4.0, 4.0) if kind == "regression" else (0.0, 1.0)
     centred = [np.clip((float(v) - low) / (high - low) * 2 - 1, -1, 1) for v in y]
     total = int(each * sum(round(float(c) * unit) for c in centred))

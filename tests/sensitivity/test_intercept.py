@@ -21,17 +21,17 @@ from .strategies import CLASSES, EXAMPLES, label, squared_distance
 
 
 @pytest.mark.parametrize("n_public", [False, True])
-@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass", "rows"])
+@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass", "cells", "rows"])
 @EXAMPLES
 @given(data=st.data())
 def test_intercept_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
-    """The label sums of the C++, with labels on and beyond the bounds; or the number of rows."""
-    objective = {"regression": SQUARED, "multiclass": SOFTMAX}.get(kind, LOGISTIC)
+    """The label sums of the C++, with labels on and beyond the bounds; counts; or rows alone."""
+    objective = {"regression": SQUARED, "cells": SQUARED, "multiclass": SOFTMAX}.get(kind, LOGISTIC)
     y = np.array(data.draw(st.lists(label(objective), min_size=1, max_size=13)), np.float32)
     low, high = data.draw(st.sampled_from(((-4.0, 4.0), (0.1, 0.3), (-1e300, 1e308))))
     request = {
         "kind": kind,
-        "num_class": CLASSES,
+        "num_class": sensitivity.LABEL_CELLS if kind == "cells" else CLASSES,
         "sigma2": 0,
         "shift": data.draw(st.sampled_from((0, 7, 26))),
         "target_lower": repr(low),
@@ -49,6 +49,8 @@ def test_intercept_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
     assert squared_distance(one, other) <= bound
     if kind == "rows":
         assert one == [len(y) << int(request["shift"])]
+    if kind == "cells":  # every row is in one, whatever its label
+        assert sum(one) == len(y) << int(request["shift"])
     touched = sensitivity.intercept_coordinates(kind, n_public=n_public)
     assert np.count_nonzero(np.subtract(one, other)) <= touched
 
