@@ -133,9 +133,14 @@ def test_choices(name: str, case: str) -> None:
     check(plan, *rows, **more, **extra)
 
 
+@pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("name", LOSSES)
-def test_persons(name: str) -> None:
-    plan, extra = plan_of(name, True, unit="person", row_bound={"rows_per_person": "1.5"})
+def test_persons(name: str, spread: bool) -> None:
+    plan, extra = plan_of(
+        name, True, unit="person", row_bound={"rows_per_person": "1.5"}, leaf={"spread": spread}
+    )
+    if spread and plan["num_class"] > 1:
+        pytest.skip("persons spread over the leaves of one structure")
     (X, y, weight), more = data(name, weighted=True)
     who = np.random.default_rng(4).integers(0, 90, len(y))
     who = np.unique(who, return_inverse=True)[1]
