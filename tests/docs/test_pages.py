@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.scripts import script
 
 from .test_peers import names_in
 
@@ -17,18 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def _maker() -> ModuleType:
-    path = ROOT / "docs" / "make_pages.py"
-    spec = importlib.util.spec_from_file_location("make_pages", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_written_pages_are_up_to_date() -> None:
-    pages = _maker().pages()
+    pages = script("docs/make_pages.py").pages()
     stale = [p for p, text in pages.items() if p.read_text(encoding="utf-8") != text]
     assert not stale, "run: .venv/bin/python docs/make_pages.py"
     written = set((ROOT / "docs" / "presets").iterdir())

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_prose", ROOT / "cmake" / "check_prose.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-check = _module()
+check = script("cmake/check_prose.py")
 LISTED = check.phrases((ROOT / check.STYLE).read_text(encoding="utf-8"))
 
 

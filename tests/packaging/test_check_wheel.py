@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import sys
 import zipfile
@@ -10,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = [
@@ -29,23 +30,14 @@ GOOD = [
 NAME = "xgb_dp-0.1.0-py3-none-manylinux_2_28_x86_64.whl"
 
 
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "cmake" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def check() -> ModuleType:
-    return script("check_wheel")
+    return script("cmake/check_wheel.py")
 
 
 @pytest.fixture(scope="module")
 def trial() -> ModuleType:
-    return script("try_wheel")
+    return script("cmake/try_wheel.py")
 
 
 def wheel(folder: Path, files: list[str], name: str = NAME) -> Path:

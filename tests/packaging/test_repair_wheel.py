@@ -8,26 +8,21 @@ import hashlib
 import json
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.scripts import script
+
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ("_xgb_dp_xgboost/xgboost/lib/libxgboost.so", "xgb_dp.libs/libgomp-f9a9ad78.so.1.0.0")
 
 
 @pytest.fixture(scope="module")
-def tool() -> Iterator[ModuleType]:
-    sys.path.insert(0, str(ROOT / "cmake"))
-    try:
-        import repair_wheel
-
-        yield repair_wheel
-    finally:
-        sys.path.pop(0)
+def tool() -> ModuleType:
+    return script("cmake/repair_wheel.py")
 
 
 def wheel(folder: Path, version: str, content: bytes = b"library") -> Path:

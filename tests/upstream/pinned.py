@@ -1,28 +1,14 @@
-"""Access of the tests to `cmake/fetch_upstream.py`, which is a script and no package."""
+"""What `cmake/fetch_upstream.py` knows of the pinned releases, and what builds took of them."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
+
+from tests.scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
 
-
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "fetch_upstream", ROOT / "cmake" / "fetch_upstream.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fetch_upstream = _load()
+fetch_upstream = script("cmake/fetch_upstream.py")
 
 
 def upstream_folders() -> list[Path]:

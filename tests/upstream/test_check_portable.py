@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.scripts import script
 from tests.upstream.pinned import ROOT, upstream_folders
 
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    path = ROOT / "cmake" / "check_portable.py"
-    spec = importlib.util.spec_from_file_location("check_portable", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return script("cmake/check_portable.py")
 
 
 def sources(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.scripts import script
 from tests.upstream.pinned import ROOT, fetch_upstream, pinned_sdist
 
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    path = ROOT / "cmake" / "rebase_check.py"
-    spec = importlib.util.spec_from_file_location("rebase_check", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("cmake/rebase_check.py")
 
 
 @pytest.fixture
@@ -62,10 +57,6 @@ def test_a_release_that_is_not_pinned_takes_the_words_of_the_newest(tool: Module
 
 
 def test_an_interpreter_is_found_for_each_release() -> None:
-    sys.path.insert(0, str(ROOT / "cmake"))
-    try:
-        from find_python import find_python
-    finally:
-        sys.path.pop(0)
+    find_python = script("cmake/find_python.py").find_python
     assert find_python(fetch_upstream.read_upstream().version) is not None
     assert find_python("0.0.0") is None
