@@ -22,6 +22,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from PIL import Image
 
 DOCS = Path(__file__).resolve().parent
@@ -32,12 +33,12 @@ DPI = 110
 Point = tuple[float, float, float]  # epsilon, mean, standard deviation
 
 
-def curves(table: str, dataset: str, metric: str = "auc") -> dict[str, list[Point]]:
-    """Points of each system of a kept table, by epsilon."""
+def curves(table: str, dataset: str) -> dict[str, list[Point]]:
+    """Points of each system of a kept table by epsilon: its AUC."""
     found: dict[str, list[Point]] = {}
     with (RESULTS / f"{table}.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            if row["dataset"] == dataset and row["metric"] == metric:
+            if row["dataset"] == dataset and row["metric"] == "auc":
                 several = len(row["scores"].split()) > 1
                 spread = float(row["sd"]) if several else math.nan
                 point = (float(row["epsilon"]), float(row["mean"]), spread)
@@ -73,15 +74,51 @@ def panel(axes: Axes, found: dict[str, list[Point]], names: dict[str, str]) -> N
     axes.set_xlabel("epsilon (smaller is more private)")
 
 
+def row_of_panels(
+    name: str, table: str, sets: dict[str, str], names: dict[str, str], size: tuple[float, float],
+    ncols: int,
+) -> None:  # fmt: skip
+    """A picture of AUC against epsilon, a panel for each data set of a kept table.
+
+    Args:
+        name: Of the picture.
+        table: Of the kept results.
+        sets: Title of each data set.
+        names: Label of each system.
+        size: Of the figure, in inches.
+        ncols: Columns of the legend.
+    """
+    figure, axes = plt.subplots(1, len(sets), figsize=size, layout="constrained")
+    for place, (dataset, title) in zip(axes, sets.items(), strict=True):
+        panel(place, curves(table, dataset), names)
+        place.set_title(title, loc="left", fontsize=11)
+    axes[0].set_ylabel("test AUC (0.5 is guessing)")
+    legend_below(figure, axes[0], ncols)
+    save(name)
+
+
+def legend_below(figure: Figure, axes: Axes, ncols: int) -> None:
+    """One legend for all panels, with the labels of one of them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize=9
+    )
+
+
 def save(name: str) -> None:
     """Write the current figure with few colours."""
     path = DOCS / "pictures" / f"{name}.png"
     path.parent.mkdir(exist_ok=True)
     plt.savefig(path, dpi=DPI, bbox_inches="tight", facecolor="white")
     plt.close("all")
-    with Image.open(path) as picture:
+    reduce_colours(path, path)
+
+
+def reduce_colours(source: Path, target: Path) -> None:
+    """Write a picture anew with few colours."""
+    with Image.open(source) as picture:
         small = picture.convert("RGB").quantize(64)
-    small.save(path, optimize=True)
+    small.save(target, optimize=True)
 
 
 def first_screen() -> None:
@@ -93,19 +130,12 @@ def first_screen() -> None:
         "dp-xgboost (Sarus)": "dp-xgboost (Sarus)",
         "not private": "XGBoost without privacy",
     }
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
     shown = {
         "Adult (complete)": "Adult income",
         "Bank": "Bank marketing",
         "Credit 2": "Card defaults",
     }
-    for place, (dataset, title) in zip(axes, shown.items(), strict=True):
-        panel(place, curves("peers_table", dataset), names)
-        place.set_title(title, loc="left", fontsize=11)
-    axes[0].set_ylabel("test AUC (0.5 is guessing)")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
-    save("accuracy")
+    row_of_panels("accuracy", "peers_table", shown, names, size=(11, 3.6), ncols=5)
 
 
 def alternatives() -> None:
@@ -120,14 +150,8 @@ def alternatives() -> None:
         "MST and XGBoost": "synthetic rows (MST), then XGBoost",
         "not private": "XGBoost without privacy",
     }
-    figure, axes = plt.subplots(1, 4, figsize=(13.5, 3.5), layout="constrained")
-    for place, dataset in zip(axes, ("Adult", "Credit 1", "California", "HELOC"), strict=True):
-        panel(place, curves("alternatives", dataset), names)
-        place.set_title(dataset, loc="left", fontsize=11)
-    axes[0].set_ylabel("test AUC (0.5 is guessing)")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    save("alternatives")
+    shown = {name: name for name in ("Adult", "Credit 1", "California", "HELOC")}
+    row_of_panels("alternatives", "alternatives", shown, names, size=(13.5, 3.5), ncols=4)
 
 
 def bar() -> None:
@@ -153,8 +177,7 @@ def bar() -> None:
         place.set_yticks([-i for i in range(len(sets))], sets)
         place.grid(axis="x", alpha=0.25)
         place.spines[["top", "right"]].set_visible(False)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    legend_below(figure, axes[0], ncols=5)
     save("default")
 
 
@@ -261,9 +284,9 @@ def page_plots(page: Path) -> None:
             exec(compile(block, page.name, "exec"), scope)  # noqa: S102
         os.chdir(before)
         for name in named:
-            with Image.open(Path(folder) / f"{name}.png") as picture:
-                small = picture.convert("RGB").quantize(64)
-            small.save(DOCS / "pictures" / f"{page.stem}_{name}.png", optimize=True)
+            reduce_colours(
+                Path(folder) / f"{name}.png", DOCS / "pictures" / f"{page.stem}_{name}.png"
+            )
 
 
 PICTURES: dict[str, Callable[[], None]] = {
