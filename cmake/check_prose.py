@@ -28,6 +28,8 @@ STYLE = Path("docs/style.md")
 _ROW = re.compile(r"^\| (`[^|]+`) \| .+ \|$", re.MULTILINE)
 _TOKEN = re.compile(r"(?:`+[^`]+`+|\]\([^)]*\)|\S)+")
 _ITEM = re.compile(r"^(\s*)([*+-]|\d+\.)(\s+)")
+# A row of a table, a heading or a comment: each line is a block of its own.
+_SINGLE = re.compile(r"\s*(?:\||#|<!--)")
 # What would be read as a list, a heading, a quotation or a table at the start of a line.
 _MARK = re.compile(r"[*+|>=#-]+$|#|>|\||\d+[.)]$")
 
@@ -71,26 +73,20 @@ def blocks(text: str) -> Iterator[tuple[int, list[str], bool]]:
             if mark and mark[1].startswith(fence) and line.strip() == mark[1]:
                 fence = ""
             continue
-        item = _ITEM.match(line)
-        if mark or not line.strip() or item or re.match(r"\s*(?:\||#|<!--)", line):
+        item, single = _ITEM.match(line), _SINGLE.match(line)
+        alone = mark or single or not line.strip()
+        if alone or item:
             yield from ended()
             block = []
-        if mark:
-            fence = mark[1]
+        if alone:
+            fence = mark[1] if mark else ""
+            after_list = after_list and not single
             yield number, [line], False
-        elif not line.strip():
-            yield number, [line], False
-        elif re.match(r"\s*(?:\||#|<!--)", line):
-            yield number, [line], False
-            after_list = False
-        else:
-            if not block:
-                start = number
-                if not line.startswith(" "):
-                    after_list = False
-                if item:
-                    after_list = True
-            block.append(line)
+            continue
+        if not block:
+            start = number
+            after_list = bool(item) or (after_list and line.startswith(" "))
+        block.append(line)
     yield from ended()
 
 
