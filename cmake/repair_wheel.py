@@ -36,7 +36,7 @@ class RepairError(RuntimeError):
     """A wheel that cannot be repaired; the message says why."""
 
 
-def run(command: Sequence[str | Path], times: str = FIRST) -> None:
+def run(command: Sequence[str | Path]) -> None:
     """Run a tool, with times fixed.
 
     Raises:
@@ -45,7 +45,7 @@ def run(command: Sequence[str | Path], times: str = FIRST) -> None:
     words = [str(word) for word in command]
     done = subprocess.run(
         words,
-        env={**os.environ, "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", times)},
+        env={**os.environ, "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", FIRST)},
         capture_output=True,
         text=True,
         check=False,
@@ -64,10 +64,7 @@ def only_wheel(folder: Path) -> Path:
 
 def python_tag(version: str) -> str:
     """Tag of the oldest Python that a pinned release runs on, such as ``py312``."""
-    release = fetch_upstream.find_release(version)
-    if release is None:
-        raise RepairError(f"xgboost {version} is not pinned in patches/upstream.json.")
-    return "py" + release.python.replace(".", "")
+    return "py" + sbom.release_inside(version).python.replace(".", "")
 
 
 def describe_and_tag(wheel: Path, out: Path, scratch: Path) -> Path:

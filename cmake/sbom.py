@@ -32,11 +32,24 @@ def hashes(content: bytes) -> list[dict[str, str]]:
     return [{"alg": "SHA-256", "content": hashlib.sha256(content).hexdigest()}]
 
 
+def release_inside(version: str) -> fetch_upstream.Upstream:
+    """The pinned release of XGBoost in a wheel.
+
+    Args:
+        version: What :data:`VERSION` says.
+
+    Raises:
+        ValueError: There is no such release.
+    """
+    found = fetch_upstream.find_release(version)
+    if found is None:
+        raise ValueError(f"xgboost {version} is not pinned in patches/upstream.json.")
+    return found
+
+
 def upstream_component(version: str) -> dict[str, Any]:
     """XGBoost: its source distribution, and the patches on it in their order."""
-    upstream = fetch_upstream.find_release(version)
-    if upstream is None:
-        raise ValueError(f"xgboost {version} is not pinned in patches/upstream.json.")
+    upstream = release_inside(version)
     ref = f"pkg:pypi/{upstream.name}@{version}"
     patches = [
         {"type": "backport" if "fixes" in patch.parts else "unofficial", "diff": _text(patch)}
