@@ -24,9 +24,25 @@ __all__ = ["Case", "make"]
 
 OBJECTIVES = {
     "binary": ("binary:logistic", "binary:logitraw"),
-    "regression": ("reg:squarederror",),
+    "regression": (
+        "reg:squarederror",
+        "reg:squarederror",
+        "reg:logistic",
+        "reg:absoluteerror",
+        "reg:quantileerror",
+        "reg:pseudohubererror",
+        "reg:squaredlogerror",
+        "count:poisson",
+        "reg:gamma",
+        "reg:tweedie",
+        "survival:aft",
+    ),
     "multiclass": ("multi:softprob", "multi:softmax"),
 }
+BOUNDS = {
+    "reg:logistic": (0.0, 1.0), "reg:squaredlogerror": (-0.5, 3.0), "count:poisson": (0.0, 3.0),
+    "reg:gamma": (0.0, 3.0), "reg:tweedie": (0.0, 3.0), "survival:aft": (0.01, 3.0),
+}  # fmt: skip
 # Right values that keep a training small.
 VALID: dict[str, tuple[Any, ...]] = {
     "dp_epsilon": (0.1, 1.0, 1, 8.0, 50.0, float("inf")), "dp_delta": (1e-6, 1e-9, 0.01),
@@ -37,7 +53,12 @@ VALID: dict[str, tuple[Any, ...]] = {
     "dp_gradient_bound": (0.5, 1.0, 3.0),
     "dp_gradient_clip": ("prediction", "row_weight", "clip", "filter"),
     "dp_hessian_weight": (0.25, 1.0), "dp_max_weight": (1.0, 2.5), "dp_base_margin": (True, False),
-    "dp_n_public": (1, 40, 10**6), "dp_target_bounds": ((-3.0, 3.0), [0, 1]),
+    "dp_n_public": (1, 40, 10**6),
+    "dp_target_bounds": ((-3.0, 3.0), [0, 1], (0.01, 9.0), (0, 1e-12), (0.5, 1e30)),
+    "dp_exposure_bounds": ((0.01, 1.0), (1e-12, 1e12)),
+    "quantile_alpha": (0.5, [0.1, 0.5, 0.9], 1e-12), "huber_slope": (0.1, 1e-3, 1e6),
+    "tweedie_variance_power": (1.5, 1.0001), "aft_loss_distribution_scale": (0.001, 1.0, 1000.0),
+    "aft_loss_distribution": ("normal", "logistic", "extreme"),
     "dp_candidates": ("quantile_tree", "histogram", "adaptive"), "dp_candidate_rounds": (1, 2, 3),
     "dp_candidate_weight": ("count", "hessian"), "dp_candidate_noise": ("gaussian", "laplace"),
     "dp_candidate_cells": (2, 64, 256), "dp_classes": (2, 3, [0, 1], [0, 1, 2]),
@@ -57,13 +78,14 @@ VALID: dict[str, tuple[Any, ...]] = {
     "dp_secure_sum": (False, True), "dp_secure_colluders": (0, 1),
     "dp_secure_key": ("key",), "dp_secure_parties": ("parties",),
     "dp_public_evals": (True, False), "tree_method": ("dp_hist", "dp_approx", "hist"),
-    "objective": (*(o for both in OBJECTIVES.values() for o in both), "rank:ndcg", "reg:gamma"),
+    "objective": (*(o for both in OBJECTIVES.values() for o in both), "rank:ndcg"),
     "eta": (0.1, 0.5, 1.0), "max_depth": (1, 2, 4, 6), "lambda": (0, 1.0, 10), "alpha": (0.0, 1.0),
     "subsample": (0.5, 0.9, 1.0), "num_parallel_tree": (1, 2, 3), "colsample_bytree": (0.5, 1.0),
     "monotone_constraints": ((1, 0, 0), "(1,0,0)", {"c1": -1}, "[1,-1,0]", [0]),
     "interaction_constraints": ([[0, 1]], "[[0, 1], [2]]", [["c0", "c1"]], []),
     "max_delta_step": (0, 0.7, 2.0), "gamma": (0, 0.1), "min_child_weight": (0.0, 1.0),
-    "max_bin": (2, 16, 64, 256), "base_score": (0.5, 0.0, [0.1, 0.2, 0.3]), "num_class": (2, 3),
+    "max_bin": (2, 16, 64, 256), "base_score": (0.5, 0.0, 1e40, 1e-46, [0.1, 0.2, 0.3]),
+    "num_class": (2, 3),
     "scale_pos_weight": (1.0, 2.0), "eval_metric": ("auc", "error", ["rmse", "mae"], "mlogloss"),
     "disable_default_eval_metric": (True, 0), "nthread": (1, 2), "verbosity": (0, 1),
     "seed": (0, 7), "seed_per_iteration": (True, False), "validate_parameters": (True, False),
@@ -99,7 +121,7 @@ def parameters(rng: Random, data: Rows) -> dict[Any, Any]:
         "nthread": 1,
     }  # fmt: skip
     if data.kind == "regression":
-        made["dp_target_bounds"] = (-3.0, 3.0)
+        made["dp_target_bounds"] = BOUNDS.get(made["objective"], (-3.0, 3.0))
     if data.kind == "multiclass":
         made["num_class"] = 3
     known = [*VALID, *rng.sample(list(REFUSED), 3)]
@@ -240,6 +262,11 @@ def _asked(params: dict[Any, Any]) -> bool:
 
 def _train(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Case:
     dtrain = xgb.DMatrix(data.X, data.y, **data.keywords) if rng.random() < 0.98 else absurd(rng)
+    if params.get("objective") == "survival:aft" and isinstance(dtrain, xgb.DMatrix):
+        dtrain.set_label(None)
+        times = np.linspace(0.0, 4.0, data.n)
+        dtrain.set_float_info("label_lower_bound", times)
+        dtrain.set_float_info("label_upper_bound", np.where(times > 2, np.inf, times))
     rounds, more = _rounds(rng), _more(rng, dtrain, data, params)
     given: Any = params
     stock = False

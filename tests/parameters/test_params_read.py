@@ -270,6 +270,15 @@ BROKEN: dict[str, dict[str, Any]] = {
     "exposures are of rows with margins": COUNTS | {"dp_exposure_bounds": (0.1, 1)},
     "no first tree for all margins": COUNTS
     | {"dp_base_margin": True, "dp_exposure_bounds": (0.1, 1), "dp_split": "additive"},
+    "logarithms differ in the range": {
+        "objective": "reg:squaredlogerror",
+        "dp_target_bounds": (5.0, 5.05),
+    },
+    "slope of the range": {
+        "objective": "reg:pseudohubererror",
+        "dp_target_bounds": (0, 1),
+        "huber_slope": 1e-6,
+    },
     "an own objective predicts margins": {"dp_objective": _own, "dp_target_bounds": (0, 1)},
     "an own objective has no norm of predictions": REGRESSION
     | {"dp_objective": _own, "dp_gradient_clip": "prediction"},
@@ -328,6 +337,8 @@ BROKEN: dict[str, dict[str, Any]] = {
         "dp_gradient_clip": "clip",
     },
     "row weights of classes": REGRESSION | {"dp_gradient_clip": "row_weight"},
+    "a default bound that fits": COUNTS | {"objective": "reg:quantileerror", "dp_max_weight": 1e-6},
+    "alpha in the unit of leaves": REGRESSION | {"dp_target_bounds": (0, 1e-6), "alpha": 1e9},
     "Hessians that count": OUTPUT | {"dp_hessian_weight": 1e-9},
     "Hessians that fit the grid": REGRESSION | {"dp_hessian_weight": 1e6},
     "colluders of masked sums": {"dp_secure_colluders": 1},
@@ -344,6 +355,39 @@ BROKEN: dict[str, dict[str, Any]] = {
     "masked sums read all rows": MASKED | {"subsample": 0.5},
     "masked sums of known parties": MASKED | {"dp_secure_key": None},
 }
+
+
+TIMES: dict[str, Any] = {"objective": "survival:aft"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (REGRESSION | {"dp_target_bounds": (0, 1e31)}, "another unit"),
+        (REGRESSION | {"dp_target_bounds": (0, 1e-16)}, "another unit"),
+        (REGRESSION | {"dp_target_bounds": (1.7e9, 1.7e9 + 100)}, "subtract a public number"),
+        (COUNTS | {"dp_target_bounds": (1e-40, 2e-40)}, "another unit"),
+        (TIMES | {"dp_target_bounds": (1e-31, 1)}, "times above 1e-30"),
+        (REGRESSION | {"base_score": 1e40}, "<= 3.40282e"),
+        (COUNTS | {"base_score": 1e40}, "<= 3.40282e"),
+        (COUNTS | {"base_score": 1e31}, "within 1e-30 and 1e30"),
+        (COUNTS | {"base_score": 0}, "within 1e-30 and 1e30"),
+        ({"objective": "reg:logistic", "base_score": 2}, "> 0 and < 1 for reg:logistic"),
+        ({"objective": "reg:logistic", "base_score": 1e-46}, "32-bit"),
+        ({"base_score": 1 - 1e-12}, "32-bit"),
+        (
+            COUNTS | {"dp_base_margin": True, "dp_exposure_bounds": (0.0, 1)},
+            "within 1e-12 and 1e12",
+        ),
+    ],
+    ids=str,
+)
+def test_ranges_that_no_plan_holds(given: dict[str, Any], expected: str) -> None:
+    """Said by the package, with the name of the parameter, not by the trainer's own checks."""
+    with pytest.raises(PrivacyParameterError) as refusal:
+        check(USUAL | given, SCHEMA, 3)
+    assert expected in str(refusal.value)
+    assert str(refusal.value).startswith("`")
 
 
 def test_every_rule_has_a_case() -> None:

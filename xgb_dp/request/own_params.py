@@ -88,8 +88,8 @@ OWN_ROWS = (
               shown="False: a row with margins is refused", plan="base_margin"),
     Parameter("dp_exposure_bounds", "range of exp(base_margin), such as the exposures of policies, "
               "for the released start of count:poisson, reg:gamma and reg:tweedie; what is beyond "
-              "counts as its end there", readers.bounds, None, PUBLIC, "sensitivity",
-              unit="exposure", values="(low, high), above 0",
+              "counts as its end there", readers.exposure_bounds, None, PUBLIC, "sensitivity",
+              unit="exposure", values="(low, high) within 1e-12 and 1e12",
               shown="none, must be given with dp_base_margin for these objectives",
               recorded=False),
     Parameter("dp_n_public",
@@ -100,8 +100,8 @@ OWN_ROWS = (
     Parameter("dp_target_bounds",
               "range of the regression target; labels beyond are clamped (those beyond a million "
               "widths lose precision, and count as any label)",
-              readers.bounds, defaults.target_bounds, PUBLIC, "parameters", unit="label",
-              values="(low, high), finite, low < high",
+              readers.target_bounds, defaults.target_bounds, PUBLIC, "parameters", unit="label",
+              values="(low, high), low < high, within -1e30 and 1e30",
               shown="none, must be given for regression", recorded=False),
     Parameter("dp_candidates",
               "where private split candidates come from: a tree of noisy counts over all floats, "

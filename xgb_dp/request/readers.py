@@ -9,6 +9,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from . import parse
 from .constraints import interaction_sets, monotone_directions
@@ -90,9 +92,33 @@ def delta(name: str, value: Any, s: Settings) -> float:
     return number
 
 
-def bounds(name: str, value: Any, s: Settings) -> tuple[float, float]:
-    """A public range."""
-    return parse.parse_range(name, value)
+_LARGEST_LABEL, _LEAST_WIDTH, _LEAST_SHARE = 1e30, 1e-15, 1e-6
+_LARGEST_EXPOSURE = 1e12
+_LEAST_MEAN = 1e-30
+
+
+def target_bounds(name: str, value: Any, s: Settings) -> tuple[float, float]:
+    """A public range that 32-bit labels can tell apart, with room for what is computed of them."""
+    low, high = parse.parse_range(name, value)
+    largest = max(-low, high)
+    if largest > _LARGEST_LABEL or high - low < max(_LEAST_WIDTH, _LEAST_SHARE * largest):
+        raise PrivacyParameterError(
+            f"`{name}` must lie within -1e30 and 1e30, and be at least 1e-15 and a millionth of "
+            "its larger end wide: labels are 32-bit numbers. Choose another unit for the target, "
+            "or subtract a public number from it."
+        )
+    return low, high
+
+
+def exposure_bounds(name: str, value: Any, s: Settings) -> tuple[float, float]:
+    """A public range of exposures."""
+    low, high = parse.parse_range(name, value)
+    if not 1 / _LARGEST_EXPOSURE <= low < high <= _LARGEST_EXPOSURE:
+        raise PrivacyParameterError(
+            f"`{name}` must lie within 1e-12 and 1e12: it is a range of exp(base_margin), above 0. "
+            "Choose another unit for the exposures."
+        )
+    return low, high
 
 
 def classes(name: str, value: Any, s: Settings) -> int:
@@ -104,7 +130,7 @@ def base_score(name: str, value: Any, s: Settings) -> float | list[float]:
     """A public intercept: one number, or one for each of several classes."""
     given = parse.listed(value)
     if given is not None:
-        scores = [parse.parse_number(name, v) for v in given]
+        scores = [_finite_float(name, v) for v in given]
         if s.trees_per_round > 1 and len(scores) == s.trees_per_round:
             return scores
         if len(scores) != 1:
@@ -112,11 +138,28 @@ def base_score(name: str, value: Any, s: Settings) -> float | list[float]:
                 "`base_score` must be one number (several classes or quantiles: or one for each)."
             )
         value = scores[0]
-    if s["objective"] == "binary:logistic":  # binary:logitraw takes a margin
-        return parse.parse_number(name, value, low=0, high=1, open_low=True, open_high=True)
-    if s.objective.link == "log":
-        return parse.parse_number(name, value, low=0, open_low=True)
-    return parse.parse_number(name, value)
+    number = _finite_float(name, value)
+    objective = s["objective"]
+    # binary:logitraw takes a margin.
+    if (objective == "binary:logistic" or s.objective.link == "logit") and not (
+        0 < np.float32(number) < 1
+    ):
+        raise PrivacyParameterError(
+            f"`{name}` must be > 0 and < 1 for {objective}, as a 32-bit number too: it is the mean "
+            f"of the labels; got {number!r}."
+        )
+    if s.objective.link == "log" and not _LEAST_MEAN <= number <= _LARGEST_LABEL:
+        raise PrivacyParameterError(
+            f"`{name}` must lie within 1e-30 and 1e30 for {objective}: it is the mean of the "
+            f"labels, and the model starts from its logarithm; got {number!r}."
+        )
+    return number
+
+
+def _finite_float(name: str, value: Any) -> float:
+    """A number that XGBoost, which keeps 32-bit floats, takes for finite."""
+    largest = float(np.finfo(np.float32).max)
+    return parse.parse_number(name, value, low=-largest, high=largest)
 
 
 def by_column(name: str, value: Any, s: Settings | None) -> dict[Any, Any]:

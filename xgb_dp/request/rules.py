@@ -22,6 +22,11 @@ __all__ = ["RULES", "Rule", "check_rules"]
 
 _COARSEST_GRID = 16  # steps of a gradient C
 _LARGEST_HESSIAN = 60  # times C, in the norm of a row
+_LEAST_BOUND = 1e-6  # of C; at most its inverse
+_LARGEST_ALPHA = 1e12  # half widths
+_LEAST_LOGARITHMS = 0.01
+_SLOPES = 1e5
+_LEAST_TIME = 1e-30
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ def _knows(s: Settings, low: float, high: float) -> bool:
     """Whether an objective knows the labels of a range; means above 0 may have one from 0 on."""
     known = s.objective
     above = known.intervals or (known.above and known.link == "identity")
-    least = max(known.lowest, 0.0) if known.intervals else known.lowest
+    least = max(known.lowest, _LEAST_TIME) if known.intervals else known.lowest
     return (low > least if above else low >= least) and high <= known.highest
 
 
@@ -145,7 +150,7 @@ RULES = (
     Rule("labels of the objective are in the range",
          lambda s: s.target is not None and not _knows(s, *s.target),
          "`dp_target_bounds` must lie within the labels that {objective} knows: counts and amounts "
-         "from 0 on, times above 0, shares from 0 to 1, and above -1 for reg:squaredlogerror."),
+         "from 0 on, times above 1e-30, shares from 0 to 1, and above -1 for reg:squaredlogerror."),
     Rule("exposures have a range",
          lambda s: (s.measured and s["dp_base_margin"] and not s.continues
                     and s["dp_exposure_bounds"] is None),
@@ -153,14 +158,27 @@ RULES = (
          "of exp(base_margin), e.g. dp_exposure_bounds=(0.003, 1) for a day up to a year."),
     Rule("exposures are of rows with margins",
          lambda s: s["dp_exposure_bounds"] is not None and not (
-             s.objective.intercept == "capped mean" and s["dp_base_margin"]
-             and s["dp_exposure_bounds"][0] > 0.0),
-         "`dp_exposure_bounds` is a range above 0 for count:poisson, reg:gamma and reg:tweedie "
-         "with dp_base_margin."),
+             s.objective.intercept == "capped mean" and s["dp_base_margin"]),
+         "`dp_exposure_bounds` is for count:poisson, reg:gamma and reg:tweedie with "
+         "dp_base_margin."),
     Rule("no first tree for all margins",
-         lambda s: s.additive and s.exposures is not None,
+         lambda s: (s.additive and s.objective.intercept == "capped mean" and s["dp_base_margin"]
+                    and not s.continues and s["base_score"] != 1.0),
          "`dp_split`='additive' is refused with dp_base_margin for {objective}: the first tree "
-         "starts all predictions, and an additive round has no first tree.", PrivacyRefusal),
+         "starts all predictions, and an additive round has no first tree. Use another dp_split, "
+         "or give base_score=1 where the margins alone are the start.", PrivacyRefusal),
+    Rule("logarithms differ in the range",
+         lambda s: (s["objective"] == "reg:squaredlogerror" and s.target is not None
+                    and math.log1p(s.target[1]) - math.log1p(s.target[0]) < _LEAST_LOGARITHMS),
+         "`dp_target_bounds` is too narrow for reg:squaredlogerror: the logarithms of 1 + label "
+         "differ by less than 0.01 in it, and are a straight line. Use reg:squarederror, which "
+         "fits the same model there."),
+    Rule("slope of the range",
+         lambda s: (s["huber_slope"] is not None and not
+                    s.half_width / _SLOPES <= s["huber_slope"] <= s.half_width * _SLOPES),
+         "`huber_slope` must be at least a hundred-thousandth of half the width of "
+         "dp_target_bounds, and at most 100,000 times as large; got {huber_slope}. Far below, the "
+         "loss is that of reg:absoluteerror; far above, that of reg:squarederror."),
     Rule("an own objective predicts margins",
          lambda s: s["dp_objective"] is not None and s["objective"] != "reg:squarederror",
          "`objective` is {objective} beside `dp_objective`, whose model predicts margins. Leave "
@@ -338,6 +356,14 @@ RULES = (
          lambda s: s.squared and s["dp_gradient_clip"] in BALLS,
          "`dp_gradient_clip`={dp_gradient_clip!r} is not for squared error. Use 'clip' "
          "or 'filter'."),
+    Rule("a default bound that fits",
+         lambda s: not _LEAST_BOUND <= s["dp_gradient_bound"] <= 1 / _LEAST_BOUND,
+         "`dp_gradient_bound` would be {dp_gradient_bound} by default, from dp_max_weight and the "
+         "parameters of {objective}. It must lie within 1e-6 and 1e6: choose a dp_max_weight "
+         "nearer to 1, and scale the weights with it, which changes no model."),
+    Rule("alpha in the unit of leaves",
+         lambda s: s["alpha"] > _LARGEST_ALPHA * s.scale,
+         "`alpha` must be at most 1e12 times half the width of dp_target_bounds; got {alpha}."),
     Rule("Hessians that count",
          lambda s: (_hessians_are_counted(s) and _COARSEST_GRID
                     * math.sqrt(s["dp_hessian_weight"]) < s["dp_gradient_bound"]),

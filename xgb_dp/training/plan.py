@@ -172,8 +172,14 @@ def digest(text: str) -> str:
 
 
 def low_level(s: Settings) -> dict[str, Any]:
-    """Ordinary XGBoost parameters with the private defaults; no intercept."""
+    """Ordinary XGBoost parameters with the private defaults; no intercept.
+
+    XGBoost keeps 32-bit floats, and refuses texts of smaller numbers: these are 0 for it. The plan
+    has them as they are.
+    """
     low = {p.name: s[p.name] for p in PARAMETERS.values() if p.xgboost and s[p.name] is not None}
+    tiny = float(np.finfo(np.float32).tiny)
+    low |= {k: 0.0 for k, v in low.items() if isinstance(v, float) and abs(v) < tiny}
     low |= {"tree_method": "dp_hist", "booster": "gbtree"}
     if s.kind == "binary":
         low["scale_pos_weight"] = s["scale_pos_weight"]

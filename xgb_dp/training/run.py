@@ -21,6 +21,7 @@ from ..record import ledger
 from ..record.form import Ledger, TrainingRecord
 from ..record.start import PublicStart
 from ..request import masking
+from ..request.parse import shown
 from ..request.settings import Settings
 from . import agreement, plan
 from .call_site import CallSite
@@ -373,7 +374,7 @@ def _configure(booster: Booster) -> None:
         if unknown is None:
             raise
         raise PrivacyParameterError(
-            f"`eval_metric` names {unknown[1].strip()!r}, which is no metric of XGBoost. Take "
+            f"`eval_metric` names {shown(unknown[1].strip())}, which is no metric of XGBoost. Take "
             "names such as 'logloss', 'auc' or 'rmse', or give your own function as "
             "`custom_metric`. Nothing was released."
         ) from None
