@@ -98,7 +98,7 @@ _LEAST_MEAN = 1e-30
 
 
 def target_bounds(name: str, value: Any, s: Settings) -> tuple[float, float]:
-    """A public range that 32-bit labels can tell apart, with room for what is computed of them."""
+    """A public range that 32-bit labels can distinguish, with room for what is computed of them."""
     low, high = parse.parse_range(name, value)
     largest = max(-low, high)
     if largest > _LARGEST_LABEL or high - low < max(_LEAST_WIDTH, _LEAST_SHARE * largest):
