@@ -167,18 +167,18 @@ std::vector<LocalInt> LocalSums(MetaInfo const& info, Persons const* persons,
       rows.Add(i, [&](auto k, auto value) { sums[k].value += value; });
     }
   }
-  // A person adds the mean of its rows, each entry rounded towards zero.
-  std::vector<std::int64_t> own(sums.size());
   if (!persons) {
     return sums;
   }
+  // A person adds the mean of its rows, each entry rounded towards zero.
+  std::vector<std::int64_t> own(sums.size());
   auto const& several = persons->RowsOfSeveral();
   for (auto const& group : persons->Groups()) {
     auto n = static_cast<std::int64_t>(group.rows);
-    for (auto person = group.begin; person < group.begin + group.persons; ++person) {
+    for (std::size_t l = 0; l < group.persons; ++l) {
       auto each = [&](auto&& add) {
         for (std::size_t j = 0; j < group.rows; ++j) {
-          rows.Add(several[person + j * group.persons], add);
+          rows.Add(several[group.At(j, l)], add);
         }
       };
       each([&](auto k, auto value) { own[k] += value; });

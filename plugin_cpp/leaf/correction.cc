@@ -41,6 +41,7 @@ LocalSum SumBlocks(Context const* ctx, std::size_t n, SumOf&& sum_of) {
   }
   return total;
 }
+
 /** @brief Of all rows by themselves, and of the mean of a person's rows. */
 template <typename SumOf>
 LocalSum SumUnits(Context const* ctx, std::size_t n_rows, Persons const* persons, SumOf&& of_row) {
@@ -53,10 +54,10 @@ LocalSum SumUnits(Context const* ctx, std::size_t n_rows, Persons const* persons
       auto const& group = persons->Groups()[i];
       auto n = static_cast<std::int64_t>(group.rows);
       LocalSum of_group;
-      for (auto person = group.begin; person < group.begin + group.persons; ++person) {
+      for (std::size_t l = 0; l < group.persons; ++l) {
         LocalSum sum;
         for (std::size_t j = 0; j < group.rows; ++j) {
-          sum += of_row(several[person + j * group.persons]);
+          sum += of_row(several[group.At(j, l)]);
         }
         // Towards zero, so that a person adds no more than one row may.
         of_group += LocalSum{sum.grad / n, sum.hess / n};

@@ -206,13 +206,13 @@ void Persons::Arrange(DMatrix* p_fmat) {
   auto sort = [&](std::size_t i, auto&& is_before) {
     auto const& group = groups_[i];
     std::vector<std::uint32_t> rows(group.rows);
-    for (auto person = group.begin; person < group.begin + group.persons; ++person) {
+    for (std::size_t l = 0; l < group.persons; ++l) {
       for (std::size_t j = 0; j < rows.size(); ++j) {
-        rows[j] = rows_[person + j * group.persons];
+        rows[j] = rows_[group.At(j, l)];
       }
       std::sort(rows.begin(), rows.end(), is_before);
       for (std::size_t j = 0; j < rows.size(); ++j) {
-        rows_[person + j * group.persons] = rows[j];
+        rows_[group.At(j, l)] = rows[j];
         has_ties[i] |= j > 0 && keys[rows[j]] == keys[rows[j - 1]];
       }
     }

@@ -22,8 +22,6 @@
 namespace xgboost::dp {
 /**
  * @brief Persons with as many rows each, side by side in Persons::RowsOfSeveral.
- *
- * Row j of person l is at begin + j persons + l.
  */
 struct PersonGroup {
   std::size_t begin;
@@ -35,6 +33,10 @@ struct PersonGroup {
 
   /** @brief How many rows all of them have. */
   [[nodiscard]] std::size_t Size() const { return std::size_t{rows} * persons; }
+  /** @brief Where row j of person l is in Persons::RowsOfSeveral. */
+  [[nodiscard]] std::size_t At(std::size_t j, std::size_t l) const {
+    return begin + j * persons + l;
+  }
   /**
    * @brief Calls a function with each j and l, and the place of that row among those of the group.
    *
