@@ -1,6 +1,6 @@
 #include "plugin_cpp/rows/person_bound.h"
 
-#include <algorithm>  // for any_of, fill_n, max, min
+#include <algorithm>  // for any_of, fill, fill_n, max, min
 #include <array>      // for array
 #include <cmath>      // for abs, ldexp, sqrt
 #include <limits>     // for numeric_limits
@@ -127,6 +127,7 @@ XGB_DP_WIDE void NoLessThanSizesWide(double const* kept, std::size_t n_rows, std
                                      double* sizes) {
   NoLessThanSizes<kMost>(kept, n_rows, width, sizes);
 }
+
 /** @brief What all persons have to keep. */
 struct Limits {
   bool is_ball, by_prediction;
@@ -166,8 +167,10 @@ class GroupBound {
     rows_ = rows;
     given_.resize(group.rows * width_ * kLanes);
     kept_.resize(given_.size());
-    words_.assign(group.persons < kLanes ? group.rows * kLanes : 0, PackedPair{0, 0});
     words_.resize(group.rows * kLanes);
+    if (group.persons < kLanes) {
+      std::fill(words_.begin(), words_.end(), PackedPair{});
+    }
     for (std::size_t k = 0; k < limits_.joint; ++k) {
       this->Read((*out)[first + k].pairs, k);
     }
@@ -200,13 +203,6 @@ class GroupBound {
   }
 
  private:
-  /** @brief Calls a function with the place of a row of class k here, and in the group. */
-  template <typename Each>
-  void ForEach(std::size_t k, Each&& each) const {
-    auto first = 2 * k * kLanes, step = width_ * kLanes;
-    group_.ForEach<kLanes>([&](auto j, auto l, auto i) { each(first + j * step + l, i); });
-  }
-
   void Read(std::vector<PackedPair> const& pairs, std::size_t k) {
     group_.ForEach<kLanes>(
         [&](auto j, auto l, auto i) { words_[j * kLanes + l] = pairs[rows_[i]]; });
@@ -235,7 +231,8 @@ class GroupBound {
   }
 
   void Keep(std::vector<double> const& entries, std::size_t k, RowsOfPersons::OfClass* to) const {
-    this->ForEach(k, [&](auto at, auto i) {
+    group_.ForEach<kLanes>([&](auto j, auto l, auto i) {
+      auto at = (j * width_ + 2 * k) * kLanes + l;
       to->grad[group_.begin + i] = static_cast<float>(entries[at]);
       to->hess[group_.begin + i] = static_cast<float>(entries[at + kLanes]);
     });
@@ -243,12 +240,9 @@ class GroupBound {
 
   void ScaleBy(NormsOfRows norms) {
     std::array<double, kLanes> sums{};
-    for (std::size_t j = 0; j < group_.rows; ++j) {
-      for (std::size_t l = 0; l < group_.persons; ++l) {
-        sums[l] += static_cast<double>(norms.of_rows ? norms.of_rows[rows_[j * group_.persons + l]]
-                                                     : norms.same);
-      }
-    }
+    group_.ForEach<kLanes>([&](auto, auto l, auto i) {
+      sums[l] += static_cast<double>(norms.of_rows ? norms.of_rows[rows_[i]] : norms.same);
+    });
     for (std::size_t l = 0; l < kLanes; ++l) {
       scale_[l] = sums[l] > limits_.most ? limits_.most / sums[l] : 1.0;  // also if not a number
     }
