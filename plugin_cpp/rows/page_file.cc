@@ -13,14 +13,6 @@
 #include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
-namespace {
-// What is mapped begins at a multiple of the system's page size, which is not larger anywhere.
-constexpr std::uint64_t kAlignment = std::uint64_t{1} << 16;
-constexpr char kMend[] =
-    " Binned rows are kept where `cache_prefix` of the DataIter points to: choose a folder with "
-    "room for a byte for each cell of the data, or two with many bins or categories.";
-}  // namespace
-
 PageFile::PageFile(std::string const& prefix) : prefix_{prefix} {
   auto name = prefix + ".dp_bins.page.XXXXXX";
   file_ = mkostemp(name.data(), O_CLOEXEC);  // readable by this user alone

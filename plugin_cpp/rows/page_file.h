@@ -40,6 +40,13 @@ class PageFile {
   using File = int;
 #endif  // defined(_WIN32)
 
+  // What is mapped begins at a multiple of the system's page size, or of Windows' allocation
+  // granularity, which are not larger anywhere.
+  static constexpr std::uint64_t kAlignment = std::uint64_t{1} << 16;
+  static constexpr char kMend[] =
+      " Binned rows are kept where `cache_prefix` of the DataIter points to: choose a folder with "
+      "room for a byte for each cell of the data, or two with many bins or categories.";
+
   std::string prefix_;
   File file_;
   std::uint64_t end_{0};

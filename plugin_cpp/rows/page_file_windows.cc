@@ -12,12 +12,6 @@
 
 namespace xgboost::dp {
 namespace {
-// What is mapped begins at a multiple of the system's allocation granularity.
-constexpr std::uint64_t kAlignment = std::uint64_t{1} << 16;
-constexpr char kMend[] =
-    " Binned rows are kept where `cache_prefix` of the DataIter points to: choose a folder with "
-    "room for a byte for each cell of the data, or two with many bins or categories.";
-
 std::string Reason(DWORD error) { return std::system_category().message(static_cast<int>(error)); }
 
 std::wstring Wide(std::string const& text) {
