@@ -1,7 +1,8 @@
 #include "plugin_cpp/loss/loss.h"
 
-#include <utility>  // for pair
-#include <vector>   // for vector
+#include <algorithm>  // for count
+#include <utility>    // for pair
+#include <vector>     // for vector
 
 #include "plugin_cpp/loss/logistic.h"      // for ReadLogisticLoss
 #include "plugin_cpp/loss/power.h"         // for ReadPowerLoss
@@ -34,11 +35,8 @@ std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& ob
       {"survival", {ReadSurvivalLoss, {"survival:aft"}}},
   };
   auto known = in.Enum<KnownLoss>("name", kLosses);
-  bool fits = false;
-  for (auto const& name : known.objectives) {
-    fits = fits || name == objective;
-  }
-  CHECK(fits) << "dp_plan: the loss is not that of `" << objective << "`." << JsonReader::kMend;
+  CHECK(std::count(known.objectives.cbegin(), known.objectives.cend(), objective) > 0)
+      << "dp_plan: the loss is not that of `" << objective << "`." << JsonReader::kMend;
   return known.read(in, range);
 }
 }  // namespace xgboost::dp

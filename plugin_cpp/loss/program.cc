@@ -53,58 +53,56 @@ struct Instruction {
   std::size_t a{0}, b{0}, c{0};  // of earlier instructions
 };
 
-class ProgramReader {
- public:
-  [[nodiscard]] Instruction Read(Json const& json, std::size_t earlier) const {
-    CHECK(IsA<Array>(json) && !get<Array const>(json).empty()) << kWrong;
-    auto const& words = get<Array const>(json);
-    CHECK(IsA<String>(words.front())) << kWrong;
-    auto const& name = get<String const>(words.front());
-    auto from = [&](std::size_t i) {
-      CHECK(i < words.size() && IsA<Integer>(words[i])) << kWrong;
-      auto value = get<Integer const>(words[i]);
-      CHECK(value >= 0 && static_cast<std::size_t>(value) < earlier) << kWrong;
-      return static_cast<std::size_t>(value);
-    };
-    Instruction out;
-    std::size_t n = 0;
-    using Kind = Instruction::Kind;
-    if (name == "margin" || name == "label" || name == "weight") {
-      out.kind = name == "margin" ? Kind::kMargin : name == "label" ? Kind::kLabel : Kind::kWeight;
-    } else if (name == "number") {
-      CHECK(words.size() == 2 && IsA<String>(words[1])) << kWrong;
-      out.number = JsonReader::NumberOf("program", get<String const>(words[1]));
-      return out;
-    } else if (name == "where") {
-      out.kind = Kind::kWhere;
-      n = 3;
-    } else {
-      for (auto const& [known, fn] : kOne) {
-        if (known == name) {
-          out.kind = Kind::kOne;
-          out.one = fn;
-          n = 1;
-        }
-      }
-      for (auto const& [known, fn] : kTwo) {
-        if (known == name) {
-          out.kind = Kind::kTwo;
-          out.two = fn;
-          n = 2;
-        }
-      }
-      CHECK(n > 0) << kWrong;
-    }
-    CHECK(words.size() == n + 1) << kWrong;
-    out.a = n > 0 ? from(1) : 0;
-    out.b = n > 1 ? from(2) : 0;
-    out.c = n > 2 ? from(3) : 0;
-    return out;
-  }
+constexpr char kWrong[] =
+    "dp_plan: `loss.program` is no list of instructions that read earlier ones.";
 
-  static constexpr char kWrong[] =
-      "dp_plan: `loss.program` is no list of instructions that read earlier ones.";
-};
+/** @param earlier How many instructions came before, which this one may read. */
+Instruction ReadInstruction(Json const& json, std::size_t earlier) {
+  CHECK(IsA<Array>(json) && !get<Array const>(json).empty()) << kWrong;
+  auto const& words = get<Array const>(json);
+  CHECK(IsA<String>(words.front())) << kWrong;
+  auto const& name = get<String const>(words.front());
+  auto from = [&](std::size_t i) {
+    CHECK(i < words.size() && IsA<Integer>(words[i])) << kWrong;
+    auto value = get<Integer const>(words[i]);
+    CHECK(value >= 0 && static_cast<std::size_t>(value) < earlier) << kWrong;
+    return static_cast<std::size_t>(value);
+  };
+  Instruction out;
+  std::size_t n = 0;
+  using Kind = Instruction::Kind;
+  if (name == "margin" || name == "label" || name == "weight") {
+    out.kind = name == "margin" ? Kind::kMargin : name == "label" ? Kind::kLabel : Kind::kWeight;
+  } else if (name == "number") {
+    CHECK(words.size() == 2 && IsA<String>(words[1])) << kWrong;
+    out.number = JsonReader::NumberOf("program", get<String const>(words[1]));
+    return out;
+  } else if (name == "where") {
+    out.kind = Kind::kWhere;
+    n = 3;
+  } else {
+    for (auto const& [known, fn] : kOne) {
+      if (known == name) {
+        out.kind = Kind::kOne;
+        out.one = fn;
+        n = 1;
+      }
+    }
+    for (auto const& [known, fn] : kTwo) {
+      if (known == name) {
+        out.kind = Kind::kTwo;
+        out.two = fn;
+        n = 2;
+      }
+    }
+    CHECK(n > 0) << kWrong;
+  }
+  CHECK(words.size() == n + 1) << kWrong;
+  out.a = n > 0 ? from(1) : 0;
+  out.b = n > 1 ? from(2) : 0;
+  out.c = n > 2 ? from(3) : 0;
+  return out;
+}
 
 class ProgramLoss : public Loss {
  public:
@@ -112,12 +110,12 @@ class ProgramLoss : public Loss {
 
   explicit ProgramLoss(JsonReader const& in) : unit_{in.Real("unit", 1e-30, 1e38)} {
     auto const& json = in.At("program");
-    CHECK(IsA<Array>(json)) << ProgramReader::kWrong;
+    CHECK(IsA<Array>(json)) << kWrong;
     for (auto const& v : get<Array const>(json)) {
-      program_.push_back(ProgramReader{}.Read(v, program_.size()));
+      program_.push_back(ReadInstruction(v, program_.size()));
       is_weighted_ = is_weighted_ || program_.back().kind == Instruction::Kind::kWeight;
     }
-    CHECK(!program_.empty() && program_.size() <= kMost) << ProgramReader::kWrong;
+    CHECK(!program_.empty() && program_.size() <= kMost) << kWrong;
     auto last = static_cast<std::int64_t>(program_.size()) - 1;
     gradient_ = in.Int("gradient", 0, last);
     hessian_ = in.Int("hessian", 0, last);

@@ -1,6 +1,6 @@
 #include "plugin_cpp/loss/quantile.h"
 
-#include <algorithm>  // for clamp, max
+#include <algorithm>  // for max
 #include <cmath>      // for pow, sqrt
 #include <vector>     // for vector
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include <algorithm>  // for binary_search
+#include <algorithm>  // for binary_search, max
 #include <cstdint>    // for int32_t
 #include <vector>     // for vector
 
