@@ -61,6 +61,6 @@ class MeanCorrection {
   double scale_;
   double largest_mean_;  // in half widths; 0 where the correction is no factor
   double eta_;
-  double variance_{1e-4};  // of the shift to come, in half widths or logarithms squared
+  double variance_;  // of the shift to come, in half widths or logarithms squared
 };
 }  // namespace xgboost::dp
