@@ -115,6 +115,14 @@ class Layout:
         """Sums that are released; a row may touch any."""
         return sum(block.matrix.shape[0] * block.copies for block in self.blocks)
 
+    @property
+    def steps(self) -> list[tuple[int, int]]:
+        """`sensitivity2` and `coordinates` of each step."""
+        own = [(self.sensitivity2, self.coordinates)]
+        if self.later is not None:
+            own.append((self.later.norm2 << (2 * self.shift), self.later.sums))
+        return own
+
 
 @dataclass(frozen=True, eq=False)
 class Released:
@@ -148,9 +156,7 @@ def events_for(
         BudgetError: The noise fits no grid.
     """
 
-    steps = [(layout.sensitivity2, layout.coordinates)]
-    if layout.later is not None:
-        steps.append((layout.later.norm2 << (2 * layout.shift), layout.later.sums))
+    steps = layout.steps
     whole = sum(norm2 for norm2, _ in steps)
 
     def events(mu: float) -> tuple[GaussianEvent, ...]:
@@ -190,8 +196,7 @@ def shift_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> i
         group: So many persons, for whom both are meant together.
     """
     mu = gaussian_mu(epsilon, delta) / group
-    whole = sum(block.norm2 for block in layout.blocks)
-    whole += 0 if layout.later is None else layout.later.norm2
+    whole = sum(norm2 for norm2, _ in layout.steps)
     room = math.log2(_MOST_SIGMA2 // 4) - math.log2(whole / mu**2)
     return min(_MOST_SHIFT, max(_LEAST_SHIFT, math.floor(room / 2.0)))
 
