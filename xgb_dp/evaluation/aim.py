@@ -14,7 +14,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from .grid import CELLS, UNIT
+from .figures import influence
+from .grid import UNIT
 from .posterior import Posterior
 
 __all__ = ["AIMED", "AIMED_SHARE", "aimed_matrix"]
@@ -30,7 +31,6 @@ AIMED = 2
 
 _FINEST, _TRIED = 50.0, 40
 _WIDER = 3.0  # than what is best if the first step were exact
-_LEAST = 1e-6
 
 
 def aimed_matrix(found: Posterior, noise: float, share: float) -> Ints:
@@ -44,12 +44,9 @@ def aimed_matrix(found: Posterior, noise: float, share: float) -> Ints:
     Returns:
         Whole numbers; no column has a norm above ``UNIT * sqrt(share)``.
     """
-    neg, pos = np.maximum(found.population, _LEAST).reshape(2, CELLS)
-    rows, logits = np.concatenate([neg, pos]), found.grid.centres
-    below = (np.cumsum(neg) - 0.5 * neg) / neg.sum()
-    above = 1.0 - (np.cumsum(pos) - 0.5 * pos) / pos.sum()
-    area = float(pos @ below / pos.sum())
-    pulls = np.concatenate([(above - area) / neg.sum(), (below - area) / pos.sum()])
+    neg, pos = found.by_class
+    rows, logits = found.by_class.ravel(), found.grid.centres
+    pulls = influence(neg, pos, float(neg.sum()), float(pos.sum())).ravel()
     loss = np.concatenate([np.logaddexp(0.0, logits), np.logaddexp(0.0, -logits)])
     loss -= float(loss @ rows / rows.sum())
     whole = np.stack(

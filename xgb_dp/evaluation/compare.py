@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .binary import scaled
-from .figures import Figure, TwoClasses, auc
+from .figures import Figure, TwoClasses, auc, influence
 from .grid import CELLS, UNIT, Grid, counts_matrix
 from .posterior import DRAWS, Posterior, Solver, two_classes
 from .report import Cost
@@ -177,12 +177,12 @@ class Pair:
         found = self._views(released, DRAWS)
         views = tuple(TwoClasses(one, level) for one in found)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
-        _, limit = _pulls(*self._views(released, draws=1))
+        _, limit = _pulls(*found)
         moved, noise = (
             limit * number / (_UNIT * math.sqrt(_AIMED_AUC))
             for number in (float(second.sums[0][0, 0]), second.noise)
         )
-        gap = _auc_difference(views, joint, moved, noise, level)
+        gap = _auc_difference(found, joint, moved, noise, level)
         values = self._losses(released, level)
         rows = max(float(values.counts.sum()), 1.0)
         scale = _limit(values) / (_UNIT * math.sqrt(_AIMED_LOSS) * rows)
@@ -224,37 +224,33 @@ def _pulls(first: Posterior, second: Posterior) -> tuple[Floats, float]:
 
 def _influence(found: Posterior) -> tuple[Floats, float, float]:
     """What one more row in each cell does to the area, (2, cells); and rows of both classes."""
-    neg, pos = np.maximum(found.population, 1e-6).reshape(2, CELLS)
+    neg, pos = found.by_class
     n, m = max(float(neg.sum()), 1.0), max(float(pos.sum()), 1.0)
-    area = float(auc(neg, pos))
-    below = (np.cumsum(neg) - 0.5 * neg) / n
-    above = 1.0 - (np.cumsum(pos) - 0.5 * pos) / m
-    return np.stack([(above - area) / n, (below - area) / m]), n, m
+    return influence(neg, pos, n, m), n, m
 
 
 def _auc_difference(
-    views: tuple[TwoClasses, ...], joint: Floats, moved: float, noise: float, level: float
+    found: tuple[Posterior, ...], joint: Floats, moved: float, noise: float, level: float
 ) -> Figure:
     """The difference of the areas, whose sampling noise the joint counts tell.
 
     Args:
-        views: Figures of both models.
+        found: Counts of both models by score.
         joint: Noisy joint counts of both scores.
         moved: What the rows do to the difference, beside that of the expected counts.
         noise: Standard deviation of the noise in it.
         level: Probability with which the interval is to cover.
     """
     areas, pulls, own = [], [], []
-    for view in views:
-        neg, pos = np.maximum(view.posterior.population, 1e-6).reshape(2, CELLS)
-        areas.append(float(auc(neg, pos)))
-        weight = np.stack([neg, pos])
-        shape = (2, _COARSE, CELLS // _COARSE)
-        fine = _influence(view.posterior)[0]
-        pull = (fine * weight).reshape(shape).sum(axis=-1) / weight.reshape(shape).sum(axis=-1)
+    shape = (2, _COARSE, CELLS // _COARSE)
+    for one in found:
+        fine, weight = _influence(one)[0], one.by_class
+        areas.append(float(auc(*weight)))
+        rows = weight.reshape(shape).sum(axis=-1)
+        pull = (fine * weight).reshape(shape).sum(axis=-1) / rows
         pulls.append(pull)
         # Variances one by one, from each model's own counts; the covariance from the joint ones.
-        own.append(float((weight.reshape(shape).sum(axis=-1) * pull**2).sum()))
+        own.append(float((rows * pull**2).sum()))
     counts = joint.reshape(2, _COARSE, _COARSE)
     both = float((counts * pulls[0][:, :, np.newaxis] * pulls[1][:, np.newaxis, :]).sum())
     most = math.sqrt(own[0] * own[1])

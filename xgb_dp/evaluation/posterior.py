@@ -34,6 +34,7 @@ _DENSITY, _DENSITY_LENGTH, _MASS = 1.0, 1.0, 0.7
 _OFFSET, _SLOPE, _CURVE_LENGTH = 1.0, 0.3, 2.0
 _TAIL, _TAIL_MEAN, _TAIL_SLOPE = -3.0, 0.3, 0.3  # logit below which probabilities are rare
 _CURVES = (0.05, 0.2, 0.8)  # deviations of the curve that are thought possible
+_LEAST = 1e-6  # rows that are expected in a cell at least
 _SMOOTH = 0.75  # width over which the density of the prior is averaged, in logits
 
 
@@ -57,6 +58,11 @@ class Posterior:
     population: Floats
     density: Floats
     curve: Floats
+
+    @property
+    def by_class(self) -> Floats:
+        """`population` of negatives and positives, (2, CELLS); above 0, to be divided by."""
+        return np.maximum(self.population, _LEAST).reshape(2, CELLS)
 
     def sampled(self) -> Floats:
         """Draws of the counts of other rows of the same population."""
