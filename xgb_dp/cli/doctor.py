@@ -158,6 +158,7 @@ def _beside() -> Iterator[Check]:
         for d in metadata.distributions()
         if d.metadata["Name"] in ("xgboost", "xgboost-cpu")
     }
+    names = " and ".join(" ".join(owner) for owner in sorted(owners))
     damaged = False
     for (name, version), distribution in sorted(owners.items()):
         changed = _changed_files(distribution)
@@ -170,17 +171,18 @@ def _beside() -> Iterator[Check]:
                 f"such as {changed[0]}. Private training does not use them. Mend the stock package "
                 f"with: pip install --force-reinstall --no-deps {name}=={version}",
             )
+    if damaged:
+        return
     origin = stock_origin()
-    if origin is None and not owners:
-        yield Check("stock xgboost", OK, "none; `import xgboost` gives the private build")
-    elif origin is None and not damaged:
-        names = " and ".join(" ".join(owner) for owner in sorted(owners))
+    if origin is not None:
+        found = f"{names or 'a copy of no wheel'}, in {Path(origin).parent}"
+        yield Check("stock xgboost", OK, f"{found}. {_which()}")
+    elif owners:
         yield Check(
             "stock xgboost", WARNING, f"pip knows {names}, but nothing can be imported of it"
         )
-    elif origin is not None and not damaged:
-        names = " and ".join(" ".join(owner) for owner in sorted(owners)) or "a copy of no wheel"
-        yield Check("stock xgboost", OK, f"{names}, in {Path(origin).parent}. {_which()}")
+    else:
+        yield Check("stock xgboost", OK, "none; `import xgboost` gives the private build")
 
 
 def _which() -> str:
