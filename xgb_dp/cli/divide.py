@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from ..data.parts import part_of
 from ..errors import PrivacyParameterError
 from ..evaluation import split
 from .domain import read_domain
-from .files import PARQUET, Csv, header_of, read_whole, write_whole
+from .files import Csv, header_of, is_parquet, read_whole, write_whole
 from .options import FILE, OUT, csv_options, guarded, new_files
 from .part_file import note_of, write_note
 
@@ -54,18 +55,18 @@ def split_command(
     """
     made = [train_path, test_path]
     new_files([*made, *map(note_of, made)], force=force, read=[data, schema_file])
+    missing: Sequence[str] = MISSING
     if schema_file is not None:
-        named = read_domain(schema_file).privacy_id
-        if privacy_id is not None and named not in (None, privacy_id):
+        domain = read_domain(schema_file)
+        if privacy_id is not None and domain.privacy_id not in (None, privacy_id):
             raise PrivacyParameterError("--privacy-id is not the column that the schema names.")
-        privacy_id = privacy_id or named
+        privacy_id, missing = privacy_id or domain.privacy_id, domain.missing
     csv = Csv(separator, encoding)
-    kinds = {path.suffix.lower() in PARQUET for path in (data, *made)}
+    kinds = {is_parquet(path) for path in (data, *made)}
     if len(kinds) > 1:
         raise PrivacyParameterError("The parts are files of the same kind as DATA, CSV or Parquet.")
     if privacy_id is not None and privacy_id not in header_of(data, csv):
         raise PrivacyParameterError(f"The file has no column {privacy_id!r}.")
-    missing = MISSING if schema_file is None else read_domain(schema_file).missing
     table, ids = read_whole(data, privacy_id, missing, csv)
     parts = split((table, np.arange(table.shape[0])), test=share, privacy_id=ids)
     for path, own in zip(made, (parts.train, parts.test), strict=True):

@@ -21,11 +21,11 @@ import pandas as pd
 from ..errors import PrivacyParameterError, RowDomainError
 
 __all__ = [
-    "PARQUET",
     "Csv",
     "cells_of",
     "header_of",
     "ids_of",
+    "is_parquet",
     "is_text",
     "read_cells",
     "read_whole",
@@ -34,7 +34,12 @@ __all__ = [
     "write_whole",
 ]
 
-PARQUET = (".parquet", ".pq")
+_PARQUET = (".parquet", ".pq")
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is a Parquet file, by the ending of its name."""
+    return path.suffix.lower() in _PARQUET
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ def header_of(path: Path, csv: Csv | None = None) -> list[str]:
         PrivacyParameterError: The file is neither.
         RowDomainError: The file is empty, damaged or in another encoding.
     """
-    if path.suffix.lower() in PARQUET:
+    if is_parquet(path):
         import pyarrow.parquet
 
         with _reading(path):
@@ -162,7 +167,7 @@ def read_whole(
     Raises:
         RowDomainError: The file cannot be read.
     """
-    if path.suffix.lower() not in PARQUET:
+    if not is_parquet(path):
         header = header_of(path, csv)
         cells = cells_of(path, header, header, csv)
         return cells, None if ids is None else ids_of(cells[ids], missing)
@@ -176,7 +181,7 @@ def read_whole(
 
 def write_whole(table: Any, path: Path, csv: Csv) -> None:
     """Write what :func:`read_whole` has read, in the same form."""
-    if path.suffix.lower() in PARQUET:
+    if is_parquet(path):
         import pyarrow.parquet
 
         pyarrow.parquet.write_table(table, path)
@@ -188,7 +193,7 @@ def write_whole(table: Any, path: Path, csv: Csv) -> None:
 
 def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.DataFrame:
     """The cells of some columns of a file whose names are known; see :func:`read_cells`."""
-    if path.suffix.lower() in PARQUET:
+    if is_parquet(path):
         with _reading(path):
             return pd.read_parquet(path, columns=wanted).reset_index(drop=True)[wanted]
     with _reading(path):
@@ -218,7 +223,7 @@ def write_table(frame: pd.DataFrame, path: Path | None) -> str | None:
     """Write rows as CSV or Parquet, by the ending of the path; without one, return them as CSV."""
     if path is None:
         return str(frame.to_csv(index=False))
-    if path.suffix.lower() in PARQUET:
+    if is_parquet(path):
         frame.to_parquet(path, index=False)
     else:
         frame.to_csv(path, index=False, sep="\t" if path.suffix.lower() == ".tsv" else ",")

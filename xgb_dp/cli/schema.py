@@ -13,7 +13,7 @@ from ..discovery import discover
 from ..discovery.columns import KINDS, kinds_of
 from ..errors import PrivacyParameterError
 from .domain import template
-from .files import PARQUET, Csv, header_of, read_cells, truths_of
+from .files import Csv, header_of, is_parquet, read_cells, truths_of
 from .options import FILE, GROUP, OUT, csv_options, guarded, new_files
 
 __all__ = ["schema"]
@@ -99,7 +99,7 @@ def schema(
         if out.suffix.lower() not in (".yaml", ".yml", ".json"):
             raise PrivacyParameterError("--out: a discovered schema is written as .yaml or .json.")
     kinds = _kinds(lists, header)
-    typed = data.suffix.lower() in PARQUET
+    typed = is_parquet(data)
     if not kinds and not typed:
         raise PrivacyParameterError(
             "Cells of CSV files are texts: say of which kind the columns are, for example "
