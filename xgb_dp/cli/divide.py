@@ -48,7 +48,8 @@ def split_command(
     A row, or with --privacy-id a person with all rows, is in one part only, so it pays for the
     model or for its figures. Costs nothing. Keep both parts as secret as the rows: who is where,
     and how many, must not be known. `train`, `evaluate` and budgets know the parts again by the
-    notes beside them (.part.json), as long as nobody changes the files.
+    notes beside them (.part.json), as long as nobody changes the files. Keep the notes secret too:
+    they have a digest of the rows.
 
     \b
     xgb-dp split people.csv --train train.csv --test holdout.csv

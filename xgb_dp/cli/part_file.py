@@ -1,7 +1,8 @@
 """Notes beside the files of a division, by which its parts are known again.
 
 A part lies beside a note, ``NAME.part.json``, that says of which division it is, with a digest of
-the file. A part without its note, or one that was written anew, counts as all rows.
+the file, so that it is as secret as the rows. A part without its note, or one that was written
+anew, counts as all rows.
 """
 
 from __future__ import annotations
