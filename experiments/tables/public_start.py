@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import xgboost as xgb
 
+from .. import render
 from ..core import DEFAULT, METRICS, Cell, Options, System, Table
 from ..datasets import ADULT, Dataset, load
 from ..scoring import scores
@@ -141,14 +142,7 @@ def lines(table: Table, means: Any) -> list[str]:
 
         found = [(e, score(DEFAULT.name, e)) for e in EPSILONS]
         curve = [(e, sign * s) for e, s in found if s is not None]
-        heads = [f"ε = {e:g}" for e in SHOWN]
-        out += [
-            f"**{data.name}**, {METRICS[metric]}",
-            "",
-            "| public rows | alone | " + " | ".join(heads) + " |",
-        ]
-        out += ["|" + "---|" * (len(heads) + 2)]
-        out += [_line("none", "", [score(DEFAULT.name, e) for e in SHOWN], [""] * len(SHOWN))]
+        shown = [_line("none", "", [score(DEFAULT.name, e) for e in SHOWN], [""] * len(SHOWN))]
         for rows in STARTS:
             alone = score(f"alone, {rows}", np.inf)
             if alone is None:
@@ -158,17 +152,20 @@ def lines(table: Table, means: Any) -> list[str]:
                 worths = [worth(curve, sign * s) if s is not None else "" for s in cells]
                 if any(cells):
                     only = f"{alone:.4f}" if use == "start" else ""
-                    out.append(_line(f"{name}, {rows:,} rows", only, cells, worths))
-        out.append("")
+                    shown.append(_line(f"{name}, {rows:,} rows", only, cells, worths))
+        heads = ["public rows", "alone", *map(render.head, SHOWN)]
+        out += [f"**{data.name}**, {METRICS[metric]}", "", *render.grid(heads, shown), ""]
     return out
 
 
-def _line(name: str, alone: str, cells: Sequence[float | None], worths: Sequence[str]) -> str:
+def _line(
+    name: str, alone: str, cells: Sequence[float | None], worths: Sequence[str]
+) -> list[str]:
     shown = [
         "" if s is None else f"{s:.4f}" + (f" ({worth})" if worth else "")
         for s, worth in zip(cells, worths, strict=True)
     ]
-    return "| " + " | ".join([name, alone, *shown]) + " |"
+    return [name, alone, *shown]
 
 
 TABLE = Table(
