@@ -158,9 +158,7 @@ def lines(table: Table, means: Any) -> list[str]:
     return out
 
 
-def _line(
-    name: str, alone: str, cells: Sequence[float | None], worths: Sequence[str]
-) -> list[str]:
+def _line(name: str, alone: str, cells: Sequence[float | None], worths: Sequence[str]) -> list[str]:
     shown = [
         "" if s is None else f"{s:.4f}" + (f" ({worth})" if worth else "")
         for s, worth in zip(cells, worths, strict=True)
