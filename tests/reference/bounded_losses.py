@@ -5,11 +5,18 @@ Each has the members of the losses in ``losses.py``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .splits import Doubles, Plan
+
+
+def largest_norms(loss: Any, margin: Doubles, r: float, labels: Iterable[Any]) -> Doubles:
+    """Norms of rows with the worst of some labels, each one number or one for each row."""
+    found = [loss.pairs(margin, np.broadcast_to(y, len(margin)), 0) for y in labels]
+    return np.sqrt(np.max([g[:, 0] ** 2 + r * h[:, 0] ** 2 for g, h in found], axis=0))
 
 
 class PseudoHuberLoss:
@@ -30,12 +37,7 @@ class PseudoHuberLoss:
     def norms(self, margin: Doubles, r: float) -> Doubles:
         """At the ends of the range, or at the label that is the margin."""
         inside = np.clip(margin[:, 0], *self.target)
-        found = []
-        for y in (np.full(len(margin), self.target[0]), np.full(len(margin), self.target[1]),
-                  inside):  # fmt: skip
-            g, h = self.pairs(margin, y, 0)
-            found.append(g[:, 0] ** 2 + r * h[:, 0] ** 2)
-        return np.asarray(np.sqrt(np.max(found, axis=0)))
+        return largest_norms(self, margin, r, (*self.target, inside))
 
 
 class SquaredLogLoss:
@@ -58,10 +60,7 @@ class SquaredLogLoss:
 
     def norms(self, margin: Doubles, r: float) -> Doubles:
         """At the further end of the range."""
-        ends = [self.pairs(margin, np.full(len(margin), y), 0) for y in self.target]
-        return np.asarray(
-            np.sqrt(np.max([g[:, 0] ** 2 + r * h[:, 0] ** 2 for g, h in ends], axis=0))
-        )
+        return largest_norms(self, margin, r, self.target)
 
 
 class LogisticLoss:
@@ -82,10 +81,7 @@ class LogisticLoss:
 
     def norms(self, margin: Doubles, r: float) -> Doubles:
         """At the further end of the range."""
-        ends = [self.pairs(margin, np.full(len(margin), y), 0) for y in self.target]
-        return np.asarray(
-            np.sqrt(np.max([g[:, 0] ** 2 + r * h[:, 0] ** 2 for g, h in ends], axis=0))
-        )
+        return largest_norms(self, margin, r, self.target)
 
 
 class ProgramLoss:

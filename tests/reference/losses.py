@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import gumbel_l, logistic, norm
 
-from .bounded_losses import BOUNDED
+from .bounded_losses import BOUNDED, largest_norms
 from .splits import Doubles, Floats, Ints, Plan, RowBound
 
 
@@ -58,8 +58,7 @@ class PowerLoss:
 
     def norms(self, margin: Doubles, r: float) -> Doubles:
         """The larger of a label of 0 and one at the cap."""
-        ends = [self.pairs(margin, np.full(len(margin), v), 0) for v in (0.0, self.cap)]
-        return np.sqrt(np.max([g**2 + r * h**2 for g, h in ends], axis=0))[:, 0]
+        return largest_norms(self, margin, r, (0.0, self.cap))
 
     def mean_of(self, margin: Doubles) -> Doubles:
         """What a margin predicts."""
