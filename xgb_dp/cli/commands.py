@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from xgboost.callback import TrainingCallback
 from .. import __version__
 from ..budget.budget import Budget
 from ..engine.models import load_booster
-from ..engine.predictions import objective_of, probabilities, within
+from ..engine.predictions import levels_of_model, objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.card import model_card
 from ..record.ledger import read_ledger
@@ -103,6 +104,12 @@ class _Progress(TrainingCallback):
     "--public-start", "public", type=FILE, help="Model made without private rows, to start from."
 )
 @click.option(
+    "--public-data",
+    "public_rows",
+    type=FILE,
+    help="Public rows in the same form: their quantiles are split candidates, at no cost.",
+)
+@click.option(
     "--report",
     "reports",
     type=OUT,
@@ -125,6 +132,7 @@ def train(
     model: Path,
     start: Path | None,
     public: Path | None,
+    public_rows: Path | None,
     reports: tuple[Path, ...],
     card_path: Path | None,
     separator: str,
@@ -143,7 +151,9 @@ def train(
         --categories sex=Female,Male --epsilon 1 --delta 1e-6 --model income.json
     """
     made = [model, *reports, *([card_path] if card_path else [])]
-    new_files(made, force=force, read=[data, declared["schema"], budget, start, public])
+    new_files(
+        made, force=force, read=[data, declared["schema"], budget, start, public, public_rows]
+    )
     for path in reports:
         write_report(None, path)  # an ending that nobody knows is found now
     domain = domain_from(**declared)
@@ -162,6 +172,10 @@ def train(
         raise PrivacyParameterError("Give --continue or --public-start, not both.")
     if public:
         params["dp_public_model"] = True
+    if public_rows:
+        without_ids = replace(domain, privacy_id=None)
+        shown = read_table(public_rows, without_ids, training=True, csv=Csv(separator, encoding))
+        params["dp_public_data"] = shown.matrix()
     below = start or public
     earlier = load_booster(below) if below else None
     book = Budget(budget) if budget else None
@@ -221,6 +235,7 @@ def _say_what_was_spent(found: PrivacyReport, model: Path) -> None:
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Column of DATA to copy, e.g. a key.")
 @click.option("--schema", "schema_file", type=FILE, help="Instead of what the model was given.")
 @click.option("--score", is_flag=True, help="Also print the score of rows with labels, to stderr.")
+@click.option("--rate", is_flag=True, help="Predict for an exposure of 1, without its column.")
 @click.option("--contributions", is_flag=True, help="Also what each column adds to the margin.")
 @csv_options
 @click.option("--force", is_flag=True, help="Overwrite the file.")
@@ -232,6 +247,7 @@ def predict(
     keep: tuple[str, ...],
     schema_file: Path | None,
     score: bool,
+    rate: bool,
     contributions: bool,
     separator: str,
     encoding: str,
@@ -240,14 +256,23 @@ def predict(
     """Predict the rows of DATA with a saved MODEL.
 
     Costs nothing more for the training rows. One line for each row: the class with its
-    probabilities, or the value.
+    probabilities, the value, or the quantiles in their order. A model of counts or amounts that was
+    trained with exposures predicts them for the exposure of each row.
     """
     if out is not None:
         new_files([out], force=force, read=[data, model, schema_file])
     booster = load_booster(model)
     domain = read_domain(schema_file) if schema_file else _domain_of(booster, model)
+    if rate and domain.outcome.exposure is None:
+        raise PrivacyParameterError("`--rate` is for models that were trained with exposures.")
     table = read_table(
-        data, domain, training=False, labels=score, keep=keep, csv=Csv(separator, encoding)
+        data,
+        domain,
+        training=False,
+        labels=score,
+        exposure=not rate,
+        keep=keep,
+        csv=Csv(separator, encoding),
     )
     domain = table.domain
     if booster.feature_names is not None and list(table.frame.columns) != booster.feature_names:
@@ -259,7 +284,14 @@ def predict(
     values = probabilities(booster, matrix)
     if domain.classes is None:
         bounds = domain.target_bounds
-        made["prediction"] = values if bounds is None else within(bounds, values)
+        # What an exposure multiplies has no declared range.
+        if bounds is not None and domain.outcome.exposure is None:
+            values = within(bounds, values)
+        if values.ndim == 2:  # noise may cross quantiles
+            names = [f"quantile_{level:g}" for level in levels_of_model(booster) or ()]
+            made[names] = np.sort(values, axis=1)
+        else:
+            made["prediction"] = values
     else:
         odds = values if values.ndim == 2 else np.column_stack([1.0 - values, values])
         made["prediction"] = np.asarray(domain.classes, dtype=object)[odds.argmax(axis=1)]
@@ -303,8 +335,8 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.Da
     names = [*table.frame.columns, "bias"]
     if values.ndim == 2:
         return pd.DataFrame(values, columns=[f"contribution_{n}" for n in names])
-    classes = table.domain.classes or ()
-    labels = [f"contribution_{c}_{n}" for c in classes for n in names]
+    outputs = table.domain.classes or [f"quantile_{q:g}" for q in levels_of_model(booster) or ()]
+    labels = [f"contribution_{c}_{n}" for c in outputs for n in names]
     return pd.DataFrame(values.reshape(len(values), -1), columns=labels)
 
 
@@ -313,7 +345,10 @@ def _score(booster: xgboost.Booster, matrix: Any, table: Table) -> None:
         raise Failure("--score needs the target column, which the schema does not name.")
     if not len(table.labels):
         raise PrivacyRefusal("There are no rows to score.")
-    metrics = {True: ["rmse"], False: ["auc", "error", "logloss"]}[table.domain.classes is None]
+    metrics = ["auc", "error", "logloss"]
+    if table.domain.classes is None:
+        # Of objectives without one of their own XGBoost has the right default.
+        metrics = ["rmse"] if objective_of(booster) == "reg:squarederror" else []
     if table.domain.classes is not None and len(table.domain.classes) > 2:
         metrics = ["merror", "mlogloss"]
     elif objective_of(booster) == "binary:logitraw":

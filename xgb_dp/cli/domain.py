@@ -22,8 +22,10 @@ from ..request.names import check_names, flatten
 from ..request.params import PARAMETERS
 from ..request.parse import parse_number, parse_range
 from .column import Column, mapping, read_column, short
+from .outcome import KEYS as OUTCOME_KEYS
+from .outcome import Outcome, column_of, read_outcome
 from .schema_file import read_schema_file
-from .values import kind_of, texts, typed
+from .values import texts, typed
 
 __all__ = [
     "ATTRIBUTE",
@@ -38,7 +40,7 @@ ATTRIBUTE = "dp_schema"
 _NAMES = ("target", "weight", "privacy_id")
 KEYS = (
     "target", "classes", "target_bounds", "weight", "privacy_id", "missing", "drop", "columns",
-    "params", "discovered",
+    "params", "discovered", *OUTCOME_KEYS,
 )  # fmt: skip
 
 
@@ -50,6 +52,7 @@ class Domain:
         target: Name of the column of labels.
         classes: Class names in the order 0, 1, ...; None for regression.
         target_bounds: Range of a regression target.
+        outcome: The objective, and the columns that it reads beside the target.
         weight: Name of the column of row weights.
         privacy_id: Name of the column that says who a row belongs to; None where the unit of
             protection is a row.
@@ -74,6 +77,7 @@ class Domain:
     declared: dict[str, Column] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
     discovered: dict[str, Any] | None = None
+    outcome: Outcome = field(default_factory=Outcome)
 
     @property
     def features(self) -> dict[str, Column]:
@@ -100,10 +104,11 @@ class Domain:
             PrivacyParameterError: A declared column is not in the file, or stands in it twice.
         """
         special = [c for c in (self.target, self.weight, self.privacy_id) if c is not None]
+        special += self.outcome.special
         if len(set(special)) < len(special):
             raise PrivacyParameterError(
-                "One column is declared twice among target, weight and privacy_id: each of them is "
-                "a column of its own."
+                "One column is declared twice among target, weight, privacy_id, exposure, event "
+                "and target_upper: each of them is a column of its own."
             )
         columns = self.columns
         if columns is None:
@@ -116,8 +121,8 @@ class Domain:
         for name in needed:
             if name in special:
                 raise PrivacyParameterError(
-                    f"Column {name!r} is declared as a feature, but is the target, the weight or "
-                    "the id. Remove its line from `columns`."
+                    f"Column {name!r} is declared as a feature, but is the target, the weight, "
+                    "the id, the exposure or the end of a time. Remove its line from `columns`."
                 )
             if not name or set(name) & set("[]<"):
                 raise PrivacyParameterError(
@@ -136,7 +141,7 @@ class Domain:
             raise PrivacyParameterError(
                 "Name the column of labels: `--target COLUMN`, or `target` in a schema file."
             )
-        if self.classes is None and self.target_bounds is None:
+        if self.classes is None and self.target_bounds is None and not self.outcome.ranged:
             raise PrivacyParameterError(
                 "The target is not declared. Which classes or values occur in the file is private, "
                 "so say what may occur: `--classes no,yes` for classification, or "
@@ -161,6 +166,7 @@ class Domain:
             "dp_feature_bounds": {n: c.bounds for n, c in features.items() if c.bounds},
             "dp_feature_cuts": {n: c.cuts for n, c in features.items() if c.cuts},
         }
+        made |= self.outcome.parameters()
         return {**made, **{key: value for key, value in found.items() if value}}
 
     def to_json(self) -> str:
@@ -175,6 +181,7 @@ class Domain:
             "missing": self.missing,
             "columns": {name: short(column) for name, column in self.columns.items()},
             "discovered": self.discovered,
+            **self.outcome.to_json(),
         }
         return json.dumps({k: v for k, v in made.items() if v is not None}, allow_nan=False)
 
@@ -191,22 +198,13 @@ def _not_in(name: str, header: Sequence[str]) -> str:
     )
 
 
-def _name(key: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise PrivacyParameterError(
-            f"`{key}` must be the name of a column; got {kind_of(value)}. Put it in quotes, or "
-            "leave the line out."
-        )
-    return value.strip()
-
-
 def from_mapping(given: Any) -> Domain:
     """A domain from the content of a schema file.
 
     Args:
         given: Mapping with some of the keys target, classes, target_bounds, weight, privacy_id,
-            missing, drop, columns and params; values may be texts where numbers are meant, and
-            nothing else than a list where a list is meant.
+            missing, drop, columns, params, and those of an :class:`Outcome`; values may be texts
+            where numbers are meant, and nothing else than a list where a list is meant.
 
     Raises:
         PrivacyParameterError: Unknown keys, or ill-formed values; the message names the key.
@@ -219,7 +217,7 @@ def from_mapping(given: Any) -> Domain:
             raise PrivacyParameterError(
                 f"The schema has the unknown key {key!r}.{hint} Keys are {', '.join(KEYS)}."
             )
-    made: dict[str, Any] = {k: _name(k, given[k]) for k in _NAMES if k in given}
+    made: dict[str, Any] = {k: column_of(k, given[k]) for k in _NAMES if k in given}
     if "classes" in given:
         made["classes"] = texts("`classes`", given["classes"])
         if len(made["classes"]) < 2:
@@ -244,6 +242,7 @@ def from_mapping(given: Any) -> Domain:
         if value is None:
             raise PrivacyParameterError(f"`params`: {name} has no value.")
     made["params"] = {name: typed(value) for name, value in params.items()}
+    made["outcome"] = read_outcome(given)
     if "discovered" in given:
         made["discovered"] = _discovered(given["discovered"])
     return Domain(**made)
@@ -298,6 +297,7 @@ def template(header: Sequence[str], target: str | None) -> str:
         f"target: {flow(target or 'NAME OF THE TARGET COLUMN')}",
         'classes: ["0", "1"]            # for classification, in the order 0, 1, ...',
         "# target_bounds: [0, 100]      # for regression, instead of classes",
+        "# objective: count:poisson     # another loss of regression; docs/howto/objectives.md",
         *_unit_of_protection(header, target),
         f"missing: {flow(MISSING)}",
         "columns:",

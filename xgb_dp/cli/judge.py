@@ -98,7 +98,7 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
         regression = domain.classes is None
         found = judge(
             booster if against is None else [booster, load_booster(against)],
-            table.matrix() if table.weights is not None else (table.frame, table.labels),
+            (table.frame, table.labels) if table.plain else table.matrix(),
             epsilon=epsilon,
             delta=delta,
             by=groups,

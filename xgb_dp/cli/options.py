@@ -18,6 +18,7 @@ from ..record.report import PrivacyReport
 from ..request.parse import parse_range
 from .column import Column
 from .domain import Domain, read_domain
+from .outcome import Outcome, levels_of
 from .values import bounds_of, texts, typed
 
 __all__ = [
@@ -112,6 +113,25 @@ domain_options = _adds(
         metavar="LOW HIGH",
         help="Regression: public range of the target.",
     ),
+    click.option("--objective", metavar="NAME", help="XGBoost's name of the loss, if not usual."),
+    click.option(
+        "--quantiles", metavar="A,B,...", help="Levels to predict: objective reg:quantileerror."
+    ),
+    click.option(
+        "--exposure",
+        metavar="COLUMN=LOW:HIGH",
+        help="Counts and amounts: column of exposures, with their public range.",
+    ),
+    click.option(
+        "--event",
+        metavar="COLUMN",
+        help="survival:aft: column with 1 where the end of the time was seen, 0 where not.",
+    ),
+    click.option(
+        "--target-upper",
+        metavar="COLUMN",
+        help="survival:aft: column of the latest times; empty where none is known.",
+    ),
     click.option(
         "--categories",
         multiple=True,
@@ -175,6 +195,11 @@ def domain_from(
     drop: Sequence[str],
     weight: str | None,
     privacy_id: str | None,
+    objective: str | None,
+    quantiles: str | None,
+    exposure: str | None,
+    event: str | None,
+    target_upper: str | None,
 ) -> Domain:
     """The domain of a schema file, changed by options.
 
@@ -199,6 +224,13 @@ def domain_from(
     if target_bounds:
         low_high = parse_range("--target-bounds", target_bounds)
         changes |= {"classes": None, "target_bounds": low_high}
+    changes["outcome"] = _outcome_from(
+        domain.outcome,
+        objective,
+        quantiles,
+        exposure,
+        {"event": event, "target_upper": target_upper},
+    )
     if drop:
         changes["drop"] = (*domain.drop, *drop)
     named: dict[str, Column] = {}
@@ -217,9 +249,30 @@ def domain_from(
         changes["declared"] = declared
     else:
         # An option that names the ids takes them out of the features of a schema file.
-        apart = {*drop, privacy_id}
+        apart = {*drop, privacy_id, *changes["outcome"].special}
         changes["columns"] = {n: c for n, c in declared.items() if n not in apart}
     return replace(domain, **changes)
+
+
+def _outcome_from(
+    given: Outcome,
+    objective: str | None,
+    quantiles: str | None,
+    exposure: str | None,
+    columns: dict[str, str | None],
+) -> Outcome:
+    """What a schema file says of the labels, changed by options."""
+    changes: dict[str, Any] = {name: value for name, value in columns.items() if value}
+    if changes:
+        changes = {**dict.fromkeys(columns), **changes}
+    if objective:
+        changes["objective"] = objective
+    if quantiles:
+        changes["quantiles"] = levels_of("--quantiles", quantiles.split(","))
+    if exposure:
+        changes["exposure"], text = _pair("--exposure", exposure)
+        changes["exposure_bounds"] = parse_range("--exposure", text.split(":"))
+    return replace(given, **changes)
 
 
 def params_from(domain: Domain, preset: str | None, pairs: Sequence[str]) -> dict[str, Any]:
@@ -248,6 +301,13 @@ def params_from(domain: Domain, preset: str | None, pairs: Sequence[str]) -> dic
             "`dp_privacy_id` is no parameter here: name the column of ids by --privacy-id, or by "
             "`privacy_id` in a schema file."
         )
+    said = {**domain.params, **out}
+    for name, value in domain.outcome.parameters().items():
+        if said.setdefault(name, value) != value:
+            raise PrivacyParameterError(
+                f"`{name}` is given twice with different values: as a parameter, and by an option "
+                "or a key of the schema. Keep one of them."
+            )
     return {**domain.params, **({"dp_preset": preset} if preset else {}), **out}
 
 

@@ -33,6 +33,8 @@ class Table:
     Attributes:
         frame: Features: 32-bit floats, and categories with their declared dictionary.
         labels: Class numbers or target values; None where they were not asked for.
+        upper: Where labels are times: the latest ones, infinite where none is known; else None.
+        exposure: What each row was exposed to, or None.
         weights: Row weights, or None.
         ids: Whose row each row is, or None.
         domain: The domain, with its columns spelt out.
@@ -47,12 +49,28 @@ class Table:
     domain: Domain
     kept: pd.DataFrame
     part: Part | None = None
+    upper: npt.NDArray[np.float32] | None = None
+    exposure: npt.NDArray[np.float32] | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether features and labels are all that there is of a row."""
+        return self.weights is None and self.upper is None and self.exposure is None
 
     def matrix(self) -> Any:
-        """As an xgboost.DMatrix."""
+        """As an xgboost.DMatrix, whose margins are the logarithms of exposures."""
         from xgboost import DMatrix
 
-        made = DMatrix(self.frame, self.labels, weight=self.weights, enable_categorical=True)
+        times = self.upper is not None
+        made = DMatrix(
+            self.frame,
+            None if times else self.labels,
+            weight=self.weights,
+            enable_categorical=True,
+            label_lower_bound=self.labels if times else None,
+            label_upper_bound=self.upper,
+            base_margin=None if self.exposure is None else np.log(self.exposure),
+        )
         if self.part is not None:
             mark(made, self.part)
         return made
@@ -64,6 +82,7 @@ def read_table(
     *,
     training: bool,
     labels: bool = True,
+    exposure: bool = True,
     keep: Sequence[str] = (),
     csv: Csv | None = None,
 ) -> Table:
@@ -74,6 +93,7 @@ def read_table(
         domain: What it is declared to hold.
         training: Whether this is for training: labels, weights and ids must be there.
         labels: Whether labels are wanted.
+        exposure: Whether exposures are wanted, where they are declared.
         keep: Further columns to hand back unchanged.
         csv: How the file is written, if it is a CSV file.
 
@@ -85,8 +105,11 @@ def read_table(
     domain = domain.resolved(header, training=training)
     assert domain.columns is not None
     wanted = [*domain.columns, *keep]
+    outcome = domain.outcome
     if labels and domain.target is not None:
-        wanted.append(domain.target)
+        wanted += [domain.target, *outcome.columns]
+    if exposure and outcome.exposure is not None:
+        wanted.append(outcome.exposure)
     if training:
         wanted += [name for name in (domain.weight, domain.privacy_id) if name is not None]
     missing = [name for name in wanted if name not in header]
@@ -94,9 +117,12 @@ def read_table(
         raise PrivacyParameterError(f"The file has no column {missing[0]!r}.")
     cells = cells_of(path, list(dict.fromkeys(wanted)), header, csv or Csv())
     features = _features(cells, domain)
-    target = weights = ids = None
+    target = upper = exposures = weights = ids = None
     if labels and domain.target is not None:
         target = _labels(cells[domain.target], domain)
+        upper = _upper(cells, target, domain)
+    if exposure and outcome.exposure is not None:
+        exposures = _exposures(cells[outcome.exposure], domain)
     if training and domain.weight is not None:
         weights = _weights(cells[domain.weight], domain)
     if training and domain.privacy_id is not None:
@@ -107,7 +133,7 @@ def read_table(
         # Not the ids: whether they are those of the division is told by the name of their column.
         for held in (frame, target):
             mark(held, part)
-    return Table(frame, target, weights, ids, domain, cells[list(keep)], part)
+    return Table(frame, target, weights, ids, domain, cells[list(keep)], part, upper, exposures)
 
 
 def _features(cells: pd.DataFrame, domain: Domain) -> dict[str, Any]:
@@ -216,3 +242,44 @@ def _weights(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:
         return _numbers(cells, domain.missing)
     except RowDomainError:
         raise RowDomainError(f"The weight {domain.weight!r} of a row is not a number.") from None
+
+
+def _upper(
+    cells: pd.DataFrame, lower: npt.NDArray[np.float32], domain: Domain
+) -> npt.NDArray[np.float32] | None:
+    """The latest times, of an objective of times."""
+    outcome = domain.outcome
+    if outcome.target_upper is not None:
+        try:
+            found = _numbers(cells[outcome.target_upper], domain.missing)
+        except RowDomainError:
+            raise RowDomainError(
+                f"The latest time {outcome.target_upper!r} of a row is not a number. Leave the "
+                "cell empty where none is known."
+            ) from None
+        return np.where(np.isnan(found), np.float32(np.inf), found)
+    if outcome.event is None:
+        return None
+    try:
+        seen = _codes(cells[outcome.event], ("0", "1", "false", "true"), (), "error")
+    except RowDomainError:
+        seen = np.array([-1])
+    if (seen < 0).any():
+        raise RowDomainError(
+            f"The event {outcome.event!r} of a row is neither 1 (or true), where the end of the "
+            "time was seen, nor 0 (or false), where it was not."
+        )
+    return np.where(seen % 2 == 1, lower, np.float32(np.inf))
+
+
+def _exposures(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:
+    try:
+        found = _numbers(cells, domain.missing)
+    except RowDomainError:
+        found = np.full(1, np.nan, np.float32)
+    if not (found > 0).all() or np.isinf(found).any():
+        raise RowDomainError(
+            f"The exposure {domain.outcome.exposure!r} of a row is no number above 0. Drop such "
+            "rows, or replace it, by a rule that looks at one row at a time."
+        )
+    return found

@@ -182,7 +182,8 @@ def check_intervals(lower: np.ndarray, upper: np.ndarray, n: int) -> None:
         raise PrivacyParameterError(
             "`dtrain` must have a `label_lower_bound` and a `label_upper_bound` for each row, as "
             "survival:aft has them in place of `label`; where the end of the time was not seen, "
-            "the upper one is infinite."
+            "the upper one is infinite. Estimators have no argument for them: build an "
+            "xgboost.DMatrix and call xgboost.train."
         )
     with np.errstate(invalid="ignore"):
         valid = (lower >= 0) & np.isfinite(lower) & (upper >= lower) & (upper > 0)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .curve import Curve
 
-__all__ = ["objective_of", "probabilities", "within"]
+__all__ = ["levels_of_model", "objective_of", "probabilities", "within"]
 
 
 def within(bounds: tuple[float, float], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -33,6 +33,16 @@ def within(bounds: tuple[float, float], values: npt.NDArray[Any]) -> npt.NDArray
 def objective_of(booster: Any) -> str:
     """XGBoost's name of the loss that a model was trained with."""
     return str(json.loads(booster.save_config())["learner"]["objective"]["name"])
+
+
+def levels_of_model(booster: Any) -> list[float] | None:
+    """Levels of the quantiles that a model predicts, in their order; None for other models."""
+    objective = json.loads(booster.save_config())["learner"]["objective"]
+    text = objective.get("quantile_loss_param", {}).get("quantile_alpha")
+    if text is None:
+        return None
+    found = json.loads(text)
+    return [float(v) for v in (found if isinstance(found, list) else [found])]
 
 
 def probabilities(booster: Any, matrix: Any) -> npt.NDArray[Any]:

@@ -1,0 +1,206 @@
+"""Objectives on the command line: what is declared, which columns they read, what is predicted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("click")
+
+import xgboost as xgb
+
+import xgb_dp
+
+from .calls import fails, run
+
+SPENT = ["--epsilon", "4", "--delta", "1e-6", "--rounds", "5"]
+
+
+@pytest.fixture
+def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    """Policies with exposures, and times with their ends, as the file rows.csv."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    n = 3000
+    age, years = rng.uniform(18, 90, n), rng.choice([0.25, 0.5, 1.0], n)
+    time = np.exp(2 + 0.02 * age + 0.5 * rng.logistic(size=n)).round(3) + 0.01
+    end = rng.uniform(5, 100, n).round(3)
+    frame = pd.DataFrame(
+        {
+            "age": age.round(2),
+            "years": years,
+            "claims": rng.poisson(years * 0.02 * age),
+            "days": np.minimum(time, end),
+            "died": (time <= end).astype(int),
+            "last": np.where(time <= end, time, np.nan),
+        }
+    )
+    frame.to_csv("rows.csv", index=False)
+    return frame
+
+
+def columns_but(*kept: str) -> list[str]:
+    """Options that leave out all columns but some."""
+    every = ("years", "claims", "days", "died", "last")
+    return [word for name in every if name not in kept for word in ("--drop", name)]
+
+
+COUNTS = ["--target", "claims", "--objective", "count:poisson", "--target-bounds", "0", "10",
+          "--exposure", "years=0.1:1", *columns_but("claims", "years")]  # fmt: skip
+TIMES = ["--target", "days", "--objective", "survival:aft", "--target-bounds", "0.1", "200"]
+
+
+def test_counts_with_exposures(claims: pd.DataFrame) -> None:
+    run("train", "rows.csv", *COUNTS, *SPENT)
+    model = xgb.Booster(model_file="model.json")
+    assert model.feature_names == ["age"]
+    public = xgb_dp.privacy_report(model).ledger["trainings"][0]["public"]
+    assert public["objective"] == "count:poisson"
+    assert public["exposure_bounds"] == [0.1, 1.0]
+    run("predict", "model.json", "rows.csv", "--out", "with.csv")
+    run("predict", "model.json", "rows.csv", "--rate", "--out", "rate.csv")
+    found = pd.read_csv("with.csv")["prediction"] / pd.read_csv("rate.csv")["prediction"]
+    assert np.allclose(found, claims["years"], rtol=1e-5)
+    d = xgb.DMatrix(claims[["age"]], base_margin=np.log(claims["years"]))
+    assert np.allclose(pd.read_csv("with.csv")["prediction"], model.predict(d), rtol=1e-5)
+    claims.drop(columns="years").to_csv("new.csv", index=False)
+    assert "no column 'years'" in fails("predict", "model.json", "new.csv")
+    run("predict", "model.json", "new.csv", "--rate", "--out", "new-rate.csv")
+    assert Path("new-rate.csv").read_text() == Path("rate.csv").read_text()
+    assert "poisson-nloglik" in run("predict", "model.json", "rows.csv", "--score").stderr
+
+
+@pytest.mark.parametrize("years", ["0", "", "-1", "inf", "x"])
+def test_exposures_that_are_none(claims: pd.DataFrame, no_training: None, years: str) -> None:
+    text = claims.astype(str)
+    text.loc[7, "years"] = years
+    text.to_csv("rows.csv", index=False)
+    assert "exposure 'years' of a row" in fails("train", "rows.csv", *COUNTS, *SPENT)
+
+
+def test_quantiles_are_columns_in_order(claims: pd.DataFrame) -> None:
+    given = ["--target", "days", "--quantiles", "0.1,0.5,0.9", "--target-bounds", "0", "200"]
+    run("train", "rows.csv", *given, *columns_but("days"), *SPENT, "--epsilon", "0.3")
+    run("predict", "model.json", "rows.csv", "--out", "out.csv", "--contributions")
+    found = pd.read_csv("out.csv")
+    names = ["quantile_0.1", "quantile_0.5", "quantile_0.9"]
+    assert list(found.columns[:3]) == names
+    assert (np.diff(found[names], axis=1) >= 0).all()
+    assert found[names].to_numpy().min() >= 0
+    assert found[names].to_numpy().max() <= 200
+    assert list(found.columns[3:5]) == ["contribution_quantile_0.1_age",
+                                        "contribution_quantile_0.1_bias"]  # fmt: skip
+    one = ["--quantiles", "0.5"]
+    run("train", "rows.csv", *given[:2], *one, *given[4:], *columns_but("days"), *SPENT, "--force")
+    run("predict", "model.json", "rows.csv", "--out", "out.csv", "--force")
+    assert list(pd.read_csv("out.csv").columns) == ["prediction"]
+
+
+@pytest.mark.parametrize("by", ["event", "target-upper"])
+def test_times_and_their_ends(claims: pd.DataFrame, by: str) -> None:
+    """Both ways say the same rows, and what is told of them is what the trainer reads."""
+    column = {"event": "died", "target-upper": "last"}[by]
+    run("train", "rows.csv", *TIMES, f"--{by}", column, *columns_but("days", column), *SPENT)
+    run("predict", "model.json", "rows.csv", "--out", "out.csv", "--score")
+    found = pd.read_csv("out.csv")["prediction"]
+    assert np.corrcoef(np.log(found), claims["age"])[0, 1] > 0.5
+    model = xgb.Booster(model_file="model.json")
+    assert model.feature_names == ["age"]
+    assert np.allclose(found, np.clip(model.predict(xgb.DMatrix(claims[["age"]])), 0.1, 200))
+
+
+@pytest.mark.parametrize("cell", ["2", "", "dead"])
+def test_events_that_are_none(claims: pd.DataFrame, no_training: None, cell: str) -> None:
+    text = claims.astype(str)
+    text.loc[7, "died"] = cell
+    text.to_csv("rows.csv", index=False)
+    error = fails("train", "rows.csv", *TIMES, "--event", "died", *columns_but("days", "died"),
+                  *SPENT)  # fmt: skip
+    assert "neither 1 (or true)" in error
+    assert "dead" not in error
+
+
+SCHEMA = """\
+target: claims
+objective: count:poisson
+target_bounds: [0, 10]
+exposure: {column: years, bounds: [0.1, 1]}
+columns: {age: number}
+"""
+
+
+def test_in_a_schema_file(claims: pd.DataFrame) -> None:
+    Path("schema.yaml").write_text(SCHEMA)
+    run("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    saved = xgb.Booster(model_file="model.json").attr("dp_schema")
+    assert '"exposure": {"column": "years", "bounds": [0.1, 1.0]}' in saved
+    run("calibrate", "--schema", "schema.yaml", "--epsilon", "1", "--delta", "1e-6")
+    run("predict", "model.json", "rows.csv", "--out", "out.csv")
+    Path("schema.yaml").write_text(SCHEMA.replace("count:poisson", "reg:tweedie"))
+    options = ["--objective", "count:poisson", "--force"]
+    run("train", "rows.csv", "--schema", "schema.yaml", *options, *SPENT)
+    known = xgb_dp.privacy_report(xgb.Booster(model_file="model.json"))
+    assert known.ledger["trainings"][0]["public"]["objective"] == "count:poisson"
+
+
+WRONG = {
+    "exposure: years": "`exposure` must be {column: NAME",
+    "exposure: {column: years}": "column and bounds",
+    "exposure: {column: [years], bounds: [0.1, 1]}": "name of a column",
+    "exposure: {column: years, bounds: [1, 0.1]}": "low < high",
+    "objective: [count:poisson]": "a name such as",
+    "quantiles: [a]": "`quantiles` must be a number",
+    "event: died": "for objective survival:aft",
+    "params: {objective: reg:gamma}": "given twice with different values",
+    "quantiles: [0.5]": "reg:quantileerror",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_schemas_that_are_wrong(claims: pd.DataFrame, no_training: None, line: str) -> None:
+    key = line.split(":")[0]
+    kept = [text for text in SCHEMA.splitlines() if not text.startswith(f"{key}:")]
+    Path("schema.yaml").write_text("\n".join([*kept, line]))
+    assert WRONG[line] in fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([*TIMES, *columns_but("days")], "whose time has ended"),
+        ([*TIMES, "--event", "died", "--target-upper", "last"], "not both"),
+        ([*COUNTS[:-2], "--event", "years"], "survival:aft"),
+        ([*COUNTS, "--param", "objective=reg:gamma"], "given twice"),
+        ([*COUNTS[:4], "--exposure", "years"], "--exposure takes"),
+        (["--target", "days", "--quantiles", "a", "--target-bounds", "0", "9"], "--quantiles"),
+        (
+            ["--target", "days", "--objective", "rank:ndcg", "--target-bounds", "0", "9"],
+            "rank:ndcg",
+        ),
+    ],
+    ids=range(7),
+)
+def test_options_that_are_wrong(
+    claims: pd.DataFrame, no_training: None, options: list[str], message: str
+) -> None:
+    assert message in fails("train", "rows.csv", *options, *SPENT)
+
+
+def test_shares_bring_their_range(claims: pd.DataFrame) -> None:
+    claims.assign(share=claims["claims"] / (1 + claims["claims"])).to_csv("rows.csv", index=False)
+    given = ["--target", "share", "--objective", "reg:logistic", *columns_but()]
+    run("train", "rows.csv", *given, *SPENT)
+    run("predict", "model.json", "rows.csv", "--out", "out.csv")
+    assert pd.read_csv("out.csv")["prediction"].between(0, 1).all()
+
+
+def test_public_rows(claims: pd.DataFrame) -> None:
+    """Their quantiles are the cuts, and no candidates are released."""
+    claims.sample(500, random_state=1).to_csv("public.csv", index=False)
+    run("train", "rows.csv", *COUNTS, "--public-data", "public.csv", *SPENT)
+    record = xgb_dp.privacy_report(xgb.Booster(model_file="model.json")).ledger["trainings"][0]
+    assert record["public"]["public_cuts"] == ["age"]
+    assert "candidates" not in {event["release"] for event in record["events"]}
