@@ -40,6 +40,10 @@ report = xgb_dp.privacy_report(xgb.train(p, d, 2))
 assert report.private and 0.9 < report.epsilon <= 1.0
 import xgboost
 assert xgboost is xgb
+import multiprocessing
+with multiprocessing.get_context("spawn").Pool(1) as pool:  # a child that imports xgboost alone
+    code = "hasattr(__import__('xgboost').core._LIB, 'XGDPBuildInfo')"
+    assert pool.apply(eval, (code,)), "a child has another xgboost than its parent"
 """
 WHOLE = """
 import base64, csv, hashlib, pathlib

@@ -4,8 +4,9 @@ The private build lies in a folder that is on no path, so that no file of a stoc
 touched, whichever is installed first. ``import xgboost`` finds
 
 - the stock package where there is one, and the private build where there is none;
-- the private build in any case once ``xgb_dp`` was imported, or where the environment variable
-  ``XGB_DP_XGBOOST`` is ``private``, such as in workers of a cluster.
+- the private build in any case once ``xgb_dp`` was imported, also in the processes that
+  multiprocessing starts from then on, or where the environment variable ``XGB_DP_XGBOOST`` is
+  ``private``, such as in workers of a cluster.
 
 Every interpreter imports this file when it starts (``xgb_dp_door.pth``), so it imports no more
 than is loaded already.
@@ -35,7 +36,8 @@ class Door:
     def find_spec(self, name: str, path: object = None, target: object = None) -> object:
         """The private build, or None to leave it to the other finders."""
         del path, target
-        if name != _NAME or (not self.private and stock_origin() is not None):
+        private = self.private or FOLDER in sys.path
+        if name != _NAME or (not private and stock_origin() is not None):
             return None
         return PathFinder.find_spec(_NAME, [FOLDER])
 
@@ -50,8 +52,9 @@ def stock_origin() -> str | None:
         if isinstance(finder, Door):
             continue
         find = getattr(finder, "find_spec", None)
+        others = [entry for entry in sys.path if entry != FOLDER] if finder is PathFinder else None
         try:
-            spec = find(_NAME, None) if find is not None else None
+            spec = find(_NAME, others) if find is not None else None
         except Exception:  # a finder of somebody else may do anything
             spec = None
         if spec is not None and spec.origin is not None:
@@ -60,8 +63,15 @@ def stock_origin() -> str | None:
 
 
 def take() -> None:
-    """From now on ``import xgboost`` gives the private build in this process."""
+    """From now on ``import xgboost`` gives the private build in this process.
+
+    Its children unpickle what this process sent them, models for one, and import ``xgboost`` for
+    that before they import ``xgb_dp``, if they do at all. Python hands ``sys.path`` to children
+    that start afresh, so an entry at its end tells their doors; other programs do not see it.
+    """
     DOOR.private = True
+    if FOLDER not in sys.path:
+        sys.path.append(FOLDER)
 
 
 DOOR = Door()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -40,6 +42,56 @@ def test_a_folder_of_that_name_is_no_package(tmp_path: Path) -> None:
 
 def test_a_stock_package_keeps_the_name(tmp_path: Path) -> None:
     assert python(SHOW, tmp_path, str(stock_folder())) == "False\n"
+
+
+def shows() -> bool:
+    """Whether a child that imports nothing but ``xgboost`` has the private build."""
+    import xgboost
+
+    return hasattr(xgboost.core._LIB, "XGDPBuildInfo")
+
+
+CHILD = """
+import multiprocessing, sys
+import job
+if __name__ == "__main__":
+    if sys.argv[1] == "private":
+        import xgb_dp
+    with multiprocessing.get_context(sys.argv[2]).Pool(1) as pool:
+        print(pool.apply(job.shows))
+"""
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("kind", ["private", "stock"])
+def test_children_have_the_build_of_their_parent(kind: str, start: str, tmp_path: Path) -> None:
+    """They import xgboost alone: the main module names xgb_dp only where it is the program."""
+    if start not in multiprocessing.get_all_start_methods():
+        pytest.skip("no such way of starting on this system")
+    (tmp_path / "job.py").write_text(inspect.getsource(shows))
+    (tmp_path / "main.py").write_text(CHILD)
+    done = subprocess.run(
+        [sys.executable, "main.py", kind, start],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(stock_folder())},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{kind == 'private'}\n"
+
+
+def test_a_program_of_its_own_has_the_stock_package(tmp_path: Path) -> None:
+    code = f"import subprocess, sys, xgb_dp; subprocess.run([sys.executable, '-c', {SHOW!r}])"
+    assert python(code, tmp_path, str(stock_folder())) == "False\n"
+
+
+def test_the_stock_package_is_still_found_behind_the_door(tmp_path: Path) -> None:
+    """What the doctor says of it after `import xgb_dp`, in parents and in children."""
+    code = "import xgb_dp, xgb_dp.engine.door as door; print(door.stock_origin())"
+    found = python(code, tmp_path, str(stock_folder())).strip()
+    assert Path(found).is_relative_to(stock_folder())
+    assert python(code, tmp_path) == "None\n"
 
 
 @pytest.mark.parametrize("code", ["import xgb_dp;" + SHOW, "from xgb_dp import xgboost;" + SHOW])

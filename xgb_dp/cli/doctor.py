@@ -190,8 +190,9 @@ def _which() -> str:
     if os.environ.get(VARIABLE) == "private":
         return f"{private}, and so does `import xgboost`, since {VARIABLE}=private"
     return (
-        f"{private}. `import xgboost` gives the stock package until xgb_dp is imported; to have "
-        f"the private build from the start, set {VARIABLE}=private in the environment"
+        f"{private}. `import xgboost` gives the stock package until xgb_dp is imported, and then "
+        "the private build, also in processes that multiprocessing starts; to have it from the "
+        f"start, as workers of a cluster must, set {VARIABLE}=private in the environment"
     )
 
 
