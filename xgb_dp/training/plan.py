@@ -254,23 +254,21 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
     if s.intercept_kind == "cells":
         assert s.target is not None
-        told = cells.quantiles(sums, QUANTILES.levels(s), *s.target, floor * unit * _KNOWN)
-        return told if len(told) > 1 else told[0]
+        values = cells.quantiles(sums, QUANTILES.levels(s), *s.target, floor * unit * _KNOWN)
+        return values if len(values) > 1 else values[0]
     if s.kind == "multiclass":
         counts = [max(v / unit, floor) for v in sums]
         return [math.log(c / sum(counts)) for c in counts]
-    total = float(s["dp_n_public"]) if s["dp_n_public"] is not None else sums[1] / unit
-    mean = sums[0] / unit / max(total, floor)
+    told = means.Sums.of(s, noise, sums)
     if s.kind == "binary":
-        share = min(max(0.5 + 0.5 * mean, 0.001), 0.999)
+        share = min(max(0.5 + 0.5 * told.label, 0.001), 0.999)
         return share if s["objective"] == "binary:logistic" else _logit(share)
     assert s.target is not None
     if s.objective.intervals:
-        return math.exp(means.Sums.of(s, noise, sums).mean(*map(math.log, s.target)))
+        return math.exp(told.mean(*map(math.log, s.target)))
     if s.objective.link == "log":  # a mean that is told from 0, at least by its noise
-        # With margins of the rows the first tree has the start in it, and XGBoost reads no other.
-        return 1.0 if s["dp_base_margin"] else means.Sums.of(s, noise, sums).mean(*s.target)
-    found = (s.target[0] + s.target[1]) / 2 + s.half_width * min(max(mean, -1.0), 1.0)
+        return told.mean(*s.target)
+    found = (s.target[0] + s.target[1]) / 2 + s.half_width * told.label
     return min(max(found, 0.001), 0.999) if s.objective.link == "logit" else found
 
 
