@@ -36,7 +36,7 @@ UTILITY_SLACK = 64
 OUTPUT_UNITS = 1 << 20
 # The denominator of the exponential mechanism is range * 2^40 and must stay below 2^63.
 MAX_RANGE = 1 << 23
-# Cells of the range of labels, in which they are counted for quantiles.
+# Cells of equal width of the range of labels, in which they are counted for quantiles.
 LABEL_CELLS = 64
 
 

@@ -10,12 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..accounting.sensitivity import LABEL_CELLS
-
-__all__ = ["CELLS", "quantiles", "spread"]
-
-CELLS = LABEL_CELLS
-"""Cells of equal width. A row is in one of them."""
+__all__ = ["quantiles", "spread"]
 
 _DEVIATIONS = 2.5631  # between the first and the last decile of a normal distribution
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..accounting.sensitivity import LABEL_CELLS
 from ..accounting.units import PERSON
 from ..calibrate.mechanisms import NoisePlan
 from ..request.features import Feature
@@ -22,7 +23,6 @@ from ..request.params import PARAMETERS
 from ..request.quantiles import QUANTILES
 from ..request.settings import Settings
 from . import cells, means
-from .cells import CELLS
 
 __all__ = [
     "after_release",
@@ -40,10 +40,9 @@ __all__ = [
     "second_request",
 ]
 
-
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of
 # the sum of all cells.
-_KNOWN = 2.0 * math.sqrt(CELLS)
+_KNOWN = 2.0 * math.sqrt(LABEL_CELLS)
 
 
 def _without_reals(value: Any) -> Any:
@@ -216,7 +215,7 @@ def intercept_request(
         "masking": s.masking.to_json(),
         "unit": s.unit,
         "kind": kind,
-        "num_class": CELLS if kind == "cells" else s.trees_per_round,
+        "num_class": LABEL_CELLS if kind == "cells" else s.trees_per_round,
         "sigma2": noise.intercept_sigma2,
         "shift": noise.intercept_shift,
         **_target(s),
