@@ -249,18 +249,18 @@ class Training:
                 answer = native.release_intercept(dtrain, self.request)
                 sums = answer["sums"]
                 event = None if s.noise_free else event_from_json(answer["event"])
-                second = plan.second_request(s, noise, self.request, answer["sums"])
+                second = plan.second_request(s, noise, self.request, sums)
                 if second is not None:
                     capped = native.release_intercept(dtrain, second)["sums"]
                     event = None if event is None else event.counted(2)
                 if family is not None:
-                    count = plan.rows_from_sums(self.request["kind"], noise, answer["sums"])
+                    count = plan.rows_from_sums(self.request["kind"], noise, sums)
                     present = math.inf
                     if self.prepared.spec.presence:
-                        present = plan.present_from_sums(noise, answer["sums"])
+                        present = plan.present_from_sums(noise, sums)
                     position = family.taken(count, present)
                 if s.intercept == "released":
-                    low["base_score"] = plan.base_score_from_sums(s, noise, answer["sums"])
+                    low["base_score"] = plan.base_score_from_sums(s, noise, sums)
             if s.intercept == "public":
                 low["base_score"] = s["base_score"]
             elif s.intercept == "base_margin":
@@ -271,7 +271,7 @@ class Training:
             raise
         taken = self.options[position]
         text = taken.text
-        if sums is not None:
+        if sums is not None and s.loss is not None:
             text = plan.after_release(s, noise, taken.plan, sums, capped)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         return low, LedgerCallback(self, position, count, event)
