@@ -323,7 +323,10 @@ class LedgerCallback(TrainingCallback):
 
 def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
     """A model has one unit of privacy; XGBoost keeps one objective and number of parallel trees."""
-    for training in earlier.trainings if earlier else ():
+    if earlier is None:
+        return
+    now = plan.public_inputs(s)
+    for training in earlier.trainings:
         if not training.unit.same(s.privacy_unit):
             raise PrivacyParameterError(
                 f"The unit of privacy is {s.privacy_unit.label}, but `xgb_model` was trained for "
@@ -336,19 +339,16 @@ def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
                 f"`objective` is {s['objective']}, but `xgb_model` was trained with {objective}: "
                 f"its intercept and trees would mean something else. Set objective={objective!r}."
             )
-        own = training.public.get("own_objective")
-        now = None if s["dp_objective"] is None else s["dp_objective"].to_record()
-        if training.public.get("objective") and own != now:
+        then = training.public if training.public.get("objective") else now
+        if then.get("own_objective") != now.get("own_objective"):
             raise PrivacyParameterError(
                 "`dp_objective` is another one than that of `xgb_model`: its intercept and trees "
                 "would mean something else. Give the same function, or none where there was none."
             )
-        levels = plan.public_inputs(s).get("quantile_alpha")
-        if training.public.get("objective") and training.public.get("quantile_alpha") != levels:
+        if then.get("quantile_alpha") != now.get("quantile_alpha"):
             raise PrivacyParameterError(
                 "`quantile_alpha` is not that of `xgb_model`, which predicts the quantiles of "
-                f"{training.public.get('quantile_alpha')}. Give the same levels, or train a new "
-                "model."
+                f"{then.get('quantile_alpha')}. Give the same levels, or train a new model."
             )
         before = training.hyperparameters.get("num_parallel_tree", 1)
         if before != s["num_parallel_tree"]:
