@@ -16,19 +16,22 @@ from . import ubjson
 __all__ = ["check_parts", "intercept_margin", "load_booster"]
 
 
-def load_booster(model: str | os.PathLike[str] | bytes | bytearray) -> Any:
-    """The xgboost.Booster of a saved model.
+def load_booster(model: Any) -> Any:
+    """The xgboost.Booster of a model, saved or not.
 
     Args:
-        model: Path of the file, or what ``Booster.save_raw`` returned.
+        model: Path of the file, or what ``Booster.save_raw`` returned; or the booster itself.
 
     Raises:
-        PrivacyParameterError: There is no such file, or it cannot be opened.
+        PrivacyParameterError: There is no such file, or it cannot be opened; or it is none of
+            these.
         LedgerError: It is damaged or no model, so that nothing can be said about its privacy.
     """
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
+    if isinstance(model, Booster):
+        return model
     name = "`model`"
     if not isinstance(model, (bytes, bytearray)):
         if not isinstance(model, (str, os.PathLike)):

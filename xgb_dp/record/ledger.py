@@ -274,10 +274,8 @@ def earlier_ledger(
     """
     if xgb_model is None:
         return None
-    from xgboost import Booster
-
     try:
-        booster = xgb_model if isinstance(xgb_model, Booster) else load_booster(xgb_model)
+        booster = load_booster(xgb_model)
         ledger = read_ledger(booster)
     except LedgerError as error:
         raise PrivacyRefusal(

@@ -42,7 +42,7 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
             columns and number of parallel trees.
     """
     try:
-        booster = _booster(xgb_model)
+        booster = load_booster(xgb_model)
         learner = json.loads(booster.save_raw("json"))["learner"]
         names = ledger.tree_names(booster)
     except (LedgerError, ValueError) as error:
@@ -74,7 +74,7 @@ def check_categories(xgb_model: Any, s: Settings) -> None:
         PrivacyParameterError: The names or their order differ.
     """
     if s.schema.dictionaries:
-        _check_categories(json.loads(_booster(xgb_model).save_raw("json"))["learner"], s)
+        _check_categories(json.loads(load_booster(xgb_model).save_raw("json"))["learner"], s)
 
 
 def _check_categories(learner: Mapping[str, Any], s: Settings) -> None:
@@ -89,12 +89,6 @@ def _check_categories(learner: Mapping[str, Any], s: Settings) -> None:
                 "on, in their order",
                 "Give both the same list of names, for example by the same `dp_categories`.",
             )
-
-
-def _booster(xgb_model: Any) -> Any:
-    from xgboost import Booster
-
-    return xgb_model if isinstance(xgb_model, Booster) else load_booster(xgb_model)
 
 
 def _misfit(what: str, mend: str = _KEEP) -> PrivacyParameterError:
