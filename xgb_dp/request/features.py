@@ -102,7 +102,7 @@ def _dictionaries(dtrain: Any) -> dict[int, list[bytes]]:
 
 
 def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
-    """Public schema of the training data, or of a set in `evals`.
+    """Public schema of the training data, or of public rows that go with it.
 
     Args:
         dtrain: The DMatrix.

@@ -35,6 +35,7 @@ __all__ = [
     "check_eval_set",
     "check_evals",
     "check_matrix",
+    "check_public",
     "check_sample",
 ]
 
@@ -109,29 +110,43 @@ def check_evals(dtrain: Any, evals: Sequence[Any]) -> None:
             raise PrivacyParameterError(
                 f"`evals` must hold xgboost.DMatrix objects; got {type(data).__name__}."
             )
-        if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
-            raise PrivacyRefusal(
-                "`evals` holds the training data: its exact metrics would be published every "
-                "round. Remove it."
-            )
-        _check_plain(data, "A set in `evals`")
-        _check_shape(dtrain, data)
+        leak = "its exact metrics would be published every round. Remove it."
+        check_public(dtrain, data, "A set in `evals`", leak)
 
 
-def _check_shape(dtrain: Any, data: Any) -> None:
-    """A set has the columns of the training data, and one label for each row.
+def check_public(dtrain: Any, data: Any, name: str, leak: str) -> None:
+    """Refuse a matrix of public rows that carries statistics of the training rows.
+
+    Args:
+        dtrain: The training data.
+        data: The other DMatrix.
+        name: What errors call it.
+        leak: What would be published if it were the training data, and how to mend it.
+
+    Raises:
+        PrivacyParameterError: It has other columns, or not one label for each row.
+        PrivacyRefusal: The training data itself, or another matrix than a plain one.
+    """
+    if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
+        raise PrivacyRefusal(f"{name} holds the training data: {leak}")
+    _check_plain(data, name)
+    _check_shape(dtrain, data, name)
+
+
+def _check_shape(dtrain: Any, data: Any, name: str) -> None:
+    """A matrix has the columns of the training data, and one label for each row.
 
     XGBoost would take the number of targets of a model from its sets, too.
     """
     if data.get_label().size != data.num_row():
-        raise PrivacyParameterError("A set in `evals` must have one label for each of its rows.")
+        raise PrivacyParameterError(f"{name} must have one label for each of its rows.")
     if not dtrain.num_col() or not data.num_col():
         return  # the part of a worker without rows
-    one, other = read_schema(dtrain), read_schema(data, "A set in `evals`")
+    one, other = read_schema(dtrain), read_schema(data, name)
     same_names = not (one.named and other.named) or one.names == other.names
     if one.width != other.width or one.categorical != other.categorical or not same_names:
         raise PrivacyParameterError(
-            "A set in `evals` has other columns than the training data: their number, names, order "
+            f"{name} has other columns than the training data: their number, names, order "
             "and which are categorical must agree."
         )
 

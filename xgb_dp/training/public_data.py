@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.matrices import private_matrix
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError
 from ..request.features import Schema, read_schema
 from ..request.names import flatten, read_one
 from ..request.settings import Settings
 from ..request.sizes import settings_of_sizes
-from .call_site import check_evals
+from .call_site import check_public
 from .prepare import check
 
 __all__ = ["declared", "taken_out"]
@@ -61,11 +61,8 @@ def taken_out(params: Any, dtrain: Any) -> tuple[dict[str, Any], Any]:
             f"`{_NAME}` takes public rows as an xgboost.DMatrix with labels, or as a pair (X, y); "
             f"got {type(given).__name__}."
         )
-    try:
-        check_evals(dtrain, [(given, "public")])
-    except (PrivacyParameterError, PrivacyRefusal) as error:
-        text = str(error).replace("A set in `evals`", f"`{_NAME}`").replace("`evals`", f"`{_NAME}`")
-        raise type(error)(text) from None
+    leak = "its exact quantiles would be thresholds of the model. Give rows of another source."
+    check_public(dtrain, given, f"`{_NAME}`", leak)
     theirs, ours = read_schema(given).dictionaries, read_schema(dtrain).dictionaries
     if theirs and ours and theirs != ours:
         raise PrivacyParameterError(
