@@ -11,10 +11,9 @@ from ..data.parts import Part
 from ..request.parse import parse_int
 from .budget import Budget, as_budget
 from .gate import before_release
+from .whose import MOST
 
 __all__ = ["booked", "unit_of"]
-
-_MOST = 1 << 20
 
 T = TypeVar("T")
 
@@ -72,6 +71,6 @@ def unit_of(
     """
     name = PERSON if persons else ROW
     if group is not None:
-        return Unit(name, parse_int("group", group, 1, _MOST), column)
+        return Unit(name, parse_int("group", group, 1, MOST), column)
     own = Unit() if budget is None else as_budget(budget).unit
     return Unit(name, own.group if own.name == name else 1, column)

@@ -11,9 +11,10 @@ from ..accounting.units import ONE_ROW, UNITS
 from ..errors import BudgetError, PrivacyParameterError
 from ..request.parse import parse_int
 
-__all__ = ["Whose"]
+__all__ = ["MOST", "Whose"]
 
-_MOST = 1 << 20
+MOST = 1 << 20
+"""Rows of a person, or persons together, that a total can be for."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,10 @@ class Whose:
         if unit is not None and unit not in UNITS:
             raise PrivacyParameterError(f"`unit` must be one of {', '.join(map(repr, UNITS))}.")
         name = self.unit.name if unit is None else unit
-        size = self.unit.group if group is None else parse_int("group", group, 1, _MOST)
+        size = self.unit.group if group is None else parse_int("group", group, 1, MOST)
         most = self.most_rows
         if most_rows is not None:
-            most = parse_int("most_rows", most_rows, 1, _MOST)
+            most = parse_int("most_rows", most_rows, 1, MOST)
         found = Unit(name, size)
         if most is not None and not found.of_persons:
             raise PrivacyParameterError(
