@@ -196,7 +196,7 @@ def check_intervals(lower: np.ndarray, upper: np.ndarray, n: int) -> None:
 
 
 def check_unused(lower: np.ndarray, upper: np.ndarray) -> None:
-    """No row has bounds of its label, which no supported objective reads.
+    """No row has bounds of its label, which the objective does not read.
 
     Args:
         lower: ``label_lower_bound`` of all rows, empty without.
