@@ -23,7 +23,7 @@ from ..accounting import (
 from ..accounting.events import release_counts
 from ..accounting.units import all_same
 from ..errors import LedgerError
-from .start import TREE_NAME, PublicStart
+from .start import PublicStart, are_tree_names
 
 __all__ = ["VERSION", "Ledger", "TrainingRecord", "charged"]
 
@@ -153,10 +153,7 @@ class TrainingRecord:
         if type(rounds) is not int or not 0 <= rounds < _MOST_ROUNDS:
             raise _damaged("a training does not say how many rounds it has")
         trees = data.get("trees")
-        if "trees" in data and not (
-            isinstance(trees, list)
-            and all(type(name) is str and TREE_NAME.fullmatch(name) for name in trees)
-        ):
+        if "trees" in data and not are_tree_names(trees):
             raise _damaged("a training does not name its trees")
         events = _events(data["events"])
         _check_choice(events, data["public"])

@@ -12,12 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["TREE_NAME", "PublicStart"]
+__all__ = ["PublicStart", "are_tree_names"]
 
-TREE_NAME = re.compile(r"[0-9a-f]{16}")
-"""Short name of a tree with all its numbers."""
+_TREE_NAME = re.compile(r"[0-9a-f]{16}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FIELDS = {"digest", "rounds", "trees"}
+
+
+def are_tree_names(value: Any) -> bool:
+    """Whether this is a list of short names of trees, as ledgers have them."""
+    return isinstance(value, list) and all(
+        type(name) is str and _TREE_NAME.fullmatch(name) is not None for name in value
+    )
 
 
 @dataclass(frozen=True)
@@ -67,10 +73,10 @@ class PublicStart:
             and _DIGEST.fullmatch(digest) is not None
             and type(rounds) is int
             and rounds >= 1
-            and isinstance(trees, list)
+            and are_tree_names(trees)
             and bool(trees)
             and len(trees) % rounds == 0
         )
-        if not sound or not all(type(n) is str and TREE_NAME.fullmatch(n) for n in trees):
+        if not sound:
             raise ValueError("it does not name its trees")
         return cls(digest, rounds, tuple(trees))
