@@ -11,44 +11,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..accounting import (
-    ChoiceEvent,
-    Event,
-    ParallelEvent,
-    SelectionEvent,
-    Unit,
-    event_from_json,
-    one_unit,
-)
+from ..accounting import ChoiceEvent, Event, ParallelEvent, SelectionEvent, Unit, one_unit
 from ..accounting.events import release_counts
 from ..accounting.units import all_same
 from ..errors import LedgerError
+from .fields import (
+    RELEASE_OF_SHARE,
+    check_choice,
+    check_fields,
+    damaged,
+    is_count,
+    read_events,
+    read_public,
+    read_start,
+    read_target,
+)
 from .start import PublicStart, are_tree_names
 
 __all__ = ["VERSION", "Ledger", "TrainingRecord", "charged"]
 
 VERSION = 1
 _NOISE = ("os", "fixed", "none")
-_MOST_ROUNDS = 1 << 31
-_RELEASE_OF_SHARE = {
-    "candidates": "candidates",
-    "base_score": "intercept",
-    "correction": "correction",
-    "splits": "splits",
-}
-
-
-def _damaged(what: str) -> LedgerError:
-    return LedgerError(
-        f"The privacy ledger is damaged or incomplete: {what}. What the model has cost is not "
-        "known. Take a sound copy of the model, or train it again."
-    )
-
-
-def _fields(data: Any, what: str, needed: set[str], optional: set[str] = frozenset()) -> Any:  # type: ignore[assignment]
-    if not isinstance(data, Mapping) or not needed <= set(data) <= needed | optional:
-        raise _damaged(f"{what} must have the fields {', '.join(sorted(needed))}")
-    return data
 
 
 @dataclass(frozen=True)
@@ -146,31 +129,30 @@ class TrainingRecord:
             LedgerError: It is ill-formed.
         """
         needed = {"plan_digest", "complete", "events", "rounds", "target", "public"}
-        _fields(data, "a training", needed, {"drawn", "trees", "start"})
+        check_fields(data, "a training", needed, {"drawn", "trees", "start"})
         if type(data["plan_digest"]) is not str or type(data["complete"]) is not bool:
-            raise _damaged("a training does not name its plan or its state")
-        rounds = data["rounds"]
-        if type(rounds) is not int or not 0 <= rounds < _MOST_ROUNDS:
-            raise _damaged("a training does not say how many rounds it has")
+            raise damaged("a training does not name its plan or its state")
+        if not is_count(data["rounds"]):
+            raise damaged("a training does not say how many rounds it has")
         trees = data.get("trees")
         if "trees" in data and not are_tree_names(trees):
-            raise _damaged("a training does not name its trees")
-        events = _events(data["events"])
-        _check_choice(events, data["public"])
+            raise damaged("a training does not name its trees")
+        events = read_events(data["events"])
+        check_choice(events, data["public"])
         found = cls(
             plan_digest=data["plan_digest"],
             complete=data["complete"],
             events=events,
-            rounds=rounds,
-            target=_target(data["target"]),
-            public=_public(data["public"]),
-            drawn=_events(data["drawn"]) if "drawn" in data else None,
+            rounds=data["rounds"],
+            target=read_target(data["target"]),
+            public=read_public(data["public"]),
+            drawn=read_events(data["drawn"]) if "drawn" in data else None,
             trees=None if trees is None else tuple(trees),
-            start=_start(data["start"]) if "start" in data else None,
+            start=read_start(data["start"]) if "start" in data else None,
         )
         released = (*found.events, *(found.drawn or ()))
         if released and one_unit(released) != found.unit.name:
-            raise _damaged("a training names another unit of privacy than its events")
+            raise damaged("a training names another unit of privacy than its events")
         return found
 
     def check_private(self) -> None:
@@ -180,19 +162,19 @@ class TrainingRecord:
             LedgerError: Something was released that no event pays for.
         """
         if self.trees is None and self.complete:
-            raise _damaged("a training does not name its trees")
+            raise damaged("a training does not name its trees")
         if self.complete and self.trees is not None:
             rounds, trees = self.rounds, len(self.trees)
             if (trees % rounds if rounds else trees) or (rounds and not trees):
-                raise _damaged("trees and rounds of a training do not fit each other")
+                raise damaged("trees and rounds of a training do not fit each other")
         if self.rounds and not any(self._pays(events) for events in _ways(self.planned)):
-            raise _damaged("a training holds trees that its events do not pay for")
+            raise damaged("a training holds trees that its events do not pay for")
         if not all(self._pays(events, plan) for events, plan in self._other_plans()):
-            raise _damaged("a plan that a training might have followed is not paid for")
+            raise damaged("a plan that a training might have followed is not paid for")
         if self.drawn is not None:
             limit, drawn = release_counts(self.planned), release_counts(self.drawn)
             if any(count > limit.get(name, 0) for name, count in drawn.items()):
-                raise _damaged("a training has drawn more than it is charged with")
+                raise damaged("a training has drawn more than it is charged with")
 
     def _other_plans(self) -> Iterable[tuple[Sequence[Event], Mapping[str, Any]]]:
         """The plans that were not taken, with their settings: the claim is that of all of them."""
@@ -213,7 +195,7 @@ class TrainingRecord:
         if not planned or leaves < planned or leaves % planned:
             return False
         shares = shown.get("budget_shares", {})
-        given = {_RELEASE_OF_SHARE[k] for k, v in shares.items() if k != "leaves" and v > 0}
+        given = {RELEASE_OF_SHARE[k] for k, v in shares.items() if k != "leaves" and v > 0}
         if "histograms" in counts:  # stand in for splits
             given.discard("splits")
         return all(counts.get(name, 0) for name in given)
@@ -240,26 +222,26 @@ class Ledger:
         Raises:
             LedgerError: It is ill-formed, of another version, or its parts do not fit each other.
         """
-        _fields(data, "it", {"version", "private", "noise", "trainings"})
+        check_fields(data, "it", {"version", "private", "noise", "trainings"})
         if type(data["version"]) is not int or data["version"] != VERSION:
             raise LedgerError(
                 "The privacy ledger has an unknown version; update xgb-dp to read it."
             )
         if data["noise"] not in _NOISE or type(data["private"]) is not bool:
-            raise _damaged("it does not say where its noise came from")
+            raise damaged("it does not say where its noise came from")
         if not isinstance(data["trainings"], list) or not data["trainings"]:
-            raise _damaged("it does not list its trainings")
+            raise damaged("it does not list its trainings")
         found = cls(
             private=data["private"],
             noise=data["noise"],
             trainings=tuple(TrainingRecord.from_json(t) for t in data["trainings"]),
         )
         if not all_same(t.unit for t in found.trainings):
-            raise _damaged("its trainings have different units of privacy")
+            raise damaged("its trainings have different units of privacy")
         if any(t.trees is None for t in found.trainings[:-1]):
-            raise _damaged("a training does not name its trees")
+            raise damaged("a training does not name its trees")
         if any(t.start is not None for t in found.trainings[1:]):
-            raise _damaged("a training starts from a public model after another training")
+            raise damaged("a training starts from a public model after another training")
         if found.private:
             for training in found.trainings:
                 training.check_private()
@@ -312,112 +294,6 @@ def charged(rounds: int, events: Iterable[Event]) -> int:
     The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
     """
     return -(-rounds // max((e.parts for e in events if isinstance(e, ParallelEvent)), default=1))
-
-
-def _events(data: Any) -> tuple[Event, ...]:
-    if not isinstance(data, list):
-        raise _damaged("a training does not list its events")
-    found = tuple(event_from_json(e) for e in data)
-    if not all(name.isprintable() for name in release_counts(found)):
-        raise _damaged("an event does not name its release")
-    return found
-
-
-def _start(data: Any) -> PublicStart:
-    try:
-        return PublicStart.from_json(data)
-    except ValueError as error:
-        raise _damaged(f"a training does not name its public start: {error}") from None
-
-
-def _target(data: Any) -> tuple[float, float]:
-    _fields(data, "a target", {"epsilon", "delta"})
-    epsilon = math.inf if data["epsilon"] == "inf" else data["epsilon"]
-    numbers = all(type(v) in (int, float) for v in (epsilon, data["delta"]))
-    if not numbers or not epsilon >= 0 or not 0 <= data["delta"] < 1:
-        raise _damaged("a training does not say what it was calibrated for")
-    return epsilon, data["delta"]
-
-
-def _public(data: Any) -> Mapping[str, Any]:
-    if not isinstance(data, Mapping):
-        raise _damaged("a training does not say what was public")
-    shown = data.get("hyperparameters", {})
-    sound = isinstance(shown, Mapping)
-    if sound and "rounds" in shown:
-        sound = type(shown["rounds"]) is int and 0 <= shown["rounds"] < _MOST_ROUNDS
-    if sound and "budget_shares" in shown:
-        sound = _are_shares(shown["budget_shares"])
-    if sound:
-        try:
-            Unit.of_record(data)
-        except (ValueError, TypeError):
-            sound = False
-        per_person = data.get("rows_per_person", 1)
-        sound = sound and type(per_person) in (int, float) and 1 <= per_person < math.inf
-    if "n_public" in data:
-        sound = sound and type(data["n_public"]) is int and data["n_public"] >= 1
-    steps = data.get("preprocessing", [])
-    sound = sound and isinstance(steps, list) and all(isinstance(name, str) for name in steps)
-    masked = data.get("masked_sums")
-    if masked is not None:
-        sound = sound and isinstance(masked, Mapping)
-        sound = sound and all(type(masked.get(k)) is int for k in ("workers", "colluders"))
-    if not sound:
-        raise _damaged("a training does not say what was public")
-    return data
-
-
-def _are_shares(shares: Any) -> bool:
-    return isinstance(shares, Mapping) and all(
-        name in {*_RELEASE_OF_SHARE, "leaves"} and type(v) in (int, float)
-        for name, v in shares.items()
-    )
-
-
-def _check_choice(events: Sequence[Event], public: Any) -> None:
-    """A choice among plans says which ones there were, and which one was taken."""
-    chosen = [e for e in events if isinstance(e, ChoiceEvent)]
-    runs = [run for e in events if isinstance(e, SelectionEvent) for run in e.runs]
-    inner = [e for run in runs for e in run if isinstance(e, ChoiceEvent)]
-    shown = public.get("plan_choice") if isinstance(public, Mapping) else None
-    if not chosen and not inner and shown is None:
-        return
-    if len(chosen) > 1 or any(e.count != 1 for e in (*chosen, *inner)):
-        raise _damaged("a training has chosen its plan more or less than once")
-    if not all(sum(release_counts(e.first).values()) for e in (*chosen, *inner)):
-        raise _damaged("a training has chosen its plan after no release")
-    if inner and not chosen and shown is None:
-        return  # the run that was selected had one plan only
-    if shown is None or not _is_choice(shown) or not (chosen or inner):
-        raise _damaged("a training does not say which of its plans it followed")
-    sizes = {len(e.options) for e in chosen or inner}
-    followed = public.get("hyperparameters", {})
-    same = isinstance(followed, Mapping) and all(
-        followed.get(name) == value for name, value in shown["plans"][shown["taken"]].items()
-    )
-    if len(shown["plans"]) not in sizes or not same:
-        raise _damaged("a training does not list the plans of which it followed one")
-
-
-def _is_choice(shown: Any) -> bool:
-    """Whether this is what a ledger says of a choice; see ``training.plan.choice``."""
-    if not isinstance(shown, Mapping) or set(shown) != {"plans", "taken", "rows"}:
-        return False
-    plans, taken, rows = shown["plans"], shown["taken"], shown["rows"]
-    return (
-        isinstance(plans, list)
-        and all(isinstance(plan, Mapping) for plan in plans)
-        and all(_is_count(plan["rounds"] or None) for plan in plans if "rounds" in plan)
-        and all(_are_shares(plan.get("budget_shares", {})) for plan in plans)
-        and _is_count(taken)
-        and taken < len(plans)
-        and (rows is None or (type(rows) is int and rows >= 0))
-    )
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < _MOST_ROUNDS
 
 
 def _ways(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
