@@ -146,7 +146,7 @@ format: $(STAMPS)/extra-dev
 	$(VENV)/bin/python cmake/check_prose.py --wrap
 
 docs: build $(STAMPS)/extra-docs
-	$(VENV)/bin/python -m sphinx -W --keep-going -q -E -b html docs build/docs
+	$(VENV)/bin/python -m sphinx -W --keep-going -q -E -j auto -b html docs build/docs
 	@echo "build/docs/index.html"
 
 # In the folder of the editable install, so that nothing is compiled twice.

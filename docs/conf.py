@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 import xgb_dp
 
 project = "xgb-dp"
@@ -13,7 +15,7 @@ author = "the xgb-dp authors"
 copyright = "the xgb-dp authors, Apache-2.0"
 version = release = xgb_dp.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns: list[str] = []
 templates_path: list[str] = []
 html_theme = "furo"
@@ -26,6 +28,13 @@ html_css_files = ["tables.css"]
 # Links to headings, as GitHub makes them.
 myst_heading_anchors = 4
 
+# The gallery: a page is executed when its text has changed, in an empty folder.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(Path(__file__).resolve().parents[1] / "build" / "notebooks")
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -36,6 +45,8 @@ napoleon_use_rtype = False
 
 _DOCS = Path(__file__).resolve().parent
 _MEASUREMENTS = ("accuracy", "performance", "tables")
+_LONG_CELL = 80
+"""Characters of a cell that make its table one of texts."""
 _MORE = "<!-- pages that no list above names -->"
 
 
@@ -67,6 +78,23 @@ def _toctree(caption: str, pages: list[str]) -> str:
     return "\n".join(["```{toctree}", ":hidden:", *options, "", *pages, "```", ""])
 
 
+def _label_cells(app: Any, page: nodes.document, name: str) -> None:
+    """Make cards of rows with long texts on narrow screens: each cell begins with its column.
+
+    The style sheet hides these labels where the table fits.
+    """
+    for table in page.findall(nodes.table):
+        head, *rows = ([*row.findall(nodes.entry)] for row in table.findall(nodes.row))
+        if len(head) < 3 or max(len(c.astext()) for row in rows for c in row) < _LONG_CELL:
+            continue
+        table["classes"].append("cards")
+        for row in rows:
+            for column, cell in zip(head[1:], row[1:], strict=False):
+                if cell.children and cell.astext():
+                    cell[0].insert(0, nodes.inline("", column.astext(), classes=["card-label"]))
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("source-read", _list_pages)
+    app.connect("doctree-resolved", _label_cells)

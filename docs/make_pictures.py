@@ -266,14 +266,9 @@ def peers() -> None:
     save("peers")
 
 
-def pages() -> None:
-    """The plots that the blocks of the tutorial and of the gallery save, made by these blocks."""
-    for page in (DOCS / "tutorial.md", *sorted((DOCS / "gallery").glob("*.md"))):
-        page_plots(page)
-
-
-def page_plots(page: Path) -> None:
-    """Run a page in an empty folder and keep the pictures that it names."""
+def tutorial() -> None:
+    """The plots that the blocks of the tutorial save, made by these blocks."""
+    page = DOCS / "tutorial.md"
     text = page.read_text(encoding="utf-8")
     named = re.findall(rf"pictures/{page.stem}_(\w+)\.png", text)
     scope: dict[str, object] = {}
@@ -290,7 +285,7 @@ def page_plots(page: Path) -> None:
 
 
 PICTURES: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (first_screen, alternatives, bar, audit, attacks, peers, pages)
+    f.__name__: f for f in (first_screen, alternatives, bar, audit, attacks, peers, tutorial)
 }
 
 if __name__ == "__main__":
