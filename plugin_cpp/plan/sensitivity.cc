@@ -182,6 +182,7 @@ RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {
     out.rate_num = plan.sampling_num;
   } else {
     out.ensemble = plan.ensemble;
+    out.halving = plan.ensemble_halving;
   }
   // Candidates with unit weights read all rows.
   if (plan.candidates.hessian && plan.ReleasesCandidates(round)) {

@@ -20,7 +20,8 @@ static bool operator==(LedgerEntry const& a, LedgerEntry const& b) {
   return a.count == b.count && a.event == b.event;
 }
 static bool operator==(RoundEvent const& a, RoundEvent const& b) {
-  return std::tie(a.rate_num, a.ensemble, a.entries) == std::tie(b.rate_num, b.ensemble, b.entries);
+  return std::tie(a.rate_num, a.ensemble, a.halving, a.entries) ==
+         std::tie(b.rate_num, b.ensemble, b.halving, b.entries);
 }
 
 namespace {
@@ -128,8 +129,9 @@ Json Ledger::SaveEvents() const {
       json["rate_num"] = Whole(round.rate_num);
       json["rate_bits"] = Integer{kSampleBits};
     } else {
-      json["mechanism"] = String{"parallel"};
+      json["mechanism"] = String{"allocation"};
       json["parts"] = Whole(round.ensemble);
+      json["halving"] = Boolean{round.halving};
     }
     Array entries;
     Append(round.entries, of_persons_, &entries);

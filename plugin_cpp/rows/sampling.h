@@ -6,10 +6,12 @@
  * what amplifies its privacy; the coins must stay as secret as the noise.
  *
  * Disjoint parts: the rounds of an ensemble read one part each, so that a row takes part in one.
+ * Which one nobody sees, and that amplifies too.
  *
  * Where the unit of privacy is a person, all rows of a person share its coins.
  *
  * Proof: docs/proofs/sampling.md
+ * Proof: docs/proofs/allocation.md
  */
 #pragma once
 

@@ -10,6 +10,7 @@ from xgb_dp.accounting import (
     ACCOUNTANTS,
     PERSON,
     ROW,
+    AllocatedEvent,
     ChoiceEvent,
     Event,
     ExponentialEvent,
@@ -34,10 +35,11 @@ LAPLACE = LaplaceEvent("leaves", 2**20, 2**24, 5)
 ROUND = (SELECTION, GAUSSIAN)
 SAMPLED = SampledEvent(2**30, 32, ROUND, 5)
 PARALLEL = ParallelEvent(10, ROUND, 5)
+ALLOCATED = AllocatedEvent(10, ROUND, 5, False)
 FIRST = GaussianEvent("rows", 2**20, 2**24, 1, 1)
 CHOICE = ChoiceEvent((FIRST,), ((SAMPLED,), ROUND), 1)
 SELECT = SelectionEvent(Repetitions.of("geometric", 3.0), (ROUND, (SAMPLED,)), (FIRST,), 1)
-KINDS: list[Event] = [GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL, CHOICE, SELECT]
+KINDS: list[Event] = [GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL, ALLOCATED, CHOICE, SELECT]
 
 
 @pytest.mark.parametrize("event", KINDS)
@@ -77,7 +79,7 @@ def test_an_event_has_a_known_unit() -> None:
         replace(GAUSSIAN, unit="household")
 
 
-@pytest.mark.parametrize("event", [SAMPLED, PARALLEL, CHOICE, SELECT])
+@pytest.mark.parametrize("event", [SAMPLED, PARALLEL, ALLOCATED, CHOICE, SELECT])
 def test_the_parts_of_an_event_have_its_unit(event: Event) -> None:
     outer = {**event.to_json(), "unit": PERSON}
     inner = event.of_unit(PERSON).to_json()
@@ -92,6 +94,7 @@ def test_units_never_mix() -> None:
     for make in (
         lambda: SampledEvent(2**30, 32, mixed, 5),
         lambda: ParallelEvent(10, mixed, 5),
+        lambda: AllocatedEvent(10, mixed, 5, True),
         lambda: ChoiceEvent((FIRST,), ((GAUSSIAN.of_unit(PERSON),),)),
         lambda: SelectionEvent(SELECT.repetitions, (mixed,), (FIRST,), 1),
         lambda: SelectionEvent(SELECT.repetitions, (ROUND,), (FIRST.of_unit(PERSON),), 1),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from xgb_dp.accounting import (
+    AllocatedEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -25,6 +26,8 @@ LAPLACE = LaplaceEvent("leaves", 2**20, 2**24, 50)
 ROUND = (SELECTION, GAUSSIAN)
 SAMPLED = SampledEvent(2**30, 32, ROUND, 50)
 PARALLEL = ParallelEvent(10, ROUND, 5)
+ALLOCATED = AllocatedEvent(10, ROUND, 5, False)
+ROUNDS = (SAMPLED, PARALLEL, ALLOCATED)
 
 BEYOND: list[tuple[Event, dict[str, Any]]] = [
     (GAUSSIAN, {"sensitivity2": 2**36 + 1}),
@@ -44,11 +47,15 @@ BEYOND: list[tuple[Event, dict[str, Any]]] = [
     (SAMPLED, {"events": (*ROUND, GAUSSIAN)}),
     (PARALLEL, {"parts": 11}),
     (PARALLEL, {"events": (replace(SELECTION, eps_num=2**35 + 1), GAUSSIAN)}),
-    *((e, {"count": e.count + 1}) for e in (GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL)),
+    (ALLOCATED, {"parts": 9}),
+    (ALLOCATED, {"parts": 11}),
+    (ALLOCATED, {"halving": True}),
+    (ALLOCATED, {"events": (replace(SELECTION, eps_num=2**35 + 1), GAUSSIAN)}),
+    *((e, {"count": e.count + 1}) for e in (GAUSSIAN, SELECTION, LAPLACE, *ROUNDS)),
 ]
 
 
-@pytest.mark.parametrize("event", [GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL])
+@pytest.mark.parametrize("event", [GAUSSIAN, SELECTION, LAPLACE, *ROUNDS])
 def test_the_plan_and_less_of_it_are_within(event: Event) -> None:
     assert event.within(event)
     assert event.counted(event.count - 1).within(event)
@@ -62,12 +69,13 @@ def test_what_costs_more_is_beyond(plan: Event, changes: dict[str, Any]) -> None
 @pytest.mark.parametrize(("plan", "changes"), BEYOND)
 def test_a_training_that_drew_it_is_not_completed(plan: Event, changes: dict[str, Any]) -> None:
     """The last check before a ledger is signed; the same training is completed as planned."""
-    rounds = 5 if plan is PARALLEL else 50
+    ensemble = plan is PARALLEL or plan is ALLOCATED
+    rounds = 5 if ensemble else 50
     record = TrainingRecord(
         plan_digest="0" * 16,
         complete=False,
         events=(plan,),
-        rounds=rounds * (10 if plan is PARALLEL else 1),
+        rounds=rounds * (10 if ensemble else 1),
         target=(1.0, 1e-6),
         public={},
     )

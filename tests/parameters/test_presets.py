@@ -99,7 +99,7 @@ def test_systems_are_made_of_their_parts() -> None:
     laplace = {"candidates": "laplace", "splits": "exponential", "leaves": "laplace"}
     assert mechanisms("sarus") == laplace | {"poisson": ""}
     assert mechanisms("dpboost") == {
-        "splits": "exponential", "leaves": "laplace", "parallel": ""
+        "splits": "exponential", "leaves": "laplace", "allocation": ""
     }  # fmt: skip
     assert mechanisms("seq") == {"splits": "exponential", "leaves": "laplace"}
     assert mechanisms("dp_xgb") == {"splits": "exponential", "leaves": "gaussian"}
@@ -130,7 +130,7 @@ def test_cost_of_an_ensemble_is_that_of_one_tree() -> None:
     for n in (4, 20):
         booster = xgb.train(params("dpboost"), xgb.DMatrix(X, y), n)
         (event,) = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
-        assert (event["mechanism"], event["parts"], event["count"]) == ("parallel", n, 1)
+        assert (event["mechanism"], event["parts"], event["count"]) == ("allocation", n, 1)
         noise.append(event["events"])
     assert noise[0] == noise[1]
 

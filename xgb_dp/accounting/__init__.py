@@ -14,7 +14,7 @@ from .gdp import GDPAccountant
 from .plain import ExponentialEvent, GaussianEvent, LaplaceEvent
 from .pure import PureAccountant
 from .rdp import RDPAccountant
-from .rounds import ParallelEvent, SampledEvent
+from .rounds import AllocatedEvent, ParallelEvent, SampledEvent
 from .selection import Repetitions, SelectionEvent
 from .threshold import ThresholdEvent
 from .units import PERSON, ROW, Unit
@@ -25,6 +25,7 @@ __all__ = [
     "PERSON",
     "ROW",
     "Accountant",
+    "AllocatedEvent",
     "ChoiceEvent",
     "ClassicAccountant",
     "Event",

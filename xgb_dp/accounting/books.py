@@ -15,10 +15,11 @@ from .envelope import ChoiceAccountant, WithChoices, zcdp_mu2
 from .events import Event, one_unit
 from .exact import ExactAccountant
 from .gdp import GDPAccountant, bounded_range_mu
-from .groups import delta_in_steps, epsilon_in_steps
+from .groups import delta_in_steps, delta_of_steps, epsilon_in_steps, epsilon_of_step
 from .plain import PlainEvent
 from .pure import PureAccountant
 from .rdp import RDPAccountant
+from .rounds import with_known_parts
 from .selection import SelectionAccountant, SelectionEvent, map_runs
 from .several import MOST_ROWS
 from .threshold import ThresholdEvent, WithThresholds
@@ -27,6 +28,7 @@ from .zcdp import ZCDPAccountant
 __all__ = ["ACCOUNTANTS", "make_accountant", "simplified"]
 
 _UP = 1.0 + 1e-12
+_LOWEST = 1e-200  # delta of a step that a curve still shows
 # Shares of delta that each of several selections is tried with: any of them gives a bound.
 _EACH = (1e-3, 1e-2, 0.1, 0.03, 0.3, *(10.0**-digits for digits in range(4, 21)))
 
@@ -96,6 +98,14 @@ class _Books(Accountant):
             return super().curve(points, lowest, group, replaced=replaced)
         whole = self._whole(group, replaced=replaced)
         found = whole.curve(points, lowest, group, replaced=replaced)
+        steps, each = self._steps(group * (1 + replaced))
+        if steps > 1:
+            parts = [epsilon_of_step(x, steps) for x in points]
+            # What a step may be loose by grows at most so much.
+            lowest = max(lowest * math.exp(-min(max(points), 300.0)) / steps, _LOWEST)
+            of_step = zip(self.curve(parts, lowest, each), parts, strict=True)
+            stepped = [delta_of_steps(delta, part, steps) for delta, part in of_step]
+            found = [min(both) for both in zip(found, stepped, strict=True)]
         pure = self._pure.get_epsilon(0.0, group, replaced=replaced)
         return [0.0 if x >= pure else delta for x, delta in zip(points, found, strict=True)]
 
@@ -162,9 +172,11 @@ class _Books(Accountant):
     def _rest(self, coins: int) -> Accountant:
         known = [e for e in self._events if not isinstance(e, SelectionEvent)]
         plain: list[Event] = [*simplified(known, coins)]
+        if self._name != "exact":  # the others have no bound for what a secret part hides
+            plain = with_known_parts(plain)
         if self._name == "rdp":
             plain += [
-                map_runs(event, lambda run: list(simplified(run, coins)))
+                map_runs(event, lambda run: with_known_parts(simplified(run, coins)))
                 for event in self._selections
             ]
         return _composed(self._name, plain, coins)

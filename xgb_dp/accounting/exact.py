@@ -9,7 +9,7 @@ from .events import Event
 from .flat import FlatAccountant
 from .poisson import SampledComposition
 from .pure import PureAccountant
-from .rounds import Mixture
+from .rounds import Mixture, with_known_parts
 
 __all__ = ["ExactAccountant"]
 
@@ -17,7 +17,8 @@ __all__ = ["ExactAccountant"]
 class ExactAccountant(Accountant):
     """(epsilon, delta) of a list of events, adaptively composed; one row added or removed.
 
-    Proofs: docs/proofs/accounting.md, and for sampled rounds docs/proofs/sampling.md.
+    Proofs: docs/proofs/accounting.md; docs/proofs/sampling.md and docs/proofs/allocation.md for
+    rounds that read rows which nobody knows.
 
     Args:
         events: In release order.
@@ -70,4 +71,7 @@ class ExactAccountant(Accountant):
         return self._flat.get_delta(epsilon, group)
 
     def _composition(self, group: int, coins: int) -> SampledComposition:
-        return SampledComposition(self._events, group, coins, self._work)
+        # What the part of one row hides, and that of several rows does not: "Several rows" in
+        # docs/proofs/allocation.md.
+        events = self._events if group == 1 else with_known_parts(self._events, coins)
+        return SampledComposition(events, group, coins, self._work)

@@ -34,7 +34,7 @@ _EXTRA = 0.25  # share of delta for what exceeds a Gaussian
 _EXTRA_EACH = 1e-4  # of delta, for one training
 _MARGIN = 0.004  # by which a training may cost more than the Gaussian of its epsilon
 _POINTS_PER_MU = 30
-_POINTS_SAMPLED = 6  # a point of a sampled curve costs about a hundred times as much
+_POINTS_SAMPLED = 12  # a point of a sampled curve costs more
 _REACH = 1.25
 _UP = 1.0 + 1e-12
 
@@ -281,11 +281,8 @@ def _gaussian(events: Sequence[Event], extra: float, group: int) -> float | None
     step = scale / (_POINTS_SAMPLED if sampled or parts else _POINTS_PER_MU)
     reach = scale * scale / 2.0 + scale * math.sqrt(-2.0 * math.log(extra))
     points = [i * step for i in range(math.ceil(_REACH * reach / step) + 2)]
-    if sampled:
-        curve = [exact.get_delta(x, group) for x in points]
-    elif parts:  # in steps it is less
-        books = make_accountant("exact", events)
-        curve = [books.get_delta(x, group) for x in points]
+    if sampled or parts:
+        curve = make_accountant("exact", events).curve(points, extra, group)
     else:
         curve = FlatAccountant(plain).curve(points, extra, group)
     return dominating_mu(np.array(curve), step, extra, scale, most=4.0)

@@ -10,7 +10,7 @@ import math
 from .accountant import Accountant
 from .search import narrow
 
-__all__ = ["delta_in_steps", "epsilon_in_steps"]
+__all__ = ["delta_in_steps", "delta_of_steps", "epsilon_in_steps", "epsilon_of_step"]
 
 _UP = 1.0 + 1e-12
 _LOWEST = -560.0  # log of a step's delta: no curve holds a smaller one
@@ -68,8 +68,17 @@ def delta_in_steps(books: Accountant, epsilon: float, steps: int, each: int = 1)
     """
     if math.isinf(epsilon):
         return books.get_delta(epsilon, each)
-    part = epsilon / steps * (1.0 - 1e-15)
-    delta = books.get_delta(part, each)
+    part = epsilon_of_step(epsilon, steps)
+    return delta_of_steps(books.get_delta(part, each), part, steps)
+
+
+def epsilon_of_step(epsilon: float, steps: int) -> float:
+    """The part of an epsilon, in nats, that each of so many steps takes."""
+    return epsilon / steps * (1.0 - 1e-15)
+
+
+def delta_of_steps(delta: float, part: float, steps: int) -> float:
+    """Delta of all rows together, where that of every step is `delta` at the epsilon `part`."""
     if delta == 0.0:
         return 0.0
     return math.exp(min(0.0, math.log(delta) + _log_growth(part, steps)))

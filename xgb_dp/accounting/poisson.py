@@ -13,10 +13,11 @@ from functools import cached_property, partial
 import numpy as np
 
 from . import sampled
+from .allocated import AllocatedRounds
 from .events import Event
 from .flat import FlatAccountant, solve
 from .gaussian import gaussian_epsilon
-from .rounds import Mixture
+from .rounds import AllocatedEvent, Mixture, SampledEvent
 from .several import MOST_ROWS, several_rows
 from .table import ChordTable
 
@@ -30,6 +31,7 @@ _LAWS = 5
 _CLEARLY = 0.8
 _DRIFT = 4e-16  # of one round's loss
 _LARGEST_STEP = 0.25
+_LARGEST_LOSS = 600.0  # its ratio is a double
 
 
 class SampledComposition:
@@ -91,7 +93,7 @@ class SampledComposition:
         """Smallest certified delta."""
         unsampled = self._unsampled()
         best = unsampled.get_delta(epsilon, self.group) if unsampled else 1.0
-        scale = 1e-9  # what is called infinite is a part of this
+        scale, coarse = 1e-9, False  # what is called infinite is a part of this
         while scale > _LOWEST_DELTA and not math.isinf(epsilon):
             rounds = self._rounds(scale)
             found = self._composed(rounds, scale, epsilon) if rounds else None
@@ -99,7 +101,10 @@ class SampledComposition:
                 return best
             value = found.delta(epsilon - self._drift)
             best = min(best, value)
-            if value > scale or value < 1e-30:
+            if value > 10.0 * scale and not coarse:  # where less slack is enough for discrete noise
+                scale, coarse = min(value, 0.03), True
+                continue
+            if coarse or value > scale or value < 1e-30:
                 return best
             scale = value * 1e-2
         return best
@@ -147,7 +152,7 @@ class SampledComposition:
 
     def _rounds(self, delta: float) -> list[sampled.Rounds] | None:
         """The curves of one round each; None if one is too loud for a grid."""
-        rounds = []
+        rounds: list[sampled.Rounds] = []
         for event in self.sampled:
             inner = FlatAccountant(event.events, self.work)
             mu = inner.scale(self.group)
@@ -155,7 +160,9 @@ class SampledComposition:
                 continue
             if mu > _LARGEST_MU:
                 return None
-            rate = min(1.0, event.group_rate(self.coins) * (1.0 + 1e-15))
+            rate = 1.0  # that of a round which reads the row
+            if isinstance(event, SampledEvent):
+                rate = min(1.0, event.group_rate(self.coins) * (1.0 + 1e-15))
             lowest = min(max(delta * 1e-6 / event.count / rate, _LOWEST), 1e-6)
 
             def of_rows(
@@ -165,7 +172,16 @@ class SampledComposition:
                 top = size * size / 2.0 + size * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
                 return _table(inner, top, size / 32.0, lowest, rows)
 
-            whole = sampled.Rounds(rate, mu, table := of_rows(self.group), table.x, event.count)
+            table = of_rows(self.group)
+            if isinstance(event, AllocatedEvent):  # of one row: `exact.py`
+                if table.x[-1] > _LARGEST_LOSS:
+                    return None
+                parts, lost = (event.parts, event.halving), delta * 1e-7 / event.count
+                rounds.append(
+                    AllocatedRounds(1.0, mu, table, table.x, event.count, None, *parts, lost)
+                )
+                continue
+            whole = sampled.Rounds(rate, mu, table, table.x, event.count)
             if 1 < self.group <= MOST_ROWS:
                 tables = [*map(of_rows, range(1, self.group)), table]
                 curves = [partial(sampled.both_signs, t) for t in tables]
@@ -182,7 +198,7 @@ class SampledComposition:
         self, rounds: Sequence[sampled.Rounds], delta: float, epsilon: float | None
     ) -> _Worst | None:
         """Losses of all rounds, in every order that counts; None if they fit no grid."""
-        step = min(min(r.mu, r.rate * math.sqrt(math.expm1(min(r.mu**2, 50.0)))) for r in rounds)
+        step = min(r.size for r in rounds)
         step = min(step / 16.0, _LARGEST_STEP)
         flat = self.rest.scale(self.group)
         while (laws := self._laws(rounds, step, flat, delta, epsilon)) is None:

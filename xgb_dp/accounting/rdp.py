@@ -17,7 +17,7 @@ from .accountant import Accountant
 from .choice import ChoiceEvent
 from .events import Event
 from .plain import ExponentialEvent, GaussianEvent, LaplacePair
-from .rounds import Mixture, SampledEvent
+from .rounds import AllocatedEvent, Mixture, SampledEvent
 from .selection import SelectionEvent
 
 __all__ = ["RDPAccountant", "bounded_range_rdp"]
@@ -134,7 +134,7 @@ def _laplace_rdp(event: LaplacePair, group: int) -> Array:
     return event.count * np.asarray(np.minimum(value, epsilon) * _UP)
 
 
-def _sampled_rdp(event: SampledEvent, group: int) -> Array:
+def _sampled_rdp(event: SampledEvent | AllocatedEvent, group: int) -> Array:
     del event, group
     return np.full_like(_ORDERS, math.inf)
 
@@ -169,6 +169,7 @@ _CURVES: dict[str, Callable[[Any, int], Array]] = {
     GaussianEvent.mechanism: _gaussian_rdp,
     ExponentialEvent.mechanism: _exponential_rdp,
     LaplacePair.mechanism: _laplace_rdp,
+    AllocatedEvent.mechanism: _sampled_rdp,
     SampledEvent.mechanism: _sampled_rdp,
     SelectionEvent.mechanism: _selection_rdp,
     ChoiceEvent.mechanism: _choice_rdp,

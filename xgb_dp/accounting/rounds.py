@@ -1,6 +1,7 @@
 """Events that are made of others: rounds that read a sample or a part of the rows.
 
-Proofs: docs/proofs/sampling.md; docs/proofs/accounting.md, "Disjoint parts".
+Proofs: docs/proofs/sampling.md; docs/proofs/accounting.md, "Disjoint parts";
+docs/proofs/allocation.md.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from ..errors import LedgerError
 from .events import Event, check_int, one_unit
 from .plain import ExponentialEvent, GaussianEvent, LaplacePair, PlainEvent
 
-__all__ = ["Mixture", "ParallelEvent", "RoundsEvent", "SampledEvent"]
+__all__ = [
+    "AllocatedEvent",
+    "Mixture",
+    "ParallelEvent",
+    "RoundsEvent",
+    "SampledEvent",
+    "squared_parts",
+    "with_known_parts",
+]
 
 
 class RoundsEvent(Event):
@@ -121,9 +130,7 @@ class SampledEvent(RoundsEvent):
 
     def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
         """See :class:`Event`."""
-        parts = [e.simplified(coins) for e in self.events]
-        inner: list[Any] = [e for i in (0, 1) for part in parts for e in part[i]]
-        return [], [replace(self, events=tuple(inner))]
+        return [], [replace(self, events=_simplified(self.events, coins))]
 
     def _covered(self, limit: SampledEvent) -> bool:
         same = self.rate_bits == limit.rate_bits and self.rate_num <= limit.rate_num
@@ -152,7 +159,8 @@ class ParallelEvent(RoundsEvent):
         check_int("parts", self.parts, 1)
         check_int("count", self.count, 0)
         _check_plain(self.events)
-        ranges = {e.eps0 for e in self.events if isinstance(e, ExponentialEvent) and e.count}
+        chosen = [e for e in self.events if isinstance(e, ExponentialEvent) and e.count]
+        ranges = {e.eps0 for e in chosen if not isinstance(e, LaplacePair)}
         if len(ranges - {0.0}) > 1:  # `touched` puts all rounds of a kind together
             raise LedgerError(
                 "An ensemble of the privacy ledger has selections of different ranges, whose "
@@ -174,8 +182,71 @@ class ParallelEvent(RoundsEvent):
         # An ensemble costs what one row sees of it, once.
         return self.count * math.fsum(e.pure() for e in self.events) if self.count else 0.0
 
-    def _covered(self, limit: ParallelEvent) -> bool:
+    def _covered(self, limit: Any) -> bool:
         return self.parts <= limit.parts and self._within_round(limit)
+
+
+@dataclass(frozen=True)
+class AllocatedEvent(ParallelEvent):
+    """`count` ensembles of rounds on disjoint parts, where nobody knows the part of a row.
+
+    Attributes:
+        halving: Whether the parts are 1/2, 1/4, ... of the rows, of which the last two are equal;
+            else all are.
+    """
+
+    mechanism = "allocation"
+    halving: bool
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if type(self.halving) is not bool:
+            raise LedgerError("A ledger event does not say with true or false whether it halves.")
+
+    @property
+    def kept(self) -> float:
+        """See :class:`Event`; about the sum of the squared parts of e^(mu^2) - 1 is left."""
+        mu2 = math.fsum(e.count * e.mu2 for e in self.events)
+        left = math.expm1(min(mu2, 700.0)) / mu2 if mu2 else 0.0
+        return self.count * min(1.0, squared_parts(self.parts, halving=self.halving) * left)
+
+    def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
+        """See :class:`Event`; of several rows the parts count as known."""
+        if coins > 1 or self.parts == 1:
+            return super().simplified(coins)
+        return [], [replace(self, events=_simplified(self.events, coins))]
+
+    def _covered(self, limit: Any) -> bool:
+        # More parts hide more of one row, and a group may be in more of them.
+        same = self.parts == limit.parts and self.halving == limit.halving
+        return same and self._within_round(limit)
+
+
+def squared_parts(parts: int, *, halving: bool) -> float:
+    """Sum of the squares of the parts of an ensemble, each as a share of the whole."""
+    if not halving:
+        return 1.0 / parts
+    last = 0.25 ** (parts - 1)
+    return (1.0 - last) / 3.0 + last
+
+
+def with_known_parts(events: Iterable[Event], coins: int = 1) -> list[Event]:
+    """The events where the parts of rows count as known, which costs at least as much.
+
+    Args:
+        events: In release order.
+        coins: See :meth:`ParallelEvent.touched`.
+    """
+    out: list[Event] = []
+    for event in events:
+        out += event.touched(coins) if isinstance(event, AllocatedEvent) else [event]
+    return out
+
+
+def _simplified(events: Iterable[PlainEvent], coins: int) -> tuple[Any, ...]:
+    """What the releases of one round are for the accountants, in an order that costs the most."""
+    parts = [e.simplified(coins) for e in events]
+    return tuple(e for i in (0, 1) for part in parts for e in part[i])
 
 
 def _check_plain(events: tuple[Any, ...]) -> None:
@@ -194,7 +265,7 @@ class Mixture:
         selections: Those of `flat` that show anything, Laplace noise among them.
         ordered: Selections by the exponential mechanism.
         laplace: Laplace noise.
-        sampled: Rounds that happen.
+        sampled: Rounds that happen, and read some rows that nobody knows.
     """
 
     flat: tuple[GaussianEvent | ExponentialEvent, ...]
@@ -202,7 +273,7 @@ class Mixture:
     selections: tuple[ExponentialEvent, ...]
     ordered: tuple[ExponentialEvent, ...]
     laplace: tuple[LaplacePair, ...]
-    sampled: tuple[SampledEvent, ...]
+    sampled: tuple[SampledEvent | AllocatedEvent, ...]
 
     @classmethod
     def of(cls, events: Iterable[Any]) -> Mixture:
@@ -213,7 +284,7 @@ class Mixture:
             LedgerError: Some hold for rows and some for persons.
         """
         listed = list(events)
-        sampled = [e for e in listed if isinstance(e, SampledEvent)]
+        sampled = [e for e in listed if isinstance(e, (SampledEvent, AllocatedEvent))]
         gaussians = [e for e in listed if isinstance(e, GaussianEvent)]
         selections = [e for e in listed if isinstance(e, ExponentialEvent)]
         if len(sampled) + len(gaussians) + len(selections) < len(listed):
@@ -223,7 +294,7 @@ class Mixture:
             )
         one_unit(listed)
         return cls(
-            flat=tuple(e for e in listed if not isinstance(e, SampledEvent)),
+            flat=tuple(e for e in listed if not isinstance(e, (SampledEvent, AllocatedEvent))),
             gaussians=tuple(e for e in gaussians if e.count and e.sensitivity2),
             selections=(shown := tuple(e for e in selections if e.count and e.eps_num)),
             ordered=tuple(e for e in shown if not isinstance(e, LaplacePair)),

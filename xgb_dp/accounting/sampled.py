@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ __all__ = [
     "TooManyPoints",
     "best_tilt",
     "both_signs",
+    "hull",
+    "hull_masses",
     "sampled_pairs",
     "variance",
 ]
@@ -85,6 +87,27 @@ class Rounds:
     count: int
     mixed: Curve | None = None
 
+    @property
+    def size(self) -> float:
+        """About the standard deviation of the loss of a round; steers the grid, bounds nothing."""
+        return min(self.mu, self.rate * math.sqrt(math.expm1(min(self.mu**2, 50.0))))
+
+    def ways(self) -> list[tuple[Curve, Array]]:
+        """Hockey sticks of a round with its sample, one for both orders or one for each.
+
+        Returns:
+            Upper bounds at any loss, and the losses at which each has its corners.
+        """
+        q = self.rate
+        nodes = np.concatenate([-self.nodes[:0:-1], self.nodes])
+        # Where the corners of the curve come to lie; points elsewhere would be valid, but idle.
+        with np.errstate(divide="ignore"):
+            removed = np.logaddexp(np.log1p(-q), math.log(q) + nodes)
+            added = -np.logaddexp(np.log1p(-q), math.log(q) - nodes)
+        if self.mixed is not None:
+            return [(partial(both_signs, self.mixed), np.concatenate([-removed, removed]))]
+        return [(partial(removed_curve, self), removed), (partial(added_curve, self), added)]
+
 
 def _logsumexp(terms: Array) -> float:
     """log of the sum of e^terms; scipy's own takes longer than the rounds that are summed here."""
@@ -119,7 +142,7 @@ def added_curve(rounds: Rounds, x: Array) -> Array:
     return np.asarray(np.where(inside, value, 0.0))
 
 
-def _hull(s: Array, v: Array) -> npt.NDArray[np.intp]:
+def hull(s: Array, v: Array) -> npt.NDArray[np.intp]:
     """Indices of the lower convex hull of points with ascending s."""
     kept: list[int] = []
     for i in range(len(s)):
@@ -130,6 +153,21 @@ def _hull(s: Array, v: Array) -> npt.NDArray[np.intp]:
             kept.pop()
         kept.append(i)
     return np.array(kept)
+
+
+def hull_masses(s: Array, v: Array) -> Array:
+    """The second law's mass at each corner of a hull but the first, at s = 0: more than it.
+
+    At each corner the slope grows by that much, and beyond the last one it is 0. The rounding of
+    the difference counts upwards: more mass at any loss is safe.
+
+    Args:
+        s: Corners, ascending.
+        v: Value at each.
+    """
+    slopes = np.append(np.diff(v) / np.diff(s), 0.0)
+    size = np.abs(slopes[1:]) + np.abs(slopes[:-1])
+    return np.asarray(np.maximum(np.diff(slopes), 0.0) + 2.0**-51 * size)
 
 
 def _pair(step: float, at: Indices, v: Array, rounding: float) -> Pair:
@@ -147,12 +185,9 @@ def _pair(step: float, at: Indices, v: Array, rounding: float) -> Pair:
     v = np.minimum.accumulate(np.minimum(v, 1.0))  # the curve does not rise
     s = np.concatenate([[0.0], np.exp(x)])
     v = np.concatenate([[1.0], v])
-    kept = _hull(s, v)
-    slopes = np.append(np.diff(v[kept]) / np.diff(s[kept]), 0.0)
-    # At each corner the slope grows by the second law's mass, which is e^-x of the first one's. The
-    # rounding of the difference counts upwards: more mass at any loss is safe.
-    size = np.abs(slopes[1:]) + np.abs(slopes[:-1])
-    p = (np.maximum(np.diff(slopes), 0.0) + 2.0**-51 * size) * s[kept[1:]] * _UP
+    kept = hull(s, v)
+    # The second law's mass is e^-x of the first one's.
+    p = hull_masses(s[kept], v[kept]) * s[kept[1:]] * _UP
     return Pair(step, at[kept[1:] - 1], p, float(v[-1]) + rounding)
 
 
@@ -164,28 +199,16 @@ def sampled_pairs(rounds: Rounds, step: float, tail: float) -> list[Pair]:
         step: Step of the losses.
         tail: Chance of losses beyond the grid that may be called infinite.
     """
-    q = rounds.rate
-    nodes = np.concatenate([-rounds.nodes[:0:-1], rounds.nodes])
-    # Where the corners of the curve come to lie; points elsewhere would be valid, but idle.
-    with np.errstate(divide="ignore"):
-        removed = np.logaddexp(np.log1p(-q), math.log(q) + nodes)
-        added = -np.logaddexp(np.log1p(-q), math.log(q) - nodes)
-    ways: list[tuple[Callable[[Rounds, Array], Array], Array]]
-    if rounds.mixed is not None:
-        mixed = rounds.mixed
-        ways = [(lambda _, x: both_signs(mixed, x), np.concatenate([-removed, removed]))]
-    else:
-        ways = [(removed_curve, removed), (added_curve, added)]
     pairs = []
-    for curve, corners in ways:
+    for curve, corners in rounds.ways():
         below = np.floor(corners / step).astype(np.int64)
         at = np.unique(np.concatenate([below, below + 1, [-1, 0, 1]]))
-        v = curve(rounds, at * step)
+        v = curve(at * step)
         # Any end is valid: above the curve does not rise, below the hull goes straight up to 1.
         last = int(np.argmax(v <= tail)) if v[-1] <= tail else len(v) - 1
         first = int(np.argmax((v + np.expm1(at * step) > 1e-9) | (at >= -1)))
         first = max(0, first - 1)
-        pairs.append(_pair(step, at[first : last + 1], v[first : last + 1], 2.0**-50 * q))
+        pairs.append(_pair(step, at[first : last + 1], v[first : last + 1], 2.0**-50 * rounds.rate))
     return pairs
 
 

@@ -40,6 +40,7 @@ class MechanismSpec:
             all rows are released beside the leaves.
         leaf_noise: "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise.
         ensemble: Rounds of an ensemble, which read disjoint parts of the rows; 1 for none.
+        ensemble_halving: Whether each of them takes half of the rows that are left.
         candidate_features: Features with private candidates, F >= 0.
         candidate_levels: Cells of one feature that a row is in: released levels of each quantile
             tree, L >= 1, or 1 for histograms.
@@ -83,6 +84,7 @@ class MechanismSpec:
     spread: bool = False
     leaf_noise: str = "gaussian"
     ensemble: int = 1
+    ensemble_halving: bool = False
     candidate_cells: int = 0
     candidate_rounds: int = 1
     candidate_hessian: bool = False
@@ -133,6 +135,7 @@ class MechanismSpec:
             candidate_laplace=s["dp_candidate_noise"] == "laplace",
             leaf_noise=s["dp_leaf_noise"],
             ensemble=s["dp_ensemble"],
+            ensemble_halving=s["dp_ensemble_halving"],
             split_levels=s["dp_split_levels"],
             class_trees=s["dp_class_trees"],
             local_rows=s["dp_n_public"] if s["dp_local"] else 0,

@@ -14,16 +14,17 @@ from dataclasses import replace
 from ..accounting import (
     PERSON,
     ROW,
+    AllocatedEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
-    ParallelEvent,
     SampledEvent,
     sensitivity,
 )
 from ..accounting.gaussian import mu2_before_sampling
 from ..accounting.plain import PlainEvent
+from ..accounting.rounds import squared_parts
 from ..errors import BudgetError
 from .mechanisms import SAMPLE_BITS, MechanismSpec, NoisePlan
 
@@ -53,13 +54,20 @@ class _Budget:
         shares: Shares, which sum to 1.
         total: mu^2 of the whole, or its pure epsilon.
         linear: Whether shares are those of a pure epsilon.
+        secret: Whether the accountant counts that the parts of an ensemble are.
     """
 
     def __init__(
-        self, spec: MechanismSpec, shares: Mapping[str, float], total: float, *, linear: bool
+        self,
+        spec: MechanismSpec,
+        shares: Mapping[str, float],
+        total: float,
+        *,
+        linear: bool,
+        secret: bool,
     ) -> None:
         self._shares, self._total, self._linear = shares, total, linear
-        # How much louder a round may be that reads a sample.
+        # How much louder a round may be that reads a sample or a part.
         rate = spec.sampling_num / 2**SAMPLE_BITS
         in_rounds = {"splits", "leaves", "histograms"}
         if spec.candidate_hessian:
@@ -74,6 +82,9 @@ class _Budget:
                 else mu2_before_sampling(each, rate)
             )
             louder = before / each
+        elif each > 0.0 and spec.ensemble > 1 and secret and not linear:
+            squares = squared_parts(spec.ensemble, halving=spec.ensemble_halving)
+            louder = max(1.0, math.log1p(each / squares) / each)
         self._louder = {name: louder if name in in_rounds else 1.0 for name in shares}
 
     def _each(self, part: str, releases: int) -> float:
@@ -96,7 +107,12 @@ class _Budget:
 
 
 def plan_noise(
-    spec: MechanismSpec, shares: Mapping[str, float], total: float, *, linear: bool = False
+    spec: MechanismSpec,
+    shares: Mapping[str, float],
+    total: float,
+    *,
+    linear: bool = False,
+    secret: bool = True,
 ) -> NoisePlan:
     """The integers for a total budget, rounded to more noise; their epsilon is not known yet.
 
@@ -105,11 +121,12 @@ def plan_noise(
         shares: Result of :meth:`MechanismSpec.released_shares`.
         total: mu^2 of the whole, or its pure epsilon.
         linear: Whether shares are those of a pure epsilon.
+        secret: Whether the accountant counts that the parts of an ensemble are.
 
     Raises:
         BudgetError: The noise fits no grid.
     """
-    budget = _Budget(spec, shares, total, linear=linear)
+    budget = _Budget(spec, shares, total, linear=linear, secret=secret)
     plan = NoisePlan(spec.grid_bits, eps_num=1)  # a plan has one, also without selections
     events: list[Event] = []
     rounds: list[PlainEvent] = []
@@ -164,7 +181,7 @@ def plan_noise(
     if spec.sampling_num < 1 << SAMPLE_BITS:
         events.append(SampledEvent(spec.sampling_num, SAMPLE_BITS, tuple(rounds), spec.rounds))
     elif spec.ensemble > 1:
-        events.append(ParallelEvent(spec.ensemble, tuple(rounds), charged))
+        events.append(AllocatedEvent(spec.ensemble, tuple(rounds), charged, spec.ensemble_halving))
     else:
         events += [e.counted(e.count * spec.rounds) for e in rounds]
     whose = PERSON if spec.of_persons else ROW

@@ -229,7 +229,10 @@ def _certified(
     """The plan for a total of exp(guess), in mu or in pure epsilon, with what a group pays."""
     linear = accountant == "pure"
     total = math.exp(guess) / group  # mu and pure epsilon grow with the group, about
-    plan = plan_noise(spec, shares, total if linear else total * total, linear=linear)
+    secret = accountant == "exact" and group == 1
+    plan = plan_noise(
+        spec, shares, total if linear else total * total, linear=linear, secret=secret
+    )
     events: list[Event] = list(plan.events)
     if spec.local_rows:  # the target is that of the reports of one row, or of the rows of a group
         if not all(isinstance(e, GaussianEvent) and e.release == "leaves" for e in events):

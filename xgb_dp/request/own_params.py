@@ -175,7 +175,8 @@ OWN_ROWS = (
               plan="leaf.geometric_clip"),
     Parameter("dp_ensemble",
               "how many rounds form one ensemble. The rounds of an ensemble read disjoint random "
-              "parts of the rows, so together they cost one round",
+              "parts of the rows, so together they cost one round, and less with the exact "
+              "accountant, since nobody knows the part of a row",
               Whole(1, 1 << 16), 1, SPENDS, "sampling", unit="rounds",
               shown="1: every round reads all rows", plan="ensemble"),
     Parameter("dp_ensemble_halving",
