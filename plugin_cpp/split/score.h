@@ -15,7 +15,6 @@
 #include <cmath>      // for floor
 #include <cstdint>    // for int64_t
 #include <cstdlib>    // for abs
-#include <utility>    // for pair
 
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/random/samplers.h"  // for IntegerSqrt128, u128
@@ -30,6 +29,12 @@ namespace xgboost::dp {
   constexpr double kLargest = 1125899906842624.0;  // 2^50
   return static_cast<std::int64_t>(std::floor(std::clamp(u, -kLargest, kLargest)));
 }
+
+/** @brief Sums of a child, in real units. */
+struct RealSum {
+  double grad;
+  double denominator;  // of the weight: Hessians or rows, and lambda
+};
 
 // Every score is a supremum over the weights of the two children. `operator()` is the part of one
 // child; `Ordered` is the supremum over pairs with the weight of the first child at most that of
@@ -65,7 +70,7 @@ class NewtonScore {
   }
 
  private:
-  [[nodiscard]] std::pair<double, double> Real(GlobalSum const& s) const {
+  [[nodiscard]] RealSum Real(GlobalSum const& s) const {
     return {static_cast<double>(s.grad) * to_grad_,
             static_cast<double>(s.hess) * to_hess_ + lambda_};
   }
@@ -97,7 +102,7 @@ class GainScore {
   }
 
  private:
-  [[nodiscard]] std::pair<double, double> Real(GlobalSum const& s) const {
+  [[nodiscard]] RealSum Real(GlobalSum const& s) const {
     return {static_cast<double>(s.grad) * to_grad_,
             static_cast<double>(s.hess) * to_count_ + lambda_};
   }
