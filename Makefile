@@ -11,10 +11,12 @@ PYTHON := $(or $(FOUND),python3)
 endif
 VENV := .venv-$(UPSTREAM)
 BUILD := build/upstream-$(UPSTREAM)
+DIST := dist/upstream-$(UPSTREAM)
 export XGB_DP_UPSTREAM := $(UPSTREAM)
 else
 VENV := .venv
 BUILD := build
+DIST := dist
 endif
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/stamps
@@ -54,7 +56,7 @@ help:
 	@echo "make docs    the documentation in build/docs, warnings are errors"
 	@echo "make wheel   a wheel in dist/, for machines like this one"
 	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
-	@echo "make test-wheel  install that wheel for every Python on the path, and use it there"
+	@echo "make test-wheel  install that wheel for every Python at hand, and use it there"
 	@echo "make rebase-check VERSION=x   what of patches and plugin breaks on another upstream release"
 	@echo "make check-portable   compile the plugin for Linux, Windows and ARM: a warning is a fault"
 	@echo "make check-reproducible  build in two folders, and compare byte by byte"
@@ -150,28 +152,28 @@ docs: build $(STAMPS)/extra-docs
 	@echo "build/docs/index.html"
 
 # In the folder of the editable install, so that nothing is compiled twice.
-wheel: dist/built
+wheel: $(DIST)/built
 
-dist/built: $(STAMPS)/tools $(WHEEL_SOURCES)
-	rm -f dist/*.whl
-	$(PIP) wheel -q --no-build-isolation --no-deps -C "build-dir=$(BUILD)/{wheel_tag}" -w dist .
+$(DIST)/built: $(STAMPS)/tools $(WHEEL_SOURCES)
+	rm -f $(DIST)/*.whl
+	$(PIP) wheel -q --no-build-isolation --no-deps -C "build-dir=$(BUILD)/{wheel_tag}" -w $(DIST) .
 	touch $@
 
 # The oldest glibc that will do is that of the machine: build releases in a manylinux image, as
 # .github/workflows/wheels.yml does.
-release-wheel: dist/repaired/checked
+release-wheel: $(DIST)/repaired/checked
 
-dist/repaired/checked: dist/built $(STAMPS)/extra-release \
+$(DIST)/repaired/checked: $(DIST)/built $(STAMPS)/extra-release \
 		cmake/repair_wheel.py cmake/check_wheel.py cmake/sbom.py
-	rm -rf dist/repaired
-	$(VENV)/bin/python cmake/repair_wheel.py dist/xgb_dp-*.whl dist/repaired
+	rm -rf $(DIST)/repaired
+	$(VENV)/bin/python cmake/repair_wheel.py $(DIST)/xgb_dp-*.whl $(DIST)/repaired
 	touch $@
 
 # PYTHONS: names or paths of interpreters. WHEEL_TESTS: tests to run with the wheel as well.
 test-wheel: release-wheel
-	$(VENV)/bin/python cmake/try_wheel.py dist/repaired/xgb_dp-*.whl \
+	$(VENV)/bin/python cmake/try_wheel.py $(DIST)/repaired/xgb_dp-*.whl \
 		--pythons $(PYTHONS) --tests $(WHEEL_TESTS)
-	$(VENV)/bin/python cmake/try_beside.py dist/repaired/xgb_dp-*.whl --stock $(STOCK_VERSION)
+	$(VENV)/bin/python cmake/try_beside.py $(DIST)/repaired/xgb_dp-*.whl --stock $(STOCK_VERSION)
 
 # Minutes instead of a rebase: nothing is linked.
 rebase-check: $(STAMPS)/tools

@@ -21,9 +21,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from find_python import candidates
+
 ROOT = Path(__file__).resolve().parent.parent
 USE = ROOT / "cmake" / "use_wheel.py"
-USUAL = ("python3.10", "python3.11", "python3.12", "python3.13", "python3.14")
 EXTRAS = "cli,plot,sklearn"
 BIN = "Scripts" if os.name == "nt" else "bin"
 
@@ -69,13 +72,13 @@ def version_of(python: str) -> str | None:
 
 
 def interpreters(given: Sequence[str]) -> dict[str, str]:
-    """The interpreters to try, by version: the given ones, else the usual names that start.
+    """The interpreters to try, by version: the given ones, else all that are at hand.
 
     Raises:
         TrialError: A given one does not start, or none was found.
     """
     found: dict[str, str] = {}
-    for name in given or USUAL:
+    for name in given or candidates():
         version = version_of(name)
         if version is not None:
             found.setdefault(version, name)
@@ -83,7 +86,7 @@ def interpreters(given: Sequence[str]) -> dict[str, str]:
             raise TrialError(f"{name} does not start. Give names or paths of interpreters.")
     if not found:
         raise TrialError(
-            f"none of {', '.join(USUAL)} is on the path. Name interpreters: "
+            "no Python is on the path, nor kept by pyenv. Name interpreters: "
             'make test-wheel PYTHONS="/path/to/python3.12 ..."'
         )
     return found

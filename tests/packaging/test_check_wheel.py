@@ -87,9 +87,9 @@ def test_interpreters_are_found_once_each(trial, monkeypatch):
     assert trial.interpreters([sys.executable, sys.executable]) == {version: sys.executable}
     with pytest.raises(trial.TrialError, match="no-such-python does not start"):
         trial.interpreters([sys.executable, "no-such-python"])
-    monkeypatch.setattr(trial, "USUAL", ("no-such-python", sys.executable))
+    monkeypatch.setattr(trial, "candidates", lambda: ["no-such-python", sys.executable])
     assert trial.interpreters([]) == {version: sys.executable}
-    monkeypatch.setattr(trial, "USUAL", ("no-such-python",))
+    monkeypatch.setattr(trial, "candidates", lambda: ["no-such-python"])
     with pytest.raises(trial.TrialError, match="PYTHONS="):
         trial.interpreters([])
 
