@@ -81,16 +81,16 @@ void WriteText(fs::path const& path, std::string const& text) {
 
 void Train(fs::path const& in, fs::path const& out) {
   auto values = ReadAll<float>(in / "rows");
-  auto labels = ReadAll<float>(in / "labels");
-  auto n_rows = labels.size(), n_columns = values.size() / n_rows;
+  auto n_columns = std::stoul(ReadLines(in / "columns").at(0)), n_rows = values.size() / n_columns;
   auto array = "{\"data\": [" + std::to_string(reinterpret_cast<std::uintptr_t>(values.data())) +
                ", true], \"typestr\": \"<f4\", \"version\": 3, \"shape\": [" +
                std::to_string(n_rows) + ", " + std::to_string(n_columns) + "]}";
   DMatrixHandle matrix;
   Check(XGDMatrixCreateFromDense(array.c_str(), R"({"missing": NaN, "nthread": 1})", &matrix));
-  Check(XGDMatrixSetFloatInfo(matrix, "label", labels.data(), n_rows));
-  if (auto weights = ReadAll<float>(in / "weights"); !weights.empty()) {
-    Check(XGDMatrixSetFloatInfo(matrix, "weight", weights.data(), n_rows));
+  for (auto const& field : fs::directory_iterator{in / "info"}) {
+    auto info = ReadAll<float>(field.path());
+    auto name = field.path().filename().string();
+    Check(XGDMatrixSetFloatInfo(matrix, name.c_str(), info.data(), info.size()));
   }
   if (auto persons = ReadAll<std::uint32_t>(in / "persons"); !persons.empty()) {
     auto most = *std::max_element(persons.cbegin(), persons.cend());
@@ -149,7 +149,8 @@ void Draw(fs::path const& out) {
   std::vector<std::int64_t> integers(kDraws);
   std::vector<std::uint8_t> coins(kDraws);
   std::uint32_t stream = 0;
-  for (std::uint64_t below : {std::uint64_t{3}, std::uint64_t{1} << 40, (std::uint64_t{1} << 63) - 25}) {
+  for (std::uint64_t below :
+       {std::uint64_t{3}, std::uint64_t{1} << 40, (std::uint64_t{1} << 63) - 25}) {
     Check(XGDPTestUniform(key.data(), stream++, below, kDraws, words.data()));
     Write(out / ("uniform-" + std::to_string(below)), words);
   }
@@ -194,8 +195,8 @@ void Discover(fs::path const& in, fs::path const& out) {
   auto weights = ReadAll<std::int64_t>(in / "weights");
   char const* answer;
   Check(XGDPDiscoverNumbers(values.data(), weights.data(), weights.size(),
-                            values.size() / weights.size(),
-                            ReadLines(in / "request").at(0).c_str(), &answer));
+                            values.size() / weights.size(), ReadLines(in / "request").at(0).c_str(),
+                            &answer));
   WriteText(out / "answer", answer);
 }
 }  // namespace
