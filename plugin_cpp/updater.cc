@@ -145,7 +145,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     if (!training.grower) {
       monitor_.Start("Checks");
       training.release.OpenPads(plan.id, true);
-      training.structure = MakeSharedSource(ctx_, training.key, kStructureStream);
+      training.structure = training.release.SharedSource(training.key, kStructureStream);
       CheckSums(ctx_, plan, p_fmat->Info().num_row_);
       CheckRows(ctx_, plan, p_fmat);
       monitor_.Stop("Checks");

@@ -2,75 +2,77 @@
 
 #include <algorithm>  // for copy_n
 #include <cstddef>    // for size_t
-#include <utility>    // for move
 
-#include "xgboost/logging.h"  // for CHECK
+#include "plugin_cpp/random/chacha20.h"  // for ChaCha20Source, SecureWipe, WipeStack
+#include "xgboost/logging.h"             // for CHECK, CHECK_EQ
 
 namespace xgboost::dp {
 namespace {
-// Each key serves one stream of one training.
+// Each key of pads serves one stream of one sum.
 constexpr std::uint32_t kPadStream = 0;
+constexpr std::size_t kKind = 8;
+constexpr char kPads[] = "dp-pads.";
 
-struct Kept {
-  std::string id;
-  std::shared_ptr<PairPads> pads;
-};
-
-Kept& OfThread() {
-  static thread_local Kept kept;
-  return kept;
+// All parts have a fixed length, so that no two lists of parts are one text.
+std::string Text(std::string const& kind, std::int32_t sender, Digest const& context,
+                 Digest const& said) {
+  CHECK_EQ(kind.size(), kKind);
+  auto text = kind;
+  for (int shift = 0; shift < 32; shift += 8) {
+    text.push_back(static_cast<char>(static_cast<std::uint32_t>(sender) >> shift));
+  }
+  text.append(context.cbegin(), context.cend());
+  return text.append(said.cbegin(), said.cend());
 }
 }  // namespace
 
-PairPads::PairPads(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds) : rank_{rank} {
+PairKeys::PairKeys(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds) : rank_{rank} {
   CHECK(world >= 2 && rank >= 0 && rank < world) << "Pads are shared by at least two workers.";
-  sources_.resize(world);
+  keys_.resize(world, Digest{});
   for (std::int32_t peer = 0; peer < world; ++peer) {
-    if (peer == rank) {
+    if (peer != rank) {
+      auto& key = keys_[peer];
+      std::copy_n(seeds + key.size() * static_cast<std::size_t>(peer), key.size(), key.begin());
+    }
+  }
+}
+
+PairKeys::~PairKeys() {
+  for (auto& key : keys_) {
+    SecureWipe(key.data(), key.size());
+  }
+}
+
+void PairKeys::Mask(Digest const& context, std::vector<std::uint64_t>* values) const {
+  for (std::int32_t peer = 0; peer < this->World(); ++peer) {
+    if (peer == rank_) {
       continue;
     }
-    ChaChaKey key;
-    std::copy_n(seeds + key.size() * static_cast<std::size_t>(peer), key.size(), key.begin());
-    sources_[peer] = std::make_unique<ChaCha20Source>(key, kPadStream);
+    ChaChaKey key = Hmac(keys_[peer], Text(kPads, 0, context, Digest{}));
+    ChaCha20Source source{key, kPadStream};
     SecureWipe(key.data(), key.size());
+    // Unsigned: arithmetic modulo 2^64.
+    if (rank_ < peer) {
+      for (auto& v : *values) {
+        v += source.Next64();
+      }
+    } else {
+      for (auto& v : *values) {
+        v -= source.Next64();
+      }
+    }
   }
   WipeStack();
 }
 
-void PairPads::Mask(std::vector<std::uint64_t>* values) {
-  for (std::int32_t peer = 0; peer < this->World(); ++peer) {
-    auto* source = sources_[peer].get();
-    if (!source) {
-      continue;
-    }
-    // Unsigned: arithmetic modulo 2^64.
-    if (rank_ < peer) {
-      for (auto& v : *values) {
-        v += source->Next64();
-      }
-    } else {
-      for (auto& v : *values) {
-        v -= source->Next64();
-      }
-    }
+Tag PairKeys::TagOf(std::int32_t peer, std::int32_t sender, std::string const& kind,
+                    Digest const& context, Digest const& said) const {
+  CHECK(kind != kPads && peer != rank_);
+  auto digest = Hmac(keys_.at(peer), Text(kind, sender, context, said));
+  Tag tag{};
+  for (std::size_t i = 0; i < 8 * tag.size(); ++i) {
+    tag[i / 8] |= static_cast<std::uint64_t>(digest[i]) << (8 * (i % 8));
   }
-}
-
-void KeepPads(std::string const& id, std::shared_ptr<PairPads> pads) {
-  OfThread() = {id, std::move(pads)};
-}
-
-void DropPads() { OfThread() = {}; }
-
-std::shared_ptr<PairPads> FindPads(std::string const& id, bool take) {
-  auto& kept = OfThread();
-  CHECK(kept.pads && kept.id == id)
-      << "The workers have agreed on no keys for this masked training: call `xgboost.train` with "
-         "`dp_secure_sum` on every worker, in the thread that has joined the communicator.";
-  auto pads = kept.pads;
-  if (take) {
-    DropPads();
-  }
-  return pads;
+  return tag;
 }
 }  // namespace xgboost::dp

@@ -1,54 +1,54 @@
 /**
- * Pairwise one-time pads, which hide the numbers of one worker and cancel in the sum of all.
+ * What a pair of workers shares: one-time pads, which hide the numbers of one worker and cancel in
+ * the sum of all, and tags, which prove to the other one who has said something and what.
  *
  * Proof: docs/proofs/masked-sums.md
  */
 #pragma once
 
+#include <array>    // for array
 #include <cstdint>  // for int32_t, uint8_t, uint64_t
-#include <memory>   // for unique_ptr, shared_ptr
 #include <string>   // for string
 #include <vector>   // for vector
 
-#include "plugin_cpp/random/chacha20.h"  // for ChaCha20Source
+#include "plugin_cpp/release/sha256.h"  // for Digest
 
 namespace xgboost::dp {
-/**
- * @brief The pads that one worker shares with each of the others.
- *
- * Each pair reads one ChaCha20 stream, with a key that nobody else has, from front to back, so that
- * no word is used twice. The worker of the lower rank adds it and the other one subtracts it,
- * modulo 2^64.
- */
-class PairPads {
+/** @brief A proof for one reader, of 128 bits. */
+using Tag = std::array<std::uint64_t, 2>;
+
+/** @brief The secrets that one worker shares with each of the others. */
+class PairKeys {
  public:
   /** @param seeds `world` keys of 32 bytes, by rank; the worker's own is not used. */
-  PairPads(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds);
+  PairKeys(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds);
+  ~PairKeys();
+  PairKeys(PairKeys const&) = delete;
+  PairKeys& operator=(PairKeys const&) = delete;
 
-  /** @brief Mask numbers with fresh pads; all workers must do so with equally many. */
-  void Mask(std::vector<std::uint64_t>* values);
+  /**
+   * @brief Mask numbers with the pads of a context, modulo 2^64: the worker of the lower rank adds
+   *        what the pair shares, the other one subtracts it.
+   *
+   * @param context Never given twice. Pads of two workers cancel if both give the same, and are
+   *                independent of each other if not.
+   */
+  void Mask(Digest const& context, std::vector<std::uint64_t>* values) const;
+  /**
+   * @brief What proves to one worker of a pair that the other one says something.
+   *
+   * @param sender  Rank of who says it, this worker or the peer.
+   * @param kind    What is said: a text of 8 characters.
+   * @param context Of all that was said before.
+   */
+  [[nodiscard]] Tag TagOf(std::int32_t peer, std::int32_t sender, std::string const& kind,
+                          Digest const& context, Digest const& said) const;
 
   [[nodiscard]] std::int32_t Rank() const { return rank_; }
-  [[nodiscard]] std::int32_t World() const { return static_cast<std::int32_t>(sources_.size()); }
+  [[nodiscard]] std::int32_t World() const { return static_cast<std::int32_t>(keys_.size()); }
 
  private:
   std::int32_t rank_;
-  std::vector<std::unique_ptr<ChaCha20Source>> sources_;  // null for the worker itself
+  std::vector<Digest> keys_;  // that of the worker itself: zeros
 };
-
-/**
- * @brief Keep the pads of the training `id` for this thread, which is also the reach of XGBoost's
- *        communicator, in place of any earlier ones.
- *
- * They are nowhere else: not in the plan, the configuration or the model.
- */
-void KeepPads(std::string const& id, std::shared_ptr<PairPads> pads);
-/** @brief Wipe the pads that this thread keeps. */
-void DropPads();
-/**
- * @brief The pads that were kept for the training `id`; fails without.
- *
- * @param take No longer keep them: whoever has them now wipes them.
- */
-[[nodiscard]] std::shared_ptr<PairPads> FindPads(std::string const& id, bool take);
 }  // namespace xgboost::dp

@@ -1,9 +1,10 @@
 #include "plugin_cpp/release/release.h"
 
-#include <utility>  // for move
-#include <variant>  // for get_if, visit
+#include <algorithm>  // for copy
+#include <utility>    // for move
+#include <variant>    // for get_if, visit
 
-#include "collective/allreduce.h"           // for Allreduce
+#include "collective/allgather.h"           // for Allgather
 #include "collective/communicator-inl.h"    // for GetRank, GetWorldSize
 #include "plugin_cpp/random/exponential.h"  // for SelectArgmax, SelectExponential
 #include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace
@@ -13,6 +14,29 @@
 namespace xgboost::dp {
 namespace {
 constexpr char kStays[] = "Exact sums of a masked training stay with their worker.";
+
+/** @brief What every worker says, by rank. */
+MaskedSums::Words TellAll(Context const* ctx, MaskedSums::Words const& mine) {
+  MaskedSums::Words all(mine.size() * collective::GetWorldSize());
+  std::copy(mine.cbegin(), mine.cend(), all.begin() + mine.size() * collective::GetRank());
+  auto result = collective::Allgather(ctx, linalg::MakeVec(all.data(), all.size()));
+  CHECK(result.OK())
+      << "A worker has dropped out of a masked sum, or cannot be reached. The training has ended; "
+         "what was released before it is in the ledger. Start a new training with the workers that "
+         "are left. "
+      << result.Report();
+  return all;
+}
+
+/** @brief A release, in words that no other release has. */
+std::string NameOf(GaussianEvent const& event, std::size_t part) {
+  auto name = event.release;
+  for (auto number :
+       {event.sensitivity2, event.sigma2, event.coordinates, static_cast<std::uint64_t>(part)}) {
+    name += " " + std::to_string(number);
+  }
+  return name;
+}
 }  // namespace
 
 Release::Release(Context const* ctx, bool noise_free, std::string const& test_key,
@@ -27,12 +51,24 @@ void Release::OpenPads(std::string const& plan_id, bool last) {
   if (!masking_.IsOn()) {
     return;
   }
-  auto pads = FindPads(plan_id, last);
-  CHECK(masking_.workers == collective::GetWorldSize() && pads->World() == masking_.workers &&
-        pads->Rank() == collective::GetRank())
+  auto sums = FindSums(plan_id, last);
+  CHECK(masking_.workers == collective::GetWorldSize() && sums->World() == masking_.workers &&
+        sums->Rank() == collective::GetRank())
       << "The noise of this masked training was divided among " << masking_.workers
       << " workers, which are not those that train.";
-  pads_ = std::move(pads);
+  masked_ = std::move(sums);
+}
+
+std::unique_ptr<RandomSource> Release::SharedSource(std::string const& test_key,
+                                                    std::uint32_t stream) const {
+  if (!masking_.IsOn()) {
+    return MakeSharedSource(ctx_, test_key, stream);
+  }
+  if (!test_key.empty()) {
+    return MakeRandomSource(test_key, stream);
+  }
+  CHECK(masked_);
+  return MakePublicSource(masked_->SharedBytes("choices that read no data"), stream);
 }
 
 std::vector<GlobalSum> Release::SumOverWorkers(std::vector<LocalSum> sums) const {
@@ -70,7 +106,7 @@ Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64
                  : 2.0 * static_cast<double>(laplace->scale) * static_cast<double>(laplace->scale);
   }
   if (masking_.IsOn()) {
-    exact = this->SumMasked(std::move(exact), rng_ ? gaussian->sigma2 : 0);
+    exact = this->SumMasked(std::move(exact), *gaussian, part);
   } else {
     if (is_local) {
       dp::SumOverWorkers(ctx_, exact.data(), exact.size());
@@ -91,36 +127,22 @@ Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64
 }
 
 std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
-                                             std::uint64_t sigma2) {
-  CHECK(pads_) << "The pads of this masked training are used up: start a new one.";
-  CHECK(rng_ || sigma2 == 0);
-  std::vector<std::uint64_t> words(local.size() + 1);  // the last: zero, and zero it must come out
-  auto share = rng_ ? masking_.ShareOf(sigma2) : 0;
-  for (std::size_t i = 0; i < local.size(); ++i) {
-    words[i] = static_cast<std::uint64_t>(local[i]);
-    if (rng_) {
-      words[i] += static_cast<std::uint64_t>(DiscreteGaussian(rng_.get(), share));
+                                             GaussianEvent const& event, std::size_t part) {
+  CHECK(masked_) << "The pads of this masked training are used up: start a new one.";
+  MaskedSums::Words words(local.cbegin(), local.cend());
+  if (rng_) {
+    auto share = masking_.ShareOf(event.sigma2);
+    for (auto& word : words) {
+      word += static_cast<std::uint64_t>(DiscreteGaussian(rng_.get(), share));
     }
   }
-  SecureWipe(local.data(), local.size() * sizeof(local.front()));
-  // From here until the sum has come out right there are no pads for another one.
-  auto pads = std::move(pads_);
-  pads->Mask(&words);
-  WipeStack();
-  auto result = collective::Allreduce(ctx_, linalg::MakeVec(words.data(), words.size()),
-                                      collective::Op::kSum);
-  CHECK(result.OK())
-      << "A worker has dropped out of a masked sum, or cannot be reached. Nothing of this sum can "
-         "be read. The training has ended; what was released before it is in the ledger. Start a "
-         "new training with the workers that are left. "
-      << result.Report();
-  CHECK_EQ(words.back(), 0)
-      << "The pads of a masked sum do not cancel: the workers are out of step. The training has "
-         "ended, and nothing of this sum can be read.";
-  pads_ = std::move(pads);
-  for (std::size_t i = 0; i < local.size(); ++i) {
-    local[i] = static_cast<std::int64_t>(words[i]);
-  }
+  SecureWipe(local.data(), local.size() * sizeof(std::int64_t));
+  // From here until the sum has come out right there is no other one.
+  auto masked = std::move(masked_);
+  auto said = TellAll(ctx_, masked->Say(NameOf(event, part), std::move(words)));
+  auto heard = TellAll(ctx_, masked->Hear(said));
+  local = masked->Confirm(heard);
+  masked_ = std::move(masked);
   return local;
 }
 

@@ -18,12 +18,12 @@
 #include <string>      // for string
 #include <vector>      // for vector
 
-#include "plugin_cpp/release/ledger.h"   // for Ledger, NoiseEvent, SelectionEvent
-#include "plugin_cpp/release/masking.h"  // for Masking
-#include "plugin_cpp/release/pads.h"     // for PairPads
-#include "plugin_cpp/release/source.h"   // for RandomSource
-#include "plugin_cpp/release/sums.h"     // for LocalSum, GlobalSum, NoisySum
-#include "xgboost/context.h"             // for Context
+#include "plugin_cpp/release/ledger.h"       // for Ledger, NoiseEvent, SelectionEvent
+#include "plugin_cpp/release/masked_sums.h"  // for MaskedSums
+#include "plugin_cpp/release/masking.h"      // for Masking
+#include "plugin_cpp/release/source.h"       // for RandomSource
+#include "plugin_cpp/release/sums.h"         // for LocalSum, GlobalSum, NoisySum
+#include "xgboost/context.h"                 // for Context
 
 namespace xgboost::dp {
 /** @brief Released numbers, and the variance of the noise on each; 0 without noise. */
@@ -58,6 +58,15 @@ class Release {
    * @param last    Whether no other release of this training needs them.
    */
   void OpenPads(std::string const& plan_id, bool last);
+
+  /**
+   * @brief A source of the same words on all workers, for choices that read no data and are public.
+   *
+   * Where sums are masked its key follows from what the workers have proved to each other, and
+   * nobody is asked for it.
+   */
+  [[nodiscard]] std::unique_ptr<RandomSource> SharedSource(std::string const& test_key,
+                                                           std::uint32_t stream) const;
 
   /** @brief Exact sums over all workers. Fails where they are masked. */
   [[nodiscard]] std::vector<GlobalSum> SumOverWorkers(std::vector<LocalSum> sums) const;
@@ -108,12 +117,12 @@ class Release {
                                         bool is_local, std::size_t part);
   /** @brief Add this worker's shares of the noise, and sum over workers under masks. */
   [[nodiscard]] std::vector<std::int64_t> SumMasked(std::vector<std::int64_t> local,
-                                                    std::uint64_t sigma2);
+                                                    GaussianEvent const& event, std::size_t part);
 
   Context const* ctx_;
   Masking masking_;
-  std::unique_ptr<RandomSource> rng_;  // null for the noise-free algorithm
-  std::shared_ptr<PairPads> pads_;     // of masked sums; null once a sum has failed
+  std::unique_ptr<RandomSource> rng_;   // null for the noise-free algorithm
+  std::shared_ptr<MaskedSums> masked_;  // null once a sum has failed
   Ledger ledger_;
 };
 }  // namespace xgboost::dp

@@ -61,4 +61,8 @@ std::unique_ptr<RandomSource> MakeSharedSource(Context const* ctx, std::string c
   std::copy(bytes.cbegin(), bytes.cend(), key.begin());
   return SourceOf(&key, stream_id);
 }
+
+std::unique_ptr<RandomSource> MakePublicSource(ChaChaKey const& bytes, std::uint32_t stream_id) {
+  return std::make_unique<ChaCha20Source>(bytes, stream_id);
+}
 }  // namespace xgboost::dp

@@ -50,4 +50,8 @@ inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
 [[nodiscard]] std::unique_ptr<RandomSource> MakeSharedSource(Context const* ctx,
                                                              std::string const& test_key,
                                                              std::uint32_t stream_id);
+
+/** @brief The same of bytes that all workers have, where they have agreed on some. */
+[[nodiscard]] std::unique_ptr<RandomSource> MakePublicSource(ChaChaKey const& bytes,
+                                                             std::uint32_t stream_id);
 }  // namespace xgboost::dp

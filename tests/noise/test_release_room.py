@@ -18,8 +18,8 @@ ROOM = {
     "noise": r"\b(?:DiscreteGaussian|DiscreteLaplace|BernoulliExp|UniformBelow128)\b",
     "selection": r"\bSelect(?:Exponential|Argmax)\b",
     "keys": r"\b(?:SystemKey|ChaCha20Source)\b",
-    "masks": r"\b(?:SumMasked|PairPads|FindPads)\b",
-    "exchange": r"\b(?:FromRankZero|Broadcast|Allreduce|Allgather\w*|GetRank)\b|workers\.h",
+    "masks": r"\b(?:SumMasked|MaskedSums|PairKeys|FindSums|Sha256|Hmac)\b",
+    "exchange": r"\b(?:FromRankZero|Broadcast|Allreduce|Allgather\w*|GetRank|TellAll)\b|workers\.h",
     "noisy numbers": r"\bNoisyInt\s*[({]\s*[^)}\s]|friend\s+class\s+(?!Release;)",
     "ledger": r"\bledger_\b|\bRecord\(",
 }

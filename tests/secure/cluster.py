@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -38,6 +41,17 @@ def make_parties(folder: Path, names: Sequence[str]) -> Path:
     listed = folder / "parties"
     listed.write_text("# who may take part\n\n" + "".join(make_key(folder / n) for n in names))
     return listed
+
+
+def preloaded(source: str, folder: Path) -> dict[str, str]:
+    """The environment of a process that has a C file of this folder between it and the system."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    library = folder / Path(source).with_suffix(".so").name
+    path = Path(__file__).with_name(source)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, path, "-ldl"], check=True)
+    return {"LD_PRELOAD": str(library)}
 
 
 def run(tasks: list[dict[str, Any]], env: dict[str, str] | None = None) -> list[Any]:

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("cryptography")
 
 from tests.secure import hosts
-from tests.secure.cluster import make_key
+from tests.secure.cluster import make_key, preloaded
 from xgb_dp import Budget, privacy_report
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "federated.md"
@@ -108,3 +108,24 @@ def test_a_stranger_in_the_place_of_a_hospital_is_refused(network: Any, tmp_path
     assert not list(tmp_path.rglob("*[!k].json"))
     for name in ("north", "east"):
         assert Budget(tmp_path / f"{name}.book.json", epsilon=4.0, delta=4e-6).entries == []
+
+
+@pytest.mark.slow
+def test_somebody_on_a_link_ends_the_training_on_all_hosts(network: Any, tmp_path: Path) -> None:
+    """One bit of one message of a masked sum changes between two hosts, in mid-training."""
+    tracker, *parties = follow(tmp_path)
+    log = tmp_path / "log"
+    link = preloaded("alter.c", tmp_path) | {"ALTER_LOG": str(log)}
+    link |= {"ALTER_SIZE": "128", "ALTER_NTH": "60"}  # of 30 trees, three messages each
+    host, words = parties[1]
+    parties[1] = (host, ["env", *(f"{name}={value}" for name, value in link.items()), *words])
+    _, *found = network([tracker, *parties], tmp_path)
+    assert log.read_text() == "x"
+    said = [result["said"] for result in found]
+    assert all(result["code"] == 1 for result in found), said
+    assert any("was changed on its way" in text for text in said), said
+    assert all("Masked sums: " in text for text in said), said
+    for name in PARTIES:
+        assert not (tmp_path / f"{name}.json").exists()
+        book = Budget(tmp_path / f"{name}.book.json", epsilon=4.0, delta=4e-6)
+        assert 2.9 < book.remaining() < 3.5  # what was released before has been paid for

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import json
 from typing import Any
@@ -14,8 +13,8 @@ import pytest
 from scipy.stats import chisquare
 from xgboost.core import XGBoostError
 
-from tests.noise.native import _check, _pointer
 from tests.reference.plans import base_plan
+from tests.secure.messages import Words, sum_up, workers
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 from xgb_dp.request import features, masking, settings
@@ -26,19 +25,18 @@ ALARM = 1e-7  # chance that a correct mask fails one test; there are 6 of them
 
 def masks(world: int, n_sums: int, size: int) -> npt.NDArray[np.uint64]:
     """What each worker adds to its sums, as (worker, sum, number)."""
-    rng = np.random.default_rng(world)
-    keys = np.zeros((world, world, 32), np.uint8)
-    for i, j in itertools.combinations(range(world), 2):
-        keys[i, j] = keys[j, i] = rng.integers(0, 256, 32, np.uint8)
+    nothing = np.zeros((world, size), np.uint64)
     out = np.empty((world, n_sums, size), np.uint64)
-    for rank in range(world):
-        seeds = np.ascontiguousarray(keys[rank])
-        _check(
-            native.lib().XGDPTestMask(
-                rank, world, _pointer(seeds), ctypes.c_size_t(n_sums), ctypes.c_size_t(size),
-                _pointer(out[rank]),
-            )
-        )  # fmt: skip
+    parties = workers(world)
+
+    for number in range(n_sums):
+
+        def look(rank: int, told: Words, number: int = number) -> Words:
+            out[:, number] = told[:, :size]
+            return told
+
+        for sums in sum_up(parties, nothing, look):
+            assert not sums.any()
     return out
 
 

@@ -152,7 +152,7 @@ def out_of_step(task: dict[str, Any], rank: int) -> str:
     agree(task, rank)
     if rank == 0:
         seeds = (ctypes.c_uint8 * (32 * WORLD)).from_buffer_copy(os.urandom(32 * WORLD))
-        native.call("XGDPKeepPads", ctypes.c_char_p(b"a release"), rank, WORLD, seeds)
+        native.call("XGDPKeepPads", ctypes.c_char_p(b"a release"), rank, WORLD, seeds, bytes(32))
     try:
         release(task, rank)
     except xgb.core.XGBoostError as error:

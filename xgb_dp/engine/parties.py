@@ -23,7 +23,7 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 
 __all__ = ["Handshake", "Party", "load_party"]
 
-_LABEL = b"xgb-dp masked sums 2"
+_LABEL = b"xgb-dp masked sums 3"
 _SECRET_BYTES = 32
 _KIND = "ssh-ed25519"
 _FORMATS = "make one with `ssh-keygen -t ed25519 -N '' -C NAME -f FILE`"
@@ -190,6 +190,11 @@ class Handshake:
         self._keys = keys
         self._transcript = hashlib.sha256(_LABEL + json.dumps(said).encode()).digest()
         return str(self.me.key.sign(self._signed(self.rank)).hex())
+
+    @property
+    def transcript(self) -> bytes:
+        """Hash of all that the workers have agreed on; public, and another one in each training."""
+        return self._transcript
 
     def _signed(self, rank: int) -> bytes:
         return _LABEL + b" signature " + self._transcript + rank.to_bytes(4, "big")

@@ -3,7 +3,8 @@
 Every worker adds its own share of the noise to its sums and masks them with pads that it shares
 with each of the others; the pads cancel in the sum of all. The sums are made in C++
 (``plugin_cpp/release/``). Here is the agreement on the keys of the pads: every party proves who it
-is (``engine/parties.py``), and each pair derives a secret. Secrets go to C++ and nowhere else: not
+is (``engine/parties.py``), and each pair derives a secret, for the pads and to prove who says what.
+Secrets go to C++ and nowhere else: not
 into the plan, the model, a message or a pickle.
 
 Proof: docs/proofs/masked-sums.md
@@ -60,8 +61,9 @@ def agree_on_pads(plan_id: str, agreed: str, files: tuple[Any, Any]) -> None:
     signatures = tell_all(check_together(lambda: handshake.sign(hellos)))
     seeds = check_together(lambda: handshake.secrets(signatures))
     buffer = (ctypes.c_uint8 * len(seeds)).from_buffer(seeds)
+    name, session = plan_id.encode(), handshake.transcript
     try:
-        native.call("XGDPKeepPads", ctypes.c_char_p(plan_id.encode()), rank, world, buffer)
+        native.call("XGDPKeepPads", ctypes.c_char_p(name), rank, world, buffer, session)
     finally:
         ctypes.memset(buffer, 0, len(seeds))
 

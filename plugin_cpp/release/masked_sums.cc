@@ -1,0 +1,145 @@
+#include "plugin_cpp/release/masked_sums.h"
+
+#include <algorithm>  // for equal
+#include <tuple>      // for tuple_size_v
+#include <utility>    // for exchange, move
+
+#include "xgboost/logging.h"  // for CHECK, CHECK_EQ
+
+namespace xgboost::dp {
+namespace {
+constexpr char kSums[] = "dp-sums.";
+constexpr char kHeard[] = "dp-heard";
+constexpr std::size_t kTag = std::tuple_size_v<Tag>;
+// Exact sums are below 2^62 and noise is below 2^53: what is larger, some worker has made up.
+constexpr std::int64_t kMostOfSum = (std::int64_t{1} << 62) + (std::int64_t{1} << 53);
+
+struct Kept {
+  std::string id;
+  std::shared_ptr<MaskedSums> sums;
+};
+
+Kept& OfThread() {
+  static thread_local Kept kept;
+  return kept;
+}
+}  // namespace
+
+MaskedSums::MaskedSums(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds,
+                       Digest const& session)
+    : keys_{rank, world, seeds}, transcript_{session} {}
+
+void MaskedSums::Go(Step from, Step to) {
+  CHECK(step_ == from) << "The pads of this masked training are used up: start a new one.";
+  step_ = to;
+}
+
+void MaskedSums::AppendTags(std::string const& kind, Digest const& said, Words* out) const {
+  for (std::int32_t peer = 0; peer < this->World(); ++peer) {
+    auto tag =
+        peer == this->Rank() ? Tag{} : keys_.TagOf(peer, this->Rank(), kind, transcript_, said);
+    out->insert(out->end(), tag.cbegin(), tag.cend());
+  }
+}
+
+bool MaskedSums::IsFrom(std::int32_t sender, std::string const& kind, Digest const& said,
+                        std::uint64_t const* tags) const {
+  auto right = keys_.TagOf(sender, sender, kind, transcript_, said);
+  std::uint64_t differs = 0;
+  for (std::size_t i = 0; i < kTag; ++i) {
+    differs |= right[i] ^ tags[kTag * this->Rank() + i];
+  }
+  return differs == 0;
+}
+
+MaskedSums::Words MaskedSums::Say(std::string const& what, Words values) {
+  this->Go(Step::kSay, Step::kHear);
+  size_ = values.size();
+  transcript_ =
+      Sha256{}.Append(transcript_).Append(what.size()).Append(what).Append(size_).Finish();
+  keys_.Mask(transcript_, &values);
+  auto digest = Sha256{}.Append(values.data(), sizeof(values[0]) * size_).Finish();
+  this->AppendTags(kSums, digest, &values);
+  said_ = values;
+  return values;
+}
+
+MaskedSums::Words MaskedSums::Hear(Words const& said) {
+  this->Go(Step::kHear, Step::kConfirm);
+  auto each = size_ + kTag * this->World();
+  CHECK_EQ(said.size(), each * this->World());
+  sums_.assign(size_, 0);
+  wrong_ = -1;
+  Sha256 all;
+  all.Append(transcript_);
+  for (std::int32_t sender = 0; sender < this->World(); ++sender) {
+    auto const* words = said.data() + each * sender;
+    auto digest = Sha256{}.Append(words, sizeof(*words) * size_).Finish();
+    bool right = sender == this->Rank() ? std::equal(said_.cbegin(), said_.cend(), words)
+                                        : this->IsFrom(sender, kSums, digest, words + size_);
+    if (!right) {
+      wrong_ = wrong_ < 0 ? sender : wrong_;
+    }
+    all.Append(digest);
+    for (std::size_t i = 0; i < size_; ++i) {
+      sums_[i] += words[i];  // unsigned: modulo 2^64
+    }
+  }
+  said_.clear();
+  transcript_ = all.Finish();
+  if (wrong_ >= 0) {
+    sums_.clear();
+    return Words(kTag * this->World(), 0);
+  }
+  Words answer;
+  this->AppendTags(kHeard, Digest{}, &answer);
+  return answer;
+}
+
+std::vector<std::int64_t> MaskedSums::Confirm(Words const& heard) {
+  this->Go(Step::kConfirm, Step::kFailed);
+  CHECK(wrong_ < 0) << "Masked sums: what this worker was told as the numbers of worker " << wrong_
+                    << " does not come from there, was changed on its way, or belongs to another "
+                       "release, another training or other results than this worker has seen. The "
+                       "training has ended. Let the parties look at the links between them.";
+  CHECK_EQ(heard.size(), kTag * this->World() * this->World());
+  for (std::int32_t sender = 0; sender < this->World(); ++sender) {
+    CHECK(sender == this->Rank() ||
+          this->IsFrom(sender, kHeard, Digest{}, heard.data() + kTag * this->World() * sender))
+        << "Masked sums: worker " << sender
+        << " does not confirm that it was told the same as this one. Somebody on the network "
+           "changes messages, or a worker tells them differently. The training has ended.";
+  }
+  std::vector<std::int64_t> out;
+  for (auto word : std::exchange(sums_, {})) {
+    out.push_back(static_cast<std::int64_t>(word));
+    CHECK(out.back() >= -kMostOfSum && out.back() <= kMostOfSum)
+        << "Masked sums: a sum is larger than rows and noise can make it, so a worker has sent "
+           "numbers that are none of its rows. The training has ended.";
+  }
+  step_ = Step::kSay;
+  return out;
+}
+
+Digest MaskedSums::SharedBytes(std::string const& purpose) const {
+  return Sha256{}.Append(transcript_).Append(purpose).Finish();
+}
+
+void KeepSums(std::string const& id, std::shared_ptr<MaskedSums> sums) {
+  OfThread() = {id, std::move(sums)};
+}
+
+void DropSums() { OfThread() = {}; }
+
+std::shared_ptr<MaskedSums> FindSums(std::string const& id, bool take) {
+  auto& kept = OfThread();
+  CHECK(kept.sums && kept.id == id)
+      << "The workers have agreed on no keys for this masked training: call `xgboost.train` with "
+         "`dp_secure_sum` on every worker, in the thread that has joined the communicator.";
+  auto sums = kept.sums;
+  if (take) {
+    DropSums();
+  }
+  return sums;
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,99 @@
+/**
+ * Masked sums, as one worker takes part in them. Each sum is two exchanges: every worker says its
+ * masked numbers, then that it has heard those of all. Every message has a tag for each of the
+ * others, over all that was said before it, so that nobody else can change, repeat or move one.
+ *
+ * Proof: docs/proofs/masked-sums.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t, int64_t, uint8_t, uint64_t
+#include <memory>   // for shared_ptr
+#include <string>   // for string
+#include <vector>   // for vector
+
+#include "plugin_cpp/release/pads.h"    // for PairKeys
+#include "plugin_cpp/release/sha256.h"  // for Digest
+
+namespace xgboost::dp {
+/**
+ * @brief The sums of one training: for each one Say, Hear and Confirm, in this order.
+ *
+ * Once anything fails no sum can follow. It reads no data but the numbers that it masks.
+ */
+class MaskedSums {
+ public:
+  using Words = std::vector<std::uint64_t>;
+
+  /**
+   * @param seeds   See PairKeys.
+   * @param session What the workers have agreed on: no two trainings have the same.
+   */
+  MaskedSums(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds,
+             Digest const& session);
+
+  /**
+   * @brief What this worker tells all others: its numbers, masked, and a tag for each of them.
+   *
+   * @param what   Which release it is, with its noise. Workers with another one share no pads.
+   * @param values Of this worker, with its noise.
+   */
+  [[nodiscard]] Words Say(std::string const& what, Words values);
+  /**
+   * @brief Check and add up what all have said.
+   *
+   * @param said What this worker was told as said by each, by rank.
+   *
+   * @return What it tells all others: a tag for each, over all that it has heard. If that was not
+   *         right, the tags are zeros, and Confirm fails here too.
+   */
+  [[nodiscard]] Words Hear(Words const& said);
+  /**
+   * @brief The sums, if all workers have heard the same.
+   *
+   * @param heard What this worker was told as the answers of Hear, by rank.
+   */
+  [[nodiscard]] std::vector<std::int64_t> Confirm(Words const& heard);
+
+  /** @brief 32 bytes that all workers have alike, and anybody may know. */
+  [[nodiscard]] Digest SharedBytes(std::string const& purpose) const;
+
+  [[nodiscard]] std::int32_t Rank() const { return keys_.Rank(); }
+  [[nodiscard]] std::int32_t World() const { return keys_.World(); }
+
+ private:
+  enum class Step { kSay, kHear, kConfirm, kFailed };
+
+  void Go(Step from, Step to);
+  /** @brief Tags of a message of this worker, by reader; zeros for itself. */
+  void AppendTags(std::string const& kind, Digest const& said, Words* out) const;
+  /** @brief Whether the tags of a sender, by reader, hold the right one for this worker. */
+  [[nodiscard]] bool IsFrom(std::int32_t sender, std::string const& kind, Digest const& said,
+                            std::uint64_t const* tags) const;
+
+  PairKeys keys_;
+  Digest transcript_;  // of all releases so far, and of what all have said in them
+  Step step_{Step::kSay};
+  std::size_t size_{0};    // of the sum under way
+  Words said_;             // of this worker
+  Words sums_;             // of the sum under way
+  std::int32_t wrong_{0};  // rank of a worker whose message was not right
+};
+
+/**
+ * @brief Keep the masked sums of the training `id` for this thread, which is also the reach of
+ *        XGBoost's communicator, in place of any earlier ones.
+ *
+ * They are nowhere else: not in the plan, the configuration or the model.
+ */
+void KeepSums(std::string const& id, std::shared_ptr<MaskedSums> sums);
+/** @brief Wipe the masked sums that this thread keeps. */
+void DropSums();
+/**
+ * @brief The masked sums that were kept for the training `id`; fails without.
+ *
+ * @param take No longer keep them: whoever has them now wipes them.
+ */
+[[nodiscard]] std::shared_ptr<MaskedSums> FindSums(std::string const& id, bool take);
+}  // namespace xgboost::dp

@@ -1,0 +1,221 @@
+"""Attacks on the messages of masked sums, after the exchange of keys: docs/proofs/masked-sums.md"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import hmac
+
+import numpy as np
+import pytest
+from xgboost.core import XGBoostError
+
+from tests.noise.native import _check
+from tests.secure.messages import TAG, Words, Worker, pair_keys, sum_up, workers
+from xgb_dp.engine import native
+
+WORLD, SIZE = 3, 50
+VALUES = np.arange(WORLD * SIZE, dtype=np.uint64).reshape(WORLD, SIZE)
+SUMS = VALUES.sum(axis=0).astype(np.int64).tolist()
+CHANGED = "does not come from there, was changed on its way"
+DIFFERS = "does not confirm that it was told the same"
+USED_UP = "used up"
+
+
+def refused(found: list[object], *reasons: str) -> None:
+    """Every worker ends with an error; an empty reason is any."""
+    for result, reason in zip(found, reasons, strict=True):
+        assert isinstance(result, str)
+        assert reason in result
+
+
+def read(found: list[object]) -> None:
+    """Every worker has the right sums."""
+    for result in found:
+        assert isinstance(result, np.ndarray)
+        assert result.tolist() == SUMS
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 55, 56, 63, 64, 65, 119, 120, 1000])
+def test_the_hash_is_that_of_the_standard(size: int) -> None:
+    text = np.random.default_rng(size).bytes(size)
+    key = bytes(range(32))
+    out = (ctypes.c_uint8 * 32)()
+    for given, expected in (
+        (None, hashlib.sha256(text).digest()),
+        (key, hmac.digest(key, text, "sha256")),
+    ):
+        _check(native.lib().XGDPTestHash(given, text, ctypes.c_size_t(size), out))
+        assert bytes(out) == expected
+
+
+def test_honest_workers_read_their_sums_one_after_the_other() -> None:
+    parties = workers()
+    for _ in range(3):
+        read(sum_up(parties, VALUES))
+
+
+@pytest.mark.parametrize("word", [0, SIZE - 1], ids=["first number", "last number"])
+@pytest.mark.parametrize("bit", [0, 63])
+def test_an_altered_number_ends_the_training_on_all(word: int, bit: int) -> None:
+    """Worker 1 is told another number as that of worker 0. All notice, and none goes on."""
+
+    def alter(rank: int, told: Words) -> Words:
+        told[0, word] ^= np.uint64(1 << bit) if rank == 1 else np.uint64(0)
+        return told
+
+    parties = workers()
+    refused(sum_up(parties, VALUES, alter), DIFFERS, "worker 0 " + CHANGED, DIFFERS)
+    with pytest.raises(XGBoostError, match=USED_UP):
+        parties[1].say(VALUES[1])
+
+
+def test_the_same_number_altered_for_all_is_found_too() -> None:
+    """Added on one link, it would have been in the sum of all."""
+
+    def add(rank: int, told: Words) -> Words:
+        told[0, 7] += np.uint64(1000)
+        return told
+
+    refused(sum_up(workers(), VALUES, add), *["worker 0 " + CHANGED] * 3)
+
+
+@pytest.mark.parametrize("reader", [0, 1, 2])
+def test_an_altered_tag_is_refused_by_its_reader(reader: int) -> None:
+    def alter(rank: int, told: Words) -> Words:
+        told[1, SIZE + TAG * reader] ^= np.uint64(1)
+        return told
+
+    found = sum_up(workers(), VALUES, alter)
+    assert "worker 1 " + CHANGED in str(found[reader])
+    assert all(isinstance(f, str) for f in found)
+
+
+def test_messages_in_another_order_are_refused() -> None:
+    """Somebody changes places of two workers, also in what is said of the results."""
+
+    def swap(rank: int, told: Words) -> Words:
+        return told[[0, 2, 1]] if rank == 0 else told
+
+    refused(sum_up(workers(), VALUES, swap, swap), "worker 1 " + CHANGED, DIFFERS, DIFFERS)
+    refused(sum_up(workers(), VALUES, heard=swap)[:1], DIFFERS)
+
+
+def test_a_message_of_an_earlier_sum_is_refused() -> None:
+    """The same numbers, of the same worker, in the same training."""
+    parties, kept = workers(), []
+
+    def keep(rank: int, told: Words) -> Words:
+        kept.append(told[2].copy())
+        return told
+
+    def replay(rank: int, told: Words) -> Words:
+        told[2] = kept[0] if rank != 2 else told[2]
+        return told
+
+    read(sum_up(parties, VALUES, keep))
+    found = sum_up(parties, VALUES, replay)
+    refused(found, "worker 2 " + CHANGED, "worker 2 " + CHANGED, DIFFERS)
+
+
+def test_an_answer_of_an_earlier_sum_is_refused() -> None:
+    parties, kept = workers(), []
+
+    def keep(rank: int, told: Words) -> Words:
+        kept.append(told[2].copy())
+        return told
+
+    def replay(rank: int, told: Words) -> Words:
+        told[2] = kept[0] if rank == 0 else told[2]
+        return told
+
+    read(sum_up(parties, VALUES, heard=keep))
+    refused(sum_up(parties, VALUES, heard=replay)[:1], "worker 2 " + DIFFERS)
+
+
+def test_a_message_of_another_training_is_refused() -> None:
+    """With the same keys even, which no two trainings have."""
+    other = [w.say(v) for w, v in zip(workers(session=b"other" + bytes(27)), VALUES, strict=True)]
+
+    def insert(rank: int, told: Words) -> Words:
+        told[2] = other[2] if rank != 2 else told[2]
+        return told
+
+    found = sum_up(workers(), VALUES, insert)
+    refused(found, "worker 2 " + CHANGED, "worker 2 " + CHANGED, DIFFERS)
+
+
+def test_ones_own_words_do_not_come_back_as_anothers() -> None:
+    def reflect(rank: int, told: Words) -> Words:
+        told[1] = told[0] if rank == 0 else told[1]
+        return told
+
+    assert "worker 1 " + CHANGED in str(sum_up(workers(), VALUES, reflect)[0])
+
+
+def test_a_worker_cannot_speak_for_another() -> None:
+    """Worker 2 knows its keys with 0 and 1. It tells 0 numbers in the name of 1."""
+    keys = pair_keys(WORLD)
+    stolen = keys.copy()
+    stolen[1] = 0
+    stolen[1, 2] = keys[2, 1]  # all that 2 has of the secrets of 1
+    forged = Worker(1, stolen).say(VALUES[1])
+
+    def insert(rank: int, told: Words) -> Words:
+        told[1] = forged if rank == 0 else told[1]
+        return told
+
+    assert "worker 1 " + CHANGED in str(sum_up(workers(), VALUES, insert)[0])
+
+
+def test_a_party_that_tells_two_others_two_things_ends_the_training() -> None:
+    """Worker 2 deviates: what it tells 0 and what it tells 1 are both properly tagged."""
+    keys = pair_keys(WORLD)
+    parties = [Worker(rank, keys) for rank in range(WORLD)]
+    second = Worker(2, keys).say(VALUES[2] + np.uint64(5))
+
+    def equivocate(rank: int, told: Words) -> Words:
+        told[2] = second if rank == 1 else told[2]
+        return told
+
+    assert all(DIFFERS in str(f) for f in sum_up(parties, VALUES, equivocate)[:2])
+
+
+@pytest.mark.parametrize("what", ["session", "release"])
+def test_pads_do_not_cancel_between_workers_that_have_seen_different_things(what: str) -> None:
+    """Even somebody who checks no tag learns nothing from the sum of the two."""
+    keys = pair_keys(2)
+    total = {}
+    for other in (False, True):
+        session = b"other" if other and what == "session" else b"these"
+        release = "other" if other and what == "release" else "sums"
+        nothing = np.zeros(SIZE, np.uint64)
+        one = Worker(0, keys, b"these" + bytes(27)).say(nothing)[:SIZE]
+        two = Worker(1, keys, session + bytes(27)).say(nothing, release)[:SIZE]
+        with np.errstate(over="ignore"):
+            total[other] = one + two
+    assert not total[False].any()
+    assert total[True].all()
+
+
+def test_another_release_shares_no_pads() -> None:
+    """Worker 1 takes it for one with less noise."""
+    parties = workers()
+    found = sum_up(parties, VALUES, what=lambda rank: "leaves 4" if rank == 1 else "leaves 9")
+    refused(found, "worker 1 " + CHANGED, "worker 0 " + CHANGED, "worker 1 " + CHANGED)
+
+
+def test_sums_that_no_rows_make_are_refused() -> None:
+    """From a party that deviates; elsewhere they would overflow."""
+    values = VALUES.copy()
+    values[0, 0] = np.uint64(2**63 - 1)
+    refused(sum_up(workers(), values), *["larger than rows and noise can make it"] * 3)
+
+
+def test_steps_come_in_their_order_and_once() -> None:
+    worker = workers()[0]
+    with pytest.raises(XGBoostError, match=USED_UP):
+        worker.confirm(np.zeros(0, np.uint64))
+    worker.say(VALUES[0])
+    with pytest.raises(XGBoostError, match=USED_UP):
+        worker.say(VALUES[0])
