@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -247,3 +250,24 @@ def test_changed_patch_rewrites_only_the_files_it_changes(
     touched = {name for name in names if (source / name).stat().st_mtime_ns != before[name]}
     assert touched == set(fetch_upstream.patch_targets(SERIES[-1]))
     assert generated.exists()
+
+
+@pytest.mark.skipif(not (ROOT / ".gitattributes").is_file(), reason="no checkout")
+def test_checkouts_on_windows_have_the_same_patches(tmp_path: Path) -> None:
+    """Runners there set core.autocrlf, and a patch with other ends of lines does not apply."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    patch = FILES[0]
+    first.mkdir()
+    for file in (ROOT / ".gitattributes", patch):
+        shutil.copyfile(file, first / file.name)
+    who = {f"GIT_{kind}_{what}": "a" for kind in ("AUTHOR", "COMMITTER") for what in
+           ("NAME", "EMAIL")}  # fmt: skip
+    commands = [
+        ["git", "-C", str(first), "init", "-q"],
+        ["git", "-C", str(first), "add", "."],
+        ["git", "-C", str(first), "commit", "-q", "-m", "all"],
+        ["git", "-c", "core.autocrlf=true", "clone", "-q", str(first), str(second)],
+    ]
+    for command in commands:
+        subprocess.run(command, env=os.environ | who, check=True)
+    assert (second / patch.name).read_bytes() == patch.read_bytes()
