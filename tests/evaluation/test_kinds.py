@@ -34,6 +34,8 @@ class Model:
     margins = (-3.0, 3.0)
     classes = 3
     public: ClassVar[dict[str, Any]] = {}
+    objective = "reg:squarederror"
+    levels = ()
 
 
 def moved(plan: Any, cells: Any, n: int) -> int:

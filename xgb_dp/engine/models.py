@@ -80,17 +80,23 @@ def check_parts(learner: Mapping[str, Any]) -> None:
     _check_names(model["cats"])
 
 
+_LOGARITHMS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:aft")
+
+
 def intercept_margin(learner: Mapping[str, Any], objective: str) -> float:
     """The margin that all predictions of a model with one output start from.
 
     Args:
         learner: Entry "learner" of the model as JSON.
-        objective: Its objective: binary:logistic stores a probability, the others a margin.
+        objective: Its objective: logistic losses store a probability, those with a logarithmic
+            link a mean, the others a margin.
     """
     numbers = learner["learner_model_param"]
     score = json.loads(numbers["base_score"])
     start = float(score[0] if isinstance(score, list) else score)
-    if objective == "binary:logistic":
+    if objective in _LOGARITHMS:
+        return math.log(max(start, 1e-38))
+    if objective in ("binary:logistic", "reg:logistic"):
         start = min(max(start, 1e-7), 1.0 - 1e-7)
         start = math.log(start) - math.log1p(-start)
     return start

@@ -24,7 +24,7 @@ from ..data.parts import Part
 from ..data.rows import check_labels
 from ..engine.curve import Curve
 from ..engine.models import intercept_margin
-from ..engine.predictions import objective_of, probabilities
+from ..engine.predictions import levels_of_model, objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record.ledger import read_ledger
 from ..record.report import as_booster
@@ -54,6 +54,8 @@ class Judged:
             it was calibrated by an evaluation, of other rows; empty without a ledger.
         private: Whether it has the ledger of a private model.
         curve: By which its probabilities are calibrated; None without.
+        objective: XGBoost's name of its loss.
+        levels: Of the quantiles that it predicts; empty for other models.
     """
 
     booster: Any
@@ -64,6 +66,8 @@ class Judged:
     parts: tuple[Part | None, ...]
     private: bool
     curve: Curve | None = None
+    objective: str = ""
+    levels: tuple[float, ...] = ()
 
     @property
     def margins(self) -> tuple[float, float]:
@@ -165,10 +169,9 @@ def judged(model: Any) -> Judged:
         )
     kind = OBJECTIVES[objective].kind
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
-    if int(config.get("num_target", 1)) > 1:  # a row would count several times
+    if int(config.get("num_target", 1)) > 1 and objective != "reg:quantileerror":
         raise PrivacyParameterError(
-            "A model of several quantiles or targets cannot be evaluated at once. Evaluate a model "
-            "of one."
+            "A model of several targets cannot be evaluated at once. Evaluate a model of one."
         )
     classes = {"binary": 2, "regression": 0}.get(kind, max(2, int(config["num_class"])))
     public: Mapping[str, Any] = {}
@@ -181,7 +184,8 @@ def judged(model: Any) -> Judged:
     except LedgerError:
         pass
     curve = Curve.of(booster) if kind == "binary" else None
-    return Judged(booster, model, kind, classes, public, parts, private, curve)
+    levels = tuple(levels_of_model(booster) or ())
+    return Judged(booster, model, kind, classes, public, parts, private, curve, objective, levels)
 
 
 def _part(public: Mapping[str, Any]) -> Part | None:
@@ -263,10 +267,11 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
             "Rows with weights are refused in an evaluation: a row counts one. Leave out the "
             "weights; persons with several rows are what `privacy_id` is for."
         )
-    if matrix.get_base_margin().size:
+    if matrix.get_base_margin().size and not all(m.public.get("exposure_bounds") for m in models):
         raise PrivacyRefusal(
             "Rows with a `base_margin` are refused in an evaluation: it judges what the trees and "
-            "the intercept of the model say. Leave out the margins."
+            "the intercept of the model say. Leave out the margins. Models that were trained with "
+            "dp_exposure_bounds take the margins of their exposures."
         )
     for model in models:
         names = model.booster.feature_names
@@ -321,7 +326,8 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
 
 def _predictions(model: Judged, matrix: Any) -> Floats:
     if matrix.num_row() == 0:
-        return np.zeros((0, model.classes) if model.kind == "multiclass" else 0)
+        columns = model.classes if model.kind == "multiclass" else len(model.levels)
+        return np.zeros((0, columns) if columns > 1 else 0)
     if model.kind == "binary":
         found = model.booster.predict(matrix, output_margin=True)
         if model.curve is not None:

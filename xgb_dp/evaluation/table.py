@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +55,7 @@ class Block:
         """Cells of all copies."""
         return self.matrix.shape[1] * self.copies
 
-    @property
+    @cached_property
     def norm2(self) -> int:
         """Squared norm of what one row adds at most."""
         return int((self.matrix.astype(np.int64) ** 2).sum(axis=0).max())

@@ -1,0 +1,240 @@
+"""Counts, amounts, quantiles: figures against exact ones, and what one row changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+
+import xgb_dp
+from tests.evaluation.tasks import TARGET, quiet, refused
+from xgb_dp.evaluation.means import Deviance
+from xgb_dp.evaluation.regression import Regression
+from xgb_dp.evaluation.rows import Groups, judged
+from xgb_dp.evaluation.table import Layout
+
+from .test_kinds import CLEAR, EXAMPLES, moved
+
+__all__ = ["quiet"]
+
+ANY = st.floats(width=32)
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "counts": {"objective": "count:poisson"},
+    "amounts": {"objective": "reg:gamma"},
+    "both": {"objective": "reg:tweedie", "tweedie_variance_power": 1.4},
+    "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.9]},
+    "quantile": {"objective": "reg:quantileerror", "quantile_alpha": 0.8},
+}
+BOUNDS = {"counts": (0, 12), "amounts": (0.001, 60), "both": (0, 80)}
+POWERS = {"counts": 1.0, "amounts": 2.0, "both": 1.4}
+
+
+def data(name: str, n: int = 24_000) -> tuple[Any, Any]:
+    """Features and labels of an objective."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, 4)).astype(np.float32)
+    X[:, 3] = rng.integers(0, 2, n)
+    mean = np.exp(0.6 * X[:, 0] + 0.3 * X[:, 1] * (X[:, 2] > 0) - 0.7)
+    if name == "counts":
+        return X, np.minimum(rng.poisson(mean), 12).astype(float)
+    if name == "amounts":
+        return X, np.clip(rng.gamma(2.0, mean), 0.001, 60)
+    if name == "both":
+        return X, np.minimum(rng.poisson(mean) * rng.gamma(2.0, 1.5, n), 80)
+    return X, X[:, 0] + rng.normal(size=n)
+
+
+@pytest.fixture(scope="module")
+def judges() -> dict[str, Any]:
+    """For each objective a model without privacy, and rows that did not train it."""
+    found = {}
+    for name, params in OBJECTIVES.items():
+        X, y = data(name)
+        params = {"max_depth": 3, "nthread": 1, "eta": 0.2, **params}
+        model = xgb.train(params, xgb.DMatrix(X[:6000], y[:6000]), 20)
+        found[name] = model, X[6000:], y[6000:], model.predict(xgb.DMatrix(X[6000:]))
+    return found
+
+
+def gini_of(y: Any, p: Any) -> float:
+    """From the areas under the Lorenz curve, by the trapezoid rule."""
+    order = np.argsort(p, kind="stable")
+    share = np.append(0.0, np.cumsum(y[order]) / y.sum())
+    return float(1.0 - 2.0 * np.trapezoid(share, dx=1.0 / len(y)))
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("name", BOUNDS)
+def test_means_without_noise(judges: dict[str, Any], name: str) -> None:
+    model, X, y, p = judges[name]
+    report = xgb_dp.evaluate(
+        model,
+        (X, y),
+        target_bounds=BOUNDS[name],
+        error_bound=float(BOUNDS[name][1]),
+        by={3: [0, 1]},
+        **CLEAR,
+    )
+    exact = metrics.mean_tweedie_deviance(y, p, power=POWERS[name])
+    constant = metrics.mean_tweedie_deviance(y, np.full_like(p, y.mean()), power=POWERS[name])
+    assert float(report.deviance) == pytest.approx(exact, rel=5e-3)
+    assert float(report.deviance_saved) == pytest.approx(constant - exact, rel=2e-2)
+    assert float(report.gini) == pytest.approx(gini_of(y, p), abs=4e-3)
+    assert float(report.mean_ratio) == pytest.approx(p.mean() / y.mean(), rel=4e-3)
+    assert float(report.bias) == pytest.approx((p - y).mean(), abs=BOUNDS[name][1] / 128)
+    own = X[:, 3] == 1
+    assert float(report.groups["1"].gini) == pytest.approx(gini_of(y[own], p[own]), abs=6e-3)
+    tenths = np.array(report.lift())
+    assert tenths.shape == (10, 2) and (np.diff(tenths[:, 0]) > 0).all()
+    assert np.corrcoef(tenths.T)[0, 1] > 0.98
+    assert {"deviance", "gini"} <= set(report.to_frame().loc["all"].index)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_means_with_noise(judges: dict[str, Any], name: str) -> None:
+    model, X, y, p = judges[name]
+    report = xgb_dp.evaluate(
+        model,
+        (X, y),
+        target_bounds=BOUNDS[name],
+        error_bound=float(BOUNDS[name][1]),
+        epsilon=2.0,
+        delta=1e-6,
+    )
+    exact = metrics.mean_tweedie_deviance(y, p, power=POWERS[name])
+    constant = metrics.mean_tweedie_deviance(y, np.full_like(p, y.mean()), power=POWERS[name])
+    for figure, value in (
+        (report.deviance, exact), (report.gini, gini_of(y, p)),
+        (report.deviance_saved, constant - exact), (report.mean_ratio, p.mean() / y.mean()),
+    ):  # fmt: skip
+        assert abs(float(figure) - value) < 4.5 * figure.noise + 0.01 * abs(value)
+        assert figure.low <= float(figure) <= figure.high
+
+
+def test_intervals_cover(judges: dict[str, Any]) -> None:
+    """Of noise and of sampling together: 25 samples of the rows, each with a release of its own."""
+    model, X, y, p = judges["counts"]
+    whole = {"gini": gini_of(y, p), "deviance": metrics.mean_poisson_deviance(y, p)}
+    covered = dict.fromkeys(whole, 0)
+    n = 2500
+    rng = np.random.default_rng(2)
+    for _ in range(25):
+        at = rng.choice(len(y), n, replace=True)
+        report = xgb_dp.evaluate(
+            model, (X[at], y[at]), target_bounds=(0, 12), epsilon=2.0, delta=1e-5
+        )
+        for name, value in whole.items():
+            figure = getattr(report, name)
+            covered[name] += figure.low <= value <= figure.high
+    assert all(count >= 20 for count in covered.values()), covered  # 24 are due
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("name", ["quantile", "quantiles"])
+def test_quantiles_without_noise(judges: dict[str, Any], name: str) -> None:
+    model, X, y, p = judges[name]
+    report = xgb_dp.evaluate(model, (X, y), error_bound=6.0, by={3: [0, 1]}, **CLEAR)
+    levels = np.atleast_1d(OBJECTIVES[name]["quantile_alpha"])
+    for level, own in zip(levels.tolist(), p.reshape(len(y), -1).T, strict=True):
+        exact = metrics.mean_pinball_loss(y, own, alpha=level)
+        assert float(report.pinball_loss(level)) == pytest.approx(exact, rel=5e-3)
+        assert float(report.coverage(level)) == pytest.approx((y <= own).mean(), abs=2e-3)
+        group = X[:, 3] == 0
+        assert float(report.groups["0"].coverage(level)) == pytest.approx(
+            (y <= own)[group].mean(), abs=4e-3
+        )
+        assert f"coverage of {level:g}" in report.figures()
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="levels that the model predicts"):
+        report.coverage(0.33)
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="count:poisson"):
+        _ = report.gini
+
+
+def test_quantiles_with_noise(judges: dict[str, Any]) -> None:
+    model, X, y, p = judges["quantiles"]
+    report = xgb_dp.evaluate(model, (X, y), error_bound=6.0, epsilon=1.0, delta=1e-6)
+    for level, own in zip((0.1, 0.5, 0.9), p.T, strict=True):
+        figure = report.coverage(level)
+        assert abs(float(figure) - (y <= own).mean()) < 4.5 * figure.noise
+        assert figure.noise < 0.02
+
+
+@pytest.fixture(scope="module")
+def plans(judges: dict[str, Any]) -> dict[str, Regression]:
+    """What is released of each model, with groups."""
+    groups = Groups("g", ("a", "b"))
+    return {
+        name: Regression.of(judged(case[0]), groups, 2.0, BOUNDS.get(name, (-1.0, 5.0)))
+        for name, case in judges.items()
+    }
+
+
+LABEL = st.one_of(ANY, st.sampled_from([0.0, -1.0, 1e-30, 12.0, 60.0]))
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@settings(EXAMPLES, max_examples=15)
+@given(rows=st.lists(st.tuples(ANY, LABEL, st.integers(0, 2)), min_size=1, max_size=4))
+@example(rows=[(1.0, 12.0, 0), (1e-30, 60.0, 1)])
+def test_one_row(plans: dict[str, Regression], name: str, rows: list[Any]) -> None:
+    """Any prediction and label, and sums of all blocks together."""
+    prediction, y, group = (np.array(v) for v in zip(*rows, strict=True))
+    plan = plans[name]
+    if len(plan.levels) > 1:
+        prediction = np.stack([prediction, -prediction, prediction], axis=1)
+    with np.errstate(all="ignore"):
+        cells = plan.cells(prediction, y, group)
+    for block, own in zip(plan.blocks, cells, strict=True):
+        assert ((own >= 0) & (own < block.cells)).all()
+    stated = Layout(plan.blocks).sensitivity2
+    assert 0 < moved(plan, cells, len(rows)) <= stated
+    unit = 1 << 14 if name in BOUNDS else 1 << 8
+    assert stated <= 1.05 * unit**2
+
+
+@pytest.mark.parametrize("power", [1.0, 1.3, 2.0])
+def test_deviances_are_those_of_the_page(power: float) -> None:
+    rng = np.random.default_rng(1)
+    y, mean = rng.gamma(1.0, 2.0, 500) + 1e-3, rng.gamma(2.0, 1.0, 500) + 1e-3
+    loss = Deviance(power)
+    exact = metrics.mean_tweedie_deviance(y, mean, power=power)
+    assert float(loss(y, mean).mean()) == pytest.approx(exact, rel=1e-9)
+    # What predictions change of it is linear in the label.
+    other = mean[::-1].copy()
+    moved = (loss.slope(other) - loss.slope(mean)) * y + loss.offset(mean) - loss.offset(other)
+    np.testing.assert_allclose(loss(y, mean) - loss(y, other), moved, rtol=1e-6, atol=1e-9)
+
+
+def test_exposures_of_rows() -> None:
+    """A model that was trained with exposures is judged with them; others refuse margins."""
+    X, _ = data("counts", 8000)
+    rng = np.random.default_rng(1)
+    exposure = rng.uniform(0.1, 1.0, len(X))
+    y = rng.poisson(exposure * np.exp(0.6 * X[:, 0]))
+    d = xgb.DMatrix(X, y, base_margin=np.log(exposure))
+    params = {"tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-6, "nthread": 1,
+              "objective": "count:poisson", "dp_target_bounds": (0, 12)}  # fmt: skip
+    model = xgb.train(params | {"dp_base_margin": True, "dp_exposure_bounds": (0.1, 1.0)}, d, 20)
+    report = xgb_dp.evaluate(model, d, epsilon=4.0, delta=1e-6)
+    p = model.predict(d)
+    exact = metrics.mean_poisson_deviance(y, p)
+    assert float(report.deviance) == pytest.approx(exact, abs=4.5 * report.deviance.noise + 0.01)
+    assert abs(float(report.gini) - gini_of(y, p)) < 4.5 * report.gini.noise + 0.01
+    other = xgb.train(params, xgb.DMatrix(X, y), 3)
+    refused(xgb_dp.PrivacyRefusal, "base_margin", other, d)
+    refused(xgb_dp.PrivacyParameterError, "target_bounds",
+            xgb.train({"objective": "count:poisson"}, xgb.DMatrix(X, y), 2), (X, y),
+            error_bound=1.0)  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_hardly_any_rows(judges: dict[str, Any], n: int) -> None:
+    for name, (model, X, y, _) in judges.items():
+        bounds = BOUNDS.get(name, (-5, 5))
+        report = xgb_dp.evaluate(model, (X[:n], y[:n]), target_bounds=bounds, **TARGET)
+        assert all(np.isfinite(f.value) for f in report.figures().values())
