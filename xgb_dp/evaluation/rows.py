@@ -21,7 +21,7 @@ from ..data.ids import persons_of
 from ..data.labels import codes_of, label_array
 from ..data.matrices import private_matrix
 from ..data.parts import Part
-from ..data.rows import check_labels
+from ..data.rows import check_intervals, check_labels
 from ..engine.curve import Curve
 from ..engine.models import intercept_margin
 from ..engine.predictions import levels_of_model, objective_of, probabilities
@@ -68,6 +68,11 @@ class Judged:
     curve: Curve | None = None
     objective: str = ""
     levels: tuple[float, ...] = ()
+
+    @property
+    def intervals(self) -> bool:
+        """Whether labels are the ends of times."""
+        return bool(self.objective) and OBJECTIVES[self.objective].intervals
 
     @property
     def margins(self) -> tuple[float, float]:
@@ -136,7 +141,7 @@ class Rows:
 
     Attributes:
         predictions: For each model margins (rows,), probabilities (rows, classes) or values.
-        labels: Codes of classes, or values; (rows,).
+        labels: Codes of classes, or values, (rows,); of times both ends, (rows, 2).
         groups: Number of the group of each row; None without groups.
     """
 
@@ -161,11 +166,6 @@ def judged(model: Any) -> Judged:
         raise PrivacyParameterError(
             f"A model of the objective {objective!r} cannot be evaluated; those of "
             f"{', '.join(map(repr, OBJECTIVES))} can."
-        )
-    if OBJECTIVES[objective].intervals:
-        raise PrivacyRefusal(
-            f"A model of the objective {objective!r} cannot be evaluated: no release of figures is "
-            "proved for labels that are intervals."
         )
     kind = OBJECTIVES[objective].kind
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
@@ -284,9 +284,12 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
     values = np.asarray(labels)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
-    if values.ndim != 1 or len(values) != n:
+    if first.intervals:
+        check_intervals(values[:, 0], values[:, 1], n)
+    elif values.ndim != 1 or len(values) != n:
         raise PrivacyParameterError("The data must have one label for each row.")
-    check_labels(values, first.kind, first.classes)
+    else:
+        check_labels(values, first.kind, first.classes)
     codes = None if groups is None else _group_codes(groups, matrix, table)
     predictions = tuple(_predictions(model, matrix) for model in models)
     return Rows(predictions, values.astype(np.float64), codes)
@@ -296,6 +299,16 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     """A plain DMatrix, the labels, and the table of features where there is one."""
     from xgboost import DMatrix
 
+    if model.intervals:
+        if type(data) is not DMatrix:
+            raise PrivacyParameterError(
+                "`data` must be an xgboost.DMatrix for survival:aft: with a `label_lower_bound` "
+                "and a `label_upper_bound` for each row, which a pair (X, y) has no place for."
+            )
+        ends = [data.get_float_info(f"label_{end}_bound") for end in ("lower", "upper")]
+        if any(len(end) != data.num_row() for end in ends):
+            ends = [np.empty(0)] * 2
+        return data, np.stack(ends, axis=1), None
     if type(data) is DMatrix:
         labels = data.get_label()
         if labels.size == 0 and data.num_row():

@@ -33,12 +33,13 @@ from .regression import Regression
 from .report import Cost, EvaluationReport
 from .rows import Groups, Judged, Persons, judged, read_groups, read_rows
 from .several import MOST_CLASSES, Several
+from .survival import Survival
 from .table import Layout, events_for, release, shift_for
 
 __all__ = ["evaluate"]
 
 Ints = npt.NDArray[np.int64]
-Plan: TypeAlias = Binary | Several | Regression | Pair
+Plan: TypeAlias = Binary | Several | Regression | Survival | Pair
 
 
 def evaluate(
@@ -204,7 +205,11 @@ def _plan(
         target = None
         if target_bounds is not None:
             target = parse.parse_range("target_bounds", target_bounds)
-        return Regression.of(model, groups, error_bound, target)
+        if not model.intervals:
+            return Regression.of(model, groups, error_bound, target)
+        if error_bound is not None:
+            raise PrivacyParameterError("`error_bound` is not taken for survival:aft.")
+        return Survival.of(model, groups, target)
     for name, value in (("error_bound", error_bound), ("target_bounds", target_bounds)):
         if value is not None:
             raise PrivacyParameterError(f"`{name}` is for regressions; this model tells classes.")

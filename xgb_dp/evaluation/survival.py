@@ -1,0 +1,215 @@
+"""Evaluation of a model of times: in how many pairs the order of predictions is that of the times.
+
+A row lies in one of 32 cells of its prediction, one of 32 cells of its time, and in one of two
+halves by whether the end of its time was seen. What is released is a Haar tree in both directions
+of each half. Concordance, which looks at pairs of rows, is a function of these counts.
+
+Proof: docs/proofs/evaluation.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import PrivacyParameterError
+from .binary import scaled
+from .figures import Figure
+from .grid import tree_matrix
+from .posterior import DRAWS
+from .rows import Groups, Judged
+from .table import Block, Released
+
+__all__ = ["UNIT", "Survival", "Times"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+UNIT = 1 << 12
+"""Grid units of what one row adds: in a tree of two directions all entries are small."""
+_PLACES = 32  # cells of the prediction, and of the time
+_ROOT, _TREE = 0.3, 0.7  # of the squared norm of a row in one direction
+_WIDEST = 12.0  # of the range of predictions, on the scale of the logarithm
+
+
+def _tree() -> Floats:
+    return tree_matrix(_PLACES, _ROOT, _TREE)
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """What the released sums say about a model of times, on one set of rows.
+
+    Attributes:
+        counts: Estimated rows by (seen or not, prediction, time); noisy, without bias.
+        draws: Counts that are as likely, given the sums.
+        error: Covariance of the noise of two cells of one half, by rows and columns of the tree, in
+            the unit of the counts: its Kronecker product with itself.
+        level: Probability with which each interval covers.
+    """
+
+    counts: Floats
+    draws: Floats
+    error: Floats
+    level: float
+
+    def _figure(self, of: Callable[[Floats], Floats], low: float, high: float) -> Figure:
+        value = float(of(self.counts))
+        noise, spread = (float(np.std(of(d))) for d in (self.draws, self.sampled))
+        return Figure.around(value, spread, noise, self.level, low=low, high=high)
+
+    @cached_property
+    def sampled(self) -> Floats:
+        """Draws of the counts of other rows of the same population."""
+        rng = np.random.default_rng(3)
+        # By the counts of predictions and of times alone, which have little noise.
+        places, when = (np.maximum(self.counts.sum(axis=axis), 0.0) for axis in (2, 1))
+        total = np.maximum(places.sum(axis=1), 1.0)
+        around = (
+            places[:, :, np.newaxis] * when[:, np.newaxis, :] / total[:, np.newaxis, np.newaxis]
+        )
+        return np.asarray(self.draws + rng.normal(size=self.draws.shape) * np.sqrt(around))
+
+    @property
+    def rows(self) -> Figure:
+        """Number of rows, or persons."""
+        return self._figure(lambda counts: counts.sum(axis=(-1, -2, -3)), 0.0, np.inf)
+
+    @property
+    def seen(self) -> Figure:
+        """Share of the rows of which the end of the time was seen."""
+
+        def of(counts: Floats) -> Floats:
+            total = np.maximum(counts.sum(axis=(-1, -2, -3)), 1.0)
+            return np.asarray(counts[..., 0, :, :].sum(axis=(-1, -2)) / total)
+
+        return self._figure(of, 0.0, 1.0)
+
+    @property
+    def concordance(self) -> Figure:
+        """Harrell's index: the share of pairs, whose earlier time was seen to end, in which the
+        model predicts the earlier time for that row. Half of those of one cell of the prediction
+        count; pairs within one cell of the time are left out. 0.5 for no order at all.
+        """
+        # What the noise, which both rows of a pair share, adds to products of counts on average.
+        own = np.triu(self.error, 1).sum()
+        order = np.triu(self.error, 1).sum() + 0.5 * np.trace(self.error)
+        extra = own * order, own * self.error.sum()
+
+        def of(counts: Floats) -> Floats:
+            first, all_rows = counts[..., 0, :, :], counts.sum(axis=-3)
+            later = _after(all_rows)  # in time
+            longer = _after(np.swapaxes(later, -1, -2))
+            ties = np.swapaxes(later, -1, -2)
+            right = (np.swapaxes(first, -1, -2) * (longer + 0.5 * ties)).sum(axis=(-1, -2))
+            pairs = (first.sum(axis=-2) * later.sum(axis=-2)).sum(axis=-1)
+            return np.asarray((right - extra[0]) / np.maximum(pairs - extra[1], 1.0))
+
+        return self._figure(of, 0.0, 1.0)
+
+    def figures(self) -> dict[str, Figure]:
+        """The plain figures by name."""
+        return {"rows": self.rows, "seen": self.seen, "concordance": self.concordance}
+
+
+def _after(counts: Floats) -> Floats:
+    """Counts of all cells behind each, along the last axis."""
+    whole = counts.sum(axis=-1, keepdims=True)
+    return np.asarray(whole - np.cumsum(counts, axis=-1))
+
+
+def _cells(values: Floats, low: float, high: float) -> Ints:
+    """The cell of the logarithm of each value; what is no number is in the first."""
+    place = (np.log(values) - low) / (high - low) * _PLACES
+    return np.clip(np.nan_to_num(place, nan=0.0), 0, _PLACES - 1).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Survival:
+    """What is released about times, and how it is read.
+
+    Attributes:
+        low: Logarithm of the smallest prediction that has a cell of its own.
+        high: That of the largest one.
+        target: Logarithms of the bounds of times.
+        groups: Declared groups.
+        blocks: The table.
+    """
+
+    low: float
+    high: float
+    target: tuple[float, float]
+    groups: Groups | None
+    blocks: tuple[Block, ...]
+    later: ClassVar[None] = None  # no second step
+
+    @classmethod
+    def of(
+        cls, model: Judged, groups: Groups | None, target: tuple[float, float] | None
+    ) -> Survival:
+        """The blocks for a model. No row is looked at.
+
+        Raises:
+            PrivacyParameterError: No bounds of times are known, or none above 0.
+        """
+        known = target or model.public.get("target_bounds")
+        if not known or not known[0] > 0.0:
+            raise PrivacyParameterError(
+                "`target_bounds` is missing, or does not begin above 0: the figures of "
+                "survival:aft need a public range of times, e.g. target_bounds=(1, 3000)."
+            )
+        first, last = (math.log(float(v)) for v in known)
+        low, high = model.margins
+        low, high = max(low, first - 2.0), min(high, last + 2.0)
+        if not high - low >= 0.05:
+            middle = min(max(0.5 * (low + high), first), last)
+            low, high = middle - 0.025, middle + 0.025
+        if high - low > _WIDEST:
+            middle = 0.5 * (low + high)
+            low, high = middle - _WIDEST / 2.0, middle + _WIDEST / 2.0
+        both = np.kron(_tree(), _tree())
+        whole = np.rint(UNIT * np.kron(np.eye(2), both)).astype(np.int64)
+        if groups is None:
+            blocks: tuple[Block, ...] = (Block("times", whole),)
+        else:
+            half = scaled(whole, 0.5)
+            blocks = (Block("times", half), Block("times of groups", half, len(groups.names)))
+        return cls(low, high, (first, last), groups, blocks)
+
+    def cells(self, predictions: Floats, labels: Floats, groups: Ints | None) -> list[Ints]:
+        """The cell of each row in each block; labels are both ends of the time, (rows, 2)."""
+        lower, upper = labels[:, 0], labels[:, 1]
+        seen = np.isfinite(upper)
+        with np.errstate(all="ignore"):
+            time = np.where(seen, np.sqrt(lower) * np.sqrt(upper), lower)
+            place = _cells(predictions, self.low, self.high)
+            when = _cells(time, *self.target)
+        cell = ((~seen).astype(np.int64) * _PLACES + place) * _PLACES + when
+        return [cell] if groups is None else [cell, cell + 2 * _PLACES**2 * groups]
+
+    def views(self, released: Released, level: float) -> tuple[Times, Mapping[str, Times]]:
+        """Figures of all rows, and of each group."""
+        share = 1.0 if self.groups is None else 0.5
+        inverse = np.linalg.inv(math.sqrt(UNIT * math.sqrt(share)) * _tree())
+        shape = (2, _PLACES, _PLACES)
+
+        def view(sums: Floats, noise: float) -> Times:
+            rng = np.random.default_rng(0)
+            moved = noise * rng.normal(size=(DRAWS, *shape))
+            counts = inverse @ sums.reshape(shape) @ inverse.T
+            draws = counts + inverse @ moved @ inverse.T
+            return Times(counts, draws, noise * inverse @ inverse.T, level)
+
+        if self.groups is None:
+            return view(released.sums[0][0], released.noise), {}
+        parts, copies = released.sums[1], len(self.groups.names)
+        both = (copies * released.sums[0][0] + parts.sum(axis=0)) / (copies + 1)
+        overall = view(both, released.noise * math.sqrt(copies / (copies + 1.0)))
+        names = zip(self.groups.names, parts, strict=True)
+        return overall, {name: view(own, released.noise) for name, own in names}
