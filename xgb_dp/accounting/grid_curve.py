@@ -14,6 +14,7 @@ from scipy.special import ndtr
 __all__ = ["GridCurve"]
 
 _ROUNDING = 1.0 + 1e-9
+_ALL = -40.0  # below, a curve is 1 for all that a double can tell
 
 Array = npt.NDArray[np.float64]
 
@@ -74,7 +75,8 @@ class GridCurve:
         h = self.step
         middle = epsilon - mu * mu / 2.0
         # The chance that Y is beyond either end is counted below.
-        x, v = self.extended(middle - 12.0 * mu, middle - far * mu, middle + far * mu)
+        lowest, first = max(middle - 12.0 * mu, _ALL), max(middle - far * mu, _ALL)
+        x, v = self.extended(lowest, first, middle + far * mu)
         z = (epsilon - x - mu * mu / 2.0) / mu
         up, down = ndtr(z), ndtr(-z)
         # Chance that epsilon - Y lies in [x_i, x_{i+1}], from the smaller tail.
