@@ -52,9 +52,8 @@ XGB_DLL int XGDPBuildInfo(char const** out) {
 XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char const** out) {
   API_BEGIN();
   CHECK(request && out);
-  auto* p_fmat = MatrixOf(handle).get();
-  auto persons = Persons::Of(*p_fmat);
-  Return(ReleaseIntercept(p_fmat->Ctx(), p_fmat, persons.get(), request), out);
+  auto const& p_fmat = MatrixOf(handle);
+  Return(ReleaseIntercept(p_fmat->Ctx(), p_fmat, Persons::Of(*p_fmat), request), out);
   API_END();
 }
 

@@ -224,7 +224,8 @@ std::string DescribeIntercept(std::string const& text) {
   return out;
 }
 
-std::string ReleaseIntercept(Context const* ctx, DMatrix* p_fmat, Persons const* persons,
+std::string ReleaseIntercept(Context const* ctx, std::shared_ptr<DMatrix> const& p_fmat,
+                             std::shared_ptr<Persons const> const& persons,
                              std::string const& text) {
   auto const& info = p_fmat->Info();
   auto request = ParseRequest(text);
@@ -238,12 +239,13 @@ std::string ReleaseIntercept(Context const* ctx, DMatrix* p_fmat, Persons const*
                   kInterceptStream,
                   request.of_persons};
   release.OpenPads(request.plan_id, false);  // the training goes on with them
+  Persons::Keep(p_fmat, request.plan_id, persons);
   CheckNumRows(ctx, request.masking, info.num_row_, kMaxRows);
   Json out{Object{}};
   Array released;
-  auto sums = LocalSums(info, persons, request);
+  auto sums = LocalSums(info, persons.get(), request);
   if (request.columns > 0) {
-    sums.push_back(PresentCells(ctx, p_fmat, request));
+    sums.push_back(PresentCells(ctx, p_fmat.get(), request));
   }
   for (auto sum : release.AddNoise(InterceptEvent(request), sums).values) {
     released.GetArray().emplace_back(Integer{sum.Value()});

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <memory>  // for shared_ptr
 #include <string>  // for string
 
 #include "plugin_cpp/rows/persons.h"  // for Persons
@@ -18,7 +19,7 @@ namespace xgboost::dp {
  * @brief Release the sums that the request asks for.
  *
  * @param persons Whom the rows belong to, of which each adds the mean of its rows; null where each
- * row counts one.
+ * row counts one. The trees of the plan that the request names are refused for others.
  * @param request JSON: unit, kind ("binary", "regression", "multiclass", "cells" for counts of
  * labels in cells of their range, or "rows" for their number alone), sigma2, shift and the domain.
  * Where it names the number of `columns`, which needs the unit "row", the last sum is of the share
@@ -26,8 +27,10 @@ namespace xgboost::dp {
  *
  * @return JSON: the noisy sums, in units of 2^-shift, and the ledger event (absent without noise).
  */
-[[nodiscard]] std::string ReleaseIntercept(Context const* ctx, DMatrix* p_fmat,
-                                           Persons const* persons, std::string const& request);
+[[nodiscard]] std::string ReleaseIntercept(Context const* ctx,
+                                           std::shared_ptr<DMatrix> const& p_fmat,
+                                           std::shared_ptr<Persons const> const& persons,
+                                           std::string const& request);
 
 /** @brief The ledger event of such a release, as JSON; what the request asks for, not the rows. */
 [[nodiscard]] std::string DescribeIntercept(std::string const& request);

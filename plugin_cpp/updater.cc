@@ -144,6 +144,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
 
     if (!training.grower) {
       monitor_.Start("Checks");
+      Persons::CheckKept(*p_fmat, plan.id, persons);
       training.release.OpenPads(plan.id, true);
       training.structure = training.release.SharedSource(training.key, kStructureStream);
       CheckSums(ctx_, plan, p_fmat->Info().num_row_);

@@ -21,6 +21,12 @@ struct OfMatrix {
   std::shared_ptr<Persons const> persons;
 };
 
+/** @brief Weak pointers: persons that are gone are none that a matrix may have now. */
+struct OfPlan {
+  std::weak_ptr<DMatrix const> matrix;
+  std::weak_ptr<Persons const> persons;
+};
+
 std::mutex& Mutex() {
   static std::mutex mutex;
   return mutex;
@@ -29,6 +35,19 @@ std::mutex& Mutex() {
 std::map<DMatrix const*, OfMatrix>& Table() {
   static std::map<DMatrix const*, OfMatrix> table;
   return table;
+}
+
+std::map<std::pair<DMatrix const*, std::string>, OfPlan>& KeptTable() {
+  static std::map<std::pair<DMatrix const*, std::string>, OfPlan> table;
+  return table;
+}
+
+/** @brief Leave out what is of matrices that are gone. */
+template <typename Map>
+void Prune(Map* table) {
+  for (auto it = table->begin(); it != table->end();) {
+    it = it->second.matrix.expired() ? table->erase(it) : std::next(it);
+  }
 }
 
 /** @brief One more word of what a row holds (Steele, Lea and Flood 2014, the mixer of splitmix). */
@@ -254,9 +273,7 @@ void Persons::Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Person
   }
   std::lock_guard guard{Mutex()};
   auto& table = Table();
-  for (auto it = table.begin(); it != table.end();) {
-    it = it->second.matrix.expired() ? table.erase(it) : std::next(it);
-  }
+  Prune(&table);
   if (persons) {
     table[p_fmat.get()] = {p_fmat, std::move(persons)};
   } else {
@@ -268,5 +285,27 @@ std::shared_ptr<Persons const> Persons::Of(DMatrix const& fmat) {
   std::lock_guard guard{Mutex()};
   auto it = Table().find(&fmat);
   return it == Table().end() || it->second.matrix.expired() ? nullptr : it->second.persons;
+}
+
+void Persons::Keep(std::shared_ptr<DMatrix> const& p_fmat, std::string const& plan_id,
+                   std::shared_ptr<Persons const> const& persons) {
+  std::lock_guard guard{Mutex()};
+  auto& table = KeptTable();
+  Prune(&table);
+  table[{p_fmat.get(), plan_id}] = {p_fmat, persons};
+}
+
+void Persons::CheckKept(DMatrix const& fmat, std::string const& plan_id,
+                        std::shared_ptr<Persons const> const& persons) {
+  std::lock_guard guard{Mutex()};
+  auto& table = KeptTable();
+  auto it = table.find({&fmat, plan_id});
+  if (it == table.end() || it->second.matrix.expired()) {
+    return;
+  }
+  bool same = it->second.persons.lock() == persons;
+  table.erase(it);
+  CHECK(same) << "Who the rows belong to has changed between the intercept and the first tree of a "
+                 "private training. Give the ids once, and release the intercept after that.";
 }
 }  // namespace xgboost::dp

@@ -14,6 +14,7 @@
 #include <cstddef>  // for size_t
 #include <cstdint>  // for uint32_t
 #include <memory>   // for shared_ptr
+#include <string>   // for string
 #include <vector>   // for vector
 
 #include "xgboost/data.h"  // for DMatrix
@@ -70,6 +71,15 @@ class Persons {
   static void Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Persons> persons);
   /** @brief The persons of a matrix, null if it has none. */
   [[nodiscard]] static std::shared_ptr<Persons const> Of(DMatrix const& fmat);
+  /**
+   * @brief Remember that a release before the trees of a plan has read these persons, until the
+   *        first tree asks. Setting others, or none, does not change that.
+   */
+  static void Keep(std::shared_ptr<DMatrix> const& p_fmat, std::string const& plan_id,
+                   std::shared_ptr<Persons const> const& persons);
+  /** @brief Fails if a release of this plan has read others, and forgets which it has read. */
+  static void CheckKept(DMatrix const& fmat, std::string const& plan_id,
+                        std::shared_ptr<Persons const> const& persons);
 
   /** @brief Number of rows that the table is for. */
   [[nodiscard]] std::size_t NumRows() const { return codes_.size(); }

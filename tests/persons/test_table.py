@@ -12,6 +12,7 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 from tests.reference.comparison import make_plan
+from tests.sensitivity.cpp import IN_THE_CLEAR
 from xgb_dp.data import persons
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
@@ -119,6 +120,30 @@ def test_no_training_goes_on_with_the_persons_of_another(params: Any) -> None:
     xgb.train(given, d, 2)
 
 
+REQUEST = {
+    **IN_THE_CLEAR, "unit": "person", "kind": "binary", "sigma2": 0, "shift": 10,
+    "noise_free": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("between", [[np.arange(6)], [None, np.arange(6)], [None, CODES]])
+@pytest.mark.parametrize("plan_id", ["hand-made", "another"])
+def test_the_cpp_refuses_trees_for_others_than_the_intercept(
+    between: list[Any], plan_id: str
+) -> None:
+    """By itself, without the check in Python. Ids that are given again are others, too."""
+    d = small()
+    native.set_persons(d, CODES)
+    native.release_intercept(d, REQUEST | {"plan_id": plan_id})
+    for codes in between:
+        native.set_persons(d, codes)
+    if plan_id == "hand-made":  # that of train_with_plan
+        with pytest.raises(XGBoostError, match="between the intercept and the first tree"):
+            train_with_plan(plan("person"), d)
+        native.release_intercept(d, REQUEST | {"plan_id": plan_id})
+    train_with_plan(plan("person"), d)
+
+
 @pytest.mark.filterwarnings("ignore:.*NOT private")
 @pytest.mark.parametrize("where", ["tree", "intercept"])
 def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(
@@ -127,6 +152,8 @@ def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(
     """Another thread sets its own after the last check, and nothing of Python comes later."""
     d = small()
     given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
+    if where == "tree":
+        given["base_score"] = 0.5  # else the C++ finds that it differs from the intercept
     owner, name = (xgb.Booster, "update") if where == "tree" else (native, "release_intercept")
     inner = getattr(owner, name)
     seen = []
