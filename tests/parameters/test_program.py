@@ -150,3 +150,18 @@ def test_shared_formulas_are_not_written_out_without_end() -> None:
 
     record = own_objective("dp_objective", doubled).to_record()
     assert len(record["gradient"]) < 2100
+
+
+def test_what_no_result_reads_is_left_out() -> None:
+    """A program that reads no weight has none: the trainer multiplies both derivatives by it."""
+
+    def reads_no_weight(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
+        unused = np.exp(weight) * 3.0
+        del unused
+        return prediction - label, 1.0
+
+    program = own_objective("dp_objective", reads_no_weight)
+    assert program.instructions == (("margin",), ("label",), ("sub", 0, 1), ("number", "1.0"))
+    assert (program.gradient, program.hessian) == (2, 3)
+    program = own_objective("dp_objective", lambda p, y, w: (w * (p - y), w))
+    assert ("weight",) in program.instructions

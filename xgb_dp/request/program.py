@@ -213,7 +213,28 @@ def _traced(function: Callable[..., Any]) -> Program:
             "`dp_objective` must be a function of (prediction, label, weight) of one row that "
             f"returns its gradient and its Hessian; it failed with: {what}. {_USE} No row was read."
         ) from None
-    return Program(tuple(trace.instructions), *at)
+    return _needed(tuple(trace.instructions), *at)
+
+
+def _needed(instructions: tuple[tuple[Any, ...], ...], gradient: int, hessian: int) -> Program:
+    """The program without what neither result reads; one that reads no weight is multiplied by it.
+
+    Args:
+        instructions: All that were written down.
+        gradient: Position of the gradient.
+        hessian: Position of the Hessian.
+    """
+    kept = {gradient, hessian}
+    for at in reversed(range(len(instructions))):
+        name, *read = instructions[at]
+        if at in kept and name != "number":
+            kept |= set(read)
+    place = {at: i for i, at in enumerate(sorted(kept))}
+    found = []
+    for at in sorted(kept):
+        name, *read = instructions[at]
+        found.append((name, *(read if name == "number" else (place[i] for i in read))))
+    return Program(tuple(found), place[gradient], place[hessian])
 
 
 def own_objective(name: str, value: Any, s: Any = None) -> Program:

@@ -360,7 +360,7 @@ RULES = (
          lambda s: not _LEAST_BOUND <= s["dp_gradient_bound"] <= 1 / _LEAST_BOUND,
          "`dp_gradient_bound` would be {dp_gradient_bound} by default, from dp_max_weight and the "
          "parameters of {objective}. It must lie within 1e-6 and 1e6: choose a dp_max_weight "
-         "nearer to 1, and scale the weights with it, which changes no model."),
+         "nearer to 1, and scale the weights with it."),
     Rule("alpha in the unit of leaves",
          lambda s: s["alpha"] > _LARGEST_ALPHA * s.scale,
          "`alpha` must be at most 1e12 times half the width of dp_target_bounds; got {alpha}."),

@@ -1,0 +1,84 @@
+"""Objectives with losses of their own on real workers: margins, label bounds, several outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pytest
+import xgboost as xgb
+from distributed import Client
+from xgboost import dask as dxgb
+
+import xgb_dp
+
+N = 1800
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist", "dp_epsilon": 8.0, "dp_delta": 1e-6, "max_depth": 3, "verbosity": 0,
+}  # fmt: skip
+
+
+def spread(values: np.ndarray) -> Any:
+    """The same in three parts."""
+    chunks = (N // 3, *values.shape[1:])
+    return da.from_array(values, chunks=chunks)
+
+
+@pytest.fixture(scope="module")
+def rows() -> Any:
+    """Features, exposures, counts, and times with their ends."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, 3)).astype(np.float32)
+    exposure = rng.uniform(0.2, 1.0, N)
+    counts = rng.poisson(exposure * np.exp(X[:, 0]))
+    time = np.exp(2 + X[:, 0] + 0.5 * rng.logistic(size=N))
+    end = np.exp(rng.normal(2.5, 1.0, N))
+    return X, exposure, counts, np.minimum(time, end), np.where(time <= end, time, np.inf)
+
+
+def learnt(model: Any, X: Any, **given: Any) -> float:
+    """How far predictions follow the first column, from the booster alone."""
+    found = model["booster"].predict(xgb.DMatrix(X, **given), output_margin=True)
+    return float(np.corrcoef(found.reshape(len(X), -1)[:, 0], X[:, 0])[0, 1])
+
+
+def test_counts_with_exposures(client: Client, rows: Any) -> None:
+    X, exposure, counts, _, _ = rows
+    d = dxgb.DaskDMatrix(client, spread(X), spread(counts), base_margin=spread(np.log(exposure)))
+    params = PARAMS | {
+        "objective": "count:poisson", "dp_target_bounds": (0, 10), "dp_base_margin": True,
+        "dp_exposure_bounds": (0.2, 1.0),
+    }  # fmt: skip
+    model = dxgb.train(client, params, d, 15)
+    assert learnt(model, X) > 0.75
+    margin = np.log(exposure)
+    found = model["booster"].predict(xgb.DMatrix(X, base_margin=margin))
+    assert found.mean() == pytest.approx(counts.mean(), rel=0.15)
+    events = xgb_dp.privacy_report(model["booster"]).ledger["trainings"][0]["events"]
+    assert {e["release"]: e["count"] for e in events}["intercept"] == 2
+
+
+def test_quantiles(client: Client, rows: Any) -> None:
+    X = rows[0]
+    y = X[:, 0] + 0.5 * np.random.default_rng(2).normal(size=N)
+    params = PARAMS | {
+        "objective": "reg:quantileerror", "quantile_alpha": [0.25, 0.75],
+        "dp_target_bounds": (-4, 4),
+    }  # fmt: skip
+    model = dxgb.train(client, params, dxgb.DaskDMatrix(client, spread(X), spread(y)), 15)
+    found = model["booster"].predict(xgb.DMatrix(X))
+    assert found.shape == (N, 2)
+    below = (y[:, None] <= found).mean(axis=0)
+    assert below == pytest.approx([0.25, 0.75], abs=0.15)
+
+
+def test_times(client: Client, rows: Any) -> None:
+    X, _, _, lower, upper = rows
+    params = PARAMS | {"objective": "survival:aft", "dp_target_bounds": (0.1, 500.0)}
+    d = dxgb.DaskDMatrix(
+        client, spread(X), label_lower_bound=spread(lower), label_upper_bound=spread(upper)
+    )
+    model = dxgb.train(client, params, d, 15)
+    assert learnt(model, X) > 0.75
+    assert 7.5 < xgb_dp.privacy_report(model["booster"]).epsilon <= 8.0
