@@ -20,27 +20,78 @@ __all__ = [
 
 
 class PrivacyError(ValueError):
-    """Base class of all errors of this package; a ``ValueError``."""
+    """Base class of all errors of this package; a ``ValueError``.
+
+    Examples:
+        >>> try:
+        ...     xgb.train(params | {"dp_epsilon": -1.0}, data, 5)
+        ... except xgb_dp.PrivacyError as error:
+        ...     print(type(error).__name__)
+        PrivacyParameterError
+    """
 
 
 class PrivacyParameterError(PrivacyError):
-    """A parameter is missing, unknown, of the wrong type or out of its range."""
+    """A parameter is missing, unknown, of the wrong type or out of its range.
+
+    Examples:
+        >>> try:
+        ...     xgb.train(params | {"dp_epsilon": -1.0}, data, 5)
+        ... except xgb_dp.PrivacyParameterError as error:
+        ...     print(error)
+        `dp_epsilon` must be > 0; got -1.0.
+    """
 
 
 class PrivacyRefusal(PrivacyError):
-    """The request is well formed, but it would release something that is not private."""
+    """The request is well formed, but it would release something that is not private.
+
+    Examples:
+        >>> try:
+        ...     xgb.train(params, data, 5, evals=[(data, "train")])
+        ... except xgb_dp.PrivacyRefusal as error:
+        ...     print(str(error).split(":")[0])
+        A set in `evals` holds the training data
+    """
 
 
 class BudgetError(PrivacyError):
-    """No noise meets the privacy target, or the shares of the budget do not add up."""
+    """No noise meets the privacy target, or the shares of the budget do not add up.
+
+    Examples:
+        >>> budget = xgb_dp.Budget("budget.json", epsilon=0.5, delta=1e-5)
+        >>> try:
+        ...     budget.train(params, data, 5)
+        ... except xgb_dp.BudgetError as error:
+        ...     print("Nothing was released." in str(error))
+        True
+    """
 
 
 class RowDomainError(PrivacyError):
-    """A row lies outside the declared domain: something that this one row shows by itself."""
+    """A row lies outside the declared domain: something that this one row shows by itself.
+
+    Examples:
+        >>> wrong = xgb.DMatrix(table, np.full(2000, 7.0))
+        >>> try:
+        ...     xgb.train(params, wrong, 5)
+        ... except xgb_dp.RowDomainError as error:
+        ...     print(str(error).split(" (")[0])
+        A row has a label outside the declared classes 0..1
+    """
 
 
 class LedgerError(PrivacyError):
-    """The model carries no privacy ledger, one that is damaged, or one of other trees."""
+    """The model carries no privacy ledger, one that is damaged, or one of other trees.
+
+    Examples:
+        >>> stock = xgb.train({"objective": "binary:logistic"}, data, 2)
+        >>> try:
+        ...     xgb_dp.privacy_report(stock)
+        ... except xgb_dp.LedgerError as error:
+        ...     print(str(error).split(":")[0])
+        This model carries no privacy ledger
+    """
 
 
 class PrivacyWarning(UserWarning):
@@ -48,8 +99,21 @@ class PrivacyWarning(UserWarning):
 
     ``warnings.simplefilter("error", xgb_dp.PrivacyWarning)`` turns it into an error, which is
     raised before anything is released.
+
+    Examples:
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as said:
+        ...     warnings.simplefilter("always")
+        ...     weak = xgb.train(params | {"dp_epsilon": 50.0}, data, 2)
+        >>> said[0].category.__name__
+        'PrivacyWarning'
     """
 
 
 class NativeLibraryError(RuntimeError):
-    """The loaded libxgboost is not the private build."""
+    """The loaded libxgboost is not the private build.
+
+    Examples:
+        >>> issubclass(xgb_dp.NativeLibraryError, xgb_dp.PrivacyError)
+        False
+    """

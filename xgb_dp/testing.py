@@ -36,6 +36,13 @@ def train_with_plan(
 
     Raises:
         PrivacyParameterError: The plan claims to be private.
+
+    Examples:
+        >>> from xgb_dp.audit import PreparedTraining
+        >>> plan = PreparedTraining(params, data, rounds=2).plan(test_key="07" * 32)
+        >>> trained = xgb_dp.testing.train_with_plan(plan, data)
+        >>> xgb_dp.privacy_report(trained).private
+        False
     """
     from xgboost import Booster
 

@@ -54,6 +54,13 @@ def make_accountant(name: str, events: Sequence[Event]) -> Accountant:
     Raises:
         ValueError: There is no accountant of that name.
         LedgerError: Some of the events hold for rows and some for persons.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.make_accountant("exact", [event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.66
     """
     if name not in ACCOUNTANTS:
         raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}; got {name!r}.")

@@ -28,6 +28,12 @@ class ClassicAccountant(Accountant):
 
     Args:
         events: In any order. Sampled rounds are not taken apart: the answer is infinite.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import ExponentialEvent
+        >>> event = ExponentialEvent("splits", eps_num=1, eps_bits=4, count=20)
+        >>> round(xgb_dp.accounting.ClassicAccountant([event]).get_epsilon(1e-6), 2)
+        1.25
     """
 
     def __init__(self, events: Sequence[Event]) -> None:

@@ -57,6 +57,12 @@ class Event:
         count: How often it happened, >= 0.
         unit: Whom its cost holds for: "row" or "person". Wherever something is said of one row, it
             then holds for all rows of one person.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> event.label, event.mechanism, event.unit
+        ('leaves', 'gaussian', 'row')
     """
 
     mechanism: ClassVar[str] = ""
@@ -213,6 +219,13 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
     Raises:
         LedgerError: The event is unknown or ill-formed. It is never skipped: an event that
             is not understood would be spent for nothing.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> from xgb_dp.accounting.events import event_from_json
+        >>> event_from_json(event.to_json()) == event
+        True
     """
     name = data.get("mechanism") if isinstance(data, Mapping) else None
     if type(name) is not str or name not in Event._kinds:
@@ -225,6 +238,13 @@ def one_unit(events: Iterable[Event]) -> str:
 
     Raises:
         LedgerError: There are two: their costs speak of different neighbours, and do not add up.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> from xgb_dp.accounting.events import one_unit
+        >>> one_unit([event, event])
+        'row'
     """
     units = {event.unit for event in events} or {ROW}
     if len(units) > 1:
@@ -252,6 +272,13 @@ def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:
 
     Raises:
         LedgerError: An event is unknown or ill-formed.
+
+    Examples:
+        >>> import json
+        >>> from xgb_dp.accounting.events import events_from_ledger
+        >>> ledger = json.loads(model.attr("dp_ledger"))
+        >>> events_from_ledger(ledger)[0].release
+        'intercept'
     """
     return [
         event_from_json(event) for training in ledger["trainings"] for event in training["events"]

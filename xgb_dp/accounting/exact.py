@@ -27,6 +27,13 @@ class ExactAccountant(Accountant):
 
     Raises:
         TypeError: ``events`` holds something else.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.ExactAccountant([event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.66
     """
 
     def __init__(self, events: Sequence[Event], work: float = 1e8) -> None:

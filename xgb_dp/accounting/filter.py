@@ -47,6 +47,11 @@ class Charge:
         mu2: mu^2 of the Gaussian G_mu.
         shift: In nats.
         extra: A probability.
+
+    Examples:
+        >>> from xgb_dp.accounting.filter import Charge
+        >>> Charge.total([Charge(mu2=0.25), Charge(mu2=0.5)]).mu2
+        0.75
     """
 
     mu2: float = 0.0
@@ -88,6 +93,12 @@ class Capacity:
         mu2: For releases with a Gaussian bound, which compose in mu^2.
         shift: For others, whose epsilons add up; in nats.
         extra: For the deltas of both.
+
+    Examples:
+        >>> from xgb_dp.accounting.filter import Capacity, Charge
+        >>> room = Capacity.of(epsilon=1.0, delta=1e-6)
+        >>> room.holds(Charge(mu2=0.03)), room.holds(Charge(mu2=0.3))
+        (True, False)
     """
 
     mu2: float
@@ -230,6 +241,13 @@ def charge_of(
 
     Raises:
         LedgerError: Some of the events hold for rows and some for persons.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> from xgb_dp.accounting.filter import charge_of
+        >>> round(charge_of([event], delta=1e-6).mu2, 3)
+        0.031
     """
     one_unit(events)
     thresholds = [e for e in events if isinstance(e, ThresholdEvent)]

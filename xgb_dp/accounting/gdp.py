@@ -63,6 +63,13 @@ class GDPAccountant(Accountant):
 
     Args:
         events: In any order. Sampled rounds are not Gaussian private: the answer is infinite.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.GDPAccountant([event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.66
     """
 
     def __init__(self, events: Sequence[Event]) -> None:

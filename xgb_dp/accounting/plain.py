@@ -47,6 +47,12 @@ class GaussianEvent(PlainEvent):
         coordinates: Sums of one release that one row can touch, >= 0. Only the discreteness
             slack depends on it.
         count: Number of releases, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> event.mu2, event.noise
+        (0.0025, 'noise multiplier 20')
     """
 
     mechanism = "gaussian"
@@ -94,6 +100,12 @@ class ExponentialEvent(PlainEvent):
         eps_bits: 0 to 60.
         count: Number of selections that one row takes part in, >= 0; selections in disjoint
             nodes of one level are one.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import ExponentialEvent
+        >>> event = ExponentialEvent("splits", eps_num=1, eps_bits=4, count=20)
+        >>> event.eps0, event.pure()
+        (0.0625, 1.25)
     """
 
     mechanism = "exponential"
@@ -142,6 +154,12 @@ class LaplaceEvent(PlainEvent):
         scale: Scale of the noise in the same unit, >= 1; 0 stands for no noise, which costs
             everything.
         count: Number of releases, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import LaplaceEvent
+        >>> event = LaplaceEvent("leaves", sensitivity=1, scale=20, count=10)
+        >>> event.epsilon, round(event.pure(), 6)
+        (0.05, 0.5)
     """
 
     mechanism = "laplace"

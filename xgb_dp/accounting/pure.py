@@ -21,6 +21,12 @@ class PureAccountant(Accountant):
 
     Args:
         events: In any order.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import LaplaceEvent
+        >>> event = LaplaceEvent("leaves", sensitivity=1, scale=20, count=10)
+        >>> round(xgb_dp.accounting.PureAccountant([event]).get_epsilon(0.0), 6)
+        0.5
     """
 
     def __init__(self, events: Sequence[Event]) -> None:

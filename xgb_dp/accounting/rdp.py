@@ -60,6 +60,13 @@ class RDPAccountant(Accountant):
 
     Args:
         events: In any order. Sampled rounds have no curve here: the answer is infinite.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.RDPAccountant([event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.7
     """
 
     def __init__(self, events: Sequence[Event]) -> None:

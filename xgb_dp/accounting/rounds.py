@@ -84,6 +84,14 @@ class SampledEvent(RoundsEvent):
         rate_bits: 1 to 60.
         events: What one round releases from its sample, in release order.
         count: Number of rounds, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> from xgb_dp.accounting.rounds import SampledEvent
+        >>> half = SampledEvent(rate_num=1, rate_bits=1, events=(event,), count=20)
+        >>> half.rate
+        0.5
     """
 
     mechanism = "poisson"
@@ -148,6 +156,15 @@ class ParallelEvent(RoundsEvent):
         parts: Rounds of one ensemble, >= 1.
         events: What one round releases from its part, in release order.
         count: Number of ensembles, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> from xgb_dp.accounting.rounds import ParallelEvent
+        >>> parts = ParallelEvent(parts=8, events=(event,), count=1)
+        >>> both = (xgb_dp.accounting.make_accountant("exact", [e]) for e in (event, parts))
+        >>> [round(a.get_epsilon(1e-6), 2) for a in both]  # a row is in one part only
+        [0.66, 0.66]
     """
 
     mechanism = "parallel"

@@ -47,6 +47,12 @@ class Repetitions:
             geometric for eta = 1; or "poisson", given K >= 1.
         shape_num: eta in units of 2**-16, -1 < eta <= 1; 0 for Poisson.
         rate_num: gamma in (0, 1), or the rate of the Poisson law, in units of 2**-32.
+
+    Examples:
+        >>> from xgb_dp.accounting.selection import Repetitions
+        >>> runs = Repetitions.of("logarithmic", mean=4.0)
+        >>> round(runs.mean, 3)
+        4.0
     """
 
     family: str
@@ -154,6 +160,16 @@ class SelectionEvent(Event):
         runs: What a run trains, for each different cost among the settings, in release order.
         score: What its score releases from the other part.
         count: Number of selections, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> from xgb_dp.accounting.selection import Repetitions, SelectionEvent
+        >>> runs = Repetitions.of("geometric", mean=3.0)
+        >>> best = SelectionEvent(runs, runs=((event,),), score=(event,), count=1)
+        >>> once, chosen = (xgb_dp.accounting.make_accountant("exact", [e]) for e in (event, best))
+        >>> chosen.get_epsilon(1e-6) > once.get_epsilon(1e-6)
+        True
     """
 
     mechanism = "selection"

@@ -48,6 +48,12 @@ class ThresholdEvent(PlainEvent):
             noise, which costs everything.
         threshold: The least noisy count that is shown, in grid units, >= 0.
         count: How many such cells one row can make, >= 0; one in each column.
+
+    Examples:
+        >>> from xgb_dp.accounting.threshold import ThresholdEvent
+        >>> event = ThresholdEvent("categories", sensitivity=1, sigma2=16, threshold=25, count=1)
+        >>> event.failure(group=1) < 1e-8  # what one row alone has made appears this rarely
+        True
     """
 
     mechanism = "threshold"

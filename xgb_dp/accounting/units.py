@@ -22,6 +22,13 @@ class Unit:
         group: How many of them are added or removed together, >= 1: so many rows of one person, or
             so many persons, such as those of a household.
         column: Name of the column that says whose a row is; None for rows and where it has none.
+
+    Examples:
+        >>> unit = xgb_dp.accounting.Unit("person", column="patient")
+        >>> unit.label
+        'person (column patient)'
+        >>> xgb_dp.accounting.Unit("row", group=5).phrase
+        '5 rows of one person'
     """
 
     name: str = ROW

@@ -62,6 +62,13 @@ class ZCDPAccountant(Accountant):
 
     Args:
         events: In any order. Sampled rounds have no such bound here: the answer is infinite.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.ZCDPAccountant([event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.84
     """
 
     def __init__(self, events: Sequence[Event]) -> None:

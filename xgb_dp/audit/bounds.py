@@ -146,6 +146,11 @@ def epsilon_lower_bound(
 
     Returns:
         The bound in nats; -inf where the counts say nothing, negative where S shows no excess.
+
+    Examples:
+        >>> from xgb_dp.audit import epsilon_lower_bound
+        >>> round(float(epsilon_lower_bound(900, 1000, 200, 1000, delta=1e-6)), 2)
+        1.36
     """
     alpha = (1.0 - confidence) / (4.0 if both_directions else 2.0)
     p_low, p_high = clopper_pearson(hits_p, n_p, alpha)
@@ -215,6 +220,11 @@ def one_run_p_value(m: int, guesses: int, correct: int, epsilon: float, delta: f
 
     Raises:
         ValueError: Not 0 <= correct <= guesses <= m, or a claim out of range.
+
+    Examples:
+        >>> from xgb_dp.audit import one_run_p_value
+        >>> one_run_p_value(1000, guesses=200, correct=190, epsilon=1.0, delta=1e-6) < 1e-3
+        True
     """
     if not 0 <= correct <= guesses <= m:
         raise ValueError("0 <= correct <= guesses <= m must hold.")
@@ -244,6 +254,11 @@ def one_run_lower_bound(
 
     Returns:
         In nats; 0 if nothing is refuted.
+
+    Examples:
+        >>> from xgb_dp.audit import one_run_lower_bound
+        >>> round(one_run_lower_bound(1000, guesses=200, correct=190, delta=1e-6), 2)
+        2.4
     """
     level = 1.0 - confidence
 

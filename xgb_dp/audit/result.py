@@ -20,6 +20,13 @@ class AuditResult:
         lower_bound: The true epsilon at `delta` is at least this, with `confidence`; in nats.
             Negative or -inf where the draws show nothing.
         confidence: A true claim is called violated with probability at most 1 - confidence.
+
+    Examples:
+        >>> from xgb_dp.audit import audit_scores
+        >>> claim = xgb_dp.privacy_report(model)
+        >>> result = audit_scores(np.zeros(2000), np.ones(2000), claim)  # a row decides
+        >>> result.verdict
+        'VIOLATED'
     """
 
     name: str

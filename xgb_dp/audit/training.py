@@ -58,6 +58,14 @@ class PreparedTraining:
         spec: What a training releases.
         noise: Calibrated noise.
         claim: Certified curve of one training.
+
+    Examples:
+        >>> from xgb_dp.audit import PreparedTraining
+        >>> prepared = PreparedTraining(params, data, rounds=1)
+        >>> 0.99 < prepared.claim.get_epsilon(1e-6) <= 1.0
+        True
+        >>> prepared(data).num_boosted_rounds()
+        1
     """
 
     def __init__(self, params: Mapping[str, Any], like: Any, rounds: int | None = 1) -> None:
@@ -200,6 +208,16 @@ def audit_neighbours(
 
     Returns:
         AuditResult: See :func:`xgb_dp.audit.audit_scores`.
+
+    Examples:
+        >>> from xgb_dp.audit import PreparedTraining, audit_neighbours
+        >>> prepared = PreparedTraining(params, data, rounds=1)
+        >>> def score(rows):
+        ...     return float(prepared(rows).predict(data)[0])
+        >>> fewer = data.slice(np.arange(1, data.num_row()))
+        >>> result = audit_neighbours(score, data, fewer, prepared.claim, trainings=30)
+        >>> result.draws
+        60
     """
     scores = np.array([(train(d), train(d2)) for _ in range(trainings)], dtype=np.float64)
     return audit_scores(
@@ -248,6 +266,19 @@ def audit_one_run(
 
     Returns:
         AuditResult: ``draws`` is the number of canaries.
+
+    Examples:
+        >>> from xgb_dp.audit import audit_one_run
+        >>> def train(included):
+        ...     kept = np.concatenate([np.flatnonzero(included), np.arange(200, 2000)])
+        ...     return xgb.train(params, data.slice(kept), 5)
+        >>> def score(trained):
+        ...     margin = trained.predict(data, output_margin=True)[:200]
+        ...     return np.where(label[:200] == 1, margin, -margin)
+        >>> claim = xgb_dp.privacy_report(model)
+        >>> result = audit_one_run(train, score, canaries=200, claim=claim, delta=1e-6)
+        >>> result.draws
+        200
     """
     if guesses is None:
         guesses = canaries // 4

@@ -96,6 +96,13 @@ def audit_scores(
 
     Raises:
         ValueError: Fewer than 30 scores, or scores that are not finite.
+
+    Examples:
+        >>> from xgb_dp.audit import audit_scores
+        >>> claim = xgb_dp.privacy_report(model)
+        >>> scores = rng.normal(size=4000)
+        >>> audit_scores(scores, scores, claim).violated  # outputs that a row does not change
+        False
     """
     x, y = np.asarray(d, dtype=np.float64), np.asarray(d2, dtype=np.float64)
     if min(x.size, y.size) < 30 or not (np.isfinite(x).all() and np.isfinite(y).all()):

@@ -61,6 +61,14 @@ class Budget:
     Raises:
         PrivacyParameterError: A total is missing, out of range, or not that of the file.
         BudgetError: The file is damaged or cannot be written.
+
+    Examples:
+        >>> budget = xgb_dp.Budget("budget.json", epsilon=2.0, delta=1e-5)
+        >>> first = budget.train(params, data, 5)
+        >>> [entry.state for entry in budget.entries]
+        ['spent']
+        >>> 0 < budget.remaining() < 2
+        True
     """
 
     def __init__(

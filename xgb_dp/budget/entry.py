@@ -33,6 +33,13 @@ class Entry:
         unit: Whom its noise was calibrated for.
         charged: Rows (or persons) for which it is charged.
         part: The part of an :func:`xgb_dp.split` that it reads; None for all rows.
+
+    Examples:
+        >>> budget = xgb_dp.Budget("budget.json", epsilon=2.0, delta=1e-5)
+        >>> first = budget.train(params, data, 5, note="first try")
+        >>> (entry,) = budget.entries
+        >>> entry.note, entry.state
+        ('first try', 'spent')
     """
 
     id: str

@@ -64,6 +64,14 @@ class MechanismSpec:
         correction: Whether the mean residual of a regression is released after the last tree.
         intercepts: How often the sums of labels are released, of labels cut elsewhere each time.
         exposures: Whether the sum of exposures is released with them.
+
+    Examples:
+        >>> from xgb_dp.accounting.sensitivity import RowBound
+        >>> from xgb_dp.calibrate import MechanismSpec
+        >>> bound = RowBound("prediction", gradient_bound=0.5, hessian_weight=0.25)
+        >>> spec = MechanismSpec(rounds=10, depth=3, row_bound=bound)
+        >>> spec.selections
+        3
     """
 
     rounds: int
@@ -271,6 +279,15 @@ class NoisePlan:
         events: What the ledger will hold when the training is complete.
 
     What is not released has noise 0.
+
+    Examples:
+        >>> from xgb_dp.accounting.sensitivity import RowBound
+        >>> from xgb_dp.calibrate import MechanismSpec, calibrate
+        >>> bound = RowBound("prediction", gradient_bound=0.5, hessian_weight=0.25)
+        >>> spec = MechanismSpec(rounds=10, depth=3, row_bound=bound)
+        >>> plan = calibrate(spec, epsilon=1.0, delta=1e-6)
+        >>> [event.release for event in plan.events]
+        ['splits', 'leaves']
     """
 
     grid_bits: int

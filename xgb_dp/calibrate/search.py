@@ -54,6 +54,15 @@ def calibrate(
         BudgetError: No noise on the supported grids meets the target, shares do not fit, or the
             accountant has no bound for these mechanisms.
         ValueError: ``epsilon`` or ``delta`` is out of range.
+
+    Examples:
+        >>> from xgb_dp.accounting.sensitivity import RowBound
+        >>> from xgb_dp.calibrate import MechanismSpec, calibrate
+        >>> bound = RowBound("prediction", gradient_bound=0.5, hessian_weight=0.25)
+        >>> spec = MechanismSpec(rounds=10, depth=3, row_bound=bound)
+        >>> plan = calibrate(spec, epsilon=1.0, delta=1e-6)
+        >>> 0.99 <= plan.epsilon <= 1.0
+        True
     """
     if not epsilon > 0.0:
         raise ValueError("`epsilon` must be above 0; infinity trains without noise.")

@@ -41,6 +41,12 @@ class FoundColumn:
             if noise hides it.
         quantiles: Of the same: rough quantiles by their probability.
         cuts: Of the same: split points that may be declared for training.
+
+    Examples:
+        >>> columns = {"smoker": np.array(["yes", "no"] * 1000)}
+        >>> found = xgb_dp.discover(columns, {"smoker": "text"}, epsilon=1.0, delta=1e-6)
+        >>> sorted(found.columns["smoker"].categories)
+        ['no', 'yes']
     """
 
     kind: str
@@ -130,6 +136,12 @@ class Discovery:
         events: What was drawn, in the form of ledgers.
         since: Day that days of dates are counted from; None without dates.
         missing: Texts that stand for missing cells.
+
+    Examples:
+        >>> columns, kinds = {"days": table[:, 2]}, {"days": "number"}
+        >>> found = xgb_dp.discover(columns, kinds, epsilon=1.0, delta=1e-6)
+        >>> round(found.epsilon, 1)
+        1.0
     """
 
     columns: Mapping[str, FoundColumn]

@@ -81,6 +81,13 @@ def discover(
         PrivacyRefusal: Noise from a fixed key, or several workers.
         BudgetError: The budget has no room, or the target is too small. Nothing was released.
         RowDomainError: A cell is no number, no date or no text, which one row shows by itself.
+
+    Examples:
+        >>> columns = {"smoker": np.array(["yes", "no"] * 1000), "days": table[:, 2]}
+        >>> kinds = {"smoker": "text", "days": "number"}
+        >>> found = xgb_dp.discover(columns, kinds, epsilon=1.0, delta=1e-6)
+        >>> sorted(found.columns["smoker"].categories)
+        ['no', 'yes']
     """
     epsilon = parse_number("epsilon", epsilon, low=0.0, open_low=True)
     delta = parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)

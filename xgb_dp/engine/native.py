@@ -75,6 +75,10 @@ def is_dp_build() -> bool:
 
     Returns:
         True if it exports ``XGDPBuildInfo``. Has no privacy effect.
+
+    Examples:
+        >>> xgb_dp.is_dp_build()
+        True
     """
     return hasattr(_raw(), "XGDPBuildInfo")
 

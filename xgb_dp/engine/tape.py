@@ -37,6 +37,14 @@ def fixed_noise(key: int | bytes | str) -> Iterator[str]:
 
     Raises:
         PrivacyParameterError: Another form of key.
+
+    Examples:
+        >>> with xgb_dp.testing.fixed_noise(7):
+        ...     first = xgb.train(params, data, 2)
+        >>> with xgb_dp.testing.fixed_noise(7):
+        ...     second = xgb.train(params, data, 2)
+        >>> first.save_raw() == second.save_raw(), xgb_dp.privacy_report(first).private
+        (True, False)
     """
     token = _KEY.set(_hex(key))
     try:

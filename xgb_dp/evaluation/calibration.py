@@ -188,6 +188,11 @@ class CalibratedModel:
     Raises:
         PrivacyParameterError: The model carries none.
         LedgerError: The file or the curve is damaged.
+
+    Examples:
+        >>> calibrated = judged.calibrated(model)
+        >>> calibrated.predict(data).shape
+        (2000,)
     """
 
     def __init__(self, model: Any) -> None:

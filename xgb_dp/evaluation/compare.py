@@ -49,6 +49,13 @@ class ComparisonReport:
             difference of a row counts as 2 nats at most.
         cost: What the release cost.
         level: Probability with which each interval covers.
+
+    Examples:
+        >>> deeper = xgb.train(params | {"max_depth": 4}, data, 5)
+        >>> both = xgb_dp.evaluate([model, deeper], data, epsilon=0.5, delta=1e-6)
+        >>> difference = both.auc_difference
+        >>> difference.low <= difference.value <= difference.high
+        True
     """
 
     first: TwoClasses

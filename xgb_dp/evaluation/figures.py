@@ -37,6 +37,11 @@ class Figure:
             it is about the population that the rows were drawn from.
         high: Upper end.
         noise: Standard deviation of what the noise of the release alone adds.
+
+    Examples:
+        >>> auc = judged.auc
+        >>> auc.low <= float(auc) <= auc.high
+        True
     """
 
     value: float
@@ -108,6 +113,12 @@ class TwoClasses:
     Attributes:
         posterior: Of the counts of negatives and positives in the cells of the score.
         level: Probability with which each interval covers.
+
+    Examples:
+        >>> at = judged.threshold(cost={"fp": 1, "fn": 4})
+        >>> recall = judged.overall.recall(at)
+        >>> recall.low <= float(recall) <= recall.high
+        True
     """
 
     posterior: Posterior

@@ -38,6 +38,11 @@ class Split:
         unit: What a coin was drawn for: "row" or "person".
         train_ids: Ids of the persons of `train`; None without persons.
         test_ids: The same of `test`.
+
+    Examples:
+        >>> parts = xgb_dp.split(data, test=0.3)
+        >>> parts.train.num_row() + parts.test.num_row()
+        2000
     """
 
     train: Any
@@ -72,6 +77,13 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     Raises:
         PrivacyParameterError: An argument is out of range, or no such data.
         PrivacyRefusal: The rows stay on disk, so that they cannot be parted.
+
+    Examples:
+        >>> parts = xgb_dp.split(data, test=0.3)
+        >>> trained = xgb.train(params, parts.train, 5)
+        >>> report = xgb_dp.evaluate(trained, parts, epsilon=1.0, delta=1e-6)
+        >>> "row pays for the model or for the figures, never for both" in report.statement()
+        True
     """
     share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
     rows = _rows(data)

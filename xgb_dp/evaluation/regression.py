@@ -47,6 +47,14 @@ class Errors:
         quantiles: The errors of each quantile that the model predicts, by its level.
         losses: Deviances of counts and amounts; None for others.
         order: Counts and amounts by the order of their predictions; None for others.
+
+    Examples:
+        >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
+        >>> squared = {**params, "objective": "reg:squarederror", "dp_target_bounds": (0, 10)}
+        >>> trained = xgb.train(squared, amounts, 5)
+        >>> report = xgb_dp.evaluate(trained, amounts, epsilon=0.5, delta=1e-6)
+        >>> float(report.overall.rmse) > 0
+        True
     """
 
     errors: Values

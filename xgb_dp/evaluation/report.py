@@ -87,6 +87,10 @@ class EvaluationReport:
         cost: What the release cost.
         level: Probability with which each interval covers.
         trees: Names of the trees of the model; None where it has none.
+
+    Examples:
+        >>> sorted(judged.figures())[:3]
+        ['accuracy', 'auc', 'base_rate']
     """
 
     kind: str

@@ -97,6 +97,11 @@ def evaluate(
         PrivacyRefusal: Something that would not be private.
         BudgetError: No noise meets the target, or the budget has no room. Nothing was released.
         RowDomainError: A row lies outside the declared domain.
+
+    Examples:
+        >>> report = xgb_dp.evaluate(model, data, epsilon=0.5, delta=1e-6)
+        >>> 0.5 < float(report.auc) < 1.0
+        True
     """
     epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
     delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)

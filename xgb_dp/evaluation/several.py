@@ -45,6 +45,14 @@ class SeveralClasses:
         one_against_rest: Figures of each class against all others; the score is its probability.
         noise: Standard deviation of the noise in each of `counts`.
         level: Probability with which each interval covers.
+
+    Examples:
+        >>> three = xgb.DMatrix(table, (3 * table[:, 0]).astype(int))
+        >>> several = {**params, "objective": "multi:softprob", "num_class": 3}
+        >>> trained = xgb.train(several, three, 5)
+        >>> report = xgb_dp.evaluate(trained, three, epsilon=0.5, delta=1e-6)
+        >>> len(report.overall.confusion())
+        3
     """
 
     classes: int

@@ -79,6 +79,15 @@ class Values:
         half: Distance of the ends from there.
         level: Probability with which each interval covers.
         power: See :func:`value_cells`.
+
+    Examples:
+        >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
+        >>> squared = {**params, "objective": "reg:squarederror", "dp_target_bounds": (0, 10)}
+        >>> trained = xgb.train(squared, amounts, 5)
+        >>> report = xgb_dp.evaluate(trained, amounts, epsilon=0.5, delta=1e-6)
+        >>> middle = report.overall.errors.quantile(0.5)
+        >>> middle.low <= float(middle) <= middle.high
+        True
     """
 
     counts: Floats

@@ -36,6 +36,11 @@ def plot_roc(report: Any, ax: Any = None) -> Any:
 
     Raises:
         PrivacyParameterError: Another report.
+
+    Examples:
+        >>> ax = xgb_dp.plotting.plot_roc(judged)
+        >>> ax.get_xlabel()
+        'rate of false positives'
     """
     false, true, _ = _curve(report, "roc")
     ax = new_axes(ax, 4.4, 4.2)
@@ -62,6 +67,11 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
 
     Raises:
         PrivacyParameterError: Another report.
+
+    Examples:
+        >>> ax = xgb_dp.plotting.plot_calibration(judged)
+        >>> ax.get_xlabel()
+        'predicted probability'
     """
     points = _curve(report, "calibration_curve")
     ax = new_axes(ax, 4.4, 4.2)
@@ -101,6 +111,11 @@ def plot_lift(report: Any, ax: Any = None) -> Any:
 
     Raises:
         PrivacyParameterError: Another report.
+
+    Examples:
+        >>> ax = xgb_dp.plotting.plot_lift(judged)
+        >>> ax.get_xlabel()
+        'share of rows with the highest scores'
     """
     chosen, lift = _curve(report, "lift")
     ax = new_axes(ax)
@@ -129,6 +144,14 @@ def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
 
     Raises:
         PrivacyParameterError: There are no groups, or no such figure.
+
+    Examples:
+        >>> region = np.arange(2000) % 2
+        >>> rows = xgb.DMatrix(np.c_[table[:, :2], region], label, feature_names=data.feature_names)
+        >>> report = xgb_dp.evaluate(model, rows, epsilon=0.5, delta=1e-6, by={"days": [0, 1]})
+        >>> ax = xgb_dp.plotting.plot_groups(report, "accuracy")
+        >>> ax.get_xlabel()
+        'accuracy'
     """
     groups = getattr(report, "groups", None)
     if not groups:

@@ -42,6 +42,11 @@ def plot_importance(
 
     Raises:
         PrivacyParameterError, PrivacyRefusal, LedgerError: See :func:`importance`.
+
+    Examples:
+        >>> ax = xgb_dp.plotting.plot_importance(model)
+        >>> ax.get_xlabel()
+        'total gain (noisy)'
     """
     ax = _bars(importance(model, kind), max_features, f"{kind.replace('_', ' ')} (noisy)", ax)
     titled(ax, "Importance of the columns")
@@ -67,6 +72,14 @@ def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
         PrivacyParameterError: There are no rows.
         PrivacyRefusal: The model is not private.
         LedgerError: The model carries no ledger.
+
+    Examples:
+        >>> each, bias = xgb_dp.plotting.contributions(model, data)
+        >>> each.shape, bias.shape
+        ((2000, 3), (2000,))
+        >>> margin = model.predict(data, output_margin=True)
+        >>> bool(np.allclose(each.sum(axis=1) + bias, margin, atol=1e-4))
+        True
     """
     from xgboost import DMatrix
 
@@ -111,6 +124,12 @@ def plot_contributions(
         PrivacyRefusal: ``public_rows`` is not True, or the model is not private.
         PrivacyParameterError: There is no such class, or no row.
         LedgerError: The model carries no ledger.
+
+    Examples:
+        >>> yours = xgb.DMatrix(table[:1], feature_names=data.feature_names)
+        >>> ax = xgb_dp.plotting.plot_contributions(model, yours, public_rows=True)
+        >>> ax.get_xlabel()
+        'added to the margin'
     """
     if public_rows is not True:
         raise PrivacyRefusal(

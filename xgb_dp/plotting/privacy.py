@@ -61,6 +61,11 @@ def plot_epsilon(
     Raises:
         PrivacyRefusal: The model is not private.
         LedgerError: The model carries no ledger.
+
+    Examples:
+        >>> ax = xgb_dp.plotting.plot_epsilon(model, group=1)
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('delta', 'epsilon')
     """
     report = _report(model)
     unit = report.unit if group is None else replace(report.unit, group=group)
@@ -102,6 +107,11 @@ def plot_budget(model: Any, ax: Any = None) -> Any:
     Raises:
         PrivacyRefusal: The model is not private.
         LedgerError: The model carries no ledger.
+
+    Examples:
+        >>> ax = xgb_dp.plotting.plot_budget(model)
+        >>> ax.get_xlabel()
+        'share of the budget in % (epsilon alone at delta = 1e-06)'
     """
     report = _report(model)
     spent = report.spending()
@@ -141,6 +151,11 @@ def plot_scores(
 
     Raises:
         PrivacyParameterError: Nothing to draw, or an epsilon that is not positive and finite.
+
+    Examples:
+        >>> ax = xgb_dp.plotting.plot_scores({0.5: [0.71, 0.73], 1.0: [0.78, 0.79]}, baseline=0.83)
+        >>> ax.get_ylabel()
+        'test AUC'
     """
     epsilons = sorted(scores)
     runs = {e: np.atleast_1d(np.asarray(scores[e], dtype=float)) for e in epsilons}

@@ -41,6 +41,14 @@ class ShapeFunction:
             leaves; for shrunk leaves an upper bound. NaN where leaf values were released directly.
         missing: The value for missing entries.
         categories: Number of categories; 0 for a numeric feature.
+
+    Examples:
+        >>> bounds = {name: (0, 1) for name in data.feature_names}
+        >>> changed = {"dp_preset": "dp_ebm_newton", "dp_feature_bounds": bounds}
+        >>> additive = xgb.train(params | changed, data, 6)
+        >>> shape = xgb_dp.plotting.shape_functions(additive)[0]
+        >>> len(shape.values) == len(shape.edges) + 1
+        True
     """
 
     feature: str
@@ -64,6 +72,14 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
 
     Raises:
         PrivacyParameterError: A tree splits on several features, or there are several classes.
+
+    Examples:
+        >>> bounds = {name: (0, 1) for name in data.feature_names}
+        >>> changed = {"dp_preset": "dp_ebm_newton", "dp_feature_bounds": bounds}
+        >>> additive = xgb.train(params | changed, data, 6)
+        >>> shapes = xgb_dp.plotting.shape_functions(additive)
+        >>> {shape.feature for shape in shapes} <= set(data.feature_names)
+        True
     """
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     learner = json.loads(booster.save_raw("json"))["learner"]
@@ -202,6 +218,14 @@ def plot_shapes(
     Raises:
         PrivacyParameterError: The model is not additive, or does not use a feature.
         ImportError: matplotlib is not installed (``pip install matplotlib``).
+
+    Examples:
+        >>> bounds = {name: (0, 1) for name in data.feature_names}
+        >>> changed = {"dp_preset": "dp_ebm_newton", "dp_feature_bounds": bounds}
+        >>> additive = xgb.train(params | changed, data, 6)
+        >>> axes = xgb_dp.plotting.plot_shapes(additive)
+        >>> len(axes) >= 1
+        True
     """
     import matplotlib.pyplot as plt
 

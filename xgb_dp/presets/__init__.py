@@ -37,6 +37,11 @@ class Preset:
         differs: Where it must differ to be private, or does for the sake of the engine.
         needs: Public inputs that the user must give.
         computed: Parameters that depend on the numbers of rounds, columns and parallel trees.
+
+    Examples:
+        >>> preset = xgb_dp.presets.PRESETS["sarus"]
+        >>> preset.name, preset.params["max_depth"]
+        ('sarus', 6)
     """
 
     name: str
@@ -351,6 +356,10 @@ def describe(name: str) -> str:
 
     Raises:
         PrivacyParameterError: There is no such preset.
+
+    Examples:
+        >>> print(xgb_dp.presets.describe("sarus").splitlines()[0])
+        sarus: DP-XGBoost. Source: Grislain and Gonzalvez (2021), sections 4 and 5.
     """
     if name not in PRESETS:
         raise PrivacyParameterError(f"Presets are {', '.join(PRESETS)}; got {name!r}.")

@@ -60,6 +60,11 @@ def model_card(
         PrivacyRefusal: The model is not private.
         PrivacyParameterError: Metrics without their source, or an unknown field in the template.
         LedgerError: The model carries no ledger.
+
+    Examples:
+        >>> card = xgb_dp.model_card(model, name="Who comes back", data="Made for this example.")
+        >>> "# Who comes back" in card.splitlines()
+        True
     """
     booster = as_booster(model)
     report = privacy_report(booster)

@@ -54,6 +54,12 @@ def deployment_record(
         PrivacyParameterError: Another kind.
         PrivacyRefusal: The model is not private.
         LedgerError: The model carries no ledger.
+
+    Examples:
+        >>> from xgb_dp.record.deployment import deployment_record
+        >>> record = deployment_record(model, "registry", name="Who comes back")
+        >>> list(record)[:3]
+        ['name', 'data', 'intended_use']
     """  # fmt: skip
     if kind not in KINDS:
         raise PrivacyParameterError(f"`kind` must be one of {', '.join(KINDS)}.")

@@ -55,6 +55,11 @@ def importance(model: Any, kind: str = "total_gain") -> dict[str, float]:
         PrivacyParameterError: Unknown kind.
         PrivacyRefusal: The model is not private.
         LedgerError: The model carries no ledger.
+
+    Examples:
+        >>> shares = xgb_dp.plotting.importance(model)
+        >>> set(shares) <= set(data.feature_names)
+        True
     """
     if kind not in _KINDS:
         raise PrivacyParameterError(f"`kind` must be one of {', '.join(_KINDS)}.")

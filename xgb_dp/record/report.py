@@ -32,6 +32,13 @@ class PrivacyReport:
     Attributes:
         ledger: The ledger as stored with the model.
         record: The same, read and checked.
+
+    Examples:
+        >>> report = xgb_dp.privacy_report(model)
+        >>> report.epsilon <= 1.0, report.unit.phrase
+        (True, 'one row')
+        >>> report.get_epsilon(1e-6, group=2) > report.epsilon
+        True
     """
 
     ledger: dict[str, Any]
@@ -263,5 +270,10 @@ def privacy_report(model: Any) -> PrivacyReport:
     Raises:
         LedgerError: The model carries no ledger, or one that is damaged or does not describe it.
         PrivacyParameterError: Not a model.
+
+    Examples:
+        >>> report = xgb_dp.privacy_report(model)
+        >>> 0.99 < report.epsilon <= 1.0
+        True
     """
     return PrivacyReport(read_ledger(as_booster(model)).to_json())

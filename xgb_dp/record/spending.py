@@ -29,6 +29,14 @@ class Spending:
         share: Part of mu^2 of the whole; the shares of a model sum to 1.
         epsilon: Certified epsilon of these releases alone, in nats, at the delta asked for.
             Infinite where the mechanism has none at that delta.
+
+    Examples:
+        >>> for spending in xgb_dp.privacy_report(model).spending():
+        ...     print(spending.release, spending.mechanism)
+        intercept discrete Gaussian noise
+        candidates discrete Gaussian noise
+        leaves discrete Gaussian noise
+        splits exponential mechanism
     """
 
     release: str

@@ -64,6 +64,12 @@ class Check:
         name: Which one; see ``docs/howto/deploy.md``.
         passed: Whether the answer is good.
         detail: What was found.
+
+    Examples:
+        >>> model.save_model("model.json")
+        >>> checks = xgb_dp.verify("model.json").checks
+        >>> all(check.passed for check in checks)
+        True
     """
 
     name: str
@@ -82,6 +88,12 @@ class Verification:
         checks: What was asked, up to the first check without which nothing more can be said.
         file: Name, size, SHA-256 and form of the file.
         report: The privacy report of the model; None where it is not known.
+
+    Examples:
+        >>> model.save_model("model.json")
+        >>> verification = xgb_dp.verify("model.json", max_epsilon=0.5, delta=1e-6)
+        >>> verification.verdict, verification.exit_code
+        ('failed', 1)
     """
 
     verdict: str
@@ -155,6 +167,11 @@ def verify(
 
     Raises:
         PrivacyParameterError: An argument is out of range, or there is no such file.
+
+    Examples:
+        >>> model.save_model("model.json")
+        >>> xgb_dp.verify("model.json", max_epsilon=1.0, delta=1e-6).verdict
+        'passed'
     """
     if max_epsilon is not None and not (_is_real(max_epsilon) and max_epsilon > 0):
         raise PrivacyParameterError("`max_epsilon` must be a number above 0.")

@@ -60,6 +60,11 @@ class DPXGBClassifier(Private, XGBClassifier):
     Raises:
         PrivacyRefusal: Under ``fit``, inside a search or cross-validation of scikit-learn, whose
             scores are exact; use :func:`xgb_dp.select`.
+
+    Examples:
+        >>> classifier = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1])
+        >>> classifier.fit(table, label).predict_proba(table).shape
+        (2000, 2)
     """
 
     def __init__(
@@ -230,6 +235,11 @@ class DPXGBRegressor(Private, XGBRegressor):
     Raises:
         PrivacyRefusal: Under ``fit``, inside a search or cross-validation of scikit-learn, whose
             scores are exact; use :func:`xgb_dp.select`.
+
+    Examples:
+        >>> regressor = xgb_dp.DPXGBRegressor(epsilon=1.0, delta=1e-6, target_bounds=(0, 10))
+        >>> regressor.fit(table, 10 * table[:, 0]).predict(table).shape
+        (2000,)
     """
 
     def __init__(

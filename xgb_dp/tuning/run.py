@@ -62,6 +62,13 @@ class Selection:
             of several, so the model's true score is rather worse.
         score_noise: About the standard deviation of the noise in `score`.
         score_name: What the score is.
+
+    Examples:
+        >>> common = {"tree_method": "dp_hist", "objective": "binary:logistic"}
+        >>> depths = {"max_depth": [2, 4]}
+        >>> best = xgb_dp.select(common, data, depths, epsilon=2.0, delta=1e-6, num_boost_round=5)
+        >>> best.report.epsilon <= 2.0
+        True
     """
 
     booster: xgb.Booster
@@ -137,6 +144,13 @@ def select(
         PrivacyRefusal: Something that would not be private.
         BudgetError: No noise meets the target, or the budget has no room. Nothing was released.
         RowDomainError: A row lies outside the declared domain.
+
+    Examples:
+        >>> common = {"tree_method": "dp_hist", "objective": "binary:logistic"}
+        >>> depths = {"max_depth": [2, 4]}
+        >>> best = xgb_dp.select(common, data, depths, epsilon=2.0, delta=1e-6, num_boost_round=5)
+        >>> best.setting["max_depth"] in (2, 4), best.score_name
+        (True, 'log_loss')
     """
     for name in unknown:
         hint = "`score`" if name in ("scoring", "metric", "eval_metric") else "`params`"

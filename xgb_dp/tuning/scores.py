@@ -78,6 +78,14 @@ class Score:
         bound: Loss of one row from which on it counts as this: nats for "log_loss" (3 by default),
             the absolute error, in the unit of the target, for the errors of regression (a quarter
             of the width of ``dp_target_bounds`` by default). Public. The noise grows with it.
+
+    Examples:
+        >>> common = {"tree_method": "dp_hist", "objective": "binary:logistic"}
+        >>> by_auc = xgb_dp.Score("auc")
+        >>> best = xgb_dp.select(common, data, {"max_depth": [2, 4]}, epsilon=2.0, delta=1e-6,
+        ...                      num_boost_round=5, score=by_auc)
+        >>> best.score_name
+        'auc'
     """
 
     name: str
