@@ -210,6 +210,15 @@ class AllocatedEvent(ParallelEvent):
     Attributes:
         halving: Whether the parts are 1/2, 1/4, ... of the rows, of which the last two are equal;
             else all are.
+
+    Examples:
+        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> from xgb_dp.accounting.rounds import AllocatedEvent
+        >>> parts = AllocatedEvent(parts=8, events=(event,), count=1, halving=False)
+        >>> known, secret = (xgb_dp.accounting.ExactAccountant([e]) for e in (event, parts))
+        >>> secret.get_epsilon(1e-6) < known.get_epsilon(1e-6)
+        True
     """
 
     mechanism = "allocation"
