@@ -5,7 +5,10 @@ public final class Predict {
   private static native String attribute(String model, String name);
 
   public static void main(String[] words) {
-    System.load(words[0]);
+    // The library first, by its path: the name that the bridge asks for need not be that of a file.
+    for (String path : words[0].split(java.io.File.pathSeparator)) {
+      System.load(path);
+    }
     if (words[1].equals("attribute")) {
       System.out.println(attribute(words[2], words[3]));
       return;

@@ -48,12 +48,13 @@ def java(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     include = [f"-I{home}", *(f"-I{path}" for path in home.iterdir() if path.is_dir())]
     bridge = folder / "libbridge.so"
     words = [cc, "-shared", "-fPIC", "-Wall", "-Werror", "-o", bridge, HERE / "predict.c", *include]
-    words += [f"-L{library}", "-lxgboost", f"-Wl,-rpath,{library}", "-lm"]
+    words += [f"-L{library}", "-lxgboost", "-lm"]
     subprocess.run(words, check=True)
     subprocess.run([javac, "-d", folder, HERE / "Predict.java"], check=True)
 
     def run(*words: object) -> str:
-        command = [program, "-cp", folder, "Predict", bridge, *words]
+        loaded = os.pathsep.join([str(library / "libxgboost.so"), str(bridge)])
+        command = [program, "-cp", folder, "Predict", loaded, *words]
         done = subprocess.run(
             [str(word) for word in command], capture_output=True, text=True, check=False
         )
