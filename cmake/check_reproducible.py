@@ -27,6 +27,7 @@ OBJECTS = (
     "plugin_cpp/random/samplers.cc.o",
     "plugin_cpp/rows/page_file.cc.o",
     "plugin_cpp/plan/row_bound.cc.o",
+    "plugin_cpp/loss/survival.cc.o",
     "dir/logging.cc.o",
     "dir/common/json.cc.o",
 )
