@@ -306,8 +306,10 @@ def test_other_levels_do_not_continue_a_model(levels: Any, n: int) -> None:
 
 def test_several_quantiles_have_no_single_figure() -> None:
     model, d = train("quantiles", rounds=2), xgb.DMatrix(*rows("quantiles"))
-    with pytest.raises(PrivacyParameterError, match="several quantiles"):
-        xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6)
+    names = xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6).figures()
+    levels = CASES["quantiles"]["quantile_alpha"]
+    assert set(names) == {"rows", *(f"{of} of {q:g}" for of in ("coverage", "pinball loss")
+                                    for q in levels)}  # fmt: skip
     params = {"tree_method": "dp_hist", "dp_target_bounds": (-8.0, 8.0), **CASES["quantiles"]}
     with pytest.raises(PrivacyParameterError, match="several quantiles"):
         xgb_dp.select(params, d, {"max_depth": [2, 3]}, epsilon=2.0, delta=1e-6,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -67,6 +68,18 @@ def test_means_follow_the_truth(objective: str) -> None:
     events = {e["release"]: e for e in report.ledger["trainings"][0]["events"]}
     assert events["intercept"]["count"] == 2
     assert events["correction"]["count"] == 2
+
+
+@pytest.mark.parametrize("high", [3, 500])
+def test_without_noise_the_intercept_is_the_mean(high: int) -> None:
+    """Labels that are small in their range are not rounded to its lower end."""
+    X, y, _ = rows("count:poisson", 2000)
+    for objective in ("count:poisson", "reg:squarederror"):
+        params = PARAMS | {"objective": objective, "dp_target_bounds": (0, high)}
+        model = xgb.train(params | {"dp_epsilon": math.inf}, xgb.DMatrix(X, y), 1)
+        found = json.loads(model.save_config())["learner"]["learner_model_param"]["base_score"]
+        start = float(np.atleast_1d(json.loads(found))[0])
+        assert start == pytest.approx(np.minimum(y, high).mean(), rel=1e-3)
 
 
 @pytest.mark.parametrize("objective", MEAN_OBJECTIVES)
@@ -188,12 +201,15 @@ def test_parts_of_a_split_keep_their_intervals() -> None:
     assert model.num_boosted_rounds() == 5
 
 
-def test_models_of_times_are_not_evaluated() -> None:
-    X, lower, upper = intervals(500)
+def test_models_of_times_are_evaluated_by_their_order() -> None:
+    """From a table in which each row has one cell; see tests/evaluation/test_survival.py."""
+    X, lower, upper = intervals(2000)
     d = times(X, lower, upper)
-    model = xgb.train(AFT, d, 2)
-    with pytest.raises(PrivacyRefusal, match="intervals"):
-        xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6)
+    model = xgb.train(AFT, d, 10)
+    report = xgb_dp.evaluate(model, d, epsilon=4.0, delta=1e-6)
+    assert set(report.figures()) == {"rows", "seen", "concordance"}
+    assert report.concordance.high > 0.7
+    assert report.cost.events[0].sensitivity2 <= 1.05 * (1 << 24)
 
 
 @pytest.mark.parametrize("n", [0, 1, 500])

@@ -256,6 +256,9 @@ class MechanismSpec:
         return {name: share / total for name, share in shares.items()}
 
 
+_EXACT_BITS = 20  # of the grid of labels without noise
+
+
 @dataclass(frozen=True)
 class NoisePlan:
     """Noise of every mechanism, as the integers that the samplers take.
@@ -307,14 +310,15 @@ class NoisePlan:
 
     @classmethod
     def without_noise(cls, spec: MechanismSpec, epsilon: float, delta: float) -> NoisePlan:
-        """The plan of a training that draws nothing: 0 everywhere and no events.
+        """The plan of a training that draws nothing: no noise and no events.
 
         Args:
             spec: What is released.
             epsilon: 0 where nothing is released, infinite where all of it is exact.
             delta: Target failure probability.
         """
-        return cls(spec.grid_bits, epsilon, delta)
+        # Labels have a grid also where no noise asks for one: they are not rounded to its ends.
+        return cls(spec.grid_bits, epsilon, delta, intercept_shift=_EXACT_BITS)
 
 
 @dataclass(frozen=True)
