@@ -22,8 +22,10 @@
 #include "plugin_cpp/plan/row_bound.h"            // for RowQuantiser
 #include "plugin_cpp/plan/sensitivity.h"          // for EventsOfPlan, CandidateEvent, ScoreRange
 #include "plugin_cpp/rows/persons.h"              // for Persons
+#include "plugin_cpp/tree_text.h"                 // for TreeTexts
 #include "xgboost/data.h"                         // for DMatrix, SparsePage
 #include "xgboost/json.h"                         // for Json
+#include "xgboost/learner.h"                      // for Learner
 #include "xgboost/logging.h"                      // for CHECK
 #include "xgboost/span.h"                         // for Span
 
@@ -126,6 +128,18 @@ XGB_DLL int XGDPTestRowBound(char const* plan_text, double label, double weight,
     double norm;
     quantise(&label, &weight, g, h, &norm, 1);
   }
+  API_END();
+}
+
+/** @brief A line for each tree of a booster, see plugin_cpp/tree_text.h. */
+XGB_DLL int XGDPTreeTexts(BoosterHandle handle, char const** out) {
+  API_BEGIN();
+  CHECK(handle && out);
+  auto* learner = static_cast<Learner*>(handle);
+  learner->Configure();
+  Json model{Object{}};
+  learner->SaveModel(&model);
+  Return(TreeTexts(model), out);
   API_END();
 }
 

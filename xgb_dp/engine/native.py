@@ -37,6 +37,7 @@ __all__ = [
     "release_intercept",
     "set_persons",
     "stock_hint",
+    "tree_texts",
     "warn_if_stock",
 ]
 
@@ -152,6 +153,23 @@ def build_info() -> dict[str, Any]:
     out = ctypes.c_char_p()
     call("XGDPBuildInfo", ctypes.byref(out))
     return json.loads(out.value or b"{}")
+
+
+def tree_texts(booster: Any) -> list[bytes]:
+    """The text of every tree that its name in a ledger is the digest of.
+
+    Args:
+        booster: A booster of kind `gbtree`, of the private build.
+
+    Returns:
+        list: A text for each tree, in their order.
+
+    Raises:
+        XGBoostError: The booster has no such trees.
+    """
+    out = ctypes.c_char_p()
+    call("XGDPTreeTexts", booster.handle, ctypes.byref(out))
+    return (out.value or b"").splitlines()
 
 
 def describe_plan(text: str) -> dict[str, Any]:

@@ -1,0 +1,99 @@
+"""Names of trees: the library's text of a tree is the one that Python makes of a saved model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.engine.native import tree_texts
+from xgb_dp.record import ledger
+
+DP = {
+    "tree_method": "dp_hist",
+    "dp_epsilon": 4.0,
+    "dp_delta": 1e-6,
+    "max_depth": 3,
+    "dp_categories": {"kind": ["x", "y", "z"]},
+}
+# Every form of a number that Python has: fixed, with an exponent, whole, negative, tiny, huge.
+EDGES = (
+    0.0, -0.0, 1.0, -1.0, 10.0, 0.1, -0.25, 1e-4, 9.9999e-5, 1e-5, -1.5e-5, 123456.7, 1e15,
+    9.999999e15, 1e16, 1.5e16, -1e22, 3.4028235e38, 1.1754944e-38, 1e-45,
+    16777216.0, 0.33333334, 7.0e-10,
+)  # fmt: skip
+
+
+def texts(booster: xgb.Booster) -> list[bytes]:
+    """The same texts by Python alone."""
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    score = learner["learner_model_param"]["base_score"]
+    return [
+        json.dumps([score, {k: v for k, v in tree.items() if k != "id"}], sort_keys=True).encode()
+        for tree in learner["gradient_booster"]["model"]["trees"]
+    ]
+
+
+def data(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    X.loc[rng.random(n) < 0.2, "b"] = np.nan
+    X["kind"] = pd.Categorical.from_codes(rng.integers(0, 3, n), ["x", "y", "z"])
+    return X, (X["a"].to_numpy() + rng.normal(size=n) > 0).astype(float)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"objective": "binary:logistic"},
+        {"objective": "multi:softprob", "num_class": 3},
+        {"objective": "reg:squarederror", "dp_target_bounds": (0.0, 1.0)},
+    ],
+    ids=["two", "several", "regression"],
+)
+def test_texts_of_trained_trees(changes: dict[str, Any]) -> None:
+    X, y = data()
+    d = xgb.DMatrix(X, y, enable_categorical=True)
+    model = xgb.train(DP | changes, d, 4)
+    model = xgb.train(DP | changes, d, 2, xgb_model=model)
+    assert tree_texts(model) == texts(model)
+    record = xgb_dp.privacy_report(model).ledger
+    names = [name for training in record["trainings"] for name in training["trees"]]
+    assert names == ledger.tree_names(model)
+
+
+def test_texts_of_every_form_of_a_number() -> None:
+    X, y = data()
+    y = y + 2.0 * (X["kind"] == "y").to_numpy()
+    d = xgb.DMatrix(X, y, enable_categorical=True)
+    stock = xgb.train({"max_depth": 5, "tree_method": "hist", "max_cat_to_onehot": 1}, d, 3)
+    saved = json.loads(stock.save_raw("json"))
+    trees = saved["learner"]["gradient_booster"]["model"]["trees"]
+    for tree in trees:
+        for field in ("loss_changes", "sum_hessian", "base_weights"):
+            size = len(tree[field])
+            tree[field] = [EDGES[i % len(EDGES)] for i in range(size)]
+    edited = xgb.Booster(model_file=bytearray(json.dumps(saved).encode()))
+    assert max(len(tree["loss_changes"]) for tree in trees) >= len(EDGES)
+    assert any(tree["categories"] for tree in trees)
+    assert tree_texts(edited) == texts(edited)
+
+
+def test_random_floats() -> None:
+    """Any bits of a float that is a number."""
+    X, y = data()
+    stock = xgb.train({"max_depth": 6, "tree_method": "hist"}, xgb.DMatrix(X[["a", "b"]], y), 20)
+    saved = json.loads(stock.save_raw("json"))
+    rng = np.random.default_rng(1)
+    for tree in saved["learner"]["gradient_booster"]["model"]["trees"]:
+        for field in ("loss_changes", "sum_hessian", "base_weights"):
+            bits = rng.integers(0, 1 << 32, len(tree[field]), dtype=np.uint32)
+            floats = bits.view(np.float32)
+            tree[field] = [float(v) if np.isfinite(v) else 0.5 for v in floats]
+    edited = xgb.Booster(model_file=bytearray(json.dumps(saved).encode()))
+    assert tree_texts(edited) == texts(edited)
