@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -204,3 +205,20 @@ def test_public_rows(claims: pd.DataFrame) -> None:
     record = xgb_dp.privacy_report(xgb.Booster(model_file="model.json")).ledger["trainings"][0]
     assert record["public"]["public_cuts"] == ["age"]
     assert "candidates" not in {event["release"] for event in record["events"]}
+
+
+def test_models_are_judged(claims: pd.DataFrame) -> None:
+    """Counts with their exposures, and times with their ends, of files read as in training."""
+    spent = ["--epsilon", "4", "--delta", "1e-6", "--json", "out.json", "--force"]
+    run("train", "rows.csv", *COUNTS, *SPENT)
+    run("evaluate", "model.json", "rows.csv", *spent)
+    figures = json.loads(Path("out.json").read_text())["figures"]["all"]
+    assert {"deviance", "gini", "mean ratio"} <= set(figures)
+    assert figures["mean ratio"]["low"] < 1.1 and figures["mean ratio"]["high"] > 0.9
+    run("train", "rows.csv", *TIMES, "--event", "died", *columns_but("days", "died"), *SPENT,
+        "--force")  # fmt: skip
+    run("evaluate", "model.json", "rows.csv", *spent)
+    figures = json.loads(Path("out.json").read_text())["figures"]["all"]
+    assert figures["concordance"]["high"] > 0.6
+    died = claims["died"].mean()
+    assert abs(figures["seen"]["value"] - died) < 4.5 * figures["seen"]["noise"] + 0.01
