@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,9 @@ def test_notebook_runs(
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
+        last = ast.parse(cell.source).body[-1]
+        shown = isinstance(last, ast.Expr) and not ast.unparse(last).startswith("print(")
+        assert not shown or cell.source.endswith(";"), "a notebook would show this object"
         exec(compile(cell.source, page.name, "exec"), scope)
         printed = capsys.readouterr().out
         if "prints" in cell.metadata:
