@@ -249,6 +249,11 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   }
 
  private:
+  /** @brief What was released of the leaves of a tree, and their weights. */
+  struct Leaves {
+    std::vector<NodeSum> released;
+    std::vector<double> weights;
+  };
   /** @brief State of a training in progress; gone when the booster is copied, saved or finished. */
   struct Training {
     Plan plan;
@@ -258,6 +263,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     CandidateRelease candidates;
     SplitHistory history;
     std::vector<LeafShrinkage> shrinkage;            // of each class
+    LeafShrinkage of_first;                          // of rounds whose outputs move together
+    std::vector<Leaves> first_leaves;                // of each parallel tree of the last class
     std::unique_ptr<RandomSource> structure;         // of random features and splits
     std::vector<std::uint8_t> const* rows{nullptr};  // of this round
     std::int64_t updates{0};                         // one for each class of each round
@@ -281,6 +288,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
           candidates{ctx, plan, &release},
           history{plan},
           shrinkage(plan.num_class),
+          first_leaves(plan.parallel_trees),
           grown(plan.SharesSplits() ? plan.parallel_trees : 1) {}
 
     [[nodiscard]] std::int64_t MaxUpdates() const {
@@ -346,11 +354,21 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
 
     monitor_.Start("Leaves");
     auto round = static_cast<std::int32_t>(tree_idx / plan.parallel_trees);
+    auto& first = training.first_leaves.at(tree_idx % plan.parallel_trees);
+    bool repeats = plan.SharesLeaves(round) && class_idx > 0;
+    // Rows have no gradients of an output that repeats the first one's leaves: its release is drawn
+    // as every round's is, and says nothing.
+    TreeTilt none;
+    auto& shrinkage =
+        plan.SharesLeaves(round) ? training.of_first : training.shrinkage.at(class_idx);
     auto released = ReleaseLeaves(plan, round, class_idx, grown.sums.at(shared ? class_idx : 0),
-                                  &training.shrinkage.at(class_idx).tilt, &training.release);
-    auto sums = FinishTree(plan, round, grown.leaves, released, plan.IsOblivious(tree_idx),
-                           &training.shrinkage.at(class_idx), tree);
-    if (plan.leaf.noise != LeafNoise::kOutput) {
+                                  repeats ? &none : &shrinkage.tilt, &training.release);
+    if (!repeats) {
+      auto weights = LeafWeights(plan, plan.IsOblivious(tree_idx), released, &shrinkage);
+      first = {std::move(released), std::move(weights)};
+    }
+    auto sums = FinishTree(first.weights, plan, round, grown.leaves, first.released, tree);
+    if (plan.leaf.noise != LeafNoise::kOutput && !repeats) {
       training.history.Update(class_idx, *tree, sums);
     }
     monitor_.Stop("Leaves");

@@ -5,7 +5,7 @@
 #include <limits>     // for numeric_limits
 
 #include "plugin_cpp/leaf/newton.h"  // for Newton
-#include "plugin_cpp/leaf/values.h"  // for FinishWith
+#include "plugin_cpp/leaf/values.h"  // for FinishTree
 
 namespace xgboost::dp {
 namespace {
@@ -109,7 +109,7 @@ void FinishColumns(Plan const& plan, std::int32_t round, std::vector<ColumnLeave
     for (auto& w : weights[f]) {
       w += (f == 0 ? intercept : 0.0) - weight / hessian;
     }
-    FinishWith(weights[f], plan, round, leaves[f].ids, sums[f], trees[f]);
+    FinishTree(weights[f], plan, round, leaves[f].ids, sums[f], trees[f]);
   }
 }
 }  // namespace xgboost::dp

@@ -10,36 +10,6 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Weights of the leaves: shrunk by strata of effects, each to a shared prior, or not. */
-std::vector<double> LeafWeights(Plan const& plan, Newton const& newton, bool oblivious,
-                                std::vector<NodeSum> const& leaves, LeafShrinkage* shrinkage) {
-  auto const& leaf = plan.leaf;
-  bool shrink = leaf.shrinkage && leaf.noise != LeafNoise::kOutput;
-  double row_variance = RowVariance(plan);
-  bool noisy = row_variance > 0 ||
-               std::all_of(leaves.cbegin(), leaves.cend(), [](auto& s) { return s.noise2 > 0; });
-  bool complete = plan.depth <= kMaxStrataDepth && leaves.size() == std::size_t{1} << plan.depth;
-  std::vector<double> weights;
-  if (shrink && leaf.strata && noisy && complete) {
-    auto soft = leaves;
-    for (auto& s : soft) {
-      s.grad = newton.Soft(s.grad);
-    }
-    auto& prior = oblivious ? shrinkage->oblivious : shrinkage->per_node;
-    weights = prior.Fit(soft, newton.Lambda(), row_variance, StrataOf(plan, oblivious));
-    for (auto& weight : weights) {
-      weight = newton.Clip(weight);
-    }
-    return weights;
-  }
-  double prior = shrink ? shrinkage->leaves.Update(leaves, leaf.prior_max) : 0.0;
-  for (auto const& s : leaves) {
-    double noise2 = s.noise2 + row_variance * s.hess;
-    weights.push_back(newton.Weight(s, shrink ? noise2 / (prior * s.hess) : 0.0));
-  }
-  return weights;
-}
-
 /** @brief Fill in sums, weights and gains of the inner nodes, from those of the leaves. */
 void SumUp(Newton const& newton, RegTree* tree, std::vector<NodeSum>* p_sums,
            std::vector<double>* weights) {
@@ -130,15 +100,38 @@ void Write(Plan const& plan, std::int32_t round, std::vector<NodeSum> const& sum
 }
 }  // namespace
 
-std::vector<NodeSum> FinishTree(Plan const& plan, std::int32_t round,
-                                std::vector<bst_node_t> const& leaves,
-                                std::vector<NodeSum> const& released, bool oblivious,
-                                LeafShrinkage* shrinkage, RegTree* tree) {
-  auto weights = LeafWeights(plan, Newton{plan.leaf}, oblivious, released, shrinkage);
-  return FinishWith(weights, plan, round, leaves, released, tree);
+std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
+                                std::vector<NodeSum> const& leaves, LeafShrinkage* shrinkage) {
+  // Shrunk by strata of effects, each to a shared prior, or not.
+  auto const& leaf = plan.leaf;
+  Newton newton{leaf};
+  bool shrink = leaf.shrinkage && leaf.noise != LeafNoise::kOutput;
+  double row_variance = RowVariance(plan);
+  bool noisy = row_variance > 0 ||
+               std::all_of(leaves.cbegin(), leaves.cend(), [](auto& s) { return s.noise2 > 0; });
+  bool complete = plan.depth <= kMaxStrataDepth && leaves.size() == std::size_t{1} << plan.depth;
+  std::vector<double> weights;
+  if (shrink && leaf.strata && noisy && complete) {
+    auto soft = leaves;
+    for (auto& s : soft) {
+      s.grad = newton.Soft(s.grad);
+    }
+    auto& prior = oblivious ? shrinkage->oblivious : shrinkage->per_node;
+    weights = prior.Fit(soft, newton.Lambda(), row_variance, StrataOf(plan, oblivious));
+    for (auto& weight : weights) {
+      weight = newton.Clip(weight);
+    }
+    return weights;
+  }
+  double prior = shrink ? shrinkage->leaves.Update(leaves, leaf.prior_max) : 0.0;
+  for (auto const& s : leaves) {
+    double noise2 = s.noise2 + row_variance * s.hess;
+    weights.push_back(newton.Weight(s, shrink ? noise2 / (prior * s.hess) : 0.0));
+  }
+  return weights;
 }
 
-std::vector<NodeSum> FinishWith(std::vector<double> const& of_leaves, Plan const& plan,
+std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const& plan,
                                 std::int32_t round, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree) {
   Newton newton{plan.leaf};

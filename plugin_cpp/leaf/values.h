@@ -20,21 +20,22 @@
 
 namespace xgboost::dp {
 /**
- * @brief Set values and statistics of a grown tree from its released leaves.
+ * @brief The weights of leaves, from their released sums.
+ *
+ * @param oblivious Whether one split serves a whole level.
+ */
+std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
+                                std::vector<NodeSum> const& released, LeafShrinkage* shrinkage);
+/**
+ * @brief Set values and statistics of a grown tree from the weights of its leaves.
  *
  * @param round     Of the tree, by which its margins have a unit.
  * @param leaves    By ascending id, which is from left to right in a complete tree.
  * @param released  Their sums.
- * @param oblivious Whether one split serves a whole level.
  *
  * @return The released sums of all nodes; without noisy sums, of counts of one.
  */
-std::vector<NodeSum> FinishTree(Plan const& plan, std::int32_t round,
-                                std::vector<bst_node_t> const& leaves,
-                                std::vector<NodeSum> const& released, bool oblivious,
-                                LeafShrinkage* shrinkage, RegTree* tree);
-/** @brief The same with the weights of the leaves. */
-std::vector<NodeSum> FinishWith(std::vector<double> const& of_leaves, Plan const& plan,
+std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const& plan,
                                 std::int32_t round, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree);
 }  // namespace xgboost::dp

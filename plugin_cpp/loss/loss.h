@@ -40,6 +40,13 @@ class Loss {
   [[nodiscard]] virtual std::size_t NumOutputs() const { return 1; }
   /** @brief What a leaf weight of one adds to the margin; pairs are derivatives by that unit. */
   [[nodiscard]] virtual double Unit([[maybe_unused]] std::int32_t round) const { return 1.0; }
+  /**
+   * @brief Whether the outputs of a round move together: the first one alone has gradients, and the
+   *        trees of the others have its leaves. Then all outputs of a round share their splits.
+   */
+  [[nodiscard]] virtual bool SharesLeaves([[maybe_unused]] std::int32_t round) const {
+    return false;
+  }
   /** @brief Variance of a gradient for each unit of its Hessian; 0 where nothing is known. */
   [[nodiscard]] virtual double RowVariance() const { return 0.0; }
   /** @brief Whether labels are the bounds of intervals, of which the upper may be infinite. */

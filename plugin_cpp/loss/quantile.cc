@@ -1,7 +1,8 @@
 #include "plugin_cpp/loss/quantile.h"
 
-#include <algorithm>  // for max
+#include <algorithm>  // for clamp, fill_n, max
 #include <cmath>      // for pow, sqrt
+#include <limits>     // for numeric_limits
 #include <vector>     // for vector
 
 #include "xgboost/json.h"     // for Json, Array
@@ -9,10 +10,23 @@
 
 namespace xgboost::dp {
 namespace {
+/** @brief Largest norm squared of a row at the median over all labels, with its Hessian. */
+double LargestOfMedian(double r) {
+  // With t = u^2 it is t (3 - t)^2 / 16 + r (9/16) (1 - t)^2, which has one maximum inside at most.
+  auto square = [&](double t) {
+    return t * (3.0 - t) * (3.0 - t) / 16.0 + 0.5625 * r * (1.0 - t) * (1.0 - t);
+  };
+  return std::max({square(0.0), square(1.0), square(std::clamp(3.0 - 6.0 * r, 0.0, 1.0))});
+}
+
 class QuantileLoss : public Loss {
  public:
   explicit QuantileLoss(JsonReader const& in)
-      : first_{in.Real("first_width", 1e-30, 1e38)},
+      : centre_rounds_{static_cast<std::int32_t>(
+            in.Int("centre_rounds", 0, std::numeric_limits<std::int32_t>::max()))},
+        centre_scale_{in.Real("centre_scale", 1.0, 1e3)},
+        centre_width_{in.Real("centre_width", 1e-30, 1e38)},
+        first_{in.Real("first_width", 1e-30, 1e38)},
         last_{in.Real("last_width", 1e-30, first_)},
         decay_{in.Real("width_decay", 1e-3, 1.0)} {
     for (auto const& level : in.Reals("levels", 0.0, 1.0)) {
@@ -24,24 +38,31 @@ class QuantileLoss : public Loss {
 
   [[nodiscard]] std::size_t NumOutputs() const override { return levels_.size(); }
   [[nodiscard]] double Unit(std::int32_t round) const override {
-    return std::max(first_ * std::pow(decay_, round), last_);
+    return this->IsCentre(round)
+               ? centre_width_
+               : std::max(first_ * std::pow(decay_, round - centre_rounds_), last_);
+  }
+  [[nodiscard]] bool SharesLeaves(std::int32_t round) const override {
+    return levels_.size() > 1 && this->IsCentre(round);
   }
 
   void Pairs(LossRows const& rows, double* g, double* h) const override {
-    auto width = this->Unit(rows.round);
+    if (this->IsCentre(rows.round)) {
+      std::fill_n(g, rows.n * levels_.size(), 0.0);
+      std::fill_n(h, rows.n * levels_.size(), 0.0);
+      this->PairsOf(rows, 0, 0.5, centre_scale_, g, h);
+      return;
+    }
     for (std::size_t k = 0; k < levels_.size(); ++k) {
-      auto first = k * rows.n;
-      for (std::size_t i = 0; i < rows.n; ++i) {
-        auto u = (rows.margins[first + i] - rows.labels[i]) / width;
-        u = u > -1.0 || u != u ? u : -1.0;  // keeps not-a-number
-        u = u < 1.0 || u != u ? u : 1.0;
-        g[first + i] = 0.5 + 0.25 * u * (3.0 - u * u) - levels_[k];
-        h[first + i] = 0.75 * (1.0 - u * u);
-      }
+      this->PairsOf(rows, k, levels_[k], 1.0, g, h);
     }
   }
 
   void LargestNorms(LossRows const& rows, double r, double* norms) const override {
+    if (this->IsCentre(rows.round)) {
+      std::fill_n(norms, rows.n, centre_scale_ * std::sqrt(LargestOfMedian(r)));
+      return;
+    }
     // Labels at one end of the range make all gradients alike. Only where quantiles cross can some
     // of them lie on the far side of the others.
     double above = 0, below = 0, crossed = 0;
@@ -64,7 +85,24 @@ class QuantileLoss : public Loss {
   }
 
  private:
-  double first_, last_, decay_;
+  [[nodiscard]] bool IsCentre(std::int32_t round) const { return round < centre_rounds_; }
+
+  /** @brief Of one output, times a public factor that a Newton step does not see. */
+  void PairsOf(LossRows const& rows, std::size_t output, double level, double factor, double* g,
+               double* h) const {
+    auto width = this->Unit(rows.round);
+    auto first = output * rows.n;
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      auto u = (rows.margins[first + i] - rows.labels[i]) / width;
+      u = u > -1.0 || u != u ? u : -1.0;  // keeps not-a-number
+      u = u < 1.0 || u != u ? u : 1.0;
+      g[first + i] = factor * (0.5 + 0.25 * u * (3.0 - u * u) - level);
+      h[first + i] = factor * (0.75 * (1.0 - u * u));
+    }
+  }
+
+  std::int32_t centre_rounds_;
+  double centre_scale_, centre_width_, first_, last_, decay_;
   std::vector<double> levels_;
 };
 }  // namespace

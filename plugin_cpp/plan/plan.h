@@ -165,6 +165,10 @@ struct Plan {
   [[nodiscard]] std::int32_t NumOutputs() const {
     return loss ? static_cast<std::int32_t>(loss->NumOutputs()) : 0;
   }
+  /** @brief Whether all trees of a round have the leaves of the first output's. */
+  [[nodiscard]] bool SharesLeaves(std::int32_t round) const {
+    return loss && loss->SharesLeaves(round);
+  }
   /** @brief What a leaf weight of one adds to the margin. */
   [[nodiscard]] double MarginUnit(std::int32_t round) const {
     return loss ? loss->Unit(round) : row_bound.scale;

@@ -97,6 +97,8 @@ void CheckSplits(Plan const& plan) {
 
 void CheckLeaves(Plan const& plan) {
   bool output = plan.leaf.noise == LeafNoise::kOutput;
+  Require(!plan.SharesLeaves(0) || (plan.SharesSplits() && !output),
+          "outputs that have the same leaves need the same splits, and released sums.");
   Require(plan.leaf.noise == LeafNoise::kGaussian || !plan.HasNoisySums(),
           "leaves that are read from noisy histograms have no noise of their own.");
   Require(!output || HessiansCountRows(plan),

@@ -34,7 +34,7 @@ class PseudoHuberLoss:
         root = np.sqrt(1.0 + ((margin - y[:, None]) / self.slope) ** 2)
         return (margin - y[:, None]) / self.slope / root, 1.0 / (root * root * root)
 
-    def norms(self, margin: Doubles, r: float) -> Doubles:
+    def norms(self, margin: Doubles, r: float, t: int) -> Doubles:
         """At the ends of the range, or at the label that is the margin."""
         inside = np.clip(margin[:, 0], *self.target)
         return largest_norms(self, margin, r, (*self.target, inside))
@@ -58,7 +58,7 @@ class SquaredLogLoss:
         off = np.clip(np.log1p(inside) - np.log1p(y)[:, None], -self.clip, self.clip)
         return slope * off, slope * slope
 
-    def norms(self, margin: Doubles, r: float) -> Doubles:
+    def norms(self, margin: Doubles, r: float, t: int) -> Doubles:
         """At the further end of the range."""
         return largest_norms(self, margin, r, self.target)
 
@@ -79,7 +79,7 @@ class LogisticLoss:
             p = 1.0 / (1.0 + np.exp(-margin))
         return p - y[:, None], p * (1.0 - p)
 
-    def norms(self, margin: Doubles, r: float) -> Doubles:
+    def norms(self, margin: Doubles, r: float, t: int) -> Doubles:
         """At the further end of the range."""
         return largest_norms(self, margin, r, self.target)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,45 @@ from .splits import Doubles, Floats, Ints, Plan, RowBound
 
 
 class QuantileLoss:
-    """Check loss, smoothed by Epanechnikov's kernel of a width that falls over the rounds."""
+    """Check loss, smoothed by Epanechnikov's kernel of a width that falls over the rounds.
+
+    The first rounds may fit the median, for all outputs together.
+    """
 
     def __init__(self, own: Plan) -> None:
         self.levels = [float(a) for a in own["levels"]]
         self.first, self.last = float(own["first_width"]), float(own["last_width"])
         self.decay = float(own["width_decay"])
+        self.centre_rounds = int(own["centre_rounds"])
+        self.scale, self.centre_width = float(own["centre_scale"]), float(own["centre_width"])
+
+    def shares_leaves(self, t: int) -> bool:
+        """Whether all trees of a round are alike."""
+        return t < self.centre_rounds and len(self.levels) > 1
 
     def unit(self, t: int) -> float:
         """Width of the kernel in a round."""
-        return max(self.first * self.decay**t, self.last)
+        if t < self.centre_rounds:
+            return self.centre_width
+        return max(self.first * self.decay ** (t - self.centre_rounds), self.last)
 
     def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
         """First and second derivatives by margins in widths, (rows, levels)."""
         u = np.clip((margin - y[:, None]) / self.unit(t), -1.0, 1.0)
-        return 0.5 + 0.25 * u * (3.0 - u * u) - np.array(self.levels), 0.75 * (1.0 - u * u)
+        levels = np.array(self.levels)
+        if t < self.centre_rounds:
+            first = np.zeros_like(u)
+            first[:, 0] = self.scale
+            return first * (0.25 * u * (3.0 - u * u)), first * (0.75 * (1.0 - u * u))
+        return 0.5 + 0.25 * u * (3.0 - u * u) - levels, 0.75 * (1.0 - u * u)
 
-    def norms(self, margin: Doubles, r: float) -> Doubles:
+    def norms(self, margin: Doubles, r: float, t: int) -> Doubles:
         """Of rows with the worst label: on one side of all quantiles, where these are in order."""
+        if t < self.centre_rounds:
+            u = np.linspace(0.0, 1.0, 100_001)
+            g, h = 0.25 * u * (3.0 - u * u), 0.75 * (1.0 - u * u)
+            largest = self.scale * math.sqrt(float((g * g + r * h * h).max()))
+            return np.full(len(margin), largest)
         a = np.array(self.levels)
         middle = (a - 0.5) ** 2 + r * 0.5625
         above, below = (np.maximum(end**2, middle) for end in (a, 1 - a))
@@ -56,7 +78,7 @@ class PowerLoss:
         factor = a ** (1 - self.power) * self.capped / self.cap
         return factor * (a - np.minimum(y[:, None], self.cap) / self.capped), factor * a
 
-    def norms(self, margin: Doubles, r: float) -> Doubles:
+    def norms(self, margin: Doubles, r: float, t: int) -> Doubles:
         """The larger of a label of 0 and one at the cap."""
         return largest_norms(self, margin, r, (0.0, self.cap))
 
@@ -156,7 +178,7 @@ def bounded_pairs(
                 bound.quantise(g[:, k], h[:, k], y, False, weight) for k in range(g.shape[1])
             ]
             return by_output, np.zeros(len(y))
-        norm = loss.norms(wide, bound.r)
+        norm = loss.norms(wide, bound.r, t)
         if bound.unit_hessian:
             norm = np.sqrt(norm**2 + bound.r * g.shape[1])
         return bound.quantise_known(g, h, norm, weight)

@@ -10,7 +10,15 @@ import pytest
 from tests.reference.comparison import MIXED, SHAPES, SQUARED, check, make_data, make_plan
 from tests.reference.plans import Plan, merge
 
-QUANTILES = {"first_width": "2.0", "last_width": "0.5", "width_decay": "0.8"}
+QUANTILES = {
+    "first_width": "2.0",
+    "last_width": "0.5",
+    "width_decay": "0.8",
+    "centre_rounds": 0,
+    "centre_scale": "1.0",
+    "centre_width": "1.0",
+}
+CENTRED = QUANTILES | {"centre_rounds": 2, "centre_scale": "1.25", "centre_width": "1.5"}
 BOUND = {"hessian_weight": "0.3", "scale": "1.0", "target_lower": "-4.0", "target_upper": "4.0"}
 POWER = {"name": "power", "mean": "0.8", "cap": "2.5", "capped_mean": "0.7", "start": "0.0"}
 POSITIVE = {"target_lower": "0.0"}
@@ -35,6 +43,11 @@ LOSSES: dict[str, tuple[str, dict[str, Any], Plan, str]] = {
                  {"name": "quantile", "levels": ["0.8"], **QUANTILES}, "0.6"),
     "quantiles": ("reg:quantileerror", {"quantile_alpha": [0.1, 0.5, 0.9]},
                   {"name": "quantile", "levels": ["0.1", "0.5", "0.9"], **QUANTILES}, "0.9"),
+    # The median first: its rows are bounded by less than C, or are shortened to it.
+    "centred": ("reg:quantileerror", {"quantile_alpha": 0.8},
+                {"name": "quantile", "levels": ["0.8"], **CENTRED}, "0.6"),
+    "all_centred": ("reg:quantileerror", {"quantile_alpha": [0.1, 0.5, 0.9]},
+                    {"name": "quantile", "levels": ["0.1", "0.5", "0.9"], **CENTRED}, "0.9"),
     "poisson": ("count:poisson", {}, POWER | {"power": "1.0"}, "1.0"),
     "tweedie": ("reg:tweedie", {"tweedie_variance_power": 1.3}, POWER | {"power": "1.3"}, "1.0"),
     "gamma": ("reg:gamma", {}, POWER | {"power": "2.0"}, "1.0"),
@@ -64,6 +77,8 @@ def plan_of(name: str, noise_free: bool, **changes: Any) -> tuple[Plan, dict[str
     if loss["name"] == "survival":
         bound |= TIMES | {"mode": "row_weight"}
     plan = make_plan(objective, noise_free, MIXED, num_class=outputs, loss=loss, row_bound=bound)
+    if name == "all_centred":
+        plan |= {"class_trees": "joint", "score": "l1"}
     return merge(plan, changes), extra
 
 

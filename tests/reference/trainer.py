@@ -62,7 +62,7 @@ def train(
     margin = initial_margin(objective, base_score, len(y), classes)
     if base_margin is not None:
         margin = np.array(base_margin, dtype=np.float32).reshape(len(y), classes)
-    shrinkage = [Shrinkage() for _ in range(classes)]
+    shrinkage, of_first = [Shrinkage() for _ in range(classes)], Shrinkage()
     columns = [ColumnPrior() for _ in range(classes)]
     history = [History(plan) for _ in range(classes)]
     joint = plan["class_trees"] == "joint"
@@ -94,6 +94,8 @@ def train(
                 bound.quantise(g[:, k], h[:, k], labels, squared, heavy) for k in range(classes)
             ]
         shared: list[tuple[Tree, Ints, dict[int, Side]]] = []
+        firsts: list[Tree] = []
+        together = loss is not None and getattr(loss, "shares_leaves", lambda t: False)(t)
         for pairs in by_class if sampled else ():
             pairs[~kept[who]] = 0
         given_rows = [pairs.copy() for pairs in by_class]
@@ -127,9 +129,14 @@ def train(
                     sums += spread_persons(bound, *rows_of, len(tree["left"]), keys)[k]
                     root = pairs[:, :2].sum(axis=0) // 3
                 age = t % int(plan["ensemble"]) if int(plan["ensemble"]) > 1 else t
-                g_h_noise = fill_leaves(
-                    plan, index, tree, sums, given, shrinkage[k], noise, age, root
-                )
+                if together and k > 0:  # drawn, and left unread
+                    fill_leaves(plan, index, tree, sums, given, Shrinkage(), noise, age, root)
+                    margin[:, k] += np.array(firsts[i]["leaf"], dtype=np.float32)[where]
+                    trees.append(copy.deepcopy(firsts[i]))
+                    continue
+                of = of_first if together else shrinkage[k]
+                g_h_noise = fill_leaves(plan, index, tree, sums, given, of, noise, age, root)
+                firsts[i:] = [tree]
                 start_of(loss, plan, tree, t)
                 if plan["leaf"]["noise"] != "output":
                     history[0 if joint else k].update(tree, *g_h_noise, first=not joint or k == 0)

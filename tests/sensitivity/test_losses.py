@@ -73,7 +73,10 @@ def rows(outputs: int, lowest: float, highest: float) -> st.SearchStrategy[Rows]
 
 
 def sums_of(plan: dict[str, Any], extra: dict[str, Any], data: Rows, n: int) -> Any:
-    """Exact integers (G, H) of all leaves of a round, read off the model."""
+    """Exact integers (G, H) of all leaves of a round, read off the model.
+
+    An output that repeats the first one's leaves has no sums of its own.
+    """
     bound, lam = Bound.of(plan), float(plan["leaf"]["lambda"])
     unit = loss_of(plan).unit(0)
     booster = train_with_plan(
@@ -86,7 +89,12 @@ def sums_of(plan: dict[str, Any], extra: dict[str, Any], data: Rows, n: int) -> 
             h, w = tree["sum_hessian"][node], tree["base_weights"][node] / unit
             out += [-w * (h + lam) / bound.g_unit, h / bound.h_unit]
     assert np.abs(out - np.rint(out)).max() < 0.25  # statistics are 32-bit floats
-    return np.rint(out).astype(np.int64)
+    found = np.rint(out).astype(np.int64)
+    if getattr(loss_of(plan), "shares_leaves", lambda t: False)(0):
+        by_output = found.reshape(plan["num_class"], -1)
+        assert (by_output == by_output[0]).all()
+        by_output[1:] = 0
+    return found
 
 
 @pytest.mark.parametrize("name", MINE)
@@ -96,7 +104,8 @@ def test_one_row(name: str, data: st.DataObject) -> None:
     """The C++ sums what the oracle does, and a row moves the sums within their sensitivity."""
     mode = data.draw(st.sampled_from(modes_of(name)))
     largest = data.draw(st.sampled_from(("0.05", "0.5", "2.5")))
-    unit = data.draw(st.booleans())
+    # Only Newton steps have rounds whose outputs move together.
+    unit = data.draw(st.booleans()) and name != "all_centred"
     plan, extra = plan_for(name, mode=mode, gradient_bound=largest, unit_hessian=unit)
     known = LOSSES[name][0] == "reg:logistic"
     lowest, highest = (0.0, 1.0) if known else (-4.0 if name != "squared_log" else 0.0, math.inf)
@@ -138,7 +147,7 @@ def test_norms_do_not_depend_on_the_label(name: str) -> None:
     loss, bound = loss_of(plan), Bound.of(plan)
     rng = np.random.default_rng(1)
     margin = np.sort(rng.uniform(*bound.target, (200, plan["num_class"])), axis=1)
-    norms = loss.norms(margin, bound.r)
+    norms = loss.norms(margin, bound.r, 0)
     for y in np.linspace(*bound.target, 41):
         g, h = loss.pairs(margin, np.full(len(margin), y), 0)
         own = np.sqrt((g * g).sum(axis=1) + bound.r * (h * h).sum(axis=1))

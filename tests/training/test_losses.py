@@ -11,9 +11,14 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.reference.test_losses_against_cpp import plan_of
+from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.request.features import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.cells import quantiles, spread
+from xgb_dp.training.plan import build_plan, dump_plan
+from xgb_dp.training.prepare import prepare
 
 Floats = npt.NDArray[np.float64]
 
@@ -208,6 +213,71 @@ def test_quantiles_cover_their_share() -> None:
     model = train("quantiles", rounds=None, data=(X, y), dp_epsilon=8.0)
     covered = (y[:, None] < model.predict(xgb.DMatrix(X))).mean(axis=0)
     np.testing.assert_allclose(covered, [0.2, 0.5, 0.8], atol=0.06)
+
+
+def loss_in_plan(rounds: int, **changes: Any) -> dict[str, Any]:
+    """The loss of the plan for several quantiles, of some rounds."""
+    params = {**USUAL, "dp_target_bounds": (-8.0, 8.0), **CASES["quantiles"], **changes}
+    schema = read_schema(xgb.DMatrix(*rows("quantiles", 10)))
+    prepared = prepare(params, schema, rounds)
+    return dict(build_plan(prepared.settings, prepared.noise)["loss"])
+
+
+def test_the_first_rounds_fit_the_median() -> None:
+    """All quantiles move together there, and part afterwards."""
+    X, _ = rows("quantiles")
+    model = train("quantiles", rounds=30)
+    first, last = model[:18].predict(xgb.DMatrix(X)), model.predict(xgb.DMatrix(X))
+    assert (first == first[:, :1]).all()
+    assert first[:, 0].std() > 0.5
+    assert (last[:, 0] < last[:, 1]).mean() > 0.9
+    assert (last[:, 1] < last[:, 2]).mean() > 0.9
+    assert not (model[:19].predict(xgb.DMatrix(X)) == first).any()
+
+
+@pytest.mark.parametrize(
+    ("rounds", "changes", "expected"),
+    [
+        (30, {}, 18),
+        (100, {}, 60),
+        (14, {}, 2),
+        (12, {}, 0),  # the quantiles need so many to part
+        (30, {"base_score": 0.5}, 18),
+        (30, {"base_score": [0.1, 0.5, 0.9]}, 0),
+        (30, {"dp_base_margin": True}, 0),
+        (30, {"dp_class_trees": "per_class"}, 0),
+        (30, {"dp_leaf": "gradient"}, 0),
+        (30, {"quantile_alpha": [0.5]}, 0),
+        (30, {"quantile_alpha": [0.9]}, 18),
+    ],
+)
+def test_how_many_rounds_fit_the_median(
+    rounds: int, changes: dict[str, Any], expected: int
+) -> None:
+    loss = loss_in_plan(rounds, **changes)
+    assert loss["centre_rounds"] == expected
+    levels = np.array([float(a) for a in loss["levels"]])
+    largest = np.sqrt(max((levels**2).sum(), ((1 - levels) ** 2).sum()))
+    assert float(loss["centre_scale"]) == pytest.approx(2 * largest)
+
+
+def test_a_continued_training_does_not_start_at_the_median_again() -> None:
+    first = train("quantiles", rounds=30)
+    X, _ = rows("quantiles")
+    again = train("quantiles", rounds=30, xgb_model=first)
+    assert again.num_boosted_rounds() == 60
+    d = xgb.DMatrix(X)
+    steps = again[:31].predict(d) - first.predict(d)
+    assert not (steps == steps[:, :1]).all(axis=1).any()
+
+
+def test_outputs_that_move_together_share_their_splits() -> None:
+    """A plan without shared splits is refused: the other outputs would have trees of nothing."""
+    plan, _ = plan_of("all_centred", True)
+    plan["id"] = "hand-made"
+    native.describe_plan(dump_plan(plan))
+    with pytest.raises(xgb.core.XGBoostError, match="same splits"):
+        native.describe_plan(dump_plan(plan | {"class_trees": "per_class"}))
 
 
 def test_one_row_changes_no_other_pair_of_an_own_objective() -> None:

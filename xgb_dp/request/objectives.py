@@ -33,6 +33,8 @@ class Loss:
         largest_hessian: That of a row of weight one.
         clip: Default of ``dp_gradient_clip``.
         outputs: Predictions of a row, each with a tree in a round.
+        bound_ratio: The bound of a row over that of the loss for which its plans in ``sizes.py``
+            were made: by so much less a row is worth.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Loss:
     largest_hessian: float = 1.0
     clip: str = "prediction"
     outputs: Callable[[Settings], int] = lambda s: 1
+    bound_ratio: Callable[[Settings], float] = lambda s: 1.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ _QUANTILE = Loss(
     gradient_bound=QUANTILES.gradient_bound,
     hessian_weight=QUANTILES.hessian_weight,
     outputs=lambda s: len(QUANTILES.levels(s)),
+    bound_ratio=QUANTILES.bound_ratio,
 )
 
 _POWER = Loss(
@@ -166,9 +170,15 @@ OBJECTIVES: dict[str, Objective] = {
     "reg:squaredlogerror": Objective(
         "regression", _SQUARED_LOG, intercept="quantiles", lowest=-1.0, above=True
     ),
-    "reg:absoluteerror": Objective("regression", _QUANTILE, intercept="quantiles"),
+    "reg:absoluteerror": Objective(
+        "regression", _QUANTILE, intercept="quantiles", sizes="quantiles"
+    ),
     "reg:quantileerror": Objective(
-        "regression", _QUANTILE, intercept="quantiles", parameters=("quantile_alpha",)
+        "regression",
+        _QUANTILE,
+        intercept="quantiles",
+        sizes="quantiles",
+        parameters=("quantile_alpha",),
     ),
     "count:poisson": Objective(
         "regression", _POWER, link="log", intercept="capped mean", lowest=0.0, sizes="means"

@@ -85,6 +85,7 @@ _ONE_FEATURE = (3, "alternate", 64, 3)
 _SHALLOW = (4, "alternate", 64, 2)
 _DEEP = (6, "oblivious", 256, 2)
 _DEEPER = (8, "oblivious", 256, 2)
+_DEEP_COARSE = (6, "oblivious", 64, 2)
 
 SIZES: dict[str, tuple[Size, ...]] = {
     "binary": (
@@ -106,6 +107,13 @@ SIZES: dict[str, tuple[Size, ...]] = {
         Size(5_000, 50, _SHALLOW),
         Size(12_000, 50, _DEEP),
         Size(120_000, 100, _DEEP),
+        Size(400_000, 200, _DEEP, 0.35),
+        Size(math.inf, 300, _DEEPER, 0.3),
+    ),
+    "quantiles": (
+        Size(3_000, 60, _SHALLOW),
+        Size(6_000, 100, _SHALLOW),
+        Size(120_000, 120, _DEEP_COARSE, 0.4),
         Size(400_000, 200, _DEEP, 0.35),
         Size(math.inf, 300, _DEEPER, 0.3),
     ),
@@ -169,7 +177,9 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
         return [math.inf], [s.changed({}, few.get(s["dp_split"], int(s.rounds)))]
     sizes = SIZES[s.objective.sizes or s.kind]
     found = [(size.rounds, _changes(s, size)) for size in sizes]
-    of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)  # classes share the budget of a round
+    # Classes share the budget of a round.
+    of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)
+    of_row /= 1.0 if s.loss is None else s.loss.bound_ratio(s)
     limits = [size.below / of_row for size in sizes]
     if s["dp_n_public"] is not None:  # the choice is public
         i = position(limits, float(s["dp_n_public"]))

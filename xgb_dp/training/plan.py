@@ -253,7 +253,7 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
     if s.intercept_kind == "cells":
         assert s.target is not None
-        values = cells.quantiles(sums, QUANTILES.levels(s), *s.target, floor * unit * _KNOWN)
+        values = cells.quantiles(sums, QUANTILES.starts(s), *s.target, floor * unit * _KNOWN)
         return values if len(values) > 1 else values[0]
     if s.kind == "multiclass":
         counts = [max(v / unit, floor) for v in sums]
@@ -312,7 +312,7 @@ def after_release(
         return dump_plan(plan)
     assert s.target is not None
     spread = cells.spread(sums, *s.target, math.sqrt(noise.intercept_sigma2) * _KNOWN)
-    widths = _without_reals(QUANTILES.widths(spread))
+    widths = _without_reals(QUANTILES.widths(s, spread))
     return dump_plan({**plan, "loss": {**plan["loss"], **widths}})
 
 
