@@ -335,3 +335,51 @@ def test_a_worker_whose_key_is_missing_ends_the_training_on_all(files: Path) -> 
     said = cluster(jobs)
     assert all("`dp_secure_key`: the file cannot be read" in text for text in said)
     assert not any(str(files) in text for text in said)
+
+
+BOOKS = """
+import json, sys
+import numpy as np
+import xgboost as xgb
+from xgb_dp import Budget
+from xgb_dp.errors import PrivacyError
+
+job = json.loads(sys.stdin.read())
+book = Budget(job["book"], epsilon=job["epsilon"], delta=1e-5)
+with xgb.collective.CommunicatorContext(**job["worker"]):
+    d = xgb.DMatrix(np.arange(20.0).reshape(10, 2), np.arange(10) % 2)
+    said = []
+    try:
+        book.train(job["params"], d, 2)
+    except PrivacyError as error:
+        said = [type(error).__name__, str(error), str(error.__cause__)]
+    print(json.dumps({"said": said, "booked": len(book.entries)}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("least", [0.5, 9.0])
+def test_a_book_without_room_ends_the_training_before_any_party_has_booked(
+    least: float, files: Path
+) -> None:
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 4.0,
+              "dp_delta": 1e-6, "dp_secure_sum": True, "dp_split": "random", "verbosity": 0,
+              "nthread": 1, "dp_secure_parties": str(files / "parties")}  # fmt: skip
+    jobs = [
+        {
+            "params": params | {"dp_secure_key": str(files / name)},
+            "book": str(files / f"{name}.json"),
+            "epsilon": least if name == "east" else 9.0,
+        }
+        for name in NAMES
+    ]
+    done = run_workers(BOOKS, jobs)
+    answers = [json.loads(result.stdout.splitlines()[-1]) for result in done]
+    if least > 4:
+        assert [(answer["said"], answer["booked"]) for answer in answers] == [([], 1)] * 3
+        return
+    for name, answer in zip(NAMES, answers, strict=True):
+        kind, text, cause = answer["said"]
+        assert kind == "PrivacyRefusal" and "budget of a party refuses" in text
+        assert answer["booked"] == 0
+        assert ("would exceed" in cause) == (name == "east")
+        assert str(files) not in text

@@ -265,15 +265,22 @@ class Budget:
         booked: list[str] = []
         group = secrets.token_hex(8)
 
-        def book(events: Sequence[Event], private: bool, unit: Unit, part: Part | None) -> None:
+        def checked(private: bool) -> None:
             if not private:
                 raise BudgetError(
                     "A training without noise, or with noise from a fixed key, cannot be booked: "
                     "no budget covers it. Give a finite dp_epsilon."
                 )
+
+        def book(events: Sequence[Event], private: bool, unit: Unit, part: Part | None) -> None:
+            checked(private)
             booked.append(self._reserve(events, note, None, unit, group, part))
 
-        with guarded(book, block=block):
+        def look(events: Sequence[Event], private: bool, unit: Unit, part: Part | None) -> None:
+            checked(private)
+            self._reserve(events, note, None, unit, group, part, write=False)
+
+        with guarded(book, block=block, look=look):
             yield booked
         # Not after an error: how much was released is not known. Forked processes book in the file.
         if not self._commit("group", group):
@@ -320,6 +327,8 @@ class Budget:
         unit: Unit | None,
         group: str | None,
         part: Part | None,
+        *,
+        write: bool = True,
     ) -> str:
         charged = self.whose.charged(events, unit, any_group=self.any_group)
         own = Unit(one_unit(events)) if unit is None else unit
@@ -347,6 +356,8 @@ class Budget:
             booked = self.filter.charge(spent, events, charge, charged, taken(entries))
             if booked is None:
                 raise words.refusal(self, spent, charge, events)
+            if not write:
+                return content
             return {**content, "entries": [*content["entries"], {**line, **vars(booked)}]}
 
         budget_file.update(self.path, book)

@@ -30,6 +30,7 @@ __all__ = [
     "check_here",
     "guarded",
     "in_force",
+    "look_before",
 ]
 
 Gate: TypeAlias = Callable[[Sequence[Event], bool, Unit, "Part | None"], None]
@@ -46,6 +47,7 @@ class _Held:
 
     ask: Gate
     block: str | None
+    look: Gate | None = None
     open: bool = True
 
 
@@ -84,6 +86,20 @@ def before_release(
             "was started there, or open a block in the thread or task itself."
         )
     held.ask(events, private, Unit(one_unit(events)) if unit is None else unit, part)
+
+
+def look_before(events: Sequence[Event], *, private: bool, unit: Unit, part: Part | None) -> None:
+    """Whether the gate in force will let a training through; nothing is booked. Reads no data.
+
+    Parties with a book each ask it before any of them books. Arguments are those of
+    :func:`before_release`.
+
+    Raises:
+        PrivacyError: The gate would refuse.
+    """
+    held = _GATE.get()
+    if held is not None and held.open and held.look is not None:
+        held.look(events, private, unit, part)
 
 
 def in_force() -> bool:
@@ -151,19 +167,20 @@ def check_free(*, booked: bool = True) -> None:
 
 
 @contextmanager
-def guarded(gate: Gate, *, block: str | None = None) -> Iterator[None]:
+def guarded(gate: Gate, *, block: str | None = None, look: Gate | None = None) -> Iterator[None]:
     """Put a gate in force for the trainings that follow.
 
     Args:
         gate: Whom to ask.
         block: Name of the budget whose block is open to whatever the user does in it; other threads
             and new processes are then refused. None where nothing but one training follows.
+        look: Refuses what the gate would refuse, and books nothing.
 
     Raises:
         BudgetError: Another gate is in force, which would not see what the new one lets through.
     """
     check_free()
-    held = _Held(gate, block)
+    held = _Held(gate, block, look)
     if block is not None:
         _open(held)
     token = _GATE.set(held)

@@ -12,11 +12,11 @@ from xgboost.callback import TrainingCallback
 from xgboost.core import Booster, XGBoostError
 
 from ..accounting import Event, event_from_json
-from ..budget.gate import before_release
+from ..budget.gate import before_release, look_before
 from ..data import rows
 from ..data.parts import Part
-from ..engine import native, tape
-from ..errors import PrivacyParameterError
+from ..engine import native, tape, workers
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
 from ..record.form import Ledger, TrainingRecord
 from ..record.start import PublicStart
@@ -242,6 +242,8 @@ class Training:
             files = (s["dp_secure_key"], s["dp_secure_parties"])
             masking.agree_on_pads(self.plan_id, agreed, files)
         try:
+            if s.masking.workers:
+                workers.check_together(self._check_book)
             before_release(
                 self.prepared.events, private=self.private, unit=s.privacy_unit, part=self.part
             )
@@ -275,6 +277,21 @@ class Training:
             text = plan.after_release(s, noise, taken.plan, sums, capped)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         return low, LedgerCallback(self, position, count, event)
+
+    def _check_book(self) -> None:
+        """Look whether this party's book has room, before that of any party counts the training.
+
+        Raises:
+            PrivacyRefusal: It has not. Other parties are told no more than that.
+        """
+        unit = self.settings.privacy_unit
+        try:
+            look_before(self.prepared.events, private=self.private, unit=unit, part=self.part)
+        except BudgetError as error:
+            raise PrivacyRefusal(
+                "The budget of a party refuses this training. Nothing was released, and no party "
+                "has booked it. Agree on a smaller `dp_epsilon`."
+            ) from error
 
 
 class LedgerCallback(TrainingCallback):
