@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.request.params import DEFAULT_ROUNDS
@@ -153,3 +154,23 @@ def test_validation_rows_are_public_only_by_declaration(spark: SparkSession) -> 
     assert not summary.train_objective_history  # a metric of private rows
     with pytest.raises(Exception, match="QuantileDMatrix"):  # made for `hist`, of exact quantiles
         SparkXGBRegressor(**params | {"tree_method": "hist"}, dp_public_evals=True).fit(data)
+
+
+def test_counts_with_exposures(spark: SparkSession) -> None:
+    """The column of margins holds the logarithms of exposures."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(900, 3)), columns=["a", "b", "c"])
+    exposure = rng.uniform(0.2, 1.0, 900)
+    table["label"] = rng.poisson(exposure * np.exp(table["a"])).astype(float)
+    table["margin"] = np.log(exposure)
+    said = PARAMS | {
+        "objective": "count:poisson", "dp_target_bounds": [0, 10], "dp_base_margin": True,
+        "dp_exposure_bounds": [0.2, 1.0], "base_margin_col": "margin",
+    }  # fmt: skip
+    model = SparkXGBRegressor(**said).fit(spark.createDataFrame(table))
+    booster = model.get_booster()
+    d = xgb.DMatrix(table[["a", "b", "c"]], base_margin=table["margin"].to_numpy())
+    rate = booster.predict(d) / exposure
+    assert np.corrcoef(np.log(rate), table["a"])[0, 1] > 0.6
+    events = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
+    assert {e["release"]: e["count"] for e in events}["intercept"] == 2
