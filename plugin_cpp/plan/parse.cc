@@ -166,6 +166,9 @@ void ReadFeatures(JsonReader const& in, Plan* plan) {
   for (auto const& json : List(in, "monotone")) {
     plan->monotone.push_back(static_cast<std::int32_t>(ListedInt(json, "monotone", -1, 1)));
   }
+  for (auto const& json : List(in, "feature_weights")) {
+    plan->feature_weights.push_back(ListedInt(json, "feature_weights", 1, Plan::kMaxFeatureWeight));
+  }
   for (auto const& set : List(in, "interactions")) {
     CHECK(IsA<Array>(set)) << "dp_plan: an interaction is not a list." << JsonReader::kMend;
     plan->interactions.emplace_back();

@@ -103,7 +103,8 @@ struct Plan {
   std::int32_t depth{0};
   std::int32_t parallel_trees{0};  // trees of one class in one round, on the same gradients
   std::int32_t features_per_tree{0};
-  bool cyclic_features{false};  // take them in turn; else at random
+  bool cyclic_features{false};                // take them in turn; else at random
+  std::vector<std::int64_t> feature_weights;  // public chances of the features; empty: even
   TreeShape shape{TreeShape::kAlternate};
   SplitChoice split{SplitChoice::kExponential};
   Score score{Score::kL1};
@@ -130,6 +131,7 @@ struct Plan {
   std::vector<PublicTree> structures;                    // kPublic: of each class of each round
   std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all
 
+  static constexpr std::int64_t kMaxFeatureWeight = std::int64_t{1} << 31;
   static constexpr std::int32_t kMaxEnsemble = 1 << 16;
   static constexpr std::int32_t kMaxAdditiveDepth = 4;  // of trees of one feature
   static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;

@@ -18,6 +18,13 @@ void Require(bool holds, std::string const& what) {
   CHECK(holds) << "dp_plan: " << what << JsonReader::kMend;
 }
 
+void CheckFeatureWeights(Plan const& plan) {
+  auto const& weights = plan.feature_weights;
+  Require(weights.empty() || weights.size() == static_cast<std::size_t>(plan.n_features),
+          "`feature_weights` has one for each feature, or none.");
+  Require(weights.empty() || !plan.cyclic_features, "features in turn have no weights.");
+}
+
 void CheckRowBound(Plan const& plan) {
   Require(plan.IsSquaredLoss() || plan.IsMulticlass() || plan.IsBinary() || plan.loss,
           "objective `" + plan.objective + "` has no proved row bound.");
@@ -203,6 +210,7 @@ void CheckMasking(Plan const& plan) {
 void CheckPlan(Plan const& plan) {
   Require(plan.ensemble == 1 || !plan.IsSampled(), "disjoint parts are not sampled in addition.");
   CheckFeatures(plan);
+  CheckFeatureWeights(plan);
   CheckRowBound(plan);
   CheckPersons(plan);
   CheckSplits(plan);

@@ -2,9 +2,11 @@
 
 #include <algorithm>  // for includes, sort, unique, set_intersection, rotate
 #include <cstddef>    // for size_t, ptrdiff_t
+#include <cstdint>    // for int64_t, uint64_t
 #include <iterator>   // for back_inserter
 #include <numeric>    // for iota
 #include <utility>    // for swap
+#include <vector>     // for vector
 
 namespace xgboost::dp {
 InteractionSets::InteractionSets(Plan const& plan) : sets_{plan.interactions} {
@@ -36,12 +38,61 @@ FeatureList InteractionSets::Allowed(FeatureList const& of_tree, FeatureList con
   return out;
 }
 
+namespace {
+/**
+ * @brief Draw features one after the other, each in proportion to its weight among those left.
+ *
+ * Sums of weights are kept by ranges (a Fenwick tree), so that a draw takes log2 of the features.
+ */
+FeatureList WeightedFeatures(std::vector<std::int64_t> const& weights, std::size_t n,
+                             RandomSource* rng) {
+  auto n_all = weights.size();
+  std::vector<std::uint64_t> sums(n_all + 1, 0);  // sums[i]: of the last (i & -i) weights up to i
+  std::uint64_t total = 0;
+  auto parent = [](std::size_t i) { return i + (i & (~i + 1)); };
+  for (std::size_t i = 1; i <= n_all; ++i) {
+    auto weight = static_cast<std::uint64_t>(weights[i - 1]);
+    total += weight;
+    sums[i] += weight;
+    if (parent(i) <= n_all) {
+      sums[parent(i)] += sums[i];
+    }
+  }
+  std::size_t most = 1;
+  while (2 * most <= n_all) {
+    most *= 2;
+  }
+  FeatureList out;
+  while (out.size() < n) {
+    auto rest = UniformBelow(rng, total);
+    std::size_t drawn = 0;  // the first feature at which the sum so far exceeds the number
+    for (auto step = most; step > 0; step /= 2) {
+      if (drawn + step <= n_all && sums[drawn + step] <= rest) {
+        drawn += step;
+        rest -= sums[drawn];
+      }
+    }
+    out.push_back(static_cast<bst_feature_t>(drawn));
+    auto weight = static_cast<std::uint64_t>(weights[drawn]);
+    total -= weight;
+    for (auto i = drawn + 1; i <= n_all; i = parent(i)) {
+      sums[i] -= weight;
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+}  // namespace
+
 FeatureList FeaturesOfTree(Plan const& plan, std::int64_t tree_idx, RandomSource* rng) {
   FeatureList out(plan.n_features);
   std::iota(out.begin(), out.end(), 0);
   auto n = static_cast<std::size_t>(plan.features_per_tree);
   if (n == out.size()) {
     return out;
+  }
+  if (!plan.feature_weights.empty()) {
+    return WeightedFeatures(plan.feature_weights, n, rng);
   }
   if (plan.cyclic_features) {
     auto first = static_cast<std::size_t>(tree_idx) * n % out.size();

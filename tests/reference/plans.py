@@ -32,6 +32,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
         "parallel_trees": 1,
         "features_per_tree": n,
         "cyclic_features": False,
+        "feature_weights": [],
         "split": "exponential",
         "shape": "alternate",
         "score": "l1",

@@ -383,6 +383,14 @@ def tree_features(plan: Plan, t: int, noise: Noise) -> list[int]:
     order = list(range(n))
     if k == n:
         return order
+    if plan["feature_weights"]:
+        weights, drawn = list(plan["feature_weights"]), []
+        for _ in range(k):
+            rest = noise.below(sum(weights))
+            f = next(f for f in order if rest < sum(weights[: f + 1]))
+            weights[f] = 0
+            drawn.append(f)
+        return sorted(drawn)
     if plan["cyclic_features"]:
         return sorted((t * k + i) % n for i in range(k))
     for i in range(k):

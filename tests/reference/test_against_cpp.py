@@ -143,6 +143,10 @@ CASES = {
     ),
     "cyclic_features": Case({"features_per_tree": 3, "cyclic_features": True, "rounds": 5}),
     "random_features": Case({"features_per_tree": 2, "rounds": 5}, noise=(False,)),
+    "weighted_features": Case(
+        {"features_per_tree": 2, "feature_weights": [1, 7, 1 << 31, 1 << 30], "rounds": 5},
+        noise=(False,),
+    ),
     "forest": Case(
         {"parallel_trees": 6, "rounds": 1, "split": "random", "features_per_tree": 1},
         noise=(False,),

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import xgboost as xgb
+from xgboost.core import XGBoostError
 
+import xgb_dp
 from xgb_dp.accounting import Event
-from xgb_dp.request.features import Schema
+from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.request.features import LARGEST_WEIGHT, Schema, whole_weights
 from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.training.prepare import prepare
 
@@ -48,6 +51,63 @@ def test_weights_within_the_bound_of_a_row_are_free(objective: str) -> None:
     """A public bound of weights moves no noise: a row is bounded with its weight."""
     made = [events(objective, {"dp_max_weight": w}) for w in (1.0, 10.0, 100.0)]
     assert made[0] == made[1] == made[2]
+
+
+def weighted(weights: Any, columns: int = 3) -> xgb.DMatrix:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, columns)).astype(np.float32)
+    return xgb.DMatrix(X, (X[:, 0] > 0).astype(np.float32), feature_weights=weights)
+
+
+def used(model: xgb.Booster) -> list[set[str]]:
+    """The columns of each tree."""
+    table = model.trees_to_dataframe()
+    splits = table[table.Feature != "Leaf"]
+    return [set(of_tree.Feature) for _, of_tree in splits.groupby("Tree")]
+
+
+def test_weights_of_columns_are_their_chances(params: Any) -> None:
+    """One column a tree, of three: as often as it weighs, by the law of large numbers."""
+    said = params(colsample_bytree=0.34, max_depth=1)
+    trees = used(xgb.train(said, weighted([1.0, 0.0, 3.0]), 400))
+    counts = [sum(f"f{i}" in tree for tree in trees) for i in range(3)]
+    assert sum(counts) == len(trees)
+    assert counts[1] == 0  # as in XGBoost, a weight of 0 counts as 1e-6
+    assert abs(counts[0] / sum(counts) - 0.25) < 5 * (0.25 * 0.75 / sum(counts)) ** 0.5
+
+
+def test_weights_of_columns_cost_nothing_and_are_recorded(params: Any) -> None:
+    said = params(colsample_bytree=0.7)
+    even, other = (xgb.train(said, weighted(w), 5) for w in (None, [1.0, 0.5, 3.0]))
+    found = [xgb_dp.privacy_report(m).ledger["trainings"][0] for m in (even, other)]
+    assert found[0]["events"] == found[1]["events"]
+    assert "feature_weights" not in found[0]["public"]
+    assert found[1]["public"]["feature_weights"] == ["1.0", "0.5", "3.0"]
+
+
+def test_estimators_take_weights_of_columns() -> None:
+    X, y = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300) % 2
+    said: Any = {"classes": 2, "epsilon": 1.0, "delta": 1e-6, "n_estimators": 60, "max_depth": 1}
+    model = xgb_dp.DPXGBClassifier(colsample_bytree=0.34, feature_weights=[0, 0, 1], **said)
+    assert used(model.fit(X, y).get_booster()) == [{"f2"}] * 60
+
+
+@pytest.mark.parametrize("changes", [{}, {"colsample_bytree": 0.5, "dp_feature_order": "cyclic"}])
+def test_weights_of_columns_that_nothing_draws(changes: dict[str, Any], params: Any) -> None:
+    with pytest.raises(PrivacyParameterError, match="feature_weights"):
+        xgb.train(params(**changes), weighted([1.0, 1.0, 2.0]), 2)
+
+
+def test_a_weight_for_each_column(params: Any) -> None:
+    with pytest.raises((PrivacyParameterError, XGBoostError), match="feature_weights"):
+        xgb.train(params(colsample_bytree=0.5), weighted([1.0, 2.0]), 2)
+
+
+def test_whole_weights_never_vanish() -> None:
+    assert whole_weights(None) == []
+    assert whole_weights((0.0, 0.0)) == [LARGEST_WEIGHT, LARGEST_WEIGHT]
+    assert whole_weights((1.0, 1e30, 0.0)) == [1, LARGEST_WEIGHT, 1]
+    assert whole_weights((1.0, 2.0)) == [LARGEST_WEIGHT // 2, LARGEST_WEIGHT]
 
 
 def test_constraints_hold_by_name(params: Any) -> None:

@@ -140,12 +140,14 @@ def common_schema(schema: Schema) -> Schema:
     """
     # Names and types are public. The categories that a data frame comes with are data of its
     # worker, until they have been compared with the declared ones.
-    mine = [schema.names, schema.named, sorted(schema.categorical), schema.typed]
+    mine = [
+        schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights
+    ]  # fmt: skip
     common = first_of_all(mine if schema.width else None)
     if schema.width or common is None:
         return schema
     try:
-        names, named, categorical, typed = common
+        names, named, categorical, typed, weights = common
         return replace(
             schema,
             names=[str(name) for name in names],
@@ -153,6 +155,7 @@ def common_schema(schema: Schema) -> Schema:
             categorical=frozenset(int(index) for index in categorical),
             dictionaries={},
             typed=bool(typed),
+            weights=None if weights is None else tuple(float(w) for w in weights),
         )
     except (TypeError, ValueError):
         raise _no_message() from None

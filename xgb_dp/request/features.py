@@ -23,10 +23,13 @@ __all__ = [
     "public_cuts",
     "read_schema",
     "resolve_features",
+    "whole_weights",
 ]
 
 MAX_CUTS = 65534
 MAX_CATEGORIES = 65536
+LARGEST_WEIGHT = 1 << 31
+"""What the largest of the ``feature_weights`` becomes, of which 2^31 columns sum within 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Schema:
         categorical: Indices of categorical columns.
         dictionaries: Category names that the data frame brought along, by column index.
         typed: Whether the matrix says which columns are categorical.
+        weights: XGBoost's ``feature_weights``, by which columns are drawn; None where all have the
+            same chance.
     """
 
     names: list[str]
@@ -65,6 +70,7 @@ class Schema:
     categorical: frozenset[int]
     dictionaries: dict[int, list[bytes]]
     typed: bool = False
+    weights: tuple[float, ...] | None = None
 
     @property
     def width(self) -> int:
@@ -132,7 +138,40 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
         categorical=categorical,
         dictionaries=_dictionaries(dtrain) if categorical else {},
         typed=dtrain.feature_types is not None,
+        weights=_weights(dtrain, name, width),
     )
+
+
+def _weights(dtrain: Any, name: str, width: int) -> tuple[float, ...] | None:
+    """The ``feature_weights`` of a matrix, which XGBoost has found finite and not negative.
+
+    Raises:
+        PrivacyParameterError: Not one for each column.
+    """
+    weights = tuple(float(w) for w in dtrain.get_float_info("feature_weights"))
+    if weights and len(weights) != width:
+        raise PrivacyParameterError(
+            f"`feature_weights` of {name} has {len(weights)} entries for {width} columns. Give one "
+            "for each column."
+        )
+    return weights or None
+
+
+def whole_weights(weights: tuple[float, ...] | None) -> list[int]:
+    """Chances of columns as integers that sum without rounding, the largest ``LARGEST_WEIGHT``.
+
+    As in XGBoost, a weight below 1e-6 counts as 1e-6, and no chance is 0.
+
+    Args:
+        weights: XGBoost's ``feature_weights``, finite and not negative; None for even chances.
+
+    Returns:
+        One integer of at least 1 for each column; none where all columns have the same chance.
+    """
+    if weights is None:
+        return []
+    raised = [max(w, 1e-6) for w in weights]
+    return [max(1, round(w / max(raised) * LARGEST_WEIGHT)) for w in raised]
 
 
 def public_cuts(name: str, values: Any) -> tuple[float, ...]:

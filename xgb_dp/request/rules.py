@@ -230,6 +230,12 @@ RULES = (
          lambda s: s["colsample_bytree"] != 1.0 and "dp_features_per_tree" in s.given,
          "Give `colsample_bytree` or `dp_features_per_tree`, not both: either is the number of "
          "features of a tree."),
+    Rule("weights of columns that are drawn",
+         lambda s: s.schema.weights is not None and (
+             s["dp_features_per_tree"] == s.schema.width or s["dp_feature_order"] == "cyclic"),
+         "`feature_weights` are the chances with which a tree draws its columns, and no column is "
+         "drawn here. Set `colsample_bytree` below 1 (or `dp_features_per_tree`), with "
+         "dp_feature_order='random', or leave the weights out."),
     Rule("one tree of each column",
          lambda s: s.additive and (s["num_parallel_tree"] != s.schema.width
                                    or s["dp_features_per_tree"] != s.schema.width),

@@ -48,8 +48,7 @@ def check_matrix(dtrain: Any) -> None:
 
     Raises:
         PrivacyParameterError: Not a DMatrix.
-        PrivacyRefusal: A matrix with bins of exact quantiles, with query groups or with
-            ``feature_weights``.
+        PrivacyRefusal: A matrix with bins of exact quantiles, or with query groups.
     """
     if not isinstance(dtrain, DMatrix):
         raise PrivacyParameterError(
@@ -60,11 +59,6 @@ def check_matrix(dtrain: Any) -> None:
         raise PrivacyRefusal(
             "Query groups (`group`, `qid`) are refused: they couple rows, and weights would belong "
             "to groups. Remove them from the DMatrix."
-        )
-    if len(dtrain.get_float_info("feature_weights")):
-        raise PrivacyRefusal(
-            "`feature_weights` is refused: private training draws columns evenly, and weights that "
-            "were found on the rows would be an exact statistic of them. Remove it."
         )
 
 

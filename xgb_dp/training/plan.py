@@ -18,7 +18,7 @@ import numpy as np
 from ..accounting.sensitivity import LABEL_CELLS
 from ..accounting.units import PERSON
 from ..calibrate.mechanisms import NoisePlan
-from ..request.features import Feature
+from ..request.features import Feature, whole_weights
 from ..request.params import PARAMETERS
 from ..request.quantiles import QUANTILES
 from ..request.settings import Settings
@@ -107,6 +107,7 @@ def build_plan(
         "num_class": s.trees_per_round,
         "rounds": s.rounds,
         "cyclic_features": s["dp_feature_order"] == "cyclic",
+        "feature_weights": whole_weights(s.schema.weights),
         "sampling_num": s.sampling_num,
         "masking": s.masking.to_json(),
         "grid_bits": noise.grid_bits,
@@ -355,6 +356,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "public_cuts": [n for n, f in named if f.kind == "cuts"],
         "public_grids": [n for n, f in named if f.grid],
         "categories": {n: f.size for n, f in named if f.kind == "categorical"},
+        "feature_weights": _recorded(s.schema.weights) if s.schema.weights else None,
         "classes": s.classes or None,
         "target_bounds": list(s.target) if s.target is not None else None,
         "exposure_bounds": list(s.exposures) if s.exposures is not None else None,
