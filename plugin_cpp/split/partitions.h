@@ -28,8 +28,19 @@ class PartitionDraws {
 
   /** @brief Append a partition of a feature: so many splits, in heap order. */
   void Draw(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out);
+  /**
+   * @brief Whether the bins of a numeric feature, and its missing values, are so few that each has
+   * a cell of its own: that partition is at least as good as any, and is not drawn.
+   */
+  [[nodiscard]] bool IsOnlyOne(bst_feature_t f, std::size_t n_splits) const {
+    return !offers_.IsCategorical(f) && offers_.NumBins(f) <= n_splits;
+  }
 
  private:
+  /** @brief Compute the ranks of the cuts of a partition. */
+  void Rank(std::size_t n_splits);
+  /** @brief Append the partition with a cell for each bin and for missing values. */
+  void PartAll(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out);
   void DrawNumeric(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out);
   void DrawCategorical(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out);
 
@@ -59,9 +70,10 @@ class PartitionSelector {
     FeatureSums<GlobalSum> sums;
     std::vector<GlobalSum> cells;
     std::vector<ClassNorm> norms;  // of the cells of all partitions of a feature
+    std::vector<std::int64_t> utilities;
   };
 
-  /** @brief Draw a fixed number of partitions for each feature. */
+  /** @brief Draw a fixed number of partitions for each feature, or its only one. */
   void Draw(FeatureList const& features, std::size_t n_splits);
 
   Context const* ctx_;
@@ -69,6 +81,7 @@ class PartitionSelector {
   Offers const& offers_;
   PartitionDraws draws_;
   std::vector<Split> drawn_;           // of all choices
+  std::vector<std::size_t> begins_;    // of the partitions of each feature of each choice
   std::vector<Workspace> workspaces_;  // of each thread
 };
 }  // namespace xgboost::dp

@@ -45,6 +45,9 @@ def draw_partition(f: int, feature: Feature, levels: int, noise: Noise) -> Parti
     splits = (1 << levels) - 1
     if feature.cuts is None:
         return [_random_half(f, feature.size, noise) for _ in range(splits)]
+    if feature.size <= splits:  # a cell for each bin and for missing values, by the last cut
+        heap = heap_of([min(i, feature.size - 1) for i in range(splits)])
+        return [Part(f, b, frozenset(), False) for b in heap]
     cuts = feature.size - 1
     chosen = [0] * splits
     if cuts > splits:
