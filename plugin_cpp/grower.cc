@@ -9,6 +9,7 @@
 #include "plugin_cpp/split/public_splits.h"  // for PublicSplits
 #include "plugin_cpp/split/random_splits.h"  // for RandomSplits
 #include "plugin_cpp/split/select.h"         // for SelectedSplits
+#include "tree/tree_view.h"                  // for ScalarTreeView
 
 namespace xgboost::dp {
 TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,
@@ -140,5 +141,17 @@ std::vector<LocalSum> TreeGrower::GrowColumns(ClassGradients const& gradients,
   auto sums = columns_->Sum(gradients.pairs);
   monitor_.Stop("Columns");
   return sums;
+}
+
+void TreeGrower::KeepColumns(std::size_t class_idx, std::vector<ColumnLeaves> const& leaves,
+                             std::vector<RegTree*> const& trees) {
+  for (bst_feature_t f = 0; f < trees.size(); ++f) {
+    auto tree = trees[f]->HostScView();
+    std::vector<float> values;
+    for (auto nidx : leaves[f].ids) {
+      values.push_back(tree.LeafValue(nidx));
+    }
+    columns_->Keep(class_idx, f, values);
+  }
 }
 }  // namespace xgboost::dp

@@ -58,6 +58,11 @@ class TreeGrower {
   [[nodiscard]] std::vector<LocalSum> GrowColumns(ClassGradients const& gradients,
                                                   std::vector<RegTree*> const& trees,
                                                   std::vector<ColumnLeaves>* leaves);
+  /** @brief Keep the finished trees of an additive round of a class, until they are added. */
+  void KeepColumns(std::size_t class_idx, std::vector<ColumnLeaves> const& leaves,
+                   std::vector<RegTree*> const& trees);
+  /** @brief Add the round that was kept to predictions, those of all classes row by row. */
+  void AddColumns(common::Span<float> predictions) const { columns_->Add(predictions); }
 
  private:
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;

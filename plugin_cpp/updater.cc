@@ -243,6 +243,14 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     training_->margins = &margins;
   }
 
+  bool AddPredictions(HostDeviceVector<float>* predictions) const override {
+    if (!training_ || training_->busy || !training_->plan.IsAdditive()) {
+      return false;
+    }
+    training_->grower->AddColumns(predictions->HostSpan());
+    return true;
+  }
+
  protected:
   [[nodiscard]] RegTree const* LastTree(DMatrix const* p_fmat) const override {
     return training_ && training_->data.get() == p_fmat ? training_->last_tree : nullptr;
@@ -384,6 +392,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     monitor_.Start("Leaves");
     auto released = training.release.AddNoise(LeafEvent(plan), sums, class_idx);
     FinishColumns(plan, round, leaves, released, &training.shrinkage.at(class_idx), trees);
+    training.grower->KeepColumns(class_idx, leaves, trees);
     monitor_.Stop("Leaves");
   }
 

@@ -1,7 +1,8 @@
 #include "plugin_cpp/split/columns.h"
 
-#include <algorithm>  // for min
+#include <algorithm>  // for for_each, max, min, min_element
 #include <cmath>      // for sqrt, trunc
+#include <cstdlib>    // for abs
 #include <limits>     // for numeric_limits
 #include <mutex>      // for mutex, lock_guard
 
@@ -17,6 +18,7 @@ Columns::Columns(Context const* ctx, Plan const& plan, common::HistogramCuts con
     : ctx_{ctx}, offers_{offers}, pages_{pages}, draws_{offers, structure} {
   auto const& ptrs = cuts.Ptrs();
   for (bst_feature_t f = 0; f < static_cast<bst_feature_t>(plan.n_features); ++f) {
+    feature_of_.resize(pages.Places()[f + 1], f);
     // No more levels than there are bins to part.
     std::int32_t depth = 1;
     while (depth < plan.depth && (std::size_t{1} << depth) < offers.NumBins(f)) {
@@ -24,6 +26,9 @@ Columns::Columns(Context const* ctx, Plan const& plan, common::HistogramCuts con
     }
     depth_.push_back(depth);
     zero_.push_back(offers.IsCategorical(f) ? 0 : cuts.SearchBin(0.0f, f) - ptrs[f]);
+    if (offers.IsCategorical(f)) {
+      categorical_.push_back(f);
+    }
   }
 }
 
@@ -37,6 +42,19 @@ std::size_t Columns::LeafOf(bst_feature_t f, std::uint32_t code) const {
   return at - splits.size();
 }
 
+void Columns::PartZero(bst_feature_t f) {
+  auto n_cuts = static_cast<bst_bin_t>(offers_.NumBins(f)) - 1;
+  if (n_cuts == 0) {
+    return;
+  }
+  auto cut = std::min(zero_[f], n_cuts - 1);
+  auto distance = [=](Split const& split) { return std::abs(split.bin - cut); };
+  auto nearest =
+      std::min_element(splits_[f].begin(), splits_[f].end(),
+                       [&](Split const& a, Split const& b) { return distance(a) < distance(b); });
+  nearest->bin = cut;  // no other cut is between, so that they keep their order
+}
+
 void Columns::Draw() {
   auto const& places = pages_.Places();
   auto n_features = depth_.size();
@@ -47,6 +65,7 @@ void Columns::Draw() {
   for (bst_feature_t f = 0; f < n_features; ++f) {
     draws_.Draw(f, (std::size_t{1} << depth_[f]) - 1, &splits_[f]);
     if (!offers_.IsCategorical(f)) {
+      this->PartZero(f);
       for (auto& split : splits_[f]) {
         split.default_left = split.GoesLeft(zero_[f]);
       }
@@ -81,10 +100,23 @@ std::vector<LocalSum> Columns::Sum(std::vector<PackedPair> const& gpair) const {
         auto end = std::min(page.n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
         for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
           std::size_t n_cells = 0;
-          for (bst_feature_t f = 0; f < n_features; ++f) {
-            auto cell = cell_of_[places[f] + codes(i, f)];
+          auto enter = [&](std::uint32_t place) {
+            auto cell = cell_of_[place];
             cells[n_cells] = cell;
             n_cells += cell != kAbsentCell ? 1 : 0;
+          };
+          if (page.IsDense()) {
+            for (bst_feature_t f = 0; f < n_features; ++f) {
+              enter(places[f] + codes(i, f));
+            }
+          } else {
+            auto const* row_ptr = page.RowPtr();
+            std::for_each(page.Entries() + row_ptr[i], page.Entries() + row_ptr[i + 1], enter);
+            for (auto f : categorical_) {
+              if (codes(i, f) == places.MissingCode(f)) {
+                enter(places[f] + places.MissingCode(f));
+              }
+            }
           }
           // k + 1 cells get (q_g, q_h) / sqrt(k + 1), towards zero: their squares add up to at most
           // q_g^2 + q_h^2.
@@ -105,5 +137,61 @@ std::vector<LocalSum> Columns::Sum(std::vector<PackedPair> const& gpair) const {
     });
   }
   return sums;
+}
+
+void Columns::Keep(std::size_t class_idx, bst_feature_t f, std::vector<float> const& values) {
+  auto const& places = pages_.Places();
+  values_.resize(std::max(values_.size(), class_idx + 1));
+  auto& of_class = values_[class_idx];
+  of_class.resize(places.Size());
+  for (std::uint32_t code = 0; code <= places.MissingCode(f); ++code) {
+    of_class[places[f] + code] = values[this->LeafOf(f, code)];
+  }
+}
+
+void Columns::Add(common::Span<float> predictions) const {
+  constexpr std::size_t kBlock = 1024;
+  auto const& places = pages_.Places();
+  auto n_features = places.NumFeatures();
+  auto n_class = values_.size();
+  for (std::size_t k = 0; k < n_class; ++k) {
+    auto const* value = values_[k].data();
+    std::vector<float> of_missing;
+    for (bst_feature_t f = 0; f < n_features; ++f) {
+      of_missing.push_back(value[places[f] + places.MissingCode(f)]);
+    }
+    for (std::size_t p = 0; p < pages_.Size(); ++p) {
+      auto page = pages_[p];
+      auto* out = predictions.data() + page.base_row * n_class + k;
+      WithCodes(page, places, [&](auto const& codes) {
+        common::ParallelFor((page.n_rows + kBlock - 1) / kBlock, ctx_->Threads(), [&](auto block) {
+          auto end = std::min(page.n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
+          for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
+            auto sum = out[i * n_class];
+            bst_feature_t f = 0;
+            if (page.IsDense()) {
+              for (; f < n_features; ++f) {
+                sum += value[places[f] + codes(i, f)];
+              }
+            } else {
+              auto const* row_ptr = page.RowPtr();
+              for (auto at = row_ptr[i]; at < row_ptr[i + 1]; ++at) {
+                auto place = page.Entries()[at];
+                for (; f < feature_of_[place]; ++f) {
+                  sum += of_missing[f];
+                }
+                sum += value[place];
+                ++f;
+              }
+              for (; f < n_features; ++f) {
+                sum += of_missing[f];
+              }
+            }
+            out[i * n_class] = sum;
+          }
+        });
+      });
+    }
+  }
 }
 }  // namespace xgboost::dp

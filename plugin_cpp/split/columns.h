@@ -25,6 +25,7 @@
 #include "plugin_cpp/split/offers.h"       // for Offers
 #include "plugin_cpp/split/partitions.h"   // for PartitionDraws
 #include "xgboost/context.h"               // for Context
+#include "xgboost/span.h"                  // for Span
 
 namespace xgboost::dp {
 class Columns {
@@ -47,8 +48,23 @@ class Columns {
    * left to right; the sum over all rows is the last.
    */
   [[nodiscard]] std::vector<LocalSum> Sum(std::vector<PackedPair> const& gpair) const;
+  /**
+   * @brief Keep the values of the leaves of a finished tree of this round.
+   *
+   * @param values Of all leaves, from left to right.
+   */
+  void Keep(std::size_t class_idx, bst_feature_t f, std::vector<float> const& values);
+  /**
+   * @brief Add the trees that were kept to predictions, those of all classes row by row.
+   *
+   * One pass over the stored cells. Values are added in the order of the trees, as XGBoost adds
+   * them, so that the floats are the same.
+   */
+  void Add(common::Span<float> predictions) const;
 
  private:
+  /** @brief Move the nearest cut of a partition to where 0 ends. */
+  void PartZero(bst_feature_t f);
   /** @brief The leaf of a code. */
   [[nodiscard]] std::size_t LeafOf(bst_feature_t f, std::uint32_t code) const;
 
@@ -57,10 +73,13 @@ class Columns {
   BinnedPages const& pages_;
   PartitionDraws draws_;
   std::vector<std::int32_t> depth_;
-  std::vector<bst_bin_t> zero_;  // the bin in which 0 is
+  std::vector<bst_bin_t> zero_;             // the bin in which 0 is
+  std::vector<bst_feature_t> categorical_;  // of which missing values are a cell of their own
   std::vector<std::vector<Split>> splits_;
   std::vector<std::size_t> absent_;
   std::vector<std::uint32_t> cell_of_;  // by place: where in the sums
   std::size_t n_cells_{0};
+  std::vector<bst_feature_t> feature_of_;   // by place
+  std::vector<std::vector<float>> values_;  // of the leaves, by class and place
 };
 }  // namespace xgboost::dp

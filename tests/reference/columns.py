@@ -83,6 +83,10 @@ def column_round(
         none = -1
         if feature.cuts is not None:  # missing values go where 0 goes
             zero = min(int(np.searchsorted(feature.cuts, 0.0, side="right")), feature.size - 1)
+            if feature.size > 1:  # and the nearest cut to where 0 ends
+                end = min(zero, feature.size - 2)
+                nearest = min(range(len(partition)), key=lambda i: abs(partition[i].bin - end))
+                partition[nearest] = partition[nearest]._replace(bin=end)
             partition = [p._replace(missing_left=zero <= p.bin) for p in partition]
             none = int(cell_of(partition, np.array([zero]), False)[0])
         tree: Tree = {name: [] for name in COLUMNS}
