@@ -59,7 +59,10 @@ def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim != 1:
-        raise PrivacyParameterError("`y` must have one label for each row.")
+        raise PrivacyParameterError(
+            "`y` must have one label for each row. Several targets are refused: train a model for "
+            "each, and book them in one xgb_dp.Budget."
+        )
     table = {label: code for code, label in enumerate(classes.tolist())}
     try:
         codes = np.array([table.get(label, -1) for label in labels.tolist()], dtype=np.int64)

@@ -53,7 +53,9 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     else:
         if labels.size != n:
             raise PrivacyParameterError(
-                "`dtrain` must have one label for each row; several targets are not supported."
+                "`dtrain` must have one label for each row. Several targets are refused: a row has "
+                "a gradient for each of them, and no bound of all together is proved. Train a "
+                "model for each target, and book them in one xgb_dp.Budget."
             )
         check_labels(labels, s.kind, s.classes)
         if s.kind == "regression":
