@@ -1,9 +1,10 @@
-"""Generated data sets: of the papers, one of any size, and one of persons with many rows."""
+"""Generated data sets: of the papers, one of any size, of persons with many rows, and of words."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.datasets import make_classification, make_regression
 
 STATE = 100
@@ -102,6 +103,58 @@ def visits(persons: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     odds = 1.3 * score - 0.7 + of_person[who]
     y = rng.random(len(who)) < 1.0 / (1.0 + np.exp(-odds))
     return np.hstack([fixed, c]), y
+
+
+# Words of a text, in the middle; their logarithm is normal. What the labels follow has this spread.
+MEDIAN_WORDS, WORDS_SPREAD, SIGNAL_SPREAD = 53.0, 0.5, 2.0
+TOPICS, TOPIC_SPREAD = 10, 1.5
+
+
+def words(kind: str, rows: int, columns: int) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Texts as counts of words: how often a row has the word of each column; 0 is not stored.
+
+    The k-th most frequent word has a frequency of 1/k (Zipf's law). The log-odds of a label are a
+    linear function of log(1 + count) of some of the words.
+
+    Args:
+        kind: "few words": one word in twenty matters; "many words": every second does; "topics":
+            as the first, and a text is a mixture of topics that prefer some of the words;
+            "presence": as the second, but cells say only whether a word occurs, and the frequency
+            is 1/sqrt(k).
+        rows: Number of rows.
+        columns: Number of words.
+
+    Raises:
+        ValueError: If there is no such kind.
+    """
+    if kind not in ("few words", "many words", "topics", "presence"):
+        raise ValueError(f"No texts {kind!r}")
+    rng = np.random.default_rng(STATE)
+    frequency = np.arange(1, columns + 1) ** (-0.5 if kind == "presence" else -1.0)
+    frequency /= frequency.sum()
+    length = np.exp(rng.normal(np.log(MEDIAN_WORDS), WORDS_SPREAD, rows)).round().astype(int) + 1
+    row = np.repeat(np.arange(rows), length)
+    if kind == "topics":
+        mixture = rng.dirichlet(np.full(TOPICS, 0.3), rows)
+        topic = (rng.random(len(row))[:, None] > mixture.cumsum(axis=1)[row]).sum(axis=1)
+        column = np.empty(len(row), dtype=int)
+        for t in range(TOPICS):
+            own = frequency * np.exp(rng.normal(0.0, TOPIC_SPREAD, columns))
+            column[topic == t] = rng.choice(columns, (topic == t).sum(), p=own / own.sum())
+    else:
+        column = rng.choice(columns, len(row), p=frequency)
+    column = rng.permutation(columns)[column]
+    ones = np.ones(len(row), dtype=np.float32)
+    counts = sparse.csr_matrix((ones, (row, column)), (rows, columns))
+    counts.sum_duplicates()
+    if kind == "presence":
+        counts.data[:] = 1.0
+    share = 0.5 if kind in ("many words", "presence") else 0.05
+    weights = np.where(rng.random(columns) < share, rng.standard_normal(columns), 0.0)
+    score = counts.log1p() @ weights
+    score = SIGNAL_SPREAD * (score - score.mean()) / score.std()
+    y = rng.random(rows) < 1.0 / (1.0 + np.exp(-score))
+    return counts, y.astype(np.float32)
 
 
 def _many_interactions(x: np.ndarray) -> np.ndarray:

@@ -173,7 +173,7 @@ def run(table: Table, cells: list[Cell], options: Options) -> list[dict[str, Any
         found = _apart(table, cells, parts, rounds, extra)
     else:
         params = parameters(table, data, system, cell.epsilon, parts, extra, options.threads)
-        found = [_here(params, parts, rounds, weights, private=system.private)]
+        found = [here(params, parts, rounds, weights, private=system.private)]
     shared = {"n_train": len(parts.y_train), "columns": columns, "rounds": rounds}
     out = []
     for one, (predicted, measured) in zip(cells, found, strict=True):
@@ -184,7 +184,7 @@ def run(table: Table, cells: list[Cell], options: Options) -> list[dict[str, Any
     return out
 
 
-def _here(
+def here(
     params: dict[str, Any],
     parts: Split,
     rounds: int | None,

@@ -34,6 +34,7 @@ NAMES = (
     "persons",
     "objectives",
     "public_start",
+    "wide",
 )
 
 

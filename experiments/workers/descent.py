@@ -62,6 +62,14 @@ def one_hot(codes: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix(sparse.diags(1 / norms, dtype=np.float32) @ out)
 
 
+def unit_rows(counts: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Rows of norm 1: log(1 + count) of each column, and a one for the intercept."""
+    ones = sparse.csr_matrix(np.ones((counts.shape[0], 1), dtype=np.float32))
+    out = sparse.hstack([counts.astype(np.float32).log1p(), ones], format="csr")
+    norms = np.sqrt(np.asarray(out.multiply(out).sum(axis=1)).ravel())
+    return sparse.csr_matrix(sparse.diags(1 / norms, dtype=np.float32) @ out)
+
+
 def fit(
     x: sparse.csr_matrix,
     y: np.ndarray,

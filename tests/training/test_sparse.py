@@ -67,7 +67,7 @@ def test_no_rows_at_all(short: None) -> None:
     ("given", "width"),
     [
         ({}, 31),
-        ({}, 2049),
+        ({}, 513),
         ({"max_bin": 8}, WIDTH),
         ({"colsample_bytree": 0.5}, WIDTH),
         ({"dp_split_levels": 1}, WIDTH),
