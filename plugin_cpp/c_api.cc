@@ -98,7 +98,7 @@ XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   CHECK(plan_text);
   auto* p_fmat = MatrixOf(handle).get();
   auto plan = ParsePlan(plan_text);
-  CheckMatrix(p_fmat, plan);
+  CheckMatrix(p_fmat, plan, Persons::Of(*p_fmat).get());
   CheckRows(p_fmat->Ctx(), plan, p_fmat);
   API_END();
 }

@@ -33,9 +33,8 @@ void CheckTrainParam(tree::TrainParam const& param) {
       << "`alpha` and constraints travel in the plan.";
 }
 
-void CheckMatrix(DMatrix* p_fmat, Plan const& plan) {
+void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
   auto const& info = p_fmat->Info();
-  auto persons = Persons::Of(*p_fmat);
   CHECK((persons != nullptr) == plan.IsOfPersons())
       << "The plan and the DMatrix disagree on the unit of privacy: give the ids of persons as "
       << "`dp_privacy_id`.";

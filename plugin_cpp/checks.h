@@ -10,6 +10,7 @@
 #include "plugin_cpp/guard.h"            // for Attributes
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/masking.h"  // for Masking
+#include "plugin_cpp/rows/persons.h"     // for Persons
 #include "tree/param.h"                  // for TrainParam
 #include "xgboost/context.h"             // for Context
 #include "xgboost/data.h"                // for DMatrix
@@ -27,8 +28,12 @@ struct RowLimits {
 /** @brief Settings of stock XGBoost that would be ignored here, or would need a proof. */
 void CheckTrainParam(tree::TrainParam const& param);
 
-/** @brief The matrix is a plain one, and has the columns and the unit of privacy of the plan. */
-void CheckMatrix(DMatrix* p_fmat, Plan const& plan);
+/**
+ * @brief The matrix is a plain one, and has the columns and the unit of privacy of the plan.
+ *
+ * @param persons Those that the training reads: another thread may set others after it has asked.
+ */
+void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons);
 
 /**
  * @brief Every row lies in the declared domain, no batch is too long, and bins on disk have room.

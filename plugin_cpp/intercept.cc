@@ -34,6 +34,7 @@ struct Request {
   double exposure_upper{1};
   std::string test_key;
   std::string plan_id;
+  bool again{false};  // of the same persons as the first release of the plan
   Masking masking;
   bool of_persons{false};
 
@@ -65,6 +66,7 @@ Request ParseRequest(std::string const& text) {
   CHECK(out.columns == 0 ||
         (!out.n_public && !out.of_persons && (out.kind == "binary" || out.kind == "rows")));
   out.plan_id = in.Text("plan_id");
+  out.again = in.Has("again") && in.Bool("again");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
   if (out.kind == "multiclass" || out.kind == "cells") {
     out.num_class = in.Int("num_class", 2, 1 << 20);
@@ -239,7 +241,7 @@ std::string ReleaseIntercept(Context const* ctx, std::shared_ptr<DMatrix> const&
                   kInterceptStream,
                   request.of_persons};
   release.OpenPads(request.plan_id, false);  // the training goes on with them
-  Persons::Keep(p_fmat, request.plan_id, persons);
+  Persons::Keep(p_fmat, request.plan_id, persons, request.again);
   CheckNumRows(ctx, request.masking, info.num_row_, kMaxRows);
   Json out{Object{}};
   Array released;

@@ -23,7 +23,8 @@ namespace xgboost::dp {
  * @param request JSON: unit, kind ("binary", "regression", "multiclass", "cells" for counts of
  * labels in cells of their range, or "rows" for their number alone), sigma2, shift and the domain.
  * Where it names the number of `columns`, which needs the unit "row", the last sum is of the share
- * of its cells that each row has: those that are neither 0 nor missing.
+ * of its cells that each row has: those that are neither 0 nor missing. The second release of a
+ * plan says `again`, and is refused for other persons than the first.
  *
  * @return JSON: the noisy sums, in units of 2^-shift, and the ledger event (absent without noise).
  */

@@ -133,8 +133,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     // Not CHECK_EQ, which would print the number of rows.
     CHECK(in_gpair->Grad()->Shape(0) == p_fmat->Info().num_row_);
     CheckTrainParam(*param);
-    CheckMatrix(p_fmat, plan);
     auto persons = Persons::Of(*p_fmat);  // null where each row is a unit of privacy
+    CheckMatrix(p_fmat, plan, persons.get());
     CHECK(!training.grower || persons == training.persons)
         << "Who the rows belong to has changed in the middle of a private training.";
     training.persons = persons;

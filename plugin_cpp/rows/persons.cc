@@ -25,6 +25,11 @@ struct OfMatrix {
 struct OfPlan {
   std::weak_ptr<DMatrix const> matrix;
   std::weak_ptr<Persons const> persons;
+  bool any;
+
+  [[nodiscard]] bool Are(std::shared_ptr<Persons const> const& now) const {
+    return any == (now != nullptr) && persons.lock() == now;
+  }
 };
 
 std::mutex& Mutex() {
@@ -288,11 +293,15 @@ std::shared_ptr<Persons const> Persons::Of(DMatrix const& fmat) {
 }
 
 void Persons::Keep(std::shared_ptr<DMatrix> const& p_fmat, std::string const& plan_id,
-                   std::shared_ptr<Persons const> const& persons) {
+                   std::shared_ptr<Persons const> const& persons, bool again) {
   std::lock_guard guard{Mutex()};
   auto& table = KeptTable();
   Prune(&table);
-  table[{p_fmat.get(), plan_id}] = {p_fmat, persons};
+  auto it = table.find({p_fmat.get(), plan_id});
+  CHECK(!again || (it != table.end() && it->second.Are(persons)))
+      << "Who the rows belong to has changed between two releases before the first tree of a "
+         "private training, or there was no first release. Give the ids once, before both.";
+  table[{p_fmat.get(), plan_id}] = {p_fmat, persons, persons != nullptr};
 }
 
 void Persons::CheckKept(DMatrix const& fmat, std::string const& plan_id,
@@ -303,9 +312,9 @@ void Persons::CheckKept(DMatrix const& fmat, std::string const& plan_id,
   if (it == table.end() || it->second.matrix.expired()) {
     return;
   }
-  bool same = it->second.persons.lock() == persons;
+  CHECK(it->second.Are(persons))
+      << "Who the rows belong to has changed between the intercept and the first tree of a "
+         "private training. Give the ids once, and release the intercept after that.";
   table.erase(it);
-  CHECK(same) << "Who the rows belong to has changed between the intercept and the first tree of a "
-                 "private training. Give the ids once, and release the intercept after that.";
 }
 }  // namespace xgboost::dp

@@ -74,10 +74,12 @@ class Persons {
   /**
    * @brief Remember that a release before the trees of a plan has read these persons, until the
    *        first tree asks. Setting others, or none, does not change that.
+   *
+   * @param again For the second release of a plan; fails if the first one has read others.
    */
   static void Keep(std::shared_ptr<DMatrix> const& p_fmat, std::string const& plan_id,
-                   std::shared_ptr<Persons const> const& persons);
-  /** @brief Fails if a release of this plan has read others, and forgets which it has read. */
+                   std::shared_ptr<Persons const> const& persons, bool again);
+  /** @brief Fails if a release of this plan has read others; else forgets which it has read. */
   static void CheckKept(DMatrix const& fmat, std::string const& plan_id,
                         std::shared_ptr<Persons const> const& persons);
 

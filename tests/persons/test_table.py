@@ -138,10 +138,37 @@ def test_the_cpp_refuses_trees_for_others_than_the_intercept(
     for codes in between:
         native.set_persons(d, codes)
     if plan_id == "hand-made":  # that of train_with_plan
-        with pytest.raises(XGBoostError, match="between the intercept and the first tree"):
-            train_with_plan(plan("person"), d)
+        for _ in range(2):  # a refusal is not forgotten
+            with pytest.raises(XGBoostError, match="between the intercept and the first tree"):
+                train_with_plan(plan("person"), d)
         native.release_intercept(d, REQUEST | {"plan_id": plan_id})
     train_with_plan(plan("person"), d)
+
+
+def test_the_cpp_refuses_a_second_release_for_others_than_the_first() -> None:
+    """Counts and amounts have two before the first tree; the trees are for those of both."""
+    d = small()
+    first, second = ({**REQUEST, "plan_id": "hand-made", "again": a} for a in (False, True))
+    native.set_persons(d, CODES)
+    with pytest.raises(XGBoostError, match="no first release"):
+        native.release_intercept(d, second)
+    native.release_intercept(d, first)
+    native.release_intercept(d, second)
+    native.set_persons(d, np.arange(6))
+    with pytest.raises(XGBoostError, match="between two releases"):
+        native.release_intercept(d, second)
+    with pytest.raises(XGBoostError, match="between the intercept and the first tree"):
+        train_with_plan(plan("person"), d)
+
+
+def test_no_persons_are_others_than_those_that_are_gone() -> None:
+    """The plan of the trees is one of rows, under the name of that of the intercept."""
+    d = small()
+    native.set_persons(d, CODES)
+    native.release_intercept(d, {**REQUEST, "plan_id": "hand-made"})
+    native.set_persons(d, None)
+    with pytest.raises(XGBoostError, match="between the intercept and the first tree"):
+        train_with_plan(plan("row"), d)
 
 
 @pytest.mark.filterwarnings("ignore:.*NOT private")

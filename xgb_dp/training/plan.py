@@ -285,7 +285,7 @@ def second_request(
     """
     if not s.measured:
         return None
-    return {**request, "target_upper": repr(means.cap(s, noise, sums))}
+    return {**request, "again": True, "target_upper": repr(means.cap(s, noise, sums))}
 
 
 def after_release(
