@@ -16,7 +16,7 @@ from tests.evaluation.tasks import TARGET, quiet, refused
 from xgb_dp.evaluation.means import Deviance
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, judged
-from xgb_dp.evaluation.table import Layout
+from xgb_dp.evaluation.table import Block, Layout, events_for
 
 from .test_kinds import CLEAR, EXAMPLES, moved
 
@@ -195,6 +195,23 @@ def test_one_row(plans: dict[str, Regression], name: str, rows: list[Any]) -> No
     assert 0 < moved(plan, cells, len(rows)) <= stated
     unit = 1 << 14 if name in BOUNDS else 1 << 8
     assert stated <= 1.05 * unit**2
+
+
+@pytest.mark.parametrize("low", [-1e-3, -100.0, -1e9, -1e15])
+def test_ranges_of_labels_that_there_are_not(judges: dict[str, Any], low: float) -> None:
+    """Beside a small upper end they would count so much that norms left 64 bits."""
+    for name in BOUNDS:
+        model, X, y, _ = judges[name]
+        refused(xgb_dp.PrivacyParameterError, "must begin at 0", model, (X, y),
+                target_bounds=(low, 1.0))  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", [1 << 15, -(1 << 15), 1 << 40, -(1 << 63)])
+def test_a_row_that_counts_too_much_is_refused(entry: int) -> None:
+    """The square of 2^40 is 0 in 64 bits: no sensitivity may be taken from that."""
+    block = Block("one", np.array([[1, entry]]))
+    with pytest.raises(xgb_dp.LedgerError, match="defect"):
+        events_for(Layout((block,)), 1.0, 1e-6)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.3, 2.0])

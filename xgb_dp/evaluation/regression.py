@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
+from ..request.objectives import OBJECTIVES
 from ..request.parse import parse_number
 from .binary import scaled
 from .figures import Figure
@@ -231,7 +232,8 @@ class Regression:
         """The blocks for a model. No row is looked at.
 
         Raises:
-            PrivacyParameterError: No bound of errors is known.
+            PrivacyParameterError: No bound of errors is known, or no range that the labels of the
+                objective can have.
         """
         objective, levels = model.objective, model.levels
         known = model.public.get("target_bounds")
@@ -254,6 +256,11 @@ class Regression:
                 raise PrivacyParameterError(
                     f"`target_bounds` is missing: the figures of {objective} need a public range "
                     "of the labels, e.g. target_bounds=(0, 10)."
+                )
+            if target[0] < OBJECTIVES[objective].lowest:
+                raise PrivacyParameterError(
+                    f"`target_bounds` must begin at 0 or later: labels of {objective} are no less. "
+                    "Give their public range, e.g. target_bounds=(0, 10)."
                 )
             means = Means.of(model, objective, target)
         share = {"errors": 1.0} if target is None else {"errors": 1 - _TARGET, "target": _TARGET}

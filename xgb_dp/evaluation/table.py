@@ -30,6 +30,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _MOST_SIGMA2 = 1 << 56  # of the sampler
+_MOST_ENTRY = 1 << 15  # of a matrix, for sums of 2^32 rows within 64 bits
 _LEAST_SHIFT, _MOST_SHIFT = 8, 16
 _STEPS = 12  # halvings of the search for the noise: a ten-thousandth of it
 RELEASE = "evaluation"
@@ -57,7 +58,16 @@ class Block:
 
     @cached_property
     def norm2(self) -> int:
-        """Squared norm of what one row adds at most."""
+        """Squared norm of what one row adds at most.
+
+        Raises:
+            LedgerError: Entries are so large that sums or norms would not fit 64 bits.
+        """
+        if not -_MOST_ENTRY < self.matrix.min() <= self.matrix.max() < _MOST_ENTRY:
+            raise LedgerError(
+                "A row would count more than the sums of an evaluation can hold. Nothing of this "
+                "step was released. This is a defect of xgb_dp: please report it."
+            )
         return int((self.matrix.astype(np.int64) ** 2).sum(axis=0).max())
 
     def sums(self, cells: Ints, weights: Ints | None) -> Ints:
