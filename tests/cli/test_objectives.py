@@ -207,6 +207,28 @@ def test_public_rows(claims: pd.DataFrame) -> None:
     assert "candidates" not in {event["release"] for event in record["events"]}
 
 
+def test_private_rows_are_no_public_ones(claims: pd.DataFrame, no_training: None) -> None:
+    """The file of the training rows, under any name, and parts of a division."""
+    Path("other.csv").symlink_to("rows.csv")
+    Path("third.csv").hardlink_to("rows.csv")
+    run("split", "rows.csv", "--train", "part.csv", "--test", "holdout.csv")
+    for name in ("rows.csv", "other.csv", "third.csv", "part.csv", "holdout.csv"):
+        shown = fails("train", "rows.csv", *COUNTS, "--public-data", name, *SPENT)
+        assert "names private rows" in shown
+
+
+def test_public_rows_need_no_ids(claims: pd.DataFrame) -> None:
+    """Nor do they need columns that are left out; with ids, those are no feature."""
+    claims.assign(who=np.arange(len(claims)) // 2).to_csv("rows.csv", index=False)
+    own = claims.sample(300, random_state=1)
+    own.assign(who=7).to_csv("all.csv", index=False)
+    own[["age", "years", "claims"]].to_csv("few.csv", index=False)
+    for name in ("all.csv", "few.csv"):
+        run("train", "rows.csv", *COUNTS, "--privacy-id", "who", "--public-data", name, *SPENT,
+            "--force")  # fmt: skip
+        assert xgb.Booster(model_file="model.json").feature_names == ["age"]
+
+
 def test_models_are_judged(claims: pd.DataFrame) -> None:
     """Counts with their exposures, and times with their ends, of files read as in training."""
     spent = ["--epsilon", "4", "--delta", "1e-6", "--json", "out.json", "--force"]

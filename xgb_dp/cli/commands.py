@@ -44,6 +44,7 @@ from .options import (
     training_options,
     write_report,
 )
+from .part_file import note_of
 from .table import Table, read_table
 
 __all__ = ["cli"]
@@ -173,9 +174,8 @@ def train(
     if public:
         params["dp_public_model"] = True
     if public_rows:
-        without_ids = replace(domain, privacy_id=None)
-        shown = read_table(public_rows, without_ids, training=True, csv=Csv(separator, encoding))
-        params["dp_public_data"] = shown.matrix()
+        csv = Csv(separator, encoding)
+        params["dp_public_data"] = _public_rows(public_rows, data, table.domain, csv)
     below = start or public
     earlier = load_booster(below) if below else None
     book = Budget(budget) if budget else None
@@ -195,6 +195,28 @@ def train(
             f"Its schema was found on private rows, for ({looked['epsilon']:g}, "
             f"{looked['delta']:g}) more."
         )
+
+
+def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
+    """The matrix of public rows; they need no ids, and none of the columns that are left out.
+
+    Args:
+        path: Their file.
+        data: That of the training rows.
+        domain: With its features spelt out.
+        csv: How files are written.
+
+    Raises:
+        PrivacyRefusal: It is known without looking at rows that they are private.
+    """
+    if path.samefile(data) or note_of(path).is_file():
+        raise PrivacyRefusal(
+            "`--public-data` names private rows: the file of the training rows itself, or a part "
+            "that `xgb-dp split` has made. Their exact quantiles would be thresholds of the model. "
+            "Give rows of another source, which are public."
+        )
+    shared = replace(domain, privacy_id=None, drop=())
+    return read_table(path, shared, training=True, csv=csv).matrix()
 
 
 def _train(
