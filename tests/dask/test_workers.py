@@ -51,7 +51,7 @@ def test_categories_of_a_data_frame_are_not_sent(collective: Collective) -> None
     """They may be those that occur; only the declared ones are public."""
     mine = Schema(["a"], True, frozenset({0}), {0: [b"flu", b"a rare disease"]}, True)
     assert workers.common_schema(mine) == mine
-    assert collective.sent == [[["a"], True, [0], True]]
+    assert collective.sent == [[["a"], True, [0], True, None]]
 
 
 def test_messages_of_others_are_not_sent(collective: Collective) -> None:
@@ -84,7 +84,7 @@ def told(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
 def test_a_worker_without_columns_takes_those_of_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told(monkeypatch, b'[["a", "b"], true, [1], true]')
+    told(monkeypatch, b'[["a", "b"], true, [1], true, null]')
     found = workers.common_schema(Schema([], False, frozenset(), {}))
     assert found == Schema(["a", "b"], True, frozenset({1}), {}, True)
 
@@ -94,6 +94,28 @@ def test_errors_of_others_keep_their_kind(kind: str, monkeypatch: pytest.MonkeyP
     told(monkeypatch, json.dumps([kind, "so it is"]).encode())
     with pytest.raises(getattr(errors, kind), match="On another worker: so it is"):
         workers.check_together(lambda: None)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_worker_whose_check_fails_does_not_go_on_whatever_it_is_told(
+    rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody on the network says that no worker has failed, and that all agree."""
+    fake = Collective()
+    monkeypatch.setattr(fake, "get_rank", lambda: rank)
+    answer = [2]
+    monkeypatch.setattr(fake, "allreduce", lambda data, op: np.full_like(data, answer[0]))
+    monkeypatch.setattr(workers, "_collective", lambda: fake)
+    monkeypatch.setattr(workers, "_broadcast", lambda data, root: b'"another plan"')
+
+    def refuse() -> None:
+        raise PrivacyRefusal("worker 1 is none of the parties on the list")
+
+    with pytest.raises(PrivacyRefusal, match="none of the parties"):
+        workers.check_together(refuse)
+    answer[0] = 0
+    with pytest.raises(errors.PrivacyParameterError, match="do not agree"):
+        workers.check_agreement("a plan", Schema(["a"], True, frozenset(), {}))
 
 
 def test_no_class_is_made_of_what_others_say(monkeypatch: pytest.MonkeyPatch) -> None:

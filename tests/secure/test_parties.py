@@ -8,8 +8,10 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("cryptography")
@@ -18,8 +20,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tests.children import run_workers
 from tests.secure.cluster import make_key, make_parties
+from xgb_dp.engine import workers as network
 from xgb_dp.engine.parties import Handshake, load_party
 from xgb_dp.errors import PrivacyError, PrivacyParameterError, PrivacyRefusal
+from xgb_dp.request import masking
 
 NAMES = ["north", "east", "south"]
 Tamper = Callable[[int, list[str]], list[str]]
@@ -65,6 +69,43 @@ def exchange(
 
 def pair(secrets: list[Any], i: int, j: int) -> bytes:
     return bytes(secrets[i][32 * j : 32 * j + 32])
+
+
+def test_a_worker_that_has_refused_has_no_secrets(files: Path) -> None:
+    """It would have had zeros, which everybody knows, after the signatures of nobody."""
+    worker = handshakes(files)[0]
+    with pytest.raises(PrivacyRefusal, match="not said who it is"):
+        worker.sign([worker.hello, "", ""])
+    with pytest.raises(PrivacyRefusal, match="has not signed"):
+        worker.secrets(["", "", ""])
+
+
+@pytest.mark.parametrize("what", ["hellos", "signatures"])
+def test_nobody_on_the_network_can_say_that_no_worker_refuses(
+    what: str, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They change a hello or a signature, and then the answer to whether somebody has failed."""
+    told: list[str] = []
+
+    def tell(text: str) -> list[str]:
+        told.append(text)
+        changed = "hello" if what == "hellos" else "signature"
+        now = "hello" if len(told) == 1 else "signature"
+        others = [w.hello for w in handshakes(files)[1:]] if now == "hello" else ["00", "00"]
+        return [text, "none", others[1]] if changed == now else [text, *others]
+
+    kept: list[Any] = []
+    monkeypatch.setattr(network, "this_worker", lambda: (0, 3))
+    monkeypatch.setattr(masking, "this_worker", lambda: (0, 3))
+    monkeypatch.setattr(masking, "tell_all", tell)
+    monkeypatch.setattr(masking.native, "call", lambda *args: kept.append(args))
+    nobody = SimpleNamespace(
+        allreduce=lambda data, op: np.full_like(data, 3), Op=SimpleNamespace(MIN=0)
+    )
+    monkeypatch.setattr(network, "_collective", lambda: nobody)
+    with pytest.raises(PrivacyRefusal):
+        masking.agree_on_pads("plan", "agreed", (files / "north", files / "parties"))
+    assert not kept
 
 
 def test_parties_that_are_who_they_are_share_secrets_by_pairs(files: Path) -> None:

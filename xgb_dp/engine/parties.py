@@ -215,6 +215,8 @@ class Handshake:
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+        if not self._keys:
+            raise _refusal("this worker itself has not signed")
         if len(signatures) != self.world:
             raise _refusal("not every worker has signed")
         for rank, (party, _) in enumerate(self._keys):

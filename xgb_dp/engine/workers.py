@@ -181,6 +181,7 @@ def check_together(check: Callable[[], T]) -> T:
         return check()
     failure: Exception | None = None
     found: Any = None
+    said: Any = None
     try:
         found = check()
     except Exception as error:
@@ -193,8 +194,9 @@ def check_together(check: Callable[[], T]) -> T:
         known = isinstance(failure, PrivacyError)
         text = str(failure) if known else "Its checks failed. Nothing was released."
         said = _say([type(failure).__name__, text], root)
-        if failure is not None:
-            raise failure
+    if failure is not None:  # also where somebody on the network says that none has failed
+        raise failure
+    if root < world:
         kind, reason = said if isinstance(said, list) and len(said) == 2 else ("", said)
         told = next((e for e in _TOLD if e.__name__ == kind), RowDomainError)
         raise told(f"On another worker: {reason}")
@@ -218,7 +220,7 @@ def check_agreement(plan_text: str, schema: Schema) -> None:
     mine = f"{plan_text}\n{schema.names}"
     theirs = _say(mine, 0)
     differs = collective.allreduce(np.array([mine != theirs], dtype=np.int32), collective.Op.MAX)
-    if differs[0]:
+    if differs[0] or mine != theirs:  # whatever somebody on the network says of it
         raise PrivacyParameterError(
             "The workers do not agree on the training: parameters, columns, or versions of xgb_dp "
             "differ. Give every worker the same ones. Nothing was released."
