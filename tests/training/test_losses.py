@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +16,11 @@ from tests.reference.test_losses_against_cpp import plan_of
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.request.features import read_schema
+from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.testing import fixed_noise
+from xgb_dp.training import plan as plans
 from xgb_dp.training.cells import quantiles, spread
-from xgb_dp.training.plan import build_plan, dump_plan
+from xgb_dp.training.plan import after_release, build_plan, dump_plan
 from xgb_dp.training.prepare import prepare
 
 Floats = npt.NDArray[np.float64]
@@ -269,6 +272,28 @@ def test_a_continued_training_does_not_start_at_the_median_again() -> None:
     d = xgb.DMatrix(X)
     steps = again[:31].predict(d) - first.predict(d)
     assert not (steps == steps[:, :1]).all(axis=1).any()
+
+
+def test_widths_fall_over_the_rounds_of_the_plan_that_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where rounds are open, and the number of rows says how many there are."""
+    texts = []
+
+    def kept(*args: Any) -> str:
+        texts.append(after_release(*args))
+        return texts[-1]
+
+    monkeypatch.setattr(plans, "after_release", kept)
+    train("quantiles", rounds=DEFAULT_ROUNDS, data=rows("quantiles", 6000))
+    [taken] = [json.loads(text) for text in texts]
+    loss, rounds = taken["loss"], taken["rounds"]
+    assert rounds > 60  # which is the smallest plan
+    first, last, decay = (
+        float(loss[name]) for name in ("first_width", "last_width", "width_decay")
+    )
+    at_the_end = first * decay ** (rounds - loss["centre_rounds"] - 1)
+    assert at_the_end == pytest.approx(last, rel=1e-6)
 
 
 def test_outputs_that_move_together_share_their_splits() -> None:

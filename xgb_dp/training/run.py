@@ -274,7 +274,7 @@ class Training:
         taken = self.options[position]
         text = taken.text
         if sums is not None and s.loss is not None:
-            text = plan.after_release(s, noise, taken.plan, sums, capped)
+            text = plan.after_release(taken.settings, noise, taken.plan, sums, capped)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         return low, LedgerCallback(self, position, count, event)
 
