@@ -242,6 +242,9 @@ def test_exposures_of_rows() -> None:
     exact = metrics.mean_poisson_deviance(y, p)
     assert float(report.deviance) == pytest.approx(exact, abs=4.5 * report.deviance.noise + 0.01)
     assert abs(float(report.gini) - gini_of(y, p)) < 4.5 * report.gini.noise + 0.01
+    for margin in (np.full(len(X), np.nan), np.where(y > 3, -np.inf, 0.0), np.zeros((len(X), 2))):
+        wrong = xgb.DMatrix(X, y, base_margin=margin)
+        refused(xgb_dp.RowDomainError, "A row .* `base_margin`", model, wrong)
     other = xgb.train(params, xgb.DMatrix(X, y), 3)
     refused(xgb_dp.PrivacyRefusal, "base_margin", other, d)
     refused(xgb_dp.PrivacyParameterError, "target_bounds",

@@ -21,7 +21,7 @@ from ..data.ids import persons_of
 from ..data.labels import codes_of, label_array
 from ..data.matrices import private_matrix
 from ..data.parts import Part
-from ..data.rows import check_intervals, check_labels
+from ..data.rows import check_base_margin, check_intervals, check_labels
 from ..engine.curve import Curve
 from ..engine.models import intercept_margin
 from ..engine.predictions import levels_of_model, objective_of, probabilities
@@ -267,7 +267,8 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
             "Rows with weights are refused in an evaluation: a row counts one. Leave out the "
             "weights; persons with several rows are what `privacy_id` is for."
         )
-    if matrix.get_base_margin().size and not all(m.public.get("exposure_bounds") for m in models):
+    margins = matrix.get_base_margin()
+    if margins.size and not all(m.public.get("exposure_bounds") for m in models):
         raise PrivacyRefusal(
             "Rows with a `base_margin` are refused in an evaluation: it judges what the trees and "
             "the intercept of the model say. Leave out the margins. Models that were trained with "
@@ -281,6 +282,8 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
                 "be the same."
             )
     n = matrix.num_row()
+    if margins.size:
+        check_base_margin(margins, n, 1, declared=True)
     values = np.asarray(labels)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
