@@ -58,16 +58,7 @@ class Block:
 
     @cached_property
     def norm2(self) -> int:
-        """Squared norm of what one row adds at most.
-
-        Raises:
-            LedgerError: Entries are so large that sums or norms would not fit 64 bits.
-        """
-        if not -_MOST_ENTRY < self.matrix.min() <= self.matrix.max() < _MOST_ENTRY:
-            raise LedgerError(
-                "A row would count more than the sums of an evaluation can hold. Nothing of this "
-                "step was released. This is a defect of xgb_dp: please report it."
-            )
+        """Squared norm of what one row adds at most."""
         return int((self.matrix.astype(np.int64) ** 2).sum(axis=0).max())
 
     def sums(self, cells: Ints, weights: Ints | None) -> Ints:
@@ -118,7 +109,17 @@ class Layout:
 
     @property
     def sensitivity2(self) -> int:
-        """Squared L2 norm of what one row, or one person, adds to all sums."""
+        """Squared L2 norm of what one row, or one person, adds to all sums.
+
+        Raises:
+            LedgerError: Entries are so large that sums or norms would not fit 64 bits.
+        """
+        for block in self.blocks:
+            if not -_MOST_ENTRY < block.matrix.min() <= block.matrix.max() < _MOST_ENTRY:
+                raise LedgerError(
+                    "A row would count more than the sums of an evaluation can hold. Nothing of "
+                    "this step was released. This is a defect of xgb_dp: please report it."
+                )
         return sum(block.norm2 for block in self.blocks) << (2 * self.shift)
 
     @property
