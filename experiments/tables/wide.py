@@ -97,7 +97,10 @@ TABLE = Table(
         DEFAULT,
         System("trees", params={"dp_split": "exponential"}, rounds=None),
         System("additive", params={"dp_split": "additive"}, rounds=None),
-        *(System(f"{LINEAR}, step {step:g}", peer="here", params={"step": step}) for step in STEPS),
+        *(
+            System(f"{LINEAR}, step {step:g}", peer="here", method="descent", params={"step": step})
+            for step in STEPS
+        ),
         replace(STOCK, params={"tree_method": "hist"}, rounds=75),
     ),
     epsilons=(1.0,),
