@@ -23,6 +23,7 @@ PLUMBING = {
     "page_file.h",
     "plan.h",
     "source.h",
+    "tree_text.h",
     "upstream.h",
 }
 HEADERS = sorted(p for p in (ROOT / "plugin_cpp").rglob("*.h") if p.name not in PLUMBING)

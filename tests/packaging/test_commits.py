@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .test_check_wheel import script
+from ..scripts import script
 
-check = script("check_commits")
+check = script("cmake/check_commits.py")
 
 GOOD = "Check the indices in the trees of a model file\n\nA flipped bit ended the process."
 

@@ -26,7 +26,11 @@ OTHERS = {
     ("audit/training.py", "learner['learner_model_param']"),
     ("cli/commands.py", "config['learner_model_param']"),
     ("engine/models.py", "numbers"),
+    ("engine/predictions.py", "objective.get('quantile_loss_param', {})"),
     ("evaluation/calibration.py", "numbers"),
+    ("evaluation/means.py", "config['tweedie_regression_param']"),
+    ("evaluation/means.py", "json.loads(model.booster.save_config())['learner']"),
+    ("evaluation/means.py", "learner"),
     ("evaluation/rows.py", "config"),
     ("record/ledger.py", "learner['learner_model_param']"),
     ("record/verify.py", "learner"),
@@ -41,10 +45,13 @@ OTHERS = {
     ("record/statement.py", "p"),
     ("training/run.py", "training.hyperparameters"),
     ("training/run.py", "training.public"),
+    ("training/run.py", "then"),
+    ("training/run.py", "now"),  # what the ledger will say
     # Whether ids of persons are given at all, whatever they are.
     ("cli/options.py", "{**domain.params, **out}"),
     ("data/matrices.py", "params"),
-    ("training/run.py", "plan.public_inputs(s)"),
+    # Keys of a schema file, of which some are parameters; they become parameters.
+    ("cli/outcome.py", "given"),
     # Which table was given, before it is read.
     ("sklearn/base.py", "self.get_xgb_params()"),
     # A private plan.
