@@ -1,5 +1,7 @@
 """Time and memory of ``dp_hist`` beside stock ``hist``, in the same libxgboost.
 
+Where LightGBM is installed, its training on quantised gradients (Shi et al. 2022) stands beside.
+
     make bench
     make bench BENCH_ARGS="--case dense --repeats 5"
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import importlib.util
 import json
 import os
 import platform
@@ -76,6 +79,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp_hist, its default of 64 bins": PRIVATE,
     "dp_hist, random splits": {**PRIVATE, "dp_split": "random"},
 }
+# Histograms of integers, as ours are. The default of 4 levels of a gradient.
+LIGHTGBM = {"LightGBM, quantised": 255, "LightGBM, quantised, 63 bins": 63}
 # Private candidates are fewer than max_bin where the noise does not allow more; with public bounds
 # each column has exactly max_bin bins.
 WITH_BOUNDS = "dp_hist, public bounds"
@@ -212,6 +217,51 @@ def measure(
     }
 
 
+def measure_lightgbm(
+    case: Case, method: str, rows: int, rounds: int, depth: int, threads: int
+) -> dict[str, float]:
+    """:func:`measure` for LightGBM, whose bins are part of the training as those of XGBoost are."""
+    import lightgbm as lgb
+
+    X, y = make_data(case, rows)
+    params = {
+        "objective": "binary",
+        "learning_rate": COMMON["eta"],
+        "lambda_l2": COMMON["lambda"],
+        "min_sum_hessian_in_leaf": COMMON["min_child_weight"],
+        "min_data_in_leaf": 1,
+        "max_depth": depth,
+        "num_leaves": 2**depth,
+        "max_bin": LIGHTGBM[method],
+        "use_quantized_grad": True,
+        "num_threads": threads,
+        "verbosity": -1,
+    }
+    clock = Clock()
+    before = kib("VmRSS")
+    _reset_peak()
+    start, busy = time.perf_counter(), time.process_time()
+    train = lgb.Dataset(X, y, params=params).construct()
+    clock.before_training(None)
+    booster = lgb.train(
+        params, train, rounds, callbacks=[lambda at: bool(clock.after_iteration(None, 0, at))]
+    )
+    end, busy = time.perf_counter(), time.process_time() - busy
+    peak = peak_kib()
+    leaves = sum(tree["num_leaves"] for tree in booster.dump_model()["tree_info"])
+    return {
+        "train_s": end - start,
+        "cpu_s": busy,
+        "setup_s": clock.start - start,
+        "first_s": clock.ends[0] - clock.start,
+        **clock.tree(1 - rounds % 2),
+        "peak_mib": peak / 1024,
+        "added_mib": (peak - before) / 1024,
+        "process_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "nodes": (2 * leaves - rounds) / rounds,
+    }
+
+
 def run_worker(case: str, method: str, args: argparse.Namespace) -> dict[str, float]:
     """:func:`measure` in a process of its own."""
     job = {"case": case, "method": method, "rows": rows_of(case, args)}
@@ -298,7 +348,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parse(arguments)
     if args.worker:
         job = dict(args.worker)
-        print(json.dumps(measure(CASES[job.pop("case")], **job)))
+        run = measure_lightgbm if job["method"] in LIGHTGBM else measure
+        print(json.dumps(run(CASES[job.pop("case")], **job)))
         return
     print(
         f"dp_hist and hist in one library: {args.rounds} trees of depth {args.depth}, "
@@ -310,12 +361,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "training adds to the process that already holds the DMatrix.",
         flush=True,
     )
+    methods = [*METHODS, *(LIGHTGBM if importlib.util.find_spec("lightgbm") else ())]
     raw: dict[str, dict[str, list[dict[str, float]]]] = {}
     for name in CASES if args.case == "all" else [args.case]:
         case, rows = CASES[name], rows_of(name, args)
         filled = "dense" if case.density == 1 else f"{case.density:.0%} filled"
         print(f"\n## {name}: {rows:,} x {case.columns}, {filled}\n", flush=True)
-        results: dict[str, list[dict[str, float]]] = {method: [] for method in METHODS}
+        results: dict[str, list[dict[str, float]]] = {method: [] for method in methods}
         for turn in range(args.repeats):
             for method, runs in results.items():
                 runs.append(run_worker(name, method, args))
