@@ -179,6 +179,33 @@ class Clock(xgb.callback.TrainingCallback):
         }
 
 
+def figures(clock: Clock, start: float, busy: float, before: int) -> dict[str, float]:
+    """What a training that has just ended took. Times in seconds, memory in MiB.
+
+    Args:
+        clock: Of its rounds.
+        start: When it began.
+        busy: CPU time of the process then.
+        before: Memory of the process then, in KiB.
+    """
+    end, busy = time.perf_counter(), time.process_time() - busy
+    whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_kib()
+    # dp_hist alternates two shapes of tree: leave out the first round, which bins the data, and
+    # count an even number of the others.
+    first = 1 - len(clock.ends) % 2
+    return {
+        "train_s": end - start,
+        "cpu_s": busy,
+        "setup_s": clock.start - start,
+        "first_s": clock.ends[0] - clock.start,
+        **clock.tree(first),
+        "peak_mib": peak / 1024,
+        "added_mib": (peak - before) / 1024,
+        "process_mib": whole / 1024,
+    }
+
+
 def measure(
     case: Case, method: str, rows: int, rounds: int, depth: int, threads: int
 ) -> dict[str, float]:
@@ -197,24 +224,8 @@ def measure(
     _reset_peak()
     start, busy = time.perf_counter(), time.process_time()
     booster = xgb.train(params, dtrain, rounds, callbacks=[clock])
-    end, busy = time.perf_counter(), time.process_time() - busy
-    whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak = peak_kib()
-    # dp_hist alternates two shapes of tree: leave out the first round, which bins the data, and
-    # count an even number of the others.
-    first = 1 - rounds % 2
-    nodes = sum(tree.count("\n") for tree in booster.get_dump())
-    return {
-        "train_s": end - start,
-        "cpu_s": busy,
-        "setup_s": clock.start - start,
-        "first_s": clock.ends[0] - clock.start,
-        **clock.tree(first),
-        "peak_mib": peak / 1024,
-        "added_mib": (peak - before) / 1024,
-        "process_mib": whole / 1024,
-        "nodes": nodes / rounds,
-    }
+    found = figures(clock, start, busy, before)
+    return found | {"nodes": sum(tree.count("\n") for tree in booster.get_dump()) / rounds}
 
 
 def measure_lightgbm(
@@ -246,20 +257,9 @@ def measure_lightgbm(
     booster = lgb.train(
         params, train, rounds, callbacks=[lambda at: bool(clock.after_iteration(None, 0, at))]
     )
-    end, busy = time.perf_counter(), time.process_time() - busy
-    peak = peak_kib()
+    found = figures(clock, start, busy, before)
     leaves = sum(tree["num_leaves"] for tree in booster.dump_model()["tree_info"])
-    return {
-        "train_s": end - start,
-        "cpu_s": busy,
-        "setup_s": clock.start - start,
-        "first_s": clock.ends[0] - clock.start,
-        **clock.tree(1 - rounds % 2),
-        "peak_mib": peak / 1024,
-        "added_mib": (peak - before) / 1024,
-        "process_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "nodes": (2 * leaves - rounds) / rounds,
-    }
+    return found | {"nodes": (2 * leaves - rounds) / rounds}
 
 
 def run_worker(case: str, method: str, args: argparse.Namespace) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,12 @@ def gini_of(y: Any, p: Any) -> float:
     return float(1.0 - 2.0 * np.trapezoid(share, dx=1.0 / len(y)))
 
 
+def deviances(name: str, y: Any, p: Any) -> tuple[float, float]:
+    """Of the predictions, and of the mean."""
+    of = functools.partial(metrics.mean_tweedie_deviance, y, power=POWERS[name])
+    return float(of(p)), float(of(np.full_like(p, y.mean())))
+
+
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("name", BOUNDS)
 def test_means_without_noise(judges: dict[str, Any], name: str) -> None:
@@ -80,8 +87,7 @@ def test_means_without_noise(judges: dict[str, Any], name: str) -> None:
         by={3: [0, 1]},
         **CLEAR,
     )
-    exact = metrics.mean_tweedie_deviance(y, p, power=POWERS[name])
-    constant = metrics.mean_tweedie_deviance(y, np.full_like(p, y.mean()), power=POWERS[name])
+    exact, constant = deviances(name, y, p)
     assert float(report.deviance) == pytest.approx(exact, rel=5e-3)
     assert float(report.deviance_saved) == pytest.approx(constant - exact, rel=2e-2)
     assert float(report.gini) == pytest.approx(gini_of(y, p), abs=4e-3)
@@ -106,8 +112,7 @@ def test_means_with_noise(judges: dict[str, Any], name: str) -> None:
         epsilon=2.0,
         delta=1e-6,
     )
-    exact = metrics.mean_tweedie_deviance(y, p, power=POWERS[name])
-    constant = metrics.mean_tweedie_deviance(y, np.full_like(p, y.mean()), power=POWERS[name])
+    exact, constant = deviances(name, y, p)
     for figure, value in (
         (report.deviance, exact), (report.gini, gini_of(y, p)),
         (report.deviance_saved, constant - exact), (report.mean_ratio, p.mean() / y.mean()),
