@@ -20,11 +20,12 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 
 from ..engine.models import intercept_margin
+from ..request.means import POWERS
 from .figures import Figure
 from .grid import tree_matrix
 from .posterior import DRAWS, Solver
 from .rows import Judged
-from .values import Values, value_cells, value_points
+from .values import Values, smoothed, value_cells, value_points
 
 __all__ = ["UNIT", "Deviance", "Losses", "Means", "Order", "loss_matrix"]
 
@@ -113,7 +114,7 @@ class Order:
     def sampled(self) -> Floats:
         """Draws for other rows of the same population: of their number, and of their labels."""
         rng = np.random.default_rng(3)
-        rows, sums = (np.maximum(_smooth(v), 0.0) for v in np.split(self.counts, 2))
+        rows, sums = (np.maximum(smoothed(v, 2), 0.0) for v in np.split(self.counts, 2))
         mean = sums / np.maximum(rows, 1.0)
         # The variance follows the power of the mean; how far, the second moment of all labels says.
         around = float(self.target.mean_of(self.target.counts, 2)) * rows.sum() - rows @ mean**2
@@ -234,10 +235,6 @@ def _above(values: Floats) -> Floats:
     return np.maximum(values, 1e-9)
 
 
-def _smooth(values: Floats) -> Floats:
-    return np.convolve(np.pad(values, 2, mode="edge"), np.full(5, 0.2), "valid")
-
-
 @dataclass(frozen=True, eq=False)
 class Means:
     """What is released about counts or amounts beside their errors, and how it is read.
@@ -260,7 +257,7 @@ class Means:
     def of(cls, model: Judged, objective: str, target: tuple[float, float]) -> Means:
         """For a model whose labels lie in a range. No row is looked at."""
         first, last = target
-        power = {"count:poisson": 1.0, "reg:gamma": 2.0}.get(objective) or _tweedie(model)
+        power = POWERS.get(objective) or _tweedie(model)
         exposure = model.public.get("exposure_bounds") or [1.0, 1.0]
         low, high = (m + math.log(e) for m, e in zip(model.margins, exposure, strict=True))
         high = min(high, math.log(last))

@@ -17,7 +17,7 @@ from .figures import Figure
 from .grid import CELLS, UNIT, tree_matrix
 from .posterior import DRAWS, Solver
 
-__all__ = ["Values", "value_cells", "value_matrix", "value_points"]
+__all__ = ["Values", "smoothed", "value_cells", "value_matrix", "value_points"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -66,6 +66,17 @@ def value_points(power: int = 1, cells: int = CELLS) -> Floats:
     """The value in the middle of each cell; see :func:`value_cells`."""
     ends = _ends(power, cells)
     return np.asarray(0.5 * (ends[1:] + ends[:-1]))
+
+
+def smoothed(counts: Floats, reach: int) -> Floats:
+    """Means of each count and its neighbours on either side.
+
+    Args:
+        counts: Noisy counts of cells in order.
+        reach: Neighbours on each side.
+    """
+    width = 2 * reach + 1
+    return np.convolve(np.pad(counts, reach, mode="edge"), np.full(width, 1.0 / width), "valid")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +143,7 @@ class Values:
     @cached_property
     def sampled(self) -> Floats:
         """Draws of the counts of other rows of the same population."""
-        around = np.convolve(np.pad(self.counts, 4, mode="edge"), np.full(9, 1.0 / 9.0), "valid")
+        around = smoothed(self.counts, 4)
         spread = np.sqrt(np.maximum(around, 0.0))
         rng = np.random.default_rng(3)
         return np.asarray(self.draws + rng.normal(size=self.draws.shape) * spread)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["MEANS", "TIMES", "Measured"]
+__all__ = ["MEANS", "POWERS", "TIMES", "Measured"]
 
 # Labels are cut at so many means: of few and large amounts, how many there are says most of what
 # can be told of their sum.
@@ -52,13 +52,16 @@ class Measured:
         }
 
 
+POWERS = {"count:poisson": 1.0, "reg:gamma": 2.0}
+"""The power of the mean that is the variance; reg:tweedie has a parameter for it."""
+
+
 class _Means:
     """The figures of the losses of means, from checked settings."""
 
     def power(self, s: Settings) -> float:
         """The variance is the mean to that power."""
-        powers = {"count:poisson": 1.0, "reg:gamma": 2.0}
-        return powers.get(s["objective"]) or float(s["tweedie_variance_power"])
+        return POWERS.get(s["objective"]) or float(s["tweedie_variance_power"])
 
     def cap(self, s: Settings, mean: float) -> float:
         """Where labels are cut, of a mean that was released or is public."""
