@@ -32,13 +32,16 @@ def _of_text(plan: DiscoveryPlan) -> tuple[Callable[[], float], Callable[[], flo
     return lambda: score(rest), lambda: score(np.append(rest, 1))
 
 
-def audit_texts(name: str, draws: int, plan: DiscoveryPlan | None = None) -> AuditResult:
+def audit_texts(
+    name: str, draws: int, plan: DiscoveryPlan | None = None, *, confidence: float = 0.95
+) -> AuditResult:
     """Whether a text that one row alone names is shown more often than claimed.
 
     Args:
         name: For the report.
         draws: Releases for each neighbour.
         plan: Noise that is drawn; by default what is claimed, at a delta that can be counted.
+        confidence: A true claim is called violated with probability at most 1 - confidence.
     """
     claimed = plan_discovery(1, 0, 1.0, 0.04)
     without, with_row = _of_text(plan or claimed)
@@ -48,16 +51,20 @@ def audit_texts(name: str, draws: int, plan: DiscoveryPlan | None = None) -> Aud
         make_accountant("exact", claimed.events),
         name=name,
         statistic="a text of one row",
+        confidence=confidence,
     )
 
 
-def audit_numbers(name: str, draws: int, plan: DiscoveryPlan | None = None) -> AuditResult:
+def audit_numbers(
+    name: str, draws: int, plan: DiscoveryPlan | None = None, *, confidence: float = 0.95
+) -> AuditResult:
     """Whether the counts of a quantile tree tell of a row far from all others.
 
     Args:
         name: For the report.
         draws: Releases for each neighbour.
         plan: Noise that is drawn; by default what is claimed.
+        confidence: A true claim is called violated with probability at most 1 - confidence.
     """
     claimed = plan_discovery(0, 1, 4.0, 1e-6)
     used = plan or claimed
@@ -74,4 +81,5 @@ def audit_numbers(name: str, draws: int, plan: DiscoveryPlan | None = None) -> A
         make_accountant("exact", claimed.events),
         name=name,
         statistic="number of rows in a tree",
+        confidence=confidence,
     )
