@@ -282,7 +282,7 @@ def by_cells(table: Table, rows: list[dict[str, Any]], found: Means) -> list[str
                 line.append(f"{cell(table, data.name, mean)}<br>{', '.join(parts)}")
             for metric in ("seconds", "peak_mib"):
                 costs = [m.mean for k, m in others[metric].items() if k[:2] == (data.name, name)]
-                mean_cost = sum(costs) / len(costs) if costs else math.nan
+                mean_cost = math.fsum(costs) / len(costs) if costs else math.nan
                 line.append(f"{mean_cost:.{DIGITS[metric]}f}" if costs else "")
             lines.append(line)
         if lines:
