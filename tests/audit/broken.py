@@ -23,7 +23,7 @@ from tests.reference import grow
 from tests.reference import trainer as reference
 from tests.reference.draws import Noise
 from tests.reference.splits import left_sides
-from xgb_dp.audit import discovery, mechanisms, persons, scenarios
+from xgb_dp.audit import discovery, evaluation, mechanisms, persons, scenarios
 from xgb_dp.audit.result import AuditResult
 from xgb_dp.audit.scenarios import Outcome, Rows, Scenario
 from xgb_dp.audit.suite import Size, one_run_case
@@ -256,8 +256,10 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     scenario = scenarios.exact_sum()
     yield partial(scenario.audit, "exact sum in the saved model", exact_cover(scenario), few)
 
-    halved = mechanisms.evaluation(4.0, 1e-6, 2)
-    yield partial(audit, halved, size.draws, name="half the variance of an evaluation")
+    for kind in evaluation.KINDS:
+        halved = evaluation.evaluation(4.0, 1e-6, 2, kind)
+        name = f"half the variance of an evaluation of {kind}"
+        yield partial(audit, halved, size.draws // 2, name=name)
     looked = plan_discovery(1, 0, 1.0, 0.04)
     low = replace(looked, threshold=2 * looked.threshold // 3)
     yield partial(discovery.audit_texts, "texts shown too early", size.draws // 20, low)

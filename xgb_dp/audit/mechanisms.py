@@ -7,7 +7,6 @@ likelihood ratio, up to a constant, so no other statistic of the output refutes 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,9 +16,6 @@ import numpy.typing as npt
 from ..accounting import Event, ExactAccountant, sensitivity
 from ..accounting.sensitivity import RowBound
 from ..calibrate.mechanisms import MechanismSpec, NoisePlan
-from ..evaluation.binary import Binary
-from ..evaluation.grid import Grid
-from ..evaluation.table import Layout, events_for
 from . import native
 from .bounds import Claim
 from .result import AuditResult
@@ -29,7 +25,6 @@ __all__ = [
     "Mechanism",
     "audit",
     "candidates",
-    "evaluation",
     "gaussian_scores",
     "intercept",
     "leaves",
@@ -100,27 +95,6 @@ def _mechanism(name: str, plan: NoisePlan, release: str, sample: Sampler) -> Mec
     if not events:
         raise ValueError(f"The plan releases no {release}.")
     return Mechanism(name, "likelihood ratio", ExactAccountant(events), sample)
-
-
-def evaluation(epsilon: float, delta: float, halved: int = 1) -> Mechanism:
-    """Both steps of an evaluation of two classes: the row adds columns of the largest norm.
-
-    The columns of the second step may be any of a norm that was fixed before, so a fixed one of
-    that norm is the worst case.
-
-    Args:
-        epsilon: Target of the evaluation.
-        delta: Its delta.
-        halved: By which the variance of the noise that is really drawn is divided.
-    """
-    plan = Binary.on(Grid(), None)
-    events = events_for(Layout(plan.blocks, later=plan.later), epsilon, delta)
-    matrix = plan.blocks[0].matrix
-    column = matrix[:, int((matrix**2).sum(axis=0).argmax())]
-    second = math.isqrt(plan.later.norm2 // plan.later.sums)
-    added = [*column[column != 0].tolist(), *[second] * plan.later.sums]
-    scores = gaussian_scores(added, events[0].sigma2 // halved)
-    return Mechanism("evaluation", "likelihood ratio", ExactAccountant(events), scores)
 
 
 def leaves(

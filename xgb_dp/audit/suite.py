@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..calibrate.search import calibrate
-from . import discovery, mechanisms, persons, scenarios
+from . import discovery, evaluation, mechanisms, persons, scenarios
 from .result import AuditResult
 from .training import PreparedTraining, audit_one_run
 
@@ -111,10 +111,11 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
             made = build(spec, plan)
             label = f"{made.name}, ε = {epsilon:g}"
             yield partial(mechanisms.audit, made, size.draws, name=label)
-    for epsilon in (0.5, 4.0):
-        made = mechanisms.evaluation(epsilon, 1e-6)
-        label = f"{made.name}, ε = {epsilon:g}"
-        yield partial(mechanisms.audit, made, size.draws, name=label)
+    for kind in evaluation.KINDS:
+        for epsilon in (0.5, 4.0):
+            made = evaluation.evaluation(epsilon, 1e-6, kind=kind)
+            label = f"{made.name}, ε = {epsilon:g}"
+            yield partial(mechanisms.audit, made, size.draws // 4, name=label)
     made_of: dict[str, scenarios.Scenario] = {
         "trainings, ε = 4": scenarios.leaf_and_split(),
         "trainings, ε = 4, leaves only": scenarios.leaf_and_split(leaves=0.98),

@@ -20,6 +20,7 @@ from ..budget.gate import check_free
 from ..data.ids import column_of
 from ..data.parts import apart, for_persons, part_of
 from ..engine import native, tape
+from ..engine.blas import one_thread
 from ..engine.progress import progress
 from ..engine.workers import this_worker
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
@@ -36,7 +37,7 @@ from .several import MOST_CLASSES, Several
 from .survival import Survival
 from .table import Layout, events_for, release, shift_for
 
-__all__ = ["evaluate"]
+__all__ = ["Plan", "evaluate", "plan_of"]
 
 Ints = npt.NDArray[np.int64]
 Plan: TypeAlias = Binary | Several | Regression | Survival | Pair
@@ -118,7 +119,7 @@ def evaluate(
     unit = unit_of(privacy_id is not None, column_of(privacy_id), group, budget)
     column = unit.column
     part = for_persons(part_of(data), privacy_id, column)
-    plan = _plan(models, groups, error_bound, target_bounds)
+    plan = plan_of(models, groups, error_bound, target_bounds)
     with progress("evaluate: predict"):
         rows = read_rows(models, data, groups)
     persons, layout = None, Layout(plan.blocks, later=plan.later)
@@ -145,7 +146,7 @@ def evaluate(
     native.lib()
     weights = None if persons is None else persons.weights
     aim = plan.aimed if isinstance(plan, (Binary, Pair)) else None
-    with progress("evaluate: count"):
+    with progress("evaluate: count"), one_thread():
         released = booked(
             lambda: release(layout, events, cells, weights, aim, later),
             events,
@@ -168,8 +169,9 @@ def evaluate(
         part=None if part is None else part.to_json(),
     )
     if isinstance(plan, Pair):
-        return plan.report(released, cost, level)
-    with progress("evaluate: figures"):
+        with progress("evaluate: figures"), one_thread():
+            return plan.report(released, cost, level)
+    with progress("evaluate: figures"), one_thread():
         overall, by_group = plan.views(released, level)
     trees: tuple[str, ...] | None = None
     with suppress(LedgerError):
@@ -202,9 +204,23 @@ def _check_place(*, booked: bool) -> None:
         )
 
 
-def _plan(
-    models: tuple[Judged, ...], groups: Groups | None, error_bound: Any, target_bounds: Any
+def plan_of(
+    models: tuple[Judged, ...],
+    groups: Groups | None = None,
+    error_bound: Any = None,
+    target_bounds: Any = None,
 ) -> Plan:
+    """What an evaluation releases. No row is looked at.
+
+    Args:
+        models: The model, or two of them.
+        groups: Declared groups.
+        error_bound: As given.
+        target_bounds: As given.
+
+    Raises:
+        PrivacyParameterError: Something is missing, or not for these models.
+    """
     model = models[0]
     if model.kind == "regression":
         target = None

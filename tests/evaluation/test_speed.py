@@ -1,0 +1,52 @@
+"""Linear algebra of an evaluation takes one thread, and gives the others back."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgb_dp
+from tests.evaluation.tasks import TARGET, rows, stock
+from xgb_dp.engine.blas import one_thread
+from xgb_dp.evaluation import table
+
+threadpoolctl = pytest.importorskip("threadpoolctl")
+
+
+def threads() -> list[int]:
+    """Threads of every BLAS of the process."""
+    found = threadpoolctl.threadpool_info()
+    return [one["num_threads"] for one in found if one["user_api"] == "blas"]
+
+
+def test_blas_takes_one_thread_and_gives_it_back() -> None:
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        before = threads()
+        with one_thread():
+            assert set(threads()) == {1}
+        assert threads() == before
+        with pytest.raises(ZeroDivisionError), one_thread():
+            _ = 1 // 0
+        assert threads() == before
+
+
+def test_an_evaluation_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def noise(sigma2: int, size: int) -> Any:
+        seen.append(set(threads()))
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr(table, "discrete_gaussian", noise)
+    xgb_dp.evaluate(stock(*rows(300)), rows(300), by={4: [0, 1, 2]}, **TARGET)
+    assert seen and all(one == {1} for one in seen)
+
+
+def test_nothing_is_asked_for_without_threadpoolctl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    before = threads()
+    with one_thread():
+        assert threads() == before
