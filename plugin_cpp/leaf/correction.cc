@@ -68,6 +68,11 @@ LocalSum SumUnits(Context const* ctx, std::size_t n_rows, Persons const* persons
   return total;
 }
 
+/** @brief The weight of which a row counts in full. */
+double LargestWeight(RowBound const& bound) {
+  return bound.max_weight > 0 ? bound.max_weight : 1.0;
+}
+
 double HalfWidth(RowBound const& bound) { return (bound.target_upper - bound.target_lower) / 2; }
 
 /** @brief Whole units of a number of absolute value at most 1; what is none is none of them. */
@@ -83,7 +88,7 @@ LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const&
   CHECK(position.size() == info.num_row_);  // CHECK_EQ would print the number of rows
   auto labels = info.labels.HostView();
   auto view = tree.HostScView();
-  double heaviest = bound.hessian_bound > 0 ? bound.hessian_bound : 1.0;
+  auto heaviest = LargestWeight(bound);
   return SumUnits(ctx, info.num_row_, persons, [&](std::size_t i) {
     LocalSum sum;
     double g = gpair(i, 0).GetGrad(), weight = gpair(i, 0).GetHess(), y = labels(i, 0);
@@ -110,7 +115,7 @@ LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const&
   auto labels = info.labels.HostView();
   auto weights = info.weights_.ConstHostSpan();
   auto view = tree.HostScView();
-  double heaviest = bound.max_weight > 0 ? bound.max_weight : 1.0;
+  auto heaviest = LargestWeight(bound);
   double half = HalfWidth(bound);
   // The first tree has the start in it already.
   return SumUnits(ctx, info.num_row_, persons, [&](std::size_t i) {

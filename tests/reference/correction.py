@@ -30,7 +30,7 @@ def residual_sums(
         prediction = label + gradient / weight + step
         inside = min(max(prediction, low), high)
         residual = (min(max(label, low), high) - inside) / (2 * bound.scale)
-        share = min(max(weight / bound.h_max, 0.0), 1.0)
+        share = min(max(weight / (bound.heaviest or 1.0), 0.0), 1.0)
         told[i] += round(min(max(share * residual, -1.0), 1.0) * 2**18)
         ones[i] += round(share * 2**16) if inside == prediction else 0
     means = [int(math.copysign(abs(v) // n, v)) for v, n in zip(told, n_rows, strict=True) if n]
@@ -49,12 +49,11 @@ def factor_sums(
     told, means = [0] * (len(y) + 1), [0] * (len(y) + 1)
     n_rows = np.bincount(who, minlength=len(y) + 1)
     low, high = bound.target
-    heaviest = bound.heaviest if bound.heaviest > 0 else 1.0
     for mean, label, heavy, i in zip(loss.mean_of(margin), y, weight, who, strict=True):
         if not (math.isfinite(mean) and math.isfinite(label)):
             continue
         inside = min(max(mean, low), high)
-        share = min(max(heavy / heaviest, 0.0), 1.0)
+        share = min(max(heavy / (bound.heaviest or 1.0), 0.0), 1.0)
         residual = share * (min(max(label, low), high) - inside) / (high - low)
         told[i] += round(min(max(residual, -1.0), 1.0) * 2**18)
         means[i] += round(min(max(share * inside / loss.largest_mean, 0.0), 1.0) * 2**16)

@@ -48,14 +48,15 @@ def test_a_row_keeps_the_bound_in_the_oracle(y: float, g: float, h: float, step:
     assert told * told + ones * ones <= sensitivity.correction_sens2()
 
 
-def leaves_of(y: float, weight: float, margin: float) -> tuple[float, float]:
+def leaves_of(y: float, weight: float, margin: float, **bound: str) -> tuple[float, float]:
     """The leaf of all rows after both shifts, of the trainer and of the oracle, in half widths.
 
-    All rows but one have the label that is predicted, the tree itself adds nothing.
+    All rows but one have the label that is predicted, the tree itself adds nothing. `bound` are
+    fields of the row bound.
     """
     plan = make_plan(
         SQUARED, True, NO_CUT, rounds=1, depth=1, base_margin=True,
-        leaf={"lambda": "1e12", "shrinkage": False}, **ON,
+        leaf={"lambda": "1e12", "shrinkage": False}, row_bound={"max_weight": "1.0"} | bound, **ON,
     )  # fmt: skip
     labels = np.append(np.full(ANCHORS, BASE), y).astype(np.float32)
     weights = np.append(np.ones(ANCHORS), weight).astype(np.float32)
@@ -93,6 +94,15 @@ def test_the_bound_is_attained() -> None:
     """A prediction at one end and a label at the other: 2^18, and 2^16 at the end."""
     assert leaves_of(4.0, 1.0, -4.0)[0] == pytest.approx(2.0 / (ANCHORS + 1), rel=1e-5)
     assert leaves_of(4.0, 1.0, -1e3)[0] == pytest.approx(2.0 / ANCHORS, rel=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["clip", "row_weight"])
+def test_weights_count_up_to_their_declared_bound(mode: str) -> None:
+    """The row weighs as much as four of the others, or as the heaviest that is allowed."""
+    for weight in (4.0, 8.0):
+        found, expected = leaves_of(4.0, weight, -4.0, mode=mode, max_weight="4.0")
+        assert found == pytest.approx(expected, rel=1e-5)
+        assert found == pytest.approx(2.0 / (ANCHORS / 4 + 1), rel=1e-5)
 
 
 def test_trainer_and_calibration_agree_on_it() -> None:
