@@ -182,8 +182,8 @@ def bar() -> None:
 
 
 def audit() -> None:
-    """Claimed epsilon and the audit's lower bound, from the tables of ``audit.md``."""
-    text = (DOCS / "audit.md").read_text(encoding="utf-8")
+    """Claimed epsilon and the audit's lower bound, from ``tables/audits.md``."""
+    text = (DOCS / "tables/audits.md").read_text(encoding="utf-8")
     row = re.compile(r"^\| ([^|]+) \| [^|]+ \| [\d,]+ \| [^|]+ \| ([\d.]+) \| ([\d.]+) \| (.+) \|$",
                      re.MULTILINE)  # fmt: skip
     _, axes = plt.subplots(figsize=(5.6, 4.6), layout="constrained")
@@ -210,8 +210,8 @@ def audit() -> None:
 
 
 def attacks() -> None:
-    """Membership inference against stock and private models, from the tables of ``audit.md``."""
-    text = (DOCS / "audit.md").read_text(encoding="utf-8")
+    """Membership inference against stock and private models, from ``tables/audits.md``."""
+    text = (DOCS / "tables/audits.md").read_text(encoding="utf-8")
     row = re.compile(
         r"^\| ([^|]+) \| (stock|private, epsilon \d+) \| ([\d.]+) ± ([\d.]+)"
         r" \| [^|]+ \| [^|]+ \| [^|]+ \|$",

@@ -2,7 +2,7 @@
 
 Half of a table is trained on and half is held out. What an attack tells about rows that were never
 trained on, it knows from the population, so that each figure stands beside that of the others. With
-``--keep`` the results are written to ``experiments/results`` and to docs/audit.md.
+``--keep`` the results are written to ``experiments/results`` and to docs/tables/audits.md.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(TASKS), choices=TASKS)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 4.0, 10.0, 100.0])
-    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--splits", type=int, default=3)
     parser.add_argument(
         "--keep", action="store_true", help="write experiments/results and the page"
     )

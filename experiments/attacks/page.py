@@ -1,4 +1,4 @@
-"""The results of the attacks as tables of docs/audit.md."""
+"""The results of the attacks as tables of docs/tables/audits.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["markdown", "write"]
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables" / "audits.md"
 _MARKS = ("<!-- attacks: begin -->", "<!-- attacks: end -->")
 _TABLES = {
     "Rows in their cells, by the statistics of the first trees": (

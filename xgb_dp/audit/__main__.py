@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--write",
         nargs="?",
-        const=Path("docs/audit.md"),
+        const=Path("docs/tables/audits.md"),
         type=Path,
         metavar="PAGE",
         help="also replace the block of results in this page",
