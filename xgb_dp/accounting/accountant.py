@@ -9,10 +9,11 @@ __all__ = ["Accountant", "check_query"]
 
 
 class Accountant(abc.ABC):
-    """(epsilon, delta) of a list of events, adaptively composed; both are certified bounds.
+    """Certified (epsilon, delta) of a list of events that are adaptively composed.
 
-    Neighbours differ by `group` rows, of which some may be added and others removed; or, where
-    `replaced`, by `group` rows that are exchanged for others. Proof: docs/proofs/neighbours.md
+    Neighbours differ by `group` rows, of which some may be added and others removed. With
+    `replaced` they differ by `group` rows that are exchanged for others. Proof:
+    docs/proofs/neighbours.md
     """
 
     def get_epsilon(self, delta: float, group: int = 1, *, replaced: bool = False) -> float:
@@ -56,27 +57,27 @@ class Accountant(abc.ABC):
 
         Args:
             points: In nats, >= 0.
-            lowest: Where delta is below this, bounds may be loose.
+            lowest: Bounds of a delta below this may be loose.
             group: Rows added or removed together, >= 1.
             replaced: Whether so many rows are exchanged for others instead.
         """
         return [self.get_delta(x, group, replaced=replaced) for x in points]
 
     def _replaced_epsilon(self, delta: float, rows: int) -> float:
-        """As :meth:`get_epsilon` of exchanged rows: removals and additions, twice the group."""
+        """Answer :meth:`get_epsilon` for exchanged rows, each of which is removed and added."""
         return self._epsilon(delta, 2 * rows)
 
     def _replaced_delta(self, epsilon: float, rows: int) -> float:
-        """As :meth:`get_delta` of exchanged rows."""
+        """Answer :meth:`get_delta` for exchanged rows."""
         return self._delta(epsilon, 2 * rows)
 
     @abc.abstractmethod
     def _epsilon(self, delta: float, group: int) -> float:
-        """As :meth:`get_epsilon`, of a sound question."""
+        """Answer :meth:`get_epsilon` after its arguments were checked."""
 
     @abc.abstractmethod
     def _delta(self, epsilon: float, group: int) -> float:
-        """As :meth:`get_delta`, of a sound question."""
+        """Answer :meth:`get_delta` after its arguments were checked."""
 
 
 def check_query(group: int, *, delta: float | None = None, epsilon: float | None = None) -> None:

@@ -1,9 +1,10 @@
-"""Rounds that read disjoint parts of the rows, where nobody knows the part of a row.
+"""Bounds rounds that read disjoint parts of the rows, where nobody knows the part of a row.
 
-Proof: docs/proofs/allocation.md. With the row, an ensemble is a mixture: each of its rounds in turn
-is the one that reads it. The likelihood ratio of the mixture is a mean of independent ratios, one
-for each round. Its law is found by adding them up, where every value goes to the two neighbours on
-a grid that keep its mean: that raises the mean of every convex function, and so every hockey stick.
+With the row, an ensemble is a mixture: each of its rounds in turn is the one that reads it. The
+likelihood ratio of the mixture is a mean of independent ratios, one for each round. The code adds
+them up on a grid. Every value goes to its two neighbours there, in proportions that keep its mean.
+This raises the mean of every convex function, and so every hockey stick. Proof:
+docs/proofs/allocation.md.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _CHUNK = 1 << 21  # sums at a time
 
 @dataclass(frozen=True)
 class Ratios:
-    """A law that exceeds that of a likelihood ratio in convex order, once `missing` is added.
+    """A distribution above that of a likelihood ratio in convex order, once `missing` is added.
 
     Attributes:
         at: Values, ascending, of which the first is 0.
@@ -102,7 +103,7 @@ class Ratios:
         return Ratios(grid, q, missing, self.mu, spread).trimmed(lost)
 
     def trimmed(self, lost: float) -> Ratios:
-        """The same where the largest values, of a mean of at most `lost`, are 0 instead."""
+        """The same ratio with 0 for its largest values, whose mean is at most `lost`."""
         above = np.cumsum((self.q * self.at)[::-1])[::-1]
         kept = max(2, int(np.argmax(above <= lost)) if above[-1] <= lost else len(above))
         if kept == len(self.at):
@@ -141,7 +142,7 @@ class Ratios:
 
 @dataclass(frozen=True)
 class AllocatedRounds(Rounds):
-    """`count` ensembles of rounds of one kind; `rate` and `curve` are those of one round.
+    """`count` ensembles of rounds of one kind. `rate` and `curve` are those of one round.
 
     Attributes:
         parts: Rounds of an ensemble, >= 2.
@@ -189,8 +190,8 @@ class AllocatedRounds(Rounds):
     def _halves(self, one: Ratios) -> Ratios:
         """The mean with weights 1/2, 1/4, ..., of which the last two are equal.
 
-        Parts that are left out at the end would make it smaller in convex order: the mean of
-        several ratios is below one of them.
+        The last parts may count as one, which is larger in convex order: the mean of several ratios
+        is below one of them.
         """
         whole = one
         for left in range(min(self.parts - 1, _MOST_HALVINGS)):
@@ -204,7 +205,7 @@ def _spread(mu: float, parts: float) -> float:
 
 
 def _grid(top: float, mu: float, spread: float) -> Array:
-    """0 and points up to e^top, close together around 1; any points are valid.
+    """0 and points up to e^top, which are close together around 1. Any points are valid.
 
     Logarithms are about A sinh(t) at even steps of t, as long as their steps are below those of the
     curve of one round.

@@ -1,7 +1,7 @@
-"""Many selections of one range: the Gaussian that bounds a block of them, block by block.
+"""Bounds many selections of one range by Gaussians, block by block.
 
-Proof: docs/proofs/accounting.md, "Blocks". The excess of the Gaussian's mu over that of the central
-limit is about 0.4 / selections of a block.
+Proof: docs/proofs/accounting.md, "Blocks". The mu of the Gaussian exceeds that of the central limit
+by a share of about 0.4 / selections of a block.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def merge_blocks(
     Args:
         steps: (eps0, count) in release order.
         log_extra: Log of what the bound of the curve may be raised by.
-        work: Elementary operations that all this may take, about.
+        work: About how many elementary operations all this may take.
 
     Returns:
         mu of all the Gaussians, the selections that are left, and what is to be added to the curve.
@@ -56,7 +56,7 @@ def merge_blocks(
 
 
 def _fit(eps0: float, count: int, log_extra: float, work: float) -> tuple[float, float] | None:
-    """mu^2 of all blocks of a run, and what they exceed it by; None if no Gaussian is found."""
+    """mu^2 of all blocks of a run, and what their curve may exceed it by; None if none is found."""
     for size in _BLOCK_SIZES:
         number = -(-count // size)
         log_each = max(log_extra - math.log(number), _LOWEST_LOG)
@@ -121,8 +121,8 @@ def _is_above(
 ) -> bool:
     """Whether the Gaussian curve plus `extra` is above all chords of `curve`, for sure.
 
-    It is convex in e^x, so above its tangent in the middle of each segment; that must be above both
-    ends of the chord.
+    It is convex in e^x, so it is above its tangent in the middle of each segment. The tangent must
+    be above both ends of the chord.
     """
     far = mu / 2.0 + middles / mu
     log_a = log_ndtr(mu / 2.0 - middles / mu)

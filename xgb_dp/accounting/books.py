@@ -1,4 +1,4 @@
-"""An accountant by its name, for everything that a ledger may contain.
+"""Makes the accountant of a name, for everything that a ledger may contain.
 
 Proofs: docs/proofs/accounting.md, "Laplace" and "Disjoint parts"; docs/proofs/selection.md.
 """
@@ -135,7 +135,7 @@ class _Books(Accountant):
         return value
 
     def _steps(self, rows: int) -> tuple[int, int]:
-        """Steps, and rows of each, which may cost less than all rows at once; one if none do."""
+        """Number of steps that may cost less than all rows at once, and rows of each step."""
         if self._name != "exact" or all(
             isinstance(e, (PlainEvent, ChoiceEvent)) or not e.count for e in self._events
         ):
@@ -190,7 +190,7 @@ class _Books(Accountant):
 
 
 class _Sum(Accountant):
-    """Selections and everything else: epsilons add up, and so do deltas.
+    """Composes selections with everything else: epsilons add up, and so do deltas.
 
     Proof: docs/proofs/selection.md, "Composition".
     """
@@ -211,7 +211,7 @@ class _Sum(Accountant):
         return self._delta_of(epsilon, rows, replaced=True)
 
     def _epsilon_of(self, delta: float, group: int, *, replaced: bool = False) -> float:
-        """Epsilon in nats, each part at its share of delta."""
+        """Epsilon in nats, the sum of all parts with equal shares of delta."""
         each = delta / (len(self._selections) + (self._rest is not None))
         values = [s.get_epsilon(each) for s in self._selections]
         if self._rest is not None:
@@ -219,7 +219,7 @@ class _Sum(Accountant):
         return math.fsum(values) * (1.0 + 1e-14)
 
     def _delta_of(self, epsilon: float, group: int, *, replaced: bool = False) -> float:
-        """Delta in [0, 1], the smallest of some divisions."""
+        """Delta in [0, 1], the smallest that some divisions of it give."""
         if self._rest is None and len(self._selections) == 1:
             return self._selections[0].get_delta(epsilon)
         best = 1.0
@@ -235,8 +235,8 @@ class _Sum(Accountant):
     ) -> float:
         """Delta of the rest together with what is (loss, delta)-private in both orders.
 
-        The worst that is so private shows everything with probability delta, and else has the loss
-        +loss or -loss, in proportion e^loss to 1.
+        The worst release that is so private shows everything with probability delta. Otherwise its
+        loss is +loss or -loss, in proportion e^loss to 1.
         """
         if math.isinf(loss):
             return 1.0
@@ -247,7 +247,7 @@ class _Sum(Accountant):
         return min(1.0, (delta + (1.0 - delta) * value) * _UP)
 
     def _of_rest(self, epsilon: float, group: int, replaced: bool) -> float:
-        """Delta of the rest at any real epsilon; the other order gives that below zero."""
+        """Delta of the rest at any real epsilon. Below zero the other order gives it."""
         if epsilon < 0.0:
             above = self._of_rest(-epsilon, group, replaced)
             return -math.expm1(epsilon) + math.exp(epsilon) * above
@@ -260,19 +260,19 @@ class _Nothing(Accountant):
     """An accountant without a bound for something that was released."""
 
     def _epsilon(self, delta: float, group: int) -> float:
-        """Infinite."""
+        """Return infinity, unless delta is 1."""
         return 0.0 if delta >= 1.0 else math.inf
 
     def _delta(self, epsilon: float, group: int) -> float:
-        """One."""
+        """Return one."""
         return 1.0
 
 
 def _composed(name: str, events: Sequence[Event], coins: int) -> Accountant:
     """The accountant of a name for simplified events of a group, choices among them.
 
-    A Gaussian that stands for the selections of a group stands for those of a larger one, too:
-    its mu grows in proportion, and that of a selection less.
+    A Gaussian that stands for the selections of a group stands for those of a larger one too: its
+    mu grows in proportion to the group, and that of a selection grows less.
 
     Proof: docs/proofs/choice.md, "Accountants" and "Composition".
     """
@@ -296,8 +296,8 @@ def _counts(event: Event) -> bool:
 def simplified(events: Sequence[Event], coins: int) -> list[Event]:
     """Gaussians, selections and sampled rounds that cost a group at least as much.
 
-    Laplace noise, the front of every order, comes first: its worst pair of laws is the same
-    whatever was released before, while selections of unequal range keep their order. Proof:
+    Laplace noise comes first, because its worst pair of distributions is the same whatever was
+    released before. Selections of unequal range keep their order. Proof:
     docs/proofs/accounting.md, "Laplace".
 
     Args:

@@ -1,9 +1,10 @@
-"""The curve of composed selections: choice of the grid, call of the kernel.
+"""Computes the curve of composed selections: chooses a grid and calls the kernel.
 
-The kernel is C++, or NumPy in a process that has not loaded libxgboost; both give the same numbers.
+The kernel is in C++, or in NumPy for a process that has not loaded libxgboost. Both give the same
+numbers.
 
-Proof: docs/proofs/accounting.md, "Selections". Any grid gives a valid bound; what is chosen here
-only decides how tight and how fast it is.
+Proof: docs/proofs/accounting.md, "Selections". Any grid gives a valid bound. The
+choice decides only how tight and how fast it is.
 """
 
 from __future__ import annotations
@@ -188,10 +189,10 @@ def selection_curve(
 def _after_laplace(
     curve: npt.NDArray[np.float64], grid: Grid, epsilon: float, count: int
 ) -> npt.NDArray[np.float64]:
-    """The curve with so many releases of Laplace noise before it: means over their losses.
+    """The curve after `count` releases of Laplace noise: a mean over their losses.
 
-    On the grid the losses are those of discrete Laplace noise, whose curve is that of continuous
-    noise at the points and its chords between them.
+    On the grid the losses are those of discrete Laplace noise. Its curve is that of continuous
+    noise at the points, and the chords of this between them.
     """
     h, m = grid.step, width(epsilon, grid.step)
     at = np.arange(-m, m + 1)

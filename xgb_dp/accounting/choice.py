@@ -26,7 +26,7 @@ _MOST_OPTIONS = 64
 class ChoiceEvent(Event):
     """A first release, and then one of several plans, whichever the first release led to.
 
-    The cost is that of the worst way to choose: whoever has seen the first release, and everything
+    It costs as much as the worst way to choose. Whoever has seen the first release, and everything
     before it, may take any of the plans.
 
     Attributes:

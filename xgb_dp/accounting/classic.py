@@ -23,11 +23,11 @@ _UP = 1.0 + 1e-12
 class ClassicAccountant(Accountant):
     """(epsilon, delta) by heterogeneous composition of the releases, each (epsilon_i, delta_i).
 
-    Half of delta goes to the Gaussian releases in equal parts, half to the composition. It is what
-    DP-EBM calls classic, and looser than every other accountant here.
+    Half of delta goes to the Gaussian releases in equal parts, and half goes to the composition.
+    DP-EBM calls this classic. It is looser than every other accountant here.
 
     Args:
-        events: In any order. Sampled rounds are not taken apart: the answer is infinite.
+        events: In any order. With sampled rounds the answer is infinite.
 
     Examples:
         >>> from xgb_dp.accounting.plain import ExponentialEvent

@@ -173,7 +173,7 @@ class ChoiceAccountant(Accountant):
         return GaussianTotals.of(Mixture.of(self._event.first).gaussians, group).mu
 
     def _totals(self, group: int) -> GaussianTotals:
-        """Of the Gaussians on whatever path, the largest."""
+        """The largest totals of the Gaussians on any path."""
         each = [GaussianTotals.of(Mixture.of(way).gaussians, group) for way in self._event.ways]
         return GaussianTotals(
             mu=max(t.mu for t in each),
@@ -276,7 +276,7 @@ class WithChoices(Accountant):
         return (delta - each * self._number) * (1.0 - 1e-12)
 
     def _with_gaussians(self, each: float, group: int) -> ExactAccountant | None:
-        """Everything else and a Gaussian for each choice, exceeded by `each`; None without one."""
+        """Everything else, and a Gaussian for each choice, up to `each`; None without one."""
         gaussians = []
         for event in self._choices:
             mu = ChoiceAccountant(event).dominating(each, group)

@@ -1,4 +1,4 @@
-"""Events of a ledger: what every kind of noisy release has to answer, and its form in JSON."""
+"""Says what every kind of event in a ledger has to answer, and what it is in JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BITS = 200  # no number of a ledger comes near; much larger ones are no doubles
 
 
 def check_int(name: str, value: Any, low: int) -> int:
-    """Refuse what is not an int from `low` on, of a size that a double can hold."""
+    """Refuse what is not an int of at least `low`, or too large for a double."""
     if type(value) is not int or not low <= value < 1 << _BITS:
         shown = f"{value.bit_length()} bits" if type(value) is int and value > low else repr(value)
         raise LedgerError(
@@ -41,7 +41,7 @@ def check_release(value: Any) -> None:
 
 
 def check_unit(value: Any) -> None:
-    """Refuse what is no unit of privacy."""
+    """Refuse what is not a unit of privacy."""
     if value not in UNITS:
         raise LedgerError(f"A ledger event has an unknown `unit`; known are {', '.join(UNITS)}.")
 
@@ -49,8 +49,8 @@ def check_unit(value: Any) -> None:
 class Event:
     """Noisy releases of one kind, as the sampler made them.
 
-    Every kind answers for itself; a question for all of them is a method here. A new kind is a
-    subclass, which ledgers then read and write under its `mechanism`.
+    Every kind answers for itself, and this class has a method for each question. A new kind is a
+    subclass. Ledgers then read and write it under its `mechanism`.
 
     Attributes:
         mechanism: Name of the kind in ledgers.
@@ -77,12 +77,12 @@ class Event:
 
     @property
     def label(self) -> str:
-        """What is released; "rounds" where several things are."""
+        """What is released, or "rounds" where several things are."""
         return "rounds"
 
     @property
     def mu2(self) -> float:
-        """Mu^2 of one of it, the currency of the budget (``noise.py``); about, bounds nothing."""
+        """About the mu^2 of one such event, in which budgets are divided. It bounds nothing."""
         raise NotImplementedError
 
     @property
@@ -92,7 +92,7 @@ class Event:
 
     @property
     def inner(self) -> tuple[Event, ...]:
-        """The releases that it is made of: itself, or those of one round."""
+        """The releases that the event consists of: itself, or those of one round."""
         return (self,)
 
     @property
@@ -102,11 +102,11 @@ class Event:
 
     @property
     def kept(self) -> float:
-        """By what mu^2 of :attr:`inner`, with their counts, is multiplied; about."""
+        """About the factor by which the event multiplies mu^2 of all :attr:`inner`."""
         return 1.0
 
     def pure(self) -> float:
-        """Pure epsilon of all of it for one row, in nats; infinite if there is none."""
+        """Pure epsilon of the whole event for one row, in nats; infinite if there is none."""
         raise NotImplementedError
 
     def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
@@ -125,7 +125,7 @@ class Event:
         return [], [self]
 
     def within(self, limit: Event) -> bool:
-        """Whether it costs no more than another event, with the same noise.
+        """Whether the event costs no more than another one with the same noise.
 
         Args:
             limit: What was planned.
@@ -134,19 +134,19 @@ class Event:
         return same[0] == same[1] and self.count <= limit.count and self._covered(limit)
 
     def _covered(self, limit: Any) -> bool:
-        """The same for a single one of each, of this kind."""
+        """Whether a single event costs no more than a single `limit`, both of this kind."""
         return bool(self.counted(0) == limit.counted(0))
 
     def counted(self: Kind, count: int) -> Kind:
-        """The same event, so many times."""
+        """The same event, `count` times."""
         return replace(self, count=count)  # type: ignore[type-var]
 
     def of_unit(self: Kind, unit: str) -> Kind:
-        """The same event with its cost for another unit, which somebody else has to prove."""
+        """The same event with its cost for another unit. The caller has to prove that cost."""
         return replace(self, unit=unit)  # type: ignore[type-var]
 
     def only(self: Kind, kinds: Container[tuple[str, str]]) -> Kind | None:
-        """The event without what is of other kinds; None if nothing is left.
+        """The event with the releases of some kinds only; None if nothing is left.
 
         Args:
             kinds: (label, mechanism) of what stays.
@@ -154,12 +154,12 @@ class Event:
         return self if (self.label, self.mechanism) in kinds else None
 
     def to_json(self) -> dict[str, Any]:
-        """The ledger's form of the event; a ledger that names no unit speaks of rows."""
+        """The event as the ledger writes it. An event that names no unit is about rows."""
         named = {} if self.unit == ROW else {"unit": self.unit}
         return {"mechanism": self.mechanism, **self._content(), **named}
 
     def _content(self) -> dict[str, Any]:
-        """The fields of its kind as JSON holds them."""
+        """The fields of this kind of event, as JSON contains them."""
         own = {name: getattr(self, name) for name in self._fields()}
         if "events" in own:
             own["events"] = [e.to_json() for e in own["events"]]
@@ -185,7 +185,7 @@ class Event:
 
     @classmethod
     def _of_content(cls: type[Kind], content: Mapping[str, Any], unit: str) -> Kind:
-        """The inverse of :meth:`_content`; the unit is that of all of it."""
+        """The inverse of :meth:`_content`. The unit is that of the whole event."""
         names = cls._fields()
         if set(content) != set(names):
             raise LedgerError(
@@ -203,7 +203,7 @@ class Event:
 
     @classmethod
     def _fields(cls) -> list[str]:
-        """Names of the fields of its kind."""
+        """Names of the fields of this kind of event."""
         return [field.name for field in fields(cls) if field.name != "unit"]  # type: ignore[arg-type]
 
 
@@ -217,8 +217,8 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         data: One entry of a ledger's ``events``.
 
     Raises:
-        LedgerError: The event is unknown or ill-formed. It is never skipped: an event that
-            is not understood would be spent for nothing.
+        LedgerError: The event is unknown or ill-formed. It is never skipped, because its cost
+            would then be left out.
 
     Examples:
         >>> from xgb_dp.accounting.plain import GaussianEvent
@@ -234,10 +234,11 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
 
 
 def one_unit(events: Iterable[Event]) -> str:
-    """The unit that all of them hold for; "row" if there are none.
+    """The unit that all events hold for; "row" if there are no events.
 
     Raises:
-        LedgerError: There are two: their costs speak of different neighbours, and do not add up.
+        LedgerError: There are two units. Their costs are about different neighbours and do not
+            add up.
 
     Examples:
         >>> from xgb_dp.accounting.plain import GaussianEvent
@@ -256,7 +257,7 @@ def one_unit(events: Iterable[Event]) -> str:
 
 
 def release_counts(events: Iterable[Event]) -> dict[str, int]:
-    """How often each release was made, by name; those of rounds included."""
+    """How often each release was made, by name, including those of rounds."""
     out: dict[str, int] = {}
     for event in events:
         for release in event.inner:

@@ -15,15 +15,15 @@ __all__ = ["ExactAccountant"]
 
 
 class ExactAccountant(Accountant):
-    """(epsilon, delta) of a list of events, adaptively composed; one row added or removed.
+    """(epsilon, delta) of a list of events that are adaptively composed, by their exact curve.
 
-    Proofs: docs/proofs/accounting.md; docs/proofs/sampling.md and docs/proofs/allocation.md for
-    rounds that read rows which nobody knows.
+    Proofs: docs/proofs/accounting.md, and for rounds that read a secret part of the rows
+    docs/proofs/sampling.md and docs/proofs/allocation.md.
 
     Args:
         events: In release order.
-        work: Elementary operations that one curve may take, about 1e9 a second. More make
-            the bound tighter; every value gives a valid bound.
+        work: Elementary operations that one curve may take; a second is about 1e9 of them. More
+            make the bound tighter. Every value gives a valid bound.
 
     Raises:
         TypeError: ``events`` holds something else.

@@ -1,7 +1,7 @@
-"""A fixed total for releases that are chosen one after another, each by what came before.
+"""Keeps a fixed total for releases that are chosen one after another, each by what came before.
 
-A privacy filter: whatever fits is accepted, whatever would exceed the total is refused, and all
-that was accepted satisfies the (epsilon, delta) of the total, however it was chosen.
+This is a privacy filter. It accepts whatever fits and refuses whatever would exceed the total. All
+that it has accepted satisfies the (epsilon, delta) of the total, however it was chosen.
 
 Proof: docs/proofs/filter.md
 """
@@ -41,7 +41,7 @@ _UP = 1.0 + 1e-12
 
 @dataclass(frozen=True)
 class Charge:
-    """What a release takes of a total: its curve is at most G_mu(x - shift) + extra.
+    """What a release takes of a total. Its curve is at most G_mu(x - shift) + extra.
 
     Attributes:
         mu2: mu^2 of the Gaussian G_mu.
@@ -79,7 +79,7 @@ def _sum_up(values: Sequence[float]) -> float:
 
 
 def _left(total: float, spent: float) -> float:
-    """The largest double that can be added to what was spent; 0 if there is nothing left."""
+    """The largest double that the total has room for besides `spent`, at least 0."""
     exact = Fraction(total) - Fraction(spent)
     near = float(exact)
     return max(0.0, near if near <= exact else math.nextafter(near, -math.inf))
@@ -132,9 +132,9 @@ class Capacity:
 class Filter:
     """Which releases a total accepts: those whose charges fit one of two rooms.
 
-    The first release that costs anything decides, once and for all and before anything was shown,
-    whether Gaussian charges add up in mu^2, or epsilons and deltas as they are. The second is for
-    what the first has no room for, above all a single training that takes the whole total.
+    The first release that costs anything decides, before anything was shown, by which rule all
+    charges add up: Gaussian charges in mu^2, or epsilons and deltas as they are. The second rule is
+    for what the first has no room for, above all a single training that takes the whole total.
 
     Attributes:
         epsilon: Total in nats.
@@ -148,13 +148,13 @@ class Filter:
     selection_epsilon: float = 0.0
 
     def adds_up(self, spent: Charge) -> bool:
-        """Whether epsilons add up as they are, from what was spent."""
+        """Whether epsilons add up as they are, which follows from what was spent."""
         # A charge by a Gaussian has mu > 0 where it takes any delta.
         plain = spent.shift > 0.0 or (spent.mu2 == 0.0 and spent.extra > 0.0)
         return self.selection_epsilon == 0.0 and plain
 
     def room(self, spent: Charge) -> Capacity:
-        """Room of the total, by the rule that the first release has decided on."""
+        """The room of the total, by the rule that the first release decided."""
         if self.adds_up(spent):
             return Capacity(0.0, self.epsilon, self.delta)
         return Capacity.of(self.epsilon, self.delta, self.selection_epsilon)
@@ -174,7 +174,7 @@ class Filter:
             events: What will be released.
             charge: Result of :func:`charge_of` for it.
             group: As there.
-            all_spent: The same with releases on disjoint rows, which have decided on the rule by
+            all_spent: All charges so far with those on disjoint rows, which decide the rule by
                 which charges add up; `spent` by default.
         """
         seen = spent if all_spent is None else all_spent
@@ -196,7 +196,7 @@ class Filter:
         return None
 
     def remaining(self, spent: Charge, delta: float) -> float:
-        """The largest epsilon that one more training of such a delta can be given, about."""
+        """About the largest epsilon that one more training with this delta can have."""
         left = 0.0
         plain = self.adds_up(spent) or (spent == Charge() and not self.selection_epsilon)
         if plain and delta <= _left(self.delta, spent.extra):
@@ -227,7 +227,7 @@ def plain_charge(events: Sequence[Event], delta: float, group: int = 1) -> Charg
 def charge_of(
     events: Sequence[Event], delta: float, own_delta: float | None = None, group: int = 1
 ) -> Charge:
-    """The smallest charge known for these releases; a function of them alone.
+    """The smallest known charge of these releases, which is a function of them alone.
 
     Args:
         events: In release order, all fixed before the first of them.
@@ -272,7 +272,7 @@ def charge_of(
 def _with_choices(
     choices: Sequence[ChoiceEvent], events: Sequence[Event], delta: float, group: int
 ) -> Charge:
-    """The charges of each choice among plans and of all the rest, which add up."""
+    """The sum of the charges of each choice among plans and of all the rest."""
     rest = [e for e in events if not isinstance(e, ChoiceEvent)]
     charges = [charge_of(rest, delta, group=group)] if rest else []
     for event in choices:

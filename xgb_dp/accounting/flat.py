@@ -1,9 +1,9 @@
-"""Exact composition of selections and Gaussian sums of all rows, as a rigorous upper bound.
+"""Composes selections and Gaussian sums of all rows exactly, as a rigorous upper bound.
 
-Proof: docs/proofs/accounting.md. Selections compose by the backward recursion for bounded-range
-mechanisms, many equal ones are bounded by a Gaussian, all Gaussians together are convolved last,
-and a slack pays for noise on integers. What is too large for a grid has bounds by zCDP and Rényi
-divergences, and the smallest counts.
+Selections compose by the backward recursion for bounded-range mechanisms. A Gaussian bounds many
+equal selections. All Gaussians together are convolved last, and a slack pays for noise on integers.
+What is too large for a grid has bounds by zCDP and Rényi divergences. The smallest bound counts.
+Proof: docs/proofs/accounting.md.
 """
 
 from __future__ import annotations
@@ -79,16 +79,16 @@ class Composition:
 
     @property
     def scale(self) -> float:
-        """About how far all of it moves, in standard deviations; bounds nothing."""
+        """About how far all releases move, in standard deviations. It bounds nothing."""
         selections = math.fsum(n * e * e for e, n in self.steps) / 4.0
         return math.sqrt(self.mu**2 + selections + math.fsum(n * e * e for e, n in self.laplace))
 
     def near(self, delta: float) -> float | None:
-        """About the epsilon of a delta where that is worth a search, which bounds nothing."""
+        """About the epsilon of a delta, where this saves time in a search. It bounds nothing."""
         return gaussian_epsilon(self.scale, delta) if self.scale > _LOUD else None
 
     def after(self, mu: float) -> Composition:
-        """The same with one more Gaussian, on the same grid."""
+        """The same releases with one more Gaussian, on the same grid."""
         other = copy(self)
         other.mu = math.hypot(self.mu, mu) * (1.0 + 1e-15)
         other.bounded = self.bounded and mu == 0.0
@@ -116,8 +116,8 @@ class FlatAccountant(Accountant):
 
     Args:
         events: Gaussian and exponential ones, in release order.
-        work: Elementary operations that one curve may take, about 1e9 a second. More make
-            the bound tighter; every value gives a valid bound.
+        work: Elementary operations that one curve may take; a second is about 1e9 of them. More
+            make the bound tighter. Every value gives a valid bound.
     """
 
     def __init__(self, events: Sequence[Event], work: float = 1e8) -> None:
@@ -188,7 +188,7 @@ class FlatAccountant(Accountant):
         return [slack.raised(composed.delta(x - slack.eta), beta) for x in points]
 
     def scale(self, group: int) -> float:
-        """About how far all events move, in standard deviations; bounds nothing."""
+        """About how far all events move, in standard deviations. It bounds nothing."""
         totals, steps, _ = self.totals(group)
         return math.sqrt(totals.mu**2 + math.fsum(n * e * e for e, n in steps) / 4.0)
 
@@ -245,7 +245,7 @@ def solve(curve: Curve, delta: float, lowest: float, near: float | None = None) 
         curve: The bound.
         delta: In (0, 1).
         lowest: Least epsilon.
-        near: Where it may be; only the time that it takes depends on it.
+        near: A guess of it. Only the time that the search takes depends on it.
     """
     if curve.delta(lowest) <= delta:
         return lowest

@@ -1,4 +1,4 @@
-"""Composed Gaussian mechanisms: exact curve, and what drawing integers instead adds.
+"""Composes Gaussian mechanisms: their exact curve, and what noise on integers adds to it.
 
 Proofs: docs/proofs/accounting.md, "Gaussians last" and "Discrete noise".
 """
@@ -28,9 +28,10 @@ _UP = 1.0 + 1e-12  # outweighs the rounding of a sum of positive doubles
 
 @dataclass(frozen=True)
 class Slack:
-    """Price of discrete noise: epsilon' = epsilon + eta_to + eta_from, delta' as below.
+    """What discrete noise costs more than continuous noise.
 
-    delta' = exp(eta_to) * delta + beta, where beta is the chance of noise beyond the bound.
+    epsilon' = epsilon + eta_to + eta_from and delta' = exp(eta_to) * delta + beta, where beta is
+    the probability of noise beyond the bound.
     """
 
     eta_to: float
@@ -38,11 +39,11 @@ class Slack:
 
     @property
     def eta(self) -> float:
-        """What epsilon grows by."""
+        """How much epsilon grows by."""
         return self.eta_to + self.eta_from
 
     def raised(self, delta: float, beta: float) -> float:
-        """delta' for the delta of continuous noise."""
+        """The delta' that belongs to a delta of continuous noise."""
         # No factor that fits a double would be large enough beyond.
         return min(1.0, math.exp(self.eta_to) * delta + beta) if self.eta_to < 700.0 else 1.0
 
@@ -121,7 +122,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The epsilon at which a Gaussian mechanism of this mu has this delta; about, no bound."""
+    """About the epsilon at which a Gaussian mechanism of this mu has this delta; not a bound."""
     if mu == 0.0 or gaussian_delta(0.0, mu) <= delta:
         return 0.0
 
@@ -134,7 +135,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 def mu2_before_sampling(mu2: float, rate: float) -> float:
     """mu^2 of a round on all rows that is worth about `mu2` when it reads a Poisson sample.
 
-    Of many rounds, q^2 (e^(mu^2) - 1) is left of mu^2 (Bu, Dong, Long and Su 2020), which is about
-    (q mu)^2 for quiet ones. Steers the division of the budget, bounds nothing.
+    With many rounds q^2 (e^(mu^2) - 1) is left of mu^2 (Bu, Dong, Long and Su 2020). For a small mu
+    this is about (q mu)^2. It steers the division of the budget and bounds nothing.
     """
     return mu2 if rate == 1.0 else math.log1p(mu2 / rate**2)

@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: one number mu per mechanism, squares add up.
+"""Gaussian differential privacy: each mechanism has one number mu, and the squares add up.
 
 Proof: docs/proofs/accounting.md, "Gaussian". Source: Dong, Roth and Su (2022).
 """
@@ -28,10 +28,10 @@ _LOWEST = 1e-250
 
 
 def bounded_range_mu(eps0: float) -> float:
-    """The mu for which every selection of bounded range eps0 is mu-GDP; infinite far out.
+    """The mu for which every selection of bounded range eps0 is mu-GDP; infinite for a huge eps0.
 
-    mu = 2 Phi^-1(1 / (1 + e^(-eps0 / 2))), about 0.627 eps0 for small ranges, against eps0 / 2 in
-    the limit of many selections.
+    mu = 2 Phi^-1(1 / (1 + e^(-eps0 / 2))). For small ranges this is about 0.627 eps0, while the
+    limit of many selections has eps0 / 2.
     """
     low = math.exp(-eps0 / 2.0) / (1.0 + math.exp(-eps0 / 2.0))
     if low < 1e-280:
@@ -44,7 +44,8 @@ def bounded_range_mu(eps0: float) -> float:
 def laplace_mu(epsilon: float) -> float:
     """The mu for which continuous Laplace noise of this epsilon is mu-GDP.
 
-    mu = 2 Phi^-1(1 - e^(-epsilon / 2) / 2), at most that of a selection of range 2 epsilon.
+    mu = 2 Phi^-1(1 - e^(-epsilon / 2) / 2), which is at most the mu of a selection of range
+    2 epsilon.
     """
     low = 0.5 * math.exp(-epsilon / 2.0)
     if low < 1e-280 or epsilon < 1e-6:
@@ -62,7 +63,8 @@ class GDPAccountant(Accountant):
     """(epsilon, delta) by Gaussian differential privacy, with the slack of discrete noise.
 
     Args:
-        events: In any order. Sampled rounds are not Gaussian private: the answer is infinite.
+        events: In any order. With sampled rounds, which are not Gaussian private, the answer is
+            infinite.
 
     Examples:
         >>> from xgb_dp.accounting.plain import GaussianEvent

@@ -1,4 +1,4 @@
-"""A curve that is known on a grid: its chords, and its mean under the loss of a Gaussian.
+"""Looks up a curve that is known on a grid, and its mean under the loss of a Gaussian.
 
 Proof: docs/proofs/accounting.md, "Gaussians last".
 """
@@ -32,7 +32,7 @@ class GridCurve:
         self.points, self.values, self.step = points, values, step
 
     def at(self, epsilon: float) -> float:
-        """Chord of the curve in e^x, above which a convex function does not rise."""
+        """The chord of the bounds in e^x. A convex function does not rise above it."""
         x, v = self.extended(epsilon)
         i = int(np.searchsorted(x, epsilon, side="right")) - 1
         if i >= len(x) - 1:
@@ -47,9 +47,9 @@ class GridCurve:
         """The grid continued below, where the curve falls by at most the growth of e^x.
 
         Args:
-            lowest: How far, if the grid does not reach it.
-            first: What is below need not be there,
-            last: nor what is above.
+            lowest: Where the continuation ends, if the grid does not reach so far.
+            first: Points below this may be left out.
+            last: Points above this may be left out.
         """
         x, v = self.points, self.values
         begin = int(min(max(0.0, (first - x[0]) / self.step - 1.0), len(x) - 2))
@@ -70,7 +70,7 @@ class GridCurve:
         Args:
             epsilon: In nats.
             mu: Of all Gaussians.
-            far: Losses beyond so many deviations count at the worst, whatever the number is.
+            far: Losses beyond so many deviations count at the worst. Any number gives a bound.
         """
         h = self.step
         middle = epsilon - mu * mu / 2.0
@@ -101,7 +101,7 @@ class GridCurve:
         z: Array,
         p: Array,
     ) -> Array:
-        """The same mean, in closed form plus its rounding, for steps that are not small."""
+        """The mean of the weights in closed form plus its rounding, where steps are not small."""
         tilted = z + mu  # E[e^-Y; Y in I] is the chance of I under N(-mu^2/2, mu^2)
         up, down = ndtr(tilted), ndtr(-tilted)
         q = np.where(tilted[1:] > 0.0, down[1:] - down[:-1], up[:-1] - up[1:])

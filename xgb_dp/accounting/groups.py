@@ -1,4 +1,4 @@
-"""From what one row costs to what several rows cost, one step after another.
+"""Finds what several rows cost from what one row costs, one step after another.
 
 Proof: docs/proofs/neighbours.md, "In steps"
 """
@@ -18,7 +18,7 @@ _ENOUGH = 1e-3  # of epsilon
 
 
 def epsilon_in_steps(books: Accountant, delta: float, steps: int, each: int = 1) -> float:
-    """Epsilon of several rows: of each step, that of its rows at a smaller delta.
+    """Epsilon of several rows: the sum over steps, each of few rows and at a smaller delta.
 
     Args:
         books: What was released.
@@ -85,7 +85,7 @@ def delta_of_steps(delta: float, part: float, steps: int) -> float:
 
 
 def _log_growth(epsilon: float, steps: int) -> float:
-    """log of 1 + e^epsilon + ... + e^((steps-1) epsilon), with more than the rounding around it."""
+    """The logarithm of 1 + e^epsilon + ... + e^((steps-1) epsilon), raised by its rounding."""
     terms = math.expm1(-steps * epsilon) / math.expm1(-epsilon) if epsilon else float(steps)
     largest = (steps - 1) * epsilon  # taken out of the sum
     return largest + math.log(terms) + 1e-12 * (1.0 + largest)

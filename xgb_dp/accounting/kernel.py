@@ -1,7 +1,7 @@
-"""The curve of composed selections in NumPy, for processes that have not loaded libxgboost.
+"""Computes the curve of composed selections in NumPy, where libxgboost is not loaded.
 
-The same bound as ``plugin_cpp/accounting/bounded_range.cc``, operation for operation, so that both
-give the same numbers; it takes about ten times as long. Proof: docs/proofs/accounting.md,
+It computes the bound of ``plugin_cpp/accounting/bounded_range.cc`` operation by operation, so both
+give the same numbers. It takes about ten times as long. Proof: docs/proofs/accounting.md,
 "Selections".
 """
 
@@ -56,12 +56,12 @@ class _TwoPoint:
 
 
 def _step(v: _Array, n: int, law: _TwoPoint) -> _Array:
-    """One step of the recursion at n points; v is readable m points to either side."""
+    """One step of the recursion at n points. v has m more points on either side."""
     m = law.m
     out = np.zeros(n)
 
     def at(j: int) -> tuple[_Array, _Array]:
-        """The mean over the law of t_j, and how far its two values are apart."""
+        """The mean over the distribution of t_j, and the difference of its two values."""
         near, far = v[m - j : m - j + n], v[2 * m - j : 2 * m - j + n]
         return law.q[j] * near + law.p[j] * far, near - far
 
@@ -91,7 +91,7 @@ def bounded_range_curve(
         Non-increasing values in [0, 1], one for each point.
 
     Raises:
-        RuntimeError: The step or a range is none.
+        RuntimeError: The step or a range is out of bounds.
     """
     if not 0.0 < h <= 0.5:
         raise RuntimeError("The grid step must lie in (0, 0.5].")

@@ -14,11 +14,11 @@ __all__ = ["ExponentialEvent", "GaussianEvent", "LaplaceEvent", "LaplacePair", "
 
 @dataclass(frozen=True)
 class PlainEvent(Event):
-    """Releases of one mechanism, which may stand in a round.
+    """Releases of one mechanism, which may be part of a round.
 
     Attributes:
         release: What was released.
-        unit: See :class:`Event`; of rounds and of other events that are made of these it is theirs.
+        unit: See :class:`Event`. An event that consists of these, such as a round, has their unit.
     """
 
     release: str
@@ -96,10 +96,10 @@ class ExponentialEvent(PlainEvent):
 
     Attributes:
         release: What was selected: "splits".
-        eps_num: eps0 in units of 2**-eps_bits nats, >= 0. 0 is a choice that ignores the data.
+        eps_num: eps0 in units of 2**-eps_bits nats, >= 0. With 0 the choice ignores the data.
         eps_bits: 0 to 60.
-        count: Number of selections that one row takes part in, >= 0; selections in disjoint
-            nodes of one level are one.
+        count: Number of selections that one row takes part in, >= 0. The selections in the
+            disjoint nodes of one level count as one.
 
     Examples:
         >>> from xgb_dp.accounting.plain import ExponentialEvent
@@ -211,9 +211,9 @@ class LaplaceEvent(PlainEvent):
 
 @dataclass(frozen=True)
 class LaplacePair(ExponentialEvent):
-    """Laplace noise as accountants compose it, at the front of every order; in no ledger.
+    """Laplace noise as accountants compose it, at the front of every order. No ledger contains it.
 
-    It costs less than any selection of twice its epsilon, and may be charged as one.
+    It costs less than any selection of twice its epsilon, and may be charged as such a selection.
 
     Attributes:
         scale: Scale of the noise in grid units, >= 1.

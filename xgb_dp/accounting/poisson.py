@@ -1,4 +1,4 @@
-"""Sampled rounds together with releases that read all rows: (epsilon, delta) of both.
+"""Composes sampled rounds with releases that read all rows: (epsilon, delta) of both.
 
 Proof: docs/proofs/sampling.md.
 """
@@ -35,7 +35,7 @@ _LARGEST_LOSS = 600.0  # its ratio is a double
 
 
 class SampledComposition:
-    """Rounds that each read a Poisson sample, after and between releases that read all rows.
+    """Rounds that each read a Poisson sample, together with releases that read all rows.
 
     Args:
         events: Gaussians, selections and sampled rounds, in release order.
@@ -132,15 +132,15 @@ class SampledComposition:
 
     @property
     def _drift(self) -> float:
-        """What the rounding of losses near log(1 - q) may add up to."""
+        """How much the rounding of losses near log(1 - q) may add up to."""
         return _DRIFT * sum(e.count for e in self.sampled)
 
     def _unsampled(self) -> FlatAccountant | None:
         """The same releases from all rows, which cost at least as much.
 
-        Close to a rate of 1 it is the better bound: the curve of a round's selections is
-        that of the worst round at every loss, those of many rounds together is smaller. None where
-        selections of unequal range take turns: runs of them would not be in release order.
+        Close to a rate of 1 this is the better bound. The sampled bound takes the worst round at
+        every loss, and the selections of many rounds together have a smaller curve. It is None
+        where selections of unequal range take turns: runs of them would not be in release order.
         """
         flat: list[Event] = []
         for event in self.events:
@@ -264,7 +264,7 @@ class _Worst:
         self.laws, self.rest, self.mu = laws, rest, deviation
 
     def near(self, delta: float) -> float:
-        """About the epsilon of a delta; bounds nothing."""
+        """About the epsilon of a delta. It bounds nothing."""
         return gaussian_epsilon(self.mu, delta)
 
     def delta(self, epsilon: float) -> float:

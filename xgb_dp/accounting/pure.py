@@ -1,4 +1,4 @@
-"""Pure differential privacy: the ranges add up."""
+"""Pure differential privacy: the epsilons of all releases add up."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ __all__ = ["PureAccountant"]
 class PureAccountant(Accountant):
     """(epsilon, 0) of a list of events by basic composition.
 
-    Source: Dwork and Roth (2014), theorem 3.16. A selection of range eps0 is eps0-private, and so
-    is Laplace noise of scale sensitivity / eps0; rounds on disjoint parts cost one of them; a round
-    that reads a Poisson sample of rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
-    A group of k rows costs k times as much: k steps of one row each.
+    A selection of range eps0 is eps0-private, and so is Laplace noise of scale sensitivity / eps0.
+    Rounds on disjoint parts cost as much as one of them. A round that reads a Poisson sample of
+    rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md). A group of k rows costs k times
+    as much, because it is k steps of one row each. Proof: docs/proofs/accounting.md, "Pure ε".
+    Source: Dwork and Roth (2014), theorem 3.16.
 
     Args:
         events: In any order.
@@ -33,7 +34,7 @@ class PureAccountant(Accountant):
         self._events = tuple(events)
 
     def get_epsilon(self, delta: float = 0.0, group: int = 1, *, replaced: bool = False) -> float:
-        """The same for every delta; infinite with any Gaussian noise."""
+        """Epsilon, the same for every delta, and infinite with any Gaussian noise."""
         return super().get_epsilon(delta, group, replaced=replaced)
 
     def _epsilon(self, delta: float, group: int) -> float:

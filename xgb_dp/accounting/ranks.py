@@ -1,4 +1,4 @@
-"""The curve of the best of a random number of runs, from the curve of one run.
+"""Computes the curve of the best of a random number of runs from the curve of one run.
 
 Proof: docs/proofs/selection.md, "The best of K runs"
 """
@@ -29,8 +29,8 @@ class BestOfRuns:
     """Upper bound of the hockey stick of the best run, in both orders.
 
     Args:
-        weight: f'(F) / f'(1) at the chances 1 - F that a run is better; falls.
-        ranks: Ascending chances from 0 to 1 at which it is taken.
+        weight: f'(F) / f'(1) as a function of the chance 1 - F that a run is better. It falls.
+        ranks: Ascending chances from 0 to 1 at which the weight is computed.
         mean: f'(1), the expected number of runs.
         run: Curve of one run at losses >= 0.
     """
@@ -61,7 +61,7 @@ class BestOfRuns:
 
     @property
     def end(self) -> float:
-        """From here on the curve is that of its end."""
+        """Where the curve ends. Beyond, its last value counts."""
         return float(self._logs[-1] + self._run.x[-1]) * (1.0 + 1e-12) + 1e-14
 
     def delta(self, epsilon: float) -> float:

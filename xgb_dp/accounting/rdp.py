@@ -1,7 +1,7 @@
-"""Rényi differential privacy: a curve per mechanism, curves add up.
+"""Rényi differential privacy: each mechanism has a curve over orders, and the curves add up.
 
-Proof: docs/proofs/accounting.md, "Rényi". Selections have the curve of bounded range (Dong, Durfee
-and Rogers 2020; theorem 1 of the DP-XGB paper), Gaussian sums that of their noise.
+Selections have the curve of bounded range (Dong, Durfee and Rogers 2020; theorem 1 of the DP-XGB
+paper), and Gaussian sums have that of their noise. Proof: docs/proofs/accounting.md, "Rényi".
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Array = npt.NDArray[np.float64]
 def bounded_range_rdp(eps0: float, orders: Array) -> Array:
     """Rényi divergence of a selection of bounded range.
 
-    The largest over pairs of laws whose loss is in an interval of length eps0: two points,
-    the upper one at t with e^t = (a - 1) A / (a B).
+    It is the largest over pairs of distributions whose loss is in an interval of length eps0. The
+    worst pair has a loss of two values, and the upper one is t with e^t = (a - 1) A / (a B).
 
     Args:
         eps0: Range in nats, > 0.
@@ -59,7 +59,7 @@ class RDPAccountant(Accountant):
     Source of the conversion: Canonne, Kamath and Steinke (2020), proposition 12.
 
     Args:
-        events: In any order. Sampled rounds have no curve here: the answer is infinite.
+        events: In any order. With sampled rounds, which have no curve here, the answer is infinite.
 
     Examples:
         >>> from xgb_dp.accounting.plain import GaussianEvent
@@ -164,7 +164,7 @@ def _selection_rdp(event: SelectionEvent, group: int) -> Array:
 
 
 def _choice_rdp(event: ChoiceEvent, group: int) -> Array:
-    """Rényi divergence of a choice: that of the first release and of the worst plan, each order.
+    """Rényi divergence of a choice: at each order that of the first release and the worst plan.
 
     Proof: docs/proofs/choice.md
     """

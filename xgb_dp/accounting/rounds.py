@@ -1,4 +1,4 @@
-"""Events that are made of others: rounds that read a sample or a part of the rows.
+"""Events that consist of others: rounds that read a sample or a part of the rows.
 
 Proofs: docs/proofs/sampling.md; docs/proofs/accounting.md, "Disjoint parts";
 docs/proofs/allocation.md.
@@ -257,7 +257,7 @@ def squared_parts(parts: int, *, halving: bool) -> float:
 
 
 def with_known_parts(events: Iterable[Event], coins: int = 1) -> list[Event]:
-    """The events where the parts of rows count as known, which costs at least as much.
+    """The events with the parts of rows taken as known, which cost at least as much.
 
     Args:
         events: In release order.
@@ -270,7 +270,7 @@ def with_known_parts(events: Iterable[Event], coins: int = 1) -> list[Event]:
 
 
 def _simplified(events: Iterable[PlainEvent], coins: int) -> tuple[Any, ...]:
-    """What the releases of one round are for the accountants, in an order that costs the most."""
+    """The releases of one round as the accountants take them, in an order that costs the most."""
     parts = [e.simplified(coins) for e in events]
     return tuple(e for i in (0, 1) for part in parts for e in part[i])
 

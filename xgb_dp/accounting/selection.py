@@ -1,4 +1,4 @@
-"""The best of a random number of runs: privacy of what private selection releases.
+"""Accounts for the best of a random number of runs, which private selection releases.
 
 Proof: docs/proofs/selection.md
 """
@@ -205,7 +205,7 @@ class SelectionEvent(Event):
 
     @property
     def mu2(self) -> float:
-        """That of a Gaussian which is as private; see :class:`Event`."""
+        """The mu^2 of a Gaussian that is as private; see :class:`Event`."""
         from .books import make_accountant  # which knows selections
 
         epsilon = make_accountant("exact", [self.counted(1)]).get_epsilon(1e-6)
@@ -231,9 +231,9 @@ class SelectionEvent(Event):
         return self.count * (2.0 + self.repetitions.shape) * run * (1.0 + 1e-13)
 
     def parts(self, coins: int) -> tuple[tuple[Event, ...], ...]:
-        """Alternatives for what one run shows of a group of rows; the worst of them counts.
+        """Alternatives for what one run shows of a group of rows, of which the worst counts.
 
-        One row is in one part, with the one that replaces it. Several rows may be in both.
+        One row is in one part, together with the row that replaces it. Several rows may be in both.
 
         Args:
             coins: Draws that decide which part the rows are in.
@@ -280,7 +280,8 @@ def map_runs(
 def _chord(epsilon: float, end: float, delta: float) -> float:
     """Bound of the hockey stick at `epsilon` for whatever is (end, delta)-private in both orders.
 
-    It is convex in e^x, at most delta at `end` and at most 1 - (1 - delta) e^-end at -end.
+    The hockey stick is convex in e^x. It is at most delta at `end`, and at most
+    1 - (1 - delta) e^-end at -end.
     """
     if not epsilon < end or end > 700.0:
         return delta if epsilon >= end else 1.0
@@ -341,7 +342,7 @@ class SelectionAccountant:
         return value
 
     def _best(self, lowest: float) -> BestOfRuns | None:
-        """The curve, for a run whose own is known down to this delta; None if it is not."""
+        """The curve of the best run, from that of a run down to this delta; None without one."""
         if lowest not in self._known:
             self._known[lowest] = self._curve(lowest)
         return self._known[lowest]

@@ -1,9 +1,9 @@
-"""Every sensitivity and range, as exact integers on the grid. Proofs: docs/proofs/sensitivity.md.
+"""Computes every sensitivity and range, as exact integers on the grid.
 
 C++ (``plugin_cpp/plan/row_bound.cc``, ``plugin_cpp/plan/sensitivity.cc``) computes the same
 integers by the same formulas. All figures are for adding or removing one unit of privacy, a row or
-all rows of a person; replacing one doubles ranges and sensitivities (:func:`replace_one`). Nothing
-here looks at data.
+all rows of a person. Replacing one doubles ranges and sensitivities (:func:`replace_one`). Nothing
+here looks at data. Proofs: docs/proofs/sensitivity.md.
 """
 
 from __future__ import annotations
@@ -115,12 +115,12 @@ class RowBound:
     def round_sens2(self, grid_bits: int, n_class: int = 1) -> int:
         """Squared L2 sensitivity of the leaf sums of all `n_class` trees of one round.
 
-        One tree: ``tree_sens2``. Softmax with K trees, h = 2p(1-p) and weights up to w, mode
-        "row_weight" only:
+        For one tree, and with "prediction", it is ``tree_sens2``. For softmax with K trees,
+        h = 2p(1-p), weights up to w and the mode "row_weight" it is
         min(K B^2, B^2 + K + ceil(A (B^2 + 1.5 B))) with
-        A = ((1 + 1e-5) w sqrt(1 + 4r) + 1e-15 K sqrt(r)) / C, and K B^2 without a bound w or
-        with unit Hessians, which fill every class up to C. For persons K P^2, since the worst
-        classes of their rows may differ.
+        A = ((1 + 1e-5) w sqrt(1 + 4r) + 1e-15 K sqrt(r)) / C. Without a bound w, or with unit
+        Hessians, which fill every class up to C, it is K B^2. For persons it is K P^2, since the
+        worst classes of their rows may differ.
 
         Args:
             grid_bits: Grid of the gradients.
@@ -149,19 +149,20 @@ class RowBound:
         return min(most, b * b + n_class + math.ceil(a * (b * b + 1.5 * b)))
 
     def spread_sens2(self, grid_bits: int, n_class: int = 1) -> int:
-        """The same of leaves over which persons spread, and of a third of the sums of all rows.
+        """Squared L2 sensitivity of leaves with spread persons, and a third of all sums.
 
-        S2 + (floor(sqrt(S2)) // 3 + 2 K + 1)^2, S2 that of ``round_sens2``: each of these 2 K sums
-        is rounded.
+        It is S2 + (floor(sqrt(S2)) // 3 + 2 K + 1)^2, where S2 is that of ``round_sens2``. Each of
+        the 2 K sums of all rows is rounded.
         """
         s2 = self.round_sens2(grid_bits, n_class)
         return s2 + (math.isqrt(s2) // 3 + 2 * n_class + 1) ** 2
 
     def round_sens1(self, grid_bits: int, n_class: int = 1) -> int:
-        """L1 sensitivity of the same sums, 2 K of which a row touches, in grid units.
+        """L1 sensitivity of the leaf sums of a round, 2 K of which a row touches, in grid units.
 
-        floor(sqrt(2 K S2)), S2 that of ``round_sens2`` ("prediction", "row_weight"), or
-        K (B + Hmax) (the others); for persons with what they add at most.
+        In the modes "prediction" and "row_weight" it is floor(sqrt(2 K S2)), where S2 is that of
+        ``round_sens2``. In the others it is K (B + Hmax). For persons both have what a person adds
+        at most instead.
         """
         if self.ball:
             return math.isqrt(leaf_coordinates(n_class) * self.round_sens2(grid_bits, n_class))
@@ -210,8 +211,8 @@ def range_int(
       other modes, with e = Hmax / (sqrt(r) B): R = 4 tau if tau e <= 1, else (1 + tau e)^2 / e.
     - "gain", floor(B S^2 / (n + lambda)) with S = G/C and n the exact number of rows: 4 B + 64.
 
-    For persons P = ceil(K B) stands for B, and what covers rounding is that of all cells of a
-    level, 2^depth times as much; the norms of joint trees are rounded too, by 2 at most.
+    For persons P = ceil(K B) stands for B. The part for rounding is that of all cells of a level,
+    which is 2^depth times as much. The norms of joint trees are rounded too, by at most 2 in each.
 
     Args:
         score: "l1", "newton" or "gain".
@@ -294,7 +295,7 @@ def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:
 def candidates_sens2(features: int, levels: int, shift: int) -> int:
     """Squared L2 sensitivity of the counts of all candidate trees: L F 4^shift.
 
-    The same for a person, whose rows together count at most one in every level of a tree.
+    It is the same for a person, whose rows together count at most one in every level of a tree.
 
     Args:
         features: Features with private candidates, F.
@@ -309,7 +310,7 @@ def intercept_sens2(
 ) -> int:
     """Squared L2 sensitivity of the label sums: 4^shift for each that a row touches.
 
-    The same for a person, who adds the mean of its rows.
+    It is the same for a person, who adds the mean of their rows.
 
     Args:
         kind: "binary" or "regression": sums of a label in [-1, 1] and of 1; the second is not
@@ -356,12 +357,12 @@ def intercept_coordinates(
 def correction_sens2() -> int:
     """Squared L2 sensitivity of the two sums of a correction of the mean.
 
-    A row adds at most 2^18 to the sum of residuals and 2^16 to that of predictions in the range; a
-    person adds the mean of its rows.
+    A row adds at most 2^18 to the sum of residuals and 2^16 to that of predictions in the range. A
+    person adds the mean of their rows.
     """
     return (1 << 36) + (1 << 32)
 
 
 def replace_one(sens2: int) -> int:
-    """Squared sensitivity when one row is replaced: a removal and an addition, twice the norm."""
+    """Squared sensitivity when one row is replaced: a removal and an addition double the norm."""
     return 4 * sens2

@@ -1,4 +1,4 @@
-"""A sampled round for several rows that differ: some of them added, others removed or exchanged.
+"""Bounds a sampled round for several rows that were added, removed or exchanged.
 
 Proof: docs/proofs/sampling.md, "Several rows"
 """
@@ -57,8 +57,8 @@ def _bound(
 ) -> Array:
     """The hockey stick of A, with `first` rows of its own, and B, with `second` rows, at x >= 0.
 
-    A - e^x B = sum a_j A_j - sum b_k B_k, j and k the rows that are read. Each A_j is set against
-    each B_k in such proportions that the thresholds are those of one test, if noise is Gaussian.
+    A - e^x B = sum a_j A_j - sum b_k B_k, where j and k are the rows that are read. Each A_j is
+    compared with each B_k, in proportions that give the thresholds of one test for Gaussian noise.
     """
     log_a = np.repeat(_log_binomial(first, rate)[:, None], x.size, axis=1)
     log_b = _log_binomial(second, rate)[:, None] + x

@@ -1,4 +1,4 @@
-"""A curve that is known at some points: chords in e^x between them, above which no curve rises."""
+"""Looks up a curve that is known at some points, by chords in e^x. No curve rises above these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROUNDING = 1.0 + 1e-9
 
 @dataclass(frozen=True)
 class ChordTable:
-    """A curve by its upper bounds at points from 0 on, chords in e^x between them.
+    """A curve by its upper bounds at points from 0 on, and by chords in e^x between them.
 
     Attributes:
         x: Ascending, in nats; the first is 0. Below it nothing is known, above the last one the

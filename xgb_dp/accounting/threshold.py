@@ -1,4 +1,4 @@
-"""Noisy counts of cells that only the rows themselves name, of which the large ones are shown.
+"""Accounts for noisy counts of cells that only the rows name, where the large ones are shown.
 
 Proof: docs/proofs/discovery.md
 """
@@ -26,7 +26,7 @@ def tail(sigma2: int, least: int) -> float:
 
     Args:
         sigma2: Parameter of the noise, >= 1.
-        least: The number. Below 1 nothing better than 1 is said.
+        least: The number. If it is below 1, the bound is 1.
     """
     if least < 1:
         return 1.0
@@ -38,8 +38,8 @@ def tail(sigma2: int, least: int) -> float:
 class ThresholdEvent(PlainEvent):
     """Cells that appear in a release only where their noisy count reaches a threshold.
 
-    It pays for whether a cell that one row (or person) alone has made appears at all. The counts
-    themselves are a Gaussian event besides.
+    The event pays for the fact that a cell appears which one row (or person) alone has made. The
+    counts themselves are a Gaussian event of their own.
 
     Attributes:
         release: What is shown: "categories".
@@ -68,7 +68,7 @@ class ThresholdEvent(PlainEvent):
             check_int(name, getattr(self, name), 1 if name == "sensitivity" else 0)
 
     def failure(self, group: int) -> float:
-        """What it adds to delta, for so many rows that are added or removed; may be above 1."""
+        """What the event adds to delta for a group of rows. It may be above 1."""
         if not self.count:
             return 0.0
         each = 1.0
@@ -107,7 +107,7 @@ class ThresholdEvent(PlainEvent):
 
 
 class WithThresholds(Accountant):
-    """Thresholds and everything else: the failures of thresholds are added to delta."""
+    """Composes thresholds with everything else: the failures of thresholds are added to delta."""
 
     def __init__(self, rest: Accountant, thresholds: Sequence[ThresholdEvent]) -> None:
         self._rest, self._thresholds = rest, list(thresholds)

@@ -1,4 +1,4 @@
-"""Units of privacy: what neighbours differ by, and how a guarantee says so."""
+"""Defines the units of privacy: what neighbours differ by, and how a guarantee says so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNITS = (ROW, PERSON)
 
 @dataclass(frozen=True)
 class Unit:
-    """Whom a guarantee is about: neighbours have one of them more or less.
+    """Whom a guarantee is about: one of two neighbours has one more of them.
 
     Attributes:
         name: "row", or "person" for all rows of one person, however many they are.

@@ -1,6 +1,6 @@
-"""Concentrated differential privacy: a coarse bound of any composition, at no cost.
+"""Concentrated differential privacy, a coarse bound of any composition that takes no time.
 
-Within a percent or so of the truth where losses are large, which is where a grid becomes too large.
+It is within a percent or so of the truth where losses are large. There a grid becomes too large.
 Proof: docs/proofs/accounting.md, "zCDP".
 """
 
@@ -20,10 +20,10 @@ _UP = 1.0 + 1e-12
 
 
 class ZCDP:
-    """Bounds by zCDP of a Gaussian total `mu` and of selections, some of them charged purely.
+    """Bounds a Gaussian total `mu` and selections by zCDP, some selections being charged purely.
 
     Args:
-        mu: Square root of the sum of sensitivity2 / sigma2; noise on integers needs no slack here.
+        mu: Square root of the sum of sensitivity2 / sigma2. Noise on integers needs no slack here.
         steps: (eps0, count) of the selections.
     """
 
@@ -57,11 +57,12 @@ class ZCDP:
 class ZCDPAccountant(Accountant):
     """(epsilon, delta) by zero-concentrated differential privacy.
 
-    Source: Bun and Steinke (2016); a selection of range eps0 costs eps0^2 / 8 (Cesar and Rogers
-    2021), a Gaussian release sensitivity^2 / (2 sigma^2).
+    A selection of range eps0 costs eps0^2 / 8 (Cesar and Rogers 2021), and a Gaussian release costs
+    sensitivity^2 / (2 sigma^2). Source: Bun and Steinke (2016).
 
     Args:
-        events: In any order. Sampled rounds have no such bound here: the answer is infinite.
+        events: In any order. With sampled rounds, which have no such bound here, the answer is
+            infinite.
 
     Examples:
         >>> from xgb_dp.accounting.plain import GaussianEvent
@@ -85,7 +86,7 @@ class ZCDPAccountant(Accountant):
         return 0.0 if bound is None else bound.delta(epsilon)
 
     def _bound(self, group: int) -> ZCDP | None:
-        """None if nothing was released."""
+        """The bounds, or None if nothing was released."""
         mu2 = math.inf if self._mixture.sampled else 0.0
         for event in self._mixture.gaussians:
             mu2 += event.count * event.mu2

@@ -1,6 +1,6 @@
-"""From checked settings to noise: what is released, and the least noise that meets the target.
+"""Finds what a training releases, and the least noise that meets the target.
 
-Reads no data. Imports ``request`` and ``accounting``.
+This package reads checked settings and no data. It imports ``request`` and ``accounting``.
 """
 
 from .mechanisms import FamilyNoise, MechanismSpec, NoisePlan

@@ -1,4 +1,4 @@
-"""What a training releases, and the noise of each release as the integers of a plan."""
+"""Says what a training releases, and the noise of each release as the integers of a plan."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class MechanismSpec:
         candidate_cells: All sums that one release of candidates may have, any of which the rows of
             a person may be in.
         candidate_rounds: Rounds that release candidates, from the first one on.
-        candidate_hessian: Whether rows weigh their bounded Hessian in them, instead of one.
+        candidate_hessian: Whether a row weighs its bounded Hessian in them, instead of one.
         candidate_laplace: Whether their noise is Laplace instead of Gaussian.
         split_levels: Levels that one selection fills.
         class_trees: "joint" where one selection serves the trees of all classes, or "per_class".
         local_rows: Rows that each report their leaf sums with noise of their own; 0 for noise on
-            sums. The target epsilon is then that of one report, for any two rows.
+            sums. The target epsilon is then that of all reports of one row, for any two rows.
         intercept: "binary", "regression", "multiclass", or None if it is public. "rows" where it
             is public, but the number of rows is released.
         n_public: Whether the number of rows is public (then the intercept needs one sum less).
@@ -182,7 +182,7 @@ class MechanismSpec:
     def touched_cells(self) -> int:
         """Sums of one release on a tree, or on all of an additive round, that a unit can touch.
 
-        A row is in one cell of each feature, and in the sum of all rows of an additive round; the
+        A row is in one cell of each feature, and in the sum of all rows of an additive round. The
         rows of a person may be in all cells there are.
         """
         features = self.tree_features if self.noisy_sums or self.split == "additive" else 1
@@ -204,15 +204,16 @@ class MechanismSpec:
 
     @property
     def local_factor(self) -> int:
-        """By how much sensitivity^2 / sigma^2 of one report exceeds that of the sum of all.
+        """The factor by which sensitivity^2 / sigma^2 of one report exceeds that of the sum of all.
 
-        Two rows differ by twice the norm of one, and a report has one part in n of the noise.
+        The reports of two rows differ by twice the norm of one, and a report has one part in n of
+        the noise.
         """
         return 4 * self.local_rows if self.local_rows else 1
 
     @property
     def charged_rounds(self) -> int:
-        """Rounds that a row takes part in: one of each ensemble."""
+        """Number of rounds that a row takes part in, one of each ensemble."""
         return -(-self.rounds // self.ensemble)
 
     @property
@@ -281,7 +282,7 @@ class NoisePlan:
         correction_sigma2: Noise of the residual sums, in their units squared.
         events: What the ledger will hold when the training is complete.
 
-    What is not released has noise 0.
+    A release that does not happen has noise 0.
 
     Examples:
         >>> from xgb_dp.accounting.sensitivity import RowBound

@@ -1,8 +1,8 @@
-"""The noise of every release for a division of the budget.
+"""Finds the noise of every release for a division of the budget.
 
-Budgets are divided in mu^2, in which Gaussians add up exactly, a selection of range eps0 costs
-about eps0^2 / 4 and Laplace noise of pure epsilon about epsilon^2; or, under the pure accountant,
-in epsilon itself. Every figure is rounded to more noise.
+Budgets are divided in mu^2, in which Gaussians add up exactly. A selection of range eps0 costs
+about eps0^2 / 4, and Laplace noise of pure epsilon costs about epsilon^2. Under the pure accountant
+budgets are divided in epsilon itself. Every figure is rounded to more noise.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Budget:
         shares: Shares, which sum to 1.
         total: mu^2 of the whole, or its pure epsilon.
         linear: Whether shares are those of a pure epsilon.
-        secret: Whether the accountant counts that the parts of an ensemble are.
+        secret: Whether the accountant uses that the parts of an ensemble are secret.
     """
 
     def __init__(
@@ -114,14 +114,14 @@ def plan_noise(
     linear: bool = False,
     secret: bool = True,
 ) -> NoisePlan:
-    """The integers for a total budget, rounded to more noise; their epsilon is not known yet.
+    """The integers for a total budget, rounded to more noise. Their epsilon is not known yet.
 
     Args:
         spec: What is released.
         shares: Result of :meth:`MechanismSpec.released_shares`.
         total: mu^2 of the whole, or its pure epsilon.
         linear: Whether shares are those of a pure epsilon.
-        secret: Whether the accountant counts that the parts of an ensemble are.
+        secret: Whether the accountant uses that the parts of an ensemble are secret.
 
     Raises:
         BudgetError: The noise fits no grid.
@@ -287,7 +287,7 @@ def _scale(sens: int, epsilon: float) -> int:
 
 
 def shifted(sens2: int, mu2: float, *, persons: bool) -> tuple[int, int]:
-    """Shift and integer noise of counts; the noise is near 2^17 where it can, 2^27 for persons.
+    """Shift and integer noise of counts. The noise is near 2^17 if possible, or 2^27 for persons.
 
     Args:
         sens2: Squared sensitivity of the counts, in rows.

@@ -1,7 +1,7 @@
-"""From (epsilon, delta) to the integers that every sampler is given, always on the safe side.
+"""Finds the integers of every sampler for an (epsilon, delta), always on the safe side.
 
-The scale of the plan (``noise.py``) is searched on the certified epsilon of the very integers
-that the trainer will use, so no approximation enters the guarantee.
+The search for the scale of the plan (``noise.py``) certifies the epsilon of the very integers that
+the trainer will use, so no approximation enters the guarantee.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def calibrate(
 ) -> NoisePlan:
     """Smallest noise whose certified epsilon at `delta` is at most `epsilon`.
 
-    A function of public numbers only, so what it has found before it answers from memory: many
-    trainings with the same parameters are calibrated once.
+    It is a function of public numbers only, so it answers from memory what it has found before.
+    Many trainings with the same parameters are calibrated once.
 
     Args:
         spec: What is released.
@@ -44,8 +44,8 @@ def calibrate(
         delta: In (0, 1); 0 too where no noise is Gaussian.
         accountant: Name of the accountant that certifies it, see
             :data:`xgb_dp.accounting.ACCOUNTANTS`.
-        group: Rows added or removed together for which it is the target, >= 1. Of local reports:
-            those of one person.
+        group: Rows added or removed together for which it is the target, >= 1. With local reports
+            these are the rows of one person.
 
     Returns:
         NoisePlan: Its certified epsilon is within [0.99, 1] of the target, as a rule above 0.998.
@@ -98,8 +98,8 @@ def calibrate_family(
 ) -> FamilyNoise:
     """Smallest noise for which one of several plans may be taken once a first release is known.
 
-    All of them have the same mu^2 in total, of which the first release takes the same part, so that
-    it has the same noise whichever plan follows.
+    All of them have the same mu^2 in total, and the first release takes the same part of it. So it
+    has the same noise whichever plan follows.
 
     Proof: docs/proofs/choice.md
 
@@ -165,7 +165,7 @@ def _search(
 def _searched(
     certified: Callable[[float], Noise], guess: float, epsilon: float, delta: float, step: Step
 ) -> Noise:
-    """Epsilon grows with mu, and some mu fits no grid."""
+    """Search a log mu; epsilon grows with it, and some mu fits no grid."""
     best: Noise | None = None
     refusal: BudgetError | None = None
     low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
