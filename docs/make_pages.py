@@ -19,10 +19,12 @@ from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
 from xgb_dp.request.sizes import (
     ADDITIVE_ROUNDS,
     COLUMNS,
+    COLUMNS_SHARE,
     MEETINGS,
     NO_ADDITIVE,
     SIZES,
     SPARSE,
+    WIDE,
 )
 
 DOCS = Path(__file__).resolve().parent
@@ -64,6 +66,9 @@ below is taken, and the budget covers whichever it is ([proof](proofs/choice.md)
   as the strength times the square of this share is below {meetings:.0f}: two columns then meet in
   few rows. A noisy sum of the shares of all rows is released with their number. It needs a private
   number of rows, and none of these given: {without}.
+- Of such a table with {wide} columns, the cells of each class are released by column too, with
+  {share:.0%} of the budget, where the intercept is released. Trees are trained where these sums
+  show that [few columns matter](accuracy.md#wide-tables), additive rounds where not.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
   `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 
@@ -98,7 +103,9 @@ def _rounds() -> str:
     return ROUNDS.format(
         trees=names,
         without=without,
-        columns=f"{COLUMNS[0]} to {COLUMNS[-1]:,}",
+        columns=f"{COLUMNS[0]} to {WIDE[-1]:,}",
+        wide=f"{WIDE[0]} to {WIDE[-1]:,}",
+        share=COLUMNS_SHARE,
         sparse=SPARSE,
         additive=ADDITIVE_ROUNDS,
         meetings=MEETINGS,

@@ -1,8 +1,9 @@
 #include "plugin_cpp/intercept.h"
 
 #include <algorithm>  // for clamp, min
-#include <cmath>      // for exp, floor, isfinite, isnan, ldexp, log, nearbyint
-#include <cstdint>    // for int64_t, uint64_t
+#include <cmath>      // for exp, floor, isfinite, isnan, ldexp, log, nearbyint, sqrt
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int32_t, int64_t, uint64_t
 #include <utility>    // for move, exchange
 #include <vector>     // for vector
 
@@ -18,10 +19,16 @@
 
 namespace xgboost::dp {
 namespace {
+constexpr std::int32_t kMaxInterceptShift = 26;
+// Sums by class and column are on a grid that is finer by this: most of the release's noise is paid
+// for them.
+constexpr std::int32_t kColumnShift = 2;
+
 struct Request {
   std::string kind;
   std::int64_t num_class{0};
   std::int64_t columns{0};  // 0: the cells that are present are not asked for
+  bool by_column{false};    // they are asked for by class and column too
   std::int32_t shift{0};
   std::uint64_t sigma2{0};
   bool n_public{false};
@@ -53,11 +60,14 @@ Request ParseRequest(std::string const& text) {
   CHECK(out.kind == "binary" || out.kind == "regression" || out.kind == "multiclass" ||
         out.kind == "cells" || out.kind == "rows");
   out.noise_free = in.Bool("noise_free");
-  out.shift = in.Int("shift", 0, 26);
+  out.shift = in.Int("shift", 0, kMaxInterceptShift);
   out.sigma2 = ReadSigma2(in, out.noise_free);
   out.n_public = in.Has("n_public");
   CHECK(out.kind != "rows" || !out.n_public);
   out.columns = in.Has("columns") ? in.Int("columns", 1, 1 << 30) : 0;
+  out.by_column = in.Has("by_column") && in.Bool("by_column");
+  CHECK(!out.by_column || (out.columns > 0 && out.kind == "binary" &&
+                           out.shift + kColumnShift <= kMaxInterceptShift));
   out.test_key = in.Has("test_key") ? in.Text("test_key") : "";
   CHECK(!(in.Bool("private") && (out.noise_free || !out.test_key.empty())))
       << "The request for an intercept says `private`, and asks for no noise or for noise from a "
@@ -206,16 +216,61 @@ LocalInt PresentCells(Context const* ctx, DMatrix* p_fmat, Request const& reques
   return sum;
 }
 
+/** @brief The largest integer a with k a^2 at most 4^shift: k sums of a have a norm of 2^shift. */
+std::int64_t ShareOfEach(std::int64_t k, std::int32_t shift) {
+  auto a =
+      static_cast<std::int64_t>(std::sqrt(std::ldexp(1.0, 2 * shift) / static_cast<double>(k)));
+  while (a * a > (std::int64_t{1} << (2 * shift)) / k) {
+    --a;
+  }
+  return a;
+}
+
+/**
+ * @brief For each class, and each column in it, the sum over the rows that have the column: 1 over
+ * the root of how many a row has.
+ */
+std::vector<LocalInt> CellsOfColumns(Context const* ctx, DMatrix* p_fmat, Request const& request) {
+  auto n_columns = static_cast<std::size_t>(request.columns);
+  std::vector<LocalInt> sums(2 * n_columns);
+  auto labels = p_fmat->Info().labels.HostView();
+  std::vector<std::size_t> own;
+  std::size_t row = 0;
+  ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
+    auto rows = page.GetView();
+    for (std::size_t i = 0; i < rows.Size(); ++i, ++row) {
+      auto of_class = labels(row, 0) > 0.5f ? n_columns : 0;
+      own.clear();
+      for (auto const& entry : rows[i]) {
+        if (entry.fvalue != 0.0f && entry.index < n_columns) {
+          own.push_back(of_class + entry.index);
+        }
+      }
+      if (!own.empty()) {
+        auto each =
+            ShareOfEach(static_cast<std::int64_t>(own.size()), request.shift + kColumnShift);
+        for (auto k : own) {
+          sums[k].value += each;
+        }
+      }
+    }
+  });
+  return sums;
+}
+
 GaussianEvent InterceptEvent(Request const& request) {
   // A row adds one unit to one class count, or at most one unit to the sum and one to the count,
-  // and at most one to the cells that are present or to the exposures. A person adds a mean of such
-  // rows, which may be of several classes.
+  // and at most one to the cells that are present or to the exposures. To the sums of its class by
+  // column it adds a vector of norm 2^kColumnShift units. A person adds a mean of such rows, which
+  // may be of several classes.
   auto unit2 = std::uint64_t{1} << (2 * request.shift);
   std::uint64_t units =
       (request.IsPair() ? 2 : 1) + (request.columns > 0 ? 1 : 0) + (request.exposures ? 1 : 0);
+  auto of_columns = request.by_column ? std::uint64_t{1} << (2 * kColumnShift) : 0;
+  auto touched = units + (request.by_column ? static_cast<std::uint64_t>(request.columns) : 0);
   bool of_classes = request.of_persons && request.num_class > 0;
-  return {request.kind == "rows" ? "rows" : "intercept", units * unit2, request.sigma2,
-          of_classes ? static_cast<std::uint64_t>(request.NumSums()) : units};
+  return {request.kind == "rows" ? "rows" : "intercept", (units + of_columns) * unit2,
+          request.sigma2, of_classes ? static_cast<std::uint64_t>(request.NumSums()) : touched};
 }
 }  // namespace
 
@@ -248,6 +303,10 @@ std::string ReleaseIntercept(Context const* ctx, std::shared_ptr<DMatrix> const&
   auto sums = LocalSums(info, persons.get(), request);
   if (request.columns > 0) {
     sums.push_back(PresentCells(ctx, p_fmat.get(), request));
+  }
+  if (request.by_column) {
+    auto by_column = CellsOfColumns(ctx, p_fmat.get(), request);
+    sums.insert(sums.end(), by_column.cbegin(), by_column.cend());
   }
   for (auto sum : release.AddNoise(InterceptEvent(request), sums).values) {
     released.GetArray().emplace_back(Integer{sum.Value()});

@@ -10,6 +10,7 @@ import pytest
 import xgboost as xgb
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from xgboost.core import XGBoostError
 
 from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
@@ -98,6 +99,77 @@ def test_the_sums_are_attained_together() -> None:
     assert sum(v**2 for v in sums) == bound
     event = native.describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
     assert (event["sensitivity2"], event["coordinates"]) == (bound, 3)
+
+
+def by_column(columns: int, shift: int) -> dict[str, Any]:
+    return {
+        "kind": "binary", "num_class": 1, "sigma2": 0, "shift": shift, "columns": columns,
+        "by_column": True, "noise_free": True, **IN_THE_CLEAR,
+    }  # fmt: skip
+
+
+@EXAMPLES
+@given(
+    cells=st.lists(
+        st.lists(st.sampled_from((0.0, -0.0, 1.0, -1e-45, 3e38, math.nan)), min_size=5, max_size=5),
+        min_size=1,
+        max_size=9,
+    ),
+    labels=st.lists(st.sampled_from((0.0, 1.0, 0.5, 7.0, -1.0)), min_size=9, max_size=9),
+    columns=st.sampled_from((1, 3, 5, 7)),
+    shift=st.sampled_from((0, 7, 24)),
+)
+def test_cells_of_each_column_by_class(
+    cells: list[list[float]], labels: list[float], columns: int, shift: int
+) -> None:
+    """A row adds a vector of bounded norm to the columns that it has, of its class alone."""
+    rows, y = np.array(cells, np.float32), np.array(labels[: len(cells)], np.float32)
+    request = by_column(columns, shift)
+    one, other = (
+        native.release_intercept(xgb.DMatrix(v, z), request)["sums"]
+        for v, z in ((rows, y), (rows[:-1], y[:-1]))
+    )
+    asked: dict[str, Any] = {"n_public": False, "presence": True, "columns": columns}
+    assert squared_distance(one, other) <= sensitivity.intercept_sens2("binary", shift, **asked)
+    touched = sensitivity.intercept_coordinates("binary", **asked)
+    assert np.count_nonzero(np.subtract(one, other)) <= touched
+    expected = np.zeros((2, columns), dtype=np.int64)
+    has = ((rows != 0) & ~np.isnan(rows))[:, :columns]
+    for row, label_ in zip(has, y, strict=True):
+        if row.any():
+            each = math.isqrt(4 ** (shift + sensitivity.COLUMN_SHIFT) // int(row.sum()))
+            expected[int(label_ > 0.5), : len(row)] += each * row
+    assert one[3:] == expected.ravel().tolist()
+
+
+@pytest.mark.parametrize("label_", [0.0, 1.0])
+def test_the_sums_of_columns_are_attained_with_the_others(label_: float) -> None:
+    """With four columns of four, each weighs a half, and all sums together the whole bound."""
+    request = by_column(4, 9)
+    d = xgb.DMatrix(np.ones((1, 4)), np.full(1, label_))
+    bound = sensitivity.intercept_sens2("binary", 9, n_public=False, presence=True, columns=4)
+    assert sum(v**2 for v in native.release_intercept(d, request)["sums"]) == bound
+    event = native.describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
+    assert (event["sensitivity2"], event["coordinates"]) == (bound, 3 + 4)
+
+
+def test_a_column_that_a_row_stores_twice_counts_once() -> None:
+    twice = sparse.csr_matrix(
+        (np.ones(5, np.float32), np.array([1, 1, 1, 0, 3]), np.array([0, 5])), (1, 4)
+    )
+    request = by_column(4, 9)
+    sums = native.release_intercept(xgb.DMatrix(twice, np.ones(1)), request)["sums"]
+    each = math.isqrt(4**11 // 3)
+    assert sums[3:] == [0, 0, 0, 0, each, each, 0, each]
+
+
+@pytest.mark.parametrize(
+    "change", [{"kind": "rows"}, {"columns": None}, {"shift": 25}, {"unit": "person"}]
+)
+def test_columns_are_released_where_their_bound_is_proved(change: dict[str, Any]) -> None:
+    asked = {k: v for k, v in (by_column(4, 9) | change).items() if v is not None}
+    with pytest.raises(XGBoostError):
+        native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), asked)
 
 
 @pytest.mark.parametrize("other", [{"kind": "multiclass"}, {"n_public": 5}])

@@ -16,7 +16,7 @@ from xgb_dp.accounting import ChoiceEvent, GaussianEvent, make_accountant
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.request.features import read_schema
-from xgb_dp.request.sizes import MEETINGS, is_sparse, worth
+from xgb_dp.request.sizes import COLUMNS_SHARE, MEETINGS, is_sparse, worth
 from xgb_dp.training.plan import present_from_sums, rows_from_sums
 from xgb_dp.training.prepare import prepare
 
@@ -57,6 +57,47 @@ def test_few_cells_take_additive_trees(share: float, split: str, short: None) ->
     assert first in training.drawn
 
 
+def wide(matter: int, width: int = 520, n: int = N) -> xgb.DMatrix:
+    """A wide table of few cells, of which some columns add up to the label, all alike."""
+    rng = np.random.default_rng(4)
+    X = (rng.random((n, width)) < 0.03).astype(np.float32)
+    X[:, :matter] = rng.random((n, matter)) < (0.5 if matter < 10 else 0.03)
+    y = X[:, :matter] @ np.resize([1.0, -1.0], matter) > 0
+    return xgb.DMatrix(sparse.csr_matrix(X), y.astype(np.float32))
+
+
+@pytest.mark.parametrize(("matter", "split"), [(2, "exponential"), (520, "additive")])
+def test_what_columns_say_decides_on_the_trees_of_wide_tables(
+    matter: int, split: str, short: None
+) -> None:
+    training = last(model := xgb.train(asked(dp_epsilon=9.0), wide(matter)))
+    assert training.hyperparameters["split"] == split
+    assert training.hyperparameters["budget_shares"]["base_score"] == COLUMNS_SHARE
+    assert xgb_dp.privacy_report(model).epsilon <= 9.0
+    assert "of their labels by column" in str(xgb_dp.privacy_report(model))
+    [first] = training.events[0].first
+    assert (first.release, first.coordinates) == ("intercept", 3 + 520)
+    assert first.sensitivity2 % 19 == 0
+    # The columns have 16 parts of 19 of this release.
+    assert first.mu2 == pytest.approx(COLUMNS_SHARE * training.events[0].mu2, rel=0.02)
+    assert training.drawn is not None
+    assert first in training.drawn
+
+
+def test_a_wide_table_without_rows(short: None) -> None:
+    d = wide(2, n=0)
+    assert last(xgb.train(asked(), d)).events == last(xgb.train(asked(), wide(2, n=300))).events
+
+
+@pytest.mark.parametrize("given", [{"base_score": 0.5}, {"dp_n_public": 300}, {"max_bin": 8}])
+def test_wide_tables_whose_labels_are_not_read_first(given: dict[str, Any], short: None) -> None:
+    """Or whose user has chosen trees: trees, and nothing paid for columns."""
+    training = last(xgb.train(asked(**given), wide(520, n=300)))
+    assert training.hyperparameters["split"] == "exponential"
+    assert all(e.release not in ("intercept", "rows") or e.coordinates <= 2
+               for e in training.released)  # fmt: skip
+
+
 def test_no_rows_at_all(short: None) -> None:
     """Whichever plan noise takes: its model has the form of that plan, and the same charge."""
     events = {last(xgb.train(asked(), table(0.03, n=0))).events for _ in range(3)}
@@ -67,7 +108,7 @@ def test_no_rows_at_all(short: None) -> None:
     ("given", "width"),
     [
         ({}, 31),
-        ({}, 513),
+        ({}, 4097),
         ({"max_bin": 8}, WIDTH),
         ({"colsample_bytree": 0.5}, WIDTH),
         ({"dp_split_levels": 1}, WIDTH),
@@ -148,8 +189,9 @@ def test_the_rule_reads_what_was_released() -> None:
     noise: Any = Noise()
     sums = [-16, 1600, 80]
     assert rows_from_sums("binary", noise, sums) == 100.0
-    assert present_from_sums(noise, sums) == 5.0 + 8 / 16
+    assert present_from_sums("binary", noise, [*sums, 7, 9]) == 5.0 + 8 / 16
     assert rows_from_sums("rows", noise, sums[1:]) == 100.0
+    assert present_from_sums("rows", noise, sums[1:]) == 5.0 + 8 / 16
 
 
 def predicted(model: xgb.Booster, d: xgb.DMatrix) -> np.ndarray:

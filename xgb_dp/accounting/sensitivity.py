@@ -15,6 +15,7 @@ from ..errors import BudgetError
 
 __all__ = [
     "BALLS",
+    "COLUMN_SHIFT",
     "LABEL_CELLS",
     "RowBound",
     "candidates_sens2",
@@ -34,6 +35,8 @@ BALLS = ("prediction", "row_weight")
 UTILITY_SLACK = 64
 # A leaf value is released as an integer of which this many are its sensitivity.
 OUTPUT_UNITS = 1 << 20
+# Sums by class and column are on a grid that is finer by this than that of the label sums.
+COLUMN_SHIFT = 2
 # The denominator of the exponential mechanism is range * 2^40 and must stay below 2^63.
 MAX_RANGE = 1 << 23
 # Cells of equal width of the range of labels, in which they are counted for quantiles.
@@ -306,7 +309,13 @@ def candidates_sens2(features: int, levels: int, shift: int) -> int:
 
 
 def intercept_sens2(
-    kind: str, shift: int, *, n_public: bool, presence: bool = False, exposures: bool = False
+    kind: str,
+    shift: int,
+    *,
+    n_public: bool,
+    presence: bool = False,
+    exposures: bool = False,
+    columns: int = 0,
 ) -> int:
     """Squared L2 sensitivity of the label sums: 4^shift for each that a row touches.
 
@@ -321,9 +330,13 @@ def intercept_sens2(
         n_public: Whether the number of rows is declared public.
         presence: Whether the share of its cells that each row has is summed too, in [0, 1].
         exposures: Whether exposures are summed too, in [-1, 1].
+        columns: Columns whose cells are summed by class too, to which a row adds a vector of norm
+            ``2**COLUMN_SHIFT``; 0 for none.
     """
-    touched = intercept_coordinates(kind, n_public=n_public, presence=presence, exposures=exposures)
-    return touched << (2 * shift)
+    units = intercept_coordinates(kind, n_public=n_public, presence=presence, exposures=exposures)
+    if columns:
+        units += 1 << (2 * COLUMN_SHIFT)
+    return units << (2 * shift)
 
 
 def intercept_coordinates(
@@ -334,6 +347,7 @@ def intercept_coordinates(
     k: int = 1,
     presence: bool = False,
     exposures: bool = False,
+    columns: int = 0,
 ) -> int:
     """Label sums that one row touches: 2, or 1 for classes, counts and a public number of rows.
 
@@ -344,6 +358,7 @@ def intercept_coordinates(
         k: Number of classes, K.
         presence: As in :func:`intercept_sens2`: one sum more.
         exposures: As in :func:`intercept_sens2`: one sum more.
+        columns: As in :func:`intercept_sens2`: one sum of each more, that of the row's class.
     """
     if kind not in ("binary", "regression", "multiclass", "cells", "rows"):
         raise ValueError("`kind` must be 'binary', 'regression', 'multiclass', 'cells' or 'rows'.")
@@ -351,7 +366,8 @@ def intercept_coordinates(
         return LABEL_CELLS
     if kind == "multiclass" and person:
         return k
-    return (1 if kind in ("multiclass", "cells", "rows") or n_public else 2) + presence + exposures
+    own = 1 if kind in ("multiclass", "cells", "rows") or n_public else 2
+    return own + presence + exposures + columns
 
 
 def correction_sens2() -> int:

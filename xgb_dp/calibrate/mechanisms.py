@@ -57,6 +57,7 @@ class MechanismSpec:
             is public, but the number of rows is released.
         n_public: Whether the number of rows is public (then the intercept needs one sum less).
         presence: Whether the share of its cells that each row has is released with the intercept.
+        columns: Columns whose cells are summed by class with it; 0 for none.
         shares: Fractions of mu^2 for "candidates", "base_score", "correction", "splits" and
             "leaves", >= 0. What releases nothing gives its share to the others in proportion.
         grid_bits: Grid of the gradients, 4 to 20; reduced where the noise would not fit.
@@ -102,12 +103,13 @@ class MechanismSpec:
     correction: bool = False
     class_trees: str = "per_class"
     presence: bool = False
+    columns: int = 0
     intercepts: int = 1
     exposures: bool = False
 
     @classmethod
     def from_settings(
-        cls, s: Settings, *, counts: bool = False, presence: bool = False
+        cls, s: Settings, *, counts: bool = False, presence: bool = False, columns: int = 0
     ) -> MechanismSpec:
         """What the checked settings of a training release.
 
@@ -115,6 +117,7 @@ class MechanismSpec:
             s: Checked settings.
             counts: Whether the number of rows is released where no intercept is.
             presence: Whether the cells that are present are released with them.
+            columns: Columns whose cells are summed by class with them; 0 for none.
         """
         bound = s.row_bound
         shares = dict(s["dp_budget_shares"])
@@ -158,6 +161,7 @@ class MechanismSpec:
             spread=s.spread_leaves,
             correction=s["dp_mean_correction"],
             presence=presence,
+            columns=columns,
             intercepts=2 if s.measured else 1,
             exposures=s.exposures is not None,
         )

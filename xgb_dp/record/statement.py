@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..accounting import SelectionEvent
+from ..accounting import ChoiceEvent, GaussianEvent, SelectionEvent
 from ..accounting.events import release_counts
 from .caution import concerns
 from .report_views import round_up
@@ -27,6 +27,7 @@ _RELEASES = {
     "evaluation": "figures of the model on private rows (noisy counts of scores)",
     "selection": "the whole model, as the best by noisy score of a secret number of trainings",
 }
+_SUMS = 3  # of labels, rows and cells in a first release; sums by column are more
 _NOT_COVERED = (
     "Not covered: running time, memory use and other side channels; anything else that is "
     "published about the same rows, such as exact metrics, other models or choices of parameters "
@@ -125,6 +126,10 @@ def _chosen(record: Ledger) -> str:
         shown = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
         rows = "" if choice["rows"] is None else f", about {choice['rows']},"
         cells = " and of their cells" if any("split" in plan for plan in plans) else ""
+        choices = (event for event in training.events if isinstance(event, ChoiceEvent))
+        firsts = [e for event in choices for e in event.first if isinstance(e, GaussianEvent)]
+        if cells and any(e.coordinates > _SUMS for e in firsts):
+            cells = ", of their cells and of their labels by column"
         parts.append(
             f"The plan{which} was taken among {len(plans)} public ones after a noisy number of "
             f"rows{rows}{cells} had been released: {shown}. Which one it is follows from that "

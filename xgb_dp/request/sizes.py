@@ -4,7 +4,9 @@ What pays is decided by the number of rows times what a row is worth at this eps
 shallow trees where that is small, many and deep ones where it is large. The number that decides is
 a noisy one, released before the first tree; the plans are public, and so is the rule. For a table
 with many columns the number of cells that are neither 0 nor missing is released as well: where they
-are few, additive trees see all columns at once and a row pays for those that it has.
+are few, additive trees see all columns at once and a row pays for those that it has. Where there
+are very many columns, the cells of each class are released by column too: if few columns matter,
+trees find them.
 docs/accuracy.md has the evidence.
 
 Proof: docs/proofs/choice.md
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
 __all__ = [
     "ADDITIVE_ROUNDS",
     "COLUMNS",
+    "COLUMNS_SHARE",
     "MEETINGS",
     "NO_ADDITIVE",
     "PUBLIC_ROUNDS",
     "SIZES",
     "SPARSE",
+    "WIDE",
     "Size",
     "is_sparse",
     "position",
@@ -60,9 +64,11 @@ class Size:
 ADDITIVE_ROUNDS = 10
 # Rounds of public trees, whose leaves share the whole budget.
 PUBLIC_ROUNDS = 25
-# Numbers of columns for which they are offered: of fewer, trees find the best. Of more, a model
-# would have too many of them, and trees that look for the best columns do as well on average.
-COLUMNS = range(32, 513)
+# Numbers of columns for which they are offered: of fewer, trees find the best. Of WIDE ones trees
+# find the few that matter, where few do: what is released of the labels by column tells, and it
+# needs this share of the budget. Of more, a model would have too many additive trees.
+COLUMNS, WIDE = range(32, 513), range(513, 4097)
+COLUMNS_SHARE = 0.11
 # They are taken below this share of cells, and while two columns meet in few rows: where they meet
 # in many, trees find how they act together. In rows times what each is worth.
 SPARSE, MEETINGS = 0.08, 100.0
@@ -191,6 +197,9 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     if len(plans) > 1 and _takes_cells(s):
         limits.append(MEETINGS / of_row)
         plans.append(s.changed({"dp_split": "additive"}, ADDITIVE_ROUNDS))
+        if s.schema.width in WIDE:
+            first = {"dp_budget_shares": {"base_score": COLUMNS_SHARE}}
+            plans = [plan.changed(first) for plan in plans]
     return limits, plans
 
 
@@ -199,7 +208,10 @@ def _takes_cells(s: Settings) -> bool:
     return (
         s.kind == "binary"
         and s.unit == "row"
-        and s.schema.width in COLUMNS
+        and (
+            s.schema.width in COLUMNS
+            or (s.schema.width in WIDE and s.intercept == "released")  # which reads the labels
+        )
         and not s.continues  # a model has one number of trees in a round
         and not set(s.given) & NO_ADDITIVE
     )

@@ -196,6 +196,7 @@ def intercept_request(
     plan_id: str,
     *,
     presence: bool = False,
+    by_column: bool = False,
 ) -> dict[str, Any]:
     """What ``XGDPReleaseIntercept`` is asked to release.
 
@@ -206,6 +207,7 @@ def intercept_request(
         test_key: Key of a fixed noise tape (tests only).
         plan_id: Names the plan, and with it the pads of masked sums.
         presence: Whether the cells that are present are released as well.
+        by_column: Whether they are released by class and column too.
 
     Returns:
         dict: The request; see ``plugin_cpp/intercept.cc``.
@@ -233,6 +235,8 @@ def intercept_request(
         request["n_public"] = s["dp_n_public"]
     if presence:
         request["columns"] = s.schema.width
+    if by_column:
+        request["by_column"] = True
     if test_key is not None and not s.noise_free:
         request["test_key"] = test_key
     return dict(_without_reals(request))
@@ -329,13 +333,19 @@ def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
     return math.ldexp(float(sum(counts)), -noise.intercept_shift)
 
 
-def present_from_sums(noise: NoisePlan, sums: list[int]) -> float:
+def present_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
     """The sum over rows of the share of its cells that a row has; at least that, as a rule.
 
     One standard deviation of the noise is added: a table is taken for sparse where it is seen to
     be.
+
+    Args:
+        kind: Kind of the labels, or "rows".
+        noise: Calibrated noise.
+        sums: Noisy integers in units of ``2**-shift``.
     """
-    return math.ldexp(sums[-1] + math.sqrt(noise.intercept_sigma2), -noise.intercept_shift)
+    present = sums[1 if kind == "rows" else 2]
+    return math.ldexp(present + math.sqrt(noise.intercept_sigma2), -noise.intercept_shift)
 
 
 def _logit(share: float) -> float:

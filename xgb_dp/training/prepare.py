@@ -20,7 +20,7 @@ from ..request.features import Schema
 from ..request.names import check_names, flatten
 from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
 from ..request.settings import Settings, resolve, with_preset
-from ..request.sizes import is_sparse, position, settings_of_sizes
+from ..request.sizes import WIDE, is_sparse, position, settings_of_sizes
 
 __all__ = ["Family", "Prepared", "calibrated", "check", "prepare"]
 
@@ -56,7 +56,8 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Family:
-    """Plans of which one is taken by a noisy number of rows, and of cells where they may be few.
+    """Plans of which one is taken by what is released first: the noisy number of rows, and that of
+    cells where they may be few.
 
     Attributes:
         plans: Each plan by itself. If the last one is additive, it is that of sparse tables.
@@ -69,17 +70,18 @@ class Family:
     limits: tuple[float, ...]
     event: ChoiceEvent
 
-    def taken(self, rows: float, present: float = math.inf) -> int:
+    def taken(self, rows: float, present: float = math.inf, *, few_matter: bool = False) -> int:
         """Position of the plan that is taken. Free post-processing of released numbers.
 
         Args:
             rows: The noisy number of rows.
             present: The noisy sum over rows of the share of its cells that a row has.
+            few_matter: Whether few columns are seen to matter, which trees find.
         """
         last = len(self.plans) - 1
         if not self.plans[last].settings.additive:
             return position(self.limits, rows)
-        if is_sparse(rows, present, self.limits[last]):
+        if not few_matter and is_sparse(rows, present, self.limits[last]):
             return last
         return position(self.limits[:last], rows)
 
@@ -138,8 +140,12 @@ def calibrated(settings: Settings) -> Prepared:
         [settings] = found
         spec = MechanismSpec.from_settings(settings)
         return Prepared(settings, spec, calibrate(spec, *target))
-    presence = found[-1].additive
-    specs = tuple(MechanismSpec.from_settings(s, counts=True, presence=presence) for s in found)
+    presence, width = found[-1].additive, settings.schema.width
+    columns = width if presence and width in WIDE else 0
+    specs = tuple(
+        MechanismSpec.from_settings(s, counts=True, presence=presence, columns=columns)
+        for s in found
+    )
     for number in range(len(specs), 0, -1):
         try:
             noise = calibrate_family(specs[:number], *target)

@@ -25,6 +25,7 @@ from ..request.parse import shown
 from ..request.settings import Settings
 from . import agreement, plan
 from .call_site import CallSite
+from .columns import few_columns_matter
 from .prepare import Prepared
 from .public_start import check_categories, public_start
 
@@ -129,7 +130,13 @@ class Training:
             kind = s.intercept_kind  # also of a training that draws nothing
         if kind is not None:
             request = plan.intercept_request(
-                s, kind, prepared.noise, key, plans[0]["id"], presence=prepared.spec.presence
+                s,
+                kind,
+                prepared.noise,
+                key,
+                plans[0]["id"],
+                presence=prepared.spec.presence,
+                by_column=prepared.spec.columns > 0,
             )
         for option in options:
             agreement.check(option.text, request, option.prepared.noise, option.settings)
@@ -256,11 +263,13 @@ class Training:
                     capped = native.release_intercept(dtrain, second)["sums"]
                     event = None if event is None else event.counted(2)
                 if family is not None:
-                    count = plan.rows_from_sums(self.request["kind"], noise, sums)
-                    present = math.inf
-                    if self.prepared.spec.presence:
-                        present = plan.present_from_sums(noise, sums)
-                    position = family.taken(count, present)
+                    spec, kind = self.prepared.spec, self.request["kind"]
+                    count = plan.rows_from_sums(kind, noise, sums)
+                    present = (
+                        plan.present_from_sums(kind, noise, sums) if spec.presence else math.inf
+                    )
+                    few = spec.columns > 0 and few_columns_matter(noise, sums)
+                    position = family.taken(count, present, few_matter=few)
                 if s.intercept == "released":
                     low["base_score"] = plan.base_score_from_sums(s, noise, sums)
             if s.intercept == "public":
