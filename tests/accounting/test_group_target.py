@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,21 @@ def test_reports_of_several_rows_have_noise_each(group: int) -> None:
     plan = calibrate(spec(20, 2, **case), 1.0, DELTA, group=group)
     of_report = spec(20, 2, **case).local_factor * total_mu2(plan.events)
     assert 0.998 <= gaussian_epsilon(math.sqrt(group * of_report), DELTA) <= 1.0
+
+
+def test_the_slack_of_reports_is_that_of_their_own_noise() -> None:
+    """A report has one part in n of the noise: where that is little, its slack is seen."""
+    n = 1 << 34
+    case = {"candidate_features": 0, "intercept": None, "split": "random", "local_rows": n}
+    plan = calibrate(spec(20, 2, **case), 1.0, DELTA)
+    [leaves] = plan.events
+    assert isinstance(leaves, GaussianEvent)
+    assert leaves.sigma2 // n < 1 << 21
+    own = {"sensitivity2": 4 * leaves.sensitivity2, "coordinates": 2 * leaves.coordinates}
+    report = replace(leaves, sigma2=leaves.sigma2 // n, **own)
+    assert make_accountant("exact", [report]).get_epsilon(DELTA) <= plan.epsilon
+    of_sums = replace(report, sensitivity2=n * report.sensitivity2, sigma2=leaves.sigma2)
+    assert make_accountant("exact", [of_sums]).get_epsilon(DELTA) < plan.epsilon - 1e-6
 
 
 # ------------------------------------------------------------------------ everything trained

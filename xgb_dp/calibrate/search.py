@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ..accounting import ACCOUNTANTS, ChoiceEvent, Event, GaussianEvent, make_accountant
 from ..accounting.gaussian import gaussian_mu
+from ..accounting.sensitivity import replace_one
 from ..engine.progress import Step, progress
 from ..errors import BudgetError
 from .mechanisms import SAMPLE_BITS, FamilyNoise, MechanismSpec, NoisePlan
@@ -246,11 +247,13 @@ def _certified(
     if spec.local_rows:  # the target is that of the reports of one row, or of the rows of a group
         if not all(isinstance(e, GaussianEvent) and e.release == "leaves" for e in events):
             raise BudgetError("Local reports hold noisy leaf sums and nothing else.")
-        # Any two rows may report: the sums of two leaves differ.
+        # Any two rows may report: the sums of two leaves differ. A report has noise of its own, on
+        # which the slack of discrete noise depends.
         events = [
             replace(
                 e,
-                sensitivity2=e.sensitivity2 * spec.local_factor,
+                sensitivity2=replace_one(e.sensitivity2),
+                sigma2=e.sigma2 // spec.local_rows,
                 coordinates=2 * e.coordinates,
                 count=e.count * group,  # every row has its own noise
             )
