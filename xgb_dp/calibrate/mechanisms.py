@@ -322,8 +322,16 @@ class NoisePlan:
             epsilon: 0 where nothing is released, infinite where all of it is exact.
             delta: Target failure probability.
         """
-        # Labels have a grid also where no noise asks for one: they are not rounded to its ends.
-        return cls(spec.grid_bits, epsilon, delta, intercept_shift=_EXACT_BITS)
+        # Labels have a grid also where no noise asks for one: they are not rounded to its ends. Nor
+        # are the shares of a person's rows in the counts of candidates rounded to 0.
+        shares = spec.of_persons and not spec.candidate_hessian
+        return cls(
+            spec.grid_bits,
+            epsilon,
+            delta,
+            candidates_shift=_EXACT_BITS if shares else 0,
+            intercept_shift=_EXACT_BITS,
+        )
 
 
 @dataclass(frozen=True)
