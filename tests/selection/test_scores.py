@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from scipy import stats
+from sklearn.metrics import brier_score_loss, log_loss, mean_pinball_loss, roc_auc_score
 
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.tuning import Score
+from xgb_dp.tuning.row_losses import Predicted, pinball, time_log_loss
 
 EXAMPLES = settings(max_examples=200, deadline=None)
 PROBABILITY = st.floats(0.0, 1.0, width=32)
@@ -59,6 +61,71 @@ def test_one_row_of_three_classes(rows: list[tuple[float, float, int]], score: S
 def test_one_row_of_regression(rows: list[tuple[float, float]], score: Score) -> None:
     p, y = zip(*rows, strict=True)
     assert moved(score, p, y, TARGET) <= score.sensitivity2
+
+
+LAWS = st.sampled_from(["normal", "logistic", "extreme"])
+
+
+@EXAMPLES
+@given(st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=5), st.booleans())
+def test_one_row_of_quantiles(rows: list[tuple[float, float, float]], several: bool) -> None:
+    first, second, y = (np.array(v, dtype=np.float64) for v in zip(*rows, strict=True))
+    p = np.stack([first, second], axis=1) if several else first
+    predicted = Predicted((0.2, 0.9) if several else (0.7,))
+    for score in (Score("pinball_loss"), Score("pinball_loss", 1e-3)):
+        change = score._sums(p, y, TARGET, None, predicted)
+        change = change - score._sums(p[:-1], y[:-1], TARGET, None, predicted)
+        assert int(np.sum(change.astype(object) ** 2)) <= score.sensitivity2
+
+
+@EXAMPLES
+@given(
+    st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=5), LAWS, st.sampled_from([1e-3, 1, 9])
+)
+def test_one_row_of_times(rows: list[tuple[float, float, float]], law: str, scale: float) -> None:
+    p, low, high = (np.array(v, dtype=np.float64) for v in zip(*rows, strict=True))
+    ends, predicted = np.stack([low, high], axis=1), Predicted(law=law, scale=scale)
+    for score in (Score("time_log_loss"), Score("time_log_loss", 0.1)):
+        change = score._sums(p, ends, (0.5, 900.0), None, predicted)
+        change = change - score._sums(p[:-1], ends[:-1], (0.5, 900.0), None, predicted)
+        assert int(np.sum(change.astype(object) ** 2)) <= score.sensitivity2
+
+
+def test_losses_of_quantiles_and_times() -> None:
+    rng = np.random.default_rng(5)
+    y, p = rng.normal(2, 1, 500), rng.normal(2, 1, (500, 2))
+    exact = [mean_pinball_loss(y, own, alpha=q) for own, q in zip(p.T, (0.2, 0.9), strict=True)]
+    wide = (-50.0, 50.0)
+    assert pinball(p, y, wide, (0.2, 0.9)).mean() == pytest.approx(np.mean(exact))
+    # By integrals of the density: of a seen end, an open one, and one between two bounds.
+    ends = np.array([[3.0, 3.0], [3.0, np.inf], [2.0, 5.0]])
+    for law, of in (("normal", stats.norm), ("logistic", stats.logistic)):
+        around = of(loc=np.log(4.0), scale=0.7)
+        between = around.cdf(np.log(5)) - around.cdf(np.log(2))
+        told = [around.pdf(np.log(3)), 1 - around.cdf(np.log(3)), between]
+        found = time_log_loss(np.full(3, 4.0), ends, (1.0, 100.0), Predicted((), law, 0.7))
+        np.testing.assert_allclose(found, -np.log(told), rtol=1e-9)
+    # The extreme law is that of XGBoost: density w exp(-w) with w = exp(z).
+    found = time_log_loss(np.full(1, 4.0), ends[:1], (1.0, 100.0), Predicted((), "extreme", 0.7))
+    w = np.exp((np.log(3) - np.log(4)) / 0.7)
+    assert found[0] == pytest.approx(-np.log(w * np.exp(-w) / 0.7))
+
+
+def test_better_times_rank_higher() -> None:
+    rng = np.random.default_rng(7)
+    p = np.exp(rng.normal(4, 1, 4000))
+    times = p * np.exp(0.5 * rng.logistic(size=4000))
+    end = rng.uniform(5, 400, 4000)
+    ends = np.stack([np.minimum(times, end), np.where(times <= end, times, np.inf)], axis=1)
+    score, predicted = Score("time_log_loss"), Predicted(scale=0.5)
+    event = score.event(50.0)
+    good, bad, flat = (
+        score.release(own, ends, (1.0, 1000.0), event, None, predicted)
+        for own in (p, rng.permutation(p), np.full(4000, np.median(p)))
+    )
+    assert good.rank > flat.rank > bad.rank
+    exact = np.clip(time_log_loss(p, ends, (1.0, 1000.0), predicted), -4.0, 4.0).mean()
+    assert good.value == pytest.approx(exact, abs=8.0 * good.noise)
 
 
 def released(score: Score, p: Any, y: Any, target: Any = None) -> float:
@@ -116,7 +183,7 @@ def test_bad_scores() -> None:
         Score("accuracy", 2.0)
     with pytest.raises(PrivacyParameterError, match="bound"):
         Score("log_loss", 0.0)
-    with pytest.raises(PrivacyParameterError, match="regression"):
+    with pytest.raises(PrivacyParameterError, match="numbers"):
         Score("auc").check("regression")
     assert Score.default("regression").name == "squared_error"
     assert Score.default("multiclass").name == "log_loss"

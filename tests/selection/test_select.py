@@ -167,6 +167,59 @@ def test_other_labels(kind: str) -> None:
     assert result.report.epsilon <= 4.0
 
 
+QUANTILES = {"objective": "reg:quantileerror", "dp_target_bounds": (-3.0, 3.0)}
+TIMES = {"objective": "survival:aft", "dp_target_bounds": (0.01, 50.0)}
+
+
+def times(n: int = 1500) -> xgb.DMatrix:
+    """Times that follow the first column, half of which are cut off."""
+    X, _ = arrays("regression", n)
+    rng = np.random.default_rng(8)
+    ends = np.exp(X[:, 0] + 0.3 * rng.logistic(size=n))
+    stop = rng.exponential(2.0, n) + 0.05
+    out = xgb.DMatrix(X)
+    out.set_float_info("label_lower_bound", np.minimum(ends, stop))
+    out.set_float_info("label_upper_bound", np.where(ends <= stop, ends, np.inf))
+    return out
+
+
+@pytest.mark.parametrize("alpha", [0.8, [0.1, 0.5, 0.9]])
+def test_quantiles_are_judged_by_their_own_loss(alpha: Any, runs: Any) -> None:
+    runs(3)
+    given = {**PARAMS, **QUANTILES, "quantile_alpha": alpha}
+    result = quick(data("regression"), params=given)
+    assert result.score_name == "pinball_loss" and 0.0 <= result.score <= 1.5
+    assert result.report.epsilon <= 4.0
+
+
+def test_times_are_judged_by_their_likelihood(runs: Any) -> None:
+    """Of two settings the one without trees, which says the same time to all, does not win."""
+    runs(8)
+    result = quick(
+        times(6000),
+        [{"num_boost_round": 1, "eta": 1e-4}, {"num_boost_round": 20}],
+        {**PARAMS, **TIMES},
+        epsilon=200.0,
+    )
+    assert result.score_name == "time_log_loss" and -4.0 <= result.score <= 4.0
+    assert result.num_boost_round == 20
+
+
+@pytest.mark.parametrize("other", [{**QUANTILES, "quantile_alpha": [0.5, 0.9]}, TIMES])
+def test_settings_that_no_score_judges_together(other: Any) -> None:
+    both = [{**QUANTILES, "quantile_alpha": [0.1, 0.9]}, other]
+    both = [{**one, "dp_target_bounds": (0.01, 50.0)} for one in both]
+    with pytest.raises(PrivacyParameterError, match="judges these settings together"):
+        quick(data("regression"), both)
+
+
+@pytest.mark.parametrize("score", ["squared_error", "time_log_loss", "auc"])
+def test_a_score_of_another_kind_is_refused(score: str) -> None:
+    given = {**PARAMS, **QUANTILES, "quantile_alpha": [0.1, 0.9]}
+    with pytest.raises(PrivacyParameterError, match="several quantiles"):
+        quick(data("regression"), params=given, score=score)
+
+
 @pytest.mark.parametrize(
     ("mean", "family", "shape"), [(4.0, "poisson", 0), (4.1, "negative_binomial", 1)]
 )

@@ -38,6 +38,7 @@ from ..training.prepare import prepare
 from ..training.run import Training
 from . import draws
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
+from .row_losses import Predicted, kind_of
 from .scores import SCORES, Score, ScoreValue
 from .sides import Given, Side
 
@@ -179,17 +180,7 @@ def select(
         )
     schema = read_schema(given.matrices[0])
     found = trials(params, _listed(settings), num_boost_round, schema, epsilon)
-    kind = found[0].settings.kind
-    if kind == "regression" and any(c.settings.trees_per_round > 1 for c in found):
-        raise PrivacyParameterError(
-            "Settings of several quantiles cannot be selected among: a score judges one "
-            "prediction for each row. Give one level in `quantile_alpha`."
-        )
-    if any(c.settings.objective.intervals for c in found):
-        raise PrivacyRefusal(
-            f"Settings of {found[0].settings['objective']} cannot be selected among: no score is "
-            "proved for labels that are intervals."
-        )
+    kind = kind_of([c.settings for c in found])
     judge = Score.default(kind) if score is None else score
     judge = Score(judge) if isinstance(judge, str) else judge
     if not isinstance(judge, Score):
@@ -272,10 +263,11 @@ def _best_run(
         booster = _train(trial, plan, plan.runs[position], fit)
         value = judge.release(
             _predict(booster, valid.matrix),
-            valid.matrix.get_label(),
+            _labels(trial, valid.matrix),
             trial.settings.target,
             plan.score,
             None if valid.persons is None else valid.persons.codes,
+            Predicted.of(trial.settings),
         )
         if best is None or value.rank > best.score.rank:
             best = _Run(booster, trial, value)
@@ -307,6 +299,14 @@ def _predict(booster: Any, dvalid: Any) -> np.ndarray:
     if dvalid.num_row() == 0:
         return np.zeros(0)
     return probabilities(booster, dvalid)
+
+
+def _labels(trial: Trial, dvalid: Any) -> np.ndarray:
+    """Labels; of times both ends, (rows, 2)."""
+    if not trial.settings.objective.intervals:
+        return np.asarray(dvalid.get_label())
+    ends = [dvalid.get_float_info(f"label_{end}_bound") for end in ("lower", "upper")]
+    return np.stack(ends, axis=1)
 
 
 def _listed(

@@ -20,6 +20,7 @@ from ..evaluation.grid import CELLS, UNIT, Grid, counts_matrix
 from ..evaluation.posterior import Solver, two_classes
 from ..evaluation.table import Block
 from ..request.parse import parse_number
+from .row_losses import Predicted, pinball, time_log_loss
 
 __all__ = ["Score", "ScoreValue"]
 
@@ -27,6 +28,7 @@ GRID = 1 << 16  # units of one row
 _COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
 _MOST_SIGMA2 = 1 << 56  # of the sampler
 _LOG_LOSS_BOUND = 3.0
+_TIME_BOUND = 4.0
 _AUC_GRID = Grid()
 _AUC_SCALE = GRID // UNIT
 _PERSONS_AT_ONCE = 4096
@@ -36,13 +38,28 @@ _KINDS = {
     "brier": ("binary", "multiclass"),
     "accuracy": ("binary", "multiclass"),
     "auc": ("binary",),
-    "squared_error": ("regression",),
-    "absolute_error": ("regression",),
+    "squared_error": ("regression", "quantile"),
+    "absolute_error": ("regression", "quantile"),
+    "pinball_loss": ("quantile", "quantiles"),
+    "time_log_loss": ("times",),
 }
 SCORES = tuple(_KINDS)
 """Names of all scores."""
 
-_BOUNDED = ("log_loss", "squared_error", "absolute_error")
+_DEFAULTS = {
+    "regression": "squared_error",
+    "quantile": "pinball_loss",
+    "quantiles": "pinball_loss",
+    "times": "time_log_loss",
+}
+_BOUNDED = ("log_loss", "squared_error", "absolute_error", "pinball_loss", "time_log_loss")
+_SAID = {
+    "binary": "two classes",
+    "multiclass": "several classes",
+    "regression": "numbers",
+    "quantile": "a quantile",
+    "quantiles": "several quantiles",
+}
 _HIGHER_IS_BETTER = ("accuracy", "auc")
 
 Floats = npt.NDArray[np.float64]
@@ -74,10 +91,13 @@ class Score:
     Attributes:
         name: "log_loss" (the default for classes), "brier", "accuracy", "auc" (two classes; from a
             noisy table of predictions, as in :func:`xgb_dp.evaluate`), "squared_error" (the default
-            for regression) or "absolute_error".
-        bound: Loss of one row from which on it counts as this: nats for "log_loss" (3 by default),
-            the absolute error, in the unit of the target, for the errors of regression (a quarter
-            of the width of ``dp_target_bounds`` by default). Public. The noise grows with it.
+            for regression), "absolute_error", "pinball_loss" (the default for quantiles: the mean
+            check loss of all levels) or "time_log_loss" (the default for times: the negative log
+            likelihood of the logarithm of the time).
+        bound: Loss of one row from which on it counts as this: nats for "log_loss" (3 by default)
+            and, in both directions, for "time_log_loss" (4); for the others the absolute error or
+            check loss, in the unit of the target (a quarter of the width of ``dp_target_bounds`` by
+            default). Public. The noise grows with it.
 
     Examples:
         >>> common = {"tree_method": "dp_hist", "objective": "binary:logistic"}
@@ -102,18 +122,22 @@ class Score:
     @classmethod
     def default(cls, kind: str) -> Score:
         """The usual score of a kind of labels."""
-        return cls("squared_error" if kind == "regression" else "log_loss")
+        return cls(_DEFAULTS.get(kind, "log_loss"))
 
     def check(self, kind: str) -> None:
-        """Refuse a score that these labels do not have.
+        """Refuse a score that these settings do not have.
+
+        Args:
+            kind: Result of :func:`kind_of`.
 
         Raises:
-            PrivacyParameterError: Another kind of labels.
+            PrivacyParameterError: Another kind.
         """
         if kind not in _KINDS[self.name]:
             fitting = [name for name, kinds in _KINDS.items() if kind in kinds]
+            said = _SAID.get(kind, kind)
             raise PrivacyParameterError(
-                f"The score {self.name!r} is not for {kind} labels. Use one of "
+                f"The score {self.name!r} is not for settings that predict {said}. Use one of "
                 f"{', '.join(map(repr, fitting))}."
             )
 
@@ -150,19 +174,22 @@ class Score:
         target: tuple[float, float] | None,
         event: GaussianEvent,
         persons: Codes | None = None,
+        predicted: Predicted | None = None,
     ) -> ScoreValue:
         """Draw the noise and release the score. The exact sums leave this function in no form.
 
         Privacy: spends what `event` says.
 
         Args:
-            prediction: Probabilities (rows,) or (rows, classes), or values (rows,).
-            labels: Labels, shape (rows,).
+            prediction: Probabilities (rows,) or (rows, classes), values (rows,), or quantiles
+                (rows, levels).
+            labels: Labels, shape (rows,); of times both ends, (rows, 2).
             target: ``dp_target_bounds`` of regression.
             event: Result of :meth:`event`.
             persons: Code of the person of each row, 0, 1, ...; None where every row counts one.
+            predicted: What the predictions are; needed for quantiles and times.
         """
-        sums = self._sums(prediction, labels, target, persons)
+        sums = self._sums(prediction, labels, target, persons, predicted)
         noisy = (sums + discrete_gaussian(event.sigma2, len(sums))) / GRID
         sigma = math.sqrt(event.sigma2) / GRID
         return self._auc(noisy, sigma) if self.name == "auc" else self._mean(noisy, sigma, target)
@@ -170,6 +197,8 @@ class Score:
     def _bound(self, target: tuple[float, float] | None) -> float:
         if self.bound is not None:
             return self.bound
+        if self.name == "time_log_loss":
+            return _TIME_BOUND
         return (target[1] - target[0]) / 4.0 if target is not None else _LOG_LOSS_BOUND
 
     def _sums(
@@ -178,6 +207,7 @@ class Score:
         y: Floats,
         target: tuple[float, float] | None,
         persons: Codes | None = None,
+        predicted: Predicted | None = None,
     ) -> Sums:
         """What is released without its noise: integers that one row changes a little.
 
@@ -191,7 +221,7 @@ class Score:
             if persons is None:
                 return _auc_block().sums(cells, None)[0]
             return _mean_columns(cells, persons)
-        loss = np.clip(np.nan_to_num(self._losses(p, y, target), nan=1.0), 0.0, 1.0)
+        loss = np.clip(np.nan_to_num(self._losses(p, y, target, predicted), nan=1.0), 0.0, 1.0)
         units = np.rint((0.5 - loss) * GRID).astype(np.int64)
         if persons is not None:
             total = np.zeros(_number(persons), dtype=np.int64)
@@ -200,9 +230,22 @@ class Score:
             units = np.sign(total) * (np.abs(total) // np.maximum(rows, 1))
         return np.array([units.sum(), _COUNT * len(units)], dtype=np.int64)
 
-    def _losses(self, p: Floats, y: Floats, target: tuple[float, float] | None) -> Floats:
+    def _losses(
+        self,
+        p: Floats,
+        y: Floats,
+        target: tuple[float, float] | None,
+        predicted: Predicted | None,
+    ) -> Floats:
         """The loss of each row in units of its bound; clamped to [0, 1] by the caller."""
         if target is not None:
+            if self.name == "pinball_loss":
+                assert predicted is not None
+                return pinball(p, y, target, predicted.levels) / self._bound(target)
+            if self.name == "time_log_loss":
+                assert predicted is not None
+                loss = time_log_loss(p, y, target, predicted) / self._bound(target)
+                return np.asarray(0.5 + 0.5 * loss)  # of either sign
             error = np.abs(np.clip(p, *target) - np.clip(y, *target)) / self._bound(target)
             return error if self.name == "absolute_error" else error**2
         if p.ndim == 1:
@@ -225,6 +268,8 @@ class Score:
             value, noise = unit**2 * loss, unit**2 * noise
         elif self.name == "accuracy":
             value = 1.0 - loss
+        elif self.name == "time_log_loss":
+            value, noise = unit * (2.0 * loss - 1.0), 2.0 * unit * noise
         else:
             value, noise = unit * loss, unit * noise
         return ScoreValue(value, noise, float(noisy[0]))

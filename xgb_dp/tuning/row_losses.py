@@ -1,0 +1,111 @@
+"""What one row loses by a prediction of quantiles, or of a time.
+
+Both are functions of one row, whose bound is that of :mod:`xgb_dp.tuning.scores`.
+
+Proof: docs/proofs/selection.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from ..errors import PrivacyParameterError
+from ..request.quantiles import QUANTILES
+from ..request.settings import Settings
+
+__all__ = ["Predicted", "kind_of", "pinball", "time_log_loss"]
+
+Floats = npt.NDArray[np.float64]
+
+_LAWS = {"normal": stats.norm, "logistic": stats.logistic, "extreme": stats.gumbel_l}
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What the predictions of a setting are; public.
+
+    Attributes:
+        levels: Of quantiles; empty for other objectives.
+        law: Of the logarithm of times around that of the prediction.
+        scale: Of the law.
+    """
+
+    levels: tuple[float, ...] = ()
+    law: str = "logistic"
+    scale: float = 1.0
+
+    @classmethod
+    def of(cls, s: Settings) -> Predicted:
+        """What a checked setting predicts."""
+        if s.objective.intervals:
+            scale = float(s["aft_loss_distribution_scale"])
+            return cls(law=s["aft_loss_distribution"], scale=scale)
+        return cls(QUANTILES.levels(s)) if s["objective"] == "reg:quantileerror" else cls()
+
+
+def kind_of(settings: Sequence[Settings]) -> str:
+    """What scores can judge of all settings together.
+
+    Returns:
+        The kind of the labels, "times", or "quantile" and "quantiles" where all settings predict
+        the same level or levels.
+
+    Raises:
+        PrivacyParameterError: No score judges all of them.
+    """
+    first, predicted = settings[0], {Predicted.of(s).levels for s in settings}
+    times = {s.objective.intervals for s in settings}
+    several = any(len(levels) > 1 for levels in predicted)
+    if len(times) > 1 or (several and len(predicted) > 1):
+        raise PrivacyParameterError(
+            "No score judges these settings together: all of a selection must predict a time, or "
+            "none; and where one predicts several quantiles, all must have the same "
+            "`quantile_alpha`."
+        )
+    if times == {True}:
+        return "times"
+    if len(predicted) == 1 and predicted != {()}:
+        return "quantiles" if several else "quantile"
+    return first.kind
+
+
+def pinball(p: Floats, y: Floats, target: tuple[float, float], levels: Sequence[float]) -> Floats:
+    """Mean check loss of the quantiles of each row, in the unit of the target.
+
+    Args:
+        p: Predictions, (rows,) or (rows, levels).
+        y: Labels, (rows,).
+        target: Declared range; what lies beyond counts as its nearer end.
+        levels: Of the quantiles.
+    """
+    told = np.clip(np.reshape(p, (len(y), len(levels))), *target)
+    short = np.clip(y, *target)[:, np.newaxis] - told
+    share = np.asarray(levels)
+    return np.asarray(np.maximum(share * short, (share - 1.0) * short).mean(axis=1))
+
+
+def time_log_loss(
+    p: Floats, ends: Floats, target: tuple[float, float], predicted: Predicted
+) -> Floats:
+    """Negative log likelihood of the logarithm of each time, in nats.
+
+    Args:
+        p: Predicted times, (rows,).
+        ends: Both ends of the times, (rows, 2): equal where the end was seen, the upper one
+            infinite where it was not.
+        target: Declared range; finite ends beyond count as its nearer end.
+        predicted: The law.
+    """
+    law, scale = _LAWS[predicted.law], predicted.scale
+    with np.errstate(all="ignore"):
+        lower, upper = (np.log(np.clip(end, *target)) for end in ends.T)
+        open_end = np.isinf(ends[:, 1])
+        low, high = ((end - np.log(p)) / scale for end in (lower, upper))
+        point = np.log(scale) - law.logpdf(low)
+        within = -np.log(law.cdf(high) - law.cdf(low))
+        return np.where(open_end, -law.logsf(low), np.where(lower == upper, point, within))
