@@ -45,6 +45,9 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
   // Of a matrix, or a worker's part of it, without rows nobody can tell.
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
       << "The plan and the DMatrix disagree on whether there is a `base_margin`.";
+  CHECK(info.num_row_ == 0 || (plan.loss && plan.loss->IsInterval()) ||
+        info.labels.Shape(1) == plan.NumLabels())
+      << "The plan was calibrated for another number of targets.";
   CHECK(info.group_ptr_.empty())
       << "Query groups are not available with `dp_hist`: they couple rows.";
   CHECK(p_fmat->PageExists<SparsePage>())

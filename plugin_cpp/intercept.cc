@@ -9,6 +9,7 @@
 
 #include "plugin_cpp/checks.h"           // for CheckNumRows
 #include "plugin_cpp/json_reader.h"      // for JsonReader, ReadSigma2, ReadMasking
+#include "plugin_cpp/loss/loss.h"        // for LabelRange
 #include "plugin_cpp/plan/row_bound.h"   // for kMaxRows
 #include "plugin_cpp/release/release.h"  // for Release, GaussianEvent, LocalInt
 #include "plugin_cpp/release/source.h"   // for kInterceptStream
@@ -33,9 +34,8 @@ struct Request {
   std::uint64_t sigma2{0};
   bool n_public{false};
   bool noise_free{false};
-  double lower{0};
-  double upper{1};
-  bool times{false};  // labels are logarithms of the first times of intervals
+  std::vector<LabelRange> ranges{{0, 1}};  // of the label, or of each of several targets
+  bool times{false};                       // labels are logarithms of the first times of intervals
   bool exposures{false};
   double exposure_lower{0};
   double exposure_upper{1};
@@ -45,11 +45,13 @@ struct Request {
   Masking masking;
   bool of_persons{false};
 
-  /** @brief Whether the sum of the labels and their number are released. */
-  [[nodiscard]] bool IsPair() const { return num_class == 0 && kind != "rows" && !n_public; }
-  [[nodiscard]] std::size_t NumSums() const {
-    return num_class > 0 ? num_class : (IsPair() ? 2 : 1) + (exposures ? 1 : 0);
+  /** @brief How many sums of labels are released, those of several classes or cells excepted. */
+  [[nodiscard]] std::size_t NumLabels() const { return kind == "rows" ? 0 : ranges.size(); }
+  /** @brief Sums of labels and the number of rows, each of which one row moves by one unit. */
+  [[nodiscard]] std::size_t NumMoved() const {
+    return num_class > 0 ? 1 : NumLabels() + (n_public ? 0 : 1) + (exposures ? 1 : 0);
   }
+  [[nodiscard]] std::size_t NumSums() const { return num_class > 0 ? num_class : NumMoved(); }
 };
 
 Request ParseRequest(std::string const& text) {
@@ -58,7 +60,7 @@ Request ParseRequest(std::string const& text) {
   Request out;
   out.kind = in.Text("kind");
   CHECK(out.kind == "binary" || out.kind == "regression" || out.kind == "multiclass" ||
-        out.kind == "cells" || out.kind == "rows");
+        out.kind == "targets" || out.kind == "cells" || out.kind == "rows");
   out.noise_free = in.Bool("noise_free");
   out.shift = in.Int("shift", 0, kMaxInterceptShift);
   out.sigma2 = ReadSigma2(in, out.noise_free);
@@ -82,9 +84,8 @@ Request ParseRequest(std::string const& text) {
     out.num_class = in.Int("num_class", 2, 1 << 20);
   }
   if (out.kind == "regression" || out.kind == "cells") {
-    out.lower = in.Real("target_lower");
-    out.upper = in.Real("target_upper");
-    CHECK_LT(out.lower, out.upper);
+    out.ranges = {{in.Real("target_lower"), in.Real("target_upper")}};
+    CHECK_LT(out.ranges.front().lower, out.ranges.front().upper);
     out.times = in.Has("times") && in.Bool("times");
     out.exposures = in.Has("exposure_lower");
     if (out.exposures) {
@@ -93,13 +94,24 @@ Request ParseRequest(std::string const& text) {
       CHECK_LT(out.exposure_lower, out.exposure_upper);
     }
   }
+  if (out.kind == "targets") {
+    constexpr double kLargest = 1e38;
+    auto lowers = in.Reals("lower", -kLargest, kLargest);
+    auto uppers = in.Reals("upper", -kLargest, kLargest);
+    CHECK(lowers.size() >= 2 && lowers.size() == uppers.size());
+    out.ranges.clear();
+    for (std::size_t k = 0; k < lowers.size(); ++k) {
+      CHECK_LT(lowers[k], uppers[k]);
+      out.ranges.push_back({lowers[k], uppers[k]});
+    }
+  }
   return out;
 }
 
 /** @brief A number of a range as one on [-1, 1]: a grid integer of at most 2^shift. */
-std::int64_t OnGrid(double value, double lower, double upper, std::int32_t shift) {
-  double half = (upper - lower) / 2;
-  double centred = (value - lower - half) / half;
+std::int64_t OnGrid(double value, LabelRange range, std::int32_t shift) {
+  double half = (range.upper - range.lower) / 2;
+  double centred = (value - range.lower - half) / half;
   // What is not a number is refused elsewhere; here it must only not break the bound. The logarithm
   // of a time of 0 and the exponential of a large margin are infinite, and at an end.
   centred = std::isnan(centred) ? 0.0 : std::clamp(centred, -1.0, 1.0);
@@ -109,11 +121,10 @@ std::int64_t OnGrid(double value, double lower, double upper, std::int32_t shift
 /** @brief The cell of one row's label, of equal cells of the range; those beyond it at its ends. */
 std::size_t CellOf(double label, Request const& request) {
   auto n = static_cast<double>(request.num_class);
-  double cell = std::floor((label - request.lower) / (request.upper - request.lower) * n);
+  auto range = request.ranges.front();
+  double cell = std::floor((label - range.lower) / (range.upper - range.lower) * n);
   // A label that is not a number is refused elsewhere.
-  cell = std::isfinite(cell)     ? std::clamp(cell, 0.0, n - 1.0)
-         : label > request.upper ? n - 1.0
-                                 : 0.0;
+  cell = std::isfinite(cell) ? std::clamp(cell, 0.0, n - 1.0) : label > range.upper ? n - 1.0 : 0.0;
   return static_cast<std::size_t>(cell);
 }
 
@@ -129,6 +140,8 @@ class RowSums {
         unit_{std::int64_t{1} << request.shift} {
     CHECK(!request.times || times_.size() == n_rows_);
     CHECK(!request.exposures || margins_.Shape(0) == n_rows_);
+    CHECK(n_rows_ == 0 || request.kind != "targets" || labels_.Shape(1) == request.ranges.size())
+        << "The request for an intercept is for another number of targets.";
   }
 
   [[nodiscard]] std::size_t NumRows() const { return n_rows_; }
@@ -146,15 +159,17 @@ class RowSums {
         add(static_cast<std::size_t>(label), unit_);
       }
     } else {
-      double label = request_.times ? std::log(static_cast<double>(times_[i])) : labels_(i, 0);
-      add(0, OnGrid(label, request_.lower, request_.upper, request_.shift));
+      for (std::size_t k = 0; k < request_.ranges.size(); ++k) {
+        double label = request_.times ? std::log(static_cast<double>(times_[i])) : labels_(i, k);
+        add(k, OnGrid(label, request_.ranges[k], request_.shift));
+      }
       if (!request_.n_public) {
-        add(1, unit_);
+        add(request_.NumLabels(), unit_);
       }
       if (request_.exposures) {
         add(request_.NumSums() - 1,
-            OnGrid(std::exp(static_cast<double>(margins_(i, 0))), request_.exposure_lower,
-                   request_.exposure_upper, request_.shift));
+            OnGrid(std::exp(static_cast<double>(margins_(i, 0))),
+                   {request_.exposure_lower, request_.exposure_upper}, request_.shift));
       }
     }
   }
@@ -259,13 +274,12 @@ std::vector<LocalInt> CellsOfColumns(Context const* ctx, DMatrix* p_fmat, Reques
 }
 
 GaussianEvent InterceptEvent(Request const& request) {
-  // A row adds one unit to one class count, or at most one unit to the sum and one to the count,
-  // and at most one to the cells that are present or to the exposures. To the sums of its class by
-  // column it adds a vector of norm 2^kColumnShift units. A person adds a mean of such rows, which
-  // may be of several classes.
+  // A row adds one unit to one class count, or at most one unit to the sum of each target and one
+  // to the count, and at most one to the cells that are present or to the exposures. To the sums of
+  // its class by column it adds a vector of norm 2^kColumnShift units. A person adds a mean of such
+  // rows, which may be of several classes.
   auto unit2 = std::uint64_t{1} << (2 * request.shift);
-  std::uint64_t units =
-      (request.IsPair() ? 2 : 1) + (request.columns > 0 ? 1 : 0) + (request.exposures ? 1 : 0);
+  std::uint64_t units = request.NumMoved() + (request.columns > 0 ? 1 : 0);
   auto of_columns = request.by_column ? std::uint64_t{1} << (2 * kColumnShift) : 0;
   auto touched = units + (request.by_column ? static_cast<std::uint64_t>(request.columns) : 0);
   bool of_classes = request.of_persons && request.num_class > 0;

@@ -375,7 +375,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       auto weights = LeafWeights(plan, plan.IsOblivious(tree_idx), released, &shrinkage);
       first = {std::move(released), std::move(weights)};
     }
-    auto sums = FinishTree(first.weights, plan, round, grown.leaves, first.released, tree);
+    auto sums =
+        FinishTree(first.weights, plan, {round, class_idx}, grown.leaves, first.released, tree);
     if (plan.leaf.noise != LeafNoise::kOutput && !repeats) {
       training.history.Update(class_idx, *tree, sums);
     }
@@ -391,7 +392,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     monitor_.Stop("Grow");
     monitor_.Start("Leaves");
     auto released = training.release.AddNoise(LeafEvent(plan), sums, class_idx);
-    FinishColumns(plan, round, leaves, released, &training.shrinkage.at(class_idx), trees);
+    FinishColumns(plan, {round, class_idx}, leaves, released, &training.shrinkage.at(class_idx),
+                  trees);
     training.grower->KeepColumns(class_idx, leaves, trees);
     monitor_.Stop("Leaves");
   }

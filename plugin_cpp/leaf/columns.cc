@@ -43,7 +43,7 @@ class LeafHessians {
 };
 }  // namespace
 
-void FinishColumns(Plan const& plan, std::int32_t round, std::vector<ColumnLeaves> const& leaves,
+void FinishColumns(Plan const& plan, TreeOfRound of, std::vector<ColumnLeaves> const& leaves,
                    Released<NoisySum> const& released, LeafShrinkage* shrinkage,
                    std::vector<RegTree*> const& trees) {
   Newton newton{plan.leaf};
@@ -109,7 +109,7 @@ void FinishColumns(Plan const& plan, std::int32_t round, std::vector<ColumnLeave
     for (auto& w : weights[f]) {
       w += (f == 0 ? intercept : 0.0) - weight / hessian;
     }
-    FinishTree(weights[f], plan, round, leaves[f].ids, sums[f], trees[f]);
+    FinishTree(weights[f], plan, of, leaves[f].ids, sums[f], trees[f]);
   }
 }
 }  // namespace xgboost::dp

@@ -10,11 +10,10 @@
 #pragma once
 
 #include <cstddef>  // for size_t
-#include <cstdint>  // for int32_t
 #include <vector>   // for vector
 
 #include "plugin_cpp/leaf/shrinkage.h"   // for LeafShrinkage
-#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/plan/plan.h"        // for Plan, TreeOfRound
 #include "plugin_cpp/release/release.h"  // for Released, NoisySum
 #include "xgboost/base.h"                // for bst_node_t
 #include "xgboost/tree_model.h"          // for RegTree
@@ -31,7 +30,7 @@ struct ColumnLeaves {
  *
  * @param released Sums of all leaves that are not absent, tree by tree, and of all rows.
  */
-void FinishColumns(Plan const& plan, std::int32_t round, std::vector<ColumnLeaves> const& leaves,
+void FinishColumns(Plan const& plan, TreeOfRound of, std::vector<ColumnLeaves> const& leaves,
                    Released<NoisySum> const& released, LeafShrinkage* shrinkage,
                    std::vector<RegTree*> const& trees);
 }  // namespace xgboost::dp

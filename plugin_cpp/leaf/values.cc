@@ -2,7 +2,6 @@
 
 #include <algorithm>  // for all_of, clamp, max
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t
 #include <limits>     // for numeric_limits
 
 #include "plugin_cpp/leaf/newton.h"  // for Newton
@@ -83,10 +82,10 @@ float AddCover(RegTree* tree, bst_node_t nidx) {
   return stat.sum_hess;
 }
 
-void Write(Plan const& plan, std::int32_t round, std::vector<NodeSum> const& sums,
+void Write(Plan const& plan, TreeOfRound of, std::vector<NodeSum> const& sums,
            std::vector<double> const& weights, RegTree* tree) {
-  double eta = plan.Step(), unit = plan.MarginUnit(round);
-  double start = plan.loss && round == 0 ? plan.loss->Start() / plan.parallel_trees : 0.0;
+  double eta = plan.Step(), unit = plan.MarginUnit(of);
+  double start = plan.loss && of.round == 0 ? plan.loss->Start() / plan.parallel_trees : 0.0;
   for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
     auto& stat = tree->Stat(nidx);
     stat.base_weight = static_cast<float>(weights[nidx] * unit + start / eta);
@@ -132,7 +131,7 @@ std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
 }
 
 std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const& plan,
-                                std::int32_t round, std::vector<bst_node_t> const& leaves,
+                                TreeOfRound of, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree) {
   Newton newton{plan.leaf};
   std::vector<NodeSum> sums(tree->NumNodes());
@@ -143,7 +142,7 @@ std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const
   }
   SumUp(newton, tree, &sums, &weights);
   OrderLeaves(plan, *tree, sums, &weights);
-  Write(plan, round, sums, weights, tree);
+  Write(plan, of, sums, weights, tree);
   return sums;
 }
 }  // namespace xgboost::dp

@@ -10,11 +10,10 @@
  */
 #pragma once
 
-#include <cstdint>  // for int32_t
-#include <vector>   // for vector
+#include <vector>  // for vector
 
 #include "plugin_cpp/leaf/shrinkage.h"  // for LeafShrinkage, NodeSum
-#include "plugin_cpp/plan/plan.h"       // for Plan
+#include "plugin_cpp/plan/plan.h"       // for Plan, TreeOfRound
 #include "xgboost/base.h"               // for bst_node_t
 #include "xgboost/tree_model.h"         // for RegTree
 
@@ -29,13 +28,12 @@ std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
 /**
  * @brief Set values and statistics of a grown tree from the weights of its leaves.
  *
- * @param round     Of the tree, by which its margins have a unit.
  * @param leaves    By ascending id, which is from left to right in a complete tree.
  * @param released  Their sums.
  *
  * @return The released sums of all nodes; without noisy sums, of counts of one.
  */
 std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const& plan,
-                                std::int32_t round, std::vector<bst_node_t> const& leaves,
+                                TreeOfRound of, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree);
 }  // namespace xgboost::dp

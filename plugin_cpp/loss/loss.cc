@@ -11,6 +11,7 @@
 #include "plugin_cpp/loss/quantile.h"      // for ReadQuantileLoss
 #include "plugin_cpp/loss/squared_log.h"   // for ReadSquaredLogLoss
 #include "plugin_cpp/loss/survival.h"      // for ReadSurvivalLoss
+#include "plugin_cpp/loss/targets.h"       // for ReadTargetsLoss
 #include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
@@ -31,6 +32,7 @@ std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& ob
       {"pseudo_huber", {ReadPseudoHuberLoss, {"reg:pseudohubererror"}}},
       {"squared_log", {ReadSquaredLogLoss, {"reg:squaredlogerror"}}},
       {"quantile", {ReadQuantileLoss, {"reg:absoluteerror", "reg:quantileerror"}}},
+      {"targets", {ReadTargetsLoss, {"reg:squarederror"}}},
       {"power", {ReadPowerLoss, {"count:poisson", "reg:gamma", "reg:tweedie"}}},
       {"survival", {ReadSurvivalLoss, {"survival:aft"}}},
   };

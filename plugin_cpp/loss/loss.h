@@ -21,7 +21,8 @@ namespace xgboost::dp {
 struct LossRows {
   std::size_t n{0};
   double const* margins{nullptr};       // output by output, n of each
-  double const* labels{nullptr};        // within the declared range; of intervals, their lower ends
+  double const* labels{nullptr};        // label by label, n of each, within their declared ranges;
+                                        // of intervals, their lower ends
   double const* upper_labels{nullptr};  // of intervals: upper ends, or infinity
   double const* weights{nullptr};       // within their bound
   std::int32_t round{0};
@@ -38,8 +39,22 @@ class Loss {
 
   /** @brief Predictions of a row, each with trees of its own. */
   [[nodiscard]] virtual std::size_t NumOutputs() const { return 1; }
+  /** @brief Labels of a row: one, or one for each output. */
+  [[nodiscard]] virtual std::size_t NumLabels() const { return 1; }
+  /**
+   * @brief Where a label lies.
+   *
+   * @param declared Of losses with one label.
+   */
+  [[nodiscard]] virtual LabelRange RangeOf([[maybe_unused]] std::size_t label,
+                                           LabelRange declared) const {
+    return declared;
+  }
   /** @brief What a leaf weight of one adds to the margin; pairs are derivatives by that unit. */
-  [[nodiscard]] virtual double Unit([[maybe_unused]] std::int32_t round) const { return 1.0; }
+  [[nodiscard]] virtual double Unit([[maybe_unused]] std::int32_t round,
+                                    [[maybe_unused]] std::size_t output) const {
+    return 1.0;
+  }
   /**
    * @brief Whether the outputs of a round move together: the first one alone has gradients, and the
    *        trees of the others have its leaves. Then all outputs of a round share their splits.

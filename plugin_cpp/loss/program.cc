@@ -121,7 +121,7 @@ class ProgramLoss : public Loss {
     hessian_ = in.Int("hessian", 0, last);
   }
 
-  [[nodiscard]] double Unit(std::int32_t) const override { return unit_; }
+  [[nodiscard]] double Unit(std::int32_t, std::size_t) const override { return unit_; }
   [[nodiscard]] bool IsWeighted() const override { return is_weighted_; }
   [[nodiscard]] bool KnowsNorms() const override { return false; }
 

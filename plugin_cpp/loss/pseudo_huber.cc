@@ -10,7 +10,7 @@ class PseudoHuberLoss : public Loss {
   PseudoHuberLoss(JsonReader const& in, LabelRange range)
       : slope_{in.Real("slope", 1e-30, 1e38)}, range_{range} {}
 
-  [[nodiscard]] double Unit(std::int32_t) const override { return slope_; }
+  [[nodiscard]] double Unit(std::int32_t, std::size_t) const override { return slope_; }
 
   void Pairs(LossRows const& rows, double* g, double* h) const override {
     for (std::size_t i = 0; i < rows.n; ++i) {

@@ -37,7 +37,7 @@ class QuantileLoss : public Loss {
   }
 
   [[nodiscard]] std::size_t NumOutputs() const override { return levels_.size(); }
-  [[nodiscard]] double Unit(std::int32_t round) const override {
+  [[nodiscard]] double Unit(std::int32_t round, std::size_t) const override {
     return this->IsCentre(round)
                ? centre_width_
                : std::max(first_ * std::pow(decay_, round - centre_rounds_), last_);
@@ -90,7 +90,7 @@ class QuantileLoss : public Loss {
   /** @brief Of one output, times a public factor that a Newton step does not see. */
   void PairsOf(LossRows const& rows, std::size_t output, double level, double factor, double* g,
                double* h) const {
-    auto width = this->Unit(rows.round);
+    auto width = this->Unit(rows.round, output);
     auto first = output * rows.n;
     for (std::size_t i = 0; i < rows.n; ++i) {
       auto u = (rows.margins[first + i] - rows.labels[i]) / width;

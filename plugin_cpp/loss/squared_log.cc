@@ -15,7 +15,7 @@ class SquaredLogLoss : public Loss {
         << "dp_plan: the range of labels has no logarithm." << JsonReader::kMend;
   }
 
-  [[nodiscard]] double Unit(std::int32_t) const override { return half_; }
+  [[nodiscard]] double Unit(std::int32_t, std::size_t) const override { return half_; }
 
   void Pairs(LossRows const& rows, double* g, double* h) const override {
     for (std::size_t i = 0; i < rows.n; ++i) {

@@ -71,7 +71,7 @@ class SurvivalLoss : public Loss {
         last_{std::log(range.upper)} {}
 
   [[nodiscard]] bool IsInterval() const override { return true; }
-  [[nodiscard]] double Unit(std::int32_t) const override { return scale_; }
+  [[nodiscard]] double Unit(std::int32_t, std::size_t) const override { return scale_; }
 
   void Pairs(LossRows const& rows, double* g, double* h) const override {
     for (std::size_t i = 0; i < rows.n; ++i) {

@@ -90,6 +90,12 @@ struct CorrectionPlan {
   std::uint64_t sigma2{0};  // variance of the noise on each sum, in units of its own
 };
 
+/** @brief Which tree of a training it is, by which its margins have a unit. */
+struct TreeOfRound {
+  std::int32_t round;
+  std::size_t class_idx;
+};
+
 struct Plan {
   bool is_private{false};
   bool noise_free{false};
@@ -172,9 +178,11 @@ struct Plan {
     return loss && loss->SharesLeaves(round);
   }
   /** @brief What a leaf weight of one adds to the margin. */
-  [[nodiscard]] double MarginUnit(std::int32_t round) const {
-    return loss ? loss->Unit(round) : row_bound.scale;
+  [[nodiscard]] double MarginUnit(TreeOfRound of) const {
+    return loss ? loss->Unit(of.round, of.class_idx) : row_bound.scale;
   }
+  /** @brief Columns of labels: one, or one for each target. */
+  [[nodiscard]] std::size_t NumLabels() const { return loss ? loss->NumLabels() : 1; }
   [[nodiscard]] bool IsMulticlass() const {
     return objective == "multi:softprob" || objective == "multi:softmax";
   }

@@ -261,6 +261,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "scale_pos_weight of two classes": REGRESSION | {"scale_pos_weight": 2},
     "a continued model brings base_score": {"base_score": 0.5},
     "a public model is given": {"dp_public_model": True},
+    "several targets of squared error": {},
     "aft_loss_distribution has its objectives": {"aft_loss_distribution": "normal"},
     "aft_loss_distribution_scale has its objectives": {"aft_loss_distribution_scale": 1.0},
     "huber_slope has its objectives": {"huber_slope": 0.5},
@@ -393,7 +394,10 @@ def test_ranges_that_no_plan_holds(given: dict[str, Any], expected: str) -> None
 
 
 # Of rules that are about the columns.
-SCHEMAS = {"weights of columns that are drawn": replace(SCHEMA, weights=(1.0, 2.0, 1.0))}
+SCHEMAS = {
+    "weights of columns that are drawn": replace(SCHEMA, weights=(1.0, 2.0, 1.0)),
+    "several targets of squared error": replace(SCHEMA, labels=2),
+}
 
 
 def test_every_rule_has_a_case() -> None:

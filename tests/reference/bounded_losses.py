@@ -84,6 +84,26 @@ class LogisticLoss:
         return largest_norms(self, margin, r, self.target)
 
 
+class TargetsLoss:
+    """Squared error of several targets, each clipped, in half widths of its range."""
+
+    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
+        self.clip = float(own["clip"])
+        self.ranges = tuple(np.array(own[end], dtype=np.float64) for end in ("lower", "upper"))
+        self.units = (self.ranges[1] - self.ranges[0]) / 2
+
+    def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
+        """Derivatives by margins in half widths; labels are (rows, targets)."""
+        off = np.clip((margin - y) / self.units, -self.clip, self.clip)
+        return off, np.ones_like(off)
+
+    def norms(self, margin: Doubles, r: float, t: int) -> Doubles:
+        """At the further end of the range of each target."""
+        ends = [np.abs(self.pairs(margin, end, t)[0]) for end in self.ranges]
+        off: Doubles = np.maximum(*ends)
+        return np.sqrt((off * off + r).sum(axis=1))
+
+
 class ProgramLoss:
     """A list of instructions; only those that the tests use."""
 
@@ -126,4 +146,5 @@ BOUNDED: dict[str, Any] = {
     "squared_log": SquaredLogLoss,
     "logistic": LogisticLoss,
     "program": ProgramLoss,
+    "targets": TargetsLoss,
 }

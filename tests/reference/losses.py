@@ -149,6 +149,12 @@ def loss_of(plan: Plan) -> Any:
     return kind(own, RowBound.of(plan).target) if own["name"] in BOUNDED else kind(own)
 
 
+def unit_of(loss: Any, t: int, k: int) -> float:
+    """What a leaf weight of one adds to the margin of an output."""
+    units = getattr(loss, "units", None)
+    return float(loss.unit(t) if units is None else units[k])
+
+
 def bounded_pairs(
     loss: Any,
     bound: RowBound,
@@ -160,9 +166,10 @@ def bounded_pairs(
 ) -> tuple[list[Ints], Doubles]:
     """Integers of rows, output by output, and the norms of rows within their bound where C = 1.
 
-    `upper` are the ends of intervals that begin at `y`.
+    `upper` are the ends of intervals that begin at `y`. Labels of several targets are columns.
     """
-    wide, target = margin.astype(np.float64), np.clip(y, *bound.target)
+    wide = margin.astype(np.float64)
+    target = np.clip(y, *getattr(loss, "ranges", bound.target))
     if t == 0:
         wide = wide + getattr(loss, "start", 0.0)
     if upper is not None:

@@ -58,16 +58,23 @@ LOSSES: dict[str, tuple[str, dict[str, Any], Plan, str]] = {
                      {"name": "pseudo_huber", "slope": "1.5"}, "0.9"),
     "squared_log": ("reg:squaredlogerror", {}, {"name": "squared_log", "clip": "0.4"}, "1.2"),
     "shares": ("reg:logistic", {}, {"name": "logistic"}, "0.5"),
+    "targets": (SQUARED, {}, {"name": "targets", "clip": "0.3", "lower": ["-4.0", "0.0", "-2.5"],
+                              "upper": ["4.0", "0.5", "1.5"]}, "0.5"),
     "program": (SQUARED, {}, {"name": "program", "unit": "2.0", "gradient": 4, "hessian": 11,
                               "program": TANH}, "1.0"),
 }  # fmt: skip
 RANGES = {"squared_log": (0.0, 4.0), "shares": (0.0, 1.0)}
 
 
+def outputs_of(loss: Plan) -> int:
+    """Trees of a round."""
+    return len(loss.get("levels", loss.get("lower", [0])))
+
+
 def plan_of(name: str, noise_free: bool, **changes: Any) -> tuple[Plan, dict[str, Any]]:
     """A hand-made plan for a loss, and what XGBoost is told besides."""
     objective, extra, loss, largest = LOSSES[name]
-    outputs = len(loss.get("levels", [0]))
+    outputs = outputs_of(loss)
     low, high = RANGES.get(name, (-4.0, 4.0))
     mode = "row_weight" if name == "program" else "prediction"
     bound = BOUND | {"mode": mode, "gradient_bound": largest}
@@ -90,6 +97,8 @@ def data(name: str, weighted: bool = False) -> tuple[tuple[Any, ...], dict[str, 
     if name in RANGES:
         y = np.abs(y) if name == "squared_log" else 1 / (1 + np.exp(-y))
         y = y.astype(np.float32)
+    if name == "targets":
+        y = np.stack([y, np.abs(y) / 8, rng.normal(size=len(y))], axis=1).astype(np.float32)
     if LOSSES[name][2]["name"] in ("power", "survival"):
         y = (
             np.exp(y / 2)

@@ -20,7 +20,7 @@ from .draws import Noise
 from .grow import Tree, grow
 from .history import History
 from .leaves import Shrinkage, fill_leaves
-from .losses import bounded_pairs, loss_of, start_of
+from .losses import bounded_pairs, loss_of, start_of, unit_of
 from .objective import gradients, initial_margin
 from .persons import bound_persons, keys_of_rows, spread_persons
 from .splits import Floats, Ints, Plan, RowBound, Score, Side, candidates, utilities
@@ -50,7 +50,7 @@ def train(
     X, y = np.asarray(X, dtype=np.float32), np.asarray(y, dtype=np.float32)
     bounds = () if upper is None else (y, upper)
     keys = keys_of_rows(X, None if bounds else y, base_margin, weight, *bounds)
-    weight = np.ones_like(y) if weight is None else np.asarray(weight, dtype=np.float32)
+    weight = np.ones(len(y), np.float32) if weight is None else np.asarray(weight, dtype=np.float32)
     objective, classes, bound = plan["objective"], int(plan["num_class"]), RowBound.of(plan)
     noise = Noise(plan)
     loss = loss_of(plan)
@@ -84,8 +84,6 @@ def train(
         own_norms = labels
         if loss is not None:
             by_class, own_norms = bounded_pairs(loss, bound, margin, labels, heavy, t, upper)
-            of_round = {**plan["row_bound"], "scale": repr(loss.unit(t))}
-            plan = {**plan, "row_bound": of_round}
         elif bound.mode == "prediction" and classes > 1:
             by_class = bound.quantise_classes(g, h, labels, heavy)
         else:
@@ -105,6 +103,9 @@ def train(
                 norms = bound.norms(g, h, labels, heavy)
             bound_persons(bound, by_class, persons, norms, keys)
         for k, pairs in enumerate(by_class):
+            if loss is not None:
+                of_tree = {**plan["row_bound"], "scale": repr(unit_of(loss, t, k))}
+                plan = {**plan, "row_bound": of_tree}
             if k == 0 and source.due(t):
                 features = source.release(pairs)
             if plan["split"] == "additive":

@@ -187,7 +187,7 @@ def test_matrix(params):
         xgb.train(params(dp_base_margin=True), d, 2)
     with pytest.raises(PrivacyParameterError, match="label"):
         xgb.train(params(), xgb.DMatrix(X), 2)
-    with pytest.raises(PrivacyParameterError, match="label"):
+    with pytest.raises(PrivacyRefusal, match="Several targets"):
         xgb.train(params(), xgb.DMatrix(X, np.stack([y, y], axis=1)), 2)
     weighted = xgb.DMatrix(*arrays("regression"), weight=np.full(len(y), 1.5))
     with pytest.raises(RowDomainError, match="dp_max_weight"):

@@ -56,6 +56,62 @@ def test_intercept_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
     assert np.count_nonzero(np.subtract(one, other)) <= touched
 
 
+TARGETS = {"lower": ["-4.0", "0.1", "-1e30"], "upper": ["4.0", "0.3", "1e30"]}
+
+
+@pytest.mark.parametrize("n_public", [False, True])
+@EXAMPLES
+@given(data=st.data())
+def test_sums_of_several_targets(n_public: bool, data: st.DataObject) -> None:
+    """A row moves the sum of each of its labels by at most one unit, and their number by one."""
+    row = st.tuples(*[label(SQUARED)] * 3)
+    y = np.array(data.draw(st.lists(row, min_size=1, max_size=9)), np.float32)
+    shift = data.draw(st.sampled_from((0, 7, 26)))
+    request: dict[str, Any] = {
+        "kind": "targets", "num_class": 3, "sigma2": 0, "shift": shift, "noise_free": True,
+        **TARGETS, **IN_THE_CLEAR,
+    }  # fmt: skip
+    if n_public:
+        request["n_public"] = len(y)
+    one, other = (
+        native.release_intercept(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
+        for v in (y, y[:-1])
+    )
+    bound = sensitivity.intercept_sens2("targets", shift, n_public=n_public, k=3)
+    assert squared_distance(one, other) <= bound
+    assert len(one) == sensitivity.intercept_coordinates("targets", n_public=n_public, k=3)
+    for k, (low, high) in enumerate(zip(TARGETS["lower"], TARGETS["upper"], strict=True)):
+        half = (float(high) - float(low)) / 2
+        centred = np.clip((y[:, k].astype(float) - float(low) - half) / half, -1, 1)
+        assert one[k] == int(np.rint(np.ldexp(centred, shift)).sum())
+    if not n_public:
+        assert one[3] == len(y) << shift
+
+
+def test_the_sums_of_targets_are_attained_together() -> None:
+    """A row with all labels at ends of their ranges moves every sum by one unit."""
+    request: dict[str, Any] = {
+        "kind": "targets", "num_class": 3, "sigma2": 0, "shift": 9, "noise_free": True,
+        **TARGETS, **IN_THE_CLEAR,
+    }  # fmt: skip
+    y = np.array([[4.0, -9.0, 2e30]], np.float32)
+    sums = native.release_intercept(xgb.DMatrix(np.ones((1, 1)), y), request)["sums"]
+    assert sums == [512, -512, 512, 512]
+    bound = sensitivity.intercept_sens2("targets", 9, n_public=False, k=3)
+    assert sum(v**2 for v in sums) == bound
+    event = native.describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
+    assert (event["sensitivity2"], event["coordinates"]) == (bound, 4)
+
+
+def test_other_numbers_of_targets_are_refused() -> None:
+    request: dict[str, Any] = {
+        "kind": "targets", "num_class": 3, "sigma2": 0, "shift": 9, "noise_free": True,
+        **TARGETS, **IN_THE_CLEAR,
+    }  # fmt: skip
+    with pytest.raises(XGBoostError, match="number of targets"):
+        native.release_intercept(xgb.DMatrix(np.ones((1, 1)), np.ones((1, 2))), request)
+
+
 @pytest.mark.parametrize("kind", ["binary", "rows"])
 @EXAMPLES
 @given(

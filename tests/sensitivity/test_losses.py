@@ -13,9 +13,9 @@ import pytest
 import xgboost as xgb
 from hypothesis import given
 
-from tests.reference.losses import bounded_pairs, loss_of
+from tests.reference.losses import bounded_pairs, loss_of, unit_of
 from tests.reference.splits import RowBound as Bound
-from tests.reference.test_losses_against_cpp import LOSSES, plan_of
+from tests.reference.test_losses_against_cpp import LOSSES, outputs_of, plan_of
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 from xgb_dp.testing import train_with_plan
@@ -39,7 +39,7 @@ def plan_for(name: str, **bound: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def modes_of(name: str) -> tuple[str, ...]:
     """Clips that have a bound for a loss."""
-    outputs = len(LOSSES[name][2].get("levels", [0]))
+    outputs = outputs_of(LOSSES[name][2])
     known = LOSSES[name][2]["name"] != "program"
     return MODES[:1] if outputs > 1 else MODES if known else MODES[1:]
 
@@ -60,12 +60,14 @@ class Rows:
         return d
 
 
-def rows(outputs: int, lowest: float, highest: float) -> st.SearchStrategy[Rows]:
+def rows(
+    outputs: int, lowest: float, highest: float, *, targets: bool = False
+) -> st.SearchStrategy[Rows]:
     """One to nine rows with any labels that the objective knows, any weights and margins."""
-    labels = [y for y in (*LABELS, 0.25, 1.0) if lowest <= y <= highest]
+    labels = st.sampled_from([y for y in (*LABELS, 0.25, 1.0) if lowest <= y <= highest])
     row = st.tuples(
         st.sampled_from((-1.0, 1.0)),
-        st.sampled_from(labels),
+        st.tuples(*[labels] * outputs) if targets else labels,
         st.sampled_from(HEAVY),
         st.tuples(*[st.sampled_from(FINITE)] * outputs),
     )
@@ -78,13 +80,13 @@ def sums_of(plan: dict[str, Any], extra: dict[str, Any], data: Rows, n: int) -> 
     An output that repeats the first one's leaves has no sums of its own.
     """
     bound, lam = Bound.of(plan), float(plan["leaf"]["lambda"])
-    unit = loss_of(plan).unit(0)
     booster = train_with_plan(
         plan, data.matrix(n), 1, [0.5] * plan["num_class"], nthread=1, **extra
     )
     out = []
     model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
-    for tree in model["trees"]:
+    for k, tree in enumerate(model["trees"]):
+        unit = unit_of(loss_of(plan), 0, k)
         for node in np.flatnonzero(np.array(tree["left_children"]) == -1):
             h, w = tree["sum_hessian"][node], tree["base_weights"][node] / unit
             out += [-w * (h + lam) / bound.g_unit, h / bound.h_unit]
@@ -109,7 +111,7 @@ def test_one_row(name: str, data: st.DataObject) -> None:
     plan, extra = plan_for(name, mode=mode, gradient_bound=largest, unit_hessian=unit)
     known = LOSSES[name][0] == "reg:logistic"
     lowest, highest = (0.0, 1.0) if known else (-4.0 if name != "squared_log" else 0.0, math.inf)
-    drawn = data.draw(rows(plan["num_class"], lowest, highest))
+    drawn = data.draw(rows(plan["num_class"], lowest, highest, targets=name == "targets"))
     n = len(drawn.y)
     with_row, without = (sums_of(plan, extra, drawn, k) for k in (n, n - 1))
     stated = native.describe_plan(text_of(plan))["leaf_sensitivity2"]
@@ -130,6 +132,26 @@ def test_one_row(name: str, data: st.DataObject) -> None:
     assert np.abs(with_row - np.ravel(expected)).max() <= 1  # one row may round to a neighbour
 
 
+def test_the_worst_row_of_targets() -> None:
+    """Far off in all targets it attains the bound of all trees together; in one it does not.
+
+    Its weight is the largest.
+    """
+    plan, extra = plan_for("targets", gradient_bound=repr(math.sqrt(3 * (0.09 + 0.3))))
+    margin = (0.0, 0.25, -0.5)
+    far, near = Rows([(1.0, (9.0, 9.0, -9.0), 2.0, margin)]), Rows([(1.0, margin, 2.0, margin)])
+    one = Rows([(1.0, (9.0, 0.25, -0.5), 2.0, margin)])
+    b2 = 1 << 2 * plan["grid_bits"]
+    found = [sums_of(plan, extra, rows_of, 1) for rows_of in (far, one, near)]
+    squares = [int((v.astype(np.int64) ** 2).sum()) for v in found]
+    assert 0.99 * b2 < squares[0] <= b2
+    assert squares[2] < squares[1] < 0.9 * b2
+    # One target moves its own tree by no more than a third of the bound, in squares.
+    gradients = [v.reshape(3, -1, 2)[..., 0] for v in found]
+    assert (np.abs(gradients[1]).sum(axis=1) > 0).tolist() == [True, False, False]
+    assert (np.abs(gradients[0]).sum(axis=1) > 0).all()
+
+
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.3, 0.5, 0.7, 0.95])
 def test_hessians_of_quantiles_are_free(alpha: float) -> None:
     """With r = 2 m / 3 no row has a larger norm than one far away, m = max(alpha, 1 - alpha)."""
@@ -148,7 +170,8 @@ def test_norms_do_not_depend_on_the_label(name: str) -> None:
     rng = np.random.default_rng(1)
     margin = np.sort(rng.uniform(*bound.target, (200, plan["num_class"])), axis=1)
     norms = loss.norms(margin, bound.r, 0)
-    for y in np.linspace(*bound.target, 41):
-        g, h = loss.pairs(margin, np.full(len(margin), y), 0)
+    ranges = getattr(loss, "ranges", bound.target)
+    for y in np.linspace(*ranges, 41):
+        g, h = loss.pairs(margin, np.broadcast_to(y, (len(margin), *np.shape(y))), 0)
         own = np.sqrt((g * g).sum(axis=1) + bound.r * (h * h).sum(axis=1))
         assert (own <= norms * (1 + 1e-9)).all()

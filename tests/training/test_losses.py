@@ -207,7 +207,7 @@ def test_objectives_that_couple_rows(objective: str) -> None:
 
 def test_several_targets_are_refused() -> None:
     X, y = rows("absolute", 40)
-    with pytest.raises(PrivacyParameterError, match="Several targets"):
+    with pytest.raises(PrivacyRefusal, match="Several targets"):
         train("absolute", data=(X, np.stack([y, y], axis=1)))
 
 

@@ -313,6 +313,7 @@ def intercept_sens2(
     shift: int,
     *,
     n_public: bool,
+    k: int = 1,
     presence: bool = False,
     exposures: bool = False,
     columns: int = 0,
@@ -323,17 +324,20 @@ def intercept_sens2(
 
     Args:
         kind: "binary" or "regression": sums of a label in [-1, 1] and of 1; the second is not
-            released if the number of rows is public. "multiclass": K counts, of which a row
-            touches one. "cells": the same of cells of the range of labels. "rows": the number of
-            rows alone.
+            released if the number of rows is public. "targets": the same with a sum for each of
+            several labels. "multiclass": K counts, of which a row touches one. "cells": the same
+            of cells of the range of labels. "rows": the number of rows alone.
         shift: Sums are multiplied by 2**shift.
         n_public: Whether the number of rows is declared public.
+        k: Number of targets, K.
         presence: Whether the share of its cells that each row has is summed too, in [0, 1].
         exposures: Whether exposures are summed too, in [-1, 1].
         columns: Columns whose cells are summed by class too, to which a row adds a vector of norm
             ``2**COLUMN_SHIFT``; 0 for none.
     """
-    units = intercept_coordinates(kind, n_public=n_public, presence=presence, exposures=exposures)
+    units = intercept_coordinates(
+        kind, n_public=n_public, k=k, presence=presence, exposures=exposures
+    )
     if columns:
         units += 1 << (2 * COLUMN_SHIFT)
     return units << (2 * shift)
@@ -351,23 +355,28 @@ def intercept_coordinates(
 ) -> int:
     """Label sums that one row touches: 2, or 1 for classes, counts and a public number of rows.
 
+    Of K targets K + 1, or K for a public number of rows.
+
     Args:
         kind: As in :func:`intercept_sens2`.
         n_public: See there.
         person: Whether the unit of privacy is a person, whose rows may be of all classes.
-        k: Number of classes, K.
+        k: Number of classes or targets, K.
         presence: As in :func:`intercept_sens2`: one sum more.
         exposures: As in :func:`intercept_sens2`: one sum more.
         columns: As in :func:`intercept_sens2`: one sum of each more, that of the row's class.
     """
-    if kind not in ("binary", "regression", "multiclass", "cells", "rows"):
-        raise ValueError("`kind` must be 'binary', 'regression', 'multiclass', 'cells' or 'rows'.")
+    if kind not in ("binary", "regression", "targets", "multiclass", "cells", "rows"):
+        raise ValueError(
+            "`kind` must be 'binary', 'regression', 'targets', 'multiclass', 'cells' or 'rows'."
+        )
     if kind == "cells" and person:
         return LABEL_CELLS
     if kind == "multiclass" and person:
         return k
-    own = 1 if kind in ("multiclass", "cells", "rows") or n_public else 2
-    return own + presence + exposures + columns
+    sums = k if kind == "targets" else 1
+    counted = not (kind in ("multiclass", "cells", "rows") or n_public)
+    return sums + counted + presence + exposures + columns
 
 
 def correction_sens2() -> int:

@@ -141,7 +141,9 @@ def intercept(spec: MechanismSpec, plan: NoisePlan, drawn: NoisePlan | None = No
         drawn: See there.
     """
     drawn = drawn or plan
-    sums = sensitivity.intercept_sens2(str(spec.intercept), 0, n_public=spec.n_public)
+    sums = sensitivity.intercept_sens2(
+        str(spec.intercept), 0, n_public=spec.n_public, k=spec.n_class
+    )
     scores = gaussian_scores([1 << plan.intercept_shift] * sums, drawn.intercept_sigma2)
     return _mechanism("intercept", plan, "intercept", scores)
 

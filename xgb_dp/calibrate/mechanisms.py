@@ -53,8 +53,8 @@ class MechanismSpec:
         class_trees: "joint" where one selection serves the trees of all classes, or "per_class".
         local_rows: Rows that each report their leaf sums with noise of their own; 0 for noise on
             sums. The target epsilon is then that of all reports of one row, for any two rows.
-        intercept: "binary", "regression", "multiclass", or None if it is public. "rows" where it
-            is public, but the number of rows is released.
+        intercept: "binary", "regression", "targets", "multiclass", "cells", or None if it is
+            public. "rows" where it is public, but the number of rows is released.
         n_public: Whether the number of rows is public (then the intercept needs one sum less).
         presence: Whether the share of its cells that each row has is released with the intercept.
         columns: Columns whose cells are summed by class with it; 0 for none.

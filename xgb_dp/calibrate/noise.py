@@ -135,6 +135,7 @@ def plan_noise(
             spec.intercept,
             0,
             n_public=spec.n_public,
+            k=spec.n_class,
             presence=spec.presence,
             exposures=spec.exposures,
             columns=spec.columns,

@@ -60,8 +60,9 @@ def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
         labels = labels.ravel()
     if labels.ndim != 1:
         raise PrivacyParameterError(
-            "`y` must have one label for each row. Several targets are refused: train a model for "
-            "each, and book them in one xgb_dp.Budget."
+            "`y` must have one label for each row. Several labels of a class are refused: train a "
+            "model for each, and book them in one xgb_dp.Budget. Several numbers are targets of "
+            "DPXGBRegressor."
         )
     table = {label: code for code, label in enumerate(classes.tolist())}
     try:

@@ -155,9 +155,14 @@ def worker_matrix(
     categories = read_one(params, "dp_categories")
     rows: dict[str, Any] = {}
     workers.check_together(lambda: rows.update(read_data(_joined, parts, categories)))
-    columns = workers.first_of_all(_columns(rows["data"]) if rows else None)
+    columns = workers.first_of_all(
+        [*_columns(rows["data"]), _width_of_labels(rows.get("label"))] if rows else None
+    )
     if not rows:
+        *columns, labels = columns
         rows = {"data": prepared(_without_rows(columns), categories)}
+        if labels > 1:
+            rows["label"] = np.empty((0, labels), dtype=np.float32)
         if params.get("dp_privacy_id") is not None:
             rows["persons"] = joined([])
     made: list[Any] = []
@@ -204,6 +209,12 @@ def _columns(table: Any) -> list[Any]:
     kinds = [kind.name == "category" for kind in table.dtypes]
     names = map(_told_name, columns_of(table))
     return [len(kinds), list(zip(names, kinds, strict=True))]
+
+
+def _width_of_labels(labels: Any) -> int:
+    """How many labels a row has: one, or one for each target; public."""
+    shape: tuple[int, ...] = getattr(labels, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else 1
 
 
 def _told_name(name: Any) -> Any:

@@ -51,11 +51,11 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     if s.objective.intervals:
         check_intervals(lower, upper, n)
     else:
-        if labels.size != n:
+        if labels.size != n * s.labels or s.schema.labels != s.labels:
             raise PrivacyParameterError(
-                "`dtrain` must have one label for each row. Several targets are refused: a row has "
-                "a gradient for each of them, and no bound of all together is proved. Train a "
-                "model for each target, and book them in one xgb_dp.Budget."
+                "`dtrain` must have one label for each row, or a column of labels for each range "
+                f"of `dp_target_bounds`; {s.labels} expected. Without rows give labels as "
+                f"np.empty((0, {s.labels}))."
             )
         check_labels(labels, s.kind, s.classes)
         if s.kind == "regression":

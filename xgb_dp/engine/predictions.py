@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,20 @@ from .curve import Curve
 __all__ = ["levels_of_model", "objective_of", "probabilities", "within"]
 
 
-def within(bounds: tuple[float, float], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def within(bounds: Sequence[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Predictions of a regression, moved into the declared range of the target.
 
     Privacy: free, the range is public.
 
     Args:
-        bounds: Lowest and highest value, in the unit of the target.
-        values: Predictions in 32-bit floats, of which none rounds to beyond a bound.
+        bounds: Lowest and highest value, in the unit of the target; a list of such pairs for
+            several targets.
+        values: Predictions in 32-bit floats, of which none rounds to beyond a bound; of several
+            targets (rows, targets).
     """
+    if isinstance(bounds[0], (tuple, list)):
+        return np.stack([within(b, v) for b, v in zip(bounds, values.T, strict=True)], axis=1)
+    bounds = float(bounds[0]), float(bounds[1])
     low, high = (np.float32(b) for b in bounds)
     if float(low) < bounds[0]:
         low = np.nextafter(low, np.float32(np.inf))

@@ -141,13 +141,14 @@ def common_schema(schema: Schema) -> Schema:
     # Names and types are public. The categories that a data frame comes with are data of its
     # worker, until they have been compared with the declared ones.
     mine = [
-        schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights
+        schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights,
+        schema.labels,
     ]  # fmt: skip
     common = first_of_all(mine if schema.width else None)
     if schema.width or common is None:
         return schema
     try:
-        names, named, categorical, typed, weights = common
+        names, named, categorical, typed, weights, labels = common
         return replace(
             schema,
             names=[str(name) for name in names],
@@ -156,6 +157,7 @@ def common_schema(schema: Schema) -> Schema:
             dictionaries={},
             typed=bool(typed),
             weights=None if weights is None else tuple(float(w) for w in weights),
+            labels=int(labels),
         )
     except (TypeError, ValueError):
         raise _no_message() from None

@@ -19,6 +19,7 @@ __all__ = [
     "Schema",
     "by_index",
     "column_index",
+    "columns_of_labels",
     "grid_edges",
     "public_cuts",
     "read_schema",
@@ -63,6 +64,7 @@ class Schema:
         typed: Whether the matrix says which columns are categorical.
         weights: XGBoost's ``feature_weights``, by which columns are drawn; None where all have the
             same chance.
+        labels: Columns of labels: one, or one for each of several targets.
     """
 
     names: list[str]
@@ -71,6 +73,7 @@ class Schema:
     dictionaries: dict[int, list[bytes]]
     typed: bool = False
     weights: tuple[float, ...] | None = None
+    labels: int = 1
 
     @property
     def width(self) -> int:
@@ -139,7 +142,14 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
         dictionaries=_dictionaries(dtrain) if categorical else {},
         typed=dtrain.feature_types is not None,
         weights=_weights(dtrain, name, width),
+        labels=columns_of_labels(dtrain),
     )
+
+
+def columns_of_labels(dtrain: Any) -> int:
+    """How many labels each row of a DMatrix has; one where it has none. Public, no cell is read."""
+    shape = dtrain.get_label().shape
+    return max(shape[1], 1) if len(shape) == 2 else 1
 
 
 def _weights(dtrain: Any, name: str, width: int) -> tuple[float, ...] | None:

@@ -42,8 +42,8 @@ REFUSED: dict[str, str] = {
     "updater": "it would replace the private tree updater by one that is not private",
     "process_type": "updating trees recomputes their exact statistics",
     "refresh_leaf": "refreshing leaves stores their exact statistics",
-    "multi_strategy": "trees with several outputs have no private updater: train a model for each "
-    "target, and book them in one xgb_dp.Budget",
+    "multi_strategy": "trees with several outputs have no private updater; several targets and "
+    "classes have a tree each in every round",
     "rate_drop": "dart is not part of private training",
     "one_drop": "dart is not part of private training",
     "skip_drop": "dart is not part of private training",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .means import MEANS, TIMES
 from .quantiles import QUANTILES
+from .targets import TARGETS
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -57,8 +58,9 @@ class Objective:
         loss: Its own loss; None where the gradients are those of XGBoost.
         link: What a prediction is of a margin: "identity", "log" for its exponential, or
             "logit" for its share.
-        intercept: What is released for it: "mean" of the labels; "capped mean", the same and that
-            of labels cut at a cap; "log mean" of the first times of intervals; or "quantiles".
+        intercept: What is released for it: "mean" of the labels; "means" of each of several
+            labels; "capped mean", that of labels and that of labels cut at a cap; "log mean" of
+            the first times of intervals; or "quantiles".
         lowest: Least label that the objective knows.
         above: Whether labels must be above that.
         highest: Largest label that the objective knows. With a finite range of labels
@@ -66,6 +68,7 @@ class Objective:
         sizes: Its plans in ``sizes.py``; those of the kind if empty.
         intervals: Whether labels are intervals, ``label_lower_bound`` and ``label_upper_bound``.
         parameters: Parameters of XGBoost that belong to it and to few others.
+        several: What it is where a row has several labels; None where it takes one.
     """
 
     kind: str
@@ -78,6 +81,7 @@ class Objective:
     sizes: str = ""
     intervals: bool = False
     parameters: tuple[str, ...] = ()
+    several: Objective | None = None
 
 
 _QUANTILE = Loss(
@@ -102,6 +106,15 @@ _SURVIVAL = Loss(
     gradient_bound=TIMES.gradient_bound,
     hessian_weight=lambda s: 0.25,
     clip="row_weight",
+)
+
+_TARGETS = Loss(
+    "targets",
+    plan=TARGETS.plan,
+    gradient_bound=TARGETS.gradient_bound,
+    hessian_weight=TARGETS.hessian_weight,
+    outputs=lambda s: len(s.targets),
+    bound_ratio=TARGETS.bound_ratio,
 )
 
 _SHARES = Loss(
@@ -160,7 +173,9 @@ OWN = Objective(
 OBJECTIVES: dict[str, Objective] = {
     "binary:logistic": Objective("binary"),
     "binary:logitraw": Objective("binary"),
-    "reg:squarederror": Objective("regression"),
+    "reg:squarederror": Objective(
+        "regression", several=Objective("regression", _TARGETS, intercept="means")
+    ),
     "multi:softprob": Objective("multiclass"),
     "multi:softmax": Objective("multiclass"),
     "reg:logistic": Objective("regression", _SHARES, link="logit", lowest=0.0, highest=1.0),

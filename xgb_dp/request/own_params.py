@@ -98,10 +98,11 @@ OWN_ROWS = (
               Whole(1, 1 << 40), None, PUBLIC, "guarantee", unit="rows", values="int >= 1",
               shown="unset: the number of rows is private", plan="n_public", recorded=False),
     Parameter("dp_target_bounds",
-              "range of the regression target; labels beyond are clamped (those beyond a million "
-              "widths lose precision, and count as any label)",
+              "range of the regression target, or of each of several; labels beyond are clamped "
+              "(those beyond a million widths lose precision, and count as any label)",
               readers.target_bounds, defaults.target_bounds, PUBLIC, "parameters", unit="label",
-              values="(low, high), low < high, within -1e30 and 1e30",
+              values="(low, high), low < high, within -1e30 and 1e30; reg:squarederror with "
+              "several columns of labels: one pair for all, or a list of one for each",
               shown="none, must be given for regression", recorded=False),
     Parameter("dp_candidates",
               "where private split candidates come from: a tree of noisy counts over all floats, "
@@ -211,8 +212,8 @@ OWN_ROWS = (
               shown="open rounds: follows the rows; else 'alternate', classification with "
               "dp_epsilon / dp_group >= 1 'oblivious'", plan="shape"),
     Parameter("dp_class_trees",
-              "how trees of several classes are split: one choice for all trees of a round, by "
-              "the norm over the classes, or one choice for each tree",
+              "how trees of several classes or targets are split: one choice for all trees of a "
+              "round, by the norm over the classes, or one choice for each tree",
               Choice(("joint", "per_class")),
               defaults.class_trees, SPENDS, "splits",
               shown="several classes with dp_split='exponential', dp_score='l1' and "

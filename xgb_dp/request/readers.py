@@ -95,10 +95,24 @@ def delta(name: str, value: Any, s: Settings) -> float:
 _LARGEST_LABEL, _LEAST_WIDTH, _LEAST_SHARE = 1e30, 1e-15, 1e-6
 _LARGEST_EXPOSURE = 1e12
 _LEAST_MEAN = 1e-30
+_MOST_TARGETS = 1024
 
 
-def target_bounds(name: str, value: Any, s: Settings) -> tuple[float, float]:
-    """A public range that 32-bit labels can distinguish, with room for what is computed of them."""
+def target_bounds(
+    name: str, value: Any, s: Settings | None
+) -> tuple[float, float] | tuple[tuple[float, float], ...]:
+    """A public range, or one for each of several targets; a list of one is that of one target."""
+    given = parse.listed(value)
+    if given is None or not given or any(parse.listed(v) is None for v in given):
+        return _target_range(name, value)
+    if len(given) > _MOST_TARGETS:
+        raise PrivacyParameterError(f"`{name}` has more than {_MOST_TARGETS} targets.")
+    ranges = tuple(_target_range(f"{name}[{i}]", v) for i, v in enumerate(given))
+    return ranges if len(ranges) > 1 else ranges[0]
+
+
+def _target_range(name: str, value: Any) -> tuple[float, float]:
+    """A range that 32-bit labels can distinguish, with room for what is computed of them."""
     low, high = parse.parse_range(name, value)
     largest = max(-low, high)
     if largest > _LARGEST_LABEL or high - low < max(_LEAST_WIDTH, _LEAST_SHARE * largest):
@@ -135,7 +149,8 @@ def base_score(name: str, value: Any, s: Settings) -> float | list[float]:
             return scores
         if len(scores) != 1:
             raise PrivacyParameterError(
-                "`base_score` must be one number (several classes or quantiles: or one for each)."
+                "`base_score` must be one number (several classes, quantiles or targets: or one "
+                "for each)."
             )
         value = scores[0]
     number = _finite_float(name, value)

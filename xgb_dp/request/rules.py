@@ -146,6 +146,11 @@ RULES = (
          lambda s: s["dp_public_model"] and not s.continues,
          "`dp_public_model` says that `xgb_model` is public, but there is no `xgb_model`. Give the "
          "model to start from, or leave `dp_public_model` out."),
+    Rule("several targets of squared error",
+         lambda s: s.labels > 1 and s.objective.intercept != "means",
+         "Several targets are refused for this objective: a bound of all labels of a row together "
+         "is proved for reg:squarederror, without dp_objective. Train a model for each target, and "
+         "book them in one xgb_dp.Budget.", PrivacyRefusal),
     *map(_of_objective, OWN_PARAMETERS),
     Rule("labels of the objective are in the range",
          lambda s: s.target is not None and not _knows(s, *s.target),
@@ -203,7 +208,7 @@ RULES = (
          "selection then fills several levels."),
     Rule("trees of one class",
          lambda s: s["dp_class_trees"] == "joint" and s.trees_per_round == 1,
-         "`dp_class_trees`='joint' is for several classes or quantiles."),
+         "`dp_class_trees`='joint' is for several classes, quantiles or targets."),
     Rule("joint trees need rows bounded jointly",
          lambda s: s["dp_class_trees"] == "joint" and s["dp_gradient_clip"] != "prediction",
          "`dp_class_trees`='joint' needs dp_gradient_clip='prediction', which bounds the norm of a "
@@ -275,10 +280,10 @@ RULES = (
              or s["dp_leaf_noise"] == "output" or s["subsample"] < 1.0
              or s["num_parallel_tree"] > 1 or s["dp_local"] or s["dp_secure_sum"]
              or s.additive),
-         "`dp_mean_correction` is for squared error, counts and amounts, whose rounds read all "
-         "rows, with one tree a round and Gaussian noise: no dp_accountant='pure', "
-         "dp_leaf_noise='output', dp_ensemble, subsample, num_parallel_tree, dp_local, "
-         "dp_secure_sum or additive rounds."),
+         "`dp_mean_correction` is for squared error, counts and amounts of one target, whose "
+         "rounds read all rows, with one tree a round and Gaussian noise: no "
+         "dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, subsample, "
+         "num_parallel_tree, dp_local, dp_secure_sum or additive rounds."),
     # which rows a round reads
     Rule("one choice of rows",
          lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
@@ -356,8 +361,8 @@ RULES = (
     Rule("joint bound of outputs",
          lambda s: (s.loss is not None and s.trees_per_round > 1
                     and s["dp_gradient_clip"] != "prediction"),
-         "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several quantiles: their joint "
-         "bound is proved for 'prediction' only.", PrivacyRefusal),
+         "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several quantiles or targets: "
+         "their joint bound is proved for 'prediction' only.", PrivacyRefusal),
     Rule("row weights of classes",
          lambda s: s.squared and s["dp_gradient_clip"] in BALLS,
          "`dp_gradient_clip`={dp_gradient_clip!r} is not for squared error. Use 'clip' "

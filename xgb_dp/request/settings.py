@@ -104,7 +104,8 @@ class Settings:
     @property
     def objective(self) -> Objective:
         """What is known of the objective."""
-        return OBJECTIVES[self["objective"]] if self["dp_objective"] is None else OWN
+        known = OBJECTIVES[self["objective"]] if self["dp_objective"] is None else OWN
+        return known if known.several is None or self.labels == 1 else known.several
 
     @property
     def loss(self) -> Loss | None:
@@ -125,16 +126,32 @@ class Settings:
 
     @property
     def trees_per_round(self) -> int:
-        """Trees of one round: K for several classes or quantiles, else 1."""
+        """Trees of one round: K for several classes, quantiles or targets, else 1."""
         if self.loss is not None:
             return self.loss.outputs(self)
         return self.classes if self.kind == "multiclass" else 1
 
     @property
+    def labels(self) -> int:
+        """Labels of a row: one for each range of a list, or for each column of the labels."""
+        bounds = self["dp_target_bounds"] if "dp_target_bounds" in self.given else None
+        if bounds is None or not isinstance(bounds[0], tuple):
+            return self.schema.labels
+        return len(bounds)
+
+    @property
     def target(self) -> tuple[float, float] | None:
-        """Range of the target, or None for classes."""
+        """Range of the target; None for classes and for several targets."""
         bounds: tuple[float, float] | None = self["dp_target_bounds"]
-        return bounds
+        return bounds if self.labels == 1 else None
+
+    @property
+    def targets(self) -> tuple[tuple[float, float], ...]:
+        """Ranges of all targets; none for classes."""
+        bounds = self["dp_target_bounds"]
+        if bounds is None or isinstance(bounds[0], tuple):
+            return bounds or ()
+        return (bounds,) * self.labels
 
     @property
     def scale(self) -> float:
@@ -182,17 +199,22 @@ class Settings:
 
     @property
     def intercept_kind(self) -> str:
-        """What an intercept is released from: the kind of the labels, or "cells" for quantiles."""
-        return "cells" if self.objective.intercept == "quantiles" else self.kind
+        """What an intercept is released from: the kind of the labels, "targets" for several of
+        them, or "cells" for quantiles.
+        """
+        known = {"quantiles": "cells", "means": "targets"}
+        return known.get(self.objective.intercept, self.kind)
 
     @property
     def neutral_base_score(self) -> float | list[float]:
         """An intercept that tells nothing: even odds, the middle of the range, equal margins."""
         if self.kind == "multiclass":
             return [0.0] * self.classes
-        if self.target is not None:
-            middle = (self.target[0] + self.target[1]) / 2
-            return middle if self.trees_per_round == 1 else [middle] * self.trees_per_round
+        if self.targets:
+            middles = [(low + high) / 2 for low, high in self.targets]
+            if len(middles) == 1:
+                middles *= self.trees_per_round
+            return middles if len(middles) > 1 else middles[0]
         return 0.5 if self["objective"] == "binary:logistic" else 0.0
 
     @cached_property
@@ -303,7 +325,7 @@ class Settings:
     @property
     def prior_max(self) -> float:
         """Largest prior variance of a leaf weight."""
-        return 0.25 if self.squared else 1.0
+        return 0.25 if self.squared or self.objective.intercept == "means" else 1.0
 
     @cached_property
     def workers(self) -> int:

@@ -78,8 +78,8 @@ class Private:
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.non_deterministic = True  # noise
-        tags.target_tags.multi_output = False
         if tags.classifier_tags is not None:
+            tags.target_tags.multi_output = False
             tags.classifier_tags.multi_label = False
         return tags
 

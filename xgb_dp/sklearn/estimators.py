@@ -210,8 +210,8 @@ class DPXGBRegressor(Private, XGBRegressor):
         epsilon: Privacy budget in nats, > 0; spent by every call of ``fit``. Must be given.
         delta: Probability with which e^epsilon may fail, 0 < delta < 1, a constant chosen without
             the data. Must be given.
-        target_bounds: Public range (low, high) of the target; labels beyond are clamped. Must be
-            given.
+        target_bounds: Public range (low, high) of the target; labels beyond are clamped. A list of
+            ranges for several targets. Must be given.
         feature_bounds: Public ranges of columns, ``{column: (low, high)}``. Saves budget.
         feature_cuts: Public split points of columns. Saves budget.
         categories: Declared categories of columns, ``{column: [names]}`` (or a number of codes).
@@ -247,7 +247,7 @@ class DPXGBRegressor(Private, XGBRegressor):
         *,
         epsilon: float | None = None,
         delta: float | None = None,
-        target_bounds: tuple[float, float] | None = None,
+        target_bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
         feature_bounds: Mapping[Any, Any] | None = None,
         feature_cuts: Mapping[Any, Any] | None = None,
         categories: Mapping[Any, Any] | None = None,
@@ -284,7 +284,7 @@ class DPXGBRegressor(Private, XGBRegressor):
 
         Args:
             X: Table of features, shape (rows, columns).
-            y: Targets, shape (rows,), in the unit of ``target_bounds``.
+            y: Targets in the unit of ``target_bounds``, shape (rows,) or (rows, targets).
             sample_weight: Weights of the rows, shape (rows,).
             privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
                 which is then no feature. The guarantee is for all rows of a person; for each row by
@@ -349,4 +349,4 @@ class DPXGBRegressor(Private, XGBRegressor):
                 bounds = read_ledger(self.get_booster()).trainings[-1].public.get("target_bounds")
             except LedgerError:
                 bounds = None
-        return found if bounds is None else within((float(bounds[0]), float(bounds[1])), found)
+        return found if bounds is None else within(bounds, found)

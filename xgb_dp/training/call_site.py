@@ -26,7 +26,7 @@ from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 from ..budget.gate import check_here
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..request.features import read_schema
+from ..request.features import columns_of_labels, read_schema
 from ..request.objectives import OBJECTIVES
 
 __all__ = [
@@ -118,7 +118,7 @@ def check_public(dtrain: Any, data: Any, name: str, leak: str) -> None:
         leak: What would be published if it were the training data, and how to mend it.
 
     Raises:
-        PrivacyParameterError: It has other columns, or not one label for each row.
+        PrivacyParameterError: It has other columns, or not as many labels for each row.
         PrivacyRefusal: The training data itself, or another matrix than a plain one.
     """
     if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
@@ -128,12 +128,18 @@ def check_public(dtrain: Any, data: Any, name: str, leak: str) -> None:
 
 
 def _check_shape(dtrain: Any, data: Any, name: str) -> None:
-    """A matrix has the columns of the training data, and one label for each row.
+    """A matrix has the columns of the training data, and as many labels for each row.
 
     XGBoost would take the number of targets of a model from its sets, too.
     """
-    if data.get_label().size != data.num_row():
-        raise PrivacyParameterError(f"{name} must have one label for each of its rows.")
+    labels = columns_of_labels(data)
+    if data.get_label().size != data.num_row() * labels:
+        raise PrivacyParameterError(f"{name} must have labels for each of its rows.")
+    if labels != columns_of_labels(dtrain):
+        raise PrivacyParameterError(
+            f"{name} must have one label for each of its rows, or as many as the training data: "
+            "one for each target."
+        )
     if not dtrain.num_col() or not data.num_col():
         return  # the part of a worker without rows
     one, other = read_schema(dtrain), read_schema(data, name)

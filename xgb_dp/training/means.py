@@ -33,14 +33,21 @@ class Sums:
     exposure: float | None
 
     @classmethod
-    def of(cls, s: Settings, noise: NoisePlan, sums: Sequence[int]) -> Sums:
-        """Read the noisy integers of a release, in units of ``2**-shift``."""
+    def of(cls, s: Settings, noise: NoisePlan, sums: Sequence[int], position: int = 0) -> Sums:
+        """Read the noisy integers of a release, in units of ``2**-shift``.
+
+        Args:
+            s: Checked settings.
+            noise: Calibrated noise.
+            sums: A sum of each label of a row, then the number of rows if it is private.
+            position: Which label.
+        """
         unit = float(2**noise.intercept_shift)
         floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
         public = s["dp_n_public"]
-        rows = max(sums[1] / unit if public is None else float(public), floor)
+        rows = max(sums[s.labels] / unit if public is None else float(public), floor)
         exposure = _within(sums[-1] / unit / rows) if s.exposures is not None else None
-        return cls(rows, floor, _within(sums[0] / unit / rows), exposure)
+        return cls(rows, floor, _within(sums[position] / unit / rows), exposure)
 
     def mean(self, low: float, high: float) -> float:
         """The mean of labels of a range.

@@ -229,6 +229,9 @@ def intercept_request(
         assert s.target is not None
         low, high = map(math.log, s.target)
         request |= {"times": True, "target_lower": low, "target_upper": high}
+    if kind == "targets":
+        lower, upper = zip(*s.targets, strict=True)
+        request |= {"lower": lower, "upper": upper}
     if s.exposures is not None:
         request["exposure_lower"], request["exposure_upper"] = s.exposures
     if s["dp_n_public"] is not None and kind not in ("multiclass", "cells"):
@@ -252,7 +255,8 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
 
     Returns:
         float or list of float: ``base_score``: a probability for binary:logistic, its margin for
-        binary:logitraw, a value of the target for regression, one margin per class for multi-class.
+        binary:logitraw, a value of the target for regression, one of each of several targets, one
+        margin per class for multi-class.
     """
     unit = float(2**noise.intercept_shift)
     floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
@@ -263,6 +267,11 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     if s.kind == "multiclass":
         counts = [max(v / unit, floor) for v in sums]
         return [math.log(c / sum(counts)) for c in counts]
+    if s.intercept_kind == "targets":
+        return [
+            (low + high) / 2 + (high - low) / 2 * means.Sums.of(s, noise, sums, k).label
+            for k, (low, high) in enumerate(s.targets)
+        ]
     told = means.Sums.of(s, noise, sums)
     if s.kind == "binary":
         share = min(max(0.5 + 0.5 * told.label, 0.001), 0.999)
@@ -329,7 +338,12 @@ def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
         noise: Calibrated noise.
         sums: Noisy integers in units of ``2**-shift``.
     """
-    counts = sums if kind in ("multiclass", "cells") else sums[:1] if kind == "rows" else sums[1:2]
+    if kind in ("multiclass", "cells"):
+        counts = sums
+    elif kind == "targets":  # the sums of the labels come first
+        counts = sums[-1:]
+    else:
+        counts = sums[:1] if kind == "rows" else sums[1:2]
     return math.ldexp(float(sum(counts)), -noise.intercept_shift)
 
 
@@ -368,7 +382,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "categories": {n: f.size for n, f in named if f.kind == "categorical"},
         "feature_weights": _recorded(s.schema.weights) if s.schema.weights else None,
         "classes": s.classes or None,
-        "target_bounds": list(s.target) if s.target is not None else None,
+        "target_bounds": _bounds(s),
         "exposure_bounds": list(s.exposures) if s.exposures is not None else None,
         "n_public": s["dp_n_public"],
         "max_weight": s.row_bound.max_weight or None,
@@ -388,6 +402,13 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         },
     }
     return {k: v for k, v in out.items() if v is not None}
+
+
+def _bounds(s: Settings) -> list[Any] | None:
+    """The range of the target, or a list of those of several; None for classes."""
+    if s.target is not None:
+        return list(s.target)
+    return [list(bounds) for bounds in s.targets] or None
 
 
 def choice(plans: Sequence[Settings], position: int, count: float | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -376,6 +377,11 @@ def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
                 "`quantile_alpha` is not that of `xgb_model`, which predicts the quantiles of "
                 f"{then.get('quantile_alpha')}. Give the same levels, or train a new model."
             )
+        if _targets_of(then) != _targets_of(now):
+            raise PrivacyParameterError(
+                f"`xgb_model` was trained for {_targets_of(then)} targets, and the labels have "
+                f"{_targets_of(now)}. Give labels of the same targets, or train a new model."
+            )
         before = training.hyperparameters.get("num_parallel_tree", 1)
         if before != s["num_parallel_tree"]:
             additive = training.hyperparameters.get("split") == "additive"
@@ -384,6 +390,12 @@ def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
                 f"`num_parallel_tree` is {s['num_parallel_tree']}, but `xgb_model` was trained "
                 f"with {before}: a model has one number. Set {way}."
             )
+
+
+def _targets_of(public: Mapping[str, Any]) -> int:
+    """For how many targets a training has declared ranges; 1 for classes."""
+    bounds = public.get("target_bounds") or [0]
+    return len(bounds) if isinstance(bounds[0], list) else 1
 
 
 def _configure(booster: Booster) -> None:

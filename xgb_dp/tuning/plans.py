@@ -137,7 +137,7 @@ def trials(
             "All settings of a selection must have the same unit of privacy: give `dp_privacy_id` "
             "and `dp_group` in `params`."
         )
-    kinds = {(c.settings.kind, c.settings.classes, c.settings.target) for c in out}
+    kinds = {(c.settings.kind, c.settings.classes, c.settings.targets) for c in out}
     if len(kinds) != 1:
         raise PrivacyParameterError(
             "All settings of a selection must have the same objective, classes and target bounds: "

@@ -58,6 +58,11 @@ def kind_of(settings: Sequence[Settings]) -> str:
     Raises:
         PrivacyParameterError: No score judges all of them.
     """
+    if any(s.labels > 1 for s in settings):
+        raise PrivacyParameterError(
+            "Settings of several targets cannot be selected among: a score judges one label of "
+            "each row. Select with one target, and train all of them with the setting found."
+        )
     first, predicted = settings[0], {Predicted.of(s).levels for s in settings}
     times = {s.objective.intervals for s in settings}
     several = any(len(levels) > 1 for levels in predicted)

@@ -1,0 +1,69 @@
+#include "plugin_cpp/loss/targets.h"
+
+#include <algorithm>  // for clamp, max, min
+#include <cmath>      // for abs, sqrt
+#include <vector>     // for vector
+
+#include "xgboost/logging.h"  // for CHECK
+
+namespace xgboost::dp {
+namespace {
+class TargetsLoss : public Loss {
+ public:
+  explicit TargetsLoss(JsonReader const& in) : clip_{in.Real("clip", 1e-9, 1e3)} {
+    constexpr double kLargest = 1e38;
+    auto lowers = in.Reals("lower", -kLargest, kLargest);
+    auto uppers = in.Reals("upper", -kLargest, kLargest);
+    CHECK(lowers.size() >= 2 && lowers.size() == uppers.size())
+        << "dp_plan: several targets have a range each." << JsonReader::kMend;
+    for (std::size_t k = 0; k < lowers.size(); ++k) {
+      CHECK_LT(lowers[k], uppers[k])
+          << "dp_plan: the range of a target is empty." << JsonReader::kMend;
+      ranges_.push_back({lowers[k], uppers[k]});
+    }
+  }
+
+  [[nodiscard]] std::size_t NumOutputs() const override { return ranges_.size(); }
+  [[nodiscard]] std::size_t NumLabels() const override { return ranges_.size(); }
+  [[nodiscard]] LabelRange RangeOf(std::size_t label, LabelRange) const override {
+    return ranges_[label];
+  }
+  [[nodiscard]] double Unit(std::int32_t, std::size_t output) const override {
+    return (ranges_[output].upper - ranges_[output].lower) / 2;
+  }
+
+  void Pairs(LossRows const& rows, double* g, double* h) const override {
+    for (std::size_t k = 0; k < ranges_.size(); ++k) {
+      auto half = this->Unit(rows.round, k);
+      for (auto at = k * rows.n; at < (k + 1) * rows.n; ++at) {
+        auto off = (rows.margins[at] - rows.labels[at]) / half;
+        g[at] = off != off ? off : std::clamp(off, -clip_, clip_);  // keeps not-a-number
+        h[at] = 1.0;
+      }
+    }
+  }
+
+  void LargestNorms(LossRows const& rows, double r, double* norms) const override {
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      double squares = 0;
+      for (std::size_t k = 0; k < ranges_.size(); ++k) {
+        // The label that is furthest from the prediction is at an end of the range.
+        auto f = rows.margins[k * rows.n + i];
+        auto off = std::max(std::abs(f - ranges_[k].lower), std::abs(ranges_[k].upper - f));
+        off = std::min(off / this->Unit(rows.round, k), clip_);
+        squares += off * off + r;
+      }
+      norms[i] = std::sqrt(squares);
+    }
+  }
+
+ private:
+  double clip_;
+  std::vector<LabelRange> ranges_;
+};
+}  // namespace
+
+std::shared_ptr<Loss const> ReadTargetsLoss(JsonReader const& in, LabelRange) {
+  return std::make_shared<TargetsLoss>(in);
+}
+}  // namespace xgboost::dp

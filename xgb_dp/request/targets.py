@@ -1,0 +1,55 @@
+"""Several targets of a row: their ranges, the bound of all of them together, and their loss.
+
+Every target has residuals in half widths of its own range, clipped at one number. So a row has a
+largest norm over all targets, which follows from how many there are.
+
+Proof: docs/proofs/sensitivity.md
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["TARGETS"]
+
+# Largest residual of a target, in half widths of its range: that of a single one by default.
+_CLIP = 0.3
+# What the Hessian of a target counts in the norm of a row, in clipped residuals.
+_HESSIAN = 0.25
+
+
+class _Targets:
+    """The figures of the squared error of several targets, from checked settings."""
+
+    def gradient_bound(self, s: Settings) -> float:
+        """The norm of a row that is clipped in all targets."""
+        return self._of_clip(s) * _CLIP
+
+    def hessian_weight(self, s: Settings) -> float:
+        """The Hessian of a target counts a quarter of its clip."""
+        return min(max((_HESSIAN * self.clip(s)) ** 2, 1e-12), 1e6)
+
+    def bound_ratio(self, s: Settings) -> float:
+        """The bound of a row over that of one target."""
+        return math.sqrt(len(s.targets))
+
+    def clip(self, s: Settings) -> float:
+        """Largest residual of a target, in half widths: what the bound of a row leaves to each."""
+        return float(s["dp_gradient_bound"]) / self._of_clip(s)
+
+    def plan(self, s: Settings) -> dict[str, Any]:
+        """Parameters of the loss."""
+        lower, upper = zip(*s.targets, strict=True)
+        return {"clip": self.clip(s), "lower": list(lower), "upper": list(upper)}
+
+    @staticmethod
+    def _of_clip(s: Settings) -> float:
+        """The norm of a row over the clip of its targets."""
+        return math.sqrt(len(s.targets)) * math.hypot(1.0, _HESSIAN) * (s["dp_max_weight"] or 1.0)
+
+
+TARGETS = _Targets()
