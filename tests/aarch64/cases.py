@@ -130,7 +130,7 @@ def write_case(name: str, folder: Path) -> xgb.Booster:
         values.tofile(folder / "info" / field)
     dtrain = xgb.DMatrix(X, **extra)
 
-    handed: dict[str, Any] = {}
+    handed: dict[str, Any] = {"requests": []}
     start, intercept, persons = Training.start, native.release_intercept, native.set_persons
 
     def note_start(self: Training, data: Any) -> Any:
@@ -139,8 +139,8 @@ def write_case(name: str, folder: Path) -> xgb.Booster:
         return low, keeper
 
     def note_intercept(data: Any, request: dict[str, Any]) -> dict[str, Any]:
-        handed["intercept"], answer = request, intercept(data, request)
-        return answer
+        handed["requests"].append(request)  # counts and amounts have two
+        return intercept(data, request)
 
     def note_persons(data: Any, codes: np.ndarray | None) -> None:
         if codes is not None:
@@ -161,8 +161,7 @@ def write_case(name: str, folder: Path) -> xgb.Booster:
     write_lines(folder / "rounds", str(ROUNDS))
     claim = {"plan_digest": json.loads(low["dp_plan"])["id"], "complete": False}
     write_lines(folder / "claim", json.dumps({"trainings": [claim]}))
-    if "intercept" in handed:
-        write_lines(folder / "intercept", json.dumps(handed["intercept"]))
+    write_lines(folder / "requests", *map(json.dumps, handed["requests"]))
     if "persons" in handed:
         handed["persons"].astype(np.uint32).tofile(folder / "persons")
     return model

@@ -104,10 +104,11 @@ void Train(fs::path const& in, fs::path const& out) {
   if (!types.empty()) {
     Check(XGDMatrixSetStrFeatureInfo(matrix, "feature_type", type_texts.data(), types.size()));
   }
-  for (auto const& request : ReadLines(in / "intercept")) {
+  auto requests = ReadLines(in / "requests");
+  for (std::size_t i = 0; i < requests.size(); ++i) {
     char const* answer;
-    Check(XGDPReleaseIntercept(matrix, request.c_str(), &answer));
-    WriteText(out / "intercept", answer);
+    Check(XGDPReleaseIntercept(matrix, requests[i].c_str(), &answer));
+    WriteText(out / ("answer-" + std::to_string(i)), answer);
   }
 
   BoosterHandle booster;

@@ -71,6 +71,7 @@ def test_both_wrote_the_same_files(outputs: Outputs) -> None:
     ]
     assert names[0] == names[1]
     assert {f"{name}/model.ubj" for name in CASES} < set(names[0])
+    assert {"poisson/answer-0", "poisson/answer-1", "gamma/answer-1"} < set(names[0])
 
 
 @pytest.mark.parametrize("name", [*CASES, "discovery", "samplers", "accountant"])
