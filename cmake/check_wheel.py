@@ -27,6 +27,7 @@ _NEEDED = (
     "_xgb_dp_xgboost/xgboost/LICENSE",
 )
 _LIBRARY = r"_xgb_dp_xgboost/xgboost/lib/(lib)?xgboost\.(so|dylib|dll)"
+_COPY = r"_xgb_dp_xgboost/xgboost/lib/(lib)?xgboost[.\d]*\.(so|dylib|dll)[.\d]*"
 _BUILD_ONLY = (".h", ".hpp", ".cc", ".cmake", ".a", ".pc", ".o")
 
 
@@ -50,6 +51,8 @@ def faults(wheel: Path) -> list[str]:
     out += [f"{name} is missing" for name in _NEEDED if name not in names]
     if not any(re.fullmatch(_LIBRARY, name) for name in names):
         out.append("the library libxgboost is missing")
+    elif (copies := sum(re.fullmatch(_COPY, name) is not None for name in names)) > 1:
+        out.append(f"the library libxgboost is in it {copies} times: build it without a version")
     if not any(re.search(r"\.dist-info/(licenses/)?LICENSE$", name) for name in names):
         out.append("the licence is missing")
     linux = "linux" in wheel.name

@@ -59,7 +59,14 @@ def test_something_is_missing(check, tmp_path, lost):
 
 
 @pytest.mark.parametrize(
-    "more", ["xgboost/__init__.py", "tests/test_x.py", "_xgb_dp_xgboost/xgboost/lib/x.a"]
+    "more",
+    [
+        "xgboost/__init__.py",
+        "tests/test_x.py",
+        "_xgb_dp_xgboost/xgboost/lib/x.a",
+        "_xgb_dp_xgboost/xgboost/lib/libxgboost.so.3.4.1",  # a link of a build, copied
+        "_xgb_dp_xgboost/xgboost/lib/libxgboost.3.dylib",
+    ],
 )
 def test_something_is_too_much(check, tmp_path, more):
     assert len(check.faults(wheel(tmp_path, [*GOOD, more]))) == 1
