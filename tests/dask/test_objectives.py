@@ -82,3 +82,18 @@ def test_times(client: Client, rows: Any) -> None:
     model = dxgb.train(client, params, d, 15)
     assert learnt(model, X) > 0.75
     assert 7.5 < xgb_dp.privacy_report(model["booster"]).epsilon <= 8.0
+
+
+@pytest.mark.parametrize("parts", [3, 1], ids=["all workers", "one worker"])
+def test_several_targets(client: Client, rows: Any, parts: int) -> None:
+    """Also where workers have no rows; labels of these have as many columns."""
+    X = rows[0]
+    noise = np.random.default_rng(2).normal(size=(N, 2))
+    Y = np.stack([X[:, 0], 50 - 9 * X[:, 1]], axis=1) + noise * [0.3, 3.0]
+    table, labels = (da.from_array(v, chunks=(N // parts, v.shape[1])) for v in (X, Y))
+    params = PARAMS | {"dp_target_bounds": [(-4, 4), (10, 90)]}
+    model = dxgb.train(client, params, dxgb.DaskDMatrix(client, table, labels), 15)
+    found = model["booster"].predict(xgb.DMatrix(X))
+    assert found.shape == (N, 2)
+    for k in range(2):
+        assert np.corrcoef(found[:, k], Y[:, k])[0, 1] > 0.75

@@ -26,16 +26,21 @@ import xgboost as xgb
 import xgb_dp
 from tests.reference import objective as objectives
 from tests.reference.candidates import key_of, value_of
+from tests.reference.losses import bounded_pairs, loss_of, unit_of
 from tests.reference.trainer import RowBound
 from tests.training.plans import plan_of
 
 N = 70_003  # a prime of more than two bytes, so that it does not turn up by chance
 ROUNDS = 3
-KINDS = ["binary", "regression", "multiclass"]
+KINDS = ["binary", "regression", "multiclass", "targets"]
 OBJECTIVE: dict[str, dict[str, Any]] = {
     "binary": {"objective": "binary:logistic"},
     "regression": {"objective": "reg:squarederror", "dp_target_bounds": (-40.0, 40.0)},
     "multiclass": {"objective": "multi:softprob", "num_class": 3},
+    "targets": {
+        "objective": "reg:squarederror",
+        "dp_target_bounds": [(-40.0, 40.0), (-4.0, 4.0), (900.0, 1100.0)],
+    },
 }
 COMMON = {
     "tree_method": "dp_hist",
@@ -86,6 +91,9 @@ def make_data(kind: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float3
         return X, (signal > 0.37).astype(np.float32)
     if kind == "multiclass":
         return X, np.digitize(signal, [-0.41, 1.13]).astype(np.float32)
+    if kind == "targets":
+        more = [rng.normal(size=N) - 0.3 * signal, 1000 + 9.1 * signal + 12.7 * rng.normal(size=N)]
+        return X, np.stack([7.3 * signal + 1.7, *more], axis=1).astype(np.float32)
     return X, (7.3 * signal + 1.7).astype(np.float32)
 
 
@@ -211,7 +219,10 @@ def columns(X: npt.NDArray[np.float32]) -> dict[str, float]:
 
 
 def labels(y: npt.NDArray[np.float32]) -> dict[str, float]:
-    """Exact statistics of the labels."""
+    """Exact statistics of the labels, of several targets of each."""
+    if y.ndim == 2:
+        own = (labels(column) for column in y.T)
+        return {f"{name}, target {k}": v for k, of in enumerate(own) for name, v in of.items()}
     out = {"rows": float(len(y)), "label std": float(y.std())}
     for name in ("sum", "mean", "min", "max"):
         out[f"label {name}"] = float(getattr(np, name)(y.astype(np.float64)))
@@ -231,27 +242,33 @@ def tree_sums(
     X, y = DATA[kind]
     saved = json.loads(model.save_raw("json"))["learner"]
     trees = saved["gradient_booster"]["model"]["trees"]
-    K = 3 if kind == "multiclass" else 1
+    K = 3 if kind in ("multiclass", "targets") else 1
     base = np.atleast_1d(json.loads(saved["learner_model_param"]["base_score"]))
     base = [float(v) for v in base] if K > 1 else float(base[0])
     name = OBJECTIVE[kind]["objective"]
     margin = objectives.initial_margin(name, base, N, K)
-    bound = RowBound.of(json.loads(json.dumps(plan_of(model)))) if "dp_ledger" in (
-        model.attributes()
-    ) else None  # fmt: skip
+    plan = plan_of(model) if "dp_ledger" in model.attributes() else None
+    bound = None if plan is None else RowBound.of(plan)
+    loss = None if plan is None else loss_of(plan)
     out = {}
     for i, tree in enumerate(trees):
-        if i % K == 0:
+        if i % K == 0 and loss is None:
             g, h = objectives.gradients(name, margin, y, np.ones_like(y))
+        elif i % K == 0:
+            assert bound is not None
+            wide, given = margin.astype(np.float64), y.astype(np.float64)
+            g, h = loss.pairs(wide, np.clip(given, *loss.ranges), 0)
+            by_class, _ = bounded_pairs(loss, bound, margin, given, np.ones(N), 0)
         inside = descend(tree, X)
         pairs = {"": np.c_[g[:, i % K], h[:, i % K]].astype(np.float64)}
         if bound is not None:
-            q = bound.quantise(
+            q = by_class[i % K] if loss is not None else bound.quantise(
                 pairs[""][:, 0], pairs[""][:, 1], y.astype(float), kind == "regression"
-            )
+            )  # fmt: skip
             pairs["clipped "] = q[:, :2] * [bound.g_unit, bound.h_unit]
             pairs["grid "] = q[:, :2].astype(np.float64)
         scale = 1.0 if bound is None else bound.scale
+        scale = scale if loss is None else unit_of(loss, 0, i % K)
         for what, pair in pairs.items():
             sums = inside @ pair
             for node, (G, H) in enumerate(sums):

@@ -24,9 +24,9 @@ def test_inner_statistics_follow_from_the_leaves(kind: str) -> None:
     params = COMMON | OBJECTIVE[kind] | {"dp_shrinkage": False, "max_delta_step": 0, "max_depth": 3}
     if kind == "regression":  # which shifts all weights of the last tree
         params["dp_mean_correction"] = False
-    for tree in saved_trees(xgb.train(params, matrix(kind), 2)):
-        scale = 40.0 if kind == "regression" else 1.0
-        w = np.array(tree["base_weights"], np.float64) / scale
+    scales = {"regression": [40.0], "targets": [40.0, 4.0, 100.0]}.get(kind, [1.0])
+    for i, tree in enumerate(saved_trees(xgb.train(params, matrix(kind), 2))):
+        w = np.array(tree["base_weights"], np.float64) / scales[i % len(scales)]
         h = np.array(tree["sum_hessian"], np.float64)
         g = -w * (h + 1.0)
         left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
