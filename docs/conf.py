@@ -94,7 +94,15 @@ def _label_cells(app: Any, page: nodes.document, name: str) -> None:
                     cell[0].insert(0, nodes.inline("", column.astext(), classes=["card-label"]))
 
 
+def _drop_object(app: Any, page: nodes.document) -> None:
+    """Leave out that a class derives from `object`, as every class does."""
+    for line in list(page.findall(nodes.paragraph)):
+        if line.astext() == "Bases: object":
+            line.parent.remove(line)
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("doctree-read", _drop_object)
     app.connect("source-read", _list_pages)
     app.connect("doctree-resolved", _label_cells)
