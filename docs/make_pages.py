@@ -234,7 +234,7 @@ COMMANDS_HEAD = f"""{NOTE}
 def _option(param: Any) -> str:
     names = ", ".join(f"`{name}`" for name in param.opts)
     if not param.is_flag:
-        names += f" {param.make_metavar(_context()).strip('[]')}".replace("|", "\\|")
+        names += f" {_metavar(param)}".replace("|", "\\|")
     text = (param.help or "").rstrip(".")
     notes = ["may be repeated"] if param.multiple else []
     if param.required:
@@ -242,6 +242,12 @@ def _option(param: Any) -> str:
     elif param.show_default and not param.is_flag:
         notes.append(f"default `{param.default}`")
     return f"| {names} | {_cell('; '.join([text, *notes]).lstrip('; '))} |"
+
+
+def _metavar(param: Any) -> str:
+    """What an option takes, without the brackets of a list of choices."""
+    text: str = param.make_metavar(_context())
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
 def _context() -> Any:

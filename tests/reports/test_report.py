@@ -77,7 +77,7 @@ def test_statement(model):
         "one row",
         "adding or removing",
         "1e-06",
-        "a person with several rows is protected less: set dp_privacy_id or dp_group",
+        "A person with several rows is protected less; dp_privacy_id or dp_group",
         "intercept",
         "candidates",
         "splits",

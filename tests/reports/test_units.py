@@ -67,7 +67,7 @@ def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five: xgb.Booster) -> N
     for phrase in (
         "adding or removing any 5 rows of one person of the training data",
         "The unit of privacy is any 5 rows of one person",
-        f"For one row alone epsilon is {report.get_epsilon(DELTA, 1):.3f}"[:-1],
+        f"For one row alone, epsilon is {report.get_epsilon(DELTA, 1):.3f}"[:-1],
     ):
         assert phrase in text
     shown = json.loads(report.to_json())
@@ -76,7 +76,7 @@ def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five: xgb.Booster) -> N
     for each in report.spending():
         assert each.epsilon <= report.epsilon
     summary = report.summary()
-    assert "that 5 rows of one person were used" in " ".join(summary.split())
+    assert "whether 5 rows of one person were used" in " ".join(summary.split())
     assert "for 5 rows of one person added or removed" in report.to_html()
     assert "for 5 rows of one person of the training data, added or removed" in xgb_dp.model_card(
         for_five
@@ -102,9 +102,9 @@ def test_a_row_says_who_is_protected_less(for_rows: xgb.Booster) -> None:
     assert report.unit == Unit()
     assert report.epsilon == report.get_epsilon(DELTA, 1)
     assert (
-        "The unit of privacy is one row; a person with several rows is protected less: set "
-        "dp_privacy_id or dp_group. For a person with at most k rows get_epsilon(delta, group=k) "
-        "gives the epsilon."
+        "The unit of privacy is one row. A person with several rows is protected less; "
+        "dp_privacy_id or dp_group protects people. For a person with at most k rows, "
+        "get_epsilon(delta, group=k) gives the epsilon."
     ) in report.statement()
 
 
@@ -118,10 +118,10 @@ def test_a_person_has_all_its_rows(for_rows: xgb.Booster, column: str, label: st
     assert report.epsilon == xgb_dp.privacy_report(for_rows).epsilon
     text = report.statement()
     for phrase in (
-        "adding or removing all rows of any one person, however many they are, of the training",
+        "adding or removing all rows of any one person of the training",
         f"The unit of privacy is a {label}: all rows of one person, however many they are.",
-        "For k persons together get_epsilon(delta, group=k) gives the epsilon.",
-        "Replacing one person is",
+        "For k persons together, get_epsilon(delta, group=k) gives the epsilon.",
+        "Replacing one person counts as a removal and an addition",
     ):
         assert phrase in text
     assert "protected less" not in text
@@ -139,7 +139,7 @@ def test_a_household_is_several_persons(for_rows: xgb.Booster) -> None:
     report = PrivacyReport(claimed(for_rows, "patient", 3))
     assert report.unit.label == "3 persons (column patient)"
     assert report.epsilon == report.get_epsilon(DELTA, 3) > report.get_epsilon(DELTA, 1)
-    assert "all rows of any 3 persons, however many they are," in report.statement()
+    assert "all rows of any 3 persons" in report.statement()
     assert "for any 3 persons together" in report.statement()
 
 

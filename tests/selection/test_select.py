@@ -53,7 +53,7 @@ def test_model_report_and_ledger() -> None:
     assert result.booster.num_boosted_rounds() == result.num_boost_round == 3
     assert result.score_name == "log_loss"
     assert "secret number of trainings" in report.statement()
-    assert "the list of settings among which was chosen" in report.statement()
+    assert "the list of settings to choose from" in report.statement()
     assert [s.release for s in report.spending()] == ["selection"]
     assert "selection" in xgb_dp.model_card(result.booster)
     [training] = report.ledger["trainings"]
@@ -415,9 +415,9 @@ def test_rows_on_disk_are_refused_before_anything_is_spent(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("name", "hint"), [("scoring", "`score`"), ("max_depth", "`params`")])
 def test_unknown_arguments_name_the_way(name: str, hint: str) -> None:
-    with pytest.raises(PrivacyParameterError, match=f"`{name}` is no argument.*Use {hint}"):
+    with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*Use {hint}"):
         quick(**{name: "accuracy"})
     X, y = arrays(n=40)
     own = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2)
-    with pytest.raises(PrivacyParameterError, match=f"`{name}` is no argument.*Use {hint}"):
+    with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*Use {hint}"):
         own.fit_select(X, y, TWO, **{name: "accuracy"})

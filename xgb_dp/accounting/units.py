@@ -74,7 +74,7 @@ class Unit:
     def neighbours(self) -> str:
         """What is added or removed: "any one row", "all rows of any one person, ..."."""
         if self.of_persons:
-            return f"all rows of any {self.counted()}, however many they are,"
+            return f"all rows of any {self.counted()}"
         return f"any {self.counted()}"
 
     def others(self) -> str:
@@ -95,12 +95,12 @@ class Unit:
             )
         if self.group == 1:
             return (
-                "The unit of privacy is one row; a person with several rows is protected less: set "
-                "dp_privacy_id or dp_group."
+                "The unit of privacy is one row. A person with several rows is protected less; "
+                "dp_privacy_id or dp_group protects people."
             )
         return (
-            f"The unit of privacy is any {self.counted()}; a person with more rows is protected "
-            "less: set dp_privacy_id."
+            f"The unit of privacy is any {self.counted()}. A person with more rows is protected "
+            "less; dp_privacy_id protects people, however many rows they have."
         )
 
     def same(self, other: Unit) -> bool:

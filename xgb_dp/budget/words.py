@@ -27,7 +27,7 @@ def statement(budget: Budget) -> str:
     lines = [
         f"Everything released through this budget is together ({budget.epsilon:g}, "
         f"{budget.delta:g})-differentially private for adding or removing "
-        f"{budget.unit.neighbours().rstrip(',')}, however the releases were chosen. "
+        f"{budget.unit.neighbours()}, however the releases were chosen. "
         f"{_scope(budget)}Nothing released without it is covered.",
         *concerns(budget.epsilon, budget.delta, None, budget.unit),
         f"Left for trainings: epsilon about {rounded_down(budget.remaining())} at delta "
@@ -42,15 +42,15 @@ def statement(budget: Budget) -> str:
         taken = (
             f"epsilon {entry.charge.shift:.4g}{parts if budget.selection_epsilon else ''}"
             if entry.charge.shift
-            else f"{share:.1%} of mu^2"
+            else f"{share:.1%} of the budget (of its mu^2)"
         )
         on = "" if entry.part is None else f", on the part {entry.part.name!r} of a split"
         state = f"({entry.state}{on})"
         lines.append(f"{entry.time} {entry.note}: {taken} {state}{_others(budget, entry)}")
     if any(entry.part is not None for entry in entries):
         lines.append(
-            "A row is in one part of a split, so of what is released from both parts of one the "
-            "larger sum counts."
+            "A row is in one part of a split, so only the part with the larger sum of releases "
+            "counts."
         )
     return "\n".join(lines)
 
@@ -66,8 +66,8 @@ def _scope(budget: Budget) -> str:
     if whose.most_rows is None:
         return scope
     return (
-        f"{scope}What is for rows is charged for {whose.unit.group * whose.most_rows} of them: no "
-        f"person has more than {whose.most_rows} rows, as was stated and not checked. "
+        f"{scope}Releases for rows are charged for {whose.unit.group * whose.most_rows} rows, "
+        f"because no person has more than {whose.most_rows}. That was stated and is not checked. "
     )
 
 
@@ -92,11 +92,11 @@ def refusal(budget: Budget, spent: Charge, charge: Charge, events: Sequence[Even
     room = budget.filter.room(spent)
     if any(isinstance(e, SelectionEvent) for e in events) and math.isfinite(charge.shift):
         what = (
-            f"It has no Gaussian bound and needs {charge.shift:.4g} of the part for selections "
-            f"and delta {charge.extra:g}. Left of them are "
+            f"A selection needs {charge.shift:.4g} of the part for selections and delta "
+            f"{charge.extra:g}. What is left of them is "
             f"{rounded_down(max(0.0, room.shift - spent.shift))} and "
-            f"{max(0.0, room.extra - spent.extra):.3g}; the part is fixed when the "
-            "budget is made (selection_epsilon=...)"
+            f"{max(0.0, room.extra - spent.extra):.3g}. The part is fixed when you make the "
+            "budget (selection_epsilon=...)"
         )
     else:
         left = budget.filter.remaining(spent, budget.delta)

@@ -41,8 +41,8 @@ __all__ = ["COMMANDS"]
 
 
 @click.command()
-@click.option("--epsilon", type=float, multiple=True, required=True, help="May be repeated.")
-@click.option("--delta", type=float, required=True)
+@click.option("--epsilon", type=float, multiple=True, required=True, help="Epsilon, in nats.")
+@click.option("--delta", type=float, required=True, help="Chance with which the bound may fail.")
 @click.option("--columns", type=int, help="Number of numeric columns, if none are declared.")
 @training_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -58,7 +58,7 @@ def calibrate(
     as_json: bool,
     **declared: Any,
 ) -> None:
-    """Show how much noise a budget means. Reads no rows and spends nothing.
+    """Show how much noise an epsilon needs. Reads no rows and spends nothing.
 
     The noise multiplier is the standard deviation of the noise over the most that one row can
     change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
@@ -72,7 +72,8 @@ def calibrate(
         named.setdefault(f"column {i}", Column())
     if not named:
         raise PrivacyParameterError(
-            "How many columns are there? Declare them in a schema file, or give --columns."
+            "The number of columns is missing. Declare the columns in a schema file, or give "
+            "--columns."
         )
     domain = replace(domain, columns=named, declared={})
     features = domain.features
@@ -146,7 +147,7 @@ def _words(prepared: Prepared) -> list[str]:
     words = []
     for limit, plan in zip(prepared.family.limits, prepared.plans, strict=True):
         s = plan.settings
-        where = "for more" if math.isinf(limit) else f"below about {limit:.3g} rows"
+        where = "for more" if math.isinf(limit) else f"below about {limit:,.0f} rows"
         words.append(f"{where}: {s.rounds} rounds, depth {s['max_depth']}, eta {s['eta']:g}")
     return words
 
@@ -282,13 +283,14 @@ def audit(arguments: tuple[str, ...]) -> None:
 @click.argument("arguments", metavar="MODEL [OPTIONS]", nargs=-1, type=click.UNPROCESSED)
 @guarded
 def verify(arguments: tuple[str, ...]) -> None:
-    """Check what a model file claims of its privacy, without libxgboost: for who releases models.
+    """Check what a model file claims of its privacy, without libxgboost, before you release it.
 
     Recomputes epsilon from the ledger in the file, compares the trees with it, and names whatever
     else the file holds. Needs neither the private build nor the extra `cli`. The exit code is 0 if
-    all checks passed; 1 if the model is not private, exceeds a limit, or holds what the ledger does
-    not speak of; 2 for a wrong call; 3 if nothing can be said, as the ledger is missing or damaged,
-    or is not that of the trees. `xgb-dp verify --help` prints the options.
+    all checks passed. It is 1 if the model is not private or exceeds a limit, or if the file
+    contains something that the ledger does not mention. It is 2 for a wrong call. It is 3 if
+    nothing can be said, because the ledger is missing or damaged, or is not that of the trees.
+    `xgb-dp verify --help` prints the options.
 
     \b
     xgb-dp verify model.json --max-epsilon 1 --delta 1e-6 --json

@@ -113,7 +113,11 @@ domain_options = _adds(
         metavar="LOW HIGH",
         help="Regression: public range of the target.",
     ),
-    click.option("--objective", metavar="NAME", help="XGBoost's name of the loss, if not usual."),
+    click.option(
+        "--objective",
+        metavar="NAME",
+        help="XGBoost's name of the loss, if it is not the usual one.",
+    ),
     click.option(
         "--quantiles", metavar="A,B,...", help="Levels to predict: objective reg:quantileerror."
     ),
@@ -294,12 +298,12 @@ def params_from(domain: Domain, preset: str | None, pairs: Sequence[str]) -> dic
                 "--param takes NAME=VALUE, for example --param max_depth=6."
             )
         if name in out:
-            raise PrivacyParameterError(f"--param {name} is given twice.")
+            raise PrivacyParameterError(f"--param {name} is given twice. Keep one of them.")
         out[name] = typed(value)
     if "dp_privacy_id" in {**domain.params, **out}:
         raise PrivacyParameterError(
-            "`dp_privacy_id` is no parameter here: name the column of ids by --privacy-id, or by "
-            "`privacy_id` in a schema file."
+            "`dp_privacy_id` cannot be given by --param. Name the column of ids by --privacy-id, "
+            "or by `privacy_id` in a schema file."
         )
     said = {**domain.params, **out}
     for name, value in domain.outcome.parameters().items():
@@ -343,7 +347,9 @@ def _new_file(path: Path, taken: dict[Path, str], *, force: bool) -> None:
         )
     taken[path.resolve()] = "is written twice"
     if not path.resolve().parent.is_dir():
-        raise PrivacyParameterError(f"The folder {path.resolve().parent} does not exist.")
+        raise PrivacyParameterError(
+            f"The folder {path.resolve().parent} does not exist. Make it, or give another name."
+        )
     if not path.exists():
         path.touch(exist_ok=False)
         path.unlink()
@@ -367,7 +373,10 @@ def write_report(report: PrivacyReport | None, path: Path, name: str = "") -> No
     """
     kind = path.suffix.lower()
     if kind not in (".txt", ".json", ".html"):
-        raise PrivacyParameterError(f"{path}: a report is written as .txt, .json or .html.")
+        raise PrivacyParameterError(
+            f"{path}: a report is written as .txt, .json or .html. Give a name with one of these "
+            "endings."
+        )
     if report is not None:
         made = report_text(report, {".txt": "text"}.get(kind, kind[1:]), name)
         path.write_text(made.rstrip("\n") + "\n", encoding="utf-8")

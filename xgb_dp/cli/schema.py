@@ -18,7 +18,7 @@ from .options import FILE, GROUP, OUT, csv_options, guarded, new_files
 
 __all__ = ["schema"]
 
-_TAKES = "With --discover: column of this kind; several with commas, may be repeated."
+_TAKES = "With --discover: column of this kind; commas between several."
 
 
 @click.command()
@@ -81,7 +81,10 @@ def schema(
     lists = dict(zip(KINDS, (texts, numbers, dates, datetimes), strict=True))
     if not look:
         if epsilon is not None or delta is not None or budget or any(lists.values()):
-            raise PrivacyParameterError("A look at the rows is asked for by --discover.")
+            raise PrivacyParameterError(
+                "--epsilon, --delta, --budget and the kinds of columns are for a look at the "
+                "rows. Add --discover, or leave them out."
+            )
         text = template(header, target)
         if out is None:
             click.echo(text, nl=False)
@@ -97,19 +100,23 @@ def schema(
     if out is not None:
         new_files([out], force=force, read=[data, budget])
         if out.suffix.lower() not in (".yaml", ".yml", ".json"):
-            raise PrivacyParameterError("--out: a discovered schema is written as .yaml or .json.")
+            raise PrivacyParameterError(
+                "--out: a discovered schema is written as .yaml or .json. Give a name with one "
+                "of these endings."
+            )
     kinds = _kinds(lists, header)
     typed = is_parquet(data)
     if not kinds and not typed:
         raise PrivacyParameterError(
-            "Cells of CSV files are texts: say of which kind the columns are, for example "
-            "--text sex,city --number age --date joined."
+            "The kinds of the columns are missing: a CSV file does not say them. Give them, for "
+            "example --text sex,city --number age --date joined."
         )
     names = header if typed else [*kinds, *([privacy_id] if privacy_id else [])]
     for name, known in ((target, names), (privacy_id, header)):
         if name is not None and name not in known:
             raise PrivacyParameterError(
-                f"The column {name!r} is not in the file, or its kind is not given."
+                f"The column {name!r} is not in the file, or its kind is missing. Check its name, "
+                "and give its kind by --text, --number, --date or --datetime."
             )
     absent = missing or MISSING
     cells = read_cells(data, list(dict.fromkeys(names)), absent, privacy_id, csv)
@@ -141,7 +148,12 @@ def _kinds(lists: dict[str, tuple[str, ...]], header: Sequence[str]) -> dict[str
             # The name of a column may contain a comma itself.
             for name in [text] if text in header else text.split(","):
                 if name.strip() not in header:
-                    raise PrivacyParameterError(f"--{kind}: the file has no column {name!r}.")
+                    raise PrivacyParameterError(
+                        f"--{kind}: the file has no column {name!r}. `xgb-dp schema FILE` shows "
+                        "the names of its columns."
+                    )
                 if found.setdefault(name.strip(), kind) != kind:
-                    raise PrivacyParameterError(f"Column {name!r} is given two kinds.")
+                    raise PrivacyParameterError(
+                        f"Column {name!r} is given two kinds. Keep one of them."
+                    )
     return {name: found[name] for name in header if name in found}

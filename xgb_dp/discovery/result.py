@@ -169,9 +169,9 @@ class Discovery:
     def statement(self) -> str:
         """What the discovery cost, in a sentence."""
         return (
-            f"What is said here of the columns was released with ({round_up(self.epsilon)}, "
-            f"{self.delta:g})-differential privacy for {self.unit.phrase} added or removed. It "
-            "adds to whatever else is released of the same rows."
+            f"These findings are ({round_up(self.epsilon)}, {self.delta:g})-differentially private "
+            f"for {self.unit.phrase} added or removed. What they cost adds up with everything else "
+            "that is released from the same rows."
         )
 
     def schema(
@@ -223,7 +223,10 @@ class Discovery:
     def _of_target(self, name: str) -> dict[str, Any]:
         column = self.columns.get(name)
         if column is None:
-            raise PrivacyParameterError(f"`target`: the column {name!r} was not looked at.")
+            raise PrivacyParameterError(
+                f"`target`: the column {name!r} was not looked at. Add it to `columns` of "
+                "`discover`, or leave `target` out."
+            )
         if column.kind == "text" and column.categories is not None:
             if len(column.categories) < 2:
                 raise PrivacyParameterError(

@@ -52,9 +52,9 @@ class Cost:
         spent = own.get_epsilon(self.delta, self.unit.group)
         text = (
             f"The figures are together ({round_up(spent)}, {self.delta:g})-differentially private "
-            f"for adding or removing {self.unit.neighbours().rstrip(',')} of the data that was "
-            "evaluated: all of them follow "
-            "from one table of noisy counts, and so does everything else that this report gives. "
+            f"for adding or removing {self.unit.neighbours()} of the data that was evaluated: all "
+            "of them follow from one table of noisy counts, and so does everything else that this "
+            "report gives. "
         )
         if not self.model_private:
             return text + (
@@ -63,8 +63,8 @@ class Cost:
             )
         if self.parallel:
             return text + (
-                "The rows were held out by secret coins and trained nothing of the model: a "
-                f"{self.unit.name} pays for the model or for the figures, never for both."
+                "The rows were held out by secret coins, and no part of the model was trained on "
+                f"them: a {self.unit.name} pays for the model or for the figures, never for both."
             )
         return text + (
             "The rows may have trained the model (they are not known to be the hold-out of an "
@@ -136,10 +136,10 @@ class EvaluationReport:
     def statement(self) -> str:
         """What the figures cost, whom, and what the intervals mean, in prose."""
         return (
-            f"{self.cost.statement()}\n\nEach interval holds the noise of the release and that of "
-            f"sampling: it is to cover, with probability {self.level:g}, the figure of the "
-            "population from which the rows were drawn. Several intervals at once are covered less "
-            "often."
+            f"{self.cost.statement()}\n\nEach interval accounts for the noise of the release and "
+            f"for that of sampling: with probability {self.level:g} it covers the figure of the "
+            "population from which the rows were drawn. That all of several intervals cover theirs "
+            "is less likely."
         )
 
     def summary(self) -> str:
@@ -218,10 +218,13 @@ class EvaluationReport:
         booster = as_booster(model)
         if self.kind != "binary":
             raise PrivacyParameterError(
-                f"Only models of two classes are calibrated; this one is of {self.kind} labels."
+                f"Only models of two classes can be calibrated; this one has {self.kind} labels."
             )
         if self.trees is None or tuple(tree_names(booster)) != self.trees:
-            raise PrivacyParameterError("`model` is not the model that this report is about.")
+            raise PrivacyParameterError(
+                "`model` is not the model that this report is about. Give the model that was "
+                "evaluated."
+            )
         counts, cost = self.overall.posterior, self.cost
         return calibrated(booster, counts, method, cost.events, parallel=cost.parallel)
 
@@ -245,7 +248,9 @@ def read_cost(cost: Any) -> tuple[float, float]:
         )
     fp, fn = (parse_number("cost", v, low=0.0) for v in cost)
     if not fp + fn > 0.0:
-        raise PrivacyParameterError("`cost` must have a cost above 0.")
+        raise PrivacyParameterError(
+            "`cost` is 0 for both kinds of mistakes. At least one cost must be above 0."
+        )
     return fp, fn
 
 

@@ -35,10 +35,19 @@ DELTAS = tuple(10.0**-k for k in range(3, 13))
 """Failure probabilities at which reports and plots state epsilon."""
 GROUPS = (1, 2, 3, 5, 10)
 """Rows of one person, or persons, for which reports state epsilon."""
-_FIGURES = ("auc", "log_loss", "calibration_error", "rmse", "mae", "r2", "auc difference")
+_FIGURES = {
+    "auc": "AUC",
+    "log_loss": "log loss",
+    "calibration_error": "calibration error",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R²",
+    "auc difference": "difference of AUC",
+}
 _MEANING = (
-    "Somebody who knows {}, and gives it a fifty-fifty chance that {}, guesses right with "
-    "probability at most {}, whatever they do with the model."
+    "Take somebody who knows {} and wants to find out whether {}. Where both answers are equally "
+    "likely beforehand, they guess right with probability at most {}, whatever they do with the "
+    "model."
 )
 
 
@@ -98,7 +107,7 @@ def release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[s
         ("Protected", f"{report.unit.phrase}, added or removed"),
         ("Epsilon, delta", f"{round_up(report.epsilon)}, {report.delta:g}"),
         ("What that means", meaning(report)),
-        ("Mind", " ".join(told[key] for key in ("concerns", "preprocessing") if key in told)),
+        ("Warning", " ".join(told[key] for key in ("concerns", "preprocessing") if key in told)),
         ("Public", _untitled(told["public"])),
         ("Not covered", _untitled(told["not covered"])),
         ("Evaluation", _evaluated(evaluation)),
@@ -117,8 +126,8 @@ def _evaluated(evaluation: Any) -> str:
     if evaluation is None:
         return ""
     figures = evaluation.figures()
-    shown = [f"{n.replace('_', ' ')} {figures[n]}" for n in _FIGURES if n in figures]
-    return f"{'; '.join(shown)}. {evaluation.statement()}"
+    shown = [f"{title} {figures[name]}" for name, title in _FIGURES.items() if name in figures]
+    return f"{'; '.join(shown)}. {' '.join(evaluation.statement().split())}"
 
 
 def as_text(

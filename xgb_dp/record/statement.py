@@ -31,8 +31,8 @@ _SUMS = 3  # of labels, rows and cells in a first release; sums by column are mo
 _NOT_COVERED = (
     "Not covered: running time, memory use and other side channels; anything else that is "
     "published about the same rows, such as exact metrics, other models or choices of parameters "
-    "made by looking at the data; errors that say a row lies outside the declared domain; and a "
-    "person with access to the process that trains."
+    "made by looking at the data; errors that say that a row is outside the declared domain; and "
+    "anybody with access to the training process."
 )
 
 
@@ -66,9 +66,9 @@ def _guarantee(report: PrivacyReport) -> str:
         f"This model is ({epsilon}, {report.delta:g})-differentially private: adding or removing "
         f"{unit.neighbours()} of the training data changes the probability of any outcome of "
         f"training by a factor of at most e^{epsilon}, except with probability delta = "
-        f"{report.delta:g}. {unit.scope()} {_other_groups(report)} Replacing one {unit.name} is a "
-        "removal and an addition, adjacency='replace_one'. Noise came from a generator keyed "
-        "by the operating system."
+        f"{report.delta:g}. {unit.scope()} {_other_groups(report)} Replacing one {unit.name} "
+        "counts as a removal and an addition: get_epsilon(delta, adjacency='replace_one') gives "
+        "that epsilon. The noise came from a generator with a secret key from the operating system."
     )
 
 
@@ -77,9 +77,9 @@ def _other_groups(report: PrivacyReport) -> str:
     unit = report.unit
     if unit.group > 1:
         alone = round_up(report.get_epsilon(report.delta, 1))
-        return f"For one {unit.name} alone epsilon is {alone}."
+        return f"For one {unit.name} alone, epsilon is {alone}."
     most = "k persons together" if unit.of_persons else "a person with at most k rows"
-    return f"For {most} get_epsilon(delta, group=k) gives the epsilon."
+    return f"For {most}, get_epsilon(delta, group=k) gives the epsilon."
 
 
 def _concerns(report: PrivacyReport) -> str:
@@ -96,19 +96,19 @@ def _preprocessing(record: Ledger) -> str:
     return (
         "NOT COVERED: before training the rows went through steps of a pipeline that were "
         f"fitted on them without noise ({', '.join(dict.fromkeys(steps))}). What these have "
-        "learnt of the rows is in the model and in the pipeline, and no epsilon holds for it."
+        "learnt about the rows is in the model and in the pipeline, and no epsilon covers it."
     )
 
 
 def _released(record: Ledger) -> str:
     counts = release_counts(e for t in record.trainings for e in t.released)
     parts = [
-        f"{_RELEASES.get(name, name)}, {count} {'time' if count == 1 else 'times'}"
+        f"{_RELEASES.get(name, name)}, {'once' if count == 1 else f'{count} times'}"
         for name, count in counts.items()
     ]
     return (
         f"Released with noise: {'; '.join(parts) or 'nothing'}. Everything else in the model "
-        "is computed from these or public."
+        "is computed from these releases, or is public."
     )
 
 
@@ -124,16 +124,16 @@ def _chosen(record: Ledger) -> str:
         plans = choice["plans"]
         taken = plans[choice["taken"]].items()
         shown = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
-        rows = "" if choice["rows"] is None else f", about {choice['rows']},"
+        rows = "" if choice["rows"] is None else f" (about {choice['rows']})"
         cells = " and of their cells" if any("split" in plan for plan in plans) else ""
         choices = (event for event in training.events if isinstance(event, ChoiceEvent))
         firsts = [e for event in choices for e in event.first if isinstance(e, GaussianEvent)]
         if cells and any(e.coordinates > _SUMS for e in firsts):
             cells = ", of their cells and of their labels by column"
         parts.append(
-            f"The plan{which} was taken among {len(plans)} public ones after a noisy number of "
-            f"rows{rows}{cells} had been released: {shown}. Which one it is follows from that "
-            "release and costs nothing beyond it; the figures hold for the worst of the plans."
+            f"The plan{which} is one of {len(plans)} public ones: {shown}. A noisy number of "
+            f"rows{rows}{cells} was released first, and decided which one. The choice costs "
+            "nothing beyond that release, and the figures hold for the worst of the plans."
         )
     return " ".join(parts)
 
@@ -184,7 +184,7 @@ def _public(record: Ledger) -> str:
         lines.append("every evaluation set, and so the time of early stopping")
     chosen = any(e.mechanism == SelectionEvent.mechanism for e in record.events)
     lines.append(
-        ("the list of settings among which was chosen" if chosen else "the hyperparameters")
+        ("the list of settings to choose from" if chosen else "the hyperparameters")
         + ", which must not have been chosen by looking at these rows (as a "
         "grid search or cross-validation on them does)"
     )
@@ -197,10 +197,10 @@ def _history(record: Ledger) -> str:
     start = record.start
     if start is not None:
         parts.append(
-            f"The private trees stand on a public model of {start.rounds} rounds "
-            f"({len(start.trees)} trees, digest {start.digest[:16]}), which was declared to be "
-            "made without any private row. The figures say nothing of the rows that it was "
-            "made of."
+            f"The private trees were added to a public model of {start.rounds} rounds "
+            f"({len(start.trees)} trees, digest {start.digest[:16]}). Whoever trained the model "
+            "declared that this start was made without any private row. The figures say nothing "
+            "about the rows that the start was made from."
         )
     if len(trainings) > 1:
         parts.append(
@@ -208,7 +208,7 @@ def _history(record: Ledger) -> str:
         )
     if any(t.stopped for t in trainings):
         parts.append(
-            "A training released less than planned. It counts in full, because when it ended "
-            "was an outcome of training."
+            "A training released less than planned. It counts in full, because the moment at "
+            "which it ended is an outcome of the training."
         )
     return " ".join(parts)

@@ -79,12 +79,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """What a release desk has to know of a model file.
+    """What somebody who releases a model has to know of its file.
 
     Attributes:
-        verdict: "passed"; "failed", if the model is not private, exceeds a limit, or holds what the
-            ledger does not speak of; "unknown", if nothing can be said, as the ledger is missing or
-            damaged, or is not that of the trees.
+        verdict: "passed"; "failed", if the model is not private or exceeds a limit, or the file
+            contains something that the ledger does not mention; "unknown", if nothing can be said,
+            because the ledger is missing or damaged, or is not that of the trees.
         checks: What was asked, up to the first check without which nothing more can be said.
         file: Name, size, SHA-256 and form of the file.
         report: The privacy report of the model; None where it is not known.
@@ -190,16 +190,18 @@ def verify(
         checks.append(Check("file", True, f"a model in {found['form'].upper()}"))
         learner = content["learner"]
         ledger, sealed_by_digest = parse_ledger(learner["attributes"].get(ATTRIBUTE))
-        checks.append(Check("ledger", True, f"{len(ledger.trainings)} training(s), all understood"))
+        steps = len(ledger.trainings)
+        said = f"{steps} training{'' if steps == 1 else 's'}, and every event in it is known"
+        checks.append(Check("ledger", True, said))
         check_trees(ledger, learner)
     except LedgerError as error:
         name = ("file", "ledger", "trees")[len(checks)]
         return Verification("unknown", (*checks, Check(name, False, str(error))), found)
     parts = learner["gradient_booster"]["model"]
     trees = len(parts["trees"])
-    said = f"{trees}, each named by the ledger"
+    said = f"{trees}, and the ledger names each of them"
     if ledger.start is not None:
-        said += f", of a public model of {len(ledger.start.trees)} trees and of private rounds"
+        said += f"; {len(ledger.start.trees)} of them are those of a public model"
     checks.append(Check("trees", True, said))
     checks.append(_digest_check(sealed_by_digest))
     report = PrivacyReport(ledger.to_json())
@@ -207,7 +209,7 @@ def verify(
     group = ledger.unit.group if group is None else group
     epsilon = report.get_epsilon(asked, group, adjacency=adjacency)
     checks.append(
-        Check("private", report.private, "with noise from the operating system's key")
+        Check("private", report.private, "noise with a key from the operating system")
         if report.private
         else Check("private", False, "trained without noise, or with noise that can be subtracted")
     )
@@ -219,7 +221,11 @@ def verify(
     if unit is not None:
         checks.append(Check("unit", own["name"] == unit, f"one {own['name']}, expected {unit}"))
     others = sorted(set(_uncovered(content, ledger)) - {f"attribute {name}" for name in allow})
-    said = "nothing besides the model" if not others else f"not covered: {', '.join(others)}"
+    said = (
+        "the file contains nothing but the model"
+        if not others
+        else f"not covered: {', '.join(others)}"
+    )
     checks.append(Check("content", not others, said))
     more = {
         "unit": own,
@@ -255,15 +261,16 @@ def read_model(data: bytes) -> dict[str, Any]:
             found = ubjson.loads(data)
         parts = [_part(found, path) for path in (*_MODEL_KEYS, *_MORE_PARTS)]
         if not all(isinstance(part, dict) for part in parts):
-            raise ValueError("a part of it is no mapping")
+            raise ValueError("a part of it is not a mapping")
         if not isinstance(found["learner"]["feature_names"], list):
-            raise ValueError("its columns are no list")
+            raise ValueError("its columns are not a list")
         json.dumps(found, ensure_ascii=False).encode()  # no half of a pair of surrogates
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         known = type(error) is ValueError
         raise LedgerError(
-            f"The file is no model of XGBoost in JSON or UBJSON{f': {error}' if known else ''}. "
-            "Save the model as .json or .ubj, or take a sound copy."
+            "The file is not a model of XGBoost in JSON or "
+            f"UBJSON{f': {error}' if known else ''}. Save the model as .json or .ubj, or take a "
+            "sound copy."
         ) from None
     return found
 
@@ -299,9 +306,11 @@ def _bytes_of(model: str | os.PathLike[str]) -> tuple[Path, bytes]:
         path = Path(model)
         return path, path.read_bytes()
     except FileNotFoundError:
-        raise PrivacyParameterError(f"There is no model file {os.fspath(model)!r}.") from None
+        raise PrivacyParameterError(
+            f"There is no model file {os.fspath(model)!r}. Check the path."
+        ) from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "this is no path"
+        reason = getattr(error, "strerror", None) or "this is not a path"
         raise PrivacyParameterError(f"{os.fspath(model)!r} cannot be read: {reason}.") from None
 
 
@@ -314,7 +323,7 @@ def _is_real(value: Any) -> bool:
 
 
 def _digest_check(has_digest: bool) -> Check:
-    return Check("digest", has_digest, "that of the ledger's text" if has_digest else NO_DIGEST)
+    return Check("digest", has_digest, "the digest fits the ledger" if has_digest else NO_DIGEST)
 
 
 def _uncovered(content: Mapping[str, Any], ledger: Ledger) -> Iterator[str]:
