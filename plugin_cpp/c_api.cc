@@ -38,7 +38,7 @@ void Return(std::string text, char const** out) {
 }
 
 std::shared_ptr<DMatrix> const& MatrixOf(DMatrixHandle handle) {
-  CHECK(handle) << "No DMatrix.";
+  CHECK(handle) << "There is no DMatrix: give one that was made.";
   return *static_cast<std::shared_ptr<DMatrix>*>(handle);
 }
 }  // namespace

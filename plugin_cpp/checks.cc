@@ -21,16 +21,26 @@ RowLimits& Limits() {
 }
 
 void CheckTrainParam(tree::TrainParam const& param) {
-  CHECK_EQ(param.subsample, 1.0f) << "XGBoost's own `subsample` is not secret: the plan's is.";
-  CHECK_EQ(param.colsample_bytree, 1.0f) << "`colsample_bytree` travels in the plan.";
-  CHECK_EQ(param.colsample_bylevel, 1.0f) << "`colsample_bylevel` is not available with `dp_hist`.";
-  CHECK_EQ(param.colsample_bynode, 1.0f) << "`colsample_bynode` is not available with `dp_hist`.";
+  CHECK_EQ(param.subsample, 1.0f)
+      << "`subsample` of XGBoost is not secret, so it must be 1 here: give it to `xgboost.train`, "
+         "which puts it into the plan.";
+  CHECK_EQ(param.colsample_bytree, 1.0f)
+      << "`colsample_bytree` must be 1 here: give it to `xgboost.train`, which puts it into the "
+         "plan.";
+  CHECK_EQ(param.colsample_bylevel, 1.0f)
+      << "`colsample_bylevel` is not available with `dp_hist`: leave it out, or use "
+         "`colsample_bytree`.";
+  CHECK_EQ(param.colsample_bynode, 1.0f)
+      << "`colsample_bynode` is not available with `dp_hist`: leave it out, or use "
+         "`colsample_bytree`.";
   CHECK_EQ(param.grow_policy, tree::TrainParam::kDepthWise)
-      << "`grow_policy=lossguide` orders nodes by exact gains and is not private.";
-  CHECK_EQ(param.max_leaves, 0) << "`max_leaves` is not available with `dp_hist`.";
+      << "`grow_policy=lossguide` orders nodes by exact gains, which is not private: leave it out.";
+  CHECK_EQ(param.max_leaves, 0)
+      << "`max_leaves` is not available with `dp_hist`: leave it out, or use `max_depth`.";
   CHECK(param.reg_alpha == 0.0f && param.monotone_constraints.empty() &&
         param.interaction_constraints.empty())
-      << "`alpha` and constraints travel in the plan.";
+      << "`alpha` and constraints must not be set here: give them to `xgboost.train`, which puts "
+         "them into the plan.";
 }
 
 void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
@@ -40,23 +50,29 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
       << "`dp_privacy_id`.";
   // Not CHECK_EQ, which would print the number of rows.
   CHECK(!persons || persons->NumRows() == info.num_row_)
-      << "The rows of the DMatrix have changed since the ids of their persons were given.";
-  CHECK(!IsColumnSplit(info)) << "`dp_hist` trains on data split by rows only.";
+      << "The rows of the DMatrix have changed since the ids of their persons were given: give the "
+         "ids after the last change.";
+  CHECK(!IsColumnSplit(info)) << "`dp_hist` trains on data that are split by rows, and these are "
+                                 "split by columns: give each worker whole rows.";
   // Of a matrix, or a worker's part of it, without rows nobody can tell.
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
-      << "The plan and the DMatrix disagree on whether there is a `base_margin`.";
+      << "The plan and the DMatrix disagree on whether there is a `base_margin`: declare it by "
+         "`dp_base_margin`, or leave it out.";
   CHECK(info.num_row_ == 0 || (plan.loss && plan.loss->IsInterval()) ||
         info.labels.Shape(1) == plan.NumLabels())
-      << "The plan was calibrated for another number of targets.";
+      << "The plan was calibrated for another number of targets: train on the matrix that "
+         "`xgboost.train` was given.";
   CHECK(info.group_ptr_.empty())
-      << "Query groups are not available with `dp_hist`: they couple rows.";
+      << "Query groups are not available with `dp_hist`, because they couple rows: remove them.";
   CHECK(p_fmat->PageExists<SparsePage>())
-      << "`dp_hist` needs a plain DMatrix: a QuantileDMatrix was built from data quantiles.";
+      << "`dp_hist` needs a plain DMatrix, and the bins of a QuantileDMatrix are exact quantiles: "
+         "build an xgboost.DMatrix.";
   if (collective::IsDistributed() && info.num_row_ == 0 && info.num_col_ == 0) {
     return;  // the matrix of a worker that has been given no rows, nor columns
   }
   CHECK_EQ(info.num_col_, static_cast<std::uint64_t>(plan.n_features))
-      << "The plan was calibrated for another number of features.";
+      << "The plan was calibrated for another number of features: train on the matrix that "
+         "`xgboost.train` was given.";
   auto types = info.feature_types.ConstHostSpan();
   for (std::size_t f = 0; f < plan.features.size(); ++f) {
     auto is_cat = !types.empty() && types[f] == FeatureType::kCategorical;
@@ -68,7 +84,8 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
   CHECK(
       (plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput) ||
       std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
-      << "The published gain and output perturbation have proved bounds for unit weights only.";
+      << "The published gain and output perturbation have proved bounds for unit weights only: "
+         "leave the weights out, or choose another `dp_score` or `dp_leaf_noise`.";
 }
 
 void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
@@ -76,7 +93,8 @@ void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
   ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
     CheckFeatures(ctx, plan, page);
     CHECK(page.Size() <= Limits().batch)  // CHECK_LE would print the number of rows
-        << "Too many rows in one batch, which holds less than 2^32: give the rows in several "
+        << "There are too many rows in one batch, which takes fewer than 2^32: give the rows in "
+           "several "
         << "batches, by a `DataIter`.";
     n_bytes += BytesOfBins(plan, page);
   });
@@ -91,7 +109,8 @@ void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_ro
                              : SumOverWorkers(ctx, masking, local).value <= most;
   // Not CHECK_LE, which would print the number of rows.
   CHECK(fits)
-      << "Private training takes at most 2^35 rows, or 2^53 / 2^grid_bits: sums of more overflow.";
+      << "There are too many rows: the sums of more than 2^35 rows, or 2^53 / 2^grid_bits, would "
+         "overflow. Train on fewer rows.";
 }
 
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {

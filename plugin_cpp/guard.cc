@@ -13,9 +13,12 @@ bool StartsWithDp(std::string const& s) { return s.rfind("dp_", 0) == 0; }
 /** @brief The one updater of a booster that grows trees with a private method. */
 PrivateUpdater& UpdaterOf(GradientBooster const& gbm) {
   auto const& updaters = dynamic_cast<gbm::GBTree const&>(gbm).Updaters();
-  CHECK_EQ(updaters.size(), 1) << "`dp_hist` cannot be combined with other updaters.";
+  CHECK_EQ(updaters.size(), 1)
+      << "`dp_hist` cannot be combined with other updaters: leave `updater` out.";
   auto updater = dynamic_cast<PrivateUpdater*>(updaters.front().get());
-  CHECK(updater) << "`tree_method=dp_hist` was set, but another updater would run.";
+  CHECK(updater)
+      << "`tree_method=dp_hist` was set, but another updater would run: leave `updater` and "
+         "`process_type` out.";
   return *updater;
 }
 }  // namespace
@@ -41,8 +44,8 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
   bool is_private = tree_method ? StartsWithDp(*tree_method) : (gbm && IsPrivate(*gbm));
   CHECK(is_private || !gbm || !IsPrivate(*gbm) || !gbm->ModelFitted())
       << "`tree_method` cannot change from `dp_hist` to `" << *tree_method << "`: the model "
-      << "already holds private trees, and further ones without privacy would void their "
-         "guarantee.";
+      << "already has private trees, and further ones without privacy would void their "
+         "guarantee. Train a new model.";
   for (auto const& kv : args) {
     if (!StartsWithDp(kv.first)) {
       continue;
@@ -59,17 +62,18 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
     return;
   }
   CHECK_EQ(booster, "gbtree") << "`tree_method=dp_hist` needs `booster=gbtree`: `" << booster
-                              << "` would ignore it or has no privacy proof.";
+                              << "` would ignore it or has no privacy proof. Leave `booster` out.";
   for (auto key : {"updater", "updater_seq", "process_type"}) {
     auto value = Find(args, key);
     CHECK(!value || *value == "default")
         << "`" << key << "` cannot be combined with `tree_method=dp_hist`: it would replace the "
-        << "private updater.";
+        << "private updater. Leave it out.";
   }
   // Since 3.4 the tree booster drops trees by itself.
   for (auto key : {"rate_drop", "one_drop", "skip_drop"}) {
-    CHECK(!Find(args, key)) << "`" << key << "` cannot be combined with `tree_method=dp_hist`: "
-                            << "trees would be dropped and weighted otherwise than the plan says.";
+    CHECK(!Find(args, key))
+        << "`" << key << "` cannot be combined with `tree_method=dp_hist`: "
+        << "trees would be dropped, and weighted otherwise than the plan says. Leave it out.";
   }
 }
 
@@ -89,8 +93,10 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
         << "a new model.";
     return;
   }
-  CHECK(!custom_gradient) << "`tree_method=dp_hist` refuses custom gradients: nothing bounds how "
-                          << "much one row changes the gradients of the others.";
+  CHECK(!custom_gradient)
+      << "`tree_method=dp_hist` refuses custom gradients: nothing bounds how "
+      << "much one row changes the gradients of the others. Use an objective of the parameter "
+         "table, or `dp_objective`.";
   CHECK(!estimate_intercept || gbm.ModelFitted())
       << "`base_score` is missing: XGBoost would publish the exact mean of the labels. "
       << "`xgboost.train` releases a private one; without it, set a public `base_score`.";

@@ -65,7 +65,7 @@ class JsonReader {
     CHECK(IsA<Array>(json)) << this->Where(key) << "is not a list." << kMend;
     std::vector<double> out;
     for (auto const& v : get<Array const>(json)) {
-      CHECK(IsA<String>(v)) << this->Where(key) << "has an entry that is no text." << kMend;
+      CHECK(IsA<String>(v)) << this->Where(key) << "has an entry that is not a text." << kMend;
       out.push_back(this->Number(key, get<String const>(v), lower, upper));
     }
     return out;
@@ -75,7 +75,7 @@ class JsonReader {
     char* end = nullptr;
     double value = std::strtod(text.c_str(), &end);
     CHECK(end != text.c_str() && *end == '\0' && std::isfinite(value))
-        << "dp_plan: `" << where << "` is not a number." << kMend;
+        << "The plan (`dp_plan`) is not valid: `" << where << "` is not a number." << kMend;
     return value;
   }
   template <typename T>
@@ -104,7 +104,7 @@ class JsonReader {
     return value;
   }
   [[nodiscard]] std::string Where(std::string const& key) const {
-    return "dp_plan: `" + path_ + key + "` ";
+    return "The plan (`dp_plan`) is not valid: `" + path_ + key + "` ";
   }
 
   Object::Map const* object_;
@@ -116,8 +116,9 @@ class JsonReader {
   Masking out;
   out.workers = static_cast<std::int32_t>(in.Int("workers", 0, Masking::kMaxWorkers));
   out.colluders = static_cast<std::int32_t>(in.Int("colluders", 0, std::max(out.workers - 1, 0)));
-  CHECK_NE(out.workers, 1) << "dp_plan: there is nothing to mask with one worker."
-                           << JsonReader::kMend;
+  CHECK_NE(out.workers, 1)
+      << "The plan (`dp_plan`) is not valid: there is nothing to mask with one worker."
+      << JsonReader::kMend;
   return out;
 }
 

@@ -17,6 +17,7 @@
 #include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums, CheckClaim
 #include "plugin_cpp/grower.h"              // for TreeGrower
 #include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
+#include "plugin_cpp/json_reader.h"         // for JsonReader
 #include "plugin_cpp/leaf/columns.h"        // for FinishColumns, ColumnLeaves
 #include "plugin_cpp/leaf/correction.h"     // for MeanCorrection, SumResiduals
 #include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
@@ -62,14 +63,14 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       auto classes = Find(args, "num_class");
       CHECK(!training_->plan.IsMulticlass() ||
             (classes && *classes == std::to_string(training_->plan.num_class)))
-          << "The plan was calibrated for another number of classes.";
+          << "The plan was calibrated for another number of classes: set `num_class` of the plan.";
       auto scale = Find(args, "scale_pos_weight");
       CHECK(!scale || training_->plan.IsBinary() || std::strtod(scale->c_str(), nullptr) == 1.0)
-          << "`scale_pos_weight` is for binary classification.";
+          << "`scale_pos_weight` is for binary classification only: leave it out.";
       auto const& bound = training_->plan.row_bound;
       CHECK(bound.mode != RowBound::Mode::kPrediction ||
             (scale ? std::strtod(scale->c_str(), nullptr) : 1.0) == bound.positive_weight)
-          << "The plan was calibrated for another `scale_pos_weight`.";
+          << "The plan was calibrated for another `scale_pos_weight`: give it to `xgboost.train`.";
       return;
     }
     if (!training_) {
@@ -95,7 +96,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
         continue;
       }
       CHECK(kHarmless.count(kv.first) == 1)
-          << "`" << kv.first << "` cannot change in the middle of a private training.";
+          << "`" << kv.first
+          << "` cannot change in the middle of a private training: set it before the training.";
     }
   }
 
@@ -125,18 +127,20 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto& training = *training_;
     auto const& plan = training.plan;
     CHECK_EQ(trees.size(), static_cast<std::size_t>(plan.parallel_trees))
-        << "The plan was calibrated for another `num_parallel_tree`.";
+        << "The plan was calibrated for another `num_parallel_tree`: give it to `xgboost.train`.";
     CHECK(!trees.front()->IsMultiTarget() && !in_gpair->HasValueGrad())
-        << "`multi_strategy=multi_output_tree` is not available with `dp_hist`.";
+        << "`multi_strategy=multi_output_tree` is not available with `dp_hist`: leave it out.";
     CHECK_LT(training.updates, training.MaxUpdates())
-        << "The calibrated number of trees is reached: the privacy budget is spent.";
+        << "The calibrated number of trees is reached and the privacy budget is spent: call "
+           "`xgboost.train` with `xgb_model` for more.";
     // Not CHECK_EQ, which would print the number of rows.
     CHECK(in_gpair->Grad()->Shape(0) == p_fmat->Info().num_row_);
     CheckTrainParam(*param);
     auto persons = Persons::Of(*p_fmat);  // null where each row is a unit of privacy
     CheckMatrix(p_fmat, plan, persons.get());
     CHECK(!training.grower || persons == training.persons)
-        << "Who the rows belong to has changed in the middle of a private training.";
+        << "Who the rows belong to has changed in the middle of a private training: give the ids "
+           "once, before it.";
     training.persons = persons;
     // An exception from here on may leave draws made and half recorded: the flag stays set, and no
     // further tree is grown.
@@ -229,7 +233,9 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     CHECK(!training_->busy && training_->updates % training_->plan.num_class == 0)
         << "This private training failed and cannot go on: start a new one.";
     CHECK(!training_->data || training_->data == train)
-        << "One private training reads one DMatrix; this is another one.";
+        << "A private training reads one DMatrix, and this is another one: give the same DMatrix "
+           "in "
+           "every round.";
     if (training_->plan.is_private) {
       CheckClaim(attributes, training_->plan.id);
     }
@@ -310,7 +316,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       return plan_text;
     }
     auto json = Json::Load(StringView{plan_text});
-    CHECK(IsA<Object>(json)) << "dp_plan: not an object.";
+    CHECK(IsA<Object>(json)) << "The plan (`dp_plan`) is not valid: it is not an object."
+                             << JsonReader::kMend;
     auto const& plan = get<Object const>(json);
     auto id = plan.find("id");
     return id != plan.cend() && IsA<String>(id->second) ? get<String const>(id->second) : plan_text;
@@ -321,7 +328,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     if (training_ && plan_text == plan_text_) {
       return false;
     }
-    CHECK(!training_) << "`dp_plan` cannot change in the middle of a private training.";
+    CHECK(!training_) << "`dp_plan` cannot change in the middle of a private training: call "
+                         "`xgboost.train` again.";
     // Plans of which one is taken have one name: the claim of that name is spent with any of them.
     CHECK(sealed_ledger_.empty() || IdOf(plan_text) != IdOf(plan_text_))
         << "The noise of this `dp_plan` has been drawn and its budget is spent. More trees need a "

@@ -25,8 +25,9 @@ def main() -> None:
         raise SystemExit(doctor())
     else:
         raise SystemExit(
-            f"The command line needs {', '.join(absent)}: pip install 'xgb-dp[cli]'. Without it "
-            "only `xgb-dp doctor` and `xgb-dp verify` run."
+            f"The command line needs packages that are not installed: {', '.join(absent)}. "
+            "Install them with `pip install 'xgb-dp[cli]'`. `xgb-dp doctor` and `xgb-dp verify` "
+            "run without them."
         )
 
 

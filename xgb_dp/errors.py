@@ -39,7 +39,7 @@ class PrivacyParameterError(PrivacyError):
         ...     xgb.train(params | {"dp_epsilon": -1.0}, data, 5)
         ... except xgb_dp.PrivacyParameterError as error:
         ...     print(error)
-        `dp_epsilon` must be > 0; got -1.0.
+        `dp_epsilon` must be a number above 0; got -1.
     """
 
 

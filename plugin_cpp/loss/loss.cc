@@ -38,7 +38,8 @@ std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& ob
   };
   auto known = in.Enum<KnownLoss>("name", kLosses);
   CHECK(std::count(known.objectives.cbegin(), known.objectives.cend(), objective) > 0)
-      << "dp_plan: the loss is not that of `" << objective << "`." << JsonReader::kMend;
+      << "The plan (`dp_plan`) is not valid: the loss is not that of `" << objective << "`."
+      << JsonReader::kMend;
   return known.read(in, range);
 }
 }  // namespace xgboost::dp

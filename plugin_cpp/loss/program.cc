@@ -54,7 +54,8 @@ struct Instruction {
 };
 
 constexpr char kWrong[] =
-    "dp_plan: `loss.program` is no list of instructions that read earlier ones.";
+    "The plan (`dp_plan`) is not valid: `loss.program` is not a list of instructions that read "
+    "earlier ones.";
 
 /** @param earlier How many instructions came before, which this one may read. */
 Instruction ReadInstruction(Json const& json, std::size_t earlier) {

@@ -30,10 +30,13 @@ class QuantileLoss : public Loss {
         last_{in.Real("last_width", 1e-30, first_)},
         decay_{in.Real("width_decay", 1e-3, 1.0)} {
     for (auto const& level : in.Reals("levels", 0.0, 1.0)) {
-      CHECK(level > 0.0 && level < 1.0) << "dp_plan: no level of a quantile." << JsonReader::kMend;
+      CHECK(level > 0.0 && level < 1.0)
+          << "The plan (`dp_plan`) is not valid: a level of a quantile is not between 0 and 1."
+          << JsonReader::kMend;
       levels_.push_back(level);
     }
-    CHECK(!levels_.empty()) << "dp_plan: no levels of quantiles." << JsonReader::kMend;
+    CHECK(!levels_.empty()) << "The plan (`dp_plan`) is not valid: it has no levels of quantiles."
+                            << JsonReader::kMend;
   }
 
   [[nodiscard]] std::size_t NumOutputs() const override { return levels_.size(); }

@@ -12,7 +12,8 @@ class SquaredLogLoss : public Loss {
   SquaredLogLoss(JsonReader const& in, LabelRange range)
       : clip_{in.Real("clip", 1e-9, 1e3)}, range_{range}, half_{(range.upper - range.lower) / 2} {
     CHECK(range.lower > -1.0 && half_ > 0.0)
-        << "dp_plan: the range of labels has no logarithm." << JsonReader::kMend;
+        << "The plan (`dp_plan`) is not valid: the range of labels has no logarithm."
+        << JsonReader::kMend;
   }
 
   [[nodiscard]] double Unit(std::int32_t, std::size_t) const override { return half_; }

@@ -47,7 +47,8 @@ RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool squared
 
 std::vector<Json> const& List(JsonReader const& in, std::string const& key) {
   auto const& json = in.At(key);
-  CHECK(IsA<Array>(json)) << "dp_plan: `" << key << "` is not a list." << JsonReader::kMend;
+  CHECK(IsA<Array>(json)) << "The plan (`dp_plan`) is not valid: `" << key << "` is not a list."
+                          << JsonReader::kMend;
   return get<Array const>(json);
 }
 
@@ -56,10 +57,11 @@ std::vector<float> ReadCuts(JsonReader const& in, std::string const& key) {
   for (auto const& v : List(in, key)) {
     cuts.push_back(IsA<Integer>(v) ? static_cast<float>(get<Integer const>(v))
                                    : get<Number const>(v));
-    CHECK(std::isfinite(cuts.back())) << "dp_plan: a cut is not finite." << JsonReader::kMend;
+    CHECK(std::isfinite(cuts.back()))
+        << "The plan (`dp_plan`) is not valid: a cut is not finite." << JsonReader::kMend;
   }
   CHECK(std::adjacent_find(cuts.cbegin(), cuts.cend(), std::greater_equal<>{}) == cuts.cend())
-      << "dp_plan: cuts must increase strictly." << JsonReader::kMend;
+      << "The plan (`dp_plan`) is not valid: cuts must increase strictly." << JsonReader::kMend;
   return cuts;
 }
 
@@ -128,8 +130,8 @@ std::int64_t ListedInt(Json const& json, std::string const& key, std::int64_t lo
                        std::int64_t upper) {
   CHECK(IsA<Integer>(json) && get<Integer const>(json) >= lower &&
         get<Integer const>(json) <= upper)
-      << "dp_plan: an entry of `" << key << "` is not an integer in [" << lower << ", " << upper
-      << "]." << JsonReader::kMend;
+      << "The plan (`dp_plan`) is not valid: an entry of `" << key << "` is not an integer in ["
+      << lower << ", " << upper << "]." << JsonReader::kMend;
   return get<Integer const>(json);
 }
 
@@ -170,7 +172,8 @@ void ReadFeatures(JsonReader const& in, Plan* plan) {
     plan->feature_weights.push_back(ListedInt(json, "feature_weights", 1, Plan::kMaxFeatureWeight));
   }
   for (auto const& set : List(in, "interactions")) {
-    CHECK(IsA<Array>(set)) << "dp_plan: an interaction is not a list." << JsonReader::kMend;
+    CHECK(IsA<Array>(set)) << "The plan (`dp_plan`) is not valid: an interaction is not a list."
+                           << JsonReader::kMend;
     plan->interactions.emplace_back();
     for (auto const& json : get<Array const>(set)) {
       plan->interactions.back().push_back(
@@ -180,21 +183,25 @@ void ReadFeatures(JsonReader const& in, Plan* plan) {
 }
 /** @brief A public tree from its nodes in preorder: feature and offer of a split, -1 of a leaf. */
 PublicTree ReadStructure(Json const& json, Plan const& plan) {
-  CHECK(IsA<Array>(json)) << "dp_plan: a structure is not a list." << JsonReader::kMend;
+  CHECK(IsA<Array>(json)) << "The plan (`dp_plan`) is not valid: a structure is not a list."
+                          << JsonReader::kMend;
   auto const& list = get<Array const>(json);
   PublicTree out;
   std::vector<std::size_t> open;  // splits whose right child has not been read
   bool complete = false;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    CHECK(!complete) << "dp_plan: a structure goes on after its last leaf." << JsonReader::kMend;
+    CHECK(!complete)
+        << "The plan (`dp_plan`) is not valid: a structure goes on after its last leaf."
+        << JsonReader::kMend;
     PublicNode node;
     node.feature =
         static_cast<std::int32_t>(ListedInt(list[i], "structures", -1, plan.n_features - 1));
     if (!node.IsLeaf()) {
-      CHECK_LT(++i, list.size()) << "dp_plan: a structure breaks off." << JsonReader::kMend;
+      CHECK_LT(++i, list.size()) << "The plan (`dp_plan`) is not valid: a structure breaks off."
+                                 << JsonReader::kMend;
       node.offer = static_cast<std::int32_t>(ListedInt(list[i], "structures", 0, 1 << 20));
       CHECK_LT(open.size(), static_cast<std::size_t>(plan.depth))
-          << "dp_plan: a structure is too deep." << JsonReader::kMend;
+          << "The plan (`dp_plan`) is not valid: a structure is too deep." << JsonReader::kMend;
       open.push_back(out.size());
       out.push_back(node);
       continue;
@@ -209,7 +216,8 @@ PublicTree ReadStructure(Json const& json, Plan const& plan) {
       out[open.back()].right = static_cast<std::int32_t>(out.size());
     }
   }
-  CHECK(complete) << "dp_plan: a structure breaks off." << JsonReader::kMend;
+  CHECK(complete) << "The plan (`dp_plan`) is not valid: a structure breaks off."
+                  << JsonReader::kMend;
   return out;
 }
 
@@ -232,7 +240,8 @@ Plan ParsePlan(std::string const& text) {
   plan.test_key = in.Has("test_key") ? in.Text("test_key") : "";
   // First: a model without noise, or with noise that somebody knows, must not call itself private.
   CHECK(!(plan.is_private && (plan.noise_free || !plan.test_key.empty())))
-      << "dp_plan: fixed or absent noise contradicts `private`." << JsonReader::kMend;
+      << "The plan (`dp_plan`) is not valid: fixed or absent noise contradicts `private`."
+      << JsonReader::kMend;
   plan.id = in.Text("id");
   plan.objective = in.Text("objective");
   plan.n_features = in.Int("n_features", 1, std::numeric_limits<std::int32_t>::max());

@@ -103,7 +103,8 @@ std::uint64_t ScoreRange(Plan const& plan) {
   }
   // Checked as a double, before any conversion; written so that NaN fails too.
   CHECK(range >= 1.0 && range < static_cast<double>(kMaxScoreRange))
-      << "dp_plan: the range of the split score does not fit. Lower the weight clip of the score.";
+      << "The plan (`dp_plan`) is not valid: the range of the split score does not fit. Lower "
+         "`dp_score_clip` or `dp_rows_per_person`.";
   return static_cast<std::uint64_t>(range);
 }
 
@@ -154,7 +155,8 @@ NoiseEvent CandidateEvent(Plan const& plan) {
   // As a double, before any integer can overflow.
   CHECK_LT(static_cast<double>(touched) * static_cast<double>(unit) * static_cast<double>(unit),
            4.6e18)
-      << "dp_plan: the sensitivity of the candidates overflows." << JsonReader::kMend;
+      << "The plan (`dp_plan`) is not valid: the sensitivity of the candidates overflows."
+      << JsonReader::kMend;
   if (candidates.laplace) {
     return LaplaceEvent{"candidates", touched * unit, candidates.scale};
   }

@@ -15,28 +15,29 @@
 namespace xgboost::dp {
 namespace {
 void Require(bool holds, std::string const& what) {
-  CHECK(holds) << "dp_plan: " << what << JsonReader::kMend;
+  CHECK(holds) << "The plan (`dp_plan`) is not valid: " << what << JsonReader::kMend;
 }
 
 void CheckFeatureWeights(Plan const& plan) {
   auto const& weights = plan.feature_weights;
   Require(weights.empty() || weights.size() == static_cast<std::size_t>(plan.n_features),
-          "`feature_weights` has one for each feature, or none.");
-  Require(weights.empty() || !plan.cyclic_features, "features in turn have no weights.");
+          "`feature_weights` must have one entry for each feature, or none.");
+  Require(weights.empty() || !plan.cyclic_features,
+          "features that are taken in turn cannot have weights.");
 }
 
 void CheckRowBound(Plan const& plan) {
   Require(plan.IsSquaredLoss() || plan.IsMulticlass() || plan.IsBinary() || plan.loss,
           "objective `" + plan.objective + "` has no proved row bound.");
   Require(plan.IsMulticlass() || plan.num_class == std::max(plan.NumOutputs(), 1),
-          "`num_class` without softmax or a loss of as many outputs.");
+          "`num_class` needs softmax, or a loss with as many outputs.");
   Require(
       !plan.loss || plan.loss->KnowsNorms() || plan.row_bound.mode != RowBound::Mode::kPrediction,
       "the clip by predictions needs a loss whose norms are known.");
   Require(plan.NumOutputs() <= 1 || plan.row_bound.mode == RowBound::Mode::kPrediction,
           "several outputs need the clip by predictions, which bounds them together.");
   Require(!plan.IsMulticlass() || plan.row_bound.IsBall(),
-          "softmax needs the row-weight clip, or that by predictions.");
+          "softmax needs the clip by row weights or by predictions.");
   Require(plan.IsBinary() || plan.IsMulticlass() || plan.loss ||
               plan.row_bound.mode != RowBound::Mode::kPrediction,
           "the clip by predictions needs logistic loss, softmax or a loss that tells its norm.");
@@ -148,16 +149,16 @@ void CheckStructures(Plan const& plan) {
   }
   Require(plan.structures.size() ==
               static_cast<std::size_t>(plan.rounds) * static_cast<std::size_t>(plan.num_class),
-          "one public tree for each class of each round expected.");
+          "there must be one public tree for each class of each round.");
   Require(plan.parallel_trees == 1 && plan.features_per_tree == plan.n_features &&
               plan.shape == TreeShape::kPerNode,
-          "public trees are grown one in a round, with all features, node by node.");
-  Require(plan.NumPrivateFeatures() == 0, "public trees have public cuts.");
+          "public trees need one tree a round, all features, and growth node by node.");
+  Require(plan.NumPrivateFeatures() == 0, "public trees need public cuts.");
 }
 
 void CheckFeatures(Plan const& plan) {
   Require(plan.features.size() == static_cast<std::size_t>(plan.n_features),
-          "one entry per feature expected.");
+          "`features` must have one entry for each feature.");
   Require(plan.monotone.size() == plan.features.size(),
           "`monotone` needs one entry for each feature.");
   for (std::size_t f = 0; f < plan.features.size(); ++f) {

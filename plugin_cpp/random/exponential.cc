@@ -8,7 +8,7 @@
 namespace xgboost::dp {
 std::size_t SelectExponential(RandomSource* rng, common::Span<std::int64_t const> utilities,
                               std::uint64_t eps_num, std::uint64_t den) {
-  CHECK(!utilities.empty()) << "No candidate to choose from.";
+  CHECK(!utilities.empty()) << "There is no candidate to choose from.";
   CHECK_LT(eps_num, kMaxEpsNum);
   CHECK(den >= 1 && den < kMaxSelectionDen) << "den must be in [1, 2^63).";
   auto const* u = utilities.data();
@@ -30,7 +30,7 @@ std::size_t SelectExponential(RandomSource* rng, common::Span<std::int64_t const
 }
 
 std::size_t SelectArgmax(common::Span<std::int64_t const> utilities) {
-  CHECK(!utilities.empty()) << "No candidate to choose from.";
+  CHECK(!utilities.empty()) << "There is no candidate to choose from.";
   auto const* u = utilities.data();
   // The first one of several.
   return static_cast<std::size_t>(std::max_element(u, u + utilities.size()) - u);

@@ -115,7 +115,9 @@ std::vector<std::int64_t> MaskedSums::Confirm(Words const& heard) {
     out.push_back(static_cast<std::int64_t>(word));
     CHECK(out.back() >= -kMostOfSum && out.back() <= kMostOfSum)
         << "Masked sums: a sum is larger than rows and noise can make it, so a worker has sent "
-           "numbers that are none of its rows. The training has ended.";
+           "numbers that cannot come from its rows. The training has ended: find out which party "
+           "runs "
+           "another program.";
   }
   step_ = Step::kSay;
   return out;

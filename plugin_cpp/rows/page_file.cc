@@ -39,8 +39,8 @@ void PageFile::Reserve(std::uint64_t n_bytes) {
   bool room = ftruncate(file_, static_cast<off_t>(n_bytes)) == 0;
   int error = errno;
 #endif  // defined(__linux__)
-  CHECK(room) << "No room for binned rows below `" << prefix_ << "`: " << std::strerror(error)
-              << "." << kMend;
+  CHECK(room) << "There is no room for binned rows below `" << prefix_
+              << "`: " << std::strerror(error) << "." << kMend;
   auto first = this->Map(0, 1);
 }
 

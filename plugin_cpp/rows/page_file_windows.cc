@@ -60,8 +60,8 @@ void PageFile::Reserve(std::uint64_t n_bytes) {
   size.QuadPart = static_cast<LONGLONG>(n_bytes);
   bool room = SetFilePointerEx(file_, size, nullptr, FILE_BEGIN) != 0 && SetEndOfFile(file_) != 0;
   auto error = GetLastError();
-  CHECK(room) << "No room for binned rows below `" << prefix_ << "`: " << Reason(error) << "."
-              << kMend;
+  CHECK(room) << "There is no room for binned rows below `" << prefix_ << "`: " << Reason(error)
+              << "." << kMend;
   auto first = this->Map(0, 1);
 }
 

@@ -272,7 +272,9 @@ void Persons::Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Person
   CHECK(p_fmat);
   // Not CHECK_EQ, which would print the number of rows.
   CHECK(!persons || persons->NumRows() == p_fmat->Info().num_row_)
-      << "There must be one id of a person for each row of the DMatrix.";
+      << "`dp_privacy_id` must have one id for each row of the DMatrix. Give the ids anew after "
+         "the "
+         "rows have changed.";
   if (persons) {
     persons->Arrange(p_fmat.get());
   }

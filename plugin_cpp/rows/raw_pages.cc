@@ -36,7 +36,9 @@ bool HasDistinctColumns(Context const* ctx, SparsePage const& page, bst_feature_
       distinct.store(false, std::memory_order_relaxed);
     }
   });
-  CHECK(known) << "A row has an entry in a column that the matrix does not have.";
+  CHECK(known)
+      << "A row has an entry in a column that the matrix does not have. Give the matrix its number "
+         "of columns, and drop such rows.";
   return distinct;
 }
 
@@ -108,7 +110,9 @@ void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page)
       declared.store(false, std::memory_order_relaxed);
     }
   });
-  CHECK(finite) << "A row has an infinite feature. Features are finite or missing.";
+  CHECK(finite) << "A row has an infinite feature. Features are finite or missing. Drop or replace "
+                   "such cells "
+                   "row by row.";
   CHECK(declared) << "A row has a category outside the domain declared in `dp_categories`. Declare "
                   << "every category that may occur, or map unknown ones to missing.";
 }

@@ -1,4 +1,4 @@
-"""Events for rows and events for persons: how ledgers write them, and that they never mix."""
+"""Events for for rows and some for persons: how ledgers write them, and that they never mix."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_units_never_mix() -> None:
             for name in ACCOUNTANTS
         ),
     ):
-        with pytest.raises(LedgerError, match="rows and events for persons"):
+        with pytest.raises(LedgerError, match="for rows and some for persons"):
             make()
 
 

@@ -120,7 +120,7 @@ def test_a_date_that_is_none(files):
         ({"date": []}, "empty"),
         ({"date": ["month"], "bounds": [0, 1]}, "days"),
         ({"date": ["days"], "since": "yesterday"}, "since"),
-        ({"since": "2000-01-01"}, "no `date`"),
+        ({"since": "2000-01-01"}, "without `date`"),
         ({"date": ["days"], "categories": ["a"]}, "several"),
     ],
 )

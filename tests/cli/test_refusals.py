@@ -38,7 +38,7 @@ WRONG = [
     (["--schema", "schema.yaml", "--preset", "sarus"], "dp_feature_bounds"),
     (["--schema", "schema.yaml", "--report", "r.doc"], ".html"),
     (["--schema", "schema.yaml", "--model", "no/such/m.json"], "does not exist"),
-    (["--schema", "schema.yaml", "--continue", "rows.csv"], "no model that XGBoost can read"),
+    (["--schema", "schema.yaml", "--continue", "rows.csv"], "not a model that XGBoost can read"),
 ]
 
 

@@ -95,14 +95,14 @@ WRONG = [
     ("json", '{"target": 5}', "`target`.*got a number"),
     ("json", '{"classes": [false, true]}', "`classes`.*one entry is a truth value.*quotes"),
     ("json", '{"classes": [1.5, 2]}', "`classes`.*one entry is a number: put it in quotes"),
-    ("json", '{"columns": {"a": {"bounds": [NaN, 1]}}}', "NaN is no number"),
-    ("json", '{"columns": {"a": {"bounds": [0, Infinity]}}}', "Infinity is no number"),
+    ("json", '{"columns": {"a": {"bounds": [NaN, 1]}}}', "NaN is not a number"),
+    ("json", '{"columns": {"a": {"bounds": [0, Infinity]}}}', "Infinity is not a number"),
     ("toml", "classes = [2020-01-01, 2021-01-01]", "`classes`.*one entry is a date"),
     ("toml", "columns = {a = {bounds = [true, 2]}}", "'a'.*: bounds.*number; got a bool"),
     # other syntax
-    ("yaml", "a: &x [1]\nb: *x", "line 1: a schema has no anchors"),
-    ("yaml", "a: &x [*x]", "no anchors"),
-    ("yaml", "target: !!python/object:os.system y", r"line 1: a schema has no tags"),
+    ("yaml", "a: &x [1]\nb: *x", "line 1: a schema must not contain anchors"),
+    ("yaml", "a: &x [*x]", "must not contain anchors"),
+    ("yaml", "target: !!python/object:os.system y", r"line 1: a schema must not contain tags"),
     ("yaml", "target: y\n---\ntarget: z", "YAML: line 2"),
     ("yaml", "a: [", "cannot be parsed as YAML: line 1"),
     ("yaml", "target: y\n\tclasses: [a, b]", "YAML: line 2"),
@@ -113,7 +113,7 @@ WRONG = [
     ("json", '{"a": ' + 5000 * "9" + "}", "a number is too long|unknown key"),
     ("json", "", "JSON: line 1"),
     ("toml", "target = ", "cannot be parsed as TOML"),
-    ("ini", "target = y", "a schema file ends in .yaml, .toml or .json"),
+    ("ini", "target = y", "A schema file ends in .yaml, .toml or .json"),
 ]  # fmt: skip
 
 

@@ -139,5 +139,5 @@ def test_messages_of_strangers_are_refused_and_never_run(
     said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told(monkeypatch, said)
-    with pytest.raises(PrivacyRefusal, match="no message of xgb_dp"):
+    with pytest.raises(PrivacyRefusal, match="not a message of xgb_dp"):
         workers.common_schema(Schema([], False, frozenset(), {}))

@@ -120,7 +120,7 @@ def test_public_sets_may_have_the_column(told: list[np.ndarray]) -> None:
 
 
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
-    "no such column": ("person", PrivacyParameterError, "no single column 'person'"),
+    "no such column": ("person", PrivacyParameterError, "not have exactly one column 'person'"),
     "missing": ([*WHO[1:], None], RowDomainError, "no id"),
     "too few": (WHO[1:], PrivacyParameterError, "one id for each row"),
     "also a feature": (
@@ -149,7 +149,7 @@ def test_a_missing_id_of_a_column_is_refused(no_noise: None) -> None:
     X.loc[5, "patient"] = None
     with pytest.raises(RowDomainError, match="no id"):
         classifier().fit(X, y, privacy_id="patient")
-    with pytest.raises(PrivacyParameterError, match="no single column"):
+    with pytest.raises(PrivacyParameterError, match="not have exactly one column"):
         classifier().fit(arrays()[0], y, privacy_id="patient")
 
 

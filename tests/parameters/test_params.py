@@ -274,7 +274,9 @@ def test_a_new_scalar_is_a_row(params, monkeypatch):
         assert s["dp_leaf_wisdom"] == expected
         assert plan.build_plan(s, Noise())["leaf"]["wisdom"] == repr(expected)
         assert plan.public_inputs(s)["hyperparameters"]["leaf_wisdom"] == expected
-    with pytest.raises(PrivacyParameterError, match="`dp_leaf_wisdom` must be >= 0 and <= 2"):
+    with pytest.raises(
+        PrivacyParameterError, match="`dp_leaf_wisdom` must be a number from 0 to 2; got 3"
+    ):
         resolve(params(dp_leaf_wisdom=3))
     with pytest.raises(PrivacyParameterError, match="Did you mean `dp_leaf_wisdom`"):
         resolve(params(dp_leaf_wisdon=1))

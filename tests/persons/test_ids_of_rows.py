@@ -64,7 +64,7 @@ SECRET = "SECRET-91"
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "missing": ([SECRET] * (N - 1) + [None], RowDomainError, "no id"),
     "mixed": ([SECRET] * (N - 1) + [91], RowDomainError, "several kinds"),
-    "fraction": (np.append(np.zeros(N - 1), 91.5), RowDomainError, "no whole number"),
+    "fraction": (np.append(np.zeros(N - 1), 91.5), RowDomainError, "not a whole number"),
     "too few": ([SECRET] * (N - 1), PrivacyParameterError, "one id for each row"),
     "too many": ([SECRET] * (N + 1), PrivacyParameterError, "one id for each row"),
     "a name": ("patient", PrivacyParameterError, "leave the column out of it"),

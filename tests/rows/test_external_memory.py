@@ -156,7 +156,7 @@ def test_no_room_is_an_error_before_any_tree(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode != 0
-    assert "No room for binned rows" in done.stderr
+    assert "no room for binned rows" in done.stderr
     assert "`cache_prefix`" in done.stderr
     assert not [path for path in tmp_path.iterdir() if "dp_bins" in path.name]
 

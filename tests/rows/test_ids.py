@@ -212,7 +212,7 @@ class Strange(str):
 
 
 def test_ids_with_an_equality_of_their_own_are_refused() -> None:
-    with pytest.raises(RowDomainError, match="no whole number"):
+    with pytest.raises(RowDomainError, match="not a whole number"):
         persons_of([Strange("a"), Strange("b")])
 
 

@@ -143,7 +143,7 @@ def test_margins_that_are_not_as_declared(params: Any) -> None:
     X, y = big()
     with pytest.raises(RowDomainError, match="dp_base_margin=True"):
         xgb.train(params(), xgb.DMatrix(X, y, base_margin=np.zeros(len(y))), 2)
-    with pytest.raises(RowDomainError, match="lacks its `base_margin`"):
+    with pytest.raises(RowDomainError, match="has no `base_margin`"):
         xgb.train(params(dp_base_margin=True), xgb.DMatrix(X, y), 2)
 
 

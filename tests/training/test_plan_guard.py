@@ -82,7 +82,7 @@ def test_plan_that_contradicts_itself(
 def test_softmax_plans_need_the_row_weight_clip(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
     plan = plan_of(booster) | {"objective": "multi:softprob", "num_class": 3}
     plan["row_bound"] = plan["row_bound"] | {"mode": "clip"}
-    with pytest.raises(XGBoostError, match="row-weight clip"):
+    with pytest.raises(XGBoostError, match="clip by row weights"):
         from_plan(plan, dtrain, objective="multi:softprob", num_class=3).save_config()
 
 

@@ -180,7 +180,7 @@ class Event:
         own = {name: value for name, value in data.items() if name not in ("mechanism", "unit")}
         event = cls._of_content(own, data.get("unit", ROW))
         if event.unit != data.get("unit", ROW):
-            raise LedgerError("A ledger event has another `unit` than the events that it is of.")
+            raise LedgerError("A ledger event has another `unit` than the events inside it.")
         return event
 
     @classmethod
@@ -250,8 +250,9 @@ def one_unit(events: Iterable[Event]) -> str:
     units = {event.unit for event in events} or {ROW}
     if len(units) > 1:
         raise LedgerError(
-            "Events for rows and events for persons stand together. What they cost together is "
-            "not known: a guarantee for rows says nothing about a person with several rows."
+            "Some events are for rows and some for persons. What they cost together is not "
+            "known: a guarantee for rows says nothing about a person with several rows. Give "
+            "each unit an account of its own."
         )
     return units.pop()
 

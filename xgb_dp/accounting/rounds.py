@@ -180,8 +180,8 @@ class ParallelEvent(RoundsEvent):
         ranges = {e.eps0 for e in chosen if not isinstance(e, LaplacePair)}
         if len(ranges - {0.0}) > 1:  # `touched` puts all rounds of a kind together
             raise LedgerError(
-                "An ensemble of the privacy ledger has selections of different ranges, whose "
-                "order is not known."
+                "An ensemble of the privacy ledger has selections of different ranges, and the "
+                "order of their costs is not known."
             )
 
     def touched(self, coins: int) -> tuple[PlainEvent, ...]:

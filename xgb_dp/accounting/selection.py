@@ -61,14 +61,20 @@ class Repetitions:
 
     def __post_init__(self) -> None:
         if self.family not in _FAMILIES:
-            raise LedgerError(f"`family` must be one of {', '.join(_FAMILIES)}.")
+            raise LedgerError(
+                "A selection of the privacy ledger draws its number of runs from an unknown "
+                f"`family`; known ones are {', '.join(_FAMILIES)}."
+            )
         check_int("rate_num", self.rate_num, 1)
         if self.family == "poisson":
             sound = self.shape_num == 0 and self.rate <= 1e6
         else:
             sound = type(self.shape_num) is int and -1.0 < self.shape <= 1.0 and self.rate < 1.0
         if not sound:
-            raise LedgerError("The law of a selection's repetitions is out of range.")
+            raise LedgerError(
+                "A selection of the privacy ledger draws its number of runs from a distribution "
+                "that is out of range."
+            )
 
     @classmethod
     def of(cls, family: str, mean: float) -> Repetitions:
@@ -219,7 +225,10 @@ class SelectionEvent(Event):
 
     def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
         """See :class:`Event`."""
-        raise TypeError("A private selection has no such form.")
+        raise TypeError(
+            "A private selection cannot be written as simpler events. Ask it for `pure` or for "
+            "its curve."
+        )
 
     def pure(self) -> float:
         """See :class:`Event`; docs/proofs/selection.md."""

@@ -92,7 +92,8 @@ class PreparedTraining:
         """
         if self._follows_rows:
             raise PrivacyParameterError(
-                "Rounds are open, so that the plan follows the number of rows. Give `rounds`."
+                "`rounds` is missing. Without it the plan follows the number of rows, and there "
+                "is no one plan to audit. Give `rounds`."
             )
         return plan.build_plan(self.settings, self.noise, test_key)
 

@@ -374,7 +374,9 @@ class Budget:
         """
 
         if not self._commit("id", name):
-            raise BudgetError("The budget has no entry of that name.")
+            raise BudgetError(
+                "The budget has no entry of that name. `print(budget)` lists the entries."
+            )
 
     def _commit(self, key: str, value: str) -> int:
         """Mark the entries with such a field; how many there are."""

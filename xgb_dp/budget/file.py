@@ -97,13 +97,17 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
     except FileNotFoundError:
         return None, None
     except (OSError, UnicodeDecodeError):
-        raise BudgetError(f"The budget file {str(path)!r} cannot be read.") from None
+        raise BudgetError(
+            f"The budget file {str(path)!r} cannot be read, so what was spent is not known. Give "
+            "it the permission to be read, or restore it from a copy that holds every training."
+        ) from None
     if status.st_nlink > 1:  # a replacement would leave the other names with what is written now
         if tries:  # a new file has two names for a moment
             time.sleep(_PAUSE)
             return _read(path, tries - 1)
         raise BudgetError(
-            f"The budget file {str(path)!r} has several names (hard links): keep one."
+            f"The budget file {str(path)!r} has several names (hard links), and two of them could "
+            "be written at once. Keep one."
         )
     try:
         content, sound = sealed.loads(text)

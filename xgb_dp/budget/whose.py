@@ -119,8 +119,8 @@ class Whose:
         names = {u.column for u in booked if u.column}
         if unit is not None and unit.column and names - {unit.column}:
             raise BudgetError(
-                f"The budget holds trainings whose persons are told by the column "
-                f"{min(names)!r}, and this is for persons by {unit.column!r}: one column's person "
-                "may be several of the other's. Nothing was released. Take the same column, or a "
-                "budget of its own for other persons."
+                "The budget contains trainings whose people are identified by the column "
+                f"{min(names)!r}, and this one identifies them by {unit.column!r}. One person of "
+                "one column may be several of the other. Nothing was released. Use the same "
+                "column, or a budget of its own."
             )

@@ -245,7 +245,10 @@ class MechanismSpec:
             "leaves": self.rounds > 0 and not self.noisy_sums,
         }
         if not set(self.shares) <= set(released):
-            raise BudgetError(f"Shares of the budget are {', '.join(released)}; no others.")
+            raise BudgetError(
+                "`dp_budget_shares` names a release that does not exist. Its names are "
+                f"{', '.join(released)}."
+            )
         shares = {
             # Noisy histograms stand in for splits and leaves.
             name: float(self.shares.get("leaves" if name == "histograms" else name, 0.0))
@@ -255,7 +258,8 @@ class MechanismSpec:
         for name, share in shares.items():
             if not (math.isfinite(share) and share > 0.0):
                 raise BudgetError(
-                    f"The share of the budget for `{name}` must be above 0, since it is released."
+                    f"`dp_budget_shares` gives nothing to `{name}`, which this training releases. "
+                    "Give it a share above 0."
                 )
         total = math.fsum(shares.values())
         return {name: share / total for name, share in shares.items()}

@@ -43,7 +43,7 @@ _SCALE_BITS, _SCALE_BITS_OF_PERSONS = 20, 40
 _MAX_SENS2_BITS = 61
 _CORRECTIONS = 2  # times that the mean of a regression is corrected after the last tree
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
-_TOO_SMALL = "the target is too small to be of use"
+_TOO_SMALL = "epsilon is too small for a useful result"
 
 
 class _Budget:
@@ -181,7 +181,7 @@ def plan_noise(
         sigma2 = max(math.ceil(sens2 / budget.mu2("correction", _CORRECTIONS)), _MIN_SIGMA2)
         if sigma2 > _MAX_SIGMA2:
             raise BudgetError(
-                "The noise of dp_mean_correction for this epsilon is above half a million rows: "
+                "The noise of `dp_mean_correction` would be above half a million rows: "
                 f"{_TOO_SMALL}. Take dp_mean_correction=False or a larger epsilon."
             )
         events.append(GaussianEvent("correction", sens2, sigma2, 2, _CORRECTIONS))
@@ -280,8 +280,8 @@ def _grid(spec: MechanismSpec, budget: _Budget) -> int:
         if largest <= _MAX_SIGMA2 - 1:
             return bits
     raise BudgetError(
-        "The noise of the leaves for this epsilon exceeds the coarsest grid: "
-        f"{_TOO_SMALL}. Take fewer rounds or a larger epsilon."
+        f"The noise of the leaves would not fit the coarsest grid: {_TOO_SMALL}. Take fewer "
+        "rounds or a larger epsilon."
     )
 
 
@@ -289,7 +289,8 @@ def _scale(sens: int, epsilon: float) -> int:
     scale = max(math.ceil(sens / epsilon * (1.0 + 1e-15)), 1)
     if scale > _MAX_SCALE:
         raise BudgetError(
-            f"The Laplace noise for this epsilon is above 2^48 grid units: {_TOO_SMALL}."
+            f"The Laplace noise would be above 2^48 grid units: {_TOO_SMALL}. Take fewer rounds "
+            "or a larger epsilon."
         )
     return scale
 
@@ -313,5 +314,8 @@ def shifted(sens2: int, mu2: float, *, persons: bool, finer: int = 0) -> tuple[i
     shift = min(max(0, (2 * noise - bits) // 2), _MAX_SHIFT - finer, room)
     sigma2 = max(math.ceil(variance * 4.0**shift), _MIN_SIGMA2)
     if sigma2 > _MAX_SIGMA2:
-        raise BudgetError(f"The noise for this epsilon is above 2^28 rows: {_TOO_SMALL}.")
+        raise BudgetError(
+            f"The noise would be above 2^28 rows: {_TOO_SMALL}. Take fewer rounds or a larger "
+            "epsilon."
+        )
     return shift, sigma2

@@ -246,7 +246,10 @@ def _certified(
     events: list[Event] = list(plan.events)
     if spec.local_rows:  # the target is that of the reports of one row, or of the rows of a group
         if not all(isinstance(e, GaussianEvent) and e.release == "leaves" for e in events):
-            raise BudgetError("Local reports hold noisy leaf sums and nothing else.")
+            raise BudgetError(
+                "Local reports release the sums of leaves only. Set a public `base_score` and "
+                "public cuts."
+            )
         # Any two rows may report: the sums of two leaves differ. A report has noise of its own, on
         # which the slack of discrete noise depends.
         events = [

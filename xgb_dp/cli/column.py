@@ -80,14 +80,20 @@ def read_column(name: str, given: Any) -> Column:
         raise PrivacyParameterError(f"{expected}; got {', '.join(map(repr, unknown))}.")
     if "categories" in given and not {"bounds", "cuts", "date"}.isdisjoint(given):
         raise PrivacyParameterError(
-            f"{where} holds categories, numbers (bounds, cuts) or dates, not several of them."
+            f"{where} declares more than one of categories, numbers (bounds, cuts) and dates. A "
+            "column is of one kind: keep one of them."
         )
     if "since" in given and "date" not in given:
-        raise PrivacyParameterError(f"{where} has `since`, but no `date`.")
+        raise PrivacyParameterError(
+            f"{where} has `since` without `date`. Add `date` with the parts to use, or remove "
+            "`since`."
+        )
     if "bounds" in given and "cuts" in given:
-        raise PrivacyParameterError(f"{where} takes bounds or cuts, not both.")
+        raise PrivacyParameterError(f"{where} has both bounds and cuts. Keep one of them.")
     if "categories" not in given and "other" in given:
-        raise PrivacyParameterError(f"{where} has `other` without categories.")
+        raise PrivacyParameterError(
+            f"{where} has `other` without `categories`. List the categories, or remove `other`."
+        )
     categories = bounds = cuts = None
     other = given.get("other", "error")
     if "categories" in given:
@@ -114,7 +120,10 @@ def read_column(name: str, given: Any) -> Column:
     if not set(date) <= set(PARTS):
         raise PrivacyParameterError(f"{where}: `date` must list some of {', '.join(PARTS)}.")
     if "days" not in date and (bounds or cuts):
-        raise PrivacyParameterError(f"{where}: bounds and cuts of a date are those of its days.")
+        raise PrivacyParameterError(
+            f"{where}: bounds and cuts of a date are for its days. Add 'days' to `date`, or "
+            "remove them."
+        )
     since = read_day(f"{where}: since", given.get("since", EPOCH))
     return Column(None, "error", bounds, cuts, date, since)
 

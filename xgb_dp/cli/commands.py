@@ -286,7 +286,10 @@ def predict(
     booster = load_booster(model)
     domain = read_domain(schema_file) if schema_file else _domain_of(booster, model)
     if rate and domain.outcome.exposure is None:
-        raise PrivacyParameterError("`--rate` is for models that were trained with exposures.")
+        raise PrivacyParameterError(
+            "`--rate` is for models that were trained with exposures, and this one was not. "
+            "Leave it out."
+        )
     table = read_table(
         data,
         domain,
@@ -299,7 +302,8 @@ def predict(
     domain = table.domain
     if booster.feature_names is not None and list(table.frame.columns) != booster.feature_names:
         raise PrivacyParameterError(
-            "The columns of the schema are not those that the model was trained on, in their order."
+            "The columns of the schema are not those that the model was trained on, or are in "
+            "another order. Give the schema of the training."
         )
     matrix = table.matrix()
     made = table.kept.copy()
@@ -336,8 +340,8 @@ def _domain_of(booster: xgboost.Booster, model: Path) -> Domain:
     types = booster.feature_types or []
     if booster.feature_names is None or "c" in types:
         raise PrivacyParameterError(
-            f"{model} does not say how to read files: it was not trained by `xgb-dp train`. Give "
-            "--schema with its columns in their order."
+            f"{model} was not trained by `xgb-dp train`, so it does not say how to read a file. "
+            "Give --schema with its columns in their order."
         )
     classes = None
     known = OBJECTIVES.get(objective_of(booster))
@@ -364,9 +368,14 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.Da
 
 def _score(booster: xgboost.Booster, matrix: Any, table: Table) -> None:
     if table.labels is None:
-        raise Failure("--score needs the target column, which the schema does not name.")
+        raise Failure(
+            "--score needs the target column, which the schema does not name. Add `target` to "
+            "the schema, or leave --score out."
+        )
     if not len(table.labels):
-        raise PrivacyRefusal("There are no rows to score.")
+        raise PrivacyRefusal(
+            "The file has no rows to score. Give a file with rows, or leave --score out."
+        )
     metrics = ["auc", "error", "logloss"]
     if table.domain.classes is None:
         # Of objectives without one of their own XGBoost has the right default.

@@ -60,14 +60,23 @@ def split_command(
     if schema_file is not None:
         domain = read_domain(schema_file)
         if privacy_id is not None and domain.privacy_id not in (None, privacy_id):
-            raise PrivacyParameterError("--privacy-id is not the column that the schema names.")
+            raise PrivacyParameterError(
+                "--privacy-id names another column than `privacy_id` in the schema. Leave one of "
+                "them out."
+            )
         privacy_id, missing = privacy_id or domain.privacy_id, domain.missing
     csv = Csv(separator, encoding)
     kinds = {is_parquet(path) for path in (data, *made)}
     if len(kinds) > 1:
-        raise PrivacyParameterError("The parts are files of the same kind as DATA, CSV or Parquet.")
+        raise PrivacyParameterError(
+            "DATA and both parts must be of the same kind, CSV or Parquet. Give all three the "
+            "same ending."
+        )
     if privacy_id is not None and privacy_id not in header_of(data, csv):
-        raise PrivacyParameterError(f"The file has no column {privacy_id!r}.")
+        raise PrivacyParameterError(
+            f"The file has no column {privacy_id!r}. `xgb-dp schema FILE` shows the names of its "
+            "columns."
+        )
     table, ids = read_whole(data, privacy_id, missing, csv)
     parts = split((table, np.arange(table.shape[0])), test=share, privacy_id=ids)
     for path, own in zip(made, (parts.train, parts.test), strict=True):

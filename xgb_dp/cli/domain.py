@@ -139,7 +139,8 @@ class Domain:
         """
         if self.target is None:
             raise PrivacyParameterError(
-                "Name the column of labels: `--target COLUMN`, or `target` in a schema file."
+                "The target is not named. Give the column of labels by `--target COLUMN`, or by "
+                "`target` in a schema file."
             )
         if self.classes is None and self.target_bounds is None and not self.outcome.ranged:
             raise PrivacyParameterError(
@@ -188,7 +189,7 @@ class Domain:
 
 def _not_in(name: str, header: Sequence[str]) -> str:
     if name in header:
-        return f"Column {name!r} stands in the file more than once. Rename or remove it."
+        return f"Column {name!r} is in the file more than once. Rename or remove the others."
     near = difflib.get_close_matches(name, list(header), 1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     # The names are not listed: in a file without a header they would be cells of a row.
@@ -240,7 +241,9 @@ def from_mapping(given: Any) -> Domain:
     params = mapping("`params` must map names of parameters to values", given.get("params", {}))
     for name, value in params.items():
         if value is None:
-            raise PrivacyParameterError(f"`params`: {name} has no value.")
+            raise PrivacyParameterError(
+                f"`params`: {name} has no value. Give one, or remove the line."
+            )
     made["params"] = {name: typed(value) for name, value in params.items()}
     made["outcome"] = read_outcome(given)
     if "discovered" in given:

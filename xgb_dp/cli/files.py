@@ -51,7 +51,10 @@ class Csv:
 
     def __post_init__(self) -> None:
         if len(self.separator) != 1 or self.separator in '"\r\n\0':
-            raise PrivacyParameterError("--separator must be one character, such as ; or a tab.")
+            raise PrivacyParameterError(
+                "--separator must be one character other than a quote or a line break, such as ; "
+                "or a tab."
+            )
 
 
 @contextmanager

@@ -88,10 +88,12 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
         domain = read_domain(schema_file) if schema_file else domain_of(booster, model)
         if domain.target is None:
             raise PrivacyParameterError(
-                "Which column holds the labels? The schema must name its `target`: give --schema."
+                "The schema does not name the column of labels. Give --schema with a `target`."
             )
         if calibrated is not None and (against is not None or len(domain.classes or ()) != 2):
-            raise PrivacyParameterError("`--calibrated` is for one model of two classes.")
+            raise PrivacyParameterError(
+                "`--calibrated` is for an evaluation of one model of two classes. Leave it out."
+            )
         groups = _groups(by, domain)
         table = read_table(data, domain, training=True, csv=Csv(separator, encoding))
         book = Budget(budget) if budget else None

@@ -70,7 +70,8 @@ class Outcome:
         """
         if self.columns and not self.intervals:
             raise PrivacyParameterError(
-                "`event` and `target_upper` are for objective survival:aft, whose labels are times."
+                "`event` and `target_upper` are for objective survival:aft, whose labels are "
+                "times. Leave them out, or set this objective."
             )
         if self.intervals and len(self.columns) != 1:
             raise PrivacyParameterError(
@@ -79,7 +80,8 @@ class Outcome:
             )
         if self.quantiles is not None and self.objective not in (None, "reg:quantileerror"):
             raise PrivacyParameterError(
-                "`quantiles` are for objective reg:quantileerror; leave one of both out."
+                "`quantiles` are for objective reg:quantileerror. Leave them out, or set this "
+                "objective."
             )
 
     def parameters(self) -> dict[str, Any]:
@@ -152,7 +154,9 @@ def read_outcome(given: Mapping[str, Any]) -> Outcome:
             "`exposure` must be {column: NAME, bounds: [low, high]}", given["exposure"]
         )
         if set(exposure) != {"column", "bounds"}:
-            raise PrivacyParameterError("`exposure` must have the keys column and bounds.")
+            raise PrivacyParameterError(
+                "`exposure` must have the keys column and bounds and no others."
+            )
         made["exposure"] = column_of("exposure: column", exposure["column"])
         made["exposure_bounds"] = parse_range("exposure: bounds", exposure["bounds"])
     return Outcome(**made)

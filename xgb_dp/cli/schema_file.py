@@ -36,11 +36,15 @@ def read_schema_file(path: Path) -> Any:
         path.suffix.lower()
     )
     if parse is None:
-        raise PrivacyParameterError("a schema file ends in .yaml, .toml or .json.")
+        raise PrivacyParameterError(
+            "the ending is not known. A schema file ends in .yaml, .toml or .json."
+        )
     try:
         return parse(path.read_text(encoding="utf-8-sig"))
     except UnicodeError:
-        raise PrivacyParameterError("a schema file is UTF-8 text; this is not.") from None
+        raise PrivacyParameterError(
+            "it is not UTF-8 text. Save the schema file in UTF-8."
+        ) from None
     except RecursionError:
         raise PrivacyParameterError("cannot be parsed: it is nested too deeply.") from None
 
@@ -56,12 +60,14 @@ def json_of(text: str) -> Any:
         made: dict[str, Any] = {}
         for key, value in items:
             if key in made:
-                raise PrivacyParameterError(f"the key {key!r} is given twice.")
+                raise PrivacyParameterError(f"the key {key!r} is given twice. Keep one of them.")
             made[key] = value
         return made
 
     def constant(name: str) -> Any:
-        raise PrivacyParameterError(f"{name} is no number of JSON.")
+        raise PrivacyParameterError(
+            f"{name} is not a number that JSON knows. Write a finite number."
+        )
 
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
@@ -110,10 +116,16 @@ def _plain(node: Any, seen: set[int], depth: int) -> Any:
     if depth > _DEEPEST:
         raise PrivacyParameterError(f"line {line}: it is nested too deeply.")
     if id(node) in seen:
-        raise PrivacyParameterError(f"line {line}: a schema has no anchors and aliases (&, *).")
+        raise PrivacyParameterError(
+            f"line {line}: a schema must not contain anchors or aliases (&, *). Write the value "
+            "in full."
+        )
     seen.add(id(node))
     if node.tag.rpartition(":")[2] not in ("str", "seq", "map"):
-        raise PrivacyParameterError(f"line {line}: a schema has no tags (!).")
+        raise PrivacyParameterError(
+            f"line {line}: a schema must not contain tags (!). Remove the tag, or put the text in "
+            "quotes."
+        )
     if isinstance(node, yaml.ScalarNode):
         return None if node.style is None and node.value in _NULLS else str(node.value)
     if isinstance(node, yaml.SequenceNode):
@@ -125,6 +137,8 @@ def _plain(node: Any, seen: set[int], depth: int) -> Any:
         if not isinstance(name, str):
             raise PrivacyParameterError(f"line {at}: a key must be a name; put it in quotes.")
         if name in made:
-            raise PrivacyParameterError(f"line {at}: the key {name!r} is given twice.")
+            raise PrivacyParameterError(
+                f"line {at}: the key {name!r} is given twice. Keep one of them."
+            )
         made[name] = _plain(value, seen, depth + 1)
     return made

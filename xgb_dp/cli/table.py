@@ -114,7 +114,10 @@ def read_table(
         wanted += [name for name in (domain.weight, domain.privacy_id) if name is not None]
     missing = [name for name in wanted if name not in header]
     if missing:
-        raise PrivacyParameterError(f"The file has no column {missing[0]!r}.")
+        raise PrivacyParameterError(
+            f"The file has no column {missing[0]!r}. `xgb-dp schema FILE` shows the names of its "
+            "columns."
+        )
     cells = cells_of(path, list(dict.fromkeys(wanted)), header, csv or Csv())
     features = _features(cells, domain)
     target = upper = exposures = weights = ids = None
@@ -229,9 +232,9 @@ def _labels(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:
     except RowDomainError:
         codes = np.array([-1])
     if (codes < 0).any():
-        kind = "number" if domain.classes is None else "declared class"
+        kind = "a number" if domain.classes is None else "a declared class"
         raise RowDomainError(
-            f"The target {domain.target!r} of a row is no {kind}. Drop or replace such rows by a "
+            f"The target {domain.target!r} of a row is not {kind}. Drop or replace such rows by a "
             "rule that looks at one row at a time, or declare every class that may occur."
         )
     return codes.astype(np.float32)
@@ -241,7 +244,10 @@ def _weights(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:
     try:
         return _numbers(cells, domain.missing)
     except RowDomainError:
-        raise RowDomainError(f"The weight {domain.weight!r} of a row is not a number.") from None
+        raise RowDomainError(
+            f"The weight {domain.weight!r} of a row is not a number. Drop such rows, or replace "
+            "it, by a rule that looks at one row at a time."
+        ) from None
 
 
 def _upper(
@@ -267,7 +273,7 @@ def _upper(
     if (seen < 0).any():
         raise RowDomainError(
             f"The event {outcome.event!r} of a row is neither 1 (or true), where the end of the "
-            "time was seen, nor 0 (or false), where it was not."
+            "time was seen, nor 0 (or false), where it was not. Write it as one of these."
         )
     return np.where(seen % 2 == 1, lower, np.float32(np.inf))
 
@@ -279,7 +285,7 @@ def _exposures(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:
         found = np.full(1, np.nan, np.float32)
     if not (found > 0).all() or np.isinf(found).any():
         raise RowDomainError(
-            f"The exposure {domain.outcome.exposure!r} of a row is no number above 0. Drop such "
-            "rows, or replace it, by a rule that looks at one row at a time."
+            f"The exposure {domain.outcome.exposure!r} of a row is not a number above 0. Drop "
+            "such rows, or replace it, by a rule that looks at one row at a time."
         )
     return found

@@ -28,7 +28,9 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
             f"{name} must be a list of names, such as [red, green]; got {kind_of(value)}."
         )
     if not value:
-        raise PrivacyParameterError(f"{name} must name something; the list is empty.")
+        raise PrivacyParameterError(
+            f"{name} is an empty list. Name at least one entry, or leave it out."
+        )
     found = []
     for entry in value:
         if isinstance(entry, bool) or not isinstance(entry, (str, int)):
@@ -37,7 +39,7 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
             )
         found.append(str(entry).strip())
     if len(set(found)) != len(found):
-        raise PrivacyParameterError(f"{name} names an entry twice.")
+        raise PrivacyParameterError(f"{name} names an entry twice. Keep one of them.")
     return tuple(found)
 
 

@@ -126,7 +126,7 @@ def _second(cell: Any, missing: Sequence[str]) -> np.datetime64:
 
 def _wrong() -> str:
     return (
-        "a row holds something that is no date. Dates are written as in ISO 8601, such as "
+        "a row has a cell that is not a date. Dates are written as in ISO 8601, such as "
         "2024-02-29 or 2024-02-29T13:45; texts that stand for missing cells are listed under "
         "`missing` in a schema file."
     )

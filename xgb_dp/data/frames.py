@@ -74,8 +74,9 @@ def without_column(X: Any, name: str) -> tuple[Any, Any]:
     """
     if not has_column(X, name):
         raise PrivacyParameterError(
-            f"The data has no single column {name!r}, which is to say who a row belongs to. Give "
-            "the name of a column of a data frame, or the ids themselves: one for each row."
+            f"The data does not have exactly one column {name!r}, which should say who a row "
+            "belongs to. Give the name of a column of a data frame, or the ids themselves: one "
+            "for each row."
         )
     if hasattr(X, "collect"):  # a polars LazyFrame
         X = read_data(X.collect)
@@ -102,7 +103,7 @@ def check_names(names: Sequence[Any]) -> None:
     for text in texts:
         if any(c in text for c in "[]<") or not _encodes(text):
             raise PrivacyParameterError(
-                f"The column name {text!a} is refused: a name may not hold '[', ']' or '<', "
+                f"The column name {text!a} is refused: a name must not contain '[', ']' or '<', "
                 "and must be valid Unicode. Rename the column."
             )
 
@@ -163,9 +164,10 @@ def refuse_texts(X: Any) -> None:
     if found:
         named = ", ".join(map(repr, found))
         raise PrivacyParameterError(
-            f"Text columns: {named}. Declare every category that may occur, from knowledge of "
-            f"the domain and not from the rows: categories={{{found[0]!r}: ['a', 'b', ...]}}. "
-            "Leave out columns that are no features, such as names and keys."
+            f"The categories of text columns are missing: {named}. Declare every category that "
+            "may occur, from knowledge of the domain and not from the rows: "
+            f"categories={{{found[0]!r}: ['a', 'b', ...]}}. Leave out columns that are not "
+            "features, such as names and keys."
         )
 
 

@@ -141,7 +141,7 @@ def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> 
     except Exception:  # noqa: S110  # libraries quote what they cannot convert
         pass
     if found is None:  # outside of the handler, so that no exception behind this one shows an id
-        raise RowDomainError(f"{_EXPECTED} It cannot be read as that.")
+        raise RowDomainError(f"{_EXPECTED} What was given cannot be read as that.")
     if rows is not None and len(found.codes) != rows:
         raise PrivacyParameterError(
             "`dp_privacy_id` must have one id for each row of the data, in the order of the rows; "
@@ -231,8 +231,8 @@ def _refuse_type(kind: Any) -> NoReturn:
 
 def _missing() -> NoReturn:
     raise RowDomainError(
-        "A row has no id in `dp_privacy_id`. Give such rows an id each, or leave them out: without "
-        "an id it is not known whose influence is bounded."
+        "A row has no id in `dp_privacy_id`, so nobody knows whose influence is to be bounded. "
+        "Give such rows an id each, or leave them out."
     )
 
 
@@ -243,9 +243,9 @@ def _whole(ids: np.ndarray) -> npt.NDArray[np.int64]:
     exact = 2.0 ** min(np.finfo(ids.dtype).nmant + 1, 53)
     if not ((np.abs(ids) < exact) & (np.floor(ids) == ids)).all():
         raise RowDomainError(
-            "A row has an id in `dp_privacy_id` that is no whole number, or one that may have been "
-            f"rounded: {ids.dtype} holds whole numbers exactly below 2^{int(np.log2(exact))}. Read "
-            "the ids as whole numbers or as texts."
+            "A row has an id in `dp_privacy_id` that is not a whole number, or one that may have "
+            f"been rounded: {ids.dtype} holds whole numbers exactly below "
+            f"2^{int(np.log2(exact))}. Read the ids as whole numbers or as texts."
         )
     return ids.astype(np.int64)
 
@@ -280,8 +280,8 @@ def _objects(ids: list[Any]) -> tuple[Codes, str, Distinct]:
         _missing()
     if "" in kinds:
         raise RowDomainError(
-            "A row has an id in `dp_privacy_id` that is no whole number, text, bytes or UUID. Turn "
-            "such ids into texts row by row."
+            "A row has an id in `dp_privacy_id` that is not a whole number, text, bytes or UUID. "
+            "Turn such ids into texts row by row."
         )
     if "floats" in kinds:
         floats = np.array([v for v in ids if isinstance(v, float)])

@@ -115,7 +115,10 @@ def _checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
                 f"A row has a missing or infinite {_META[name]}. Drop or replace it row by row."
             )
         if name == "weight" and not (array >= 0).all():
-            raise RowDomainError("A row has a negative weight. Weights must be finite and >= 0.")
+            raise RowDomainError(
+                "A row has a negative weight. Weights must be finite and >= 0. Drop or replace "
+                "such weights row by row."
+            )
         if name != "base_margin" and (array.ndim == 0 or len(array) != n):
             raise PrivacyParameterError(f"`{name}` must have one entry for each row of the data.")
         out[name] = array

@@ -112,9 +112,9 @@ def part_of(thing: Any) -> Part | None:
     if digest(thing) != found[2]:
         del _known[id(thing)]
         warnings.warn(
-            "A part of xgb_dp.split was changed in place since it was made. It may have other rows "
-            "now, so it counts as all rows: what is released from it adds up with everything else. "
-            "Change the rows before they are divided.",
+            "A part of xgb_dp.split was changed in place after it was made. It may have other "
+            "rows now, so it counts as all rows, and what is released from it adds up with "
+            "everything else. Change the rows before you divide them.",
             PrivacyWarning,
             stacklevel=3,
         )

@@ -160,10 +160,14 @@ def check_base_margin(margin: np.ndarray, n: int, classes: int, *, declared: boo
         )
     if declared and margin.size != n * classes:
         raise RowDomainError(
-            f"A row lacks its `base_margin`: dp_base_margin=True declares {classes} for each row."
+            f"A row has no `base_margin`. dp_base_margin=True declares {classes} for each row: "
+            "give them, or leave dp_base_margin out."
         )
     if not np.isfinite(margin).all():
-        raise RowDomainError("A row has a `base_margin` that is missing or infinite.")
+        raise RowDomainError(
+            "A row has a `base_margin` that is missing or infinite. Every margin must be a "
+            "finite number. Drop or replace such rows one by one."
+        )
 
 
 def check_intervals(lower: np.ndarray, upper: np.ndarray, n: int) -> None:
@@ -230,10 +234,11 @@ def check_weights(weights: np.ndarray, n: int, kind: str, *, unit: str, declared
             was declared.
     """
     if weights.size not in (0, n):
-        raise RowDomainError("A row lacks its weight: give one weight for each row, or none.")
+        raise RowDomainError("A row has no weight. Give one weight for each row, or none at all.")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RowDomainError(
-            "A row has a negative, missing or infinite weight. Weights must be finite and >= 0."
+            "A row has a negative, missing or infinite weight. Weights must be finite and >= 0. "
+            "Drop or replace such weights row by row."
         )
     if unit and not (weights == 1).all():
         raise RowDomainError(

@@ -45,17 +45,20 @@ def kinds_of(data: Any, columns: Any) -> dict[str, str]:
         found = {name: _kind_of_type(data, name) for name in columns if name in names}
         found |= {name: None for name in columns if name not in names}
         if len(found) != len(columns):
-            raise PrivacyParameterError("`columns` names a column twice.")
+            raise PrivacyParameterError("`columns` names a column twice. Name each column once.")
     else:
         raise PrivacyParameterError(
             "`columns` must map names to kinds, such as {'age': 'number', 'sex': 'text'}, or be a "
             "list of names."
         )
     if not found:
-        raise PrivacyParameterError("`columns` names no column.")
+        raise PrivacyParameterError("`columns` is empty. Name at least one column to look at.")
     for name, kind in found.items():
         if not isinstance(name, str) or names.count(name) != 1:
-            raise PrivacyParameterError(f"`columns`: the data has no single column {name!r}.")
+            raise PrivacyParameterError(
+                f"`columns`: the data does not have exactly one column {name!r}. Check the name, "
+                "and rename columns that share one."
+            )
         if kind not in KINDS:
             raise PrivacyParameterError(
                 f"`columns`: the kind of {name!r} must be one of {', '.join(KINDS)}."
@@ -82,8 +85,8 @@ def _kind_of_type(data: Any, name: Any) -> str:
     kind = getattr(getattr(data[name], "dtype", None), "kind", None)
     if kind is None:
         raise PrivacyParameterError(
-            f"The type of column {name!r} says nothing of what it holds: give `columns` as a "
-            "mapping, such as {'age': 'number', 'sex': 'text'}."
+            f"The type of column {name!r} does not say what the column contains. Give `columns` "
+            "as a mapping, such as {'age': 'number', 'sex': 'text'}."
         )
     if kind == "M":
         return "datetime"
@@ -121,7 +124,9 @@ def read_texts(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64
     def read() -> npt.NDArray[np.int64]:
         column = without_missing(np.asarray(cells, dtype=object))
         if column.ndim != 1:
-            raise RowDomainError("A text column must have one cell for each row.")
+            raise RowDomainError(
+                "A text column has a cell with several values. Give it one text for each row."
+            )
         out = np.empty(len(column), dtype=np.int64)
         for i, cell in enumerate(column.tolist()):
             if type(cell) not in _ONE_TEXT:  # whichever row comes first must not name the others
@@ -156,11 +161,17 @@ def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> n
     else:
         values = numbers(read_data(_with_nan, cells, missing), "feature")
         if np.ndim(values) != 1:
-            raise RowDomainError("A column of numbers must have one cell for each row.")
+            raise RowDomainError(
+                "A column of numbers has a cell with several values. Give it one number for each "
+                "row."
+            )
     with np.errstate(over="ignore"):
         found = np.asarray(values, dtype=np.float64).astype(np.float32)
     if np.isinf(found).any():
-        raise RowDomainError("A row has an infinite number, or one beyond 32-bit floats.")
+        raise RowDomainError(
+            "A row has an infinite number, or one beyond 32-bit floats. Numbers must be finite "
+            "or missing. Drop or replace such cells row by row."
+        )
     return found
 
 

@@ -95,11 +95,14 @@ def discover(
     if isinstance(missing, str) or not all(isinstance(text, str) for text in missing):
         raise PrivacyParameterError("`missing` must be a list of texts.")
     if this_worker()[1] > 1:
-        raise PrivacyRefusal("A discovery runs on one machine, which has all rows.")
+        raise PrivacyRefusal(
+            "A discovery is refused on several workers: it runs on one machine, which has all "
+            "rows. Run it there."
+        )
     if tape.noise_key() is not None:
         raise PrivacyRefusal(
             "Noise from a fixed key is refused in a discovery: its coins and noise are always "
-            "secret."
+            "secret. Call it outside of the block that fixes the key."
         )
     if budget is not None:
         check_free()
@@ -135,13 +138,16 @@ def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], An
     names = list(getattr(data, "columns", data))
     if names.count(privacy_id) != 1:
         raise PrivacyParameterError(
-            f"`privacy_id` names the column {privacy_id!r}, which the data has not, or not once."
+            f"`privacy_id` names the column {privacy_id!r}, and the data does not have exactly "
+            "one of this name. Give the name of a column, or the ids themselves."
         )
     if columns is None:
         columns = [name for name in names if name != privacy_id]
     kinds = kinds_of(data, columns)
     if privacy_id in kinds:
-        raise PrivacyParameterError("The column of ids is no column to look at; leave it out.")
+        raise PrivacyParameterError(
+            "`columns` names the column of ids, which cannot be looked at. Leave it out."
+        )
     return kinds, data[privacy_id]
 
 

@@ -91,11 +91,14 @@ class Curve:
         try:
             found = cls.from_json(text)
         except ValueError:
-            raise LedgerError(f"The attribute {CURVE!r} of the model is damaged.") from None
+            raise LedgerError(
+                f"The attribute {CURVE!r} of the model is damaged. Calibrate the model again, or "
+                f"drop the curve: booster.set_attr({CURVE}=None)."
+            ) from None
         if found.rounds != booster.num_boosted_rounds():
             raise LedgerError(
-                f"The probabilities of this model were calibrated after {found.rounds} rounds, and "
-                f"it has {booster.num_boosted_rounds()}. Calibrate it again, or drop the curve: "
-                f"booster.set_attr({CURVE}=None)."
+                f"The probabilities of this model were calibrated after {found.rounds} rounds, "
+                f"and the model has {booster.num_boosted_rounds()} now. Calibrate it again, or "
+                f"drop the curve: booster.set_attr({CURVE}=None)."
             )
         return found

@@ -43,9 +43,9 @@ def load_booster(model: Any) -> Any:
         try:
             model = Path(model).read_bytes()
         except FileNotFoundError:
-            raise PrivacyParameterError(f"There is no model file {name}.") from None
+            raise PrivacyParameterError(f"There is no model file {name}. Check the path.") from None
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "this is no path"
+            reason = getattr(error, "strerror", None) or "this is not a path"
             raise PrivacyParameterError(f"{name} cannot be read: {reason}.") from None
     try:
         if model[1:2] != b'"' and not model[1:2].isspace():  # no JSON
@@ -53,8 +53,8 @@ def load_booster(model: Any) -> Any:
         return Booster(model_file=bytearray(model))
     except (XGBoostError, ValueError, TypeError, KeyError):
         raise LedgerError(
-            f"{name} is no model that XGBoost can read: it is damaged, incomplete, or another kind "
-            "of file. Models are saved as .json or .ubj."
+            f"{name} is not a model that XGBoost can read: it is damaged, incomplete, or another "
+            "kind of file. Models are saved as .json or .ubj."
         ) from None
 
 

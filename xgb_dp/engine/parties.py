@@ -85,8 +85,8 @@ def load_party(key_file: str | os.PathLike[str], parties_file: str | os.PathLike
     own = key.public_key().public_bytes_raw()
     if own not in accepted:
         raise PrivacyParameterError(
-            "`dp_secure_parties`: the list lacks this party's own key. It must hold the public key "
-            "of `dp_secure_key` as well, and be the same at all parties."
+            "`dp_secure_parties`: the list does not have this party's own key. It must contain "
+            "the public key of `dp_secure_key` as well, and be the same at all parties."
         )
     return Party(key, accepted[own], accepted)
 
@@ -95,7 +95,7 @@ def _read(path: Path, parameter: str) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no name of a file"
+        reason = getattr(error, "strerror", None) or "it is not the name of a file"
         raise PrivacyParameterError(f"`{parameter}`: the file cannot be read: {reason}.") from None
 
 
@@ -121,13 +121,14 @@ def _parties(text: bytes) -> dict[bytes, str]:
             key = None
         if not isinstance(key, Ed25519PublicKey):
             raise PrivacyParameterError(
-                f"`dp_secure_parties`, line {number}: this is no public Ed25519 key."
+                f"`dp_secure_parties`, line {number}: this is not a public Ed25519 key. Copy the "
+                "line from the file that ends in .pub."
             )
         raw, name = key.public_bytes_raw(), words[2].strip()
         if raw in found or name in found.values():
             raise PrivacyParameterError(
                 f"`dp_secure_parties`, line {number}: the key or the name is on the list already. "
-                "Every party has one of each."
+                "Every party needs a key and a name of its own."
             )
         found[raw] = name
     return found

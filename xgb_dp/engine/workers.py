@@ -87,8 +87,8 @@ def _say(value: Any, root: int) -> Any:
 
 def _no_message() -> PrivacyRefusal:
     return PrivacyRefusal(
-        "A worker has sent what is no message of xgb_dp. Start all workers with the same version, "
-        "and let nobody else join them. Nothing was released."
+        "A worker has sent something that is not a message of xgb_dp. Start all workers with the "
+        "same version, and let nobody else join them. Nothing was released."
     )
 
 

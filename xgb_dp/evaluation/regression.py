@@ -90,7 +90,8 @@ class Errors:
         """
         if self.target is None:
             raise PrivacyParameterError(
-                "R^2 needs the bounds of the target: evaluate(..., target_bounds=(low, high))."
+                "R^2 needs the bounds of the target, and this evaluation had none. Give "
+                "evaluate(..., target_bounds=(low, high))."
             )
         errors, target = self.errors, self.target
 
@@ -173,7 +174,8 @@ class Errors:
     def _of_means(self, name: str, found: Any) -> Any:
         if found is None:
             raise PrivacyParameterError(
-                f"`{name}` is a figure of models of count:poisson, reg:gamma and reg:tweedie."
+                f"`{name}` exists for models of count:poisson, reg:gamma and reg:tweedie only. "
+                "Evaluate such a model, or use another figure."
             )
         return found
 
@@ -241,9 +243,10 @@ class Regression:
             target = (float(known[0]), float(known[1]))
         if error_bound is None and target is None:
             raise PrivacyParameterError(
-                "`error_bound` is missing: errors of a regression need a public bound beyond which "
-                "they count as that. Give it in the unit of the target, or the bounds of the "
-                "target as `target_bounds`, of whose width it is then a quarter."
+                "`error_bound` is missing. The evaluation of a regression needs a public bound "
+                "of the errors; larger errors count as this bound. Give it in the unit of the "
+                "target. Or give the bounds of the target as `target_bounds`: the bound is then "
+                "a quarter of their width."
             )
         bound = (
             (target[1] - target[0]) / 4.0
@@ -259,8 +262,8 @@ class Regression:
                 )
             if target[0] < OBJECTIVES[objective].lowest:
                 raise PrivacyParameterError(
-                    f"`target_bounds` must begin at 0 or later: labels of {objective} are no less. "
-                    "Give their public range, e.g. target_bounds=(0, 10)."
+                    f"`target_bounds` must begin at 0 or later: labels of {objective} are not "
+                    "negative. Give their public range, e.g. target_bounds=(0, 10)."
                 )
             means = Means.of(model, objective, target)
         share = {"errors": 1.0} if target is None else {"errors": 1 - _TARGET, "target": _TARGET}

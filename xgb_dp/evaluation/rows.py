@@ -171,7 +171,8 @@ def judged(model: Any) -> Judged:
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
     if int(config.get("num_target", 1)) > 1 and objective != "reg:quantileerror":
         raise PrivacyParameterError(
-            "A model of several targets cannot be evaluated at once. Evaluate a model of one."
+            "A model of several targets cannot be evaluated. Train and evaluate one model for "
+            "each target."
         )
     classes = {"binary": 2, "regression": 0}.get(kind, max(2, int(config["num_class"])))
     public: Mapping[str, Any] = {}
@@ -221,7 +222,7 @@ def read_groups(by: Any, model: Judged) -> Groups | None:
         ((column, values),) = given.items()
         values = listed(values)
     else:
-        raise PrivacyParameterError("`by` must name one column.")
+        raise PrivacyParameterError("`by` names several columns. Give one column at a time.")
     try:
         distinct = values is not None and len(set(values)) == len(values)
     except TypeError:
@@ -264,8 +265,8 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
     matrix, labels, table = _matrix(first, data)
     if matrix.get_weight().size:
         raise PrivacyRefusal(
-            "Rows with weights are refused in an evaluation: a row counts one. Leave out the "
-            "weights; persons with several rows are what `privacy_id` is for."
+            "Rows with weights are refused in an evaluation, where every row counts one. Leave "
+            "out the weights. Give `privacy_id` for people with several rows."
         )
     margins = matrix.get_base_margin()
     if margins.size and not all(m.public.get("exposure_bounds") for m in models):
@@ -278,8 +279,8 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
         names = model.booster.feature_names
         if model.booster.num_features() != matrix.num_col() or names != matrix.feature_names:
             raise PrivacyParameterError(
-                "The columns of `data` are not those of the model: names, order and number must "
-                "be the same."
+                "The columns of `data` are not those of the model. Give the same columns, with "
+                "the same names in the same order."
             )
     n = matrix.num_row()
     if margins.size:
@@ -305,8 +306,9 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     if model.intervals:
         if type(data) is not DMatrix:
             raise PrivacyParameterError(
-                "`data` must be an xgboost.DMatrix for survival:aft: with a `label_lower_bound` "
-                "and a `label_upper_bound` for each row, which a pair (X, y) has no place for."
+                "`data` must be an xgboost.DMatrix for survival:aft. Give it a "
+                "`label_lower_bound` and a `label_upper_bound` for each row; a pair (X, y) has "
+                "no place for them."
             )
         ends = [data.get_float_info(f"label_{end}_bound") for end in ("lower", "upper")]
         if any(len(end) != data.num_row() for end in ends):
@@ -319,8 +321,8 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
         return data, labels, None
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise PrivacyParameterError(
-            "`data` must be an xgboost.DMatrix with labels (no QuantileDMatrix: it holds no "
-            "rows), a pair (X, y), or a part of xgb_dp.split."
+            "`data` must be an xgboost.DMatrix with labels, a pair (X, y), or a part of "
+            "xgb_dp.split. A QuantileDMatrix does not contain the rows: build an xgboost.DMatrix."
         )
     table, y = data
     estimator = model.model
@@ -369,7 +371,9 @@ def _group_codes(groups: Groups, matrix: Any, table: Any) -> Ints:
 
 
 def _no_column(column: Any) -> PrivacyParameterError:
-    return PrivacyParameterError(f"`by` names {column!r}, which is no column of the data.")
+    return PrivacyParameterError(
+        f"`by` names {column!r}, which is not a column of the data. Check the name."
+    )
 
 
 def _column(groups: Groups, table: Any) -> np.ndarray:

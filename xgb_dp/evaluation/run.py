@@ -186,7 +186,10 @@ def _check_pair(models: tuple[Judged, ...], by: Any) -> None:
             "`model` must be one model, or a list of two models of two classes to compare."
         )
     if by is not None:
-        raise PrivacyParameterError("`by` is not taken where two models are compared.")
+        raise PrivacyParameterError(
+            "`by` cannot be given where two models are compared. Leave it out, or evaluate one "
+            "model."
+        )
 
 
 def _check_place(*, booked: bool) -> None:
@@ -200,7 +203,8 @@ def _check_place(*, booked: bool) -> None:
         )
     if tape.noise_key() is not None:
         raise PrivacyRefusal(
-            "Noise from a fixed key is refused in an evaluation: its noise is always secret."
+            "Noise from a fixed key is refused in an evaluation: its noise is always secret. "
+            "Call it outside of the block that fixes the key."
         )
 
 
@@ -229,11 +233,15 @@ def plan_of(
         if not model.intervals:
             return Regression.of(model, groups, error_bound, target)
         if error_bound is not None:
-            raise PrivacyParameterError("`error_bound` is not taken for survival:aft.")
+            raise PrivacyParameterError(
+                "`error_bound` is for regressions other than survival:aft. Leave it out."
+            )
         return Survival.of(model, groups, target)
     for name, value in (("error_bound", error_bound), ("target_bounds", target_bounds)):
         if value is not None:
-            raise PrivacyParameterError(f"`{name}` is for regressions; this model tells classes.")
+            raise PrivacyParameterError(
+                f"`{name}` is for regressions, and this model predicts classes. Leave it out."
+            )
     if len(models) == 2:
         return Pair.of(*models)
     if model.kind == "binary":

@@ -90,7 +90,7 @@ def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
         coded = model._coded(data) if hasattr(model, "_coded") else data
         matrix = read_data(DMatrix, coded, enable_categorical=True)
     if not matrix.num_row():
-        raise PrivacyParameterError("`data` has no rows to explain.")
+        raise PrivacyParameterError("`data` has no rows to explain. Give at least one.")
     found = np.asarray(booster.predict(matrix, pred_contribs=True), dtype=np.float64)
     return found[..., :-1], found[..., -1]
 

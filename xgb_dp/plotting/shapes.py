@@ -84,7 +84,10 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     learner = json.loads(booster.save_raw("json"))["learner"]
     if int(learner["learner_model_param"]["num_class"]) > 1:
-        raise PrivacyParameterError("Shape functions are drawn for models of one margin.")
+        raise PrivacyParameterError(
+            "Shape functions can be drawn for models with one output only. This model has "
+            "several classes."
+        )
     trees = [_Tree(t) for t in learner["gradient_booster"]["model"]["trees"]]
     noise = _leaf_noise(booster)
     names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
@@ -92,8 +95,9 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
     for tree in trees:
         if len(tree.features) > 1:
             raise PrivacyParameterError(
-                "A tree of this model splits on several features, so that it is no sum of "
-                "functions of one. Train with dp_features_per_tree=1, or dp_preset='dp_ebm'."
+                "A tree of this model splits on several features, so the model is not a sum of "
+                "functions of one feature each. Train with dp_features_per_tree=1, or "
+                "dp_preset='dp_ebm'."
             )
         for feature in tree.features:
             by_feature.setdefault(feature, []).append(tree)
@@ -157,7 +161,8 @@ def _leaf_noise(booster: Any) -> _LeafNoise:
     texts = [u["dp_train_param"]["dp_plan"] for u in updaters if "dp_train_param" in u]
     if not texts or not texts[0]:
         raise PrivacyParameterError(
-            "The model does not hold the plan of a private training, which tells its noise."
+            "The model does not contain the plan of a private training, which says how large its "
+            "noise is. Load the saved model of a private training."
         )
     plan = json.loads(texts[0])
     leaf, bound = plan["leaf"], plan["row_bound"]

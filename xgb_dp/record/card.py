@@ -114,7 +114,7 @@ def model_card(
         return Template(text).substitute(fields)
     except (KeyError, ValueError) as error:
         raise PrivacyParameterError(
-            f"`template` has a field that is not known or ill-formed ({error}). Fields are "
+            f"`template` has a field that is unknown or badly written ({error}). Fields are "
             f"{', '.join('$' + key for key in fields)}; a dollar sign is written $$."
         ) from None
 

@@ -36,12 +36,12 @@ RELEASE_OF_SHARE = {
 """What is released by a share of the budget, by the name of the share; leaves have several."""
 
 
+_MEND = "What the model has cost is not known. Take a sound copy of the model, or train it again."
+
+
 def damaged(what: str) -> LedgerError:
     """The error of a ledger that is not fully understood."""
-    return LedgerError(
-        f"The privacy ledger is damaged or incomplete: {what}. What the model has cost is not "
-        "known. Take a sound copy of the model, or train it again."
-    )
+    return LedgerError(f"The privacy ledger is damaged or incomplete: {what}. {_MEND}")
 
 
 def check_fields(data: Any, what: str, needed: Set[str], optional: Set[str] = frozenset()) -> None:
@@ -67,7 +67,10 @@ def read_events(data: Any) -> tuple[Event, ...]:
     """
     if not isinstance(data, list):
         raise damaged("a training does not list its events")
-    found = tuple(event_from_json(e) for e in data)
+    try:
+        found = tuple(event_from_json(e) for e in data)
+    except LedgerError as error:
+        raise LedgerError(f"{error} {_MEND}") from None
     if not all(name.isprintable() for name in release_counts(found)):
         raise damaged("an event does not name its release")
     return found

@@ -95,7 +95,7 @@ def read_ledger(booster: Any) -> Ledger:
     try:
         text = booster.attr(ATTRIBUTE)
     except UnicodeError:
-        raise _unreadable("no Unicode") from None
+        raise _unreadable("it is not Unicode") from None
     except AssertionError:  # XGBoost asserts that no attribute is empty
         text = ""
     ledger, has_digest = parse_ledger(text)

@@ -105,12 +105,12 @@ class PrivacyReport:
         group = self.unit.group if group is None else group
         if not (_is_number(delta) and 0 <= delta < 1 and _is_group(group)):
             raise PrivacyParameterError(
-                "`delta` must be at least 0 and below 1, `group` be an int >= 1."
+                "`delta` must be at least 0 and below 1, and `group` a whole number of at least 1."
             )
         if accountant not in ACCOUNTANTS or adjacency not in ("add_remove", "replace_one"):
             raise PrivacyParameterError(
-                f"`accountant` must be one of {', '.join(ACCOUNTANTS)}, `adjacency` add_remove or "
-                "replace_one."
+                f"`accountant` must be one of {', '.join(ACCOUNTANTS)}, and `adjacency` must be "
+                "add_remove or replace_one."
             )
         key = (accountant, float(delta), int(group), adjacency)
         if key not in self._cache:
@@ -137,7 +137,9 @@ class PrivacyReport:
             return 1.0
         group = self.unit.group if group is None else group
         if not (_is_number(epsilon) and epsilon >= 0 and _is_group(group)):
-            raise PrivacyParameterError("`epsilon` must be at least 0, `group` be an int >= 1.")
+            raise PrivacyParameterError(
+                "`epsilon` must be at least 0, and `group` a whole number of at least 1."
+            )
         books = make_accountant("exact", self.record.events)
         return min(books.get_delta(float(epsilon), int(group)), 1.0)
 

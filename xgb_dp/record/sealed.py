@@ -67,13 +67,13 @@ def loads(text: str | bytes) -> tuple[dict[str, Any], bool]:
             parse_int=_whole,
         )
         if not isinstance(content, dict):
-            raise ValueError("no JSON object")
+            raise ValueError("it is not a JSON object")
         json.dumps(content, ensure_ascii=False).encode()  # no half of a pair of surrogates
         if DIGEST not in content:
             return content, False
         sound = content.pop(DIGEST) == digest(content)
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("it is nested too deeply") from None
     if not sound:
         raise ValueError("the digest is not that of the content")
     return content, True

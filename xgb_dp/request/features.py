@@ -322,8 +322,8 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
         size = len(declared)
         if any("\ud800" <= c <= "\udfff" for name in declared for c in name):
             raise PrivacyParameterError(
-                f"`dp_categories` of feature {name} has a name that is not valid Unicode: one half "
-                "of a surrogate pair stands alone. Spell the name in whole characters."
+                f"`dp_categories` of feature {name} has a name that is not valid Unicode: it "
+                "contains half of a surrogate pair. Spell the name in whole characters."
             )
         if len(set(declared)) != size:
             raise PrivacyParameterError(f"`dp_categories` names a category of {name} twice.")
@@ -389,8 +389,8 @@ def resolve_features(
                 )
             if index not in categories:
                 raise PrivacyParameterError(
-                    f"`dp_categories` lacks the categorical feature {name}: its domain must be "
-                    "declared, because the categories that occur are data."
+                    f"`dp_categories` does not declare the categorical feature {name}. Declare "
+                    "every category that may occur: which ones do occur is private."
                 )
             size = _category_count(name, categories[index], schema.dictionaries.get(index))
             out.append(Feature("categorical", size=size, source="dp_categories"))
@@ -415,8 +415,8 @@ def resolve_features(
             out.append(Feature("cuts", edges[1:-1], source="dp_feature_bounds"))
         elif cells:
             raise PrivacyParameterError(
-                f"`dp_feature_bounds` lacks the feature {name}: noisy histograms need its public "
-                "range. Give (low, high) from knowledge of the domain, or use "
+                f"`dp_feature_bounds` does not declare the feature {name}, and noisy histograms "
+                "need its public range. Give (low, high) from knowledge of the domain, or use "
                 "dp_candidates='quantile_tree', which needs none."
             )
         else:

@@ -86,6 +86,7 @@ def parse_number(
     open_low: bool = False,
     open_high: bool = False,
     finite: bool = True,
+    whole: bool = False,
 ) -> float:
     """A real number within a range, or an error that names the parameter.
 
@@ -94,10 +95,10 @@ def parse_number(
         value: What the user gave; a bool is refused.
         low, high: Range; the end is excluded with ``open_low`` or ``open_high``.
         finite: Refuse infinity.
+        whole: Refuse what is not a whole number.
     """
-    expected = f"{'>' if open_low else '>='} {low:g}" if low > -math.inf else "a number"
-    if high < math.inf:
-        expected += f" and {'<' if open_high else '<='} {high:g}"
+    kind = "whole" if whole else "finite" if finite and math.isinf(high) else ""
+    expected = " ".join(filter(None, ("a", kind, "number", _range(low, high, open_low, open_high))))
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -108,34 +109,51 @@ def parse_number(
         ) from None
     except Exception:  # an object of the caller may do anything
         raise PrivacyParameterError(
-            f"{_tick(name)} must be a number, {expected}; got a {type(value).__name__}."
+            f"{_tick(name)} must be {expected}; got a {type(value).__name__}."
         ) from None
     bad = math.isnan(number) or (finite and math.isinf(number)) or number < low or number > high
-    if bad or (open_low and number == low) or (open_high and number == high):
-        raise PrivacyParameterError(
-            f"{_tick(name)} must be {expected}{' and finite' if finite else ''}; got {number!r}."
-        )
+    bad = bad or (open_low and number == low) or (open_high and number == high)
+    if bad or (whole and number != int(number)):
+        raise PrivacyParameterError(f"{_tick(name)} must be {expected}; got {_digits(number)}.")
     return number
+
+
+def _range(low: float, high: float, open_low: bool, open_high: bool) -> str:
+    """A range in words; empty where every number will do."""
+    if math.isfinite(low) and math.isfinite(high) and not (open_low or open_high):
+        return f"from {_digits(low)} to {_digits(high)}"
+    ends = []
+    if math.isfinite(low):
+        ends.append(f"{'above' if open_low else 'of at least'} {_digits(low)}")
+    if math.isfinite(high):
+        ends.append(f"{'below' if open_high else 'of at most'} {_digits(high)}")
+    return " and ".join(ends)
+
+
+def _digits(number: float) -> str:
+    """A number as people write it: whole ones up to a million without a point."""
+    if math.isfinite(number) and number == int(number) and abs(number) <= 1 << 20:
+        return str(int(number))
+    return repr(number)
 
 
 def parse_int(name: str, value: Any, low: int, high: int) -> int:
     """A whole number in [low, high], or an error that names the parameter."""
-    number = parse_number(name, value, low=low, high=high)
-    if number != int(number):
-        raise PrivacyParameterError(
-            f"{_tick(name)} must be a whole number from {low} to {high}; got {number!r}."
-        )
-    return int(number)
+    return int(parse_number(name, value, low=low, high=high, whole=True))
 
 
 def parse_range(name: str, value: Any) -> tuple[float, float]:
     """A pair (low, high) of finite numbers with low < high; errors name the parameter."""
     pair = listed(value)
     if pair is None or len(pair) != 2:
-        raise PrivacyParameterError(f"{_tick(name)} must be a pair (low, high).")
+        raise PrivacyParameterError(
+            f"{_tick(name)} must be a pair of numbers (low, high), for example (0, 100)."
+        )
     low, high = (parse_number(name, v) for v in pair)
     if not low < high or math.isinf(high - low):
-        raise PrivacyParameterError(f"{_tick(name)} must have low < high, with a finite width.")
+        raise PrivacyParameterError(
+            f"{_tick(name)} must have a low end below its high end, both finite."
+        )
     return low, high
 
 
@@ -292,12 +310,15 @@ def _plain(name: str, value: Any) -> Any:
             return str.__str__(value).encode().decode()
         except UnicodeEncodeError:
             raise PrivacyParameterError(
-                f"`{name}` holds a lone surrogate, which is no character of Unicode."
+                f"`{name}` contains half of a surrogate pair, which is not a character of "
+                "Unicode. Spell it in whole characters."
             ) from None
     if not isinstance(value, (bool, int, float, np.bool_, np.number)):
         raise PrivacyParameterError(
             f"`{name}` must be a number, a text or a list of texts; got a {type(value).__name__}."
         )
     if isinstance(value, int) and abs(value) >= 1 << 63:
-        raise PrivacyParameterError(f"`{name}` must be a number of at most 64 bits.")
+        raise PrivacyParameterError(
+            f"`{name}` is a number of more than 64 bits. Give a smaller one."
+        )
     return value

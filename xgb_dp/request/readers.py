@@ -160,8 +160,8 @@ def base_score(name: str, value: Any, s: Settings) -> float | list[float]:
         0 < np.float32(number) < 1
     ):
         raise PrivacyParameterError(
-            f"`{name}` must be > 0 and < 1 for {objective}, as a 32-bit number too: it is the mean "
-            f"of the labels; got {number!r}."
+            f"`{name}` must be above 0 and below 1 for {objective}, as a 32-bit number too: it is "
+            f"the mean of the labels; got {number!r}."
         )
     if s.objective.link == "log" and not _LEAST_MEAN <= number <= _LARGEST_LABEL:
         raise PrivacyParameterError(

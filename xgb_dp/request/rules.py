@@ -132,7 +132,7 @@ RULES = (
          "`dp_classes` and `num_class` declare different numbers of classes."),
     Rule("several classes",
          lambda s: s.kind == "multiclass" and s.classes < 2,
-         "`num_class` must be >= 2 for several classes; got {num_class}."),
+         "`num_class` must be at least 2 for several classes; got {num_class}."),
     Rule("no range of classes",
          lambda s: s.kind != "regression" and "dp_target_bounds" in s.given,
          "`dp_target_bounds` is for regression only."),

@@ -357,7 +357,7 @@ def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bo
     for name in ("tree_method", "dp_epsilon", "dp_delta", "objective"):
         settings[name]  # what every training needs comes first
     if not schema.width:
-        raise PrivacyParameterError("The training data has no columns.")
+        raise PrivacyParameterError("The training data has no columns. Give at least one feature.")
     check_rules(settings)
     for name in PARAMETERS:
         settings[name]

@@ -276,9 +276,9 @@ class CallSite:
             )
         if any(_is_used(c) for c in self.callbacks):
             raise PrivacyRefusal(
-                "A callback in `callbacks` still holds the scores of another training, which may "
-                "be exact ones of private rows: it would print them, or stop by them. Make a new "
-                "callback for every training."
+                "A callback in `callbacks` still has the scores of another training. They may be "
+                "exact scores of private rows, and the callback would print them or stop by "
+                "them. Make a new callback for every training."
             )
 
     def rehearse(self, booster: Any, dtrain: Any) -> None:

@@ -20,8 +20,8 @@ _PIPELINES = ("sklearn.pipeline", "imblearn.pipeline")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
 _BY_ROW = ("PolynomialFeatures", "FrozenEstimator")
 _INSTEAD = (
-    (("fit_resample",), "rows that are drawn or made from others are no rows of one person any "
-     "more: leave it out, and weight rows (`sample_weight`, `scale_pos_weight`)"),
+    (("fit_resample",), "rows that are drawn or made from others no longer belong to one person: "
+     "leave it out, and weight rows (`sample_weight`, `scale_pos_weight`)"),
     (("TargetEncoder",), "it averages labels exactly: leave it out, and declare the `categories`"),
     (_ENCODERS, "it takes its categories from the rows: give it `categories`, or leave it out and "
      "declare them"),

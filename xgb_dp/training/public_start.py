@@ -93,7 +93,7 @@ def _check_categories(learner: Mapping[str, Any], s: Settings) -> None:
 
 def _misfit(what: str, mend: str = _KEEP) -> PrivacyParameterError:
     return PrivacyParameterError(
-        f"`xgb_model` is no start for this training: {what}. {mend} Nothing was released."
+        f"`xgb_model` cannot be the start of this training: {what}. {mend} Nothing was released."
     )
 
 

@@ -412,7 +412,7 @@ def _configure(booster: Booster) -> None:
         if unknown is None:
             raise
         raise PrivacyParameterError(
-            f"`eval_metric` names {shown(unknown[1].strip())}, which is no metric of XGBoost. Take "
-            "names such as 'logloss', 'auc' or 'rmse', or give your own function as "
+            f"`eval_metric` names {shown(unknown[1].strip())}, which is not a metric of XGBoost. "
+            "Take names such as 'logloss', 'auc' or 'rmse', or give your own function as "
             "`custom_metric`. Nothing was released."
         ) from None

@@ -122,7 +122,8 @@ def trials(
         for name in _GIVEN:
             if name in user:
                 raise PrivacyParameterError(
-                    f"`{name}` of single trainings follows from the selection's: leave it out."
+                    f"`{name}` of the single trainings follows from that of the selection. Leave "
+                    "it out."
                 )
         settings = check({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, count)
         for name, reason in _REFUSED.items():
@@ -140,8 +141,8 @@ def trials(
     kinds = {(c.settings.kind, c.settings.classes, c.settings.targets) for c in out}
     if len(kinds) != 1:
         raise PrivacyParameterError(
-            "All settings of a selection must have the same objective, classes and target bounds: "
-            "their scores are compared."
+            "All settings of a selection must have the same objective, classes and target "
+            "bounds, because their scores are compared. Give these in `params`."
         )
     return out
 

@@ -156,8 +156,8 @@ def select(
     for name in unknown:
         hint = "`score`" if name in ("scoring", "metric", "eval_metric") else "`params`"
         raise PrivacyParameterError(
-            f"`{name}` is no argument of a selection, which judges by a noisy `score` (one of "
-            f"{', '.join(SCORES)}) and takes parameters of the model in `params` and "
+            f"`{name}` is not an argument of a selection. A selection judges by a noisy `score` "
+            f"(one of {', '.join(SCORES)}) and takes parameters of the model in `params` and "
             f"`settings`. Use {hint}."
         )
     epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
@@ -175,8 +175,8 @@ def select(
         )
     if tape.noise_key() is not None:
         raise PrivacyRefusal(
-            "Noise from a fixed key is refused in a selection: the number of runs and the noise of "
-            "scores are always secret."
+            "Noise from a fixed key is refused in a selection: the number of runs and the noise "
+            "of scores are always secret. Call it outside of the block that fixes the key."
         )
     schema = read_schema(given.matrices[0])
     found = trials(params, _listed(settings), num_boost_round, schema, epsilon)
@@ -351,7 +351,10 @@ def _result(
     record = ledger.read_ledger(best.booster)
     *before, last = record.trainings
     if before or not record.private or record.noise != "os":
-        raise BudgetError("The selected model is not the private model of one training.")
+        raise BudgetError(
+            "The selected model is not the private model of one training. This is a defect of "
+            "xgb_dp: please report it."
+        )
     public = {name: value for name, value in last.public.items() if name != "part"}
     if part is not None:
         public["part"] = part.to_json()

@@ -116,7 +116,9 @@ class Score:
             raise PrivacyParameterError(f"`score` must be one of {', '.join(map(repr, _KINDS))}.")
         if self.bound is not None:
             if self.name not in _BOUNDED:
-                raise PrivacyParameterError(f"The score {self.name!r} takes no `bound`.")
+                raise PrivacyParameterError(
+                    f"The score {self.name!r} takes no `bound`. Leave it out."
+                )
             parse_number("bound", self.bound, low=0.0, open_low=True)
 
     @classmethod
@@ -160,7 +162,10 @@ class Score:
         """
         sigma2 = max(math.ceil(self.sensitivity2 / mu**2), 1 << 20)
         if sigma2 > _MOST_SIGMA2:
-            raise BudgetError("The noise of the score is above 2^12 rows: epsilon is too small.")
+            raise BudgetError(
+                "The noise of the score would be above 2^12 rows: epsilon is too small for a "
+                "useful result. Take fewer runs or a larger epsilon."
+            )
         coordinates = 2
         if self.name == "auc":  # the rows of a person may touch all sums
             coordinates = len(_auc_block().matrix) if of_persons else _AUC_TOUCHED
