@@ -47,17 +47,18 @@ The privacy effect is one of:
 """
 
 ROUNDS = """\
-Rounds are no key of `params` but an argument: `num_boost_round` of `xgboost.train`, Dask and
+Rounds are not a key of `params` but an argument: `num_boost_round` of `xgboost.train`, Dask and
 `xgb_dp.select`, `n_estimators` of the estimators and Spark, `--rounds` of the command line.
 XGBoost's own default (10 in `train`, 100 in estimators) holds for trainings that are not
 private.
 
-Left open (not given, or `n_estimators=None`), they follow the number of rows in the default preset,
-and other parameters with them: by a noisy number, released before the first tree, one of the plans
-below is taken, and the budget covers whichever it is ([proof](proofs/choice.md)).
+If you leave the rounds open (not given, or `n_estimators=None`), the default preset chooses them by
+the number of rows, and other parameters with them. The trainer releases a noisy number of rows
+before the first tree, and takes the plan below that fits it. The budget covers whichever plan it is
+([proof](proofs/choice.md)).
 
-- A number of rounds that is given is trained as given; the trees then follow `dp_epsilon` alone.
-- `eta` and `max_bin` are kept where they are given. Where a parameter of the trees is given
+- A number of rounds that you give is kept; the trees then follow `dp_epsilon` alone.
+- `eta` and `max_bin` are kept where you give them. Where a parameter of the trees is given
   ({trees}),
   only rounds and `eta` follow.
 - With `dp_n_public` the choice is public.
