@@ -58,7 +58,8 @@ def _selections_only(name: str) -> Rule:
     return Rule(
         f"{name} needs selections",
         lambda s: s["dp_split"] != "exponential" and name in s.given,
-        f"`{name}` has an effect with dp_split='exponential' only; got {{dp_split!r}}.",
+        f"`{name}` has an effect with dp_split='exponential' only; got {{dp_split!r}}. "
+        "Leave it out.",
     )
 
 
@@ -67,7 +68,8 @@ def _of_objective(name: str) -> Rule:
     return Rule(
         f"{name} has its objectives",
         lambda s: name in s.given and name not in s.objective.parameters,
-        f"`{name}` is for {', '.join(own)}; the objective is {{objective}}.",
+        f"`{name}` is for {', '.join(own)}; the objective is "
+        "{objective}. Leave it out, or change the objective.",
     )
 
 
@@ -83,7 +85,8 @@ def _unit_weights(name: str, value: str) -> Rule:
     return Rule(
         f"{name} {value} needs unit weights",
         lambda s: s[name] == value and "dp_max_weight" in s.given,
-        f"`{name}`='{value}' is refused with row weights: it is proved for unit weights.",
+        f"`{name}`='{value}' is refused with row weights: it is proved for unit weights. "
+        "Leave `dp_max_weight` out, or take another value.",
         PrivacyRefusal,
     )
 
@@ -106,7 +109,7 @@ def _masked(name: str, broken: Callable[[Settings], bool], message: str) -> Rule
     )
 
 
-_GAUSSIAN_SHARES = "shares of noise add up to what is claimed for 'gaussian' only."
+_GAUSSIAN_SHARES = "shares of noise add up to what is claimed for 'gaussian' only. Use that."
 
 # fmt: off
 RULES = (
@@ -114,14 +117,15 @@ RULES = (
     Rule("no classes of a target",
          lambda s: (s.kind == "regression" and (s["dp_classes"] is not None
                     or s["num_class"] not in (None, 0, 1))),
-         "`dp_classes` and `num_class` are for classification only."),
+         "`dp_classes` and `num_class` are for classification only. Leave them out."),
     Rule("two classes",
          lambda s: s.kind == "binary" and s["dp_classes"] not in (None, 2),
          "`dp_classes` declares more than two classes, but the objective is for two. Use "
          "objective='multi:softprob'."),
     Rule("num_class of two",
          lambda s: s.kind == "binary" and s["num_class"] not in (None, 0, 1),
-         "`num_class` does not go with objectives for two classes."),
+         "`num_class` does not go with objectives for two classes. Leave it out, or use "
+         "objective='multi:softprob'."),
     Rule("classes are declared",
          lambda s: s.kind == "multiclass" and not s.classes,
          "`num_class` (or `dp_classes`) is missing: classes are declared, never read off the "
@@ -129,19 +133,19 @@ RULES = (
     Rule("one number of classes",
          lambda s: (s.kind == "multiclass" and s["dp_classes"] is not None
                     and s["dp_classes"] != s.classes),
-         "`dp_classes` and `num_class` declare different numbers of classes."),
+         "`dp_classes` and `num_class` declare different numbers of classes. Give one of them."),
     Rule("several classes",
          lambda s: s.kind == "multiclass" and s.classes < 2,
          "`num_class` must be at least 2 for several classes; got {num_class}."),
     Rule("no range of classes",
          lambda s: s.kind != "regression" and "dp_target_bounds" in s.given,
-         "`dp_target_bounds` is for regression only."),
+         "`dp_target_bounds` is for regression only. Leave it out."),
     Rule("scale_pos_weight of two classes",
          lambda s: s["scale_pos_weight"] != 1.0 and s.kind != "binary",
-         "`scale_pos_weight` is for two classes only."),
+         "`scale_pos_weight` is for two classes only. Leave it out."),
     Rule("a continued model brings base_score",
          lambda s: s.continues and "base_score" in s.given,
-         "`base_score` cannot be given with xgb_model, which brings its own."),
+         "`base_score` cannot be given with xgb_model, which brings its own. Leave it out."),
     Rule("a public model is given",
          lambda s: s["dp_public_model"] and not s.continues,
          "`dp_public_model` says that `xgb_model` is public, but there is no `xgb_model`. Give the "
@@ -165,7 +169,7 @@ RULES = (
          lambda s: s["dp_exposure_bounds"] is not None and not (
              s.objective.intercept == "capped mean" and s["dp_base_margin"]),
          "`dp_exposure_bounds` is for count:poisson, reg:gamma and reg:tweedie with "
-         "dp_base_margin."),
+         "dp_base_margin. Leave it out, or declare dp_base_margin=True."),
     Rule("no first tree for all margins",
          lambda s: (s.additive and s.objective.intercept == "capped mean" and s["dp_base_margin"]
                     and not s.continues and s["base_score"] != 1.0),
@@ -186,7 +190,7 @@ RULES = (
          "loss is that of reg:absoluteerror; far above, that of reg:squarederror."),
     Rule("an own objective predicts margins",
          lambda s: s["dp_objective"] is not None and s["objective"] != "reg:squarederror",
-         "`objective` is {objective} beside `dp_objective`, whose model predicts margins. Leave "
+         "`objective` is {objective}, and a model of `dp_objective` predicts margins. Leave "
          "`objective` out, or set it to 'reg:squarederror'."),
     Rule("an own objective has no norm of predictions",
          lambda s: s["dp_objective"] is not None and s["dp_gradient_clip"] == "prediction",
@@ -201,14 +205,14 @@ RULES = (
          "or dp_leaf='gradient'.", PrivacyRefusal),
     Rule("score clip needs score newton",
          lambda s: "dp_score_clip" in s.given and s["dp_score"] != "newton",
-         "`dp_score_clip` has an effect with dp_score='newton' only."),
+         "`dp_score_clip` has an effect with dp_score='newton' only. Leave it out."),
     Rule("several levels need complete selections",
          lambda s: s["dp_split_levels"] > 1 and not s.complete_selections,
          "`dp_split_levels` above 1 needs dp_split='exponential' without dp_no_split: one "
-         "selection then fills several levels."),
+         "selection then fills several levels. Leave it at 1, or change these."),
     Rule("trees of one class",
          lambda s: s["dp_class_trees"] == "joint" and s.trees_per_round == 1,
-         "`dp_class_trees`='joint' is for several classes, quantiles or targets."),
+         "`dp_class_trees`='joint' is for several classes, quantiles or targets. Leave it out."),
     Rule("joint trees need rows bounded jointly",
          lambda s: s["dp_class_trees"] == "joint" and s["dp_gradient_clip"] != "prediction",
          "`dp_class_trees`='joint' needs dp_gradient_clip='prediction', which bounds the norm of a "
@@ -256,11 +260,12 @@ RULES = (
     # leaves
     Rule("gradient leaves weigh no class",
          lambda s: s["dp_leaf"] == "gradient" and s["scale_pos_weight"] != 1.0,
-         "`scale_pos_weight` has no meaning with dp_leaf='gradient', where every row counts one."),
+         "`scale_pos_weight` has no meaning with dp_leaf='gradient', where every row counts one. "
+         "Leave it out."),
     Rule("noisy sums bring Gaussian leaves",
          lambda s: s["dp_leaf_noise"] != "gaussian" and s["dp_split"] in ("histogram", "partial"),
          "`dp_leaf_noise` has no effect with dp_split={dp_split!r}: leaves are read from the "
-         "noisy sums of the splits."),
+         "noisy sums of the splits. Leave it out."),
     Rule("leaf noise output needs rows that count alike",
          lambda s: s["dp_leaf_noise"] == "output" and not _rows_count_alike(s),
          "`dp_leaf_noise`='output' is refused for this objective: the "
@@ -270,10 +275,11 @@ RULES = (
     _unit_weights("dp_leaf_noise", "output"),
     Rule("denominators of output leaves",  # the arithmetic of the sensitivity is exact up to here
          lambda s: s["dp_leaf_noise"] == "output" and s["lambda"] + s["min_child_weight"] > 1 << 20,
-         "`lambda` and `min_child_weight` together are at most 2^20 with dp_leaf_noise='output'."),
+         "`lambda` and `min_child_weight` together are at most 2^20 with dp_leaf_noise='output'. "
+         "Lower them."),
     Rule("geometric clip needs output leaves",
          lambda s: s["dp_geometric_clip"] and s["dp_leaf_noise"] != "output",
-         "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only."),
+         "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only. Leave it out."),
     Rule("the mean of a regression is corrected",
          lambda s: s["dp_mean_correction"] and (
              not s.corrects_mean or s["dp_accountant"] == "pure" or s["dp_ensemble"] > 1
@@ -281,7 +287,7 @@ RULES = (
              or s["num_parallel_tree"] > 1 or s["dp_local"] or s["dp_secure_sum"]
              or s.additive),
          "`dp_mean_correction` is for squared error, counts and amounts of one target, whose "
-         "rounds read all rows, with one tree a round and Gaussian noise: no "
+         "rounds read all rows, with one tree a round and Gaussian noise. Leave it out with "
          "dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, subsample, "
          "num_parallel_tree, dp_local, dp_secure_sum or additive rounds."),
     # which rows a round reads
@@ -290,7 +296,7 @@ RULES = (
          "Give `dp_ensemble` or `subsample`, not both: either decides which rows a round reads."),
     Rule("halving needs an ensemble",
          lambda s: s["dp_ensemble_halving"] and s["dp_ensemble"] == 1,
-         "`dp_ensemble_halving` has an effect with `dp_ensemble` only."),
+         "`dp_ensemble_halving` has an effect with `dp_ensemble` only. Leave it out."),
     Rule("what local reports are",
          lambda s: (s["dp_local"] and not (s["dp_split"] == "random"
                     and s["dp_leaf_noise"] == "gaussian" and "dp_n_public" in s.given)),
@@ -298,10 +304,11 @@ RULES = (
          "people who report: their noise adds up."),
     Rule("local reports need base_score",
          lambda s: s["dp_local"] and "base_score" not in s.given,
-         "`dp_local` needs a public `base_score`: nobody sees the labels."),
+         "`dp_local` needs a public `base_score`, because nobody sees the labels. Give one."),
     Rule("all rows report",
          lambda s: s["dp_local"] and (s["dp_ensemble"] > 1 or "subsample" in s.given),
-         "`dp_local` lets every row report in every round."),
+         "`dp_local` lets every row report in every round. Leave `dp_ensemble` and `subsample` "
+         "out."),
     # candidates
     Rule("one Hessian of a row",
          lambda s: s["dp_candidate_weight"] == "hessian" and s.trees_per_round > 1,
@@ -325,7 +332,7 @@ RULES = (
     Rule("adaptive edges are those of bins",
          lambda s: s["dp_candidates"] == "adaptive" and s["dp_candidate_cells"] > s["max_bin"],
          "`dp_candidate_cells` is at most max_bin with dp_candidates='adaptive', which moves the "
-         "edges of its bins."),
+         "edges of its bins. Lower it, or raise max_bin."),
     Rule("cells need histograms",
          lambda s: s["dp_candidates"] == "quantile_tree" and "dp_candidate_cells" in s.given,
          "`dp_candidate_cells` has an effect with noisy histograms only; the quantile tree has "
@@ -334,7 +341,7 @@ RULES = (
     Rule("rows of persons",
          lambda s: "dp_rows_per_person" in s.given and s.unit == "row",
          "`dp_rows_per_person` has an effect with `dp_privacy_id` only: without it every row is a "
-         "unit of privacy of its own."),
+         "unit of privacy of its own. Leave it out, or give the ids."),
     Rule("score gain of rows",
          lambda s: s.unit == "person" and s["dp_score"] == "gain",
          "`dp_score`='gain' is refused with `dp_privacy_id`: its range is proved where every row "
@@ -390,11 +397,12 @@ RULES = (
     # masked sums
     Rule("colluders of masked sums",
          lambda s: "dp_secure_colluders" in s.given and not s["dp_secure_sum"],
-         "`dp_secure_colluders` has an effect with dp_secure_sum=True only."),
+         "`dp_secure_colluders` has an effect with dp_secure_sum=True only. Leave it out."),
     Rule("keys of masked sums",
          lambda s: (not s["dp_secure_sum"]
                     and ("dp_secure_key" in s.given or "dp_secure_parties" in s.given)),
-         "`dp_secure_key` and `dp_secure_parties` have an effect with dp_secure_sum=True only."),
+         "`dp_secure_key` and `dp_secure_parties` have an effect with dp_secure_sum=True only. "
+         "Leave them out."),
     Rule("masked sums of several workers",
          lambda s: s["dp_secure_sum"] and s.workers < 2,
          "`dp_secure_sum` needs at least two workers that train together: join them with "
@@ -415,7 +423,7 @@ RULES = (
             "dp_candidate_noise='laplace': " + _GAUSSIAN_SHARES),
     _masked("are no reports",
             lambda s: s["dp_local"],
-            "dp_local, whose rows report by themselves."),
+            "dp_local, whose rows report by themselves. Leave one of them out."),
     _masked("read all rows",
             lambda s: s["subsample"] != 1.0,
             "`subsample` below 1: amplification by sampling is not proved for masked sums. Leave "
