@@ -1,4 +1,4 @@
-"""Events for for rows and some for persons: how ledgers write them, and that they never mix."""
+"""Events for rows and events for persons: how ledgers write them, and that they never mix."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_rows_count_for_persons_where_they_are_bounded(tmp_path: Path) -> None:
     assert first.charge.mu2 > 10.0 * second.charge.mu2
     assert first.charge == charge_of(first.events, DELTA, group=4)
     text = book.statement()
-    assert "charged for 4 of them: no person has more than 4 rows, as was stated" in text
+    assert "charged for 4 rows, because no person has more than 4. That was stated" in text
     book.verify()
     total = {"epsilon": 8.0, "delta": DELTA}
     household = Budget(tmp_path / "h", **total, unit="person", group=2, most_rows=4)
@@ -167,7 +167,7 @@ def test_persons_of_two_columns_are_others(tmp_path: Path) -> None:
     book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
     book.reserve(of_person(SUMS))
     book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
-    with pytest.raises(BudgetError, match="'patient', and this is for persons by 'doctor'"):
+    with pytest.raises(BudgetError, match="'patient', and this one identifies them by 'doctor'"):
         book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "doctor"))
     assert len(book.entries) == 3
 

@@ -109,7 +109,7 @@ def test_a_date_that_is_none(files):
     table.to_csv("rows.csv", index=False)
     message = fails("train", "rows.csv", "--schema", "dated.yaml", "--epsilon", "1",
                     "--delta", "1e-6")  # fmt: skip
-    assert "'joined'" in message and "no date" in message and "SECRET" not in message
+    assert "'joined'" in message and "not a date" in message and "SECRET" not in message
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_date_that_is_none(files):
         ({"date": ["month"], "bounds": [0, 1]}, "days"),
         ({"date": ["days"], "since": "yesterday"}, "since"),
         ({"since": "2000-01-01"}, "without `date`"),
-        ({"date": ["days"], "categories": ["a"]}, "several"),
+        ({"date": ["days"], "categories": ["a"]}, "more than one"),
     ],
 )
 def test_wrong_dates_of_a_schema(column, message):

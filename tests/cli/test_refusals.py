@@ -27,7 +27,7 @@ WRONG = [
     ([*DECLARED, "--categories", "zip=a,b", "--drop", "pet"], "'zip': a row holds something"),
     ([*DECLARED, "--categories", "zip"], "--categories takes COLUMN="),
     ([*DECLARED, "--target-bounds", "0", "1"], "not both"),
-    ([*DECLARED, "--bounds", "age=9:1"], "low < high"),
+    ([*DECLARED, "--bounds", "age=9:1"], "low end below its high end"),
     ([*DECLARED, "--drop", "nothing"], "no column 'nothing'"),
     ([*DECLARED, "--param", "max_depth"], "NAME=VALUE"),
     (["--target", "buys", "--classes", "no,no"], "twice"),
@@ -63,8 +63,8 @@ def test_budget_must_be_given(folder, left_out):
     [
         ({"age": "seventy"}, "'age': a row holds something that is not a number"),
         ({"zip": "90210"}, "'zip': a row holds something that is not declared"),
-        ({"buys": "perhaps"}, "'buys' of a row is no declared class"),
-        ({"buys": "?"}, "'buys' of a row is no declared class"),
+        ({"buys": "perhaps"}, "'buys' of a row is not a declared class"),
+        ({"buys": "?"}, "'buys' of a row is not a declared class"),
     ],
 )
 def test_a_row_outside_its_domain_is_told_by_column_only(folder, no_training, change, message):
@@ -135,7 +135,7 @@ def test_models_are_not_overwritten_by_accident(folder, no_training):
         ("target_bound: [0, 1]", "target_bounds"),
         ("columns: [a, b]", "must map names"),
         ("columns: {a: {category: [x]}}", "'a'"),
-        ("columns: {a: {other: missing}}", "without categories"),
+        ("columns: {a: {other: missing}}", "without `categories`"),
         ("columns: {a: {categories: [x], other: y}}", "one of the categories"),
         ("classes: [a, b]\ntarget_bounds: [0, 1]", "not both"),
         ("- a", "mapping"),

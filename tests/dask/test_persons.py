@@ -121,7 +121,7 @@ def test_workers_without_rows(client: Client) -> None:
 
 
 WRONG: dict[str, Any] = {
-    "no such column": ("person", PrivacyParameterError, "no single column 'person'"),
+    "no such column": ("person", PrivacyParameterError, "not have exactly one column 'person'"),
     "an array": (np.array(WHO), PrivacyParameterError, "With Dask"),
     "other partitions": ("2 parts", PrivacyParameterError, "number of partitions"),
     "other rows": ("shifted", PrivacyParameterError, "one id for each row"),

@@ -159,7 +159,7 @@ def test_a_release_can_be_signed_from_the_top(report):
     top, details = text.split("Statement in full")
     assert top.startswith("Privacy report: Who pays")
     for part in ("Date of this report: 20", "Protected:", "one row, added or removed",
-                 "What that means:", "Public:", "Not covered:", "auc 0.91 (0.90 to 0.92)",
+                 "What that means:", "Public:", "Not covered:", "AUC 0.91 (0.90 to 0.92)",
                  "It cost epsilon = 0.2."):  # fmt: skip
         assert part in top
     assert "brier" not in text

@@ -297,7 +297,7 @@ def test_a_key_that_others_may_read_is_refused(mode: int, files: Path) -> None:
     [
         (lambda lines: lines[:-1], "does not have this party's own key"),
         (lambda lines: [*lines, lines[2]], "line 6: the key or the name is on the list"),
-        (lambda lines: [*lines, "ssh-ed25519 AAAA x\n"], "line 6: this is no public"),
+        (lambda lines: [*lines, "ssh-ed25519 AAAA x\n"], "line 6: this is not a public"),
         (lambda lines: [*lines, " ".join(lines[2].split()[:2]) + "\n"], "line 6: expected"),
         (lambda lines: [*lines, "name\n"], "line 6: expected"),
     ],

@@ -189,7 +189,7 @@ def test_a_continued_model_counts_its_rows_again(short: None) -> None:
     assert (first.rounds, second.rounds, model.num_boosted_rounds()) == (2, 3, 5)
     assert [e.label for e in second.events[0].first] == ["rows"]
     report = xgb_dp.privacy_report(model)
-    assert "of training 2 was taken among 2 public ones" in report.statement()
+    assert "of training 2 is one of 2 public ones" in report.statement()
 
 
 def test_a_continued_model_costs_both_choices() -> None:

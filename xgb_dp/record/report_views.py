@@ -265,8 +265,8 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> st
         for row in rows
     )
     return (
-        f'<table style="border-collapse:collapse"><caption style="text-align:left"><b>'
-        f"{html.escape(title)}</b></caption><thead><tr>{cells}</tr></thead>"
+        f'<p style="margin:1em 0 .2em"><b>{html.escape(title)}</b></p>'
+        f'<table style="border-collapse:collapse"><thead><tr>{cells}</tr></thead>'
         f"<tbody>{lines}</tbody></table>"
     )
 

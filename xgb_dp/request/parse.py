@@ -120,21 +120,22 @@ def parse_number(
 
 def _range(low: float, high: float, open_low: bool, open_high: bool) -> str:
     """A range in words; empty where every number will do."""
+    least, most = _digits(low, ".6g"), _digits(high, ".6g")
     if math.isfinite(low) and math.isfinite(high) and not (open_low or open_high):
-        return f"from {_digits(low)} to {_digits(high)}"
+        return f"from {least} to {most}"
     ends = []
     if math.isfinite(low):
-        ends.append(f"{'above' if open_low else 'of at least'} {_digits(low)}")
+        ends.append(f"{'above' if open_low else 'of at least'} {least}")
     if math.isfinite(high):
-        ends.append(f"{'below' if open_high else 'of at most'} {_digits(high)}")
+        ends.append(f"{'below' if open_high else 'of at most'} {most}")
     return " and ".join(ends)
 
 
-def _digits(number: float) -> str:
+def _digits(number: float, form: str = "") -> str:
     """A number as people write it: whole ones up to a million without a point."""
     if math.isfinite(number) and number == int(number) and abs(number) <= 1 << 20:
         return str(int(number))
-    return repr(number)
+    return format(number, form)
 
 
 def parse_int(name: str, value: Any, low: int, high: int) -> int:
