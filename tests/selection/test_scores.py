@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from scipy import stats
 from sklearn.metrics import brier_score_loss, log_loss, mean_pinball_loss, roc_auc_score
 
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.tuning import Score
+from xgb_dp.tuning import Score, scores
 from xgb_dp.tuning.row_losses import Predicted, pinball, time_log_loss
 
 EXAMPLES = settings(max_examples=200, deadline=None)
@@ -174,6 +176,17 @@ def test_no_rows_at_all() -> None:
         score = Score(name)
         value = score.release(np.zeros(0), np.zeros(0), None, score.event(1.0))
         assert np.isfinite([value.value, value.noise, value.rank]).all()
+
+
+def test_every_pair_of_runs_has_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best of some runs is defined for whatever noisy sums there are."""
+    score = Score("auc")
+    none = SimpleNamespace(auc=SimpleNamespace(value=math.nan, noise=math.nan))
+    monkeypatch.setattr(scores, "two_classes", lambda *_: None)
+    monkeypatch.setattr(scores, "TwoClasses", lambda _: none)
+    found = score.release(np.array([0.5]), np.array([1.0]), None, score.event(1.0))
+    assert found.rank == -math.inf
+    assert math.isnan(found.value)
 
 
 def test_bad_scores() -> None:

@@ -284,7 +284,9 @@ class Score:
         """Area under the curve from a noisy table, as an evaluation reads it; post-processing."""
         solver = Solver.of(_auc_block().matrix)
         found = TwoClasses(two_classes(_AUC_GRID, solver, noisy * GRID, sigma * GRID)).auc
-        return ScoreValue(found.value, found.noise, found.value)
+        # Not-a-number is above nothing and below nothing: runs would have no order.
+        rank = -math.inf if math.isnan(found.value) else found.value
+        return ScoreValue(found.value, found.noise, rank)
 
 
 def _number(persons: Codes) -> int:
