@@ -406,7 +406,8 @@ class Budget:
             booked, group = entry.charge, entry.charged
             if group < self.whose.charged(entry.events, entry.unit, any_group=True):
                 raise BudgetError(
-                    f"The entry {entry.id} is charged for fewer than {self.unit.phrase}."
+                    f"The entry {entry.id} is charged for fewer than {self.unit.phrase}. Restore "
+                    "the file from a copy that holds every training."
                 )
             if booked.shift or (booked.extra and not booked.mu2):
                 cost = plain_charge(entry.events, booked.extra, group)
@@ -414,9 +415,15 @@ class Budget:
                 cost = charge_of(entry.events, self.delta, group=group)
             # Another machine may round differently.
             if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
-                raise BudgetError(f"The entry {entry.id} of the budget costs more than it says.")
+                raise BudgetError(
+                    f"The entry {entry.id} of the budget costs more than it says. Restore the "
+                    "file from a copy that holds every training."
+                )
         if not self.capacity.holds(self.spent):
-            raise BudgetError("The entries of the budget exceed its total.")
+            raise BudgetError(
+                "The entries of the budget exceed its total. Restore the file from a copy that "
+                "holds every training."
+            )
 
     def statement(self) -> str:
         """The guarantee of the budget, and the book, in prose."""
@@ -441,7 +448,10 @@ class Budget:
         own = (self.epsilon, self.delta, self.selection_epsilon)
         same = own == tuple(content[k] for k in ("epsilon", "delta", "selection_epsilon"))
         if not same or Whose.of_content(content) != self.whose:
-            raise BudgetError(f"The budget file {str(self.path)!r} was replaced by another one.")
+            raise BudgetError(
+                f"The budget file {str(self.path)!r} was replaced by another one, so what was "
+                "spent is not known. Restore the file from a copy that holds every training."
+            )
         return content
 
 

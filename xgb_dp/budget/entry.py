@@ -76,7 +76,10 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
         if type(charged) is not int or charged < 1 or (events and one_unit(events) != unit.name):
             raise ValueError
     except (KeyError, TypeError, ValueError):
-        raise BudgetError("An entry of the budget is damaged.") from None
+        raise BudgetError(
+            "An entry of the budget is damaged, so what was spent is not known. Restore the file "
+            "from a copy that holds every training."
+        ) from None
     return Entry(name, note, time, state, charge, events, unit, charged, part)
 
 

@@ -44,7 +44,10 @@ class Whose:
             if most is not None and not (type(most) is int and most >= 1 and unit.of_persons):
                 raise ValueError
         except (AttributeError, ValueError, TypeError):
-            raise BudgetError("The budget does not say whom its total is for.") from None
+            raise BudgetError(
+                "The budget does not say whom its total is for, so it is damaged. Restore the "
+                "file from a copy that holds every training."
+            ) from None
         return cls(unit, most)
 
     def to_content(self) -> dict[str, Any]:

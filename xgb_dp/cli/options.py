@@ -332,7 +332,10 @@ def new_files(paths: Sequence[Path], *, force: bool, read: Sequence[Path | None]
         try:
             _new_file(path, taken, force=force)
         except OSError as error:
-            raise PrivacyParameterError(f"{path} cannot be written: {error.strerror}.") from None
+            raise PrivacyParameterError(
+                f"{path} cannot be written: {error.strerror}. Give a name in a folder that you "
+                "may write."
+            ) from None
 
 
 def _new_file(path: Path, taken: dict[Path, str], *, force: bool) -> None:

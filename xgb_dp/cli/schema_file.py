@@ -46,7 +46,9 @@ def read_schema_file(path: Path) -> Any:
             "it is not UTF-8 text. Save the schema file in UTF-8."
         ) from None
     except RecursionError:
-        raise PrivacyParameterError("cannot be parsed: it is nested too deeply.") from None
+        raise PrivacyParameterError(
+            "cannot be parsed: it is nested too deeply. A schema has at most a few levels."
+        ) from None
 
 
 def json_of(text: str) -> Any:
@@ -78,7 +80,9 @@ def json_of(text: str) -> Any:
     except PrivacyParameterError:
         raise
     except ValueError:  # an integer of thousands of digits
-        raise PrivacyParameterError("cannot be parsed as JSON: a number is too long.") from None
+        raise PrivacyParameterError(
+            "cannot be parsed as JSON: a number is too long. Write it with fewer digits."
+        ) from None
 
 
 def _toml(text: str) -> Any:
@@ -104,7 +108,9 @@ def _yaml(text: str) -> Any:
             f"cannot be parsed as YAML: {line}{error.problem or error.context}."
         ) from None
     except yaml.YAMLError:
-        raise PrivacyParameterError("cannot be parsed as YAML.") from None
+        raise PrivacyParameterError(
+            "cannot be parsed as YAML. Compare it with what `xgb-dp schema FILE` prints."
+        ) from None
     return None if node is None else _plain(node, set(), 0)
 
 
@@ -114,7 +120,9 @@ def _plain(node: Any, seen: set[int], depth: int) -> Any:
 
     line = node.start_mark.line + 1
     if depth > _DEEPEST:
-        raise PrivacyParameterError(f"line {line}: it is nested too deeply.")
+        raise PrivacyParameterError(
+            f"line {line}: it is nested too deeply. A schema has at most a few levels."
+        )
     if id(node) in seen:
         raise PrivacyParameterError(
             f"line {line}: a schema must not contain anchors or aliases (&, *). Write the value "

@@ -80,7 +80,9 @@ def _parts_of(client: Any, given: Any, dtrain: Any) -> list[Any]:
         raise PrivacyParameterError(f"{_EXPECTED}; it is a {type(given).__name__}.")
     parts = client.futures_of(client.persist(given))
     if len(parts) != len(dtrain.partition_order):
-        raise PrivacyParameterError(f"{_EXPECTED}; it has another number of partitions.")
+        raise PrivacyParameterError(
+            f"{_EXPECTED}; it has another number of partitions. Repartition it like the data."
+        )
     return list(parts)
 
 

@@ -275,7 +275,9 @@ class Discovery:
         elif file.suffix.lower() in (".yaml", ".yml"):
             text = self.to_yaml(target, **how)
         else:
-            raise PrivacyParameterError("A schema file is written as .yaml or .json.")
+            raise PrivacyParameterError(
+                "A schema file is written as .yaml or .json. Give a name with one of these endings."
+            )
         file.write_text(text, encoding="utf-8")
 
     def to_yaml(self, target: str | None = None, **how: Any) -> str:

@@ -46,7 +46,10 @@ def load_booster(model: Any) -> Any:
             raise PrivacyParameterError(f"There is no model file {name}. Check the path.") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "this is not a path"
-            raise PrivacyParameterError(f"{name} cannot be read: {reason}.") from None
+            raise PrivacyParameterError(
+                f"{name} cannot be read: {reason}. Give the path of a saved model that you may "
+                "read."
+            ) from None
     try:
         if model[1:2] != b'"' and not model[1:2].isspace():  # no JSON
             ubjson.check(bytes(model))  # XGBoost reads beyond the end of what was cut off

@@ -96,7 +96,10 @@ def _read(path: Path, parameter: str) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not the name of a file"
-        raise PrivacyParameterError(f"`{parameter}`: the file cannot be read: {reason}.") from None
+        raise PrivacyParameterError(
+            f"`{parameter}`: the file cannot be read: {reason}. Give the path of a file that you "
+            "may read."
+        ) from None
 
 
 def _parties(text: bytes) -> dict[bytes, str]:

@@ -218,7 +218,8 @@ class EvaluationReport:
         booster = as_booster(model)
         if self.kind != "binary":
             raise PrivacyParameterError(
-                f"Only models of two classes can be calibrated; this one has {self.kind} labels."
+                f"Only models of two classes can be calibrated; this one has {self.kind} labels. "
+                "Use its predictions as they are."
             )
         if self.trees is None or tuple(tree_names(booster)) != self.trees:
             raise PrivacyParameterError(

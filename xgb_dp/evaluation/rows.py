@@ -164,8 +164,8 @@ def judged(model: Any) -> Judged:
     objective = objective_of(booster)
     if objective not in OBJECTIVES:
         raise PrivacyParameterError(
-            f"A model of the objective {objective!r} cannot be evaluated; those of "
-            f"{', '.join(map(repr, OBJECTIVES))} can."
+            f"A model of the objective {objective!r} cannot be evaluated. Evaluate one of the "
+            f"objectives {', '.join(map(repr, OBJECTIVES))}."
         )
     kind = OBJECTIVES[objective].kind
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]

@@ -248,7 +248,7 @@ def plan_of(
         return Binary.of(model, groups)
     if model.classes > MOST_CLASSES:
         raise PrivacyParameterError(
-            f"A model of more than {MOST_CLASSES} classes cannot be evaluated: the noise of each "
-            "class grows with their number."
+            f"A model of more than {MOST_CLASSES} classes cannot be evaluated, because the noise "
+            "of each class grows with their number. Put rare classes together and train again."
         )
     return Several.of(model, groups)

@@ -35,8 +35,8 @@ def _report(model: Any) -> PrivacyReport:
     report = model if isinstance(model, PrivacyReport) else privacy_report(model)
     if not report.private:
         raise PrivacyRefusal(
-            "This model is not differentially private: it has no budget and no finite epsilon to "
-            "draw."
+            "This model is not differentially private, so it has no budget and no finite epsilon "
+            "to draw. Train with a finite dp_epsilon."
         )
     return report
 

@@ -70,8 +70,8 @@ def model_card(
     report = privacy_report(booster)
     if not report.private:
         raise PrivacyRefusal(
-            "This model is not differentially private, so it gets no model card: it should not be "
-            "published."
+            "This model is not differentially private, so it gets no model card: it should not "
+            "be published. Train with a finite dp_epsilon."
         )
     if metrics and not metrics_source.strip():
         raise PrivacyParameterError(

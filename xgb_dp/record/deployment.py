@@ -66,7 +66,8 @@ def deployment_record(
     report = privacy_report(as_booster(model))
     if not report.private:
         raise PrivacyRefusal(
-            "This model is not differentially private: it should not be published or registered."
+            "This model is not differentially private: it should not be published or registered. "
+            "Train with a finite dp_epsilon."
         )
     given = {
         "name": name or _NOT_STATED,
@@ -139,7 +140,10 @@ def page_of(model: Any, *, name: str, data: str, intended_use: str, contact: str
     given = {"Training data": data, "Intended use": intended_use, "Contact": contact}
     report = privacy_report(as_booster(model))
     if not report.private:
-        raise PrivacyRefusal("This model is not differentially private, so it gets no card.")
+        raise PrivacyRefusal(
+            "This model is not differentially private, so it gets no card. Train with a finite "
+            "dp_epsilon."
+        )
     told = "".join(
         f"<p><b>{key}</b>: {html.escape(text or _NOT_STATED)}</p>" for key, text in given.items()
     )

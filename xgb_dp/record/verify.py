@@ -311,7 +311,10 @@ def _bytes_of(model: str | os.PathLike[str]) -> tuple[Path, bytes]:
         ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "this is not a path"
-        raise PrivacyParameterError(f"{os.fspath(model)!r} cannot be read: {reason}.") from None
+        raise PrivacyParameterError(
+            f"{os.fspath(model)!r} cannot be read: {reason}. Give the path of a saved model that "
+            "you may read."
+        ) from None
 
 
 def _is_json(data: bytes) -> bool:

@@ -198,13 +198,15 @@ def public_cuts(name: str, values: Any) -> tuple[float, ...]:
     if given is None:
         raise PrivacyParameterError(f"{name} must be a list of finite numbers.")
     if len(given) > MAX_CUTS:
-        raise PrivacyParameterError(f"{name} has more than {MAX_CUTS} cuts.")
+        raise PrivacyParameterError(f"{name} has more than {MAX_CUTS} cuts. Give fewer.")
     numbers = np.array([parse.parse_number(name, v) for v in given], dtype=np.float64)
     with np.errstate(over="ignore"):
         cuts = numbers.astype(np.float32)
     info = np.finfo(np.float32)
     if not np.isfinite(cuts).all():
-        raise PrivacyParameterError(f"{name} exceeds the range of 32-bit floats.")
+        raise PrivacyParameterError(
+            f"{name} exceeds the range of 32-bit floats. Give smaller numbers, or use another unit."
+        )
     cuts[np.abs(cuts) < info.smallest_normal] = 0.0  # also turns -0 into 0
     cuts = np.unique(cuts[cuts < info.max])
     return tuple(float(c) for c in cuts)
@@ -230,13 +232,15 @@ def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
     low, high = parse.parse_range(name, bounds)
     if log:
         if low <= 0:
-            raise PrivacyParameterError(f"{name}: a 'log' grid needs low > 0.")
+            raise PrivacyParameterError(
+                f"{name}: a 'log' grid needs low > 0. Raise the low end, or leave 'log' out."
+            )
         grid = np.exp(np.linspace(np.log(low), np.log(high), bins + 1))
     else:
         grid = low + (high - low) * (np.arange(bins + 1) / bins)
     edges = public_cuts(name, grid)
     if len(edges) < 2:
-        raise PrivacyParameterError(f"{name} is too narrow for 32-bit floats.")
+        raise PrivacyParameterError(f"{name} is too narrow for 32-bit floats. Give a wider range.")
     return edges
 
 
@@ -309,8 +313,8 @@ def _category(name: str, value: Any) -> str:
         text.encode()
     except Exception:  # an object of the caller may do anything
         raise PrivacyParameterError(
-            f"`dp_categories` of feature {name} holds a {type(value).__name__} that cannot be "
-            "written as a text of Unicode characters."
+            f"`dp_categories` of feature {name} has a {type(value).__name__} that cannot be "
+            "written as a text of Unicode characters. Give its name as a text."
         ) from None
     return text
 
@@ -326,7 +330,9 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
                 "contains half of a surrogate pair. Spell the name in whole characters."
             )
         if len(set(declared)) != size:
-            raise PrivacyParameterError(f"`dp_categories` names a category of {name} twice.")
+            raise PrivacyParameterError(
+                f"`dp_categories` names a category of {name} twice. Keep one of them."
+            )
         if dictionary is not None and not _same_names(dictionary, declared):
             raise PrivacyParameterError(
                 f"`dp_categories` of feature {name} differs from the dictionary of the data frame, "

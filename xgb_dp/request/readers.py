@@ -240,7 +240,8 @@ def public_data(name: str, value: Any, s: Settings) -> bool:
     if isinstance(value, bool):
         return value
     raise PrivacyParameterError(
-        f"`{name}` is read with the rows, by `xgboost.train` and the estimators only."
+        f"`{name}` is read with the rows, by `xgboost.train` and the estimators only. Leave it "
+        "out here."
     )
 
 

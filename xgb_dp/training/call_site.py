@@ -266,8 +266,9 @@ class CallSite:
         )
         if stops and not self.evals:
             raise PrivacyRefusal(
-                "`early_stopping_rounds` is refused without public `evals`: the stopping time "
-                "would follow exact metrics of private rows."
+                "`early_stopping_rounds` is refused without public `evals`, because the stopping "
+                "time would follow exact metrics of private rows. Leave it out, or give public "
+                "sets with dp_public_evals=True."
             )
         if any(isinstance(c, LearningRateScheduler) for c in self.callbacks):
             raise PrivacyRefusal(
