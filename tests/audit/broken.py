@@ -259,7 +259,7 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     for kind in evaluation.KINDS:
         halved = evaluation.evaluation(4.0, 1e-6, 2, kind)
         name = f"half the variance of an evaluation of {kind}"
-        yield partial(audit, halved, size.draws // 2, name=name)
+        yield partial(audit, halved, size.draws // 4, name=name)
     looked = plan_discovery(1, 0, 1.0, 0.04)
     low = replace(looked, threshold=2 * looked.threshold // 3)
     yield partial(discovery.audit_texts, "texts shown too early", size.draws // 20, low)

@@ -5,7 +5,8 @@ Imports ``accounting``, ``engine``, ``request``, ``data``, ``record`` and ``budg
 
 from .calibration import CalibratedModel
 from .compare import ComparisonReport
-from .figures import Figure, TwoClasses
+from .figure import Figure
+from .figures import TwoClasses
 from .parting import Split, split
 from .regression import Errors
 from .report import EvaluationReport

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .binary import scaled
-from .figures import Figure, TwoClasses, auc, influence
+from .figure import Figure
+from .figures import TwoClasses, auc, influence
 from .grid import CELLS, UNIT, Grid, counts_matrix
 from .posterior import DRAWS, Posterior, Solver, two_classes
 from .report import Cost

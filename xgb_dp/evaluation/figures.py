@@ -12,12 +12,13 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
-from scipy.stats import chi2, norm
+from scipy.stats import chi2
 
+from .figure import Figure
 from .grid import BINS, CELLS, Grid
 from .posterior import Posterior
 
-__all__ = ["Figure", "TwoClasses"]
+__all__ = ["TwoClasses"]
 
 Floats = npt.NDArray[np.float64]
 Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
@@ -25,60 +26,6 @@ Of = Callable[[Floats, Floats], Floats]
 
 _LEAST = 1e-9
 _WIDER = 1.25  # than drawn: the draws take the smoothness of the curve as known
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure with its interval.
-
-    Attributes:
-        value: What is estimated for the rows that were evaluated.
-        low: Lower end of the interval, which holds the noise of the release and that of sampling:
-            it is about the population that the rows were drawn from.
-        high: Upper end.
-        noise: Standard deviation of what the noise of the release alone adds.
-
-    Examples:
-        >>> auc = judged.auc
-        >>> auc.low <= float(auc) <= auc.high
-        True
-    """
-
-    value: float
-    low: float
-    high: float
-    noise: float
-
-    @classmethod
-    def around(
-        cls,
-        value: float,
-        spread: float,
-        noise: float,
-        level: float,
-        *,
-        low: float = -np.inf,
-        high: float = np.inf,
-    ) -> Figure:
-        """A figure with a normal interval, both within what the figure can be.
-
-        Args:
-            value: What is estimated.
-            spread: Standard deviation by the noise of the release and by sampling.
-            noise: That by the noise of the release alone.
-            level: Probability with which the interval covers.
-            low: Lowest value that the figure has.
-            high: Highest value that it has.
-        """
-        value = min(max(value, low), high)
-        wide = float(norm.ppf(0.5 + 0.5 * level)) * spread
-        return cls(value, max(value - wide, low), min(value + wide, high), noise)
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __str__(self) -> str:
-        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
 
 
 def _ratio(a: Floats, b: Floats) -> Floats:
@@ -147,20 +94,21 @@ class TwoClasses:
     def _sampled(self) -> Floats:
         return self.posterior.sampled()
 
-    def figure(self, of: Of, low: float = 0.0, high: float = 1.0) -> Figure:
+    def figure(self, of: Of, low: float = 0.0, high: float = 1.0, *, wider: float = 1.0) -> Figure:
         """Any smooth function of the counts.
 
         Args:
             of: Function of the counts of negatives and positives, of shape (..., CELLS).
             low: Lowest value that it has.
             high: Highest value that it has.
+            wider: By which the interval is wider than the draws say.
         """
         value = float(of(self.negatives, self.positives))
         spread, noise = (
             float(np.std(of(drawn[:, :CELLS], drawn[:, CELLS:])))
             for drawn in (self._sampled, self._noisy)
         )
-        return Figure.around(value, spread, noise, self.level, low=low, high=high)
+        return Figure.around(value, wider * spread, noise, self.level, low=low, high=high)
 
     # --- figures -------------------------------------------------------------------------------
 
@@ -172,7 +120,9 @@ class TwoClasses:
     @property
     def base_rate(self) -> Figure:
         """Share of positive rows."""
-        return self.figure(lambda neg, pos: _ratio(pos.sum(axis=-1), (neg + pos).sum(axis=-1)))
+        return self.figure(
+            lambda neg, pos: _ratio(pos.sum(axis=-1), (neg + pos).sum(axis=-1)), wider=_WIDER
+        )
 
     @property
     def mean_prediction(self) -> Figure:

@@ -21,7 +21,7 @@ from scipy.linalg import block_diag
 
 from ..engine.models import intercept_margin
 from ..request.means import POWERS
-from .figures import Figure
+from .figure import Figure
 from .grid import tree_matrix
 from .posterior import DRAWS, Solver
 from .rows import Judged
@@ -110,6 +110,17 @@ class Order:
             float(value(self.counts)), spread, noise, self.level, low=low, high=high
         )
 
+    def _quotient(
+        self, of: Callable[[Floats, Floats], tuple[Floats, Floats]], low: float, high: float
+    ) -> Figure:
+        """A quotient of two smooth functions of rows and sums of labels, (..., cells) each."""
+
+        def parts(counts: Floats) -> Floats:
+            return np.stack(of(counts[..., :_PLACES], counts[..., _PLACES:]), axis=-1)
+
+        noise, spread = (np.cov(parts(d), rowvar=False) for d in (self.draws, self.sampled))
+        return Figure.quotient(parts(self.counts), noise, spread, self.level, low=low, high=high)
+
     @cached_property
     def sampled(self) -> Floats:
         """Draws for other rows of the same population: of their number, and of their labels."""
@@ -130,20 +141,18 @@ class Order:
         curve says which share of all labels the rows up to there have. 0 for no order at all.
         """
 
-        def of(rows: Floats, sums: Floats) -> Floats:
+        def parts(rows: Floats, sums: Floats) -> tuple[Floats, Floats]:
             below = np.cumsum(rows, axis=-1) - 0.5 * rows
             whole = rows.sum(axis=-1) * sums.sum(axis=-1)
-            return np.asarray(2.0 * (sums * below).sum(axis=-1) / _above(whole) - 1.0)
+            return 2.0 * (sums * below).sum(axis=-1) - whole, whole
 
-        return self._figure(of, -1.0, 1.0)
+        return self._quotient(parts, -1.0, 1.0)
 
     @property
     def mean_ratio(self) -> Figure:
         """Mean prediction over mean label."""
-        return self._figure(
-            lambda rows, sums: np.asarray(rows @ self.means / _above(sums.sum(axis=-1))),
-            0.0,
-            np.inf,
+        return self._quotient(
+            lambda rows, sums: (rows @ self.means, sums.sum(axis=-1)), 0.0, np.inf
         )
 
     @property

@@ -17,7 +17,7 @@ from ..errors import PrivacyParameterError
 from ..request.objectives import OBJECTIVES
 from ..request.parse import parse_number
 from .binary import scaled
-from .figures import Figure
+from .figure import Figure
 from .grid import CELLS, UNIT
 from .means import UNIT as OF_MEANS
 from .means import Losses, Means, Order, loss_matrix
@@ -74,7 +74,7 @@ class Errors:
     def mae(self) -> Figure:
         """Mean absolute error."""
         values = self.errors
-        return values.figure(lambda counts: values.mean_of(counts, size=True), 0.0, values.half)
+        return values.mean_figure(values.points_of(size=True), 0.0, values.half)
 
     @property
     def bias(self) -> Figure:
@@ -95,15 +95,18 @@ class Errors:
             )
         errors, target = self.errors, self.target
 
-        def of(own: Floats, other: Floats) -> Floats:
-            mean = target.mean_of(other)
-            variance = np.maximum(target.mean_of(other, 2) - mean**2, _least(target))
-            return np.asarray(1.0 - errors.mean_of(own, 2) / variance)
+        def parts(own: Floats, other: Floats) -> Floats:
+            variance = target.mean_of(other, 2) - target.mean_of(other) ** 2
+            return np.stack([errors.mean_of(own, 2), variance], axis=-1)
 
-        value = float(of(errors.counts, target.counts))
-        noise = float(np.std(of(errors.draws, target.draws)))
-        spread = float(np.std(of(errors.sampled, target.sampled)))
-        return Figure.around(value, spread, noise, self.level, high=1.0)
+        share = Figure.quotient(
+            parts(errors.counts, target.counts),
+            np.cov(parts(errors.draws, target.draws), rowvar=False),
+            np.cov(parts(errors.sampled, target.sampled), rowvar=False),
+            self.level,
+            low=0.0,
+        )
+        return share.moved(lambda left: 1.0 - left, 1.0)
 
     def quantile(self, share: float) -> Figure:
         """The error below which a share of the rows lies; see :meth:`Values.quantile`."""
@@ -131,21 +134,14 @@ class Errors:
         """
         level, values = self._of_level(level)
 
-        def of(counts: Floats) -> Floats:
-            size, mean = values.mean_of(counts, size=True), values.mean_of(counts)
-            return np.asarray(0.5 * size + (0.5 - level) * mean)
-
-        return values.figure(of, 0.0, values.half)
+        points = 0.5 * values.points_of(size=True) + (0.5 - level) * values.points
+        return values.mean_figure(points, 0.0, values.half)
 
     def coverage(self, level: float | None = None) -> Figure:
         """Share of the rows whose label is at most the quantile; see :meth:`pinball_loss`."""
         _, values = self._of_level(level)
 
-        def of(counts: Floats) -> Floats:
-            total = np.maximum(counts.sum(axis=-1), 1.0)
-            return np.asarray(counts[..., CELLS // 2 :].sum(axis=-1) / total)
-
-        return values.figure(of, 0.0, 1.0)
+        return values.mean_figure((np.arange(CELLS) >= CELLS // 2).astype(float), 0.0, 1.0)
 
     @property
     def deviance(self) -> Figure:
@@ -196,10 +192,6 @@ class Errors:
         for share in (0.05, 0.25, 0.5, 0.75, 0.95):
             out[f"error at {share:.0%}"] = self.quantile(share)
         return out
-
-
-def _least(values: Values) -> float:
-    return (values.half / 64.0) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,8 +312,10 @@ class Regression:
 
         def view(sums: list[Floats], noise: float) -> Errors:
             found = [
-                Values.of(solver, own, noise, *scale, level)
-                for solver, own, scale in zip(solvers, sums, scales, strict=False)
+                Values.of(solver, own, noise, *scale, level, seed=seed)
+                for seed, (solver, own, scale) in enumerate(
+                    zip(solvers, sums, scales, strict=False)
+                )
             ]
             target = None if self.target is None else found[outputs]
             by_level = dict(zip(self.levels, found, strict=False))

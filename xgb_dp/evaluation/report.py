@@ -18,7 +18,7 @@ from ..record.report import as_booster
 from ..record.report_views import round_up
 from ..request.parse import mapped, parse_number
 from .calibration import calibrated
-from .figures import Figure
+from .figure import Figure
 
 __all__ = ["Cost", "EvaluationReport"]
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from .binary import scaled
-from .figures import Figure, TwoClasses
+from .figure import Figure
+from .figures import TwoClasses
 from .grid import CELLS, UNIT, Grid, counts_matrix
 from .posterior import Solver, two_classes
 from .rows import Groups, Judged

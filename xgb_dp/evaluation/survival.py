@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
 from .binary import scaled
-from .figures import Figure
+from .figure import Figure
 from .grid import tree_matrix
 from .posterior import DRAWS
 from .rows import Groups, Judged
@@ -59,10 +59,10 @@ class Times:
     error: Floats
     level: float
 
-    def _figure(self, of: Callable[[Floats], Floats], low: float, high: float) -> Figure:
-        value = float(of(self.counts))
-        noise, spread = (float(np.std(of(d))) for d in (self.draws, self.sampled))
-        return Figure.around(value, spread, noise, self.level, low=low, high=high)
+    def _quotient(self, parts: Callable[[Floats], Floats]) -> Figure:
+        """A share: of numerator and denominator, (..., 2), as a function of counts."""
+        noise, spread = (np.cov(parts(d), rowvar=False) for d in (self.draws, self.sampled))
+        return Figure.quotient(parts(self.counts), noise, spread, self.level, low=0.0, high=1.0)
 
     @cached_property
     def sampled(self) -> Floats:
@@ -79,17 +79,20 @@ class Times:
     @property
     def rows(self) -> Figure:
         """Number of rows, or persons."""
-        return self._figure(lambda counts: counts.sum(axis=(-1, -2, -3)), 0.0, np.inf)
+        noise, spread = (
+            float(np.std(d.sum(axis=(-1, -2, -3)))) for d in (self.draws, self.sampled)
+        )
+        return Figure.around(float(self.counts.sum()), spread, noise, self.level, low=0.0)
 
     @property
     def seen(self) -> Figure:
         """Share of the rows of which the end of the time was seen."""
 
-        def of(counts: Floats) -> Floats:
-            total = np.maximum(counts.sum(axis=(-1, -2, -3)), 1.0)
-            return np.asarray(counts[..., 0, :, :].sum(axis=(-1, -2)) / total)
+        def parts(counts: Floats) -> Floats:
+            seen = counts[..., 0, :, :].sum(axis=(-1, -2))
+            return np.stack([seen, counts.sum(axis=(-1, -2, -3))], axis=-1)
 
-        return self._figure(of, 0.0, 1.0)
+        return self._quotient(parts)
 
     @property
     def concordance(self) -> Figure:
@@ -102,16 +105,32 @@ class Times:
         order = np.triu(self.error, 1).sum() + 0.5 * np.trace(self.error)
         extra = own * order, own * self.error.sum()
 
-        def of(counts: Floats) -> Floats:
+        def parts(counts: Floats) -> Floats:
             first, all_rows = counts[..., 0, :, :], counts.sum(axis=-3)
             later = _after(all_rows)  # in time
             longer = _after(np.swapaxes(later, -1, -2))
             ties = np.swapaxes(later, -1, -2)
             right = (np.swapaxes(first, -1, -2) * (longer + 0.5 * ties)).sum(axis=(-1, -2))
             pairs = (first.sum(axis=-2) * later.sum(axis=-2)).sum(axis=-1)
-            return np.asarray((right - extra[0]) / np.maximum(pairs - extra[1], 1.0))
+            return np.stack([right - extra[0], pairs - extra[1]], axis=-1)
 
-        return self._figure(of, 0.0, 1.0)
+        found = self._quotient(parts)
+        # Of pairs within one cell it is only known that they are in order as often as others, or
+        # by chance, or anything between both.
+        alike, tied = self._within_cells
+        more = max(found.value - 0.5, 0.0)
+        low = max(found.low - alike * more, 0.0)
+        return Figure(found.value, low, min(found.high + tied * more, 1.0), found.noise)
+
+    @property
+    def _within_cells(self) -> tuple[float, float]:
+        """Shares of all pairs whose times lie in one cell, and whose predictions do."""
+        first, every = self.counts[0], self.counts.sum(axis=0)
+        whole = max(float(first.sum() * every.sum()), 1.0)
+        alike, tied = (
+            float(first.sum(axis=axis) @ every.sum(axis=axis)) / whole for axis in (0, 1)
+        )
+        return min(max(alike, 0.0), 1.0), min(max(tied, 0.0), 1.0)
 
     def figures(self) -> dict[str, Figure]:
         """The plain figures by name."""

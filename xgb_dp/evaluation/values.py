@@ -12,8 +12,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import norm
 
-from .figures import Figure
+from .figure import Figure
 from .grid import CELLS, UNIT, tree_matrix
 from .posterior import DRAWS, Solver
 
@@ -86,10 +87,12 @@ class Values:
     Attributes:
         counts: Estimated number of rows in each cell; noisy, without bias.
         draws: Counts that are as likely, given the sums, as rows of `counts`.
+        error: Covariance of the noise in `counts`.
         middle: Value in the middle of the cells.
         half: Distance of the ends from there.
         level: Probability with which each interval covers.
         power: See :func:`value_cells`.
+        seed: Of the draws of `sampled`.
 
     Examples:
         >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
@@ -103,10 +106,12 @@ class Values:
 
     counts: Floats
     draws: Floats
+    error: Floats
     middle: float
     half: float
     level: float
     power: int = 1
+    seed: int = 0
 
     @classmethod
     def of(
@@ -118,6 +123,7 @@ class Values:
         half: float,
         level: float,
         power: int = 1,
+        seed: int = 0,
     ) -> Values:
         """The values behind noisy sums.
 
@@ -129,23 +135,30 @@ class Values:
             half: Distance of the ends from there.
             level: Probability with which an interval is to cover.
             power: See :func:`value_cells`.
+            seed: Of the draws. Two blocks of which one figure is made must have two seeds: with
+                one, their noise would count as the same.
         """
         counts = solver.covariance @ (solver.matrix.T @ sums)
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(2 * seed)
         draws = counts + noise * rng.normal(size=(DRAWS, CELLS)) @ solver.root.T
-        return cls(counts, draws, middle, half, level, power)
+        error = noise**2 * solver.covariance
+        return cls(counts, draws, error, middle, half, level, power, seed)
 
     @property
     def points(self) -> Floats:
         """The value that stands for each cell."""
         return self.middle + self.half * value_points(self.power)
 
+    @property
+    def _around(self) -> Floats:
+        """Variance of the count of each cell by sampling."""
+        return np.maximum(smoothed(self.counts, 4), 0.0)
+
     @cached_property
     def sampled(self) -> Floats:
         """Draws of the counts of other rows of the same population."""
-        around = smoothed(self.counts, 4)
-        spread = np.sqrt(np.maximum(around, 0.0))
-        rng = np.random.default_rng(3)
+        spread = np.sqrt(self._around)
+        rng = np.random.default_rng(2 * self.seed + 1)
         return np.asarray(self.draws + rng.normal(size=self.draws.shape) * spread)
 
     def figure(
@@ -162,13 +175,32 @@ class Values:
         noise, spread = (float(np.std(of(drawn))) for drawn in (self.draws, self.sampled))
         return Figure.around(value, spread, noise, self.level, low=low, high=high)
 
-    def mean_of(self, counts: Floats, power: int = 1, *, size: bool = False) -> Floats:
-        """Mean of a power of the values, or of their size, around 0."""
-        points = np.abs(self.points) if size else self.points**power
+    def points_of(self, power: int = 1, *, size: bool = False) -> Floats:
+        """A power of the value of each cell, or its size."""
+        if size:
+            return np.abs(self.points)
+        points = np.asarray(self.points**power)
         if power == 2:  # of a cell, whose values are not all in its middle
             points = points + (self.half * np.diff(_ends(self.power))) ** 2 / 12.0
+        return points
+
+    def mean_of(self, counts: Floats, power: int = 1) -> Floats:
+        """Mean of a power of the values, around 0."""
         total = np.maximum(counts.sum(axis=-1), 1.0)
-        return np.asarray((counts @ points) / total)
+        return np.asarray((counts @ self.points_of(power)) / total)
+
+    def mean_figure(self, points: Floats, low: float = -np.inf, high: float = np.inf) -> Figure:
+        """Mean over the rows of what each cell stands for.
+
+        Args:
+            points: One number for each cell.
+            low: Lowest value that the mean has.
+            high: Highest value that it has.
+        """
+        own = np.stack([points, np.ones(CELLS)])
+        noise = own @ self.error @ own.T
+        spread = noise + (own * self._around) @ own.T
+        return Figure.quotient(own @ self.counts, noise, spread, self.level, low=low, high=high)
 
     @property
     def rows(self) -> Figure:
@@ -179,7 +211,7 @@ class Values:
     def mean(self) -> Figure:
         """Mean value."""
         ends = self.middle - self.half, self.middle + self.half
-        return self.figure(self.mean_of, *ends)
+        return self.mean_figure(self.points, *ends)
 
     def quantile(self, share: float) -> Figure:
         """The value below which a share of the rows lies.
@@ -189,23 +221,33 @@ class Values:
         """
         ends = self.middle + self.half * _ends(self.power)
 
-        def of(counts: Floats) -> Floats:
+        def short(counts: Floats) -> Floats:
+            """Rows below each end of a cell less those that are to be."""
             below = np.cumsum(counts, axis=-1)
-            below = below / np.maximum(below[..., -1:], 1.0)
-            up = np.maximum.accumulate(below, axis=-1)
-            down = np.minimum.accumulate(below[..., ::-1], axis=-1)[..., ::-1]
-            rising = np.concatenate([np.zeros_like(up[..., :1]), 0.5 * (up + down)], axis=-1)
-            rows = np.atleast_2d(rising)
-            return np.array([np.interp(share, row, ends) for row in rows]).reshape(up.shape[:-1])
+            none = np.zeros_like(below[..., :1])
+            return np.concatenate([none, below], axis=-1) - share * below[..., -1:]
 
-        return self.figure(of, float(ends[0]), float(ends[-1]))
+        def of(counts: Floats) -> Floats:
+            """Where rows reach what is to be: the middle of the first and the last such place."""
+            own = np.atleast_2d(short(counts))
+            first = np.maximum.accumulate(own, axis=-1)
+            last = np.minimum.accumulate(own[:, ::-1], axis=-1)[:, ::-1]
+            middle = 0.5 * (first + last)
+            return np.array([np.interp(0.0, row, ends) for row in middle])
+
+        # The interval has all cells of which the noise leaves open that the quantile is there.
+        own = short(np.eye(CELLS)).T
+        variance = ((own @ self.error) * own).sum(axis=1) + own**2 @ self._around
+        wide = float(norm.ppf(0.5 + 0.5 * self.level)) * np.sqrt(variance)
+        value, around = float(of(self.counts)[0]), short(self.counts)
+        first = int(np.argmax(around + wide >= 0.0))
+        last = CELLS - int(np.argmax((around - wide)[::-1] <= 0.0))
+        low, high = float(ends[max(first - 1, 0)]), float(ends[min(last + 1, CELLS)])
+        return Figure(value, min(low, value), max(high, value), float(np.std(of(self.draws))))
 
 
 def root_mean_square(values: Values) -> Figure:
     """Root of the mean of the squared values."""
     most = math.hypot(abs(values.middle) + values.half, values.half / CELLS)
-
-    def of(counts: Floats) -> Floats:
-        return np.asarray(np.sqrt(np.maximum(values.mean_of(counts, 2), 0.0)))
-
-    return values.figure(of, 0.0, most)
+    square = values.mean_figure(values.points_of(2), 0.0, most**2)
+    return square.moved(math.sqrt, 0.5 / max(math.sqrt(square.value), 1e-300))

@@ -1,0 +1,340 @@
+"""How often the intervals of an evaluation cover: ``python -m experiments.coverage``.
+
+For each kind of model a population of made rows is judged by a model without privacy. Samples of it
+are evaluated, and each interval is compared with the exact figure of the population. The same
+figures of the population by the cells of the evaluation and without noise tell what rounding does.
+With ``--keep`` the table is written to the folder of results and to its page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xgboost as xgb
+from sklearn import metrics
+
+from xgb_dp.engine.blas import one_thread
+from xgb_dp.evaluation.rows import Groups, judged
+from xgb_dp.evaluation.run import plan_of
+from xgb_dp.evaluation.table import Layout, events_for, release
+
+from .evaluation import DELTA, RESULTS, calibration_error
+
+Floats = npt.NDArray[np.float64]
+Exact = Mapping[str, float]
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/tables/coverage.md"
+MARK = "<!-- coverage -->"
+POPULATION = 100_000
+LEVEL = 0.95
+GROUPS = Groups(3, (0, 1, 2))
+HEAD = [
+    "kind", "rows", "epsilon", "figure", "population", "bias", "95% of errors below", "covered",
+    "width", "repeats",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Population:
+    """Rows as an evaluation sees them, and what is true of all of them.
+
+    Attributes:
+        plan: What is released.
+        predictions: Of each model, one for each row.
+        labels: One for each row; of times both ends.
+        groups: Number of the group of each row.
+        exact: Figures of the population by name.
+    """
+
+    plan: Any
+    predictions: tuple[Floats, ...]
+    labels: Floats
+    groups: npt.NDArray[np.int64] | None
+    exact: Exact
+
+    def figures(self, own: npt.NDArray[np.int64], events: Any, layout: Layout) -> Mapping[str, Any]:
+        """Figures of some of the rows, from one release."""
+        predictions = tuple(p[own] for p in self.predictions)
+        labels, aim = self.labels[own], getattr(self.plan, "aimed", None)
+        if len(predictions) == 2:
+            cells = self.plan.cells(predictions, labels)
+            later = self.plan.later_cells(predictions, labels)
+            found = release(layout, events, cells, None, aim, later)
+            return dict(self.plan.report(found, None, LEVEL).figures())
+        groups = None if self.groups is None else self.groups[own]
+        cells = self.plan.cells(predictions[0], labels, groups)
+        overall, parts = self.plan.views(release(layout, events, cells, None, aim), LEVEL)
+        out = dict(overall.figures())
+        for name, part in parts.items():
+            out |= {f"{figure} in group {name}": f for figure, f in part.figures().items()}
+        return out
+
+
+def _features(n: int) -> Floats:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(n, 5))
+    table[:, 3] = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    return table
+
+
+def _signal(table: Floats) -> Floats:
+    return np.asarray(0.7 * table[:, 0] + 0.4 * table[:, 1] * (table[:, 2] > 0))
+
+
+def _model(table: Floats, labels: Floats, objective: str, **params: Any) -> xgb.Booster:
+    """A model of other rows."""
+    data = xgb.DMatrix(table)
+    if labels.ndim == 2:
+        for end, values in zip(("lower", "upper"), labels.T, strict=True):
+            data.set_float_info(f"label_{end}_bound", values)
+    else:
+        data.set_label(labels)
+    own = {"objective": objective, "max_depth": 3, "eta": 0.2, "nthread": 1, **params}
+    return xgb.train(own, data, 15)
+
+
+def _population(
+    labels_of: Callable[[Floats, np.random.Generator], Floats],
+    objective: str,
+    exact: Callable[[Floats, Floats, Any], dict[str, float]],
+    *,
+    target: tuple[float, float] | None = None,
+    groups: Groups | None = None,
+    **params: Any,
+) -> Population:
+    """Rows of a task, half of which train the model."""
+    table = _features(POPULATION + 4_000)
+    labels = labels_of(table, np.random.default_rng(1))
+    first, rest = slice(None, 4_000), slice(4_000, None)
+    model = judged(_model(table[first], labels[first], objective, **params))
+    plan = plan_of((model,), groups, None, target)
+    binary = objective == "binary:logistic"
+    own = model.booster.predict(xgb.DMatrix(table[rest]), output_margin=binary).astype(np.float64)
+    codes = None if groups is None else table[rest, 3].astype(np.int64)
+    y = labels[rest]
+    found = exact(own, y, plan)
+    for code in range(0 if codes is None else 3):
+        one = codes == code
+        found |= {f"{k} in group {code}": v for k, v in exact(own[one], y[one], plan).items()}
+    return Population(plan, (own,), y, codes, found)
+
+
+def _binary(table: Floats, rng: np.random.Generator) -> Floats:
+    return (rng.random(len(table)) < 1 / (1 + np.exp(1.0 - 2.0 * _signal(table)))).astype(float)
+
+
+def _of_two(margins: Floats, y: Floats, _: Any) -> dict[str, float]:
+    p = 1.0 / (1.0 + np.exp(-margins))
+    return {
+        "auc": float(metrics.roc_auc_score(y, p)),
+        "log_loss": float(metrics.log_loss(y, p)),
+        "brier": float(np.mean((p - y) ** 2)),
+        "base_rate": float(y.mean()),
+        "accuracy": float(np.mean((p >= 0.5) == y)),
+        "calibration_error": calibration_error(y, p),
+    }
+
+
+def _of_several(p: Floats, y: Floats, _: Any) -> dict[str, float]:
+    truth, told = y.astype(int), p.argmax(axis=1)
+    one = metrics.roc_auc_score(truth, p, multi_class="ovr", average=None)
+    return {
+        "accuracy": float(np.mean(told == truth)),
+        "log_loss": float(np.minimum(-np.log(p[np.arange(len(y)), truth]), 8.0).mean()),
+        "auc": float(np.mean(one)),
+        **{f"auc of {k}": float(v) for k, v in enumerate(one)},
+        **{f"base_rate of {k}": float(np.mean(truth == k)) for k in range(p.shape[1])},
+        "calibration_error": calibration_error(told == truth, p.max(axis=1)),
+    }
+
+
+def _of_errors(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
+    y = np.clip(y, *plan.target)
+    error = np.clip(prediction - y, -plan.bound, plan.bound)
+    out = {
+        "rmse": float(np.sqrt(np.mean(error**2))),
+        "mae": float(np.abs(error).mean()),
+        "bias": float(error.mean()),
+        "r2": float(1.0 - np.mean(error**2) / y.var()),
+    }
+    for share in (0.05, 0.25, 0.5, 0.75, 0.95):
+        out[f"error at {share:.0%}"] = float(np.quantile(error, share))
+    return out
+
+
+def _of_quantiles(predictions: Floats, y: Floats, plan: Any) -> dict[str, float]:
+    out = {}
+    for level, own in zip(plan.levels, predictions.T, strict=True):
+        error = np.clip(own - y, -plan.bound, plan.bound)
+        out[f"coverage of {level:g}"] = float(np.mean(y <= own))
+        loss = np.maximum(-level * error, (1.0 - level) * error)
+        out[f"pinball loss of {level:g}"] = float(loss.mean())
+    return out
+
+
+def _of_means(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
+    of = plan.means.deviance
+    loss = np.minimum(of(y, prediction), plan.means.most)
+    saved = of(y, np.full_like(y, y.mean())).mean() - of(y, prediction).mean()
+    order = np.argsort(prediction, kind="stable")
+    share = np.append(0.0, np.cumsum(y[order]) / y.sum())
+    return _of_errors(prediction, y, plan) | {
+        "deviance": float(loss.mean()),
+        "deviance saved": float(saved),
+        "gini": float(1.0 - 2.0 * np.trapezoid(share, dx=1.0 / len(y))),
+        "mean ratio": float(prediction.mean() / y.mean()),
+    }
+
+
+def _of_times(prediction: Floats, ends: Floats, _: Any) -> dict[str, float]:
+    """Harrell's index of the first rows, pair by pair."""
+    seen, when = np.isfinite(ends[:, 1]), ends[:, 0]
+    right = pairs = 0.0
+    first = 20_000
+    for i in np.flatnonzero(seen[:first]):
+        later = when[:first] > when[i]
+        own = prediction[:first][later]
+        pairs += len(own)
+        right += float((own > prediction[i]).sum() + 0.5 * (own == prediction[i]).sum())
+    return {"seen": float(seen.mean()), "concordance": right / pairs}
+
+
+def _classes(table: Floats, rng: np.random.Generator) -> Floats:
+    score = np.stack([_signal(table), -_signal(table), table[:, 4] - 1.0], axis=1)
+    return np.asarray((score + rng.gumbel(size=score.shape)).argmax(axis=1), dtype=float)
+
+
+def _times(table: Floats, rng: np.random.Generator) -> Floats:
+    days = np.clip(np.exp(5.0 + _signal(table) + 0.5 * rng.logistic(size=len(table))), 1, 2000)
+    end = rng.uniform(10, 2000, len(table))
+    return np.stack([np.minimum(days, end), np.where(days <= end, days, np.inf)], axis=1)
+
+
+def _numbers(table: Floats, rng: np.random.Generator) -> Floats:
+    return np.asarray(_signal(table) + 0.5 * rng.standard_t(4, len(table)))
+
+
+def _counts(table: Floats, rng: np.random.Generator) -> Floats:
+    return np.minimum(rng.poisson(np.exp(_signal(table) - 1.5)), 10).astype(float)
+
+
+def _amounts(table: Floats, rng: np.random.Generator) -> Floats:
+    return np.clip(rng.gamma(0.8, np.exp(_signal(table) + 0.5)), 0.01, 60.0)
+
+
+def _totals(table: Floats, rng: np.random.Generator) -> Floats:
+    events = rng.poisson(np.exp(_signal(table) - 1.5))
+    return np.minimum(rng.gamma(1.0 * np.maximum(events, 1e-9), 4.0) * (events > 0), 80.0)
+
+
+def _two_models() -> Population:
+    table = _features(POPULATION + 4_000)
+    y = _binary(table, np.random.default_rng(1))
+    trained = [
+        _model(table[:n], y[:n], "binary:logistic", max_depth=d) for n, d in ((4000, 3), (800, 2))
+    ]
+    models = tuple(judged(one) for one in trained)
+    data, labels = xgb.DMatrix(table[4_000:]), y[4_000:]
+    margins = tuple(m.booster.predict(data, output_margin=True).astype(float) for m in models)
+    one, other = (_of_two(m, labels, None) for m in margins)
+    exact = {"auc difference": one["auc"] - other["auc"]}
+    exact["log_loss difference"] = one["log_loss"] - other["log_loss"]
+    return Population(plan_of(models), margins, labels, None, exact)
+
+
+_NUMBERS = partial(_population, _numbers, target=(-6.0, 6.0))
+KINDS: dict[str, Callable[[], Population]] = {
+    "two classes in groups": partial(
+        _population, _binary, "binary:logistic", _of_two, groups=GROUPS
+    ),
+    "two models": _two_models,
+    "several classes": partial(_population, _classes, "multi:softprob", _of_several, num_class=3),
+    "errors": partial(_NUMBERS, "reg:squarederror", _of_errors),
+    "errors in groups": partial(_NUMBERS, "reg:squarederror", _of_errors, groups=GROUPS),
+    "quantiles": partial(
+        _NUMBERS, "reg:quantileerror", _of_quantiles, quantile_alpha=[0.1, 0.5, 0.9]
+    ),
+    "counts": partial(_population, _counts, "count:poisson", _of_means, target=(0.0, 10.0)),
+    "amounts": partial(_population, _amounts, "reg:gamma", _of_means, target=(0.01, 60.0)),
+    "totals": partial(_population, _totals, "reg:tweedie", _of_means, target=(0.0, 80.0)),
+    "times": partial(_population, _times, "survival:aft", _of_times, target=(1.0, 2000.0)),
+}
+
+
+def measured(kind: str, sizes: list[int], epsilon: float, repeats: int) -> Iterator[list[Any]]:
+    """The rows of the table for one kind of model."""
+    task = KINDS[kind]()
+    layout = Layout(task.plan.blocks, later=task.plan.later)
+    events = events_for(layout, epsilon, DELTA)
+    for n in sizes:
+        found: dict[str, list[list[float]]] = {name: [] for name in task.exact}
+        rng = np.random.default_rng(n)
+        for _ in range(repeats):
+            own = rng.integers(0, len(task.labels), n)
+            figures = task.figures(own, events, layout)
+            for name, exact in task.exact.items():
+                one = figures[name]
+                covers = one.low <= exact <= one.high
+                found[name].append([one.value - exact, covers, one.high - one.low])
+        for name, values in found.items():
+            errors, covers, widths = np.array(values).T
+            yield [
+                kind, n, epsilon, name, f"{task.exact[name]:.4f}", f"{errors.mean():.4f}",
+                f"{np.quantile(np.abs(errors), 0.95):.4f}", f"{covers.mean():.3f}",
+                f"{widths.mean():.4f}", repeats,
+            ]  # fmt: skip
+
+
+def page(lines: list[list[Any]]) -> str:
+    """The table as Markdown: a line for each figure, and how often it is covered by size."""
+    sizes = sorted({line[1] for line in lines})
+    told: dict[tuple[str, str], dict[int, list[Any]]] = {}
+    for line in lines:
+        told.setdefault((line[0], line[3]), {})[line[1]] = line
+    out = [
+        "| kind | figure | population | " + " | ".join(f"{n:,} rows" for n in sizes) + " |",
+        "|---|---|--:|" + "--:|" * len(sizes),
+    ]
+    for (kind, figure), by_size in told.items():
+        cells = [f"± {float(by_size[n][8]) / 2:.4f}, {float(by_size[n][7]):.1%}" for n in sizes]
+        population = by_size[sizes[0]][4]
+        out.append(f"| {kind} | {figure} | {population} | " + " | ".join(cells) + " |")
+    return "\n".join(out)
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kind", nargs="+", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000])
+    parser.add_argument("--epsilon", type=float, default=0.5)
+    parser.add_argument("--repeats", type=int, default=400)
+    parser.add_argument("--keep", action="store_true", help="write results and their page")
+    asked = parser.parse_args()
+    lines = []
+    writer = csv.writer(sys.stdout)
+    writer.writerow(HEAD)
+    with one_thread():
+        for kind in asked.kind:
+            for line in measured(kind, asked.rows, asked.epsilon, asked.repeats):
+                writer.writerow(line)
+                sys.stdout.flush()
+                lines.append(line)
+    if asked.keep:
+        with open(RESULTS / "coverage.csv", "w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([HEAD, *lines])
+        before, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
+        PAGE.write_text(f"{before}{MARK}\n\n{page(lines)}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""A figure of an evaluation with its interval.
+
+All of it is post-processing of released counts and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+
+__all__ = ["Figure"]
+
+Floats = npt.NDArray[np.float64]
+
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its interval.
+
+    Attributes:
+        value: What is estimated for the rows that were evaluated.
+        low: Lower end of the interval, which holds the noise of the release and that of sampling:
+            it is about the population that the rows were drawn from.
+        high: Upper end.
+        noise: Standard deviation of what the noise of the release alone adds.
+
+    Examples:
+        >>> auc = judged.auc
+        >>> auc.low <= float(auc) <= auc.high
+        True
+    """
+
+    value: float
+    low: float
+    high: float
+    noise: float
+
+    @classmethod
+    def around(
+        cls,
+        value: float,
+        spread: float,
+        noise: float,
+        level: float,
+        *,
+        low: float = -np.inf,
+        high: float = np.inf,
+    ) -> Figure:
+        """A figure with a normal interval, both within what the figure can be.
+
+        Args:
+            value: What is estimated.
+            spread: Standard deviation by the noise of the release and by sampling.
+            noise: That by the noise of the release alone.
+            level: Probability with which the interval covers.
+            low: Lowest value that the figure has.
+            high: Highest value that it has.
+        """
+        value = min(max(value, low), high)
+        wide = float(norm.ppf(0.5 + 0.5 * level)) * spread
+        return cls(value, max(value - wide, low), min(value + wide, high), noise)
+
+    @classmethod
+    def quotient(
+        cls,
+        parts: npt.ArrayLike,
+        noise: Floats,
+        spread: Floats,
+        level: float,
+        *,
+        low: float = -np.inf,
+        high: float = np.inf,
+    ) -> Figure:
+        """A quotient of two noisy numbers, of which the second is above 0 in truth.
+
+        The interval has all q for which numerator less q times denominator may be 0 (Fieller 1954).
+        Where noise leaves open whether the denominator is 0 it reaches to the ends of the range.
+
+        Args:
+            parts: Numerator and denominator.
+            noise: Their covariance by the noise of the release, (2, 2).
+            spread: That by the noise and by sampling.
+            level: Probability with which the interval covers.
+            low: Lowest value that the quotient has.
+            high: Highest value that it has.
+        """
+        a, b = (float(part) for part in np.asarray(parts))
+        (va, cov), (_, vb) = spread.tolist()
+        z2 = float(norm.ppf(0.5 + 0.5 * level)) ** 2
+        # A denominator within its own noise says no more than that it may be as large as this.
+        den = max(b, vb**0.5, _TINY)
+        value = min(max(a / den, low), high)
+        pull = np.array([1.0, -value]) / den
+        square, half, rest = b * b - z2 * vb, a * b - z2 * cov, a * a - z2 * va
+        disc = half * half - square * rest
+        first, last = -np.inf, np.inf
+        if disc >= 0.0 and square != 0.0:
+            one, other = sorted((half + side * disc**0.5) / square for side in (-1.0, 1.0))
+            if square > 0.0:
+                first, last = one, other
+            else:  # all but what lies between both, of which one side may be out of the range
+                first = -np.inf if one >= low else other
+                last = np.inf if other <= high else one
+        first, last = max(first, low), min(last, high)
+        own = max(float(pull @ noise @ pull), 0.0) ** 0.5
+        return cls(value, min(first, value), max(last, value), own)
+
+    def moved(self, of: Callable[[float], float], slope: float) -> Figure:
+        """A monotone function of the figure.
+
+        Args:
+            of: The function.
+            slope: Size of its slope at the value, for the noise.
+        """
+        low, high = sorted((of(self.low), of(self.high)))
+        return Figure(of(self.value), low, high, slope * self.noise)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
