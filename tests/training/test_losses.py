@@ -405,7 +405,3 @@ def test_several_quantiles_have_no_single_figure() -> None:
     levels = CASES["quantiles"]["quantile_alpha"]
     assert set(names) == {"rows", *(f"{of} of {q:g}" for of in ("coverage", "pinball loss")
                                     for q in levels)}  # fmt: skip
-    params = {"tree_method": "dp_hist", "dp_target_bounds": (-8.0, 8.0), **CASES["quantiles"]}
-    with pytest.raises(PrivacyParameterError, match="several quantiles"):
-        xgb_dp.select(params, d, {"max_depth": [2, 3]}, epsilon=2.0, delta=1e-6,
-                      num_boost_round=3)  # fmt: skip
