@@ -405,3 +405,13 @@ def test_several_quantiles_have_no_single_figure() -> None:
     levels = CASES["quantiles"]["quantile_alpha"]
     assert set(names) == {"rows", *(f"{of} of {q:g}" for of in ("coverage", "pinball loss")
                                     for q in levels)}  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [0, 1, 200])
+def test_several_quantiles_are_selected_among_whatever_the_number_of_rows(n: int) -> None:
+    d = xgb.DMatrix(*(part[:n] for part in rows("quantiles")))
+    params = {"tree_method": "dp_hist", "dp_target_bounds": (-8.0, 8.0), **CASES["quantiles"]}
+    found = xgb_dp.select(params, d, {"max_depth": [2, 3]}, epsilon=2.0, delta=1e-6,
+                          num_boost_round=3)  # fmt: skip
+    assert found.score_name == "pinball_loss"
+    assert 0.0 <= found.score <= 4.0
