@@ -15,6 +15,7 @@ from tests.sensitivity.strategies import text_of
 from xgb_dp.accounting import ChoiceEvent, GaussianEvent, make_accountant
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.record.ledger import read_ledger
+from xgb_dp.request import sizes
 from xgb_dp.request.features import read_schema
 from xgb_dp.request.sizes import COLUMNS_SHARE, MEETINGS, is_sparse, worth
 from xgb_dp.training.plan import present_from_sums, rows_from_sums
@@ -87,6 +88,18 @@ def test_what_columns_say_decides_on_the_trees_of_wide_tables(
 def test_a_wide_table_without_rows(short: None) -> None:
     d = wide(2, n=0)
     assert last(xgb.train(asked(), d)).events == last(xgb.train(asked(), wide(2, n=300))).events
+
+
+def test_a_selection_on_wide_tables(monkeypatch: pytest.MonkeyPatch, short: None) -> None:
+    """It says what its runs have released, and gives parameters for a training of one plan."""
+    monkeypatch.setattr(sizes, "ADDITIVE_ROUNDS", 1)
+    given = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
+    best = xgb_dp.select(given, wide(2, n=300), [{}], epsilon=9.0, delta=1e-6, mean_runs=1.1)
+    assert best.report.epsilon <= 9.0
+    assert "of their cells and of their labels by column" in str(best.report)
+    assert "dp_budget_shares" not in best.params
+    again = last(xgb.train(asked(**best.params), wide(2, n=300), best.num_boost_round))
+    assert again.hyperparameters["budget_shares"]["base_score"] < COLUMNS_SHARE
 
 
 @pytest.mark.parametrize("given", [{"base_score": 0.5}, {"dp_n_public": 300}, {"max_bin": 8}])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..accounting import ChoiceEvent, GaussianEvent, SelectionEvent
+from ..accounting import ChoiceEvent, Event, GaussianEvent, SelectionEvent
 from ..accounting.events import release_counts
 from .caution import concerns
 from .report_views import round_up
@@ -126,9 +128,7 @@ def _chosen(record: Ledger) -> str:
         shown = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
         rows = "" if choice["rows"] is None else f" (about {choice['rows']})"
         cells = " and of their cells" if any("split" in plan for plan in plans) else ""
-        choices = (event for event in training.events if isinstance(event, ChoiceEvent))
-        firsts = [e for event in choices for e in event.first if isinstance(e, GaussianEvent)]
-        if cells and any(e.coordinates > _SUMS for e in firsts):
+        if cells and _by_column(training.events, len(plans)):
             cells = ", of their cells and of their labels by column"
         parts.append(
             f"The plan{which} is one of {len(plans)} public ones: {shown}. A noisy number of "
@@ -136,6 +136,14 @@ def _chosen(record: Ledger) -> str:
             "nothing beyond that release, and the figures hold for the worst of the plans."
         )
     return " ".join(parts)
+
+
+def _by_column(events: Sequence[Event], plans: int) -> bool:
+    """Whether sums by column were released before so many plans, also in a run of a selection."""
+    runs = (run for e in events if isinstance(e, SelectionEvent) for run in e.runs)
+    choices = (e for e in itertools.chain(events, *runs) if isinstance(e, ChoiceEvent))
+    firsts = (e for choice in choices if len(choice.options) == plans for e in choice.first)
+    return any(isinstance(e, GaussianEvent) and e.coordinates > _SUMS for e in firsts)
 
 
 def _masked(record: Ledger) -> str:

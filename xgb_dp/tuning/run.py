@@ -333,7 +333,9 @@ def _chosen(trial: Trial, taken: int | None) -> dict[str, Any]:
     if taken is None:
         return {}
     plan = settings_of_sizes(trial.settings)[1][taken]
-    return {name: v for name, v in plan.given.items() if name not in trial.settings.given}
+    # Shares that pay for what decides among the plans are of no use to a training of this one.
+    left = {*trial.settings.given, "dp_budget_shares"}
+    return {name: v for name, v in plan.given.items() if name not in left}
 
 
 def _result(
