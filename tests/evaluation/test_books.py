@@ -89,7 +89,7 @@ def test_parts_of_a_split_cost_in_parallel(budget: xgb_dp.Budget, data: Any) -> 
     assert report.cost.parallel and "never for both" in report.statement()
     assert budget.spent == trained  # the larger of both
     assert "on the part 'test' of a split" in budget.statement()
-    assert "the larger sum counts" in budget.statement()
+    assert "the larger sum of releases counts" in budget.statement()
     assert [e.part for e in budget.entries] == [
         Part(parts.name, "train", "row"),
         Part(parts.name, "test", "row"),
@@ -471,7 +471,7 @@ def test_other_persons_than_those_of_the_coins_add_up(budget_of_persons: xgb_dp.
     assert own is not None and judge(parts.test_ids) == own
     assert judge(hospitals[here]) is None and judge(np.array(parts.test_ids)) is None
     assert judge(patients[here]) == own  # by the name of the column
-    with pytest.raises(xgb_dp.BudgetError, match="'patient', and this is for persons by 'ward'"):
+    with pytest.raises(xgb_dp.BudgetError, match="'patient', and this one identifies them by 'ward'"):
         judge(pd.Series(hospitals[here], name="ward"))
     book.verify()
 
