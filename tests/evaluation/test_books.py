@@ -471,7 +471,8 @@ def test_other_persons_than_those_of_the_coins_add_up(budget_of_persons: xgb_dp.
     assert own is not None and judge(parts.test_ids) == own
     assert judge(hospitals[here]) is None and judge(np.array(parts.test_ids)) is None
     assert judge(patients[here]) == own  # by the name of the column
-    with pytest.raises(xgb_dp.BudgetError, match="'patient', and this one identifies them by 'ward'"):
+    others = "'patient', and this one identifies them by 'ward'"
+    with pytest.raises(xgb_dp.BudgetError, match=others):
         judge(pd.Series(hospitals[here], name="ward"))
     book.verify()
 
