@@ -99,6 +99,40 @@ def test_regressor(spark: SparkSession) -> None:
     assert 7.5 < xgb_dp.privacy_report(model.get_booster()).epsilon <= 8.0
 
 
+@pytest.mark.parametrize("levels", [0.8, [0.1, 0.5, 0.9]])
+def test_quantiles(levels: Any, spark: SparkSession) -> None:
+    """Of a uniform number in [0, 1), which no feature tells: the quantiles are the levels."""
+    table = frame(spark, "signs").toPandas()
+    table["label"] = np.random.default_rng(1).random(len(table))
+    model = SparkXGBRegressor(
+        **PARAMS | {"dp_epsilon": float("inf"), "max_depth": 1},
+        objective="reg:quantileerror",
+        quantile_alpha=levels,
+        dp_target_bounds=[0, 1],
+    ).fit(spark.createDataFrame(table))
+    told = model.get_booster().predict(xgb.DMatrix(table[["a", "b", "c"]]))
+    told = told.reshape(len(table), -1).mean(axis=0)
+    np.testing.assert_allclose(told, np.atleast_1d(levels), atol=0.1)
+
+
+def test_private_quantiles(spark: SparkSession) -> None:
+    model = SparkXGBRegressor(
+        **PARAMS, objective="reg:quantileerror", quantile_alpha=[0.1, 0.9], dp_target_bounds=[0, 1]
+    ).fit(frame(spark, "signs"))
+    report = xgb_dp.privacy_report(model.get_booster())
+    assert 7.5 < report.epsilon <= 8.0
+    assert report.ledger["trainings"][0]["complete"]
+    told = model.get_booster().predict(xgb.DMatrix(np.zeros((2, 3)), feature_names=["a", "b", "c"]))
+    assert told.shape == (2, 2)
+
+
+def test_times_have_no_place_in_a_label(spark: SparkSession) -> None:
+    """survival:aft needs both ends of a time, and Spark's estimators have one label for a row."""
+    estimator = SparkXGBRegressor(**PARAMS, objective="survival:aft", dp_target_bounds=[1, 9])
+    with pytest.raises(Exception, match="label_lower_bound"):
+        estimator.fit(frame(spark, "signs"))
+
+
 @pytest.mark.parametrize("given", [None, 100])
 def test_rounds_where_none_are_given(
     given: int | None, spark: SparkSession, tmp_path: Path
