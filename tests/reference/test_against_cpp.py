@@ -225,6 +225,22 @@ def test_awkward_columns(noise_free: bool) -> None:
     check(make_plan(SQUARED, noise_free, features, depth=4, candidates={"max_bin": 25}), X, y)
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("shape", ["oblivious", "per_node"])
+def test_columns_of_which_a_node_has_one_bin_or_none(objective: str, shape: str) -> None:
+    """As most columns of a sparse table are in small nodes: numbers, counts and categories."""
+    rng = np.random.default_rng(9)
+    n, width = 160, 12
+    X = rng.integers(0, 5, (n, width)).astype(np.float32)
+    X[rng.random((n, width)) < 0.96] = np.nan
+    X[:, 0] = rng.normal(size=n)  # of which every node has many
+    y = rng.integers(0, 2, n).astype(np.float32)
+    cuts = {"kind": "cuts", "cuts": [0.5, 1.5, 2.5, 3.5]}
+    features = [PRIVATE_FEATURE, *[cuts] * 9, *[{"kind": "categorical", "size": 5}] * 2]
+    changes = {"depth": 4, "shape": shape, "split_levels": 2, "selection": {"eps_num": 1 << 30}}
+    check(make_plan(objective, False, features, **changes), X, y)
+
+
 def test_every_candidate() -> None:
     """Nearly uniform choices over many small trees visit the cuts, not only the best of them."""
     X, y = make_data(SQUARED, 120)
