@@ -48,6 +48,12 @@ KINDS: dict[str, dict[str, Any]] = {
         "dp_feature_bounds": BOUNDS,
         "base_score": [0.0, 0.0, 0.0],
     },
+    "several targets": {
+        "objective": "reg:squarederror",
+        "dp_target_bounds": [(-4, 20), (30, 60)],
+        "dp_split": "random",
+        "dp_feature_bounds": BOUNDS,
+    },
     "additive": {
         "objective": "binary:logistic",
         "dp_split": "additive",
@@ -61,9 +67,9 @@ KINDS: dict[str, dict[str, Any]] = {
         "dp_accountant": "exact",  # that of the preset leaves unspent what secret parts save
     },
 }
-ROWS = {"partial": "regression", "histogram": "multiclass"}
+ROWS = {"partial": "regression", "histogram": "multiclass", "several targets": "targets"}
 # Whose parts, if any, do not hang on coins of workers.
-EXACT = ["random", "partial", "histogram", "additive"]
+EXACT = ["random", "partial", "histogram", "several targets", "additive"]
 ROUNDS = 4
 KEY = bytes(range(32)).hex()
 SIGMA2, MANY = 1 << 24, 20000

@@ -36,6 +36,8 @@ def rows(kind: str) -> tuple[Any, Any]:
     signal = np.nan_to_num(X[:, 0]) + X[:, 3] + rng.normal(size=N)
     if kind == "regression":
         return X, signal.astype(np.float32)
+    if kind == "targets":
+        return X, np.stack([signal, 50 - 3 * X[:, 3]], axis=1).astype(np.float32)
     if kind == "multiclass":
         return X, np.digitize(signal, [4.0, 8.0]).astype(np.float32)
     return X, (signal > 6).astype(np.float32)
