@@ -121,7 +121,7 @@ def test_no_rows_at_all(short: None) -> None:
     ("given", "width"),
     [
         ({}, 31),
-        ({}, 4097),
+        ({}, 1025),
         ({"max_bin": 8}, WIDTH),
         ({"colsample_bytree": 0.5}, WIDTH),
         ({"dp_split_levels": 1}, WIDTH),
