@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -35,7 +37,17 @@ def test_a_quotient_without_noise_is_exact() -> None:
     none = np.zeros((2, 2))
     found = Figure.quotient([3.0, 4.0], none, none, 0.95)
     assert (found.low, found.value, found.high, found.noise) == (0.75, 0.75, 0.75, 0.0)
-    assert found.moved(lambda q: 1.0 - q, 1.0).value == 0.25
+    assert found.moved(lambda q: 1.0 - q) == Figure(0.25, 0.25, 0.25, 0.0)
+
+
+@pytest.mark.parametrize("square", [-2.0, 0.0, 1e-12, 0.04, 9.0])
+def test_a_root_has_the_noise_of_its_scale(square: float) -> None:
+    """Also where the noisy square is 0 or below, in which the root has no slope."""
+    noise = np.diag([0.01, 0.0])
+    found = Figure.quotient([square, 1.0], noise, noise, 0.95, low=0.0, high=16.0)
+    root = found.moved(math.sqrt)
+    assert root.noise == pytest.approx(min(0.1**0.5, 0.05 / max(square, 1e-9) ** 0.5), rel=0.4)
+    assert root.low <= root.value <= root.high <= 4.0
 
 
 @pytest.mark.parametrize("rows", [200, 5_000])

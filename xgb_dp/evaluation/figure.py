@@ -111,15 +111,14 @@ class Figure:
         own = max(float(pull @ noise @ pull), 0.0) ** 0.5
         return cls(value, min(first, value), max(last, value), own)
 
-    def moved(self, of: Callable[[float], float], slope: float) -> Figure:
-        """A monotone function of the figure.
+    def moved(self, of: Callable[[float], float]) -> Figure:
+        """A monotone function of the figure. Its noise is what one deviation upwards changes.
 
         Args:
-            of: The function.
-            slope: Size of its slope at the value, for the noise.
+            of: The function, also above the highest value of the figure.
         """
-        low, high = sorted((of(self.low), of(self.high)))
-        return Figure(of(self.value), low, high, slope * self.noise)
+        value, low, high = of(self.value), *sorted((of(self.low), of(self.high)))
+        return Figure(value, low, high, abs(of(self.value + self.noise) - value))
 
     def __float__(self) -> float:
         return self.value

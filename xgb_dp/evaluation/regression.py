@@ -106,7 +106,7 @@ class Errors:
             self.level,
             low=0.0,
         )
-        return share.moved(lambda left: 1.0 - left, 1.0)
+        return share.moved(lambda left: 1.0 - left)
 
     def quantile(self, share: float) -> Figure:
         """The error below which a share of the rows lies; see :meth:`Values.quantile`."""

@@ -250,4 +250,4 @@ def root_mean_square(values: Values) -> Figure:
     """Root of the mean of the squared values."""
     most = math.hypot(abs(values.middle) + values.half, values.half / CELLS)
     square = values.mean_figure(values.points_of(2), 0.0, most**2)
-    return square.moved(math.sqrt, 0.5 / max(math.sqrt(square.value), 1e-300))
+    return square.moved(math.sqrt)
