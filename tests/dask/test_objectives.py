@@ -12,6 +12,7 @@ from distributed import Client
 from xgboost import dask as dxgb
 
 import xgb_dp
+from xgb_dp.errors import PrivacyParameterError
 
 N = 1800
 PARAMS: dict[str, Any] = {
@@ -97,3 +98,17 @@ def test_several_targets(client: Client, rows: Any, parts: int) -> None:
     assert found.shape == (N, 2)
     for k in range(2):
         assert np.corrcoef(found[:, k], Y[:, k])[0, 1] > 0.75
+
+
+def test_a_set_of_several_targets_on_one_worker(client: Client, rows: Any) -> None:
+    """The part of a worker without rows of the set has no labels to count."""
+    X = rows[0]
+    table, labels = (da.from_array(v, chunks=(N // 3, v.shape[1])) for v in (X, X[:, :2]))
+    first = (da.from_array(v[:50], chunks=(50, v.shape[1])) for v in (X, X[:, :2]))
+    params = PARAMS | {"dp_target_bounds": (-4, 4), "dp_public_evals": True}
+    d = dxgb.DaskDMatrix(client, table, labels)
+    told = dxgb.train(client, params, d, 3, evals=[(dxgb.DaskDMatrix(client, *first), "public")])
+    assert len(told["history"]["public"]["rmse"]) == 3
+    fewer = dxgb.DaskDMatrix(client, table, labels[:, 0])
+    with pytest.raises(PrivacyParameterError, match="as many as the training data"):
+        dxgb.train(client, params, d, 3, evals=[(fewer, "public")])

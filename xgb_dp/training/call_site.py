@@ -135,7 +135,9 @@ def _check_shape(dtrain: Any, data: Any, name: str) -> None:
     labels = columns_of_labels(data)
     if data.get_label().size != data.num_row() * labels:
         raise PrivacyParameterError(f"{name} must have labels for each of its rows.")
-    if labels != columns_of_labels(dtrain):
+    # The part of a worker without rows of the set has no labels to count.
+    counted = data.num_row() > 0 or labels > 1
+    if counted and labels != columns_of_labels(dtrain):
         raise PrivacyParameterError(
             f"{name} must have one label for each of its rows, or as many as the training data: "
             "one for each target."
