@@ -341,6 +341,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     },
     "row weights of classes": REGRESSION | {"dp_gradient_clip": "row_weight"},
     "a default bound that fits": COUNTS | {"objective": "reg:quantileerror", "dp_max_weight": 1e-6},
+    "a clip of several targets that fits": REGRESSION | {"dp_gradient_bound": 1e4},
     "alpha in the unit of leaves": REGRESSION | {"dp_target_bounds": (0, 1e-6), "alpha": 1e9},
     "Hessians that count": OUTPUT | {"dp_hessian_weight": 1e-9},
     "Hessians that fit the grid": REGRESSION | {"dp_hessian_weight": 1e6},
@@ -397,6 +398,7 @@ def test_ranges_that_no_plan_holds(given: dict[str, Any], expected: str) -> None
 SCHEMAS = {
     "weights of columns that are drawn": replace(SCHEMA, weights=(1.0, 2.0, 1.0)),
     "several targets of squared error": replace(SCHEMA, labels=2),
+    "a clip of several targets that fits": replace(SCHEMA, labels=2),
 }
 
 

@@ -75,9 +75,10 @@ def test_one_range_is_that_of_all_targets() -> None:
     wide = (-60.0, 160.0)
     with fixed_noise(3):
         one = train(dp_target_bounds=wide)
-    with fixed_noise(3):
-        other = train(dp_target_bounds=[wide] * 3)
-    assert one.get_dump() == other.get_dump()
+    for given in ([wide] * 3, np.array([wide] * 3)):
+        with fixed_noise(3):
+            other = train(dp_target_bounds=given)
+        assert one.get_dump() == other.get_dump()
 
 
 def test_a_list_of_one_range_is_that_of_one_target() -> None:
@@ -285,6 +286,8 @@ def own(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
         ({"dp_target_bounds": []}, "dp_target_bounds"),
         ({"dp_mean_correction": True}, "of one target"),
         ({"dp_gradient_clip": "clip"}, "several quantiles or targets"),
+        ({"dp_gradient_bound": 1e4}, "above 1000 half widths"),
+        ({"dp_gradient_bound": 1e-6, "dp_max_weight": 1e6}, "below 1e-9"),
         ({"dp_score": "gain"}, "dp_score"),
         ({"dp_leaf_noise": "output", "dp_leaf": "gradient"}, "dp_leaf_noise"),
         ({"multi_strategy": "multi_output_tree"}, "a tree each in every round"),

@@ -102,7 +102,7 @@ def target_bounds(
     name: str, value: Any, s: Settings | None
 ) -> tuple[float, float] | tuple[tuple[float, float], ...]:
     """A public range, or one for each of several targets; a list of one is that of one target."""
-    given = parse.listed(value)
+    given = parse.listed(list(value) if isinstance(value, np.ndarray) and value.ndim else value)
     if given is None or not given or any(parse.listed(v) is None for v in given):
         return _target_range(name, value)
     if len(given) > _MOST_TARGETS:

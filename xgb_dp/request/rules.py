@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..accounting.sensitivity import BALLS
 from ..errors import PrivacyError, PrivacyParameterError, PrivacyRefusal
 from .objectives import OBJECTIVES, OWN_PARAMETERS
+from .targets import CLIPS, TARGETS
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -379,6 +380,11 @@ RULES = (
          "`dp_gradient_bound` would be {dp_gradient_bound} by default, from dp_max_weight and the "
          "parameters of {objective}. It must lie within 1e-6 and 1e6: choose a dp_max_weight "
          "nearer to 1, and scale the weights with it."),
+    Rule("a clip of several targets that fits",
+         lambda s: s.labels > 1 and not CLIPS[0] <= TARGETS.clip(s) <= CLIPS[1],
+         "`dp_gradient_bound`={dp_gradient_bound} is the bound of all targets of a row: it "
+         "clips the residual of each below 1e-9 or above 1000 half widths of its range. Leave it "
+         "out for the default."),
     Rule("alpha in the unit of leaves",
          lambda s: s["alpha"] > _LARGEST_ALPHA * s.scale,
          "`alpha` must be at most 1e12 times half the width of dp_target_bounds; got {alpha}."),

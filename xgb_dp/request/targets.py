@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["TARGETS"]
+__all__ = ["CLIPS", "TARGETS"]
+
+CLIPS = (1e-9, 1e3)
+"""Clips that the trainer takes, in half widths of the range of a target."""
 
 # Largest residual of a target, in half widths of its range: that of a single one by default.
 _CLIP = 0.3
