@@ -100,6 +100,24 @@ def test_quantiles_are_columns_in_order(claims: pd.DataFrame) -> None:
     assert list(pd.read_csv("out.csv").columns) == ["prediction"]
 
 
+def test_several_targets_are_columns(claims: pd.DataFrame) -> None:
+    """Of a model that the command line has not trained, since it reads one target of a row."""
+    both = claims[["days", "claims"]].to_numpy(dtype=float)
+    params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6,
+              "dp_target_bounds": [(0, 200), (0, 10)]}  # fmt: skip
+    d = xgb.DMatrix(claims[["age"]], both)
+    model = xgb.train(params, d, 3)
+    model.save_model("model.json")
+    claims[["age"]].to_csv("new.csv", index=False)
+    run("predict", "model.json", "new.csv", "--out", "out.csv", "--contributions")
+    found = pd.read_csv("out.csv")
+    assert list(found.columns) == [
+        "target_0", "target_1", "contribution_target_0_age", "contribution_target_0_bias",
+        "contribution_target_1_age", "contribution_target_1_bias",
+    ]  # fmt: skip
+    assert np.allclose(found[["target_0", "target_1"]], model.predict(d), rtol=1e-5)
+
+
 @pytest.mark.parametrize("by", ["event", "target-upper"])
 def test_times_and_their_ends(claims: pd.DataFrame, by: str) -> None:
     """Both ways say the same rows, and what is told of them is what the trainer reads."""

@@ -85,6 +85,21 @@ def test_models_that_are_no_sum_are_refused() -> None:
         plotting.shape_functions(booster)
 
 
+@pytest.mark.parametrize("targets", [1, 2])
+def test_models_of_several_outputs_are_refused(targets: int) -> None:
+    """Shapes of several quantiles or targets would be added up."""
+    X, y = data()
+    params = {
+        "tree_method": "dp_hist", "dp_epsilon": 2.0, "dp_delta": 1e-6, "dp_features_per_tree": 1,
+        "dp_target_bounds": (-1, 2), "objective": "reg:squarederror",
+    }  # fmt: skip
+    if targets == 1:
+        params |= {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9]}
+    booster = xgb.train(params, xgb.DMatrix(X, np.stack([y] * targets, axis=1)), 2)
+    with pytest.raises(PrivacyParameterError, match="one output only"):
+        plotting.shape_functions(booster)
+
+
 def test_plots(tmp_path: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -313,9 +313,10 @@ def predict(
         # What an exposure multiplies has no declared range.
         if bounds is not None and domain.outcome.exposure is None:
             values = within(bounds, values)
-        if values.ndim == 2:  # noise may cross quantiles
-            names = [f"quantile_{level:g}" for level in levels_of_model(booster) or ()]
-            made[names] = np.sort(values, axis=1)
+        if values.ndim == 2:
+            quantiles = levels_of_model(booster) is not None
+            # Noise may cross quantiles.
+            made[_outputs(booster, table.domain)] = np.sort(values) if quantiles else values
         else:
             made["prediction"] = values
     else:
@@ -356,13 +357,23 @@ cli.add_command(evaluate_command(_domain_of))
 cli.add_command(split_command)
 
 
+def _outputs(booster: xgboost.Booster, domain: Domain) -> list[str]:
+    """What a model with several outputs predicts: its classes, quantiles or targets."""
+    if domain.classes is not None:
+        return list(map(str, domain.classes))
+    levels = levels_of_model(booster)
+    if levels is not None:
+        return [f"quantile_{level:g}" for level in levels]
+    config = json.loads(booster.save_config())["learner"]["learner_model_param"]
+    return [f"target_{k}" for k in range(int(config["num_target"]))]
+
+
 def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.DataFrame:
     values = booster.predict(matrix, pred_contribs=True)
     names = [*table.frame.columns, "bias"]
     if values.ndim == 2:
         return pd.DataFrame(values, columns=[f"contribution_{n}" for n in names])
-    outputs = table.domain.classes or [f"quantile_{q:g}" for q in levels_of_model(booster) or ()]
-    labels = [f"contribution_{c}_{n}" for c in outputs for n in names]
+    labels = [f"contribution_{c}_{n}" for c in _outputs(booster, table.domain) for n in names]
     return pd.DataFrame(values.reshape(len(values), -1), columns=labels)
 
 

@@ -71,7 +71,8 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
         list of ShapeFunction: Their sum at a row, plus the intercept, is the row's margin.
 
     Raises:
-        PrivacyParameterError: A tree splits on several features, or there are several classes.
+        PrivacyParameterError: A tree splits on several features, or there are several classes,
+            quantiles or targets.
 
     Examples:
         >>> bounds = {name: (0, 1) for name in data.feature_names}
@@ -83,10 +84,11 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
     """
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     learner = json.loads(booster.save_raw("json"))["learner"]
-    if int(learner["learner_model_param"]["num_class"]) > 1:
+    numbers = learner["learner_model_param"]
+    if max(int(numbers["num_class"]), int(numbers["num_target"])) > 1:
         raise PrivacyParameterError(
             "Shape functions can be drawn for models with one output only. This model has "
-            "several classes."
+            "several classes, quantiles or targets."
         )
     trees = [_Tree(t) for t in learner["gradient_booster"]["model"]["trees"]]
     noise = _leaf_noise(booster)
