@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.reference.correction import factor_sums
 from tests.reference.losses import loss_of
-from tests.reference.test_losses_against_cpp import LOSSES
+from tests.reference.test_losses_against_cpp import LOSSES, outputs_of
 from tests.reference.trainer import RowBound as Bound
 from tests.sensitivity.cpp import IN_THE_CLEAR
 from tests.sensitivity.strategies import EXAMPLES, FEWER, HEAVY, LABELS, squared_distance, text_of
@@ -44,18 +44,19 @@ class Crowd(Rows):
         rng = np.random.default_rng(seed)
         self.name = name
         self.who = np.append(BEFORE, np.full(size, BEFORE.max() + 1))
-        n, outputs = len(self.who), len(LOSSES[name][2].get("levels", [0]))
+        n, outputs = len(self.who), outputs_of(LOSSES[name][2])
         labels = [y for y in (*LABELS, 0.25, 1.0) if LOWEST.get(name, -math.inf) <= y]
         if name == "shares":
             labels = [y for y in labels if y <= 1.0]
         self.x = rng.choice((-1.0, 1.0), n).astype(np.float32)[:, None]
-        self.y = rng.choice(np.array(labels, np.float32), n)
+        of_row = (outputs,) if name == "targets" else ()
+        self.y = rng.choice(np.array(labels, np.float32), (n, *of_row))
         self.weight = rng.choice(np.array(HEAVY, np.float32), n)
         self.margin = rng.choice(np.array(FINITE, np.float32), (n, outputs))
         if alike:
             for of_rows in (self.x, self.y, self.weight, self.margin):
                 of_rows[len(BEFORE) :] = of_rows[-1]
-        wide: npt.NDArray[np.float64] = np.abs(self.y.astype(float))
+        wide: npt.NDArray[np.float64] = np.abs(self.y.astype(float).reshape(n, -1)[:, 0])
         self.ends = np.choose(rng.integers(0, 3, n), [wide, 2 * wide + 1, np.inf * np.ones(n)])
 
     def matrix(self, n: int) -> xgb.DMatrix:
@@ -168,6 +169,28 @@ def test_sums_with_exposures(n_public: bool, data: st.DataObject) -> None:
         exposure = np.exp(crowd.margin[own, 0].astype(np.float64))
     assert moved[-1] == mean_on_grid(exposure, 0.01, 1.0, shift)
     assert moved[0] == mean_on_grid(crowd.y[own].astype(np.float64), 0.0, 4.0, shift)
+
+
+@pytest.mark.parametrize("n_public", [False, True])
+@EXAMPLES
+@given(data=st.data())
+def test_sums_of_several_targets(n_public: bool, data: st.DataObject) -> None:
+    """A person adds the mean of its rows to the sum of each target, and one to their number."""
+    crowd, shift = data.draw(crowds("targets")), data.draw(st.sampled_from((0, 7, 26)))
+    ranges = [(-4.0, 4.0), (0.1, 0.3), (-1.0, 2e30)]
+    lower, upper = ([repr(end) for end in ends] for ends in zip(*ranges, strict=True))
+    counted = {"n_public": 1} if n_public else {}
+    request = request_of(shift, **counted) | {"kind": "targets", "lower": lower, "upper": upper}
+    moved = moved_by(request, crowd.who, label=crowd.y)
+    bound = sensitivity.intercept_sens2("targets", shift, n_public=n_public, k=3)
+    assert squared_distance(moved, 0 * moved) <= bound
+    event = native.describe_intercept(request)
+    touched = sensitivity.intercept_coordinates("targets", n_public=n_public, person=True, k=3)
+    assert event["sensitivity2"] == bound
+    assert event["coordinates"] == touched == len(moved)
+    own = crowd.y[len(BEFORE) :].astype(np.float64)
+    wanted = [mean_on_grid(own[:, k], low, high, shift) for k, (low, high) in enumerate(ranges)]
+    assert list(moved) == wanted + ([] if n_public else [1 << shift])
 
 
 @EXAMPLES
