@@ -84,8 +84,9 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
     """
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     learner = json.loads(booster.save_raw("json"))["learner"]
-    numbers = learner["learner_model_param"]
-    if max(int(numbers["num_class"]), int(numbers["num_target"])) > 1:
+    classes = int(learner["learner_model_param"]["num_class"])
+    targets = int(learner["learner_model_param"]["num_target"])
+    if max(classes, targets) > 1:
         raise PrivacyParameterError(
             "Shape functions can be drawn for models with one output only. This model has "
             "several classes, quantiles or targets."
