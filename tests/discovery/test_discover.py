@@ -17,6 +17,9 @@ from xgb_dp.accounting import Unit
 from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.discovery import run
 from xgb_dp.discovery.columns import read_texts
+from xgb_dp.discovery.plan import plan_discovery
+from xgb_dp.discovery.release import Tree
+from xgb_dp.discovery.result import found_number
 from xgb_dp.discovery.yaml_text import yaml_of
 from xgb_dp.testing import fixed_noise
 
@@ -168,6 +171,20 @@ def test_nothing_is_said_where_noise_hides_all():
     assert "noise hides" in str(few)
     none = xgb_dp.discover(DATA.iloc[:0], LOOKED, epsilon=1.0, delta=DELTA)
     assert not none.columns["city"].categories
+
+
+def test_noise_in_empty_cells_begins_no_range():
+    """Beyond the rows lie cells of many powers of two, which show the positive part of noise."""
+    plan = plan_discovery(0, 1, 0.5, DELTA)
+    noise = math.sqrt(plan.number_sigma2) / 2**plan.number_shift
+    ends = [0, 1 << 30, *range(1 << 31, (1 << 31) + 21 * (1 << 23), 1 << 23), 0xE0000000, 1 << 32]
+    empty, full = [1.4 * noise, 1.3 * noise], [3.0 * noise] * 20
+    counts = [*empty, *full, *empty[::-1]]
+    tree = Tree(tuple(zip(ends[:-1], ends[1:], counts, strict=True)), (), 0.0)
+    found = found_number(tree, "number", plan)
+    assert found.range is not None
+    assert found.range[0] >= 0.0
+    assert found.range[1] <= 1e-30  # the cells of 20 powers of two from the smallest float on
 
 
 CASES = [

@@ -25,6 +25,10 @@ __all__ = ["Discovery", "FoundColumn", "found_number", "found_text"]
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _OTHER = "other"
 _TAIL = 0.005  # of the rows that a range leaves out at either end; more where noise hides them
+# Counts below 0 are cut, so an empty cell shows 0.4 deviations of noise on average. Beyond the rows
+# of a column lie about five empty cells, each of many powers of two: with less than this, in
+# deviations, a range often began in one of them.
+_EMPTY_CELLS = 4.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def found_number(tree: Tree, kind: str, plan: DiscoveryPlan) -> FoundColumn:
     total = present + tree.missing
     missing = _share(tree.missing, total) if total > noise else None
     # Far below the noise of one count nothing is said of where values lie.
-    tail = max(_TAIL * present, 2.0 * noise)
+    tail = max(_TAIL * present, _EMPTY_CELLS * noise)
     if present <= 4.0 * tail:
         return FoundColumn(kind=kind, missing=missing)
     low, high = _at(tree, tail, below=True), _at(tree, present - tail, below=False)
