@@ -19,9 +19,10 @@ from .core import Options, Table
 from .store import read
 
 ROOT = Path(__file__).resolve().parent.parent
+# Audits, attacks and the coverage of intervals have commands of their own, which write their pages.
+OWN_COMMANDS = ("audits.md", "coverage.md")
 PAGES = (
-    *sorted((ROOT / "docs/tables").glob("*.md")),
-    ROOT / "docs/accuracy.md",
+    *(p for p in sorted((ROOT / "docs/tables").glob("*.md")) if p.name not in OWN_COMMANDS),
     ROOT / "README.md",
 )
 OUT = Path("build/tables")

@@ -9,9 +9,7 @@ With ``--keep`` the table is written to the folder of results and to its page.
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,12 +26,12 @@ from xgb_dp.evaluation.run import plan_of
 from xgb_dp.evaluation.table import Layout, events_for, release
 
 from .evaluation import DELTA, RESULTS, calibration_error
+from .lines import show_lines, with_part
 
 Floats = npt.NDArray[np.float64]
 Exact = Mapping[str, float]
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/tables/coverage.md"
-MARK = "<!-- coverage -->"
 POPULATION = 100_000
 LEVEL = 0.95
 GROUPS = Groups(3, (0, 1, 2))
@@ -294,12 +292,12 @@ def measured(kind: str, sizes: list[int], epsilon: float, repeats: int) -> Itera
             ]  # fmt: skip
 
 
-def page(lines: list[list[Any]]) -> str:
+def page(lines: Iterable[Sequence[Any]]) -> str:
     """The table as Markdown: a line for each figure, and how often it is covered by size."""
-    sizes = sorted({line[1] for line in lines})
-    told: dict[tuple[str, str], dict[int, list[Any]]] = {}
+    told: dict[tuple[str, str], dict[int, Sequence[Any]]] = {}
     for line in lines:
-        told.setdefault((line[0], line[3]), {})[line[1]] = line
+        told.setdefault((line[0], line[3]), {})[int(line[1])] = line
+    sizes = sorted({n for by_size in told.values() for n in by_size})
     out = [
         "| kind | figure | population | " + " | ".join(f"{n:,} rows" for n in sizes) + " |",
         "|---|---|--:|" + "--:|" * len(sizes),
@@ -308,7 +306,7 @@ def page(lines: list[list[Any]]) -> str:
         cells = [f"± {float(by_size[n][8]) / 2:.4f}, {float(by_size[n][7]):.1%}" for n in sizes]
         population = by_size[sizes[0]][4]
         out.append(f"| {kind} | {figure} | {population} | " + " | ".join(cells) + " |")
-    return "\n".join(out)
+    return "\n".join(["", *out, "", ""])
 
 
 def main() -> None:
@@ -320,20 +318,16 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=400)
     parser.add_argument("--keep", action="store_true", help="write results and their page")
     asked = parser.parse_args()
-    lines = []
-    writer = csv.writer(sys.stdout)
-    writer.writerow(HEAD)
     with one_thread():
-        for kind in asked.kind:
-            for line in measured(kind, asked.rows, asked.epsilon, asked.repeats):
-                writer.writerow(line)
-                sys.stdout.flush()
-                lines.append(line)
+        found = (
+            line
+            for kind in asked.kind
+            for line in measured(kind, asked.rows, asked.epsilon, asked.repeats)
+        )
+        lines = show_lines(HEAD, found, RESULTS / "coverage.csv" if asked.keep else None)
     if asked.keep:
-        with open(RESULTS / "coverage.csv", "w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([HEAD, *lines])
-        before, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-        PAGE.write_text(f"{before}{MARK}\n\n{page(lines)}\n", encoding="utf-8")
+        text = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(with_part(text, "coverage", page(lines)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ covers the figure of the population. With ``--keep`` the table is written to the
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from xgb_dp.evaluation.rows import judged
 from xgb_dp.evaluation.table import Layout, events_for, release
 
 from .datasets import Dataset, load
+from .lines import show_lines
 
 RESULTS = Path(__file__).resolve().parent / "results"
 DELTA = 1e-6
@@ -170,17 +169,12 @@ def main() -> None:
                 known, unknown = limits(task, n, asked.epsilon[0])
                 print(f"{task}, {n} rows: AUC within {known:.4f} (known), {unknown:.4f} (unknown)")
         return
-    lines = []
-    writer = csv.writer(sys.stdout)
-    writer.writerow(HEAD)
-    for task in asked.data:
-        for line in measured(task, asked.rows, asked.epsilon, asked.repeats):
-            writer.writerow(line)
-            sys.stdout.flush()
-            lines.append(line)
-    if asked.keep:
-        with open(RESULTS / "evaluation.csv", "w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([HEAD, *lines])
+    found = (
+        line
+        for task in asked.data
+        for line in measured(task, asked.rows, asked.epsilon, asked.repeats)
+    )
+    show_lines(HEAD, found, RESULTS / "evaluation.csv" if asked.keep else None)
 
 
 if __name__ == "__main__":

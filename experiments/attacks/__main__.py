@@ -8,8 +8,6 @@ trained on, it knows from the population, so that each figure stands beside that
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import xgboost as xgb
 
+from ..lines import show_lines
 from . import membership, reconstruction, targets
 from .forest import Model, read
 from .page import write
@@ -170,17 +169,11 @@ def main() -> None:
         "--keep", action="store_true", help="write experiments/results and the page"
     )
     asked = parser.parse_args()
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(HEAD)
-    lines = []
-    for name in asked.data:
-        for line in attacked(TASKS[name], asked.splits, asked.epsilon):
-            writer.writerow(line)
-            sys.stdout.flush()
-            lines.append(line)
+    measured = (
+        line for name in asked.data for line in attacked(TASKS[name], asked.splits, asked.epsilon)
+    )
+    lines = show_lines(HEAD, measured, RESULTS if asked.keep else None)
     if asked.keep:
-        with RESULTS.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([HEAD, *lines])
         write(lines)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ..lines import with_part
+
 __all__ = ["markdown", "write"]
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables" / "audits.md"
-_MARKS = ("<!-- attacks: begin -->", "<!-- attacks: end -->")
 _TABLES = {
     "Rows in their cells, by the statistics of the first trees": (
         "cells of 1", "cells of 1, population", "cells of 2", "cells of 2, population",
@@ -44,16 +44,7 @@ def markdown(lines: Iterable[Line]) -> str:
 def write(lines: Iterable[Line]) -> None:
     """Write the tables into the page."""
     text = PAGE.read_text(encoding="utf-8")
-    begin, end = _MARKS
-    new, times = re.subn(
-        f"{begin}.*?{end}",
-        lambda _: f"{begin}\n{markdown(lines)}{end}",
-        text,
-        flags=re.DOTALL,
-    )
-    if times != 1:
-        raise RuntimeError(f"{PAGE.name} must have the marks {begin} and {end} once.")
-    PAGE.write_text(new, encoding="utf-8")
+    PAGE.write_text(with_part(text, "attacks", markdown(lines)), encoding="utf-8")
 
 
 def _cell(values: list[float]) -> str:

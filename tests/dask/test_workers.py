@@ -51,7 +51,7 @@ def test_categories_of_a_data_frame_are_not_sent(collective: Collective) -> None
     """They may be those that occur; only the declared ones are public."""
     mine = Schema(["a"], True, frozenset({0}), {0: [b"flu", b"a rare disease"]}, True)
     assert workers.common_schema(mine) == mine
-    assert collective.sent == [[["a"], True, [0], True, None]]
+    assert collective.sent == [[["a"], True, [0], True, None, 1]]
 
 
 def test_messages_of_others_are_not_sent(collective: Collective) -> None:
@@ -84,9 +84,9 @@ def told(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
 def test_a_worker_without_columns_takes_those_of_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told(monkeypatch, b'[["a", "b"], true, [1], true, null]')
+    told(monkeypatch, b'[["a", "b"], true, [1], true, null, 3]')
     found = workers.common_schema(Schema([], False, frozenset(), {}))
-    assert found == Schema(["a", "b"], True, frozenset({1}), {}, True)
+    assert found == Schema(["a", "b"], True, frozenset({1}), {}, True, labels=3)
 
 
 @pytest.mark.parametrize("kind", ["PrivacyRefusal", "PrivacyParameterError", "RowDomainError"])

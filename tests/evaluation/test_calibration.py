@@ -144,5 +144,5 @@ def test_a_curve_is_for_one_model() -> None:
     with pytest.raises(xgb_dp.PrivacyParameterError, match="`method`"):
         report.calibrated(model, method="spline")
     longer = xgb.train({"nthread": 1}, xgb.DMatrix(X, y), 1, xgb_model=made.booster)
-    with pytest.raises(xgb_dp.LedgerError, match="after 15 rounds, and it has 16"):
+    with pytest.raises(xgb_dp.LedgerError, match="after 15 rounds, and the model has 16"):
         xgb_dp.CalibratedModel(longer)

@@ -217,7 +217,7 @@ def shift_of(label: float, margin: float, size: int) -> float:
     """What a person of so many rows alike moves the leaf of all rows by, in half widths."""
     plan = make_plan(
         SQUARED, True, [{"kind": "cuts", "cuts": []}], rounds=1, depth=1, base_margin=True,
-        unit="person", leaf={"lambda": "1e12", "shrinkage": False},
+        unit="person", leaf={"lambda": "1e12", "shrinkage": False}, row_bound={"max_weight": "1.0"},
         correction={"on": True, "sigma2": 0},
     )  # fmt: skip
     d = xgb.DMatrix(

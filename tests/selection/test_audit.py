@@ -11,6 +11,7 @@ import pytest
 from xgb_dp.accounting import Repetitions
 from xgb_dp.accounting.selection import SelectionAccountant
 from xgb_dp.audit.bounds import violates
+from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.tuning import run
 from xgb_dp.tuning.scores import ScoreValue
 
@@ -37,8 +38,10 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(run, "_train", outcome)
     monkeypatch.setattr(run, "_predict", lambda booster, dvalid: booster)
-    judge = SimpleNamespace(release=lambda p, y, target, event, codes: ScoreValue(p, 0.0, p))
-    candidate = SimpleNamespace(settings=SimpleNamespace(target=None))
+    monkeypatch.setattr(run, "Predicted", SimpleNamespace(of=lambda settings: None))
+    judge = SimpleNamespace(release=lambda p, *rest: ScoreValue(p, 0.0, p))
+    settings = SimpleNamespace(target=None, objective=OBJECTIVES["binary:logistic"])
+    candidate = SimpleNamespace(settings=settings)
     plan = SimpleNamespace(event=SimpleNamespace(repetitions=law), runs=[()], score=None)
     data = SimpleNamespace(matrix=SimpleNamespace(get_label=lambda: None), persons=None)
     best = (run._best_run([candidate], plan, judge, data, data).booster for _ in range(N))

@@ -83,7 +83,7 @@ def test_paths_stay_within_the_sets(given: Any, params: Any) -> None:
     bounds = dict.fromkeys("abcd", (-1, 1))
     made = params(interaction_constraints=given, dp_feature_bounds=bounds, dp_epsilon=0.05)
     made["max_depth"] = 4
-    booster = xgb.train(made, d, 20)
+    booster = xgb.train(made, d, 200)
     used = set()
     for tree in trees_of(booster):
         features = {

@@ -193,7 +193,7 @@ def test_what_is_no_public_sample(params, matrix):
     for value, match, kind in (
         (d, "training data", PrivacyRefusal),
         (xgb.QuantileDMatrix(X, y), "QuantileDMatrix", PrivacyRefusal),
-        (xgb.DMatrix(X), "one label", PrivacyParameterError),
+        (xgb.DMatrix(X), "labels for each", PrivacyParameterError),
         (xgb.DMatrix(X[:, :3], y), "other columns", PrivacyParameterError),
         (xgb.DMatrix(X[:0], y[:0]), "no rows", PrivacyParameterError),
         (X, "pair", PrivacyParameterError),

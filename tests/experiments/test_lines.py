@@ -1,0 +1,41 @@
+"""Lines of figures are printed, kept and shown on pages."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from experiments import coverage
+from experiments.attacks import __main__ as attacks
+from experiments.attacks.page import PAGE, markdown
+from experiments.lines import show_lines, with_part
+
+
+def lines_of(file: Path) -> list[list[str]]:
+    with file.open(newline="", encoding="utf-8") as opened:
+        return list(csv.reader(opened))[1:]
+
+
+def test_lines_are_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "kept.csv"
+    assert show_lines(["a", "b"], iter([[1, "x"], [2, "y"]]), kept) == [[1, "x"], [2, "y"]]
+    assert capsys.readouterr().out == kept.read_text(encoding="utf-8") == "a,b\n1,x\n2,y\n"
+    assert show_lines(["a"], [], None) == []
+
+
+def test_a_part_is_written_anew() -> None:
+    page = "before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n"
+    assert with_part(page, "x", r"new \1" + "\n") == page.replace("old", r"new \1")
+    for text in ("no marks", page + page):
+        with pytest.raises(ValueError, match="x: begin"):
+            with_part(text, "x", "new")
+
+
+def test_pages_have_the_committed_figures() -> None:
+    text = coverage.PAGE.read_text(encoding="utf-8")
+    part = coverage.page(lines_of(coverage.RESULTS / "coverage.csv"))
+    assert with_part(text, "coverage", part) == text
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_part(text, "attacks", markdown(lines_of(attacks.RESULTS))) == text
