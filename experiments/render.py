@@ -28,11 +28,12 @@ DIGITS |= {
     "gini": 3,
     "concordance": 4,
     "survival_gap": 3,
-    "pinball": 0,
+    "pinball": 4,
     "coverage_gap": 3,
     "seconds": 1,
     "peak_mib": 0,
 }
+IN_UNITS = ("pinball",)  # of the label: so many digits in all, and none for parts of thousands
 
 
 def number(value: float, sd: float, digits: int) -> str:
@@ -68,7 +69,11 @@ def cell(table: Table, dataset: str, mean: Mean | None) -> str:
     if mean is None:
         return ""
     sd = mean.sd if mean.count > 1 else math.nan  # one split has no spread
-    text = number(mean.mean, sd, DIGITS[table.metric(dataset)])
+    metric = table.metric(dataset)
+    digits = DIGITS[metric]
+    if metric in IN_UNITS and mean.mean:
+        digits = max(0, digits - 1 - math.floor(math.log10(abs(mean.mean))))
+    text = number(mean.mean, sd, digits)
     return f"{text} ({mean.setting})" if mean.setting else text
 
 

@@ -12,12 +12,12 @@ import sys
 
 from .. import render
 from ..core import DEFAULT, METRICS, NOT_PRIVATE, System, Table
-from ..datasets import AMOUNTS, CLAIMS, PRICE_LEVELS, PRICE_MEDIANS, SEVERITIES, SURVIVAL
+from ..datasets import AMOUNTS, CLAIMS, MEDIANS, SEVERAL_QUANTILES, SEVERITIES, SURVIVAL
 from ..objectives import CONSTANT, compute
 from ..summary import Means, better
 
 STOCK = "not private"
-TASKS = (CLAIMS, AMOUNTS, SEVERITIES, SURVIVAL, *PRICE_MEDIANS, *PRICE_LEVELS)
+TASKS = (CLAIMS, AMOUNTS, SEVERITIES, SURVIVAL, *MEDIANS, *SEVERAL_QUANTILES)
 WHAT = {
     CLAIMS.name: "deviance",
     AMOUNTS.name: "gini",
@@ -78,7 +78,10 @@ TABLE = Table(
         f"{CLAIMS.name}: number of claims (`count:poisson`, bounds 0 and 5, the logarithm of the "
         f"exposure as base margin). {AMOUNTS.name}: `reg:tweedie`, bounds 0 and 50,000, the same "
         f"margin; {SEVERITIES.name}: `reg:gamma`. {SURVIVAL.name}: `survival:aft`, right-censored "
-        "days. Prices: `reg:absoluteerror`, and `reg:quantileerror` at levels .1, .5 and .9.",
+        "days.",
+        "Median: `reg:absoluteerror`; quantiles: `reg:quantileerror` at levels .1, .5 and .9. The "
+        "defaults were chosen on the two tables of prices. One threshold was changed after a look "
+        "at Pol; Abalone had no part in it.",
         "Not private: of depth 3, 5 and 7 (times: two laws and three scales besides), and any "
         "number of rounds, the best on a fifth of the training rows.",
     ),
