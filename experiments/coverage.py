@@ -25,7 +25,7 @@ from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.evaluation.run import plan_of
 from xgb_dp.evaluation.table import Layout, events_for, release
 
-from .evaluation import DELTA, RESULTS, calibration_error
+from .evaluation import DELTA, RESULTS, calibration_error, line_of
 from .lines import show_lines, with_part
 
 Floats = npt.NDArray[np.float64]
@@ -284,12 +284,7 @@ def measured(kind: str, sizes: list[int], epsilon: float, repeats: int) -> Itera
                 covers = one.low <= exact <= one.high
                 found[name].append([one.value - exact, covers, one.high - one.low])
         for name, values in found.items():
-            errors, covers, widths = np.array(values).T
-            yield [
-                kind, n, epsilon, name, f"{task.exact[name]:.4f}", f"{errors.mean():.4f}",
-                f"{np.quantile(np.abs(errors), 0.95):.4f}", f"{covers.mean():.3f}",
-                f"{widths.mean():.4f}", repeats,
-            ]  # fmt: skip
+            yield [kind, n, epsilon, *line_of(name, task.exact[name], values)]
 
 
 def page(lines: Iterable[Sequence[Any]]) -> str:

@@ -9,7 +9,7 @@ covers the figure of the population. With ``--keep`` the table is written to the
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,21 @@ def prepared(task: str) -> tuple[Floats, Floats, Binary]:
     return margins, y[rest], Binary.of(model, None)
 
 
+def line_of(name: str, exact: float, values: Sequence[Sequence[float]]) -> list[Any]:
+    """How a figure came out in all repeats.
+
+    Args:
+        name: Of the figure.
+        exact: That of the population.
+        values: In each repeat the error, whether the interval covers, and its width.
+    """
+    errors, covers, widths = np.array(values).T
+    return [
+        name, f"{exact:.4f}", f"{errors.mean():.4f}", f"{np.quantile(np.abs(errors), 0.95):.4f}",
+        f"{covers.mean():.3f}", f"{widths.mean():.4f}", len(values),
+    ]  # fmt: skip
+
+
 def measured(
     task: str, sizes: list[int], epsilons: list[float], repeats: int
 ) -> Iterator[list[Any]]:
@@ -103,12 +118,7 @@ def measured(
                     covers = figure.low <= truth[name] <= figure.high
                     found[name].append([error, covers, figure.high - figure.low])
             for name, values in found.items():
-                errors, covers, widths = np.array(values).T
-                yield [
-                    task, n, epsilon, name, f"{truth[name]:.4f}", f"{errors.mean():.4f}",
-                    f"{np.quantile(np.abs(errors), 0.95):.4f}", f"{covers.mean():.3f}",
-                    f"{widths.mean():.4f}", repeats,
-                ]  # fmt: skip
+                yield [task, n, epsilon, *line_of(name, truth[name], values)]
 
 
 def limits(task: str, n: int, epsilon: float) -> tuple[float, float]:

@@ -112,14 +112,18 @@ def test_other_numbers_of_targets_are_refused() -> None:
         native.release_intercept(xgb.DMatrix(np.ones((1, 1)), np.ones((1, 2))), request)
 
 
+# Rows of five columns, of which some are 0, missing, or nearly either.
+CELLS = st.lists(
+    st.lists(st.sampled_from((0.0, -0.0, 1.0, -1e-45, 3e38, math.nan)), min_size=5, max_size=5),
+    min_size=1,
+    max_size=9,
+)
+
+
 @pytest.mark.parametrize("kind", ["binary", "rows"])
 @EXAMPLES
 @given(
-    cells=st.lists(
-        st.lists(st.sampled_from((0.0, -0.0, 1.0, -1e-45, 3e38, math.nan)), min_size=5, max_size=5),
-        min_size=1,
-        max_size=9,
-    ),
+    cells=CELLS,
     columns=st.sampled_from((1, 3, 5, 7)),
     shift=st.sampled_from((0, 7, 26)),
 )
@@ -166,11 +170,7 @@ def by_column(columns: int, shift: int) -> dict[str, Any]:
 
 @EXAMPLES
 @given(
-    cells=st.lists(
-        st.lists(st.sampled_from((0.0, -0.0, 1.0, -1e-45, 3e38, math.nan)), min_size=5, max_size=5),
-        min_size=1,
-        max_size=9,
-    ),
+    cells=CELLS,
     labels=st.lists(st.sampled_from((0.0, 1.0, 0.5, 7.0, -1.0)), min_size=9, max_size=9),
     columns=st.sampled_from((1, 3, 5, 7)),
     shift=st.sampled_from((0, 7, 24)),
