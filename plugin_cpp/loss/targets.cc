@@ -15,10 +15,12 @@ class TargetsLoss : public Loss {
     auto lowers = in.Reals("lower", -kLargest, kLargest);
     auto uppers = in.Reals("upper", -kLargest, kLargest);
     CHECK(lowers.size() >= 2 && lowers.size() == uppers.size())
-        << "dp_plan: several targets have a range each." << JsonReader::kMend;
+        << "The plan (`dp_plan`) is not valid: several targets must have a range each."
+        << JsonReader::kMend;
     for (std::size_t k = 0; k < lowers.size(); ++k) {
       CHECK_LT(lowers[k], uppers[k])
-          << "dp_plan: the range of a target is empty." << JsonReader::kMend;
+          << "The plan (`dp_plan`) is not valid: the range of a target is empty."
+          << JsonReader::kMend;
       ranges_.push_back({lowers[k], uppers[k]});
     }
   }
