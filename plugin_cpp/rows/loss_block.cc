@@ -47,10 +47,11 @@ void LossBlock::operator()(std::size_t begin, std::size_t n, double const* weigh
     }
   }
   if (bound_.mode == RowBound::Mode::kPrediction) {
-    loss.LargestNorms(rows, bound_.hessian_weight, norms);
+    // Unit Hessians are no function of the label: the loss is asked for its gradients alone.
+    auto r = bound_.hessian_weight;
+    loss.LargestNorms(rows, bound_.unit_hessian ? 0.0 : r, norms);
     for (std::size_t i = 0; bound_.unit_hessian && i < n; ++i) {
-      norms[i] =
-          std::sqrt(norms[i] * norms[i] + bound_.hessian_weight * static_cast<double>(n_out));
+      norms[i] = std::sqrt(norms[i] * norms[i] + r * static_cast<double>(n_out));
     }
   }
 }

@@ -185,9 +185,8 @@ def bounded_pairs(
                 bound.quantise(g[:, k], h[:, k], y, False, weight) for k in range(g.shape[1])
             ]
             return by_output, np.zeros(len(y))
-        norm = loss.norms(wide, bound.r, t)
-        if bound.unit_hessian:
-            norm = np.sqrt(norm**2 + bound.r * g.shape[1])
+        own, units = (0.0, bound.r) if bound.unit_hessian else (bound.r, 0.0)
+        norm = np.sqrt(loss.norms(wide, own, t) ** 2 + units * g.shape[1])
         return bound.quantise_known(g, h, norm, weight)
 
 

@@ -152,6 +152,27 @@ def test_the_worst_row_of_targets() -> None:
     assert (np.abs(gradients[0]).sum(axis=1) > 0).all()
 
 
+WORST = {
+    "shares": (0.5, 1.0),
+    "absolute": (0.5, 9.0),
+    "pseudo_huber": (4 / math.hypot(1.5, 4), 9.0),
+    "targets": (0.3 * math.sqrt(3), (9.0, 9.0, -9.0)),
+}
+"""Gradient norm and label of the row that is furthest off, whose margins are 0."""
+
+
+@pytest.mark.parametrize("name", WORST)
+def test_unit_hessians_count_once(name: str) -> None:
+    """The row with the worst label attains the bound that its own norm is, and is not shortened."""
+    gradient, label = WORST[name]
+    outputs = outputs_of(LOSSES[name][2])
+    largest = math.sqrt(gradient**2 + outputs * 0.3)
+    plan, extra = plan_for(name, gradient_bound=repr(largest), unit_hessian=True)
+    row = Rows([(1.0, label, 2.0, (0.0,) * outputs)])
+    b2 = 1 << 2 * plan["grid_bits"]
+    assert 0.99 * b2 < int((sums_of(plan, extra, row, 1) ** 2).sum()) <= b2
+
+
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.3, 0.5, 0.7, 0.95])
 def test_hessians_of_quantiles_are_free(alpha: float) -> None:
     """With r = 2 m / 3 no row has a larger norm than one far away, m = max(alpha, 1 - alpha)."""
