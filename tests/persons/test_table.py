@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -207,24 +206,25 @@ def test_persons_and_their_name_are_set_together(monkeypatch: pytest.MonkeyPatch
     """Of two threads that set persons at once, the last name is that of the persons that stay."""
     d = small()
     order: list[str] = []
-    entered = threading.Event()
+    entered, go_on = threading.Event(), threading.Event()
 
     def slow(_: Any, codes: Any) -> None:
         who = threading.current_thread().name
         order.append(f"{who} begins")
         entered.set()
-        time.sleep(0.1)
+        assert go_on.wait(300)
         order.append(f"{who} ends")
 
     monkeypatch.setattr(native, "set_persons", slow)
     first = threading.Thread(target=persons.assign, args=(d, CODES), name="first")
     first.start()
-    assert entered.wait(10)
+    assert entered.wait(300)
     named = persons.name_of(d)
     second = threading.Thread(target=persons.assign, args=(d, CODES), name="second")
     second.start()
-    second.join(0.03)
+    second.join(0.1)  # time enough to come in where nothing stops it
     assert persons.name_of(d) is named  # not yet
+    go_on.set()
     first.join()
     second.join()
     assert order == ["first begins", "first ends", "second begins", "second ends"]

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.sensitivity.strategies import EXAMPLES
 from xgb_dp.data.ids import joined, persons_of
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
@@ -99,6 +100,7 @@ def test_codes_are_exact_in_every_container(name: str) -> None:
     assert same(codes, WHO)
 
 
+@EXAMPLES
 @given(st.lists(st.integers()) | st.lists(st.text()) | st.lists(st.binary()) | st.lists(st.uuids()))
 def test_codes_are_those_of_a_dictionary(ids: list[Any]) -> None:
     table = {v: i for i, v in enumerate(dict.fromkeys(ids))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def test_trees_of_a_round_share_their_splits(parallel: int, params: Any, matrix:
             for other in others:
                 assert structure(other) == structure(first)
                 assert other["leaf"] != first["leaf"]
-    assert structure(trees[0]) != structure(trees[3 * parallel])
+    assert len({str(structure(trees[3 * parallel * t])) for t in range(3)}) > 1
 
 
 def test_one_selection_serves_all_classes(params: Any, matrix: Any) -> None:
@@ -113,8 +114,10 @@ def test_what_joint_trees_need(kind: str, changes: Any, named: str, params: Any)
      {"dp_gradient_clip": "row_weight"}],
 )  # fmt: skip
 def test_other_choices_have_trees_of_their_own(changes: Any, params: Any, matrix: Any) -> None:
-    booster = xgb.train(params("multiclass", **changes), matrix("multiclass"), 2)
-    assert not any(
-        structure(trees_of(booster)[3 * t]) == structure(trees_of(booster)[3 * t + 1])
-        for t in range(2)
-    )
+    booster = xgb.train(params("multiclass", max_depth=4, **changes), matrix("multiclass"), 4)
+    shapes = [str(structure(tree)) for tree in trees_of(booster)]
+    rounds = (shapes[at : at + 3] for at in range(0, 12, 3))
+    alike = sum(a == b for found in rounds for a, b in combinations(found, 2))
+    # Trees of depth 2 are alike by chance in one of 1,000 pairs, those of depth 4 are so in less
+    # than one of 100,000.
+    assert alike <= 1

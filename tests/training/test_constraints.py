@@ -107,7 +107,7 @@ def test_base_margin_stands_in_for_the_intercept(params: Any) -> None:
     X, y = big()
     margin = np.where(X[:, 0] > 0, 2.0, -2.0)
     d = xgb.DMatrix(X, y, base_margin=margin)
-    booster = xgb.train(params(dp_epsilon=2.0, dp_base_margin=True), d, 20)
+    booster = xgb.train(params(dp_epsilon=8.0, dp_base_margin=True), d, 20)
     (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
     assert "intercept" not in {event["release"] for event in training["events"]}
     assert (
@@ -120,7 +120,7 @@ def test_base_margin_stands_in_for_the_intercept(params: Any) -> None:
     )
     # The trees learn what the margins do not say already.
     gain = booster.get_score(importance_type="total_gain")
-    alone = xgb.train(params(dp_epsilon=2.0), xgb.DMatrix(X, y), 20)
+    alone = xgb.train(params(dp_epsilon=8.0), xgb.DMatrix(X, y), 20)
     assert roc_auc_score(y, booster.predict(d)) > 0.75
     assert gain.get("f0", 0) < alone.get_score(importance_type="total_gain")["f0"]
 
@@ -165,8 +165,9 @@ def test_subsample_takes_that_part_of_the_rows(params: Any) -> None:
     X, y = big()
     d = xgb.DMatrix(X, y)
     made = params(subsample=0.25, dp_epsilon=1000.0, base_score=0.5, dp_hessian_weight=0.1)
-    covers = [tree["sum_hess"][0] for tree in trees_of(xgb.train(made | {"eta": 1e-6}, d, 30))]
+    covers = [tree["sum_hess"][0] for tree in trees_of(xgb.train(made | {"eta": 1e-6}, d, 60))]
     # Hessians of 1/4, 4000 rows, a quarter of them: 250 +- 7 for a secret sample of each round.
+    # The bounds are seven deviations and more of 60 rounds.
     assert 240 < np.mean(covers) < 260
     assert 3 < np.std(covers) < 14
 
@@ -175,5 +176,7 @@ def test_subsample_takes_that_part_of_the_rows(params: Any) -> None:
 def test_subsample_ignores_the_seed(params: Any) -> None:
     X, y = big()
     made = params(subsample=0.25, dp_epsilon=1000.0, base_score=0.5, eta=1e-6, seed=3)
-    covers = [trees_of(xgb.train(made, xgb.DMatrix(X, y), 1))[0]["sum_hess"][0] for _ in range(5)]
+    covers = [trees_of(xgb.train(made, xgb.DMatrix(X, y), 1))[0]["sum_hess"][0] for _ in range(8)]
+    # The noise alone has a deviation of 0.06, samples have one of 7: eight of them are within one
+    # with a chance of 1e-8.
     assert np.ptp(covers) > 1

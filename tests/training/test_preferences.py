@@ -72,8 +72,9 @@ def test_weights_of_columns_are_their_chances(params: Any) -> None:
     trees = used(xgb.train(said, weighted([1.0, 0.0, 3.0]), 400))
     counts = [sum(f"f{i}" in tree for tree in trees) for i in range(3)]
     assert sum(counts) == len(trees)
-    assert counts[1] == 0  # as in XGBoost, a weight of 0 counts as 1e-6
-    assert abs(counts[0] / sum(counts) - 0.25) < 5 * (0.25 * 0.75 / sum(counts)) ** 0.5
+    # As in XGBoost, a weight of 0 counts as 1e-6: two of 400 trees have it with a chance of 5e-9.
+    assert counts[1] <= 1
+    assert abs(counts[0] / sum(counts) - 0.25) < 6 * (0.25 * 0.75 / sum(counts)) ** 0.5
 
 
 def test_weights_of_columns_cost_nothing_and_are_recorded(params: Any) -> None:
@@ -89,7 +90,10 @@ def test_estimators_take_weights_of_columns() -> None:
     X, y = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300) % 2
     said: Any = {"classes": 2, "epsilon": 1.0, "delta": 1e-6, "n_estimators": 60, "max_depth": 1}
     model = xgb_dp.DPXGBClassifier(colsample_bytree=0.34, feature_weights=[0, 0, 1], **said)
-    assert used(model.fit(X, y).get_booster()) == [{"f2"}] * 60
+    found = used(model.fit(X, y).get_booster())
+    # A weight of 0 counts as 1e-6: two of 60 trees have such a column with a chance of 7e-9.
+    assert len(found) == 60
+    assert found.count({"f2"}) >= 59
 
 
 @pytest.mark.parametrize("changes", [{}, {"colsample_bytree": 0.5, "dp_feature_order": "cyclic"}])

@@ -162,9 +162,11 @@ def test_features_in_turn(params: Any, matrix: Any) -> None:
 
 
 def test_features_at_random(params: Any, matrix: Any) -> None:
-    trees = trees_of(xgb.train(params(colsample_bytree=0.5, dp_epsilon=0.1), matrix(), 30))
-    seen = [features_of(tree) for tree in trees]
-    assert all(len(features) <= 2 for features in seen)
+    made = params(colsample_bytree=0.5, dp_epsilon=0.1, max_depth=6)  # three selections a tree
+    seen = [features_of(tree) for tree in trees_of(xgb.train(made, matrix(), 30))]
+    assert max(len(features) for features in seen) == 2
+    # Each of six pairs has a chance of 1/8, each column alone one of 1/16: three of these sets have
+    # all 30 trees with a chance of 2e-11.
     assert len({frozenset(f) for f in seen}) > 3
 
 
@@ -202,4 +204,5 @@ def test_every_level_of_noisy_histograms_is_drawn_anew(params: Any, matrix: Any)
     """A leaf's cover is the sum of cells of its own level, not of exact counts."""
     made = params(dp_split="histogram", max_depth=1, dp_epsilon=50.0, base_score=0.5)
     covers = {tree["sum_hess"][0] for tree in trees_of(xgb.train(made, matrix(), 12))}
-    assert len(covers) == 12
+    # Two of the 66 pairs are equal by chance, as 32-bit floats, in less than 1e-6 of all runs.
+    assert len(covers) >= 11
