@@ -58,13 +58,14 @@ def test_means_follow_the_truth(objective: str) -> None:
     """The range is wide: what is cut for the trees comes back in the mean."""
     X, y, mean = rows(objective)
     high = 10 if objective == "count:poisson" else 100
-    params = PARAMS | {"objective": objective, "dp_target_bounds": (0, high)}
+    params = PARAMS | {"objective": objective, "dp_target_bounds": (0, high), "dp_epsilon": 10.0}
     model = xgb.train(params, xgb.DMatrix(X, y), 40)
     found = model.predict(xgb.DMatrix(X))
     assert np.corrcoef(np.log(found), np.log(mean))[0, 1] > 0.75
-    assert found.mean() / y.mean() == pytest.approx(1.0, abs=0.15)
+    # The ratio is 1, or 0.97 for reg:tweedie, with a deviation of 0.01.
+    assert found.mean() / y.mean() == pytest.approx(1.0, abs=0.1)
     report = xgb_dp.privacy_report(model)
-    assert 3.9 < report.epsilon <= 4.0
+    assert 9.75 < report.epsilon <= 10.0
     events = {e["release"]: e for e in report.ledger["trainings"][0]["events"]}
     assert events["intercept"]["count"] == 2
     assert events["correction"]["count"] == 2
@@ -102,6 +103,7 @@ def test_exposures_start_in_the_first_tree() -> None:
         "dp_target_bounds": (0, 8),
         "dp_base_margin": True,
         "dp_exposure_bounds": (0.01, 1.0),
+        "dp_epsilon": 10.0,
     }
     d = xgb.DMatrix(X, y, base_margin=np.log(exposure))
     model = xgb.train(params, d, 30)

@@ -255,16 +255,17 @@ def test_no_two_trainings_share_noise() -> None:
     models = [
         json.loads(xgb.train(PARAMS, dtrain, 4).save_raw("json"))["learner"] for _ in range(6)
     ]
-    assert len({m["learner_model_param"]["base_score"] for m in models}) == 6
+    # Two are equal as 32-bit floats with a chance of 2e-5, two pairs of them with one of 2e-10.
+    assert len({m["learner_model_param"]["base_score"] for m in models}) >= 5
     leaves: list[float] = []
     for model in models:
         for tree in model["gradient_booster"]["model"]["trees"]:
             values = zip(tree["split_conditions"], tree["left_children"], strict=True)
             leaves += [value for value, left in values if left == -1 and abs(value) < 0.99]
-    # Up to 384 leaves that are not clipped: a repeat would be a repeated draw, or a coincidence of
-    # 32-bit floats with a chance of about 384^2 / 2^24 < 1%; two of them, below 1e-4.
-    assert len(leaves) > 200
-    assert len(set(leaves)) >= len(leaves) - 1
+    # Some 1,500 leaves that are not clipped, of which 250 are of one model: a repeat would be a
+    # repeated draw, or a coincidence of 32-bit floats with a chance of 1%; four of them, of 1e-9.
+    assert len(leaves) > 1400
+    assert len(set(leaves)) >= len(leaves) - 3
 
 
 def test_within_a_model_no_leaf_repeats() -> None:
@@ -277,5 +278,6 @@ def test_within_a_model_no_leaf_repeats() -> None:
         for value, left in zip(tree["split_conditions"], tree["left_children"], strict=True)
         if left == -1 and abs(value) < 0.99
     ]
-    assert len(leaves) > 20
-    assert len(set(leaves)) >= len(leaves) - 1
+    # Two of 640 leaves coincide as 32-bit floats with a chance of 1%, four pairs with one of 1e-9.
+    assert len(leaves) > 600
+    assert len(set(leaves)) >= len(leaves) - 3
