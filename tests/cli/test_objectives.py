@@ -248,16 +248,22 @@ def test_public_rows_need_no_ids(claims: pd.DataFrame) -> None:
 
 
 def test_models_are_judged(claims: pd.DataFrame) -> None:
-    """Counts with their exposures, and times with their ends, of files read as in training."""
-    spent = ["--epsilon", "4", "--delta", "1e-6", "--json", "out.json", "--force"]
-    run("train", "rows.csv", *COUNTS, *SPENT)
-    run("evaluate", "model.json", "rows.csv", *spent)
+    """Counts with their exposures, and times with their ends, of files read as in training.
+
+    With little noise: at epsilon 4 the model alone moves the ratio by 0.087, here by 0.004.
+    """
+    little = ["--epsilon", "100", "--delta", "1e-6", "--force"]
+    evaluate = ["evaluate", "model.json", "rows.csv", *little, "--json", "out.json"]
+    run("train", "rows.csv", *COUNTS, *little, "--rounds", "5")
+    run(*evaluate)
     figures = json.loads(Path("out.json").read_text())["figures"]["all"]
     assert {"deviance", "gini", "mean ratio"} <= set(figures)
-    assert figures["mean ratio"]["low"] < 1.1 and figures["mean ratio"]["high"] > 0.9
-    run("train", "rows.csv", *TIMES, "--event", "died", *columns_but("days", "died"), *SPENT,
-        "--force")  # fmt: skip
-    run("evaluate", "model.json", "rows.csv", *spent)
+    ratio = figures["mean ratio"]
+    assert ratio["low"] < 1 < ratio["high"]
+    assert 0.95 < ratio["value"] < 1.05
+    run("train", "rows.csv", *TIMES, "--event", "died", *columns_but("days", "died"), *little,
+        "--rounds", "5")  # fmt: skip
+    run(*evaluate)
     figures = json.loads(Path("out.json").read_text())["figures"]["all"]
     assert figures["concordance"]["high"] > 0.6
     died = claims["died"].mean()

@@ -44,18 +44,20 @@ def learnt(model: Any, X: Any, **given: Any) -> float:
     return float(np.corrcoef(found.reshape(len(X), -1)[:, 0], X[:, 0])[0, 1])
 
 
+@pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_counts_with_exposures(client: Client, rows: Any) -> None:
+    """With little noise the mean, of deviation 0.2%, says whether margins were read: 40% less."""
     X, exposure, counts, _, _ = rows
     d = dxgb.DaskDMatrix(client, spread(X), spread(counts), base_margin=spread(np.log(exposure)))
     params = PARAMS | {
         "objective": "count:poisson", "dp_target_bounds": (0, 10), "dp_base_margin": True,
-        "dp_exposure_bounds": (0.2, 1.0),
+        "dp_exposure_bounds": (0.2, 1.0), "dp_epsilon": 100.0,
     }  # fmt: skip
     model = dxgb.train(client, params, d, 15)
     assert learnt(model, X) > 0.75
     margin = np.log(exposure)
     found = model["booster"].predict(xgb.DMatrix(X, base_margin=margin))
-    assert found.mean() == pytest.approx(counts.mean(), rel=0.15)
+    assert found.mean() == pytest.approx(counts.mean(), rel=0.05)
     events = xgb_dp.privacy_report(model["booster"]).ledger["trainings"][0]["events"]
     assert {e["release"]: e["count"] for e in events}["intercept"] == 2
 

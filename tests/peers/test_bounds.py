@@ -179,12 +179,13 @@ def test_neighbours_grow_the_same_trees_on_most_tapes(no_split: bool) -> None:
 
 def test_constant_labels_leave_nothing_exact() -> None:
     """One class, or one value: the intercept is noisy and no tree is an exact constant."""
-    X, _ = make_rows("binary", 300)
+    # Few enough that none of three noisy means is just 0.625, many enough that none is cut at 1.
+    X, _ = make_rows("binary", 400)
     for kind, value in (("binary", 1.0), ("regression", 0.625)):
         params = KINDS[kind] | {"base_score": None, "dp_epsilon": 2.0}
         seen, values = set(), set()
         for _ in range(3):
-            model = xgb.train(params, xgb.DMatrix(X, np.full(300, value)), 2)
+            model = xgb.train(params, xgb.DMatrix(X, np.full(400, value)), 2)
             saved = json.loads(model.save_raw("json"))["learner"]["learner_model_param"]
             seen.add(float(json.loads(saved["base_score"])[0]))
             for tree in trees(model):

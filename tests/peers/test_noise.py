@@ -236,7 +236,8 @@ def test_sensitivities_do_not_hang_on_lambda(lam: float) -> None:
 
 def test_noise_may_exceed_the_rows() -> None:
     """Released sums are not cut back to exact counts: no rows, and yet sums."""
-    model = uniform_model(5)
+    with fixed_noise(7):  # of 20 sums one is 0 in 4 of 100,000 trainings
+        model = uniform_model(5)
     leaf = [(tree["sum_hessian"][i], tree["base_weights"][i])
             for tree in trees(model) for i in (3, 4, 5, 6)]  # fmt: skip
     assert all(cover > 0 and weight != 0 for cover, weight in leaf)
