@@ -11,6 +11,8 @@ ClassQuantiser::ClassQuantiser(RowBound const& bound, std::size_t n_class)
       root_{std::sqrt(bound.hessian_weight)},
       to_grid_{static_cast<double>(bound.Unit()) / bound.gradient_bound},
       unit_{static_cast<double>(bound.Unit())},
+      most_g_{static_cast<double>(bound.OutputGradient())},
+      most_h_{static_cast<double>(bound.OutputHessian())},
       // Weights keep their ratios up to their public bound, or up to one where there is none.
       least_weight_{bound.max_weight > 0 ? bound.max_weight : 1.0} {}
 
@@ -50,8 +52,8 @@ double ClassQuantiser::Bound(double norm, double weight, double* g, double* h,
   for (std::size_t k = 0; k < n_class_; ++k) {
     auto &g_k = g[k * stride], &h_k = h[k * stride];
     // A row that is not a number must not count differently from one that is.
-    g_k = is_number ? std::clamp(std::nearbyint(g_k * s * to_grid_), -unit_, unit_) : 0.0;
-    h_k = is_number ? std::clamp(std::nearbyint(root_ * h_k * s * to_grid_), 0.0, unit_) : 0.0;
+    g_k = is_number ? std::clamp(std::nearbyint(g_k * s * to_grid_), -most_g_, most_g_) : 0.0;
+    h_k = is_number ? std::clamp(std::nearbyint(root_ * h_k * s * to_grid_), 0.0, most_h_) : 0.0;
     sum2 += g_k * g_k + h_k * h_k;  // integers: exact below 2^53, which is far beyond the bound
   }
   if (sum2 > unit_ * unit_) {

@@ -41,6 +41,6 @@ class ClassQuantiser {
                                    std::size_t stride) const;
 
   std::size_t n_class_;
-  double c_, r_, root_, to_grid_, unit_, least_weight_;
+  double c_, r_, root_, to_grid_, unit_, most_g_, most_h_, least_weight_;
 };
 }  // namespace xgboost::dp

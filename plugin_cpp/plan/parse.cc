@@ -31,6 +31,8 @@ RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool squared
   bound.gradient_bound = in.Real("gradient_bound", 1e-6, 1e6);
   bound.hessian_weight = in.Real("hessian_weight", 1e-12, 1e6);
   bound.hessian_bound = in.Real("hessian_bound", 0.0, 1e9);
+  bound.output_gradient = in.Real("output_gradient", 1e-9, 1.0);
+  bound.output_hessian = in.Real("output_hessian", 1e-9, 1.0);
   bound.max_weight = in.Real("max_weight", 0.0, 1e9);
   bound.scale = in.Real("scale", 1e-30, 1e38);
   bound.grid_bits = static_cast<std::int32_t>(grid_bits);

@@ -100,6 +100,20 @@ std::int64_t RowBound::MostGradient() const {
 
 std::int64_t RowBound::MostHessian() const { return MostGradient() * MaxHessian() / Unit(); }
 
+std::int64_t RowBound::OutputGradient() const {
+  return static_cast<std::int64_t>(std::ceil(output_gradient * static_cast<double>(Unit())));
+}
+
+std::int64_t RowBound::OutputHessian() const {
+  return static_cast<std::int64_t>(std::ceil(output_hessian * static_cast<double>(Unit())));
+}
+
+bool RowBound::HasOutputBounds() const { return output_gradient < 1.0 || output_hessian < 1.0; }
+
+std::int64_t RowBound::MostGradientOfOutput() const {
+  return MostGradient() * OutputGradient() / Unit();
+}
+
 std::int64_t RowBound::Sensitivity2() const {
   auto most2 = MostGradient() * MostGradient();
   return this->IsBall() ? most2 : most2 + MostHessian() * MostHessian();

@@ -48,6 +48,8 @@ struct RowBound {
   double gradient_bound{0};   // C
   double hessian_weight{0};   // r
   double hessian_bound{0};    // h_max, mode kClip
+  double output_gradient{1};  // largest |g| of one of several outputs, where C = 1
+  double output_hessian{1};   // largest sqrt(r) h of one of them, where C = 1
   double max_weight{0};       // public bound of row weights, 0: unbounded
   double positive_weight{1};  // XGBoost's scale_pos_weight, mode kPrediction
   double scale{1};            // regression: half the width of the target domain
@@ -73,6 +75,13 @@ struct RowBound {
    */
   [[nodiscard]] std::int64_t MostGradient() const;
   [[nodiscard]] std::int64_t MostHessian() const;
+  /** @brief Largest |q_g| and q_h of a row in one of several outputs. */
+  [[nodiscard]] std::int64_t OutputGradient() const;
+  [[nodiscard]] std::int64_t OutputHessian() const;
+  /** @brief Whether outputs have bounds besides that of all of them together. */
+  [[nodiscard]] bool HasOutputBounds() const;
+  /** @brief What the unit of privacy adds at most to sum |q_g| of one output. */
+  [[nodiscard]] std::int64_t MostGradientOfOutput() const;
   /** @brief Squared L2 sensitivity of (sum q_g, sum q_h) when a unit is added or removed. */
   [[nodiscard]] std::int64_t Sensitivity2() const;
   /** @brief Squared L2, for the leaf sums of all trees of one round (K classes) taken together. */

@@ -1,6 +1,6 @@
 #include "plugin_cpp/plan/sensitivity.h"
 
-#include <algorithm>  // for max
+#include <algorithm>  // for max, min
 #include <cmath>      // for ceil, ldexp, sqrt
 
 #include "plugin_cpp/json_reader.h"      // for JsonReader
@@ -16,22 +16,34 @@ constexpr double kScoreSlack = 64.0;
 // sensitivities.
 constexpr std::int64_t kOutputSlack = 2;
 
-/** @brief sup over rows of max - min over |w| <= tau of -(2 w g + h w^2), where C = 1. */
+/** @brief The largest gradient and Hessian of a row in the tree of one selection, where C = 1. */
+struct Box {
+  double g, h;
+
+  /** @brief sup over its rows of max - min over |w| <= tau of -(2 w g + h w^2). */
+  [[nodiscard]] double NewtonRange(double tau) const {
+    return tau * h <= g ? 4.0 * tau * g : (g + tau * h) * (g + tau * h) / h;
+  }
+};
+
+/** @brief The same over the rows that a bound allows. */
 double NewtonRange(Plan const& plan) {
   auto const& bound = plan.row_bound;
-  double tau = plan.score_clip;
-  double r = bound.hessian_weight;
+  double tau = plan.score_clip, r = bound.hessian_weight;
+  auto unit = static_cast<double>(bound.Unit());
   if (!bound.IsBall()) {
-    double e = static_cast<double>(bound.MaxHessian()) /
-               (std::sqrt(r) * static_cast<double>(bound.Unit()));
-    return tau * e <= 1.0 ? 4.0 * tau : (1.0 + tau * e) * (1.0 + tau * e) / e;
+    return Box{1.0, static_cast<double>(bound.MaxHessian()) / (std::sqrt(r) * unit)}  //
+        .NewtonRange(tau);
   }
-  if (tau * tau <= 8.0 * r) {
-    return 4.0 * tau;
+  auto range = 4.0 * tau;
+  if (tau * tau > 8.0 * r) {
+    double s = 0.5 * (1.0 - std::sqrt(1.0 - 8.0 * r / (tau * tau)));
+    double corner = (tau * (1.0 + s)) * (tau * (1.0 + s)) / std::sqrt(tau * tau * s * s + r);
+    range = std::max(range, corner);
   }
-  double s = 0.5 * (1.0 - std::sqrt(1.0 - 8.0 * r / (tau * tau)));
-  double corner = (tau * (1.0 + s)) * (tau * (1.0 + s)) / std::sqrt(tau * tau * s * s + r);
-  return std::max(4.0 * tau, corner);
+  Box of_output{static_cast<double>(bound.OutputGradient()) / unit,
+                static_cast<double>(bound.OutputHessian()) / (std::sqrt(r) * unit)};
+  return std::min(range, of_output.NewtonRange(tau));
 }
 
 /** @brief All sums that one release of candidates may have: the rows of a person may be in any. */
@@ -92,7 +104,9 @@ std::uint64_t ScoreRange(Plan const& plan) {
   auto unit = static_cast<double>(plan.row_bound.MostGradient());
   // The rows of a person may be in all cells of a level, each of which is rounded by itself.
   auto cells = plan.IsOfPersons() ? std::ldexp(1.0, plan.depth) : 1.0;
-  double range = 2.0 * unit;
+  double range =
+      2.0 * static_cast<double>(plan.SharesSplits() ? plan.row_bound.MostGradient()
+                                                    : plan.row_bound.MostGradientOfOutput());
   if (plan.score == Score::kNewton) {
     range = std::ceil(NewtonRange(plan) * unit * (1.0 + 1e-12)) + kScoreSlack * cells;
   } else if (plan.score == Score::kGain) {

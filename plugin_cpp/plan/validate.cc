@@ -36,6 +36,9 @@ void CheckRowBound(Plan const& plan) {
       "the clip by predictions needs a loss whose norms are known.");
   Require(plan.NumOutputs() <= 1 || plan.row_bound.mode == RowBound::Mode::kPrediction,
           "several outputs need the clip by predictions, which bounds them together.");
+  Require(!plan.row_bound.HasOutputBounds() ||
+              (plan.loss && plan.row_bound.mode == RowBound::Mode::kPrediction),
+          "bounds of single outputs need a loss that is clipped by predictions.");
   Require(!plan.IsMulticlass() || plan.row_bound.IsBall(),
           "softmax needs the clip by row weights or by predictions.");
   Require(plan.IsBinary() || plan.IsMulticlass() || plan.loss ||

@@ -130,18 +130,21 @@ XGB_DP_WIDE void NoLessThanSizesWide(double const* kept, std::size_t n_rows, std
 
 /** @brief What all persons have to keep. */
 struct Limits {
-  bool is_ball, by_prediction;
+  bool is_ball, by_prediction, has_outputs;
   std::size_t joint;  // classes that have one norm
-  std::uint64_t unit, h_max;
+  std::uint64_t unit, h_max, output_g, output_h;
   std::uint64_t limit;  // of a size
   double most;          // sum of norms, where C = 1
 
   Limits(RowBound const& bound, std::size_t n_class)
       : is_ball{bound.IsBall()},
         by_prediction{bound.mode == RowBound::Mode::kPrediction},
+        has_outputs{bound.HasOutputBounds()},
         joint{by_prediction ? n_class : 1},
         unit{static_cast<std::uint64_t>(bound.Unit())},
         h_max{static_cast<std::uint64_t>(bound.MaxHessian())},
+        output_g{static_cast<std::uint64_t>(bound.OutputGradient())},
+        output_h{static_cast<std::uint64_t>(bound.OutputHessian())},
         limit{static_cast<std::uint64_t>(bound.MostGradient()) << kBits},
         most{static_cast<double>(bound.MostGradient()) / static_cast<double>(bound.Unit())} {}
 };
@@ -260,7 +263,7 @@ class GroupBound {
   void FindSizes(std::vector<double> const& entries) {
     std::array<double, kLanes> no_less;
     no_less.fill(std::numeric_limits<double>::infinity());
-    if (limits_.is_ball && group_.rows < kManyRows) {
+    if (limits_.is_ball && !limits_.has_outputs && group_.rows < kManyRows) {
       if constexpr (kLanes == kMost) {
         NoLessThanSizesWide(entries.data(), group_.rows, width_, no_less.data());
       } else {
@@ -271,6 +274,12 @@ class GroupBound {
       bool is_within = no_less[l] <= static_cast<double>(limits_.limit);
       sizes_[l] = is_within ? 0 : this->Size(entries.data() + l);
     }
+  }
+
+  /** @brief An entry over the most that it may be, times B: no less, in units of 2^-kBits. */
+  [[nodiscard]] std::uint64_t Share(double entry, std::uint64_t most) const {
+    auto scaled = (static_cast<std::uint64_t>(std::abs(entry)) * limits_.unit) << kBits;
+    return (scaled + most - 1) / most;
   }
 
   /** @brief No less than the sum of the norms of a person's rows, in units of 2^-kBits. */
@@ -287,12 +296,14 @@ class GroupBound {
         }
         auto scaled = squares << (2 * kBits);
         auto root = IntegerSqrt(scaled);
-        size += root + (root * root < scaled ? 1 : 0);
+        auto norm = root + (root * root < scaled ? 1 : 0);
+        for (std::size_t entry = 0; limits_.has_outputs && entry < width_; entry += 2) {
+          norm = std::max({norm, Share(row[entry * kLanes], limits_.output_g),
+                           Share(row[(entry + 1) * kLanes], limits_.output_h)});
+        }
+        size += norm;
       } else {
-        auto g = static_cast<std::uint64_t>(std::abs(row[0]));
-        auto h = static_cast<std::uint64_t>(row[kLanes]);
-        auto scaled = std::max(g * limits_.h_max, h * limits_.unit) << kBits;
-        size += (scaled + limits_.h_max - 1) / limits_.h_max;
+        size += std::max(Share(row[0], limits_.unit), Share(row[kLanes], limits_.h_max));
       }
     }
     return size;

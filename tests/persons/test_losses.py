@@ -23,7 +23,7 @@ from tests.reference.test_losses_against_cpp import LOSSES, outputs_of
 from tests.reference.trainer import RowBound as Bound
 from tests.sensitivity.cpp import IN_THE_CLEAR
 from tests.sensitivity.strategies import EXAMPLES, FEWER, HEAVY, LABELS, squared_distance, text_of
-from tests.sensitivity.test_losses import FINITE, Rows, modes_of, plan_for, sums_of
+from tests.sensitivity.test_losses import FINITE, OF_OUTPUT, Rows, modes_of, plan_for, sums_of
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 
@@ -82,12 +82,15 @@ def crowds(draw: st.DrawFn, name: str) -> Crowd:
 def test_leaf_sums(name: str, data: st.DataObject) -> None:
     """Sums of all leaves of a round, whatever leaves and margins the rows of the person have."""
     modes = [mode for mode in modes_of(name) if mode != "filter"]  # has no bound for persons
+    mode = data.draw(st.sampled_from(modes))
+    own = data.draw(st.sampled_from(OF_OUTPUT)) if mode == "prediction" else {}
     plan, extra = plan_for(
         name,
-        mode=data.draw(st.sampled_from(modes)),
+        mode=mode,
         gradient_bound=data.draw(st.sampled_from(("0.05", "0.5", "2.5"))),
         unit_hessian=data.draw(st.booleans()),
         rows_per_person=data.draw(st.sampled_from(("1.0", "1.0", "2.7", "40.0"))),
+        **own,
     )
     plan |= {"unit": "person"}
     crowd = data.draw(crowds(name))
@@ -102,6 +105,13 @@ def test_leaf_sums(name: str, data: st.DataObject) -> None:
     ).round_sens2(plan["grid_bits"], plan["num_class"])
     assert stated == figure
     assert squared_distance(with_person, without) <= stated
+    # A selection of one output: its gradients of all leaves, and its range.
+    moved = np.abs(with_person - without).reshape(plan["num_class"], -1, 2)[..., 0].sum(axis=1)
+    of_output = Bound.of(plan)
+    most = of_output.most * of_output.output_max[0] // of_output.B
+    assert (moved <= most).all()
+    if plan["class_trees"] == "per_class":
+        assert native.describe_plan(text_of(plan))["score_range"] == 2 * most
 
 
 @pytest.mark.parametrize("size", SIZES)

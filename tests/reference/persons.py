@@ -98,7 +98,11 @@ def size_of(bound: RowBound, rows: Ints) -> int:
         if bound.mode in ("prediction", "row_weight"):
             square = sum(v * v for v in values) * FRACTION**2
             root = math.isqrt(square)
-            size += root + (root * root < square)
+            shares = [
+                -(-abs(v) * bound.B * FRACTION // most)
+                for v, most in zip(values, bound.output_max * (len(values) // 2), strict=True)
+            ]
+            size += max(root + (root * root < square), *shares)
         else:
             largest = max(abs(values[0]) * bound.hessian_max, values[1] * bound.B)
             size += -(-largest * FRACTION // bound.hessian_max)

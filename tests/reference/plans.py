@@ -58,6 +58,8 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
             "hessian_weight": "1.0",
             "hessian_bound": "1.0",
             "max_weight": "0",
+            "output_gradient": "1.0",
+            "output_hessian": "1.0",
             "rows_per_person": "1.0",
             "scale": "1.0",
             "target_lower": "0.0",

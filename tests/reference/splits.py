@@ -35,6 +35,7 @@ class RowBound:
     heaviest: float = 0.0
     persons: bool = False
     rows_per_person: float = 1.0
+    of_output: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def of(cls, plan: Plan) -> RowBound:
@@ -45,7 +46,8 @@ class RowBound:
         weights = (float(b.get(k, 1.0)) for k in ("positive_weight", "max_weight"))
         scale, unit = float(b["scale"]), b["unit_hessian"]
         who = plan["unit"] == "person", float(b["rows_per_person"])
-        return cls(b["mode"], C, r, h_max, scale, target, B, unit, *weights, *who)
+        output = float(b["output_gradient"]), float(b["output_hessian"])
+        return cls(b["mode"], C, r, h_max, scale, target, B, unit, *weights, *who, output)
 
     @property
     def g_unit(self) -> float:
@@ -61,6 +63,12 @@ class RowBound:
     def most(self) -> int:
         """P, the largest sum of norms of the rows of a person; B for rows."""
         return math.ceil(self.rows_per_person * self.B)
+
+    @property
+    def output_max(self) -> tuple[int, int]:
+        """Largest integers of a row in one of several outputs."""
+        g, h = self.of_output
+        return math.ceil(g * self.B), math.ceil(h * self.B)
 
     @property
     def hessian_max(self) -> int:
@@ -190,8 +198,9 @@ class RowBound:
             finite = np.isfinite(g).all(axis=1) & np.isfinite(h).all(axis=1) & np.isfinite(shrink)
             G = np.rint(g * shrink[:, None] * (self.B / self.C))
             H = np.rint(math.sqrt(self.r) * h * shrink[:, None] * (self.B / self.C))
-        G = np.where(finite[:, None], np.clip(G, -self.B, self.B), 0.0)
-        H = np.where(finite[:, None], np.clip(H, 0.0, self.B), 0.0)
+        most_g, most_h = self.output_max
+        G = np.where(finite[:, None], np.clip(G, -most_g, most_g), 0.0)
+        H = np.where(finite[:, None], np.clip(H, 0.0, most_h), 0.0)
         for i in range(n):
             total = sum(int(v) ** 2 for v in (*G[i], *H[i]))
             if total > self.B**2:
@@ -259,25 +268,33 @@ class Score:
         w = self.weight(sums)
         return np.asarray(-(2.0 * w * g + h * w * w) / self.bound.g_unit)
 
+    def width(self, g: Doubles, h: Doubles) -> float:
+        """The largest sup - inf of the change of a Newton utility, of rows where C = 1."""
+        tau = self.tau
+        w = np.minimum(tau, g / np.maximum(h, 1e-300))  # where 2wg - hw^2 is largest
+        return float(np.max(2 * tau * g + tau * tau * h + 2 * w * g - h * w * w))
+
     @property
     def range_int(self) -> int:
         """sup - inf over rows of the change of a utility, with slack for rounding."""
         B, cells = self.bound.most, 1 << self.depth if self.bound.persons else 1
+        most_g, most_h = self.bound.output_max
         if self.name == "l1":
-            return 2 * B
+            return 2 * (B * most_g // self.bound.B)
         if self.name == "norm":  # the rows of a person may be in several, rounded one by one
             return 2 * B + (2 * cells if self.bound.persons else 0)
         if self.name == "gain":
             return 4 * B + 64
-        tau, r = self.tau, self.bound.r
+        tau, root = self.tau, math.sqrt(self.bound.r)
         if self.bound.mode not in ("prediction", "row_weight"):
-            e = self.bound.hessian_max / (math.sqrt(r) * self.bound.B)
+            e = self.bound.hessian_max / (root * self.bound.B)
             real = 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
         else:  # the supremum over rows, on a fine sweep of the ellipse instead of its closed form
             angle = np.linspace(0.0, math.pi / 2, 2_000_001)
-            g, h = np.cos(angle), np.sin(angle) / math.sqrt(r)
-            w = np.minimum(tau, g / np.maximum(h, 1e-300))  # where 2wg - hw^2 is largest
-            real = float(np.max(2 * tau * g + tau * tau * h + 2 * w * g - h * w * w))
+            real = self.width(np.cos(angle), np.sin(angle) / root)
+            # The same over the pairs of one output, which is largest where the gradient is.
+            e = np.linspace(0.0, most_h / self.bound.B / root, 1_000_001)
+            real = min(real, self.width(np.full_like(e, most_g / self.bound.B), e))
         return math.ceil(real * B * (1.0 + 1e-12)) + 64 * cells
 
 

@@ -15,6 +15,7 @@ from hypothesis import given
 
 from tests.reference.losses import bounded_pairs, loss_of, unit_of
 from tests.reference.splits import RowBound as Bound
+from tests.reference.splits import Score
 from tests.reference.test_losses_against_cpp import LOSSES, outputs_of, plan_of
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
@@ -27,6 +28,8 @@ CUTS = [{"kind": "cuts", "cuts": [0.0]}]
 FINITE = [m for m in MARGINS if math.isfinite(m)]
 MINE = [n for n, case in LOSSES.items() if case[2]["name"] not in ("power", "survival")]
 MODES = ("prediction", "row_weight", "clip", "filter")
+OF_OUTPUT = ({}, {"output_gradient": "0.2", "output_hessian": "0.3"})
+"""Bounds of single outputs."""
 
 
 def plan_for(name: str, **bound: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -108,7 +111,8 @@ def test_one_row(name: str, data: st.DataObject) -> None:
     largest = data.draw(st.sampled_from(("0.05", "0.5", "2.5")))
     # Only Newton steps have rounds whose outputs move together.
     unit = data.draw(st.booleans()) and name != "all_centred"
-    plan, extra = plan_for(name, mode=mode, gradient_bound=largest, unit_hessian=unit)
+    own = data.draw(st.sampled_from(OF_OUTPUT)) if mode == "prediction" else {}
+    plan, extra = plan_for(name, mode=mode, gradient_bound=largest, unit_hessian=unit, **own)
     known = LOSSES[name][0] == "reg:logistic"
     lowest, highest = (0.0, 1.0) if known else (-4.0 if name != "squared_log" else 0.0, math.inf)
     drawn = data.draw(rows(plan["num_class"], lowest, highest, targets=name == "targets"))
@@ -123,6 +127,8 @@ def test_one_row(name: str, data: st.DataObject) -> None:
     assert squared_distance(with_row, without) <= stated
 
     bound = Bound.of(plan)
+    moved = np.abs(with_row - without).reshape(plan["num_class"], -1, 2).sum(axis=1)
+    assert mode != "prediction" or (moved <= bound.output_max).all()  # in the tree of one output
     heavy = np.minimum(drawn.weight.astype(float), bound.heaviest or np.inf)
     by_output, _ = bounded_pairs(
         loss_of(plan), bound, drawn.margin, drawn.y.astype(float), heavy, 0
@@ -150,6 +156,35 @@ def test_the_worst_row_of_targets() -> None:
     gradients = [v.reshape(3, -1, 2)[..., 0] for v in found]
     assert (np.abs(gradients[1]).sum(axis=1) > 0).tolist() == [True, False, False]
     assert (np.abs(gradients[0]).sum(axis=1) > 0).all()
+
+
+def test_the_worst_row_of_one_target() -> None:
+    """It moves the utility of one candidate up, and of another down, by the most of a target."""
+    plan, _ = plan_for("targets", gradient_bound=repr(math.sqrt(3 * (0.09 + 0.3))))
+    share = 0.3 / math.sqrt(3 * (0.09 + 0.3))
+    plan["row_bound"] |= {"output_gradient": repr(share), "output_hessian": "0.6"}
+    bound = Bound.of(plan)
+    far, margin = np.array([[9.0, 9.0, -9.0]]), np.array([[0.0, 0.25, -0.5]], np.float32)
+    by_output, _ = bounded_pairs(loss_of(plan), bound, margin, far, np.array([2.0]), 0)
+    limit = native.describe_plan(text_of(plan))["score_range"]
+    assert (
+        limit
+        == 2 * math.ceil(share * bound.B)
+        < 1.01 / math.sqrt(1 + 0.3 / 0.09) * limit_of_all(plan)
+    )
+    for pairs in by_output:  # every target attains it at once
+        row, sign = pairs[0], int(np.sign(pairs[0, 0]))
+        sides = np.array([[sign * 10**7, 0, 1], [-sign * 10**7, 0, 1]])
+        phi = Score("l1", bound, 0.5, 1.0).phi
+        up, down = (int(phi(side + row)) - int(phi(side)) for side in sides)
+        assert limit - 4 <= up - down <= limit
+
+
+def limit_of_all(plan: dict[str, Any]) -> float:
+    """The range without bounds of outputs, over the root of how many there are."""
+    own = {**plan["row_bound"], "output_gradient": "1.0", "output_hessian": "1.0"}
+    without = native.describe_plan(text_of({**plan, "row_bound": own}))["score_range"]
+    return float(without) / math.sqrt(plan["num_class"])
 
 
 WORST = {

@@ -58,6 +58,9 @@ class RowBound:
         unit_hessian: Whether a row's weight stands in for its Hessian (gradient boosting).
         of_person: Whether it bounds all rows of a person together.
         rows_per_person: K >= 1: what a person counts at most, in rows. 1 for rows.
+        output_gradient: Largest gradient of one of several outputs, in units of C; 1 if it may be
+            all there is.
+        output_hessian: Largest sqrt(r) h of one of them, in units of C.
     """
 
     mode: str
@@ -68,6 +71,8 @@ class RowBound:
     unit_hessian: bool = False
     of_person: bool = False
     rows_per_person: float = 1.0
+    output_gradient: float = 1.0
+    output_hessian: float = 1.0
 
     def __post_init__(self) -> None:
         if self.mode not in ("prediction", "row_weight", "clip", "filter"):
@@ -77,6 +82,8 @@ class RowBound:
             raise ValueError("C, r and h_max must be positive and finite.")
         if not (math.isfinite(self.max_weight) and self.max_weight >= 0.0):
             raise ValueError("`max_weight` must be finite and at least 0.")
+        if not all(0.0 < v <= 1.0 for v in (self.output_gradient, self.output_hessian)):
+            raise ValueError("The bounds of an output must lie in (0, 1].")
 
     @property
     def ball(self) -> bool:
@@ -106,6 +113,14 @@ class RowBound:
         """The most that a person adds to a sum of h: floor(P Hmax / B); Hmax for rows."""
         most = self.most_gradient(grid_bits) * self.max_hessian(grid_bits)
         return most // self.unit(grid_bits)
+
+    def most_gradient_of_output(self, grid_bits: int) -> int:
+        r"""The most that a unit adds to a sum of \|g\| of one output: floor(P T / B).
+
+        T = ceil(B times ``output_gradient``) is that of a row.
+        """
+        b = self.unit(grid_bits)
+        return self.most_gradient(grid_bits) * math.ceil(self.output_gradient * b) // b
 
     def tree_sens2(self, grid_bits: int) -> int:
         """Squared L2 sensitivity of (sum g, sum h) of one tree, in grid units.
@@ -206,12 +221,15 @@ def range_int(
 
     In utility units, of which B = 2**grid_bits are one unit of utility in units of C = 1:
 
-    - "l1", |G_L| + |G_R| in grid units: 2 B, exact.
+    - "l1", |G_L| + |G_R| in grid units: 2 B, exact; 2 T for one of several outputs whose gradients
+      are at most T.
     - "newton", floor(B u) with u = sum over sides of
       max_{|w|<=tau} -(2 w G/C + (H/C + lambda/C) w^2): ceil(R B (1 + 1e-12)) + 64, where
       modes "prediction" and "row_weight": R = 4 tau if tau^2 <= 8 r, else
       max(4 tau, tau^2 (1 + s)^2 / sqrt(tau^2 s^2 + r)) with s = (1 - sqrt(1 - 8 r / tau^2)) / 2;
-      other modes, with e = Hmax / (sqrt(r) B): R = 4 tau if tau e <= 1, else (1 + tau e)^2 / e.
+      other modes, with a = 1 and e = Hmax / (sqrt(r) B): R = 4 tau a if tau e <= a, else
+      (a + tau e)^2 / e. The same for one of several outputs, with a = T / B and the largest
+      Hessian of its own, where that is less.
     - "gain", floor(B S^2 / (n + lambda)) with S = G/C and n the exact number of rows: 4 B + 64.
 
     For persons P = ceil(K B) stands for B. The part for rounding is that of all cells of a level,
@@ -233,7 +251,9 @@ def range_int(
     b = row_bound.most_gradient(grid_bits)
     cells = 1 << depth if row_bound.of_person else 1
     if score == "l1":
-        return 2 * b + (2 * cells if joint and row_bound.of_person else 0)
+        if not joint:
+            return 2 * row_bound.most_gradient_of_output(grid_bits)
+        return 2 * b + (2 * cells if row_bound.of_person else 0)
     if score == "newton":
         width = _newton_range(row_bound, grid_bits, tau)
         return math.ceil(width * b * (1.0 + 1e-12)) + UTILITY_SLACK * cells
@@ -285,14 +305,19 @@ def largest_grid_bits(
 def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:
     if not (math.isfinite(tau) and tau > 0.0):
         raise ValueError("The score 'newton' needs a positive, finite weight clip `tau`.")
-    r = row_bound.hessian_weight
+    r, b = row_bound.hessian_weight, row_bound.unit(grid_bits)
+
+    def of_box(g: float, h: float) -> float:
+        return 4.0 * tau * g if tau * h <= g else (g + tau * h) ** 2 / h
+
     if not row_bound.ball:
-        e = row_bound.max_hessian(grid_bits) / (math.sqrt(r) * row_bound.unit(grid_bits))
-        return 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
-    if tau * tau <= 8.0 * r:
-        return 4.0 * tau
-    s = 0.5 * (1.0 - math.sqrt(1.0 - 8.0 * r / (tau * tau)))
-    return max(4.0 * tau, (tau * (1.0 + s)) ** 2 / math.sqrt(tau * tau * s * s + r))
+        return of_box(1.0, row_bound.max_hessian(grid_bits) / (math.sqrt(r) * b))
+    most = 4.0 * tau
+    if tau * tau > 8.0 * r:
+        s = 0.5 * (1.0 - math.sqrt(1.0 - 8.0 * r / (tau * tau)))
+        most = max(most, (tau * (1.0 + s)) ** 2 / math.sqrt(tau * tau * s * s + r))
+    g, h = (math.ceil(v * b) for v in (row_bound.output_gradient, row_bound.output_hessian))
+    return min(most, of_box(g / b, h / (math.sqrt(r) * b)))
 
 
 def candidates_sens2(features: int, levels: int, shift: int) -> int:

@@ -36,6 +36,7 @@ class Loss:
         outputs: Predictions of a row, each with a tree in a round.
         bound_ratio: The bound of a row over that of the loss for which its plans in ``sizes.py``
             were made: by so much less a row is worth.
+        of_output: The largest |g| and sqrt(r) h of a row in one of several outputs, in units of C.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Loss:
     clip: str = "prediction"
     outputs: Callable[[Settings], int] = lambda s: 1
     bound_ratio: Callable[[Settings], float] = lambda s: 1.0
+    of_output: Callable[[Settings], tuple[float, float]] = lambda s: (1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ _TARGETS = Loss(
     hessian_weight=TARGETS.hessian_weight,
     outputs=lambda s: len(s.targets),
     bound_ratio=TARGETS.bound_ratio,
+    of_output=TARGETS.of_output,
 )
 
 _SHARES = Loss(

@@ -304,6 +304,7 @@ class Settings:
         weighted = self.loss is not None or self.kind == (
             "multiclass" if mode in BALLS else "regression"
         )
+        gradient, hessian = (1.0, 1.0) if self.loss is None else self.loss.of_output(self)
         return RowBound(
             mode=mode,
             gradient_bound=self["dp_gradient_bound"],
@@ -313,6 +314,8 @@ class Settings:
             unit_hessian=self["dp_leaf"] == "gradient",
             of_person=self.unit == "person",
             rows_per_person=self["dp_rows_per_person"],
+            output_gradient=gradient,
+            output_hessian=hessian,
         )
 
     @property

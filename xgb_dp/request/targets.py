@@ -44,6 +44,12 @@ class _Targets:
         """Largest residual of a target, in half widths: what the bound of a row leaves to each."""
         return float(s["dp_gradient_bound"]) / self._of_clip(s)
 
+    def of_output(self, s: Settings) -> tuple[float, float]:
+        """The clip of a target and its Hessian, in units of the bound of all of them."""
+        weight, largest = s["dp_max_weight"] or 1.0, s["dp_gradient_bound"]
+        root = math.sqrt(s["dp_hessian_weight"])
+        return min(weight * self.clip(s) / largest, 1.0), min(weight * root / largest, 1.0)
+
     def plan(self, s: Settings) -> dict[str, Any]:
         """Parameters of the loss."""
         lower, upper = zip(*s.targets, strict=True)
