@@ -6,7 +6,7 @@
  */
 #include "xgboost/c_api.h"  // for XGB_DLL
 
-#include <algorithm>  // for copy_n, generate_n
+#include <algorithm>  // for copy_n, generate_n, max_element, transform
 #include <array>      // for array
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint8_t, uint32_t, uint64_t
@@ -15,7 +15,7 @@
 #include "c_api/c_api_error.h"              // for API_BEGIN, API_END
 #include "plugin_cpp/random/chacha20.h"     // for ChaCha20Source, NumRefills, SecureWipe
 #include "plugin_cpp/random/entropy.h"      // for SystemKey
-#include "plugin_cpp/random/exponential.h"  // for SelectExponential, SelectArgmax
+#include "plugin_cpp/random/exponential.h"  // for GroupedUtilities, SelectExponential, SelectArgmax
 #include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace, UniformBelow
 
 namespace xgboost::dp {
@@ -42,6 +42,31 @@ int Fill(std::uint8_t const* key, std::uint32_t stream_id, std::size_t n, T* out
   std::generate_n(out, n, [&] { return static_cast<T>(draw(source.get())); });
   API_END();
 }
+
+/** @brief Utilities that are known. */
+class KnownGroups final : public GroupedUtilities {
+ public:
+  KnownGroups(std::int64_t const* utilities, common::Span<std::int64_t const> bounds,
+              std::size_t per_group)
+      : utilities_{utilities}, bounds_{bounds}, per_group_{per_group} {}
+
+  [[nodiscard]] std::size_t PerGroup() const override { return per_group_; }
+  [[nodiscard]] common::Span<std::int64_t const> Bounds() const override { return bounds_; }
+  [[nodiscard]] std::int64_t At(std::size_t group, std::size_t i) override {
+    return utilities_[group * per_group_ + i];
+  }
+  void Largest(common::Span<std::size_t const> groups, std::int64_t* out) override {
+    std::transform(groups.cbegin(), groups.cend(), out, [&](auto group) {
+      auto const* first = utilities_ + group * per_group_;
+      return *std::max_element(first, first + per_group_);
+    });
+  }
+
+ private:
+  std::int64_t const* utilities_;
+  common::Span<std::int64_t const> bounds_;
+  std::size_t per_group_;
+};
 }  // namespace
 
 /** @brief One block of the key stream: 16 words in, 64 bytes out. */
@@ -148,6 +173,23 @@ XGB_DLL int XGDPTestSelect(std::uint8_t const* key, std::uint32_t stream_id,
                            std::uint64_t den, std::size_t n, std::uint64_t* out) {
   return Fill(key, stream_id, n, out,
               [&](auto* rng) { return SelectExponential(rng, {utilities, m}, eps_num, den); });
+}
+
+/**
+ * @brief The same among m utilities in groups with bounds, and which of them is the largest.
+ *
+ * @param n Number of choices, of which the last is not drawn.
+ */
+XGB_DLL int XGDPTestSelectGrouped(std::uint8_t const* key, std::uint32_t stream_id,
+                                  std::int64_t const* utilities, std::int64_t const* bounds,
+                                  std::size_t n_groups, std::size_t per_group,
+                                  std::uint64_t eps_num, std::uint64_t den, std::size_t n,
+                                  std::uint64_t* out) {
+  KnownGroups groups{utilities, {bounds, n_groups}, per_group};
+  auto left = n;
+  return Fill(key, stream_id, n, out, [&](auto* rng) {
+    return --left == 0 ? SelectArgmax(&groups) : SelectExponential(rng, &groups, eps_num, den);
+  });
 }
 
 XGB_DLL int XGDPTestArgmax(std::int64_t const* utilities, std::size_t m, std::uint64_t* out) {

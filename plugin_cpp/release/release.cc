@@ -146,8 +146,9 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
   return local;
 }
 
-std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size_t n_choices,
-                                          UtilitiesOf const& utilities) {
+template <typename Fn>
+std::vector<std::int64_t> Release::Choose(SelectionEvent const& event, std::size_t n_choices,
+                                          Fn&& choose) {
   CHECK(!masking_.IsOn())
       << "A selection needs exact sums, which no worker has of a masked training.";
   if (rng_) {
@@ -156,14 +157,29 @@ std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size
   return FromRankZero(ctx_, [&] {
     std::vector<std::int64_t> chosen;
     for (std::size_t i = 0; i < n_choices; ++i) {
-      auto const* of_choice = utilities(i);
-      common::Span<std::int64_t const> span{of_choice->data(), of_choice->size()};
-      auto idx = rng_ ? SelectExponential(rng_.get(), span, event.eps_num, event.range << kEpsBits)
-                      : SelectArgmax(span);
+      chosen.push_back(static_cast<std::int64_t>(choose(i)));
       WipeStack();
-      chosen.push_back(static_cast<std::int64_t>(idx));
     }
     return chosen;
+  });
+}
+
+std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size_t n_choices,
+                                          UtilitiesOf const& utilities) {
+  return this->Choose(event, n_choices, [&](std::size_t i) {
+    auto const* of_choice = utilities(i);
+    common::Span<std::int64_t const> span{of_choice->data(), of_choice->size()};
+    return rng_ ? SelectExponential(rng_.get(), span, event.eps_num, event.range << kEpsBits)
+                : SelectArgmax(span);
+  });
+}
+
+std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size_t n_choices,
+                                          GroupsOf const& utilities) {
+  return this->Choose(event, n_choices, [&](std::size_t i) {
+    auto* of_choice = utilities(i);
+    return rng_ ? SelectExponential(rng_.get(), of_choice, event.eps_num, event.range << kEpsBits)
+                : SelectArgmax(of_choice);
   });
 }
 

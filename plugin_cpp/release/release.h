@@ -18,6 +18,7 @@
 #include <string>      // for string
 #include <vector>      // for vector
 
+#include "plugin_cpp/random/exponential.h"   // for GroupedUtilities
 #include "plugin_cpp/release/ledger.h"       // for Ledger, NoiseEvent, SelectionEvent
 #include "plugin_cpp/release/masked_sums.h"  // for MaskedSums
 #include "plugin_cpp/release/masking.h"      // for Masking
@@ -38,6 +39,8 @@ struct Released {
 
 /** @brief The utilities of the candidates of a choice, exact over all workers. */
 using UtilitiesOf = std::function<std::vector<std::int64_t> const*(std::size_t choice)>;
+/** @brief The same where they are computed when they are asked for. */
+using GroupsOf = std::function<GroupedUtilities*(std::size_t choice)>;
 
 class Release {
  public:
@@ -107,12 +110,18 @@ class Release {
    */
   [[nodiscard]] std::vector<std::int64_t> Select(SelectionEvent const& event, std::size_t n_choices,
                                                  UtilitiesOf const& utilities);
+  [[nodiscard]] std::vector<std::int64_t> Select(SelectionEvent const& event, std::size_t n_choices,
+                                                 GroupsOf const& utilities);
 
   /** @brief See Ledger. */
   void BeginRound(RoundEvent const& round, bool record);
   [[nodiscard]] Json SaveEvents() const { return ledger_.SaveEvents(); }
 
  private:
+  /** @brief Record the choices, and make each on rank 0 by choose(choice). */
+  template <typename Fn>
+  [[nodiscard]] std::vector<std::int64_t> Choose(SelectionEvent const& event, std::size_t n_choices,
+                                                 Fn&& choose);
   [[nodiscard]] Released<NoisyInt> Draw(NoiseEvent const& event, std::vector<std::int64_t> exact,
                                         bool is_local, std::size_t part);
   /** @brief Add this worker's shares of the noise, and sum over workers under masks. */

@@ -9,8 +9,9 @@
 #include <cstdint>  // for uint32_t, uint64_t
 #include <vector>   // for vector
 
-#include "xgboost/base.h"  // for bst_feature_t, bst_bin_t
-#include "xgboost/span.h"  // for Span
+#include "plugin_cpp/random/public_words.h"  // for Scatter, kGoldenStep
+#include "xgboost/base.h"                    // for bst_feature_t, bst_bin_t
+#include "xgboost/span.h"                    // for Span
 
 namespace xgboost::dp {
 struct Split {
@@ -30,11 +31,7 @@ struct Split {
   }
   /** @brief Whether a category is in the half of a name, each with probability 1/2. */
   [[nodiscard]] static bool InSubset(std::uint64_t name, bst_bin_t category) {
-    // The finaliser of SplitMix64. It needs no secrecy: which half it is, is public.
-    auto z = name + 0x9e3779b97f4a7c15ULL * (static_cast<std::uint64_t>(category) + 1);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return ((z ^ (z >> 31)) & 1) != 0;
+    return (Scatter(name + kGoldenStep * (static_cast<std::uint64_t>(category) + 1)) & 1) != 0;
   }
 };
 

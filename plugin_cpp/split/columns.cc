@@ -15,7 +15,7 @@ constexpr auto kAbsentCell = std::numeric_limits<std::uint32_t>::max();
 
 Columns::Columns(Context const* ctx, Plan const& plan, common::HistogramCuts const& cuts,
                  Offers const& offers, BinnedPages const& pages, RandomSource* structure)
-    : ctx_{ctx}, offers_{offers}, pages_{pages}, draws_{offers, structure} {
+    : ctx_{ctx}, offers_{offers}, pages_{pages}, draws_{offers}, structure_{structure} {
   auto const& ptrs = cuts.Ptrs();
   for (bst_feature_t f = 0; f < static_cast<bst_feature_t>(plan.n_features); ++f) {
     feature_of_.resize(pages.Places()[f + 1], f);
@@ -63,7 +63,7 @@ void Columns::Draw() {
   cell_of_.assign(places.Size(), kAbsentCell);
   n_cells_ = 0;
   for (bst_feature_t f = 0; f < n_features; ++f) {
-    draws_.Draw(f, (std::size_t{1} << depth_[f]) - 1, &splits_[f]);
+    draws_.Draw(f, (std::size_t{1} << depth_[f]) - 1, structure_, &splits_[f]);
     if (!offers_.IsCategorical(f)) {
       this->PartZero(f);
       for (auto& split : splits_[f]) {

@@ -72,6 +72,7 @@ class Columns {
   Offers const& offers_;
   BinnedPages const& pages_;
   PartitionDraws draws_;
+  RandomSource* structure_;
   std::vector<std::int32_t> depth_;
   std::vector<bst_bin_t> zero_;             // the bin in which 0 is
   std::vector<bst_feature_t> categorical_;  // of which missing values are a cell of their own

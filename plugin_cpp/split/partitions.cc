@@ -1,12 +1,15 @@
 #include "plugin_cpp/split/partitions.h"
 
-#include <algorithm>  // for min, sort
-#include <utility>    // for swap
+#include <algorithm>  // for max_element, min, sort, transform
+#include <cstdlib>    // for abs
+#include <utility>    // for move, swap
 
-#include "common/threading_utils.h"       // for ParallelFor
-#include "plugin_cpp/plan/sensitivity.h"  // for SplitEvent
-#include "plugin_cpp/random/samplers.h"   // for UniformBelow, kMaxUniform
-#include "plugin_cpp/split/score.h"       // for DispatchScore, ClassNorm, UtilityOfOneNat
+#include "common/threading_utils.h"          // for ParallelFor
+#include "plugin_cpp/plan/sensitivity.h"     // for SplitEvent
+#include "plugin_cpp/random/exponential.h"   // for GroupedUtilities
+#include "plugin_cpp/random/public_words.h"  // for PublicWords
+#include "plugin_cpp/random/samplers.h"      // for UniformBelow, kMaxUniform
+#include "plugin_cpp/split/score.h"          // for DispatchScore, ClassNorm, UtilityOfOneNat
 
 namespace xgboost::dp {
 namespace {
@@ -26,13 +29,14 @@ void RankHeap(std::size_t begin, std::size_t end, std::size_t at, std::vector<st
 }
 }  // namespace
 
-void PartitionDraws::Draw(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out) {
+void PartitionDraws::Draw(bst_feature_t f, std::size_t n_splits, RandomSource* structure,
+                          std::vector<Split>* out) {
   if (offers_.IsCategorical(f)) {
-    this->DrawCategorical(f, n_splits, out);
+    this->DrawCategorical(f, n_splits, structure, out);
   } else if (this->IsOnlyOne(f, n_splits)) {
     this->PartAll(f, n_splits, out);
   } else {
-    this->DrawNumeric(f, n_splits, out);
+    this->DrawNumeric(f, n_splits, structure, out);
   }
 }
 
@@ -51,7 +55,8 @@ void PartitionDraws::PartAll(bst_feature_t f, std::size_t n_splits, std::vector<
   }
 }
 
-void PartitionDraws::DrawNumeric(bst_feature_t f, std::size_t n_splits, std::vector<Split>* out) {
+void PartitionDraws::DrawNumeric(bst_feature_t f, std::size_t n_splits, RandomSource* structure,
+                                 std::vector<Split>* out) {
   this->Rank(n_splits);
   // Cuts between two bins: distinct ones where there are enough. The last cut of a feature, which
   // parts missing values only, is not among them.
@@ -63,7 +68,7 @@ void PartitionDraws::DrawNumeric(bst_feature_t f, std::size_t n_splits, std::vec
     }
     taken_.clear();
     for (std::size_t i = 0; i < n_splits; ++i) {
-      taken_.push_back(i + UniformBelow(structure_, n_cuts - i));
+      taken_.push_back(i + UniformBelow(structure, n_cuts - i));
       std::swap(pool_[i], pool_[taken_[i]]);
       cuts_[i] = pool_[i];
     }
@@ -74,35 +79,207 @@ void PartitionDraws::DrawNumeric(bst_feature_t f, std::size_t n_splits, std::vec
     }
   } else if (n_cuts > 0) {
     for (auto& cut : cuts_) {
-      cut = static_cast<bst_bin_t>(UniformBelow(structure_, n_cuts));
+      cut = static_cast<bst_bin_t>(UniformBelow(structure, n_cuts));
     }
   }
   std::sort(cuts_.begin(), cuts_.end());
   for (auto rank : rank_) {
-    out->push_back({f, cuts_[rank], UniformBelow(structure_, 2) == 0, false, 0});
+    out->push_back({f, cuts_[rank], UniformBelow(structure, 2) == 0, false, 0});
   }
 }
 
-void PartitionDraws::DrawCategorical(bst_feature_t f, std::size_t n_splits,
+void PartitionDraws::DrawCategorical(bst_feature_t f, std::size_t n_splits, RandomSource* structure,
                                      std::vector<Split>* out) {
   // One category and a random half of the others go right at every split.
   for (std::size_t i = 0; i < n_splits; ++i) {
-    bool default_left = UniformBelow(structure_, 2) == 0;
-    auto bin = static_cast<bst_bin_t>(UniformBelow(structure_, offers_.NumBins(f)));
-    auto name = 1 + UniformBelow(structure_, kMaxUniform);
+    bool default_left = UniformBelow(structure, 2) == 0;
+    auto bin = static_cast<bst_bin_t>(UniformBelow(structure, offers_.NumBins(f)));
+    auto name = 1 + UniformBelow(structure, kMaxUniform);
     out->push_back({f, bin, default_left, true, name});
   }
 }
 
-void PartitionSelector::Draw(FeatureList const& features, std::size_t n_splits) {
-  for (auto f : features) {
-    begins_.push_back(drawn_.size());
-    auto n_drawn = draws_.IsOnlyOne(f, n_splits) ? 1 : plan_.split_candidates;
-    for (std::int32_t i = 0; i < n_drawn; ++i) {
-      draws_.Draw(f, n_splits, &drawn_);
+Partition NamedPartitions::Make(std::size_t choice, bst_feature_t f, std::size_t i) {
+  PublicWords words{name_, {choice, f, i}};
+  made_.clear();
+  draws_.Draw(f, n_splits_, &words, &made_);
+  return {made_.data(), made_.size()};
+}
+
+namespace {
+/** @brief What one thread works with, kept from one feature to the next. */
+struct Workspace {
+  NamedPartitions partitions;
+  FeatureSums<GlobalSum> sums;
+  std::vector<GlobalSum> cells;
+  std::vector<ClassNorm> norms;         // of the cells of all partitions of a feature
+  std::vector<std::int64_t> utilities;  // of the partitions of a feature
+};
+
+/** @brief The utilities of the partitions of one choice; the groups are its features. */
+class Contest final : public GroupedUtilities {
+ public:
+  Contest(Context const* ctx, Plan const& plan, Offers const& offers,
+          ExactLevels<GlobalSum> const& levels, NamedPartitions const& partitions,
+          std::size_t n_splits)
+      : ctx_{ctx},
+        plan_{plan},
+        offers_{offers},
+        levels_{levels},
+        n_splits_{n_splits},
+        per_group_{static_cast<std::size_t>(plan.split_candidates)},
+        is_bounded_{!plan.SharesSplits() && plan.score == Score::kL1},
+        workspaces_(ctx->Threads(), Workspace{partitions, {}, {}, {}, {}}) {}
+
+  /**
+   * @param nodes  Those that share the choice, at least one.
+   * @param priors Of its features.
+   */
+  void Begin(std::size_t choice, common::Span<OpenNode const> nodes,
+             std::vector<std::int64_t> priors) {
+    choice_ = choice;
+    nodes_ = nodes;
+    priors_ = std::move(priors);
+    auto const& features = nodes.front().features;
+    bounds_.resize(features.size());
+    if (!is_bounded_) {
+      utilities_.resize(features.size() * per_group_);
+    }
+    common::ParallelFor(features.size(), ctx_->Threads(), [&](auto j) {
+      if (is_bounded_) {
+        bounds_[j] = priors_[j] + this->BoundOf(features[j]);
+        return;
+      }
+      auto& own = workspaces_[omp_get_thread_num()];
+      this->Compute(j, &own);
+      bounds_[j] = *std::max_element(own.utilities.cbegin(), own.utilities.cend());
+      for (std::size_t i = 0; i < per_group_; ++i) {
+        utilities_[j * per_group_ + i] = own.utilities[i % own.utilities.size()];
+      }
+    });
+  }
+
+  [[nodiscard]] std::size_t PerGroup() const override { return per_group_; }
+  [[nodiscard]] common::Span<std::int64_t const> Bounds() const override {
+    return {bounds_.data(), bounds_.size()};
+  }
+  [[nodiscard]] std::int64_t At(std::size_t j, std::size_t i) override {
+    return is_bounded_ ? this->ComputeOne(j, i) : utilities_[j * per_group_ + i];
+  }
+  void Largest(common::Span<std::size_t const> groups, std::int64_t* out) override {
+    if (!is_bounded_) {
+      std::transform(groups.cbegin(), groups.cend(), out, [&](auto j) { return bounds_[j]; });
+      return;
+    }
+    common::ParallelFor(groups.size(), ctx_->Threads(), [&](auto k) {
+      auto& own = workspaces_[omp_get_thread_num()];
+      this->Compute(groups[k], &own);
+      out[k] = *std::max_element(own.utilities.cbegin(), own.utilities.cend());
+    });
+  }
+
+ private:
+  /**
+   * @brief The score of the finest partition, with a cell for each bin and for missing values.
+   * Cells of others are unions of these, and |G| of a union is at most the sum of theirs.
+   */
+  [[nodiscard]] std::int64_t BoundOf(bst_feature_t f) const {
+    std::int64_t bound = 0;
+    for (auto const& node : nodes_) {
+      auto sums = levels_.Sums(node.nidx);
+      auto missing = sums.total.grad;
+      for (auto const& bin : offers_.Bins(f, sums)) {
+        bound += std::abs(bin.grad);
+        missing -= bin.grad;
+      }
+      bound += std::abs(missing);
+    }
+    return bound;
+  }
+
+  [[nodiscard]] std::size_t NumMade(bst_feature_t f, Workspace const& own) const {
+    return own.partitions.IsOnlyOne(f) ? 1 : per_group_;
+  }
+
+  /** @brief The utilities of all partitions of a feature; of one that has only one, that. */
+  void Compute(std::size_t j, Workspace* own) const {
+    auto f = nodes_.front().features[j];
+    own->utilities.assign(this->NumMade(f, *own), priors_[j]);
+    if (plan_.SharesSplits()) {
+      this->AddNorms(f, own);
+      return;
+    }
+    DispatchScore(plan_, [&](auto const& score) {
+      for (auto const& node : nodes_) {
+        auto sums = levels_.Sums(node.nidx);
+        own->sums.Reset(offers_.Bins(f, sums), sums.total);
+        for (std::size_t i = 0; i < own->utilities.size(); ++i) {
+          own->utilities[i] += this->ScoreOf(score, f, i, own);
+        }
+      }
+    });
+  }
+
+  /** @brief The utility of one partition, in a choice with bounds. */
+  [[nodiscard]] std::int64_t ComputeOne(std::size_t j, std::size_t i) {
+    auto f = nodes_.front().features[j];
+    auto& own = workspaces_.front();
+    auto utility = priors_[j];
+    for (auto const& node : nodes_) {
+      auto sums = levels_.Sums(node.nidx);
+      own.sums.Reset(offers_.Bins(f, sums), sums.total);
+      utility += this->ScoreOf(L1Score{plan_}, f, i % this->NumMade(f, own), &own);
+    }
+    return utility;
+  }
+
+  template <typename ScoreT>
+  [[nodiscard]] std::int64_t ScoreOf(ScoreT const& score, bst_feature_t f, std::size_t i,
+                                     Workspace* own) const {
+    own->sums.Cells(own->partitions.Make(choice_, f, i), &own->cells);
+    std::int64_t utility = 0;
+    for (auto const& cell : own->cells) {
+      utility += score(cell);
+    }
+    return utility;
+  }
+
+  /** @brief The same where the trees of all classes share the splits. */
+  void AddNorms(bst_feature_t f, Workspace* own) const {
+    auto n_cells = n_splits_ + 1;
+    for (auto const& node : nodes_) {
+      own->norms.assign(own->utilities.size() * n_cells, ClassNorm{});
+      for (std::size_t k = 0; k < levels_.NumClasses(); ++k) {
+        auto sums = levels_.Sums(node.nidx, k);
+        own->sums.Reset(offers_.Bins(f, sums), sums.total);
+        auto norm = own->norms.begin();
+        for (std::size_t i = 0; i < own->utilities.size(); ++i) {
+          own->sums.Cells(own->partitions.Make(choice_, f, i), &own->cells);
+          for (auto const& cell : own->cells) {
+            (norm++)->Add(cell.grad);
+          }
+        }
+      }
+      for (std::size_t at = 0; at < own->norms.size(); ++at) {
+        own->utilities[at / n_cells] += own->norms[at].Floor();
+      }
     }
   }
-}
+
+  Context const* ctx_;
+  Plan const& plan_;
+  Offers const& offers_;
+  ExactLevels<GlobalSum> const& levels_;
+  std::size_t n_splits_;
+  std::size_t per_group_;
+  bool is_bounded_;  // else all utilities are computed, and are their own bounds
+  std::size_t choice_{0};
+  common::Span<OpenNode const> nodes_;
+  std::vector<std::int64_t> priors_, bounds_;
+  std::vector<std::int64_t> utilities_;  // of all partitions, where they have no bounds
+  std::vector<Workspace> workspaces_;    // of each thread
+};
+}  // namespace
 
 Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                      std::int32_t n_levels, ExactLevels<GlobalSum> const& levels,
@@ -110,86 +287,24 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
   auto n_splits = (std::size_t{1} << n_levels) - 1;
   auto per_feature = static_cast<std::size_t>(plan_.split_candidates);
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
-  std::vector<std::size_t> firsts;  // the first feature of each choice, among those of all
-  drawn_.clear();
-  begins_.clear();
-  for (std::size_t choice = 0; choice < n_choices; ++choice) {
-    firsts.push_back(begins_.size());
-    this->Draw(nodes[choice].features, n_splits);
-  }
-  begins_.push_back(drawn_.size());
-  // Of the j-th feature of a choice; a feature that has only one partition has it many times.
-  auto n_drawn = [&](std::size_t choice, std::size_t j) {
-    auto at = firsts[choice] + j;
-    return (begins_[at + 1] - begins_[at]) / n_splits;
+  NamedPartitions made{offers_, UniformBelow(structure_, kMaxUniform), n_splits};
+  Contest contest{ctx_, plan_, offers_, levels, made, n_splits};
+  common::Span<OpenNode const> all{nodes};
+  GroupsOf utilities = [&](std::size_t choice) {
+    contest.Begin(
+        choice, tree.oblivious ? all : all.subspan(choice, 1),
+        tree.history->Offsets(tree.class_idx, nodes[choice].features, UtilityOfOneNat(plan_)));
+    return &contest;
   };
-  auto drawn = [&](std::size_t choice, std::size_t j, std::size_t i) {
-    return Partition{drawn_.data() + begins_[firsts[choice] + j] + i * n_splits, n_splits};
-  };
-
-  workspaces_.resize(ctx_->Threads());
-  std::vector<std::int64_t> utilities;
-  auto add = [&](std::vector<std::int64_t> const& of_feature, std::size_t j) {
-    for (std::size_t c = 0; c < per_feature; ++c) {
-      utilities[j * per_feature + c] += of_feature[c % of_feature.size()];
-    }
-  };
-  auto chosen = release->Select(SplitEvent(plan_), n_choices, [&](std::size_t choice) {
-    auto const& features = nodes[choice].features;
-    utilities.clear();
-    for (auto offset : tree.history->Offsets(tree.class_idx, features, UtilityOfOneNat(plan_))) {
-      utilities.insert(utilities.end(), per_feature, offset);
-    }
-    for (auto i = choice; i < (tree.oblivious ? nodes.size() : choice + 1); ++i) {
-      if (plan_.SharesSplits()) {
-        common::ParallelFor(features.size(), ctx_->Threads(), [&](auto j) {
-          auto& own = workspaces_[omp_get_thread_num()];
-          auto n_own = n_drawn(choice, j);
-          own.norms.assign(n_own * (n_splits + 1), ClassNorm{});
-          for (std::size_t k = 0; k < levels.NumClasses(); ++k) {
-            auto sums = levels.Sums(nodes[i].nidx, k);
-            own.sums.Reset(offers_.Bins(features[j], sums), sums.total);
-            auto norm = own.norms.begin();
-            for (std::size_t c = 0; c < n_own; ++c) {
-              own.sums.Cells(drawn(choice, j, c), &own.cells);
-              for (auto const& cell : own.cells) {
-                (norm++)->Add(cell.grad);
-              }
-            }
-          }
-          own.utilities.assign(n_own, 0);
-          for (std::size_t at = 0; at < own.norms.size(); ++at) {
-            own.utilities[at / (n_splits + 1)] += own.norms[at].Floor();
-          }
-          add(own.utilities, j);
-        });
-        continue;
-      }
-      auto sums = levels.Sums(nodes[i].nidx);
-      DispatchScore(plan_, [&](auto const& score) {
-        common::ParallelFor(features.size(), ctx_->Threads(), [&](auto j) {
-          auto& own = workspaces_[omp_get_thread_num()];
-          own.sums.Reset(offers_.Bins(features[j], sums), sums.total);
-          own.utilities.assign(n_drawn(choice, j), 0);
-          for (std::size_t c = 0; c < own.utilities.size(); ++c) {
-            own.sums.Cells(drawn(choice, j, c), &own.cells);
-            for (auto const& cell : own.cells) {
-              own.utilities[c] += score(cell);
-            }
-          }
-          add(own.utilities, j);
-        });
-      });
-    }
-    return &utilities;
-  });
+  auto chosen = release->Select(SplitEvent(plan_), n_choices, utilities);
 
   Partitions partitions;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     auto choice = tree.oblivious ? 0 : i;
     auto idx = static_cast<std::size_t>(chosen[choice]);
-    auto j = idx / per_feature;
-    partitions.Add(drawn(choice, j, idx % per_feature % n_drawn(choice, j)).data(), n_splits);
+    auto partition =
+        made.Make(choice, nodes[choice].features[idx / per_feature], idx % per_feature);
+    partitions.Add(partition.data(), n_splits);
   }
   return partitions;
 }

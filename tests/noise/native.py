@@ -161,6 +161,37 @@ def select(
     return out
 
 
+def select_grouped(
+    key: bytes | None,
+    stream: int,
+    utilities: Sequence[Sequence[int]] | npt.NDArray[np.int64],
+    bounds: Sequence[int] | npt.NDArray[np.int64],
+    eps_num: int,
+    den: int,
+    n: int,
+) -> tuple[npt.NDArray[np.uint64], int]:
+    """Choices among candidates in rows with a bound each, and which candidate is the largest."""
+    u = np.atleast_2d(np.ascontiguousarray(utilities, np.int64))
+    of_groups = np.ascontiguousarray(bounds, np.int64)
+    assert len(of_groups) == len(u)
+    out = np.empty(n + 1, np.uint64)
+    _check(
+        _LIB.XGDPTestSelectGrouped(
+            _key(key),
+            ctypes.c_uint32(stream),
+            _pointer(u),
+            _pointer(of_groups),
+            _SIZE(len(u)),
+            _SIZE(u.shape[1]),
+            _U64(eps_num),
+            _U64(den),
+            _SIZE(n + 1),
+            _pointer(out),
+        )
+    )
+    return out[:-1], int(out[-1])
+
+
 def num_refills() -> int:
     """How often sources of noise have made key stream: where it stands still, nothing is drawn."""
     out = _U64()

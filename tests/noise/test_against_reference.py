@@ -92,6 +92,31 @@ def test_select(key, stream, utilities, eps_num, den):
     ]
 
 
+@st.composite
+def groups(draw):
+    """Utilities of groups of one size, and bounds of them, some of which are reached."""
+    size = draw(st.integers(1, 4))
+    width = draw(st.sampled_from([3, 1000, 2**61]))
+    numbers = st.integers(-width, width)
+    rows = st.lists(numbers, min_size=size, max_size=size)
+    utilities = draw(st.lists(rows, min_size=1, max_size=9))
+    loose = st.one_of(st.just(0), st.integers(0, width))
+    return utilities, [max(row) + draw(loose) for row in utilities]
+
+
+@EXAMPLES
+@given(KEYS, STREAMS, groups(), st.one_of(st.just(0), magnitudes(46)), magnitudes(62))
+def test_select_among_groups_with_bounds(key, stream, candidates, eps_num, den):
+    utilities, bounds = candidates
+    rng = reference.ChaCha20Source(key, stream)
+    drawn, largest = native.select_grouped(key, stream, utilities, bounds, eps_num, den, 10)
+    assert drawn.tolist() == [
+        reference.select_grouped(rng, utilities, bounds, eps_num, den) for _ in range(10)
+    ]
+    flat = [u for row in utilities for u in row]
+    assert largest == flat.index(max(flat))
+
+
 @pytest.mark.parametrize("sigma2", [1, 1000, 2**36 + 12345, 2**56])
 def test_long_run_of_the_gaussian(sigma2):
     n = 1500

@@ -186,6 +186,19 @@ def test_select_among_skewed_utilities():
     assert_law(np.bincount(group[draws], minlength=4), np.bincount(group, law))
 
 
+@pytest.mark.parametrize("loose", [0, 1, 5])
+def test_bounds_of_groups_change_no_law(loose):
+    # A clear winner, seconds in the same group and in others, and groups that are not looked at.
+    utilities = np.array([[10, 2, 9], [3, 3, 3], [9, 8, 0], [0, -1, 1], [8, 9, 4]], np.int64)
+    bounds = utilities.max(axis=1) + loose * np.array([0, 1, 0, 2, 1])
+    draws, largest = native.select_grouped(None, 0, utilities, bounds, 1, 1, 100_000)
+    assert_law(
+        np.bincount(draws.astype(int), minlength=utilities.size),
+        exponential_law(utilities.ravel(), 1.0),
+    )
+    assert largest == 0
+
+
 def test_selection_scale_is_the_claimed_one_and_no_other():
     # Two candidates of log-odds 2, which a rate 2% off moves by 0.04.
     n = 1_000_000

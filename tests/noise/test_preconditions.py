@@ -31,6 +31,11 @@ KEY = native.TEST_KEY
         lambda: native.select(KEY, 0, [0, 2**62], 1, 1, 1),
         lambda: native.select(KEY, 0, [0, -(2**62)], 1, 1, 1),
         lambda: native.argmax([]),
+        lambda: native.select_grouped(KEY, 0, [[1]], [1], 1, 0, 1),
+        lambda: native.select_grouped(KEY, 0, [[1]], [1], 2**47, 1, 1),
+        lambda: native.select_grouped(KEY, 0, [[0]], [2**62], 1, 1, 1),
+        lambda: native.select_grouped(KEY, 0, [[-(2**62)]], [0], 1, 1, 1),
+        lambda: native.select_grouped(KEY, 0, [[1]], [0], 1, 1, 1),  # above its bound
     ],
 )
 def test_refused(draw):

@@ -12,6 +12,7 @@ from .noise import (
     discrete_gaussian,
     discrete_laplace,
     select_exponential,
+    select_grouped,
     uniform_below,
 )
 
@@ -64,4 +65,18 @@ class Noise:
             return int(np.argmax(utilities))
         return select_exponential(
             self.source, [int(u) for u in utilities], eps_num, range_int << 40
+        )
+
+    def choose_grouped(
+        self,
+        utilities: npt.NDArray[np.int64],
+        bounds: npt.NDArray[np.int64],
+        eps_num: int,
+        range_int: int,
+    ) -> int:
+        """The same among candidates in rows, each row with a bound."""
+        if self.off:
+            return int(np.argmax(utilities))
+        return select_grouped(
+            self.source, utilities.tolist(), bounds.tolist(), eps_num, range_int << 40
         )

@@ -9,7 +9,8 @@ import numpy as np
 from .candidates import MISSING, Feature
 from .draws import Noise
 from .history import History
-from .partitions import Part, cell_of, cell_sums, draw_partition
+from .noise import PublicWords
+from .partitions import Part, cell_of, cell_sums, draw_partition, finest_bound
 from .splits import (
     Ints,
     Plan,
@@ -165,24 +166,45 @@ def grow_by_partitions(
                              where, history)  # fmt: skip
         else:
             chosen = {}
-            for nodes in [level] if oblivious else [[node] for node in level]:
+            name = noise.below(1 << 63)  # of all partitions of the levels
+            for number, nodes in enumerate([level] if oblivious else [[node] for node in level]):
                 allowed = allowed_features(plan, of_tree, above[nodes[0]])
+                rows = [np.flatnonzero(where == node) for node in nodes]
                 drawn = [
-                    draw_partition(f, features[f], m, noise)
+                    [
+                        draw_partition(f, features[f], m, PublicWords(name, number, f, i))
+                        for i in range(int(plan["split_candidates"]))
+                    ]
                     for f in allowed
-                    for _ in range(int(plan["split_candidates"]))
                 ]
-                offsets = history.offsets(allowed, score)
-                u = np.repeat(np.array(offsets, dtype=np.int64), int(plan["split_candidates"]))
-                for i, partition in enumerate(drawn):
-                    for node in nodes:
-                        rows = np.flatnonzero(where == node)
-                        sums = cell_sums(partition, features[partition[0].feature], pairs, rows)
-                        u[i] += score.phi(sums).sum()
-                choice = noise.choose(u, int(plan["selection"]["eps_num"]), score.range_int)
-                chosen.update(dict.fromkeys(nodes, drawn[choice]))
+                offsets = np.array(history.offsets(allowed, score), dtype=np.int64)
+                u = np.array(
+                    [
+                        [_cells_score(score, p, features[f], pairs, rows) for p in of_feature]
+                        for f, of_feature in zip(allowed, drawn, strict=True)
+                    ],
+                    dtype=np.int64,
+                )
+                u += offsets[:, None]
+                bounds = u.max(axis=1)
+                if score.name == "l1":
+                    finest = [sum(finest_bound(features[f], pairs, at) for at in rows)
+                              for f in allowed]  # fmt: skip
+                    bounds = offsets + np.array(finest, dtype=np.int64)
+                choice = noise.choose_grouped(
+                    u, bounds, int(plan["selection"]["eps_num"]), score.range_int
+                )
+                f, i = divmod(choice, u.shape[1])
+                chosen.update(dict.fromkeys(nodes, drawn[f][i]))
         level, where = expand_levels(tree, features, level, chosen, above, where)
     return where
+
+
+def _cells_score(
+    score: Score, partition: list[Part], feature: Feature, pairs: Ints, rows: list[Ints]
+) -> int:
+    """The score of all cells of a partition, in all nodes that share a choice."""
+    return sum(int(score.phi(cell_sums(partition, feature, pairs, at)).sum()) for at in rows)
 
 
 def _single(

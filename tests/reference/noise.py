@@ -153,6 +153,66 @@ def select_exponential(rng: RandomSource, utilities: Sequence[int], eps_num: int
             return c
 
 
+def select_grouped(
+    rng: RandomSource,
+    utilities: Sequence[Sequence[int]],
+    bounds: Sequence[int],
+    eps_num: int,
+    den: int,
+) -> int:
+    """The same law among candidates in groups of one size, each with a bound of its utilities.
+
+    Groups are looked at from the largest bound down, until no other bound is above the best utility
+    by more than one nat.
+    """
+    nat = den // eps_num if eps_num else 1 << 63
+    order = sorted(range(len(bounds)), key=lambda group: (-bounds[group], group))
+    most = max(utilities[order[0]])
+    for group in order[1:]:
+        if bounds[group] - most <= nat:
+            most = max(most, bounds[group])
+            break
+        most = max(most, *utilities[group])
+    per_group = len(utilities[0])
+    while True:
+        c = uniform_below(rng, len(bounds) * per_group)
+        group, i = divmod(c, per_group)
+        bound = min(bounds[group], most)
+        if not bernoulli_exp(rng, *divmod((most - bound) * eps_num, den), den):
+            continue
+        if bernoulli_exp(rng, *divmod((bound - utilities[group][i]) * eps_num, den), den):
+            return c
+
+
+class PublicWords:
+    """SplitMix64 from a public name, by a path of numbers."""
+
+    WORD = (1 << 64) - 1
+    STEP = 0x9E3779B97F4A7C15
+
+    def __init__(self, name: int, *path: int) -> None:
+        self.state = name
+        for number in path:
+            self.state = self.scatter(self.state + self.STEP * (number + 1))
+
+    @classmethod
+    def scatter(cls, z: int) -> int:
+        """The finaliser."""
+        z &= cls.WORD
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & cls.WORD
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & cls.WORD
+        return z ^ (z >> 31)
+
+    def next64(self) -> int:
+        """The next word."""
+        self.state = (self.state + self.STEP) & self.WORD
+        return self.scatter(self.state)
+
+    def below(self, n: int) -> int:
+        """A uniform number below n."""
+        return uniform_below(self, n)
+
+
 def select_argmax(utilities: Sequence[int]) -> int:
     """The index of the largest utility, the lowest one of several."""
     return max(range(len(utilities)), key=lambda c: (utilities[c], -c))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from .candidates import MISSING, Feature
-from .draws import Noise
+from .noise import PublicWords
 
 Ints = npt.NDArray[np.int64]
+
+
+class Source(Protocol):
+    """What partitions are drawn from."""
+
+    def below(self, n: int) -> int:
+        """A uniform number below n."""
 
 
 class Part(NamedTuple):
@@ -40,11 +47,11 @@ def heap_of(ordered: list[int]) -> list[int]:
     return heap
 
 
-def draw_partition(f: int, feature: Feature, levels: int, noise: Noise) -> Partition:
+def draw_partition(f: int, feature: Feature, levels: int, source: Source) -> Partition:
     """A random partition of a feature's values, drawn without looking at the data."""
     splits = (1 << levels) - 1
     if feature.cuts is None:
-        return [_random_half(f, feature.size, noise) for _ in range(splits)]
+        return [_random_half(f, feature.size, source) for _ in range(splits)]
     if feature.size <= splits:  # a cell for each bin and for missing values, by the last cut
         heap = heap_of([min(i, feature.size - 1) for i in range(splits)])
         return [Part(f, b, frozenset(), False) for b in heap]
@@ -53,31 +60,27 @@ def draw_partition(f: int, feature: Feature, levels: int, noise: Noise) -> Parti
     if cuts > splits:
         pool = list(range(cuts))
         for i in range(splits):
-            j = i + noise.below(cuts - i)
+            j = i + source.below(cuts - i)
             pool[i], pool[j] = pool[j], pool[i]
         chosen = pool[:splits]
     elif cuts > 0:
-        chosen = [noise.below(cuts) for _ in range(splits)]
+        chosen = [source.below(cuts) for _ in range(splits)]
     heap = heap_of(sorted(chosen))
-    return [Part(f, b, frozenset(), noise.below(2) == 0) for b in heap]
+    return [Part(f, b, frozenset(), source.below(2) == 0) for b in heap]
 
 
-def _random_half(f: int, size: int, noise: Noise) -> Part:
+def _random_half(f: int, size: int, source: Source) -> Part:
     """One category and a random half of the others, which a public number names."""
-    missing_left = noise.below(2) == 0
-    one = noise.below(size)
-    name = 1 + noise.below(1 << 63)
+    missing_left = source.below(2) == 0
+    one = source.below(size)
+    name = 1 + source.below(1 << 63)
     right = [c for c in range(size) if c == one or in_half(name, c)]
     return Part(f, one, frozenset(right), missing_left)
 
 
 def in_half(name: int, category: int) -> bool:
     """The last bit of SplitMix64 after `category` + 1 steps from `name`."""
-    word = (1 << 64) - 1
-    z = (name + 0x9E3779B97F4A7C15 * (category + 1)) & word
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & word
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & word
-    return bool((z ^ (z >> 31)) & 1)
+    return bool(PublicWords.scatter(name + PublicWords.STEP * (category + 1)) & 1)
 
 
 def cell_of(partition: Partition, bins: Ints, categorical: bool) -> Ints:
@@ -101,3 +104,11 @@ def cell_sums(partition: Partition, feature: Feature, pairs: Ints, rows: Ints) -
     cells = np.zeros((len(partition) + 1, pairs.shape[1]), dtype=np.int64)
     np.add.at(cells, cell_of(partition, feature.bins[rows], feature.cuts is None), pairs[rows])
     return cells
+
+
+def finest_bound(feature: Feature, pairs: Ints, rows: Ints) -> int:
+    """The sum of |G| over the bins of a feature, and over missing values."""
+    bins = np.where(feature.bins[rows] == MISSING, feature.size, feature.bins[rows])
+    sums = np.zeros(feature.size + 1, dtype=np.int64)
+    np.add.at(sums, bins, pairs[rows, 0])
+    return int(np.abs(sums).sum())
