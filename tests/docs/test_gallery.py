@@ -24,6 +24,7 @@ def test_notebook_runs(
     pytest.importorskip("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
 
+    plt.close("all")  # of tests that ran before in this process
     monkeypatch.chdir(tmp_path)  # of files that a notebook writes
     text = page.read_text(encoding="utf-8")
     notebook = read.read_myst_markdown_notebook(text, config)
