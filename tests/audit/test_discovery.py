@@ -28,4 +28,4 @@ def test_a_threshold_that_is_too_low_is_found():
 def test_thin_noise_is_found():
     plan = plan_discovery(0, 1, 4.0, 1e-6)
     thin = replace(plan, number_sigma2=plan.number_sigma2 // 49)
-    assert discovery.audit_numbers("numbers", 2000, thin).violated
+    assert discovery.audit_numbers("numbers", 3000, thin).violated
