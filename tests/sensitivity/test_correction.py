@@ -132,7 +132,7 @@ def test_plans_that_it_is_not_proved_for(changes: dict[str, Any]) -> None:
                      "objective": plan["objective"]}, [d]).save_config()  # fmt: skip
 
 
-def skewed(n: int = 20_000) -> tuple[Any, Any]:
+def skewed(n: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(n, 4)).astype(np.float32)
     return X, np.minimum(np.exp(0.4 * X[:, 0] + 0.9 * rng.normal(size=n)), 10.0)
@@ -145,8 +145,11 @@ PARAMS: dict[str, Any] = {
 
 @pytest.mark.parametrize("epsilon", [4.0, math.inf])
 def test_the_mean_of_a_skewed_target(epsilon: float) -> None:
-    """Clipped gradients fit less than the mean; the default puts it right."""
-    X, y = skewed()
+    """Clipped gradients fit less than the mean; the default puts it right.
+
+    At epsilon 4 the ratio has a standard deviation of 0.0009, and of half the rows 0.0023.
+    """
+    X, y = skewed(40_000)
     d = xgb.DMatrix(X, y)
     found = {}
     for corrected in (False, True):
