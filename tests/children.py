@@ -56,7 +56,7 @@ def run_workers(
             text=True,
             cwd=ROOT,
             env={**os.environ, "OMP_NUM_THREADS": "1", **extra},
-            timeout=180,
+            timeout=600,  # ends what hangs, also where all of it is slow
             check=False,
         )
 
