@@ -71,6 +71,8 @@ std::unique_ptr<RandomSource> Release::SharedSource(std::string const& test_key,
   return MakePublicSource(masked_->SharedBytes("choices that read no data"), stream);
 }
 
+bool Release::HasAllRows() const { return !collective::IsDistributed(); }
+
 std::vector<GlobalSum> Release::SumOverWorkers(std::vector<LocalSum> sums) const {
   std::vector<GlobalSum> out(sums.size());
   this->SumOverWorkers(&sums, out.data());

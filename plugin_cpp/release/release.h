@@ -71,6 +71,8 @@ class Release {
   [[nodiscard]] std::unique_ptr<RandomSource> SharedSource(std::string const& test_key,
                                                            std::uint32_t stream) const;
 
+  /** @brief Whether this worker has the rows of all. */
+  [[nodiscard]] bool HasAllRows() const;
   /** @brief Exact sums over all workers. Fails where they are masked. */
   [[nodiscard]] std::vector<GlobalSum> SumOverWorkers(std::vector<LocalSum> sums) const;
   /** @brief The same into memory of the caller, with room for as many. */

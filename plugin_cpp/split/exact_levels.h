@@ -5,20 +5,22 @@
  */
 #pragma once
 
-#include <algorithm>  // for max, max_element
-#include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t
-#include <vector>     // for vector
+#include <algorithm>    // for max, max_element
+#include <cstddef>      // for size_t
+#include <cstdint>      // for int64_t
+#include <type_traits>  // for is_same_v
+#include <vector>       // for vector
 
-#include "common/timer.h"                     // for Monitor
-#include "plugin_cpp/plan/plan.h"             // for Plan
-#include "plugin_cpp/release/release.h"       // for Release
-#include "plugin_cpp/rows/binned_pages.h"     // for BinnedPages
-#include "plugin_cpp/rows/gradient.h"         // for ClassGradients
-#include "plugin_cpp/rows/node_histograms.h"  // for NodeHistograms, Siblings
-#include "plugin_cpp/rows/row_sets.h"         // for RowSets, Branching
-#include "plugin_cpp/split/offers.h"          // for Offers, NodeSums, OpenNode
-#include "xgboost/context.h"                  // for Context
+#include "common/timer.h"                       // for Monitor
+#include "plugin_cpp/plan/plan.h"               // for Plan
+#include "plugin_cpp/release/release.h"         // for Release
+#include "plugin_cpp/rows/binned_pages.h"       // for BinnedPages
+#include "plugin_cpp/rows/gradient.h"           // for ClassGradients
+#include "plugin_cpp/rows/node_histograms.h"    // for NodeHistograms, Siblings
+#include "plugin_cpp/rows/row_sets.h"           // for RowSets, Branching
+#include "plugin_cpp/rows/stored_histograms.h"  // for StoredHistograms
+#include "plugin_cpp/split/offers.h"            // for Offers, NodeSums, OpenNode
+#include "xgboost/context.h"                    // for Context
 
 namespace xgboost::dp {
 /** @tparam Sum GlobalSum, over the rows of all workers, or LocalSum, of this one alone. */
@@ -31,6 +33,7 @@ class ExactLevels {
         offers_{offers},
         pages_{pages},
         release_{release},
+        is_stored_{IsStored(pages, release)},
         largest_{std::max(plan.row_bound.Unit(), plan.row_bound.MaxHessian())} {
     monitor_.Init("DpExactLevels");
   }
@@ -44,18 +47,26 @@ class ExactLevels {
     branchings_.clear();
     rows_.Reset(pages_);
     while (classes_.size() < gradients.size()) {
-      classes_.push_back({{ctx_, release_, pages_.Places(), largest_}, {}});
+      classes_.push_back({{ctx_, release_, pages_.Places(), largest_},
+                          {ctx_, release_, pages_.Places(), largest_},
+                          {}});
     }
     for (std::size_t k = 0; k < classes_.size(); ++k) {
       classes_[k].totals.assign(1, totals[k]);
-      classes_[k].histograms.BeginRoot();
+      this->WithSums(&classes_[k], [](auto* sums) { sums->BeginRoot(); });
     }
     this->SumLevel();
   }
   [[nodiscard]] std::size_t NumClasses() const { return classes_.size(); }
   /** @brief The sums of a node, of the k-th class. */
   [[nodiscard]] NodeSums<Sum> Sums(bst_node_t nidx, std::size_t k = 0) const {
-    return {classes_[k].totals[nidx], classes_[k].histograms[nidx]};
+    auto const& of_class = classes_[k];
+    if constexpr (std::is_same_v<Sum, GlobalSum>) {
+      if (is_stored_) {
+        return {of_class.totals[nidx], {}, &of_class.stored[nidx]};
+      }
+    }
+    return {of_class.totals[nidx], of_class.histograms[nidx]};
   }
   [[nodiscard]] Sum const& Total(bst_node_t nidx, std::size_t k) const {
     return classes_[k].totals[nidx];
@@ -73,8 +84,7 @@ class ExactLevels {
       std::vector<std::int64_t> weights(children[i].size(), 0);
       for (std::size_t k = 0; k < classes_.size(); ++k) {
         auto& totals = classes_[k].totals;
-        auto cells =
-            offers_.SumsOf(partitions[i][0].feature, this->Sums(nidx, k)).Cells(partitions[i]);
+        auto cells = offers_.Cells(partitions[i], this->Sums(nidx, k));
         totals.resize(std::max(totals.size(), static_cast<std::size_t>(children[i].back()) + 1));
         for (std::size_t c = 0; c < cells.size(); ++c) {
           totals[children[i][c]] = cells[c];
@@ -88,7 +98,7 @@ class ExactLevels {
     }
     if (!last && !families.empty()) {
       for (auto& of_class : classes_) {
-        of_class.histograms.BeginLevel(families);
+        this->WithSums(&of_class, [&](auto* sums) { sums->BeginLevel(families); });
       }
       this->SumLevel();
     }
@@ -106,11 +116,12 @@ class ExactLevels {
       auto page = pages_[p];
       rows_.Part(ctx_, p, page, pages_.Places(), branchings_);
       for (std::size_t k = 0; k < classes_.size(); ++k) {
-        classes_[k].histograms.Add(p, page, rows_, gradients_[k].pairs);
+        this->WithSums(&classes_[k],
+                       [&](auto* sums) { sums->Add(p, page, rows_, gradients_[k].pairs); });
       }
     }
     for (auto& of_class : classes_) {
-      of_class.histograms.End();
+      this->WithSums(&of_class, [](auto* sums) { sums->End(); });
     }
     branchings_.clear();
     monitor_.Stop("Histograms");
@@ -119,13 +130,33 @@ class ExactLevels {
   /** @brief Sums of the rows of all nodes. */
   struct OfClass {
     NodeHistograms<Sum> histograms;
+    StoredHistograms stored;  // these or those
     std::vector<Sum> totals;  // by node
   };
+
+  /** @brief Whether only the bins are kept that are not 0. */
+  [[nodiscard]] static bool IsStored(BinnedPages const& pages, Release const& release) {
+    bool is_sparse = std::is_same_v<Sum, GlobalSum> && release.HasAllRows();
+    for (std::size_t p = 0; p < pages.Size(); ++p) {
+      is_sparse = is_sparse && !pages.Head(p).IsDense();
+    }
+    return is_sparse;
+  }
+  /** @brief Call fn with the sums of a class that are in use. */
+  template <typename Fn>
+  void WithSums(OfClass* of_class, Fn&& fn) const {
+    if (is_stored_) {
+      fn(&of_class->stored);
+    } else {
+      fn(&of_class->histograms);
+    }
+  }
 
   Context const* ctx_;
   Offers const& offers_;
   BinnedPages const& pages_;
   Release const& release_;
+  bool is_stored_;
   std::int64_t largest_;  // entry of the pair of a row
   common::Span<ClassGradients const> gradients_;
   std::vector<OfClass> classes_;

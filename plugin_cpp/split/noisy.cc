@@ -40,16 +40,17 @@ void NoisySplits::ReleaseSums(std::vector<OpenNode> const& nodes, std::size_t cl
                               std::vector<NodeCells>* cells) {
   std::vector<LocalSum> exact;
   std::vector<std::size_t> begins;
+  std::vector<LocalSum> memory;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     auto sums = levels_.Sums(nodes[i].nidx);
     for (auto const& [f, cut, unused] : (*cells)[i]) {
       begins.push_back(exact.size());
       if (plan_.split == SplitChoice::kPartial) {
         auto split = offers_.At(f, cut);
-        auto sides = offers_.SumsOf(f, sums).Cells({&split, 1});
+        auto sides = offers_.Cells({&split, 1}, sums);
         exact.insert(exact.end(), sides.cbegin(), sides.cend());
       } else {
-        auto bins = offers_.Bins(f, sums);
+        auto bins = offers_.Bins(f, sums, &memory);
         exact.insert(exact.end(), bins.data(), bins.data() + bins.size());
         exact.push_back(offers_.Missing(f, sums));
       }

@@ -11,12 +11,13 @@
 #include <cstdint>  // for uint32_t
 #include <vector>   // for vector
 
-#include "common/hist_util.h"           // for HistogramCuts
-#include "plugin_cpp/plan/plan.h"       // for Plan
-#include "plugin_cpp/rows/partition.h"  // for Split, FeatureSums
-#include "plugin_cpp/split/features.h"  // for FeatureList
-#include "xgboost/base.h"               // for bst_feature_t, bst_node_t
-#include "xgboost/span.h"               // for Span
+#include "common/hist_util.h"                   // for HistogramCuts
+#include "plugin_cpp/plan/plan.h"               // for Plan
+#include "plugin_cpp/rows/partition.h"          // for Split, Partition, FeatureSums
+#include "plugin_cpp/rows/stored_histograms.h"  // for StoredBins
+#include "plugin_cpp/split/features.h"          // for FeatureList
+#include "xgboost/base.h"                       // for bst_feature_t, bst_node_t
+#include "xgboost/span.h"                       // for Span
 
 namespace xgboost::dp {
 /** @brief A node that may be split, and the features allowed. */
@@ -29,7 +30,8 @@ struct OpenNode {
 template <typename Sum>
 struct NodeSums {
   Sum total;
-  common::Span<Sum const> bins;
+  common::Span<Sum const> bins;            // of all features, or
+  StoredBins<Sum> const* stored{nullptr};  // only those that are not 0
 };
 
 class Offers {
@@ -52,26 +54,49 @@ class Offers {
     return {f, static_cast<bst_bin_t>(idx / 2), idx % 2 == 1, is_categorical_[f]};
   }
 
-  /** @brief Sums of the bins of a feature. */
+  /** @brief Call fn(sum) for the bins of a feature, but for some of those whose sum is 0. */
+  template <typename Sum, typename Fn>
+  void ForEachSum(bst_feature_t f, NodeSums<Sum> const& node, Fn&& fn) const {
+    auto const* sums = node.stored ? node.stored->sums.data() : node.bins.data();
+    auto const* begins = node.stored ? node.stored->begins.data() : ptrs_.data();
+    for (auto i = begins[f]; i < begins[f + 1]; ++i) {
+      fn(sums[i]);
+    }
+  }
+  /**
+   * @brief Sums of the bins of a feature.
+   *
+   * @param memory Where they are written if they do not lie one after the other.
+   */
   template <typename Sum>
-  [[nodiscard]] common::Span<Sum const> Bins(bst_feature_t f, NodeSums<Sum> const& node) const {
-    return node.bins.subspan(ptrs_[f], this->NumBins(f));
+  [[nodiscard]] common::Span<Sum const> Bins(bst_feature_t f, NodeSums<Sum> const& node,
+                                             std::vector<Sum>* memory) const {
+    if (!node.stored) {
+      return node.bins.subspan(ptrs_[f], this->NumBins(f));
+    }
+    memory->assign(this->NumBins(f), Sum{});
+    // There is a place for missing values after the bins of each feature.
+    auto first = ptrs_[f] + f;
+    auto const& [begins, places, sums] = *node.stored;
+    for (auto i = begins[f]; i < begins[f + 1]; ++i) {
+      (*memory)[places[i] - first] = sums[i];
+    }
+    return {memory->data(), memory->size()};
   }
   /** @brief Sums of the rows in which a feature is missing. */
   template <typename Sum>
   [[nodiscard]] Sum Missing(bst_feature_t f, NodeSums<Sum> const& node) const {
     Sum stored;
-    for (auto const *bin = node.bins.data() + ptrs_[f], *end = bin + this->NumBins(f); bin != end;
-         ++bin) {
-      stored += *bin;
-    }
+    this->ForEachSum(f, node, [&](Sum const& sum) { stored += sum; });
     return node.total - stored;
   }
+  /** @brief The sums of the cells of a partition. */
   template <typename Sum>
-  [[nodiscard]] FeatureSums<Sum> SumsOf(bst_feature_t f, NodeSums<Sum> const& node) const {
-    FeatureSums<Sum> out;
-    out.Reset(this->Bins(f, node), node.total);
-    return out;
+  [[nodiscard]] std::vector<Sum> Cells(Partition partition, NodeSums<Sum> const& node) const {
+    std::vector<Sum> memory;
+    FeatureSums<Sum> sums;
+    sums.Reset(this->Bins(partition[0].feature, node, &memory), node.total);
+    return sums.Cells(partition);
   }
 
   /**

@@ -110,6 +110,7 @@ namespace {
 /** @brief What one thread works with, kept from one feature to the next. */
 struct Workspace {
   NamedPartitions partitions;
+  std::vector<GlobalSum> bins;
   FeatureSums<GlobalSum> sums;
   std::vector<GlobalSum> cells;
   std::vector<ClassNorm> norms;         // of the cells of all partitions of a feature
@@ -129,7 +130,7 @@ class Contest final : public GroupedUtilities {
         n_splits_{n_splits},
         per_group_{static_cast<std::size_t>(plan.split_candidates)},
         is_bounded_{!plan.SharesSplits() && plan.score == Score::kL1},
-        workspaces_(ctx->Threads(), Workspace{partitions, {}, {}, {}, {}}) {}
+        workspaces_(ctx->Threads(), Workspace{partitions, {}, {}, {}, {}, {}}) {}
 
   /**
    * @param nodes  Those that share the choice, at least one.
@@ -140,6 +141,10 @@ class Contest final : public GroupedUtilities {
     choice_ = choice;
     nodes_ = nodes;
     priors_ = std::move(priors);
+    sums_.clear();
+    for (auto const& node : nodes) {
+      sums_.push_back(levels_.Sums(node.nidx));
+    }
     auto const& features = nodes.front().features;
     bounds_.resize(features.size());
     if (!is_bounded_) {
@@ -185,13 +190,12 @@ class Contest final : public GroupedUtilities {
    */
   [[nodiscard]] std::int64_t BoundOf(bst_feature_t f) const {
     std::int64_t bound = 0;
-    for (auto const& node : nodes_) {
-      auto sums = levels_.Sums(node.nidx);
+    for (auto const& sums : sums_) {
       auto missing = sums.total.grad;
-      for (auto const& bin : offers_.Bins(f, sums)) {
+      offers_.ForEachSum(f, sums, [&](GlobalSum const& bin) {
         bound += std::abs(bin.grad);
         missing -= bin.grad;
-      }
+      });
       bound += std::abs(missing);
     }
     return bound;
@@ -210,9 +214,8 @@ class Contest final : public GroupedUtilities {
       return;
     }
     DispatchScore(plan_, [&](auto const& score) {
-      for (auto const& node : nodes_) {
-        auto sums = levels_.Sums(node.nidx);
-        own->sums.Reset(offers_.Bins(f, sums), sums.total);
+      for (auto const& sums : sums_) {
+        own->sums.Reset(offers_.Bins(f, sums, &own->bins), sums.total);
         for (std::size_t i = 0; i < own->utilities.size(); ++i) {
           own->utilities[i] += this->ScoreOf(score, f, i, own);
         }
@@ -225,9 +228,8 @@ class Contest final : public GroupedUtilities {
     auto f = nodes_.front().features[j];
     auto& own = workspaces_.front();
     auto utility = priors_[j];
-    for (auto const& node : nodes_) {
-      auto sums = levels_.Sums(node.nidx);
-      own.sums.Reset(offers_.Bins(f, sums), sums.total);
+    for (auto const& sums : sums_) {
+      own.sums.Reset(offers_.Bins(f, sums, &own.bins), sums.total);
       utility += this->ScoreOf(L1Score{plan_}, f, i % this->NumMade(f, own), &own);
     }
     return utility;
@@ -251,7 +253,7 @@ class Contest final : public GroupedUtilities {
       own->norms.assign(own->utilities.size() * n_cells, ClassNorm{});
       for (std::size_t k = 0; k < levels_.NumClasses(); ++k) {
         auto sums = levels_.Sums(node.nidx, k);
-        own->sums.Reset(offers_.Bins(f, sums), sums.total);
+        own->sums.Reset(offers_.Bins(f, sums, &own->bins), sums.total);
         auto norm = own->norms.begin();
         for (std::size_t i = 0; i < own->utilities.size(); ++i) {
           own->sums.Cells(own->partitions.Make(choice_, f, i), &own->cells);
@@ -275,6 +277,7 @@ class Contest final : public GroupedUtilities {
   bool is_bounded_;  // else all utilities are computed, and are their own bounds
   std::size_t choice_{0};
   common::Span<OpenNode const> nodes_;
+  std::vector<NodeSums<GlobalSum>> sums_;  // of the nodes, of the first class
   std::vector<std::int64_t> priors_, bounds_;
   std::vector<std::int64_t> utilities_;  // of all partitions, where they have no bounds
   std::vector<Workspace> workspaces_;    // of each thread

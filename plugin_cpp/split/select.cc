@@ -50,9 +50,11 @@ void SelectedSplits::AddNorms(OpenNode const& node) {
     auto f = node.features[i];
     auto order = plan_.monotone[f];
     std::vector<ClassNorm> left_norms(offers_.Size(f)), right_norms(offers_.Size(f));
+    std::vector<GlobalSum> memory;
     for (std::size_t k = 0; k < n_class; ++k) {
       auto sums = levels_.Sums(node.nidx, k);
-      offers_.ForEach(f, offers_.Bins(f, sums).data(), offers_.Missing(f, sums), sums.total,
+      offers_.ForEach(f, offers_.Bins(f, sums, &memory).data(), offers_.Missing(f, sums),
+                      sums.total,
                       [&](std::size_t idx, GlobalSum const& left, GlobalSum const& right) {
                         if (order == 0) {
                           left_norms[idx].Add(left.grad);
@@ -89,15 +91,16 @@ void SelectedSplits::AddUtilities(OpenNode const& node) {
       auto f = node.features[i];
       auto* out = utilities_.data() + offsets_[i];
       auto order = plan_.monotone[f];
-      offers_.ForEach(f, offers_.Bins(f, sums).data(), offers_.Missing(f, sums), sums.total,
-                      [&](std::size_t idx, GlobalSum const& left, GlobalSum const& right) {
-                        if (order == 0) {
-                          out[idx] += score(left) + score(right);
-                        } else {
-                          out[idx] +=
-                              order > 0 ? score.Ordered(left, right) : score.Ordered(right, left);
-                        }
-                      });
+      std::vector<GlobalSum> memory;
+      offers_.ForEach(
+          f, offers_.Bins(f, sums, &memory).data(), offers_.Missing(f, sums), sums.total,
+          [&](std::size_t idx, GlobalSum const& left, GlobalSum const& right) {
+            if (order == 0) {
+              out[idx] += score(left) + score(right);
+            } else {
+              out[idx] += order > 0 ? score.Ordered(left, right) : score.Ordered(right, left);
+            }
+          });
     });
     if (plan_.no_split) {
       utilities_.back() += score(sums.total);

@@ -64,7 +64,9 @@ MANY_BINS = {"max_bin": 300, "dp_feature_bounds": dict.fromkeys(range(F), (-3.0,
 
 @pytest.mark.parametrize("extra", [{}, MANY_BINS], ids=["64 bins", "300 bins"])
 @pytest.mark.parametrize(
-    "density", [(1.0, 1.0, 1.0), (0.8, 0.9, 0.7), (0.2, 0.1, 0.3), (1.0, 0.1, 0.8)], ids=str
+    "density",
+    [(1.0, 1.0, 1.0), (0.8, 0.9, 0.7), (0.2, 0.1, 0.3), (1.0, 0.1, 0.8), (1.0, 0.1, 0.1)],
+    ids=str,
 )
 def test_model_does_not_depend_on_the_layout_of_pages(
     density: tuple[float, float, float], extra: dict[str, Any], tmp_path: Path
@@ -77,6 +79,26 @@ def test_model_does_not_depend_on_the_layout_of_pages(
     sparse = [(csr(a), b) for a, b in parts]
     assert fit(xgb.DMatrix(Batches(sparse, tmp_path)), **extra) == expected
     assert fit(xgb.DMatrix(Batches(sparse, tmp_path)), nthread=2, **extra) == expected
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_sums_of_stored_cells_are_those_of_all_bins(levels: int, tmp_path: Path) -> None:
+    # In memory the page is sparse, and so are its sums. On disk the first page is dense, and the
+    # sums have all bins. Nodes have rows of several blocks, and columns that none of them has.
+    rng = np.random.default_rng(5)
+    n, width = 20_000, 40
+    X = rng.integers(0, 9, (n, width)).astype(np.float32)
+    X[rng.random(X.shape) >= np.linspace(0.6, 0.0005, width)] = np.nan
+    X[:200] = 1.0
+    y = (rng.random(n) < 0.3 + 0.4 * (np.nan_to_num(X[:, 0]) > 3)).astype(np.float32)
+    parts = [(csr(X[:200]), y[:200]), (csr(X[200:]), y[200:])]
+    extra = {"dp_split_levels": levels, "max_depth": 6, "dp_split": "exponential"}
+    models = [
+        fit(xgb.DMatrix(csr(X), y), nthread=1, **extra),
+        fit(xgb.DMatrix(csr(X), y), nthread=3, **extra),
+        fit(xgb.DMatrix(Batches(parts, tmp_path)), nthread=1, **extra),
+    ]
+    assert models[0] == models[1] == models[2]
 
 
 class Look(xgb.callback.TrainingCallback):
