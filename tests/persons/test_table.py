@@ -223,10 +223,11 @@ def test_persons_and_their_name_are_set_together(monkeypatch: pytest.MonkeyPatch
     second = threading.Thread(target=persons.assign, args=(d, CODES), name="second")
     second.start()
     second.join(0.1)  # time enough to come in where nothing stops it
-    assert persons.name_of(d) is named  # not yet
+    meanwhile = persons.name_of(d)
     go_on.set()
     first.join()
     second.join()
+    assert meanwhile is named
     assert order == ["first begins", "first ends", "second begins", "second ends"]
     assert persons.name_of(d) is not named
 
