@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.noise import native
 from xgb_dp.evaluation import table
 
 
@@ -43,6 +45,20 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables without noise."""
     monkeypatch.setattr(
         table, "discrete_gaussian", lambda sigma2, size: np.zeros(size, dtype=np.int64)
+    )
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables with noise of the library's sampler, under a key and streams that are always the same.
+
+    For tests that compare noisy figures or intervals with the truth: they say the same every time.
+    """
+    streams = itertools.count()
+    monkeypatch.setattr(
+        table,
+        "discrete_gaussian",
+        lambda sigma2, size: native.discrete_gaussian(native.TEST_KEY, next(streams), sigma2, size),
     )
 
 

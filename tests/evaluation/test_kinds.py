@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import xgb_dp
-from tests.evaluation.tasks import TARGET, quiet, refused, rows, stock
+from tests.evaluation.tasks import TARGET, known, quiet, refused, rows, stock
 from xgb_dp.evaluation.compare import Pair
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, _group_codes
@@ -21,7 +21,7 @@ from xgb_dp.evaluation.several import Several
 from xgb_dp.evaluation.table import Layout, Released
 from xgb_dp.evaluation.values import value_cells, value_matrix
 
-__all__ = ["quiet"]
+__all__ = ["known", "quiet"]
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 ANY = st.floats(width=32)
@@ -131,6 +131,7 @@ def test_regressions_without_noise(values: Any) -> None:
         _ = clipped.r2
 
 
+@pytest.mark.usefixtures("known")
 def test_regressions_with_noise(values: Any) -> None:
     model, X, y, p = values
     report = xgb_dp.evaluate(model, (X, y), target_bounds=(-12, 12), epsilon=0.5, delta=1e-6)

@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import xgb_dp
-from tests.evaluation.tasks import TARGET, quiet, refused
+from tests.evaluation.tasks import TARGET, known, quiet, refused
 from xgb_dp.evaluation.means import Deviance
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.evaluation.table import Block, Layout, events_for
+from xgb_dp.testing import fixed_noise
 
 from .test_kinds import CLEAR, EXAMPLES, moved
 
-__all__ = ["quiet"]
+__all__ = ["known", "quiet"]
 
 ANY = st.floats(width=32)
 OBJECTIVES: dict[str, dict[str, Any]] = {
@@ -101,6 +102,7 @@ def test_means_without_noise(judges: dict[str, Any], name: str) -> None:
     assert {"deviance", "gini"} <= set(report.to_frame().loc["all"].index)
 
 
+@pytest.mark.usefixtures("known")
 @pytest.mark.parametrize("name", BOUNDS)
 def test_means_with_noise(judges: dict[str, Any], name: str) -> None:
     model, X, y, p = judges[name]
@@ -121,6 +123,7 @@ def test_means_with_noise(judges: dict[str, Any], name: str) -> None:
         assert figure.low <= float(figure) <= figure.high
 
 
+@pytest.mark.usefixtures("known")
 def test_intervals_cover(judges: dict[str, Any]) -> None:
     """Of noise and of sampling together: 25 samples of the rows, each with a release of its own."""
     model, X, y, p = judges["counts"]
@@ -160,6 +163,7 @@ def test_quantiles_without_noise(judges: dict[str, Any], name: str) -> None:
         _ = report.gini
 
 
+@pytest.mark.usefixtures("known")
 def test_quantiles_with_noise(judges: dict[str, Any]) -> None:
     model, X, y, p = judges["quantiles"]
     report = xgb_dp.evaluate(model, (X, y), error_bound=6.0, epsilon=1.0, delta=1e-6)
@@ -232,6 +236,7 @@ def test_deviances_are_those_of_the_page(power: float) -> None:
     np.testing.assert_allclose(loss(y, mean) - loss(y, other), moved, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.usefixtures("known")
 def test_exposures_of_rows() -> None:
     """A model that was trained with exposures is judged with them; others refuse margins."""
     X, _ = data("counts", 8000)
@@ -241,7 +246,9 @@ def test_exposures_of_rows() -> None:
     d = xgb.DMatrix(X, y, base_margin=np.log(exposure))
     params = {"tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-6, "nthread": 1,
               "objective": "count:poisson", "dp_target_bounds": (0, 12)}  # fmt: skip
-    model = xgb.train(params | {"dp_base_margin": True, "dp_exposure_bounds": (0.1, 1.0)}, d, 20)
+    bounds = {"dp_base_margin": True, "dp_exposure_bounds": (0.1, 1.0)}
+    with fixed_noise(1):
+        model = xgb.train(params | bounds, d, 20)
     report = xgb_dp.evaluate(model, d, epsilon=4.0, delta=1e-6)
     p = model.predict(d)
     exact = metrics.mean_poisson_deviance(y, p)

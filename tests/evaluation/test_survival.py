@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xgb_dp
-from tests.evaluation.tasks import TARGET, quiet, refused
+from tests.evaluation.tasks import TARGET, known, quiet, refused
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.evaluation.survival import Survival
 from xgb_dp.evaluation.table import Layout
 
 from .test_kinds import CLEAR, EXAMPLES, moved
 
-__all__ = ["quiet"]
+__all__ = ["known", "quiet"]
 
 ANY = st.one_of(st.floats(width=32), st.sampled_from([0.0, 1.0, 1e-30, 3e38]))
 BOUNDS = (0.5, 2000.0)
@@ -69,6 +69,7 @@ def test_without_noise(judge: Any) -> None:
     assert float(report.groups["1"].concordance) == pytest.approx(exact, abs=0.01)
 
 
+@pytest.mark.usefixtures("known")
 def test_with_noise(judge: Any) -> None:
     """No bias, though both rows of a pair share the noise: the mean of 30 releases."""
     model, (X, time, seen), p = judge
