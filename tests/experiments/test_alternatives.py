@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from scipy.stats import chi2
 
 from experiments import kept, peers, render, runner, store, summary, tables
 from experiments.__main__ import main
@@ -104,7 +106,7 @@ def test_workers_that_fail_or_are_late_say_so(monkeypatch: pytest.MonkeyPatch) -
     parts = Split(frame, frame, y, y, {}, {}, {}, ())
     request = peers.Request("descent", [{}], 1.0, 0.1, None, 0, True, (0, 1), [False], ["a"], {})
     with pytest.raises(peers.PeerError, match="KeyError: 'bins'"):
-        peers.predict(peers.HERE, request, parts, 60.0)
+        peers.predict(peers.HERE, request, parts, 900.0)
     stack = "Traceback\nxgboost.core.XGBoostError: wrong:\n  [bt] (8) /some/library.so(+0xb)\n"
     assert peers._last_error(stack) == "xgboost.core.XGBoostError: wrong:"
     with pytest.raises(peers.PeerError, match="not finished within"):
@@ -145,19 +147,36 @@ def test_a_row_adds_a_gradient_of_norm_at_most_the_clip() -> None:
         assert (np.diff(x.indptr) < 7).any() == thin
 
 
+def weight_of_each_round(rounds: int) -> np.ndarray:
+    """What the gradient of each round adds to the weights, which are the mean of later ones."""
+    steps = np.cumsum(descent.MOMENTUM ** np.arange(rounds))  # after 1, 2, ... rounds
+    second = range(rounds // 2, rounds)
+    return np.array([
+        np.mean([steps[end - begin] if end >= begin else 0.0 for end in second])
+        for begin in range(rounds)
+    ])  # fmt: skip
+
+
 def test_more_budget_learns_more_and_noise_is_that_of_the_budget() -> None:
     rng = np.random.default_rng(2)
     table = rng.integers(0, 4, (4000, 3))
     y = (rng.random(4000) < np.where(table[:, 0] > 1, 0.9, 0.1)).astype(np.float32)
     x = descent.one_hot(table)
     exact = descent.fit(x, y, math.inf, 100, 8.0, 1.0)
-    spread = {}
-    for mu in (0.5, 5.0):
-        found = [descent.fit(x, y, mu, 100, 8.0, 1.0) - exact for _ in range(20)]
-        spread[mu] = np.sqrt(np.mean(np.square(found)))
-    assert spread[0.5] / spread[5.0] == pytest.approx(10.0, rel=0.3)
     p = 1 / (1 + np.exp(-(x @ exact)))
     assert p[table[:, 0] > 1].mean() == pytest.approx(0.9, abs=0.03)
+    # Of columns that no row has, the weights are sums of the noise of all rounds.
+    empty = sparse.csr_matrix((4000, 5000), dtype=np.float32)
+    with_empty = sparse.csr_matrix(sparse.hstack([x, empty]))
+    worse = {}
+    for mu in (0.5, 50.0):
+        found = descent.fit(with_empty, y, mu, 100, 8.0, 1.0)
+        worse[mu] = np.sqrt(np.mean(np.square(x @ (found[: x.shape[1]] - exact))))
+        deviation = np.sqrt(100) / mu * 8.0 / 4000 * np.linalg.norm(weight_of_each_round(100))
+        total = float(np.sum(np.square(found[x.shape[1] :] / deviation)))
+        assert chi2.ppf(1e-7, 5000) < total < chi2.isf(1e-7, 5000)
+    # A hundred times as much; its logarithm has a deviation of 0.45.
+    assert worse[0.5] > 4.0 * worse[50.0]
 
 
 def test_bins_of_columns() -> None:
