@@ -42,12 +42,14 @@ def test_there_are_no_other_texts() -> None:
 
 def test_the_table_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = wide.texts("many words", 600, 60)
-    monkeypatch.setattr(tables, "get", lambda name, size="": replace(wide.TABLE, datasets=(small,)))
-    command = ["wide", "--epsilon", "1", "--seeds", "1", "--out", str(tmp_path), "--jobs", "1"]
+    # So little noise that every system beats chance: means of 0.75 to 0.78, deviations of 0.016.
+    table = replace(wide.TABLE, datasets=(small,), epsilons=(8.0,))
+    monkeypatch.setattr(tables, "get", lambda name, size="": table)
+    command = ["wide", "--epsilon", "8", "--seeds", "1", "--out", str(tmp_path), "--jobs", "1"]
     assert main(command) == 0
     found = {r["system"]: r for r in rows_of(tmp_path, "wide")}
     assert set(found) == {s.name for s in wide.TABLE.systems}
-    assert all(0.3 < float(r["auc"]) < 1.0 for r in found.values())
-    assert float(found["default"]["spent_epsilon"]) <= 1.0
+    assert all(0.6 < float(r["auc"]) < 1.0 for r in found.values())
+    assert 7.5 < float(found["default"]["spent_epsilon"]) <= 8.0
     assert float(found["not private"]["auc"]) > 0.6
     assert "many words, 60 columns" in (tmp_path / "wide.md").read_text()
