@@ -75,7 +75,7 @@ def processes(path: Path, number: int, each: int) -> list[str]:
     ]
     booked = []
     for process in running:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=900)
         assert process.returncode == 0, err
         booked += out.split()
     return booked
@@ -164,8 +164,8 @@ def test_a_lock_that_is_not_given_back_is_an_error(
 ) -> None:
     budget = Budget(path, **TOTAL)
     before = path.read_bytes()
-    monkeypatch.setattr(budget_file, "PATIENCE", 0.2)
-    with open(path.with_name(name), "rb") as file:
+    with open(path.with_name(name), "rb") as file, monkeypatch.context() as patch:
+        patch.setattr(budget_file, "PATIENCE", 1.0)
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(BudgetError, match="held the lock"):
             budget.reserve([TINY])
@@ -183,7 +183,7 @@ def fork(content):
     if os.fork() == 0:
         print(os.getpid(), flush=True)
         os.close(1)
-        time.sleep(60)
+        time.sleep(900)
         os._exit(0)
     time.sleep(0.2)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -199,9 +199,7 @@ budget_file.update(Path(sys.argv[1]), fork)
     assert process.returncode == -signal.SIGKILL
     child = int(process.stdout)
     try:
-        start = time.monotonic()
-        budget.reserve([TINY])
-        assert time.monotonic() - start < 10.0
+        budget.reserve([TINY])  # an error, had the child the lock for longer than PATIENCE
     finally:
         os.kill(child, signal.SIGKILL)
 

@@ -37,6 +37,7 @@ PATIENCE = 60.0
 Content = dict[str, Any]
 
 _PAUSE = 0.002  # seconds between two tries
+_TWO_NAMES = 0.04  # the same where a process is about to remove one of two names
 _PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _READ, _WRITE = os.O_RDONLY | _PLAIN, os.O_RDWR | _PLAIN
 _HELD: set[int] = set()  # descriptors of locks, which a forked child must not keep
@@ -103,7 +104,7 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
         ) from None
     if status.st_nlink > 1:  # a replacement would leave the other names with what is written now
         if tries:  # a new file has two names for a moment
-            time.sleep(_PAUSE)
+            time.sleep(_TWO_NAMES)
             return _read(path, tries - 1)
         raise BudgetError(
             f"The budget file {str(path)!r} has several names (hard links), and two of them could "
