@@ -32,7 +32,7 @@ def child(*arguments: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, f"{done.stdout[-200:]}{done.stderr[-2000:]}"
     return done.stdout
@@ -44,10 +44,13 @@ def test_a_flipped_bit_ends_no_process(kind: str) -> None:
     predicts, or says why not."""
     told = child("-m", "tests.books.flips", kind, "ubj,json", "1", str(FLIPS)).splitlines()
     assert len(told) == 2 * (FLIPS + 1)
-    for last in (FLIPS, -1):
-        refused, useless = map(int, told[last].split())
-        assert 0.85 * FLIPS < refused < FLIPS  # a flip in the name of a column changes no number
+    counts = [tuple(map(int, told[last].split())) for last in (FLIPS, -1)]
+    for refused, useless in counts:
+        assert refused > 0.85 * FLIPS
         assert useless < 0.02 * FLIPS
+    # A flip in the name of a column changes no number. Of the two files 16 flips or more do so on
+    # average, in places that depend on the trees, so that there is none with a chance of e^-16.
+    assert sum(refused for refused, _ in counts) < 2 * FLIPS
 
 
 def whole() -> Model:

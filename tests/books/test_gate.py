@@ -29,6 +29,7 @@ PARAMS: dict[str, Any] = {
     "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 0.3, "dp_delta": 1e-7,
     "max_depth": 2, "nthread": 1,
 }  # fmt: skip
+PATIENCE = 600.0  # seconds, until a thread waits for another one in vain
 
 
 def train() -> str:
@@ -147,14 +148,14 @@ def test_two_blocks_in_two_threads(budget: Budget, tmp_path: Path) -> None:
     def second() -> None:
         with other.drawing():
             train()
-            inside.wait(30)
-            go_on.wait(30)
+            inside.wait(PATIENCE)
+            go_on.wait(PATIENCE)
 
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(second)
         with budget.drawing():
             train()
-            inside.wait(30)
+            inside.wait(PATIENCE)
             assert os.environ[gate.VARIABLE] in (str(budget.path), str(other.path))
         assert os.environ[gate.VARIABLE] == str(other.path)
         assert refused() == "refused"  # the other block is open still
@@ -167,7 +168,7 @@ def test_a_thread_that_outlives_its_block_is_refused(budget: Budget) -> None:
     ended = threading.Event()
 
     def late() -> str:
-        ended.wait(30)
+        ended.wait(PATIENCE)
         with pytest.raises(BudgetError, match="has ended"):
             train()
         with budget.drawing("its own"):
@@ -189,7 +190,7 @@ def test_a_training_that_outlives_its_block_was_booked_before(budget: Budget) ->
     class Slow(xgb.callback.TrainingCallback):
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             started.set()
-            ended.wait(30)
+            ended.wait(PATIENCE)
             return False
 
     def slow() -> None:
@@ -198,7 +199,7 @@ def test_a_training_that_outlives_its_block_was_booked_before(budget: Budget) ->
     with ThreadPoolExecutor(1) as pool:
         with budget.drawing():
             running = pool.submit(copy_context().run, slow)
-            started.wait(30)
+            started.wait(PATIENCE)
         ended.set()
         running.result()
     assert len(budget.entries) == 1
