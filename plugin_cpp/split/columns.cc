@@ -1,6 +1,7 @@
 #include "plugin_cpp/split/columns.h"
 
 #include <algorithm>  // for for_each, max, min, min_element
+#include <array>      // for array
 #include <cmath>      // for sqrt, trunc
 #include <cstdlib>    // for abs
 #include <limits>     // for numeric_limits
@@ -156,41 +157,67 @@ void Columns::Add(common::Span<float> predictions) const {
   auto n_class = values_.size();
   for (std::size_t k = 0; k < n_class; ++k) {
     auto const* value = values_[k].data();
-    std::vector<float> of_missing;
-    for (bst_feature_t f = 0; f < n_features; ++f) {
-      of_missing.push_back(value[places[f] + places.MissingCode(f)]);
-    }
     for (std::size_t p = 0; p < pages_.Size(); ++p) {
       auto page = pages_[p];
       auto* out = predictions.data() + page.base_row * n_class + k;
-      WithCodes(page, places, [&](auto const& codes) {
-        common::ParallelFor((page.n_rows + kBlock - 1) / kBlock, ctx_->Threads(), [&](auto block) {
-          auto end = std::min(page.n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
-          for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
+      auto n_blocks = (page.n_rows + kBlock - 1) / kBlock;
+      auto end_of = [&](std::size_t block) { return std::min(page.n_rows, (block + 1) * kBlock); };
+      if (!page.IsDense()) {
+        common::ParallelFor(n_blocks, ctx_->Threads(), [&](auto block) {
+          this->AddStored(page, value, block * kBlock, end_of(block), out, n_class);
+        });
+        continue;
+      }
+      WithDenseCodes(page, [&](auto const& codes) {
+        common::ParallelFor(n_blocks, ctx_->Threads(), [&](auto block) {
+          for (auto i = block * kBlock; i < end_of(block); ++i) {
             auto sum = out[i * n_class];
-            bst_feature_t f = 0;
-            if (page.IsDense()) {
-              for (; f < n_features; ++f) {
-                sum += value[places[f] + codes(i, f)];
-              }
-            } else {
-              auto const* row_ptr = page.RowPtr();
-              for (auto at = row_ptr[i]; at < row_ptr[i + 1]; ++at) {
-                auto place = page.Entries()[at];
-                for (; f < feature_of_[place]; ++f) {
-                  sum += of_missing[f];
-                }
-                sum += value[place];
-                ++f;
-              }
-              for (; f < n_features; ++f) {
-                sum += of_missing[f];
-              }
+            for (bst_feature_t f = 0; f < n_features; ++f) {
+              sum += value[places[f] + codes(i, f)];
             }
             out[i * n_class] = sum;
           }
         });
       });
+    }
+  }
+}
+
+void Columns::AddStored(BinPage const& page, float const* value, std::size_t begin, std::size_t end,
+                        float* out, std::size_t stride) const {
+  // Rows side by side: each is a chain of additions, of which a processor makes many at once.
+  constexpr std::size_t kRows = 16;
+  auto const& places = pages_.Places();
+  auto n_features = places.NumFeatures();
+  auto const* row_ptr = page.RowPtr();
+  auto const* entries = page.Entries();
+  std::vector<float> of_missing;
+  std::vector<float> terms;  // by feature and row: that of a missing value, but for stored cells
+  for (bst_feature_t f = 0; f < n_features; ++f) {
+    of_missing.push_back(value[places[f] + places.MissingCode(f)]);
+    terms.insert(terms.end(), kRows, of_missing.back());
+  }
+  for (; begin < end; begin += kRows) {
+    auto n_rows = std::min(kRows, end - begin);
+    std::array<float, kRows> sums{};
+    for (std::size_t r = 0; r < n_rows; ++r) {
+      sums[r] = out[(begin + r) * stride];
+      for (auto at = row_ptr[begin + r]; at < row_ptr[begin + r + 1]; ++at) {
+        terms[feature_of_[entries[at]] * kRows + r] = value[entries[at]];
+      }
+    }
+    auto const* term = terms.data();
+    for (bst_feature_t f = 0; f < n_features; ++f, term += kRows) {
+      for (std::size_t r = 0; r < kRows; ++r) {
+        sums[r] += term[r];
+      }
+    }
+    for (std::size_t r = 0; r < n_rows; ++r) {
+      out[(begin + r) * stride] = sums[r];
+      for (auto at = row_ptr[begin + r]; at < row_ptr[begin + r + 1]; ++at) {
+        auto f = feature_of_[entries[at]];
+        terms[f * kRows + r] = of_missing[f];
+      }
     }
   }
 }

@@ -63,6 +63,14 @@ class Columns {
   void Add(common::Span<float> predictions) const;
 
  private:
+  /**
+   * @brief Add the trees of a class to the predictions of some rows of a sparse page.
+   *
+   * @param value  Of the leaves, by place.
+   * @param stride From the prediction of a row in `out` to that of the next.
+   */
+  void AddStored(BinPage const& page, float const* value, std::size_t begin, std::size_t end,
+                 float* out, std::size_t stride) const;
   /** @brief Move the nearest cut of a partition to where 0 ends. */
   void PartZero(bst_feature_t f);
   /** @brief The leaf of a code. */

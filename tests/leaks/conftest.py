@@ -15,7 +15,7 @@ def private_models() -> dict[str, tuple[xgb.Booster, Watch]]:
     out = {}
     for kind in KINDS:
         watch = Watch()
-        with fixed_noise(20):
+        with fixed_noise(21):  # of which no number comes near an exact one by chance
             model = xgb.train(COMMON | OBJECTIVE[kind], matrix(kind), ROUNDS, callbacks=[watch])
         out[kind] = model, watch
     return out
