@@ -8,6 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 import xgboost as xgb
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, however busy the machine is: a run says something about the code
+# and not about its luck. `--hypothesis-profile=default` looks for new ones.
+settings.register_profile(
+    "same",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("same")
 
 Params = Callable[..., dict[str, Any]]
 OBJECTIVE = {
