@@ -9,7 +9,7 @@
 
 #include "plugin_cpp/checks.h"           // for CheckNumRows
 #include "plugin_cpp/json_reader.h"      // for JsonReader, ReadSigma2, ReadMasking
-#include "plugin_cpp/loss/loss.h"        // for LabelRange
+#include "plugin_cpp/loss/loss.h"        // for LabelRange, ReadRanges
 #include "plugin_cpp/plan/row_bound.h"   // for kMaxRows
 #include "plugin_cpp/release/release.h"  // for Release, GaussianEvent, LocalInt
 #include "plugin_cpp/release/source.h"   // for kInterceptStream
@@ -95,15 +95,7 @@ Request ParseRequest(std::string const& text) {
     }
   }
   if (out.kind == "targets") {
-    constexpr double kLargest = 1e38;
-    auto lowers = in.Reals("lower", -kLargest, kLargest);
-    auto uppers = in.Reals("upper", -kLargest, kLargest);
-    CHECK(lowers.size() >= 2 && lowers.size() == uppers.size());
-    out.ranges.clear();
-    for (std::size_t k = 0; k < lowers.size(); ++k) {
-      CHECK_LT(lowers[k], uppers[k]);
-      out.ranges.push_back({lowers[k], uppers[k]});
-    }
+    out.ranges = ReadRanges(in);
   }
   return out;
 }

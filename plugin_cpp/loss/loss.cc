@@ -24,6 +24,23 @@ struct KnownLoss {
 };
 }  // namespace
 
+std::vector<LabelRange> ReadRanges(JsonReader const& in) {
+  constexpr double kLargest = 1e38;
+  auto lowers = in.Reals("lower", -kLargest, kLargest);
+  auto uppers = in.Reals("upper", -kLargest, kLargest);
+  CHECK(lowers.size() >= 2 && lowers.size() == uppers.size())
+      << "The plan (`dp_plan`) is not valid: several targets must have a range each."
+      << JsonReader::kMend;
+  std::vector<LabelRange> ranges;
+  for (std::size_t k = 0; k < lowers.size(); ++k) {
+    CHECK_LT(lowers[k], uppers[k])
+        << "The plan (`dp_plan`) is not valid: the range of a target is empty."
+        << JsonReader::kMend;
+    ranges.push_back({lowers[k], uppers[k]});
+  }
+  return ranges;
+}
+
 std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& objective,
                                      LabelRange range) {
   static std::vector<std::pair<char const*, KnownLoss>> const kLosses{

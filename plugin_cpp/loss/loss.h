@@ -13,6 +13,7 @@
 #include <cstdint>  // for int32_t
 #include <memory>   // for shared_ptr
 #include <string>   // for string
+#include <vector>   // for vector
 
 #include "plugin_cpp/json_reader.h"  // for JsonReader
 
@@ -96,6 +97,9 @@ class Loss {
    */
   virtual void LargestNorms(LossRows const& rows, double r, double* norms) const = 0;
 };
+
+/** @brief The ranges of several labels, from the lists `lower` and `upper`. */
+[[nodiscard]] std::vector<LabelRange> ReadRanges(JsonReader const& in);
 
 /**
  * @brief The loss that a plan asks for; throws dmlc::Error for one that is not known.

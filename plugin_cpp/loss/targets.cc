@@ -4,26 +4,12 @@
 #include <cmath>      // for abs, sqrt
 #include <vector>     // for vector
 
-#include "xgboost/logging.h"  // for CHECK
-
 namespace xgboost::dp {
 namespace {
 class TargetsLoss : public Loss {
  public:
-  explicit TargetsLoss(JsonReader const& in) : clip_{in.Real("clip", 1e-9, 1e3)} {
-    constexpr double kLargest = 1e38;
-    auto lowers = in.Reals("lower", -kLargest, kLargest);
-    auto uppers = in.Reals("upper", -kLargest, kLargest);
-    CHECK(lowers.size() >= 2 && lowers.size() == uppers.size())
-        << "The plan (`dp_plan`) is not valid: several targets must have a range each."
-        << JsonReader::kMend;
-    for (std::size_t k = 0; k < lowers.size(); ++k) {
-      CHECK_LT(lowers[k], uppers[k])
-          << "The plan (`dp_plan`) is not valid: the range of a target is empty."
-          << JsonReader::kMend;
-      ranges_.push_back({lowers[k], uppers[k]});
-    }
-  }
+  explicit TargetsLoss(JsonReader const& in)
+      : clip_{in.Real("clip", 1e-9, 1e3)}, ranges_{ReadRanges(in)} {}
 
   [[nodiscard]] std::size_t NumOutputs() const override { return ranges_.size(); }
   [[nodiscard]] std::size_t NumLabels() const override { return ranges_.size(); }
