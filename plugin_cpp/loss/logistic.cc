@@ -9,35 +9,51 @@ double Share(double margin) { return 1.0 / (1.0 + std::exp(-margin)); }
 
 class LogisticLoss : public Loss {
  public:
-  explicit LogisticLoss(LabelRange range) : range_{range} {}
+  LogisticLoss(LabelRange range, std::size_t n_labels, double row_variance)
+      : range_{range}, n_labels_{n_labels}, row_variance_{row_variance} {}
+
+  [[nodiscard]] std::size_t NumOutputs() const override { return n_labels_; }
+  [[nodiscard]] std::size_t NumLabels() const override { return n_labels_; }
+  [[nodiscard]] LabelRange RangeOf(std::size_t, LabelRange) const override { return range_; }
 
   void Pairs(LossRows const& rows, double* g, double* h) const override {
-    for (std::size_t i = 0; i < rows.n; ++i) {
-      auto p = Share(rows.margins[i]);
-      g[i] = p - rows.labels[i];
-      h[i] = p * (1.0 - p);
+    for (std::size_t at = 0; at < n_labels_ * rows.n; ++at) {
+      auto p = Share(rows.margins[at]);
+      g[at] = p - rows.labels[at];
+      h[at] = p * (1.0 - p);
     }
   }
 
   void LargestNorms(LossRows const& rows, double r, double* norms) const override {
     for (std::size_t i = 0; i < rows.n; ++i) {
-      auto p = Share(rows.margins[i]);
-      auto h = p * (1.0 - p);
-      auto off = std::max(p - range_.lower, range_.upper - p);
-      norms[i] = std::sqrt(off * off + r * h * h);
+      double squares = 0;
+      for (std::size_t k = 0; k < n_labels_; ++k) {
+        auto p = Share(rows.margins[k * rows.n + i]);
+        auto h = p * (1.0 - p);
+        auto off = std::max(p - range_.lower, range_.upper - p);
+        squares += off * off + r * h * h;
+      }
+      norms[i] = std::sqrt(squares);
     }
   }
 
-  // A share varies less than the label of a single case, whose variance is its Hessian; the row
-  // bound leaves about half of that.
-  [[nodiscard]] double RowVariance() const override { return 0.25; }
+  [[nodiscard]] double RowVariance() const override { return row_variance_; }
 
  private:
   LabelRange range_;
+  std::size_t n_labels_;
+  double row_variance_;
 };
 }  // namespace
 
 std::shared_ptr<Loss const> ReadLogisticLoss(JsonReader const&, LabelRange range) {
-  return std::make_shared<LogisticLoss>(range);
+  // A share varies less than the label of a single case, whose variance is its Hessian; the row
+  // bound leaves about half of that.
+  return std::make_shared<LogisticLoss>(range, 1, 0.25);
+}
+
+std::shared_ptr<Loss const> ReadLabelsLoss(JsonReader const& in, LabelRange) {
+  // The variance of a label is its Hessian, of which the row bound leaves about half.
+  return std::make_shared<LogisticLoss>(LabelRange{0.0, 1.0}, in.Int("count", 2, 1 << 16), 0.5);
 }
 }  // namespace xgboost::dp

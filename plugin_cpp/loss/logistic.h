@@ -1,5 +1,7 @@
 /**
- * Logistic loss of labels that are shares, anywhere in [0, 1].
+ * Logistic loss of a label that is a share, anywhere in [0, 1], and of several labels of 0 and 1.
+ *
+ * All labels of a row have one bound together, by a factor of the row's predictions alone.
  *
  * Proof: docs/proofs/sensitivity.md
  */
@@ -11,4 +13,5 @@
 
 namespace xgboost::dp {
 [[nodiscard]] std::shared_ptr<Loss const> ReadLogisticLoss(JsonReader const& in, LabelRange range);
+[[nodiscard]] std::shared_ptr<Loss const> ReadLabelsLoss(JsonReader const& in, LabelRange range);
 }  // namespace xgboost::dp

@@ -4,7 +4,7 @@
 #include <utility>    // for pair
 #include <vector>     // for vector
 
-#include "plugin_cpp/loss/logistic.h"      // for ReadLogisticLoss
+#include "plugin_cpp/loss/logistic.h"      // for ReadLogisticLoss, ReadLabelsLoss
 #include "plugin_cpp/loss/power.h"         // for ReadPowerLoss
 #include "plugin_cpp/loss/program.h"       // for ReadProgramLoss
 #include "plugin_cpp/loss/pseudo_huber.h"  // for ReadPseudoHuberLoss
@@ -44,6 +44,7 @@ std::vector<LabelRange> ReadRanges(JsonReader const& in) {
 std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& objective,
                                      LabelRange range) {
   static std::vector<std::pair<char const*, KnownLoss>> const kLosses{
+      {"labels", {ReadLabelsLoss, {"binary:logistic", "binary:logitraw"}}},
       {"logistic", {ReadLogisticLoss, {"reg:logistic"}}},
       {"program", {ReadProgramLoss, {"reg:squarederror"}}},
       {"pseudo_huber", {ReadPseudoHuberLoss, {"reg:pseudohubererror"}}},

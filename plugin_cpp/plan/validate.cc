@@ -44,8 +44,8 @@ void CheckRowBound(Plan const& plan) {
   Require(plan.IsBinary() || plan.IsMulticlass() || plan.loss ||
               plan.row_bound.mode != RowBound::Mode::kPrediction,
           "the clip by predictions needs logistic loss, softmax or a loss that tells its norm.");
-  Require(plan.IsBinary() || plan.row_bound.positive_weight == 1.0,
-          "`positive_weight` is for two classes.");
+  Require((plan.IsBinary() && !plan.loss) || plan.row_bound.positive_weight == 1.0,
+          "`positive_weight` is for two classes of one label.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
   Require(static_cast<std::uint64_t>(plan.row_bound.MostGradient()) < kMaxScoreRange,
           "`rows_per_person` does not fit the grid.");

@@ -118,6 +118,21 @@ def test_several_targets_are_columns(claims: pd.DataFrame) -> None:
     assert np.allclose(found[["target_0", "target_1"]], model.predict(d), rtol=1e-5)
 
 
+def test_several_labels_are_columns(claims: pd.DataFrame) -> None:
+    """Each has its probability, and no class of a row is the likeliest."""
+    labels = np.stack([claims["claims"] > 0, claims["days"] > 50], axis=1).astype(int)
+    params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6,
+              "objective": "binary:logistic"}  # fmt: skip
+    d = xgb.DMatrix(claims[["age"]], labels)
+    model = xgb.train(params, d, 3)
+    model.save_model("model.json")
+    claims[["age"]].to_csv("new.csv", index=False)
+    run("predict", "model.json", "new.csv", "--out", "out.csv")
+    found = pd.read_csv("out.csv")
+    assert list(found.columns) == ["target_0", "target_1"]
+    assert np.allclose(found, model.predict(d), rtol=1e-5)
+
+
 @pytest.mark.parametrize("by", ["event", "target-upper"])
 def test_times_and_their_ends(claims: pd.DataFrame, by: str) -> None:
     """Both ways say the same rows, and what is told of them is what the trainer reads."""

@@ -102,6 +102,19 @@ def test_several_targets(client: Client, rows: Any, parts: int) -> None:
         assert np.corrcoef(found[:, k], Y[:, k])[0, 1] > 0.75
 
 
+def test_several_labels(client: Client, rows: Any) -> None:
+    """A matrix of labels of two classes, in parts on every worker."""
+    X = rows[0]
+    labels = np.stack([X[:, 0] > 0, X[:, 0] + X[:, 1] > 1], axis=1).astype(int)
+    d = dxgb.DaskDMatrix(client, spread(X), spread(labels))
+    model = dxgb.train(client, PARAMS | {"objective": "binary:logistic"}, d, 10)
+    assert learnt(model, X) > 0.7
+    found = model["booster"].predict(xgb.DMatrix(X))
+    assert found.shape == (N, 2)
+    assert ((found > 0.5) == labels).mean() > 0.8
+    assert 0 < xgb_dp.privacy_report(model["booster"]).epsilon <= 8.0
+
+
 def test_a_set_of_several_targets_on_one_worker(client: Client, rows: Any) -> None:
     """The part of a worker without rows of the set has no labels to count."""
     X = rows[0]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.reference.correction import factor_sums
 from tests.reference.losses import loss_of
-from tests.reference.test_losses_against_cpp import LOSSES, outputs_of
+from tests.reference.test_losses_against_cpp import COLUMNS, LOSSES, outputs_of
 from tests.reference.trainer import RowBound as Bound
 from tests.sensitivity.cpp import IN_THE_CLEAR
 from tests.sensitivity.strategies import EXAMPLES, FEWER, HEAVY, LABELS, squared_distance, text_of
@@ -32,7 +32,14 @@ from .people import people
 SIZES = (1, 2, 3, 30, 1000)
 BEFORE = people(12, 5)
 """Whose the rows are that both neighbours have."""
-LOWEST = {"squared_log": 0.0, "shares": 0.0, "poisson": 0.0, "tweedie": 0.0, "gamma": 1e-30}
+LOWEST = {
+    "squared_log": 0.0,
+    "labels": 0.0,
+    "shares": 0.0,
+    "poisson": 0.0,
+    "tweedie": 0.0,
+    "gamma": 1e-30,
+}
 MEANS = [n for n, case in LOSSES.items() if case[2]["name"] == "power"]
 TIMES = [n for n, case in LOSSES.items() if case[2]["name"] == "survival"]
 
@@ -46,10 +53,10 @@ class Crowd(Rows):
         self.who = np.append(BEFORE, np.full(size, BEFORE.max() + 1))
         n, outputs = len(self.who), outputs_of(LOSSES[name][2])
         labels = [y for y in (*LABELS, 0.25, 1.0) if LOWEST.get(name, -math.inf) <= y]
-        if name == "shares":
+        if name in ("shares", "labels"):
             labels = [y for y in labels if y <= 1.0]
         self.x = rng.choice((-1.0, 1.0), n).astype(np.float32)[:, None]
-        of_row = (outputs,) if name == "targets" else ()
+        of_row = (outputs,) if name in COLUMNS else ()
         self.y = rng.choice(np.array(labels, np.float32), (n, *of_row))
         self.weight = rng.choice(np.array(HEAVY, np.float32), n)
         self.margin = rng.choice(np.array(FINITE, np.float32), (n, outputs))

@@ -104,6 +104,24 @@ class TargetsLoss:
         return np.sqrt((off * off + r).sum(axis=1))
 
 
+class LabelsLoss(LogisticLoss):
+    """The same of several labels of 0 and 1, which are columns."""
+
+    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
+        super().__init__(own, (0.0, 1.0))
+        self.ranges = np.zeros(own["count"]), np.ones(own["count"])
+
+    def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
+        """Derivatives by margins, (rows, labels)."""
+        p = 1.0 / (1.0 + np.exp(-margin))
+        return p - y, p * (1.0 - p)
+
+    def norms(self, margin: Doubles, r: float, t: int) -> Doubles:
+        """Every label is the one that is less expected."""
+        p, h = self.pairs(margin, np.zeros_like(margin), t)
+        return np.sqrt((np.maximum(p, 1.0 - p) ** 2 + r * h * h).sum(axis=1))
+
+
 class ProgramLoss:
     """A list of instructions; only those that the tests use."""
 
@@ -147,4 +165,5 @@ BOUNDED: dict[str, Any] = {
     "logistic": LogisticLoss,
     "program": ProgramLoss,
     "targets": TargetsLoss,
+    "labels": LabelsLoss,
 }

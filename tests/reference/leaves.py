@@ -104,8 +104,8 @@ def row_variance(plan: Plan) -> float:
     own = plan.get("loss", {})
     if own.get("power") and float(own["power"]) == 1.0:
         return 1.0 / float(own["cap"])
-    if plan.get("loss", {}).get("name") == "logistic":
-        return 0.25
+    if own.get("name") in ("logistic", "labels"):  # a share varies less than a label
+        return 0.25 if own["name"] == "logistic" else 0.5
     if "loss" in plan or plan["objective"] == "reg:squarederror":
         return 0.0
     if plan["row_bound"]["unit_hessian"]:

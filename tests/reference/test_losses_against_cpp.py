@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.reference.comparison import MIXED, SHAPES, SQUARED, check, make_data, make_plan
+from tests.reference.comparison import LOGISTIC, MIXED, SHAPES, SQUARED, check, make_data, make_plan
 from tests.reference.plans import Plan, merge
 
 QUANTILES = {
@@ -60,15 +60,18 @@ LOSSES: dict[str, tuple[str, dict[str, Any], Plan, str]] = {
     "shares": ("reg:logistic", {}, {"name": "logistic"}, "0.5"),
     "targets": (SQUARED, {}, {"name": "targets", "clip": "0.3", "lower": ["-4.0", "0.0", "-2.5"],
                               "upper": ["4.0", "0.5", "1.5"]}, "0.5"),
+    "labels": (LOGISTIC, {}, {"name": "labels", "count": 3}, "0.8"),
     "program": (SQUARED, {}, {"name": "program", "unit": "2.0", "gradient": 4, "hessian": 11,
                               "program": TANH}, "1.0"),
 }  # fmt: skip
 RANGES = {"squared_log": (0.0, 4.0), "shares": (0.0, 1.0)}
+COLUMNS = ("targets", "labels")
+"""Losses with a column of labels for each output."""
 
 
 def outputs_of(loss: Plan) -> int:
     """Trees of a round."""
-    return len(loss.get("levels", loss.get("lower", [0])))
+    return int(loss.get("count", len(loss.get("levels", loss.get("lower", [0])))))
 
 
 def plan_of(name: str, noise_free: bool, **changes: Any) -> tuple[Plan, dict[str, Any]]:
@@ -99,6 +102,8 @@ def data(name: str, weighted: bool = False) -> tuple[tuple[Any, ...], dict[str, 
         y = y.astype(np.float32)
     if name == "targets":
         y = np.stack([y, np.abs(y) / 8, rng.normal(size=len(y))], axis=1).astype(np.float32)
+    if name == "labels":
+        y = (np.stack([y, -y - 1, rng.normal(size=len(y))], axis=1) > 0).astype(np.float32)
     if LOSSES[name][2]["name"] in ("power", "survival"):
         y = (
             np.exp(y / 2)

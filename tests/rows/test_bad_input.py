@@ -188,7 +188,7 @@ def test_matrix(params):
     with pytest.raises(PrivacyParameterError, match="label"):
         xgb.train(params(), xgb.DMatrix(X), 2)
     with pytest.raises(PrivacyRefusal, match="Several targets"):
-        xgb.train(params(), xgb.DMatrix(X, np.stack([y, y], axis=1)), 2)
+        xgb.train(params("multiclass"), xgb.DMatrix(X, np.stack([y, y], axis=1)), 2)
     weighted = xgb.DMatrix(*arrays("regression"), weight=np.full(len(y), 1.5))
     with pytest.raises(RowDomainError, match="dp_max_weight"):
         xgb.train(params("regression"), weighted, 2)

@@ -16,10 +16,12 @@ from hypothesis import given
 from tests.reference.losses import bounded_pairs, loss_of, unit_of
 from tests.reference.splits import RowBound as Bound
 from tests.reference.splits import Score
-from tests.reference.test_losses_against_cpp import LOSSES, outputs_of, plan_of
+from tests.reference.test_losses_against_cpp import COLUMNS, LOSSES, outputs_of, plan_of
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
+from xgb_dp.request.features import read_schema
 from xgb_dp.testing import train_with_plan
+from xgb_dp.training.prepare import prepare
 
 from .cpp import GRID, NO_CLIP
 from .strategies import FEWER, HEAVY, LABELS, MARGINS, squared_distance, text_of
@@ -114,8 +116,9 @@ def test_one_row(name: str, data: st.DataObject) -> None:
     own = data.draw(st.sampled_from(OF_OUTPUT)) if mode == "prediction" else {}
     plan, extra = plan_for(name, mode=mode, gradient_bound=largest, unit_hessian=unit, **own)
     known = LOSSES[name][0] == "reg:logistic"
+    known = known or name == "labels"
     lowest, highest = (0.0, 1.0) if known else (-4.0 if name != "squared_log" else 0.0, math.inf)
-    drawn = data.draw(rows(plan["num_class"], lowest, highest, targets=name == "targets"))
+    drawn = data.draw(rows(plan["num_class"], lowest, highest, targets=name in COLUMNS))
     n = len(drawn.y)
     with_row, without = (sums_of(plan, extra, drawn, k) for k in (n, n - 1))
     stated = native.describe_plan(text_of(plan))["leaf_sensitivity2"]
@@ -185,6 +188,40 @@ def limit_of_all(plan: dict[str, Any]) -> float:
     own = {**plan["row_bound"], "output_gradient": "1.0", "output_hessian": "1.0"}
     without = native.describe_plan(text_of({**plan, "row_bound": own}))["score_range"]
     return float(without) / math.sqrt(plan["num_class"])
+
+
+def test_the_worst_row_of_labels() -> None:
+    """Sure of the wrong class in all labels it attains the bound of all trees together."""
+    plan, extra = plan_for("labels", gradient_bound=repr(0.5 * math.sqrt(3)))
+    margin = (40.0, -40.0, 40.0)
+    wrong, right = (Rows([(1.0, label, 2.0, margin)]) for label in ((0, 1, 0), (1, 0, 1)))
+    b2 = 1 << 2 * plan["grid_bits"]
+    squares = [int((sums_of(plan, extra, row, 1) ** 2).sum()) for row in (wrong, right)]
+    assert 0.99 * b2 < squares[0] <= b2
+    assert squares[1] == 0
+
+
+@pytest.mark.parametrize("labels", [2, 3, 30])
+@pytest.mark.parametrize("leaf", ["newton", "gradient"])
+def test_the_bounds_of_one_label_shorten_no_row(labels: int, leaf: str) -> None:
+    """They are attained where a row is sure of one label and of no other, or of none."""
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
+              "dp_delta": 1e-6, "dp_leaf": leaf}  # fmt: skip
+    matrix = xgb.DMatrix(np.zeros((1, 1)), np.zeros((1, labels)))
+    bound = prepare(params, read_schema(matrix), 2).settings.row_bound
+    largest: list[npt.NDArray[np.float64]] = []
+    rng = np.random.default_rng(3)
+    margins = [np.append(40.0, np.zeros(labels - 1)), np.zeros(labels)]
+    for margin in (*margins, *rng.normal(scale=5, size=(2000, labels))):
+        p = 1 / (1 + np.exp(-margin))
+        g, h = np.maximum(p, 1 - p), np.ones(labels) if leaf == "gradient" else p * (1 - p)
+        norm = math.sqrt((g * g + bound.hessian_weight * h * h).sum())
+        factor = min(1.0, bound.gradient_bound / norm) / bound.gradient_bound
+        largest.append(factor * np.array([g.max(), math.sqrt(bound.hessian_weight) * h.max()]))
+    most = np.max(largest, axis=0)
+    stated = np.array([bound.output_gradient, bound.output_hessian])
+    assert (most <= stated).all()
+    assert (most >= [0.9 * stated[0], 0.7 * stated[1]]).all()
 
 
 WORST = {

@@ -276,7 +276,7 @@ def own(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
         ({"objective": "count:poisson", "dp_target_bounds": (0, 9)}, "Several targets are refused"),
         ({"objective": "reg:pseudohubererror"}, "Several targets are refused"),
         ({"dp_objective": own}, "Several targets are refused"),
-        ({"objective": "binary:logistic", "dp_target_bounds": None}, "Several targets are refused"),
+        ({"objective": "reg:logistic", "dp_target_bounds": None}, "Several targets are refused"),
         ({"objective": "multi:softprob", "num_class": 3, "dp_target_bounds": None},
          "Several targets are refused"),
         ({"dp_target_bounds": BOUNDS[:2]}, "2 expected"),
@@ -342,4 +342,4 @@ def test_the_estimator_takes_several_targets() -> None:
     loaded._Booster = model.get_booster()
     assert loaded.predict(X).shape == Y.shape
     with pytest.raises(PrivacyParameterError, match="targets of DPXGBRegressor"):
-        xgb_dp.DPXGBClassifier(classes=2, **usual).fit(X, (Y > 0).astype(int))
+        xgb_dp.DPXGBClassifier(classes=3, **usual).fit(X, (Y > 0).astype(int))

@@ -278,8 +278,9 @@ def predict(
     """Predict the rows of DATA with a saved MODEL.
 
     Costs nothing more for the training rows. One line for each row: the class with its
-    probabilities, the value, or the quantiles in their order. A model of counts or amounts that was
-    trained with exposures predicts them for the exposure of each row.
+    probabilities, the value, or the quantiles in their order. A model of several targets, or of
+    several labels of 0 and 1, writes a column for each: target_0, target_1 and so on. A model of
+    counts or amounts that was trained with exposures predicts them for the exposure of each row.
     """
     if out is not None:
         new_files([out], force=force, read=[data, model, schema_file])
@@ -308,7 +309,7 @@ def predict(
     matrix = table.matrix()
     made = table.kept.copy()
     values = probabilities(booster, matrix)
-    if domain.classes is None:
+    if domain.classes is None or _targets(booster) > 1:
         bounds = domain.target_bounds
         # What an exposure multiplies has no declared range.
         if bounds is not None and domain.outcome.exposure is None:
@@ -359,13 +360,18 @@ cli.add_command(split_command)
 
 def _outputs(booster: xgboost.Booster, domain: Domain) -> list[str]:
     """What a model with several outputs predicts: its classes, quantiles or targets."""
-    if domain.classes is not None:
-        return list(map(str, domain.classes))
     levels = levels_of_model(booster)
     if levels is not None:
         return [f"quantile_{level:g}" for level in levels]
+    if domain.classes is not None and _targets(booster) == 1:
+        return list(map(str, domain.classes))
+    return [f"target_{k}" for k in range(_targets(booster))]
+
+
+def _targets(booster: xgboost.Booster) -> int:
+    """Labels of a row, or quantiles, of which a model predicts each."""
     config = json.loads(booster.save_config())["learner"]["learner_model_param"]
-    return [f"target_{k}" for k in range(int(config["num_target"]))]
+    return int(config["num_target"])
 
 
 def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.DataFrame:

@@ -52,21 +52,30 @@ _ENSEMBLES = (
 def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
     """Positions of the labels in the declared classes; each row by itself.
 
+    Args:
+        y: Labels, shape (rows,), or (rows, labels) of two classes.
+        classes: Declared classes, in increasing order.
+
+    Returns:
+        Codes 0..K-1, of the shape of the labels; a single column is (rows,).
+
     Raises:
         RowDomainError: A row has another label. The message shows neither label nor row.
     """
     labels = plain(y, "label")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
-    if labels.ndim != 1:
+    if labels.ndim > 2 or (labels.ndim == 2 and len(classes) != 2):
         raise PrivacyParameterError(
-            "`y` must have one label for each row. Several labels of a class are refused: train a "
-            "model for each, and book them in one xgb_dp.Budget. Several numbers are targets of "
-            "DPXGBRegressor."
+            "`y` must have one label for each row, or several columns of labels of two classes. "
+            "Several labels of more classes are refused: train a model for each, and book them in "
+            "one xgb_dp.Budget. Several numbers are targets of DPXGBRegressor."
         )
     table = {label: code for code, label in enumerate(classes.tolist())}
     try:
-        codes = np.array([table.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+        cells = labels.ravel().tolist()
+        codes = np.array([table.get(label, -1) for label in cells], dtype=np.int64)
+        codes = codes.reshape(labels.shape)
     except Exception:  # a label that is no label at all: an object in a cell may do anything
         codes = np.array([-1])
     if (codes < 0).any():

@@ -53,9 +53,9 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     else:
         if labels.size != n * s.labels or s.schema.labels != s.labels:
             raise PrivacyParameterError(
-                "`dtrain` must have one label for each row, or a column of labels for each range "
-                f"of `dp_target_bounds`; {s.labels} expected. Without rows give labels as "
-                f"np.empty((0, {s.labels}))."
+                "`dtrain` must have one label for each row, or a column for each target, of which "
+                f"`dp_target_bounds` may have a range each; {s.labels} expected. Without rows give "
+                f"labels as np.empty((0, {s.labels}))."
             )
         check_labels(labels, s.kind, s.classes)
         if s.kind == "regression":

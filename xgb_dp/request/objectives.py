@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .means import MEANS, TIMES
 from .quantiles import QUANTILES
-from .targets import TARGETS
+from .targets import LABELS, TARGETS
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -120,6 +120,17 @@ _TARGETS = Loss(
     of_output=TARGETS.of_output,
 )
 
+_LABELS = Loss(
+    "labels",
+    plan=LABELS.plan,
+    gradient_bound=LABELS.gradient_bound,
+    hessian_weight=lambda s: 0.25,
+    largest_hessian=0.25,
+    outputs=lambda s: s.labels,
+    bound_ratio=LABELS.bound_ratio,
+    of_output=LABELS.of_output,
+)
+
 _SHARES = Loss(
     "logistic",
     plan=lambda s: {},
@@ -173,9 +184,11 @@ OWN = Objective(
 )
 """An objective of the user's, whose model predicts margins as that of squared error does."""
 
+_OF_LABELS = Objective("binary", _LABELS, intercept="means", lowest=0.0, highest=1.0)
+
 OBJECTIVES: dict[str, Objective] = {
-    "binary:logistic": Objective("binary"),
-    "binary:logitraw": Objective("binary"),
+    "binary:logistic": Objective("binary", several=_OF_LABELS),
+    "binary:logitraw": Objective("binary", several=_OF_LABELS),
     "reg:squarederror": Objective(
         "regression", several=Objective("regression", _TARGETS, intercept="means")
     ),

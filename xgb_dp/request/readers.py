@@ -144,15 +144,19 @@ def base_score(name: str, value: Any, s: Settings) -> float | list[float]:
     """A public intercept: one number, or one for each of several classes."""
     given = parse.listed(value)
     if given is not None:
+        if s.trees_per_round > 1 and len(given) == s.trees_per_round:
+            return [_one_base_score(name, v, s) for v in given]
         scores = [_finite_float(name, v) for v in given]
-        if s.trees_per_round > 1 and len(scores) == s.trees_per_round:
-            return scores
         if len(scores) != 1:
             raise PrivacyParameterError(
                 "`base_score` must be one number (several classes, quantiles or targets: or one "
                 "for each)."
             )
         value = scores[0]
+    return _one_base_score(name, value, s)
+
+
+def _one_base_score(name: str, value: Any, s: Settings) -> float:
     number = _finite_float(name, value)
     objective = s["objective"]
     # binary:logitraw takes a margin.

@@ -154,8 +154,12 @@ RULES = (
     Rule("several targets of squared error",
          lambda s: s.labels > 1 and s.objective.intercept != "means",
          "Several targets are refused for this objective: a bound of all labels of a row together "
-         "is proved for reg:squarederror, without dp_objective. Train a model for each target, and "
-         "book them in one xgb_dp.Budget.", PrivacyRefusal),
+         "is proved for reg:squarederror, without dp_objective, and for binary:logistic. Train a "
+         "model for each target, and book them in one xgb_dp.Budget.", PrivacyRefusal),
+    Rule("several labels weigh alike",
+         lambda s: s.kind == "binary" and s.labels > 1 and s["scale_pos_weight"] != 1.0,
+         "`scale_pos_weight` is for one label of a row; the matrix has several columns of labels. "
+         "Leave it out."),
     *map(_of_objective, OWN_PARAMETERS),
     Rule("labels of the objective are in the range",
          lambda s: s.target is not None and not _knows(s, *s.target),
@@ -381,7 +385,8 @@ RULES = (
          "parameters of {objective}. It must lie within 1e-6 and 1e6: choose a dp_max_weight "
          "nearer to 1, and scale the weights with it."),
     Rule("a clip of several targets that fits",
-         lambda s: s.labels > 1 and not CLIPS[0] <= TARGETS.clip(s) <= CLIPS[1],
+         lambda s: (s.kind == "regression" and s.labels > 1
+                    and not CLIPS[0] <= TARGETS.clip(s) <= CLIPS[1]),
          "`dp_gradient_bound`={dp_gradient_bound} is the bound of all targets of a row: it "
          "clips the residual of each below 1e-9 or above 1000 half widths of its range. Leave it "
          "out for the default."),

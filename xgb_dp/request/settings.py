@@ -210,12 +210,13 @@ class Settings:
         """An intercept that tells nothing: even odds, the middle of the range, equal margins."""
         if self.kind == "multiclass":
             return [0.0] * self.classes
-        if self.targets:
+        if self.kind == "regression" and self.targets:
             middles = [(low + high) / 2 for low, high in self.targets]
             if len(middles) == 1:
                 middles *= self.trees_per_round
             return middles if len(middles) > 1 else middles[0]
-        return 0.5 if self["objective"] == "binary:logistic" else 0.0
+        even = 0.5 if self["objective"] == "binary:logistic" else 0.0
+        return even if self.labels == 1 else [even] * self.labels
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
@@ -301,8 +302,8 @@ class Settings:
         mode = self["dp_gradient_clip"]
         # The clip of both derivatives together bounds every row whatever its weight; several
         # classes share one row, and their joint bound is smaller when the weight is bounded too.
-        weighted = self.loss is not None or self.kind == (
-            "multiclass" if mode in BALLS else "regression"
+        weighted = self.kind == ("multiclass" if mode in BALLS else "regression") or (
+            self.loss is not None and self.kind == "regression"
         )
         gradient, hessian = (1.0, 1.0) if self.loss is None else self.loss.of_output(self)
         return RowBound(
@@ -328,7 +329,8 @@ class Settings:
     @property
     def prior_max(self) -> float:
         """Largest prior variance of a leaf weight."""
-        return 0.25 if self.squared or self.objective.intercept == "means" else 1.0
+        several = self.kind == "regression" and self.objective.intercept == "means"
+        return 0.25 if self.squared or several else 1.0
 
     @cached_property
     def workers(self) -> int:

@@ -207,6 +207,7 @@ def _takes_cells(s: Settings) -> bool:
     """Whether the number of cells that are present may decide on the plan."""
     return (
         s.kind == "binary"
+        and s.labels == 1
         and s.unit == "row"
         and (
             s.schema.width in COLUMNS

@@ -1,7 +1,8 @@
-"""Several targets of a row: their ranges, the bound of all of them together, and their loss.
+"""Several targets or labels of a row: the bound of all of them together, and their loss.
 
 Every target has residuals in half widths of its own range, clipped at one number. So a row has a
-largest norm over all targets, which follows from how many there are.
+largest norm over all targets, which follows from how many there are. Labels of 0 and 1 have a
+largest norm that follows from the row's predictions.
 
 Proof: docs/proofs/sensitivity.md
 """
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["CLIPS", "TARGETS"]
+__all__ = ["CLIPS", "LABELS", "TARGETS"]
 
 CLIPS = (1e-9, 1e3)
 """Clips that the trainer takes, in half widths of the range of a target."""
@@ -61,4 +62,32 @@ class _Targets:
         return math.sqrt(len(s.targets)) * math.hypot(1.0, _HESSIAN) * (s["dp_max_weight"] or 1.0)
 
 
+class _Labels:
+    """The figures of the logistic loss of several labels of 0 and 1, from checked settings."""
+
+    def gradient_bound(self, s: Settings) -> float:
+        """That of one label, of all of them together."""
+        return 0.5 * self.bound_ratio(s)
+
+    def bound_ratio(self, s: Settings) -> float:
+        """The bound of a row over that of one label."""
+        return math.sqrt(s.labels)
+
+    def of_output(self, s: Settings) -> tuple[float, float]:
+        """What a row scaled to C has in one label at most: sure of it, and unsure of all others.
+
+        A gradient is at most 1 and those of the other labels at least 1/2; a Hessian is at most
+        1/4, where all gradients are at least 1/2. With dp_leaf="gradient" all Hessians are 1.
+        """
+        k, r = s.labels, s["dp_hessian_weight"]
+        most, units = (1.0, k * r) if s["dp_leaf"] == "gradient" else (0.25, 0.0)
+        gradient = 1.0 / math.sqrt(1.0 + (k - 1) / 4.0 + units)
+        return gradient, min(most * math.sqrt(r / (k / 4.0 + units)), 1.0)
+
+    def plan(self, s: Settings) -> dict[str, Any]:
+        """Parameters of the loss."""
+        return {"count": s.labels}
+
+
+LABELS = _Labels()
 TARGETS = _Targets()

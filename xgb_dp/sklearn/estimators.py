@@ -18,10 +18,11 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from ..budget.budget import Budget
 from ..data.labels import codes_of, declared, label_array
-from ..engine.predictions import within
+from ..engine.predictions import objective_of, within
 from ..errors import LedgerError, PrivacyParameterError
 from ..record.ledger import read_ledger
 from ..request.names import read_one
+from ..request.objectives import OBJECTIVES
 from .base import Private, Settings
 
 __all__ = ["DPXGBClassifier", "DPXGBRegressor"]
@@ -109,7 +110,8 @@ class DPXGBClassifier(Private, XGBClassifier):
 
         Args:
             X: Table of features, shape (rows, columns).
-            y: Labels, shape (rows,), each one of the declared classes.
+            y: Labels, shape (rows,), each one of the declared classes; shape (rows, labels) for
+                several labels of two classes each.
             sample_weight: Weights of the rows, shape (rows,).
             privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
                 which is then no feature. The guarantee is for all rows of a person; for each row by
@@ -189,16 +191,22 @@ class DPXGBClassifier(Private, XGBClassifier):
         return count if self.classes is None else declared(self.classes)
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Most probable class of every row, or margins with ``output_margin=True``."""
+        """Most probable class of every row, or margins with ``output_margin=True``.
+
+        Of several labels (rows, labels), the more probable class of each.
+        """
         found: np.ndarray = super().predict(self._coded(X), **kwargs)
         if kwargs.get("output_margin"):
             return found
-        if found.ndim == 2:  # XGBoost takes two classes of multi:softprob for two labels
-            found = found.argmax(axis=1)
-        return self.classes_[found]
+        if found.ndim == 2 and OBJECTIVES[objective_of(self.get_booster())].kind == "multiclass":
+            found = found.argmax(axis=1)  # XGBoost takes two classes of these for two labels
+        return self.classes_[found.astype(np.int64)]
 
     def predict_proba(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Probability of every declared class, (rows, classes), in the order of ``classes_``."""
+        """Probability of every declared class, (rows, classes), in the order of ``classes_``.
+
+        Of several labels (rows, labels), the probability of the second class of each.
+        """
         probabilities: np.ndarray = super().predict_proba(self._coded(X), **kwargs)
         return probabilities
 

@@ -268,14 +268,16 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
         counts = [max(v / unit, floor) for v in sums]
         return [math.log(c / sum(counts)) for c in counts]
     if s.intercept_kind == "targets":
+        told_of = [means.Sums.of(s, noise, sums, k).label for k in range(s.labels)]
+        if s.kind == "binary":
+            return [_of_classes(s, label) for label in told_of]
         return [
-            (low + high) / 2 + (high - low) / 2 * means.Sums.of(s, noise, sums, k).label
-            for k, (low, high) in enumerate(s.targets)
+            (low + high) / 2 + (high - low) / 2 * label
+            for label, (low, high) in zip(told_of, s.targets, strict=True)
         ]
     told = means.Sums.of(s, noise, sums)
     if s.kind == "binary":
-        share = min(max(0.5 + 0.5 * told.label, 0.001), 0.999)
-        return share if s["objective"] == "binary:logistic" else _logit(share)
+        return _of_classes(s, told.label)
     assert s.target is not None
     if s.objective.intervals:
         return math.exp(told.mean(*map(math.log, s.target)))
@@ -360,6 +362,12 @@ def present_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
     """
     present = sums[1 if kind == "rows" else 2]
     return math.ldexp(present + math.sqrt(noise.intercept_sigma2), -noise.intercept_shift)
+
+
+def _of_classes(s: Settings, label: float) -> float:
+    """The intercept of two classes from their mean label, of which one is -1 and one 1."""
+    share = min(max(0.5 + 0.5 * label, 0.001), 0.999)
+    return share if s["objective"] == "binary:logistic" else _logit(share)
 
 
 def _logit(share: float) -> float:
