@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 
 
+@pytest.fixture(scope="package", autouse=True)
+def patience() -> Iterator[None]:
+    """Processes that import XGBoost on a busy machine answer late, and nobody gives up on them."""
+    with dask.config.set({"distributed.comm.timeouts.connect": "300s"}):
+        yield
+
+
 @pytest.fixture(scope="package")
-def client() -> Iterator[Client]:
+def client(patience: None) -> Iterator[Client]:
     with (
         LocalCluster(
             n_workers=3, threads_per_worker=2, processes=True, dashboard_address=":0"
