@@ -75,10 +75,11 @@ def test_presets_train_and_spend_the_budget(name: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("name", "least"),
     [("default", 0.97), ("dp_xgb", 0.93), ("dp_xgb_ada", 0.93), ("dp_tr_ada", 0.85),
-     ("feverless", 0.85), ("dp_pr", 0.85), ("dp_rf", 0.8), ("dp_ebm_newton", 0.8), ("sarus", 0.7)],
+     ("feverless", 0.85), ("dp_pr", 0.85), ("dp_rf", 0.78), ("dp_ebm_newton", 0.8), ("sarus", 0.7)],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_presets_learn(name: str, least: float) -> None:
+    """At least 7 standard deviations below the mean of each; that of `dp_rf` is 0.0105."""
     X, y = data(n=6000)
     n = 1 if name == "dp_rf" else 36
     booster = xgb.train(params(name, dp_epsilon=30.0), xgb.DMatrix(X, y), n)

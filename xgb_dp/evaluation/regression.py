@@ -54,7 +54,7 @@ class Errors:
         >>> squared = {**params, "objective": "reg:squarederror", "dp_target_bounds": (0, 10)}
         >>> trained = xgb.train(squared, amounts, 5)
         >>> report = xgb_dp.evaluate(trained, amounts, epsilon=0.5, delta=1e-6)
-        >>> float(report.overall.rmse) > 0
+        >>> float(report.overall.rmse) < 2.5  # of amounts whose deviation is 2.9
         True
     """
 
