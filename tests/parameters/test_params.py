@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
-from xgb_dp.request import features, names, parameter, parse, shares
+from xgb_dp.request import candidates, features, names, parameter, parse, shares
 from xgb_dp.request import params as table
 from xgb_dp.training import plan, prepare
 
@@ -137,15 +137,15 @@ def test_every_refused_parameter_is_refused_by_name(params):
 
 
 def test_feature_grids():
-    even = features.grid_edges("`x`", (0, 8), 4)
+    even = candidates.grid_edges("`x`", (0, 8), 4)
     assert even == (0.0, 2.0, 4.0, 6.0, 8.0)
-    log = features.grid_edges("`x`", (1, 10000, "log"), 4)
+    log = candidates.grid_edges("`x`", (1, 10000, "log"), 4)
     assert log == pytest.approx((1, 10, 100, 1000, 10000))
-    assert features.public_cuts("`x`", [3, 1, 1, -0.0, 1e-42]) == (0.0, 1.0, 3.0)
-    assert math.copysign(1, features.public_cuts("`x`", [-0.0])[0]) == 1
+    assert candidates.public_cuts("`x`", [3, 1, 1, -0.0, 1e-42]) == (0.0, 1.0, 3.0)
+    assert math.copysign(1, candidates.public_cuts("`x`", [-0.0])[0]) == 1
     for bad in ((1, 1), (2, 1), (0, np.inf), (0,), "ab", (0, 1, "sqrt"), (0, 5, "log")):
         with pytest.raises(PrivacyParameterError):
-            features.grid_edges("`x`", bad, 4)
+            candidates.grid_edges("`x`", bad, 4)
 
 
 def test_features_by_name_and_index(params):

@@ -16,7 +16,8 @@ from ..accounting.units import PERSON, ROW, Unit
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError
 from ..presets import PRESETS
-from .features import Feature, Schema, resolve_features
+from .candidates import Feature, resolve_features
+from .features import Schema
 from .masking import Masking
 from .objectives import OBJECTIVES, OWN, Loss, Objective
 from .params import PARAMETERS

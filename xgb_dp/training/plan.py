@@ -18,7 +18,8 @@ import numpy as np
 from ..accounting.sensitivity import LABEL_CELLS
 from ..accounting.units import PERSON
 from ..calibrate.mechanisms import NoisePlan
-from ..request.features import Feature, whole_weights
+from ..request.candidates import Feature
+from ..request.features import whole_weights
 from ..request.params import PARAMETERS
 from ..request.quantiles import QUANTILES
 from ..request.settings import Settings
