@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks import wide
 from tests.children import light_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +125,25 @@ def test_growth(tmp_path: Path) -> None:
     assert written.startswith("A head.")
     assert "| 10,000 |" in written
     assert "an old table" not in written
+
+
+def test_wide(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"A head.\n\n{wide.BEGIN}\n\nan old table\n\n{wide.END}\n\nA tail.\n")
+    name = "texts, 1,000 columns"
+    results: dict[str, dict[str, list[dict[str, float]]]] = {name: {}}
+    for method in ("hist", "dp_hist"):
+        job = json.dumps({"case": name, "method": method, "rounds": 2})
+        text = _run("-m", "benchmarks.wide", "--job", job, light=tmp_path)
+        results[name][method] = [json.loads(text.splitlines()[-1])]
+        assert results[name][method][0]["tree_cpu_s"] > 0
+    assert 3 < results[name]["hist"][0]["stored_mib"] < 6
+    table = wide.table(results)
+    wide.write(table, page)
+    assert [line.split(" | ")[2] for line in table.splitlines()[2:]] == ["hist", "dp_hist"]
+    assert page.read_text() == f"A head.\n\n{wide.BEGIN}\n\n{table}\n\n{wide.END}\n\nA tail.\n"
+    assert wide.methods_of(name) == ["hist", "dp_hist", "additive round"]
+    assert wide.methods_of("texts, 10,000 columns") == ["hist", "dp_hist"]
 
 
 def test_shares(tmp_path: Path) -> None:
