@@ -75,23 +75,25 @@ before the first tree, and takes the plan below that fits it. The budget covers 
 
 {table}
 
-The strength is n ε / (1 + ε/2) / (K − 1), of n rows and K classes (2 for binary labels and for
-regression). A row is worth ε while noise hides it, and never more than 2: which rows there are is
-chance too."""
+The column "start" is `dp_eta_start`, which is 1 where you give `eta`. The strength is
+n ε / (1 + ε/2) / (K − 1), of n rows and K classes (2 for binary labels and for regression). A row
+is worth ε while noise hides it, and never more than 2: which rows there are is chance too."""
 
 
 def _sizes() -> str:
     """The plans among which the number of rows decides."""
     lines = [
-        "| labels | strength | rounds | depth | shape | bins | levels of a selection | eta |",
-        "|---|---|---|---|---|---|---|---|",
+        "| labels | strength | rounds | depth | shape | bins | levels of a selection | eta "
+        "| start |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for kind, found in SIZES.items():
         low = 0.0
         for size in found:
             depth, shape, bins, levels = size.trees
             where = f"below {size.below:,.0f}" if size.below < math.inf else f"from {low:,.0f}"
-            row = (kind, where, size.rounds, depth, shape, bins, levels, f"{size.eta:g}")
+            steps = f"{size.eta:g}", f"{size.start:g}"
+            row = (kind, where, size.rounds, depth, shape, bins, levels, *steps)
             lines.append("| " + " | ".join(map(str, row)) + " |")
             low = size.below
     return "\n".join(lines)

@@ -84,7 +84,7 @@ float AddCover(RegTree* tree, bst_node_t nidx) {
 
 void Write(Plan const& plan, TreeOfRound of, std::vector<NodeSum> const& sums,
            std::vector<double> const& weights, RegTree* tree) {
-  double eta = plan.Step(), unit = plan.MarginUnit(of);
+  double eta = plan.Step(of.round), unit = plan.MarginUnit(of);
   double start = plan.loss && of.round == 0 ? plan.loss->Start() / plan.parallel_trees : 0.0;
   for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
     auto& stat = tree->Stat(nidx);

@@ -110,6 +110,7 @@ LeafPlan ReadLeaf(JsonReader const& in, Plan const& plan) {
   out.scale = ReadScale(in, plan.noise_free || gaussian);
   out.geometric_clip = in.Bool("geometric_clip");
   out.eta = in.Real("eta", 0.0, 1e6);
+  out.eta_start = in.Real("eta_start", 1e-3, 1.0);
   out.lambda = in.Real("lambda", 0.0, 1e12);
   out.alpha = in.Real("alpha", 0.0, 1e12);
   out.max_delta_step = in.Real("max_delta_step", 0.0, 1e12);

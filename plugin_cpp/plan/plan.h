@@ -72,6 +72,7 @@ struct LeafPlan {
   std::uint64_t scale{0};      // scale of Laplace noise
   bool geometric_clip{false};  // kOutput: values are clipped to (1 - eta)^t, where C = 1
   double eta{0};
+  double eta_start{1.0};  // learning rate of the first round over eta, that of the last
   double lambda{0};
   double alpha{0};
   double max_delta_step{0};    // 0: no clip
@@ -154,9 +155,14 @@ struct Plan {
   }
   /** @brief Whether a round grows a tree of every feature alone, with all leaves in one release. */
   [[nodiscard]] bool IsAdditive() const { return split == SplitChoice::kAdditive; }
-  /** @brief Learning rate of a tree; those of one round on the same gradients are averaged. */
-  [[nodiscard]] double Step() const {
-    return this->IsAdditive() ? leaf.eta : leaf.eta / parallel_trees;
+  /**
+   * @brief Learning rate of a tree, which rises by equal steps from round to round; trees of one
+   *        round on the same gradients are averaged.
+   */
+  [[nodiscard]] double Step(std::int32_t round) const {
+    double to_go = rounds > 1 ? static_cast<double>(rounds - 1 - round) / (rounds - 1) : 0.0;
+    double eta = leaf.eta * (1.0 - (1.0 - leaf.eta_start) * to_go);
+    return this->IsAdditive() ? eta : eta / parallel_trees;
   }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
   /** @brief Whether a round reads some of the rows only. */

@@ -118,6 +118,8 @@ void CheckLeaves(Plan const& plan) {
   Require(
       (!output && plan.score != Score::kGain) || RowQuantiser{plan.row_bound}(0.0, 1.0).second >= 1,
       "`hessian_weight` is too small: on the grid of gradients a row counts nothing.");
+  Require(!plan.leaf.geometric_clip || plan.leaf.eta_start == 1.0,
+          "the geometric clip follows one learning rate of all rounds.");
   // The arithmetic of output perturbation is exact enough up to here.
   Require(!output || plan.leaf.min_child_weight + plan.leaf.lambda <= 1048576.0,
           "`min_child_weight` or `lambda` is too large for output perturbation.");

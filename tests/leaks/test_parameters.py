@@ -154,7 +154,13 @@ def test_stock_thresholds_do_nothing(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "change",
-    [{"min_child_weight": 5e4}, {"max_delta_step": 0.01}, {"lambda": 900.0}, {"eta": 0.01}],
+    [
+        {"min_child_weight": 5e4},
+        {"max_delta_step": 0.01},
+        {"lambda": 900.0},
+        {"eta": 0.01},
+        {"dp_eta_start": 0.1},
+    ],
     ids=str,
 )
 def test_leaf_parameters_act_on_released_values_only(kind: str, change: dict[str, Any]) -> None:
@@ -162,7 +168,8 @@ def test_leaf_parameters_act_on_released_values_only(kind: str, change: dict[str
 
     def first_trees(**extra: Any) -> list[dict[str, Any]]:
         with fixed_noise(6):
-            return saved_trees(xgb.train(COMMON | OBJECTIVE[kind] | extra, matrix(kind), 1))
+            trees = saved_trees(xgb.train(COMMON | OBJECTIVE[kind] | extra, matrix(kind), 2))
+        return trees[: len(trees) // 2]
 
     for one, other in zip(first_trees(**change), first_trees(), strict=True):
         inner = [i for i, left in enumerate(one["left_children"]) if left != -1]

@@ -314,6 +314,8 @@ BROKEN: dict[str, dict[str, Any]] = {
     "dp_leaf_noise output needs unit weights": OUTPUT | {"dp_max_weight": 1},
     "denominators of output leaves": OUTPUT | {"lambda": 2.0**20, "min_child_weight": 1},
     "geometric clip needs output leaves": {"dp_geometric_clip": True},
+    "one learning rate of a geometric clip": OUTPUT
+    | {"dp_geometric_clip": True, "dp_eta_start": 0.5},
     "the mean of a regression is corrected": {"dp_mean_correction": True},
     "one choice of rows": {"dp_ensemble": 2, "subsample": 0.5},
     "halving needs an ensemble": {"dp_ensemble_halving": True},

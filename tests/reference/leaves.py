@@ -124,6 +124,14 @@ def strata_of(plan: Plan, oblivious: bool) -> Ints:
     return np.array(out)
 
 
+def at_round(plan: Plan, t: int) -> Plan:
+    """The plan with the learning rate of round t, on a line to that of the last round."""
+    leaf, last = plan["leaf"], int(plan["rounds"]) - 1
+    to_go = (last - t) / last if last > 0 else 0.0
+    eta = float(leaf["eta"]) * (1.0 - (1.0 - float(leaf["eta_start"])) * to_go)
+    return {**plan, "leaf": {**leaf, "eta": repr(eta)}}
+
+
 def leaf_value(plan: Plan, sums: Ints, age: int) -> tuple[int, float]:
     """Output perturbation: a leaf's value as an integer, and the unit of it, where C = 1."""
     bound, leaf = RowBound.of(plan), plan["leaf"]

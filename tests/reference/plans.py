@@ -74,6 +74,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
             "scale": 0,
             "geometric_clip": False,
             "eta": "0.5",
+            "eta_start": "1.0",
             "lambda": "1.0",
             "alpha": "0.0",
             "max_delta_step": "2.0",

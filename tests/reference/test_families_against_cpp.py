@@ -152,7 +152,10 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
     ),
     "joint_laplace": (JOINT | LAPLACE, (SOFTMAX,)),
     "additive": (
-        {"split": "additive", "depth": 2, "parallel_trees": 4, "leaf": {"sigma2": 1 << 34}},
+        {
+            "split": "additive", "depth": 2, "parallel_trees": 4,
+            "leaf": {"sigma2": 1 << 34, "eta_start": "0.4"},
+        },
         OBJECTIVES,
     ),
     "additive_deep": (

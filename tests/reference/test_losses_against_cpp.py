@@ -144,6 +144,7 @@ CASES: dict[str, Plan] = {
     "parallel": {"parallel_trees": 2},
     "strata": {"leaf": {"strata": True}},
     "two_levels": {"split_levels": 2},
+    "rising_steps": {"leaf": {"eta_start": "0.2", "eta": "0.8"}},
     "laplace": {"leaf": {"noise": "laplace", "sigma2": 0, "scale": 1 << 17}},
     "outputs": {"row_bound": OF_OUTPUT},
     "outputs_newton": {"row_bound": OF_OUTPUT, "score": "newton"},

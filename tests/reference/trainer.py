@@ -19,7 +19,7 @@ from .correction import correct_factor, correct_mean
 from .draws import Noise
 from .grow import Tree, grow
 from .history import History
-from .leaves import Shrinkage, fill_leaves
+from .leaves import Shrinkage, at_round, fill_leaves
 from .losses import bounded_pairs, loss_of, start_of, unit_of
 from .objective import gradients, initial_margin
 from .persons import bound_persons, keys_of_rows, spread_persons
@@ -67,7 +67,9 @@ def train(
     history = [History(plan) for _ in range(classes)]
     joint = plan["class_trees"] == "joint"
     trees = []
+    whole = plan
     for t in range(int(plan["rounds"]) if rounds is None else rounds):
+        plan = at_round(whole, t)
         if loss is None:
             g, h = (v.astype(np.float64) for v in gradients(objective, margin, y, weight))
         parallel = int(plan["parallel_trees"])

@@ -101,6 +101,27 @@ def test_what_is_set_is_kept(given: dict[str, Any], kept: dict[str, Any], short:
 
 
 @pytest.mark.parametrize(
+    ("given", "start"),
+    [
+        ({}, 0.2),
+        ({"eta": 0.3}, 1.0),
+        ({"dp_eta_start": 0.7}, 0.7),
+        ({"dp_n_public": 2 * MANY}, 0.2),
+    ],
+)
+def test_steps_of_a_quantile_rise(given: dict[str, Any], start: float) -> None:
+    """Unless a learning rate is given, which then is that of all rounds."""
+    schema = read_schema(data(FEW, "regression"))
+    for objective, first in (
+        ("reg:absoluteerror", start),
+        ("reg:squarederror", given.get("dp_eta_start", 1.0)),
+    ):
+        params = asked("regression", objective=objective, **given)
+        found = [p.settings["dp_eta_start"] for p in prepare(params, schema, None).plans]
+        assert min(found) == first
+
+
+@pytest.mark.parametrize(
     "given",
     [
         {"subsample": 0.5},

@@ -13,6 +13,7 @@ import xgb_dp
 from tests.reference.test_against_cpp import trees_of
 from xgb_dp.accounting import event_from_json
 from xgb_dp.accounting.events import release_counts
+from xgb_dp.testing import fixed_noise
 
 from ..conftest import arrays
 from .test_constraints import KINDS, big
@@ -140,8 +141,6 @@ def test_a_random_forest(params: Any) -> None:
 
 def test_random_splits_do_not_look_at_the_labels(params: Any) -> None:
     """With one noise tape the structure is the same whatever the labels are."""
-    from xgb_dp.testing import fixed_noise
-
     X, y = arrays()
     bounds = dict.fromkeys(range(4), (-2, 2))
     made = params(dp_split="random", dp_feature_bounds=bounds, base_score=0.5)
@@ -206,3 +205,18 @@ def test_every_level_of_noisy_histograms_is_drawn_anew(params: Any, matrix: Any)
     covers = {tree["sum_hess"][0] for tree in trees_of(xgb.train(made, matrix(), 12))}
     # Two of the 66 pairs are equal by chance, as 32-bit floats, in less than 1e-9 of all runs.
     assert len(covers) >= 11
+
+
+@pytest.mark.parametrize(("rounds", "first"), [(1, 1.0), (3, 0.25)])
+def test_steps_rise_to_eta(rounds: int, first: float) -> None:
+    """The first tree takes its share of the step, and a single one the whole step."""
+    X, y = arrays()
+    leaves = []
+    for start in (1.0, 0.25):
+        params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "nthread": 1}
+        params |= {"objective": "binary:logistic", "base_score": 0.5, "dp_eta_start": start}
+        with fixed_noise(5):
+            model = xgb.train(params, xgb.DMatrix(X, y), rounds)
+        leaves.append(model.predict(xgb.DMatrix(X), output_margin=True, iteration_range=(0, 1)))
+    np.testing.assert_allclose(leaves[1], first * leaves[0], rtol=1e-6)
+    assert np.ptp(leaves[0]) > 0

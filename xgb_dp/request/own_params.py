@@ -174,6 +174,12 @@ OWN_ROWS = (
               "clips the values of round t to (1 - eta)^t gradient bounds",
               Flag(), False, PUBLIC, "leaves", values="bool; with dp_leaf_noise='output'",
               plan="leaf.geometric_clip"),
+    Parameter("dp_eta_start",
+              "the learning rate of the first round, as a share of eta. It rises to eta by equal "
+              "steps from round to round",
+              Number(1e-3, 1), 1.0, FREE, "leaves", unit="share of eta",
+              shown="1; open rounds of quantiles: follows the rows, unless eta is given",
+              plan="leaf.eta_start"),
     Parameter("dp_ensemble",
               "how many rounds form one ensemble. The rounds of an ensemble read disjoint random "
               "parts of the rows, so together they cost one round, and less with the exact "

@@ -285,6 +285,9 @@ RULES = (
     Rule("geometric clip needs output leaves",
          lambda s: s["dp_geometric_clip"] and s["dp_leaf_noise"] != "output",
          "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only. Leave it out."),
+    Rule("one learning rate of a geometric clip",
+         lambda s: s["dp_geometric_clip"] and s["dp_eta_start"] < 1.0,
+         "`dp_geometric_clip` follows one learning rate of all rounds. Leave `dp_eta_start` out."),
     Rule("the mean of a regression is corrected",
          lambda s: s["dp_mean_correction"] and (
              not s.corrects_mean or s["dp_accountant"] == "pure" or s["dp_ensemble"] > 1

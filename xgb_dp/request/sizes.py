@@ -51,13 +51,15 @@ class Size:
         below: It is taken where the number of rows times :func:`worth` is below this.
         rounds: Boosting rounds.
         trees: Depth, shape, bins, and levels that one selection fills.
-        eta: Learning rate.
+        eta: Learning rate, of the last round where it rises.
+        start: That of the first round, as a share of it.
     """
 
     below: float
     rounds: int
     trees: tuple[int, str, int, int]
     eta: float = 0.5
+    start: float = 1.0
 
 
 # Rounds of additive trees, which see all columns at once: few, whatever the number of rows.
@@ -118,7 +120,8 @@ SIZES: dict[str, tuple[Size, ...]] = {
     ),
     "quantiles": (
         Size(3_000, 60, _SHALLOW),
-        Size(6_000, 100, _SHALLOW),
+        Size(6_000, 100, _SHALLOW, 1.0, 0.2),
+        Size(40_000, 120, _DEEP_COARSE, 0.8, 0.2),
         Size(120_000, 120, _DEEP_COARSE, 0.4),
         Size(400_000, 200, _DEEP, 0.35),
         Size(math.inf, 300, _DEEPER, 0.3),
@@ -236,6 +239,9 @@ def _follows_rows(s: Settings) -> bool:
 def _changes(s: Settings, size: Size) -> dict[str, Any]:
     """What a size makes of parameters that the user has not set."""
     changes: dict[str, Any] = {"eta": size.eta}
+    # Who gives a learning rate has it in all rounds, and a geometric clip follows one.
+    if "eta" not in s.given and not s["dp_geometric_clip"]:
+        changes["dp_eta_start"] = size.start
     if not set(s.given) & OF_TREES:
         names = ("max_depth", "dp_tree_shape", "max_bin", "dp_split_levels")
         changes |= dict(zip(names, size.trees, strict=True))
