@@ -134,7 +134,7 @@ def test_wide(tmp_path: Path) -> None:
     results: dict[str, dict[str, list[dict[str, float]]]] = {name: {}}
     for method in ("hist", "dp_hist"):
         job = json.dumps({"case": name, "method": method, "rounds": 2})
-        text = _run("-m", "benchmarks.wide", "--job", job, light=tmp_path)
+        text = _run("-m", "benchmarks.wide", "--job", job)
         results[name][method] = [json.loads(text.splitlines()[-1])]
         assert results[name][method][0]["tree_cpu_s"] > 0
     assert 3 < results[name]["hist"][0]["stored_mib"] < 6
