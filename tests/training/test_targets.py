@@ -136,6 +136,7 @@ CUTS = {i: [-1.0, -0.4, 0.0, 0.5, 1.1] for i in range(4)}
         {"dp_feature_cuts": CUTS},
         {"dp_accountant": "rdp"},
         {"dp_gradient_bound": 0.8},
+        {"dp_gradient_bound": 1700.0, "dp_hessian_weight": 1e-12},
         {"monotone_constraints": [1, 0, 0, 0]},
         {"base_score": [0.0, 50.0, 0.0]},
         {"base_score": 1.0},

@@ -24,6 +24,8 @@ CLIPS = (1e-9, 1e3)
 _CLIP = 0.3
 # What the Hessian of a target counts in the norm of a row, in clipped residuals.
 _HESSIAN = 0.25
+# Smallest bound of a single target that the trainer takes. A larger one is enforced as well.
+_LEAST = 1e-9
 
 
 class _Targets:
@@ -48,8 +50,11 @@ class _Targets:
     def of_output(self, s: Settings) -> tuple[float, float]:
         """The clip of a target and its Hessian, in units of the bound of all of them."""
         weight, largest = s["dp_max_weight"] or 1.0, s["dp_gradient_bound"]
-        root = math.sqrt(s["dp_hessian_weight"])
-        return min(weight * self.clip(s) / largest, 1.0), min(weight * root / largest, 1.0)
+        gradient, hessian = self.clip(s), math.sqrt(s["dp_hessian_weight"])
+        return (
+            min(weight * gradient / largest, 1.0),
+            min(max(weight * hessian / largest, _LEAST), 1.0),
+        )
 
     def plan(self, s: Settings) -> dict[str, Any]:
         """Parameters of the loss."""
