@@ -18,8 +18,8 @@ from xgb_dp.request.parameter import Parameter
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
 from xgb_dp.request.sizes import (
     ADDITIVE_ROUNDS,
+    AFTER_COLUMNS,
     COLUMNS,
-    COLUMNS_SHARE,
     MEETINGS,
     NO_ADDITIVE,
     SIZES,
@@ -67,9 +67,9 @@ before the first tree, and takes the plan below that fits it. The budget covers 
   as the strength times the square of this share is below {meetings:.0f}: two columns then meet in
   few rows. A noisy sum of the shares of all rows is released with their number. It needs a private
   number of rows, and none of these given: {without}.
-- Of such a table with {wide} columns, the cells of each class are released by column too, with
-  {share:.0%} of the budget, where the intercept is released. Trees are trained where these sums
-  show that [few columns matter](accuracy.md#wide-tables), additive rounds where not.
+- Of such a table with {wide} columns, all of them numeric, the plan is {after} rounds that
+  [start from columns](accuracy.md#wide-tables) (`dp_start="columns"`), however often two columns
+  meet. It needs a released intercept too, and no `feature_weights`.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
   `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 
@@ -106,9 +106,9 @@ def _rounds() -> str:
     return ROUNDS.format(
         trees=names,
         without=without,
-        columns=f"{COLUMNS[0]} to {WIDE[-1]:,}",
+        columns=f"{COLUMNS[0]} to {COLUMNS[-1]:,}",
         wide=f"{WIDE[0]} to {WIDE[-1]:,}",
-        share=COLUMNS_SHARE,
+        after=AFTER_COLUMNS.rounds,
         sparse=SPARSE,
         additive=ADDITIVE_ROUNDS,
         meetings=MEETINGS,

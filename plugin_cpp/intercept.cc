@@ -4,6 +4,7 @@
 #include <cmath>      // for exp, floor, isfinite, isnan, ldexp, log, nearbyint, sqrt
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int32_t, int64_t, uint64_t
+#include <limits>     // for numeric_limits
 #include <utility>    // for move, exchange
 #include <vector>     // for vector
 
@@ -12,7 +13,7 @@
 #include "plugin_cpp/loss/loss.h"        // for LabelRange, ReadRanges
 #include "plugin_cpp/plan/row_bound.h"   // for kMaxRows
 #include "plugin_cpp/release/release.h"  // for Release, GaussianEvent, LocalInt
-#include "plugin_cpp/release/source.h"   // for kInterceptStream
+#include "plugin_cpp/release/source.h"   // for kColumnsStream, kInterceptStream
 #include "plugin_cpp/rows/raw_pages.h"   // for ForEachPage
 #include "xgboost/json.h"                // for Json
 #include "xgboost/linalg.h"              // for MatrixView
@@ -20,16 +21,10 @@
 
 namespace xgboost::dp {
 namespace {
-constexpr std::int32_t kMaxInterceptShift = 26;
-// Sums by class and column are on a grid that is finer by this: most of the release's noise is paid
-// for them.
-constexpr std::int32_t kColumnShift = 2;
-
 struct Request {
   std::string kind;
   std::int64_t num_class{0};
   std::int64_t columns{0};  // 0: the cells that are present are not asked for
-  bool by_column{false};    // they are asked for by class and column too
   std::int32_t shift{0};
   std::uint64_t sigma2{0};
   bool n_public{false};
@@ -45,6 +40,8 @@ struct Request {
   Masking masking;
   bool of_persons{false};
 
+  /** @brief Whether the sums are those of cells by class and column, and of nothing else. */
+  [[nodiscard]] bool IsByColumn() const { return kind == "columns"; }
   /** @brief How many sums of labels are released, those of several classes or cells excepted. */
   [[nodiscard]] std::size_t NumLabels() const { return kind == "rows" ? 0 : ranges.size(); }
   /** @brief Sums of labels and the number of rows, each of which one row moves by one unit. */
@@ -60,23 +57,21 @@ Request ParseRequest(std::string const& text) {
   Request out;
   out.kind = in.Text("kind");
   CHECK(out.kind == "binary" || out.kind == "regression" || out.kind == "multiclass" ||
-        out.kind == "targets" || out.kind == "cells" || out.kind == "rows");
+        out.kind == "targets" || out.kind == "cells" || out.kind == "rows" || out.IsByColumn());
   out.noise_free = in.Bool("noise_free");
-  out.shift = in.Int("shift", 0, kMaxInterceptShift);
+  out.shift = in.Int("shift", 0, 26);
   out.sigma2 = ReadSigma2(in, out.noise_free);
   out.n_public = in.Has("n_public");
   CHECK(out.kind != "rows" || !out.n_public);
   out.columns = in.Has("columns") ? in.Int("columns", 1, 1 << 30) : 0;
-  out.by_column = in.Has("by_column") && in.Bool("by_column");
-  CHECK(!out.by_column || (out.columns > 0 && out.kind == "binary" &&
-                           out.shift + kColumnShift <= kMaxInterceptShift));
+  CHECK(!out.IsByColumn() || out.columns > 0);
   out.test_key = in.Has("test_key") ? in.Text("test_key") : "";
   CHECK(!(in.Bool("private") && (out.noise_free || !out.test_key.empty())))
       << "The request for an intercept says `private`, and asks for no noise or for noise from a "
          "fixed key: this is a bug in xgb_dp.";
   out.of_persons = in.Enum<bool>("unit", {{"row", false}, {"person", true}});
-  CHECK(out.columns == 0 ||
-        (!out.n_public && !out.of_persons && (out.kind == "binary" || out.kind == "rows")));
+  CHECK(out.columns == 0 || (!out.n_public && !out.of_persons &&
+                             (out.kind == "binary" || out.kind == "rows" || out.IsByColumn())));
   out.plan_id = in.Text("plan_id");
   out.again = in.Has("again") && in.Bool("again");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
@@ -234,8 +229,8 @@ std::int64_t ShareOfEach(std::int64_t k, std::int32_t shift) {
 }
 
 /**
- * @brief For each class, and each column in it, the sum over the rows that have the column: 1 over
- * the root of how many a row has.
+ * @brief For each class, and each column in it, the sum over the rows whose cell of the column is
+ * above 0: 1 over the root of how many such cells a row has.
  */
 std::vector<LocalInt> CellsOfColumns(Context const* ctx, DMatrix* p_fmat, Request const& request) {
   auto n_columns = static_cast<std::size_t>(request.columns);
@@ -249,13 +244,12 @@ std::vector<LocalInt> CellsOfColumns(Context const* ctx, DMatrix* p_fmat, Reques
       auto of_class = labels(row, 0) > 0.5f ? n_columns : 0;
       own.clear();
       for (auto const& entry : rows[i]) {
-        if (entry.fvalue != 0.0f && entry.index < n_columns) {
+        if (entry.fvalue >= std::numeric_limits<float>::min() && entry.index < n_columns) {
           own.push_back(of_class + entry.index);
         }
       }
       if (!own.empty()) {
-        auto each =
-            ShareOfEach(static_cast<std::int64_t>(own.size()), request.shift + kColumnShift);
+        auto each = ShareOfEach(static_cast<std::int64_t>(own.size()), request.shift);
         for (auto k : own) {
           sums[k].value += each;
         }
@@ -267,16 +261,17 @@ std::vector<LocalInt> CellsOfColumns(Context const* ctx, DMatrix* p_fmat, Reques
 
 GaussianEvent InterceptEvent(Request const& request) {
   // A row adds one unit to one class count, or at most one unit to the sum of each target and one
-  // to the count, and at most one to the cells that are present or to the exposures. To the sums of
-  // its class by column it adds a vector of norm 2^kColumnShift units. A person adds a mean of such
-  // rows, which may be of several classes.
+  // to the count, and at most one to the cells that are present or to the exposures. A person adds
+  // a mean of such rows, which may be of several classes. To the sums of its class by column a row
+  // adds a vector of at most one unit.
   auto unit2 = std::uint64_t{1} << (2 * request.shift);
+  if (request.IsByColumn()) {
+    return {"columns", unit2, request.sigma2, static_cast<std::uint64_t>(request.columns)};
+  }
   std::uint64_t units = request.NumMoved() + (request.columns > 0 ? 1 : 0);
-  auto of_columns = request.by_column ? std::uint64_t{1} << (2 * kColumnShift) : 0;
-  auto touched = units + (request.by_column ? static_cast<std::uint64_t>(request.columns) : 0);
   bool of_classes = request.of_persons && request.num_class > 0;
-  return {request.kind == "rows" ? "rows" : "intercept", (units + of_columns) * unit2,
-          request.sigma2, of_classes ? static_cast<std::uint64_t>(request.NumSums()) : touched};
+  return {request.kind == "rows" ? "rows" : "intercept", units * unit2, request.sigma2,
+          of_classes ? static_cast<std::uint64_t>(request.NumSums()) : units};
 }
 }  // namespace
 
@@ -299,20 +294,17 @@ std::string ReleaseIntercept(Context const* ctx, std::shared_ptr<DMatrix> const&
                   request.noise_free,
                   request.test_key,
                   request.masking,
-                  kInterceptStream,
+                  request.IsByColumn() ? kColumnsStream : kInterceptStream,
                   request.of_persons};
   release.OpenPads(request.plan_id, false);  // the training goes on with them
   Persons::Keep(p_fmat, request.plan_id, persons, request.again);
   CheckNumRows(ctx, request.masking, info.num_row_, kMaxRows);
   Json out{Object{}};
   Array released;
-  auto sums = LocalSums(info, persons.get(), request);
-  if (request.columns > 0) {
+  auto sums = request.IsByColumn() ? CellsOfColumns(ctx, p_fmat.get(), request)
+                                   : LocalSums(info, persons.get(), request);
+  if (!request.IsByColumn() && request.columns > 0) {
     sums.push_back(PresentCells(ctx, p_fmat.get(), request));
-  }
-  if (request.by_column) {
-    auto by_column = CellsOfColumns(ctx, p_fmat.get(), request);
-    sums.insert(sums.end(), by_column.cbegin(), by_column.cend());
   }
   for (auto sum : release.AddNoise(InterceptEvent(request), sums).values) {
     released.GetArray().emplace_back(Integer{sum.Value()});

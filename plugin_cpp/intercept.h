@@ -24,11 +24,10 @@ namespace xgboost::dp {
  * labels, "multiclass", "cells" for counts of labels in cells of their range, or "rows" for their
  * number alone), sigma2, shift and the domain.
  * Where it names the number of `columns`, which needs the unit "row", a sum follows of the share
- * of its cells that each row has: those that are neither 0 nor missing. With `by_column`, which
- * needs the kind "binary", sums of such cells follow, of the rows of label 0 column by column and
- * then of label 1, in which a row with k columns adds 1 over the root of k to each of them, in
- * units of 2^-(shift + 2). The second release of a plan says `again`, and is refused for other
- * persons than the first.
+ * of its cells that each row has: those that are neither 0 nor missing. The kind "columns" has
+ * other sums: of cells above 0, of the rows of label 0 column by column and then of label 1, in
+ * which a row with k such cells adds 1 over the root of k to each of them. The second release of a
+ * plan says `again`, and is refused for other persons than the first.
  *
  * @return JSON: the noisy sums, in units of 2^-shift, and the ledger event (absent without noise).
  */

@@ -174,6 +174,12 @@ void ReadFeatures(JsonReader const& in, Plan* plan) {
   for (auto const& json : List(in, "feature_weights")) {
     plan->feature_weights.push_back(ListedInt(json, "feature_weights", 1, Plan::kMaxFeatureWeight));
   }
+  if (in.Has("offered")) {
+    for (auto const& json : List(in, "offered")) {
+      plan->offered.push_back(
+          static_cast<bst_feature_t>(ListedInt(json, "offered", 0, plan->n_features - 1)));
+    }
+  }
   for (auto const& set : List(in, "interactions")) {
     CHECK(IsA<Array>(set)) << "The plan (`dp_plan`) is not valid: an interaction is not a list."
                            << JsonReader::kMend;

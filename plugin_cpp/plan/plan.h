@@ -112,6 +112,7 @@ struct Plan {
   std::int32_t features_per_tree{0};
   bool cyclic_features{false};                // take them in turn; else at random
   std::vector<std::int64_t> feature_weights;  // public chances of the features; empty: even
+  std::vector<bst_feature_t> offered;         // all that trees use, ascending; empty: as drawn
   TreeShape shape{TreeShape::kAlternate};
   SplitChoice split{SplitChoice::kExponential};
   Score score{Score::kL1};

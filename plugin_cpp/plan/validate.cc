@@ -2,10 +2,11 @@
  * What must hold between the fields of a plan: where a proof asks for it, or where a number would
  * not fit.
  */
-#include <algorithm>  // for all_of, max
-#include <cstddef>    // for size_t
-#include <cstdint>    // for uint64_t
-#include <string>     // for string
+#include <algorithm>   // for adjacent_find, all_of, max
+#include <cstddef>     // for size_t
+#include <cstdint>     // for uint64_t
+#include <functional>  // for greater_equal
+#include <string>      // for string
 
 #include "plugin_cpp/json_reader.h"       // for JsonReader
 #include "plugin_cpp/plan/plan.h"         // for Plan
@@ -24,6 +25,20 @@ void CheckFeatureWeights(Plan const& plan) {
           "`feature_weights` must have one entry for each feature, or none.");
   Require(weights.empty() || !plan.cyclic_features,
           "features that are taken in turn cannot have weights.");
+}
+
+void CheckOffered(Plan const& plan) {
+  auto const& offered = plan.offered;
+  if (offered.empty()) {
+    return;
+  }
+  Require(offered.size() == static_cast<std::size_t>(plan.features_per_tree) &&
+              std::adjacent_find(offered.cbegin(), offered.cend(), std::greater_equal<>{}) ==
+                  offered.cend(),
+          "`offered` must have `features_per_tree` features, each of them once and ascending.");
+  Require(plan.feature_weights.empty() && !plan.cyclic_features && !plan.IsAdditive() &&
+              plan.split != SplitChoice::kPublic,
+          "features that are offered to every tree are not drawn, and not all of them.");
 }
 
 void CheckRowBound(Plan const& plan) {
@@ -217,6 +232,7 @@ void CheckPlan(Plan const& plan) {
   Require(plan.ensemble == 1 || !plan.IsSampled(), "disjoint parts are not sampled in addition.");
   CheckFeatures(plan);
   CheckFeatureWeights(plan);
+  CheckOffered(plan);
   CheckRowBound(plan);
   CheckPersons(plan);
   CheckSplits(plan);

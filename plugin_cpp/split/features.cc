@@ -85,6 +85,9 @@ FeatureList WeightedFeatures(std::vector<std::int64_t> const& weights, std::size
 }  // namespace
 
 FeatureList FeaturesOfTree(Plan const& plan, std::int64_t tree_idx, RandomSource* rng) {
+  if (!plan.offered.empty()) {
+    return plan.offered;
+  }
   FeatureList out(plan.n_features);
   std::iota(out.begin(), out.end(), 0);
   auto n = static_cast<std::size_t>(plan.features_per_tree);

@@ -34,8 +34,8 @@ class InteractionSets {
 };
 
 /**
- * @brief The features that a tree may use, ascending: all, the next ones in turn, or random ones,
- *        evenly or by their public weights.
+ * @brief The features that a tree may use, ascending: all, those that the plan offers to every
+ * tree, the next ones in turn, or random ones, evenly or by their public weights.
  *
  * @param tree_idx How many trees of the class came before.
  * @param rng      Decides what may be public; unused where nothing is random.

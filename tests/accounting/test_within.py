@@ -82,9 +82,9 @@ def test_a_training_that_drew_it_is_not_completed(plan: Event, changes: dict[str
     claimed = ledger.claim(None, record, private=True, noise="os")
     beyond = ledger.Drawn(True, "os", (replace(plan, **changes),))  # type: ignore[type-var]
     with pytest.raises(LedgerError, match="released more than was calibrated"):
-        ledger.complete(claimed, beyond, None, record.rounds)
+        ledger.complete(claimed, beyond, (), record.rounds)
     if plan is not SELECTION:  # selections alone do not tell how many rounds were grown
-        made = ledger.complete(claimed, ledger.Drawn(True, "os", (plan,)), None, record.rounds)
+        made = ledger.complete(claimed, ledger.Drawn(True, "os", (plan,)), (), record.rounds)
         assert made.trainings[-1].complete
         assert made.trainings[-1].drawn is None
 
@@ -103,7 +103,5 @@ def test_two_entries_of_a_kind_are_beyond(more: dict[str, Any]) -> None:
     claimed = ledger.claim(None, record, private=True, noise="os")
     drawn = ledger.Drawn(True, "os", (*ROUND, replace(SELECTION, **more)))
     with pytest.raises(LedgerError, match="released more than was calibrated"):
-        ledger.complete(claimed, drawn, None, record.rounds)
-    assert (
-        ledger.complete(claimed, ledger.Drawn(True, "os", ROUND), None, 50).trainings[-1].complete
-    )
+        ledger.complete(claimed, drawn, (), record.rounds)
+    assert ledger.complete(claimed, ledger.Drawn(True, "os", ROUND), (), 50).trainings[-1].complete

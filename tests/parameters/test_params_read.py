@@ -247,6 +247,7 @@ MASKED: dict[str, Any] = {
     "dp_secure_parties": "parties",
 }  # fmt: skip
 
+NUMBERS: dict[str, Any] = {"dp_start": "columns", "dp_categories": None}
 PERSONS: dict[str, Any] = {"dp_privacy_id": True}
 
 COUNTS: dict[str, Any] = {"objective": "count:poisson", "dp_target_bounds": (0, 5)}
@@ -307,6 +308,11 @@ BROKEN: dict[str, dict[str, Any]] = {
     "one tree of each column": {"dp_split": "additive", "num_parallel_tree": 2},
     "depth of one column": {"dp_split": "additive", "max_depth": 5},
     "additive leaves are Gaussian": {"dp_split": "additive", "dp_leaf_noise": "laplace"},
+    "columns of two classes": REGRESSION | {"dp_start": "columns"},
+    "columns of rows": {"dp_start": "columns", "dp_privacy_id": True},
+    "columns and labels are read together": {"dp_start": "columns", "base_score": 0.5},
+    "columns are numbers": {"dp_start": "columns"},
+    "trees after columns": NUMBERS | {"num_parallel_tree": 2},
     "gradient leaves weigh no class": WEIGHTED | {"scale_pos_weight": 2},
     "noisy sums bring Gaussian leaves": {"dp_split": "partial", "dp_leaf_noise": "laplace"},
     "leaf noise output needs rows that count alike": {"dp_leaf_noise": "output"},
@@ -359,6 +365,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     | {"dp_candidates": "histogram", "dp_candidate_noise": "laplace"},
     "masked sums are no reports": MASKED | LOCAL | {"base_score": 0.5},
     "masked sums read all rows": MASKED | {"subsample": 0.5},
+    "masked sums are no sums by column": MASKED | NUMBERS,
     "masked sums of known parties": MASKED | {"dp_secure_key": None},
 }
 
@@ -398,6 +405,8 @@ def test_ranges_that_no_plan_holds(given: dict[str, Any], expected: str) -> None
 
 # Of rules that are about the columns.
 SCHEMAS = {
+    "trees after columns": replace(SCHEMA, categorical=frozenset()),
+    "masked sums are no sums by column": replace(SCHEMA, categorical=frozenset()),
     "weights of columns that are drawn": replace(SCHEMA, weights=(1.0, 2.0, 1.0)),
     "several targets of squared error": replace(SCHEMA, labels=2),
     "a clip of several targets that fits": replace(SCHEMA, labels=2),

@@ -163,8 +163,8 @@ def test_the_sums_are_attained_together() -> None:
 
 def by_column(columns: int, shift: int) -> dict[str, Any]:
     return {
-        "kind": "binary", "num_class": 1, "sigma2": 0, "shift": shift, "columns": columns,
-        "by_column": True, "noise_free": True, **IN_THE_CLEAR,
+        "kind": "columns", "num_class": 1, "sigma2": 0, "shift": shift, "columns": columns,
+        "noise_free": True, **IN_THE_CLEAR,
     }  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def by_column(columns: int, shift: int) -> dict[str, Any]:
     cells=CELLS,
     labels=st.lists(st.sampled_from((0.0, 1.0, 0.5, 7.0, -1.0)), min_size=9, max_size=9),
     columns=st.sampled_from((1, 3, 5, 7)),
-    shift=st.sampled_from((0, 7, 24)),
+    shift=st.sampled_from((0, 7, 26)),
 )
 def test_cells_of_each_column_by_class(
     cells: list[list[float]], labels: list[float], columns: int, shift: int
@@ -185,43 +185,39 @@ def test_cells_of_each_column_by_class(
         native.release_intercept(xgb.DMatrix(v, z), request)["sums"]
         for v, z in ((rows, y), (rows[:-1], y[:-1]))
     )
-    asked: dict[str, Any] = {"n_public": False, "presence": True, "columns": columns}
-    assert squared_distance(one, other) <= sensitivity.intercept_sens2("binary", shift, **asked)
-    touched = sensitivity.intercept_coordinates("binary", **asked)
-    assert np.count_nonzero(np.subtract(one, other)) <= touched
+    assert squared_distance(one, other) <= sensitivity.columns_sens2(shift)
+    assert np.count_nonzero(np.subtract(one, other)) <= columns
     expected = np.zeros((2, columns), dtype=np.int64)
-    has = ((rows != 0) & ~np.isnan(rows))[:, :columns]
+    has = (rows > 0)[:, :columns]
     for row, label_ in zip(has, y, strict=True):
         if row.any():
-            each = math.isqrt(4 ** (shift + sensitivity.COLUMN_SHIFT) // int(row.sum()))
+            each = math.isqrt(4**shift // int(row.sum()))
             expected[int(label_ > 0.5), : len(row)] += each * row
-    assert one[3:] == expected.ravel().tolist()
+    assert one == expected.ravel().tolist()
 
 
 @pytest.mark.parametrize("label_", [0.0, 1.0])
-def test_the_sums_of_columns_are_attained_with_the_others(label_: float) -> None:
-    """With four columns of four, each weighs a half, and all sums together the whole bound."""
+@pytest.mark.parametrize("cells", [1, 4])
+def test_the_bound_of_columns_is_attained(cells: int, label_: float) -> None:
+    """With one column, or with four of four, of which each weighs a half."""
     request = by_column(4, 9)
-    d = xgb.DMatrix(np.ones((1, 4)), np.full(1, label_))
-    bound = sensitivity.intercept_sens2("binary", 9, n_public=False, presence=True, columns=4)
+    d = xgb.DMatrix(np.array([[1.0] * cells + [0.0] * (4 - cells)]), np.full(1, label_))
+    bound = sensitivity.columns_sens2(9)
     assert sum(v**2 for v in native.release_intercept(d, request)["sums"]) == bound
     event = native.describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
-    assert (event["sensitivity2"], event["coordinates"]) == (bound, 3 + 4)
+    assert (event["release"], event["sensitivity2"], event["coordinates"]) == ("columns", bound, 4)
 
 
 def test_a_column_that_a_row_stores_twice_counts_once() -> None:
     twice = sparse.csr_matrix(
         (np.ones(5, np.float32), np.array([1, 1, 1, 0, 3]), np.array([0, 5])), (1, 4)
     )
-    request = by_column(4, 9)
-    sums = native.release_intercept(xgb.DMatrix(twice, np.ones(1)), request)["sums"]
-    each = math.isqrt(4**11 // 3)
-    assert sums[3:] == [0, 0, 0, 0, each, each, 0, each]
+    sums = native.release_intercept(xgb.DMatrix(twice, np.ones(1)), by_column(4, 9))["sums"]
+    each = math.isqrt(4**9 // 3)
+    assert sums == [0, 0, 0, 0, each, each, 0, each]
 
 
-@pytest.mark.parametrize(
-    "change", [{"kind": "rows"}, {"columns": None}, {"shift": 25}, {"unit": "person"}]
-)
+@pytest.mark.parametrize("change", [{"columns": None}, {"n_public": 5}, {"unit": "person"}])
 def test_columns_are_released_where_their_bound_is_proved(change: dict[str, Any]) -> None:
     asked = {k: v for k, v in (by_column(4, 9) | change).items() if v is not None}
     with pytest.raises(XGBoostError):

@@ -1,4 +1,4 @@
-"""Whether few columns matter, from released sums of the cells of each column by class."""
+"""What each column says of the label, from released sums of its cells by class."""
 
 from __future__ import annotations
 
@@ -7,82 +7,112 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xgb_dp.accounting.sensitivity import COLUMN_SHIFT
-from xgb_dp.training.columns import few_columns_matter
+from xgb_dp.training.columns import ColumnEffects
 
 SHIFT, WIDTH, ROWS, EACH = 11, 1000, 14_000, 40  # columns that a row has
 
 
 class Noise:
-    """Of the first release."""
+    """Of both releases."""
 
-    intercept_shift = SHIFT
+    intercept_shift = columns_shift = SHIFT
+    intercept_sigma2 = 4**SHIFT
 
     def __init__(self, deviation: float) -> None:
         """Of sums by column, in rows."""
-        self.intercept_sigma2 = round((deviation * 2.0 ** (SHIFT + COLUMN_SHIFT)) ** 2)
+        self.columns_sigma2 = round((deviation * 2.0**SHIFT) ** 2)
 
 
-def sums(
+class Asked(dict[str, Any]):
+    """Settings of two classes."""
+
+    labels, exposures = 1, None
+
+
+def found(
     matter: int,
     effect: float,
     deviation: float = 0.0,
     seed: int = 0,
     share: float = 0.5,
-    weight: float = ROWS * EACH**0.5 / WIDTH,
-) -> list[int]:
-    """A released vector: columns of one weight, of which some are more often of one class.
+    each: int = EACH,
+    rows: int = ROWS,
+) -> ColumnEffects:
+    """Columns that all rows have as often, of which the first ones move the log-odds.
 
     Args:
-        matter: Number of columns that say something of the label.
-        effect: What part of their cells has the other label than expected.
-        deviation: Of the noise.
-        seed: Of the noise and of the chance of which rows are there.
+        matter: Number of columns that say something of the label, up and down in turn.
+        effect: On the log-odds.
+        deviation: Of the noise; the chance of which rows are there is drawn with it.
+        seed: Of both.
         share: Of rows with label 1.
-        weight: Of the cells of each column.
+        each: Columns that a row has.
+        rows: Number of rows.
     """
     rng = np.random.default_rng(seed)
+    weight = rows * each**0.5 / WIDTH
     moved = np.zeros(WIDTH)
-    moved[:matter] = effect * weight * np.resize([1.0, -1.0], matter)
-    chance = np.sqrt(weight * share * (1 - share) / EACH**0.5) * (deviation > 0)
-    moved += chance * rng.standard_normal(WIDTH)
+    moved[:matter] = share * (1 - share) * weight * effect * np.resize([1.0, -1.0], matter)
+    if deviation:
+        chance = np.sqrt(weight * share * (1 - share) / each**0.5)
+        moved += chance * rng.standard_normal(WIDTH)
     by_class = np.stack([(1 - share) * weight - moved, share * weight + moved])
     by_class += deviation * rng.standard_normal(by_class.shape)
-    grid = np.rint(by_class * 2.0 ** (SHIFT + COLUMN_SHIFT)).astype(np.int64)
-    labels, rows = (2 * share - 1) * ROWS, ROWS
-    first = [round(v * 2.0**SHIFT) for v in (labels, rows, ROWS * EACH / WIDTH)]
-    return [*first, *grid.ravel().tolist()]
+    grid = np.rint(by_class * 2.0**SHIFT).astype(np.int64)
+    asked: Any = Asked(dp_n_public=None, dp_features_per_tree=200)
+    noise: Any = Noise(deviation)
+    first = [round(v * 2.0**SHIFT) for v in ((2 * share - 1) * rows, rows)]
+    return ColumnEffects.of(asked, noise, first, grid.ravel().tolist())
 
 
-def seen(deviation: float, *args: Any, **kwargs: Any) -> bool:
-    noise: Any = Noise(max(deviation, 0.01))
-    return few_columns_matter(noise, sums(*args, deviation=deviation, **kwargs))
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.9])
+def test_effects_without_noise_are_those_of_the_columns(share: float) -> None:
+    """But for the step, and the little that the prior takes."""
+    seen = found(20, 1.0, share=share, rows=10**7)
+    assert np.allclose(seen.effects[:20], 0.75 * np.resize([1.0, -1.0], 20), rtol=0.05)
+    assert np.abs(seen.effects[20:]).max() < 0.01
+    assert np.allclose(seen.rates, EACH / WIDTH, rtol=1e-3)
+    assert seen.share == pytest.approx(share)
+    assert set(range(20)) <= set(seen.offered)
+    assert len(seen.offered) == 200
+    assert list(seen.offered) == sorted(seen.offered)
+    assert seen.centre == pytest.approx(np.log(share / (1 - share)), abs=0.01)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.03, 0.9])
-@pytest.mark.parametrize(("matter", "few"), [(1, True), (40, True), (50, False), (900, False)])
-def test_columns_that_say_as_much_are_counted(matter: int, few: bool, share: float) -> None:
-    """Without noise, the number of columns that say something, if they say as much each."""
-    assert seen(0.0, matter, 0.4, share=share, weight=20_000.0) is few
+def test_columns_that_say_nothing_have_no_effect() -> None:
+    """Noise alone: hardly any log-odds, in any of many draws."""
+    assert max(np.abs(found(0, 0.0, 5.0, seed).effects).max() for seed in range(40)) < 0.3
 
 
-@pytest.mark.parametrize("weight", [0.0, 1.0, 500.0])
-def test_nothing_is_seen_in_columns_that_say_nothing(weight: float) -> None:
-    assert not seen(0.0, 0, 0.0, weight=weight)
+def test_few_columns_keep_their_effects_in_the_noise() -> None:
+    """And the others, of which each is as noisy, have none."""
+    seen = found(10, 2.0, 5.0)
+    assert np.abs(seen.effects[:10]).min() > 0.8
+    assert np.abs(seen.effects[10:]).mean() < 0.02
+    assert set(range(10)) <= set(seen.offered)
 
 
-def test_one_frequent_column_is_seen_in_the_noise() -> None:
-    assert all(seen(11.0, 8, 0.6, seed=seed) for seed in range(50))
+def test_many_columns_are_shrunk_but_all_count() -> None:
+    seen = found(WIDTH, 0.4, 5.0)
+    signs = np.resize([1.0, -1.0], WIDTH)
+    assert 0.02 < np.mean(signs * seen.effects) < 0.3
+    assert np.corrcoef(seen.effects, signs)[0, 1] > 0.3
 
 
-@pytest.mark.parametrize("share", [0.5, 0.03])
-@pytest.mark.parametrize(("matter", "effect"), [(0, 0.0), (500, 0.1)])
-def test_noise_is_seldom_taken_for_few_columns(matter: int, effect: float, share: float) -> None:
-    found = [seen(11.0, matter, effect, seed=seed, share=share) for seed in range(200)]
-    assert np.mean(found) < 0.1
+def test_the_centre_follows_the_cells() -> None:
+    """A row without cells is below the mean row where all columns speak for label 1."""
+    seen = found(0, 0.0, rows=10**6)
+    same = ColumnEffects(np.full(WIDTH, 0.1), seen.rates, seen.offered, 0.5, seen.rows)
+    assert same.centre == pytest.approx(-0.1 * EACH, rel=0.01)
 
 
-def test_no_rows_and_negative_counts_are_no_error() -> None:
-    noise: Any = Noise(11.0)
-    assert not few_columns_matter(noise, [0, 0, 0, *[0] * (2 * WIDTH)])
-    few_columns_matter(noise, [5, -70_000, -9, *[-(1 << 40)] * (2 * WIDTH)])
+@pytest.mark.parametrize("sums", [[0, 0], [5, -70_000], [1 << 40, 1]])
+@pytest.mark.parametrize("cell", [0, -(1 << 40), 1 << 50])
+def test_whatever_noise_makes_of_the_sums_is_finite(sums: list[int], cell: int) -> None:
+    asked: Any = Asked(dp_n_public=None, dp_features_per_tree=2)
+    noise: Any = Noise(5.0)
+    seen = ColumnEffects.of(asked, noise, sums, [cell, 0, 7, -3, cell, 1])
+    assert np.isfinite(seen.effects).all()
+    assert ((seen.rates >= 0) & (seen.rates <= 1)).all()
+    assert np.isfinite(seen.centre)
+    assert len(seen.offered) == 2

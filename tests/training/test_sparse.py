@@ -17,7 +17,8 @@ from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.request import sizes
 from xgb_dp.request.features import read_schema
-from xgb_dp.request.sizes import COLUMNS_SHARE, MEETINGS, is_sparse, worth
+from xgb_dp.request.shares import COLUMNS_SHARE
+from xgb_dp.request.sizes import MEETINGS, is_sparse, worth
 from xgb_dp.training.plan import present_from_sums, rows_from_sums
 from xgb_dp.training.prepare import prepare
 
@@ -68,22 +69,32 @@ def wide(matter: int, width: int = 520, n: int = 6000) -> xgb.DMatrix:
     return xgb.DMatrix(sparse.csr_matrix(X), y.astype(np.float32))
 
 
-@pytest.mark.parametrize(("matter", "split"), [(2, "exponential"), (520, "additive")])
-def test_what_columns_say_decides_on_the_trees_of_wide_tables(
-    matter: int, split: str, short: None
-) -> None:
-    training = last(model := xgb.train(asked(dp_epsilon=9.0), wide(matter)))
-    assert training.hyperparameters["split"] == split
-    assert training.hyperparameters["budget_shares"]["base_score"] == COLUMNS_SHARE
+def test_wide_tables_of_few_cells_start_from_columns(short: None) -> None:
+    training = last(model := xgb.train(asked(dp_epsilon=9.0), wide(2)))
+    assert training.hyperparameters["start"] == "columns"
+    assert training.hyperparameters["split"] == "exponential"
+    assert training.hyperparameters["budget_shares"]["columns"] == COLUMNS_SHARE
     assert xgb_dp.privacy_report(model).epsilon <= 9.0
-    assert "of their labels by column" in str(xgb_dp.privacy_report(model))
-    [first] = training.events[0].first
-    assert (first.release, first.coordinates) == ("intercept", 3 + 520)
-    assert first.sensitivity2 % 19 == 0
-    # The columns have 16 parts of 19 of this release.
-    assert first.mu2 == pytest.approx(COLUMNS_SHARE * training.events[0].mu2, rel=0.02)
+    text = " ".join(str(xgb_dp.privacy_report(model)).split())
+    assert "and of their cells was released first" in text
+    assert "what each column says of the label" in text
+    [choice] = training.events
+    [first] = choice.first
+    assert (first.release, first.coordinates) == ("intercept", 3)
+    starts = [[e for e in way if e.release == "columns"] for way in choice.ways]
+    assert [len(found) for found in starts] == [0] * (len(starts) - 1) + [1]
+    [columns] = starts[-1]
+    assert columns.coordinates == 520
     assert training.drawn is not None
-    assert first in training.drawn
+    assert {first, columns} <= set(training.drawn)
+    found = predicted(model, wide(2))
+    assert np.mean((found > 0) == wide(2).get_label()) > 0.8
+
+
+def test_dense_wide_tables_pay_nothing_for_columns(short: None) -> None:
+    training = last(xgb.train(asked(), table(0.5, 520, n=400)))
+    assert training.hyperparameters["start"] == "intercept"
+    assert all(e.release != "columns" for e in training.released)
 
 
 def test_a_wide_table_without_rows(short: None) -> None:
@@ -97,10 +108,12 @@ def test_a_selection_on_wide_tables(monkeypatch: pytest.MonkeyPatch, short: None
     given = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
     best = xgb_dp.select(given, wide(2, n=300), [{}], epsilon=9.0, delta=1e-6, mean_runs=1.1)
     assert best.report.epsilon <= 9.0
-    assert "of their cells and of their labels by column" in str(best.report)
+    assert "and of their cells" in str(best.report)
     assert "dp_budget_shares" not in best.params
     again = last(xgb.train(asked(**best.params), wide(2, n=300), best.num_boost_round))
-    assert again.hyperparameters["budget_shares"]["base_score"] < COLUMNS_SHARE
+    start = best.params.get("dp_start", "intercept")
+    assert again.hyperparameters["start"] == start
+    assert any(e.release == "columns" for e in again.released) == (start == "columns")
 
 
 @pytest.mark.parametrize("given", [{"base_score": 0.5}, {"dp_n_public": 300}, {"max_bin": 8}])
@@ -108,8 +121,7 @@ def test_wide_tables_whose_labels_are_not_read_first(given: dict[str, Any], shor
     """Or whose user has chosen trees: trees, and nothing paid for columns."""
     training = last(xgb.train(asked(**given), wide(520, n=300)))
     assert training.hyperparameters["split"] == "exponential"
-    assert all(e.release not in ("intercept", "rows") or e.coordinates <= 2
-               for e in training.released)  # fmt: skip
+    assert all(e.release != "columns" for e in training.released)
 
 
 def test_no_rows_at_all(short: None) -> None:
@@ -122,7 +134,6 @@ def test_no_rows_at_all(short: None) -> None:
     ("given", "width"),
     [
         ({}, 31),
-        ({}, 1025),
         ({"max_bin": 8}, WIDTH),
         ({"colsample_bytree": 0.5}, WIDTH),
         ({"dp_split_levels": 1}, WIDTH),
@@ -131,7 +142,7 @@ def test_no_rows_at_all(short: None) -> None:
     ],
 )
 def test_where_no_cells_are_counted(given: dict[str, Any], width: int, short: None) -> None:
-    """Few columns, very many, or trees that the user has chosen."""
+    """Few columns, or trees that the user has chosen."""
     training = last(xgb.train(asked(**given), table(0.03, width, n=60)))
     [choice] = training.events
     assert choice.first[0].coordinates == 2

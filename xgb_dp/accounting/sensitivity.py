@@ -15,10 +15,10 @@ from ..errors import BudgetError
 
 __all__ = [
     "BALLS",
-    "COLUMN_SHIFT",
     "LABEL_CELLS",
     "RowBound",
     "candidates_sens2",
+    "columns_sens2",
     "correction_sens2",
     "intercept_coordinates",
     "intercept_sens2",
@@ -35,8 +35,6 @@ BALLS = ("prediction", "row_weight")
 UTILITY_SLACK = 64
 # A leaf value is released as an integer of which this many are its sensitivity.
 OUTPUT_UNITS = 1 << 20
-# Sums by class and column are on a grid that is finer by this than that of the label sums.
-COLUMN_SHIFT = 2
 # The denominator of the exponential mechanism is range * 2^40 and must stay below 2^63.
 MAX_RANGE = 1 << 23
 # Cells of equal width of the range of labels, in which they are counted for quantiles.
@@ -341,7 +339,6 @@ def intercept_sens2(
     k: int = 1,
     presence: bool = False,
     exposures: bool = False,
-    columns: int = 0,
 ) -> int:
     """Squared L2 sensitivity of the label sums: 4^shift for each that a row touches.
 
@@ -357,15 +354,20 @@ def intercept_sens2(
         k: Number of targets, K.
         presence: Whether the share of its cells that each row has is summed too, in [0, 1].
         exposures: Whether exposures are summed too, in [-1, 1].
-        columns: Columns whose cells are summed by class too, to which a row adds a vector of norm
-            ``2**COLUMN_SHIFT``; 0 for none.
     """
     units = intercept_coordinates(
         kind, n_public=n_public, k=k, presence=presence, exposures=exposures
     )
-    if columns:
-        units += 1 << (2 * COLUMN_SHIFT)
     return units << (2 * shift)
+
+
+def columns_sens2(shift: int) -> int:
+    """Squared L2 sensitivity of the cells by class and column, in which a row has the norm 2^shift.
+
+    Args:
+        shift: Sums are multiplied by 2**shift.
+    """
+    return 1 << (2 * shift)
 
 
 def intercept_coordinates(
@@ -376,7 +378,6 @@ def intercept_coordinates(
     k: int = 1,
     presence: bool = False,
     exposures: bool = False,
-    columns: int = 0,
 ) -> int:
     """Label sums that one row touches: 2, or 1 for classes, counts and a public number of rows.
 
@@ -389,7 +390,6 @@ def intercept_coordinates(
         k: Number of classes or targets, K.
         presence: As in :func:`intercept_sens2`: one sum more.
         exposures: As in :func:`intercept_sens2`: one sum more.
-        columns: As in :func:`intercept_sens2`: one sum of each more, that of the row's class.
     """
     if kind not in ("binary", "regression", "targets", "multiclass", "cells", "rows"):
         raise ValueError(
@@ -401,7 +401,7 @@ def intercept_coordinates(
         return k
     sums = k if kind == "targets" else 1
     counted = not (kind in ("multiclass", "cells", "rows") or n_public)
-    return sums + counted + presence + exposures + columns
+    return sums + counted + presence + exposures
 
 
 def correction_sens2() -> int:

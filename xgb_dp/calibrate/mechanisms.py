@@ -57,9 +57,9 @@ class MechanismSpec:
             public. "rows" where it is public, but the number of rows is released.
         n_public: Whether the number of rows is public (then the intercept needs one sum less).
         presence: Whether the share of its cells that each row has is released with the intercept.
-        columns: Columns whose cells are summed by class with it; 0 for none.
-        shares: Fractions of mu^2 for "candidates", "base_score", "correction", "splits" and
-            "leaves", >= 0. What releases nothing gives its share to the others in proportion.
+        columns: Columns whose cells are summed by class before the first tree; 0 for none.
+        shares: Fractions of mu^2 for "candidates", "base_score", "columns", "correction", "splits"
+            and "leaves", >= 0. What releases nothing gives its share to the others in proportion.
         grid_bits: Grid of the gradients, 4 to 20; reduced where the noise would not fit.
         sampling_num: A round reads each row with probability sampling_num / 2**32; 2**32 for all.
         correction: Whether the mean residual of a regression is released after the last tree.
@@ -109,7 +109,7 @@ class MechanismSpec:
 
     @classmethod
     def from_settings(
-        cls, s: Settings, *, counts: bool = False, presence: bool = False, columns: int = 0
+        cls, s: Settings, *, counts: bool = False, presence: bool = False
     ) -> MechanismSpec:
         """What the checked settings of a training release.
 
@@ -117,7 +117,6 @@ class MechanismSpec:
             s: Checked settings.
             counts: Whether the number of rows is released where no intercept is.
             presence: Whether the cells that are present are released with them.
-            columns: Columns whose cells are summed by class with them; 0 for none.
         """
         bound = s.row_bound
         shares = dict(s["dp_budget_shares"])
@@ -161,7 +160,7 @@ class MechanismSpec:
             spread=s.spread_leaves,
             correction=s["dp_mean_correction"],
             presence=presence,
-            columns=columns,
+            columns=s.schema.width if s.starts_from_columns else 0,
             intercepts=2 if s.measured else 1,
             exposures=s.exposures is not None,
         )
@@ -225,6 +224,7 @@ class MechanismSpec:
         """Whether any noise is Gaussian, which no pure epsilon bounds."""
         return (
             self.intercept is not None
+            or self.columns > 0
             or self.correction
             or (self.candidate_features > 0 and not self.candidate_laplace)
             or (self.rounds > 0 and self.leaf_noise == "gaussian")
@@ -239,6 +239,7 @@ class MechanismSpec:
         released = {
             "candidates": self.candidate_features > 0,
             "base_score": self.intercept is not None,
+            "columns": self.columns > 0,
             "correction": self.rounds > 0 and self.correction,
             "splits": self.rounds > 0 and self.selections > 0,
             "histograms": self.rounds > 0 and self.noisy_sums,
@@ -287,6 +288,8 @@ class NoisePlan:
         candidates_scale: Scale of their Laplace noise.
         intercept_shift: Label sums are multiplied by 2**shift.
         intercept_sigma2: Noise of the label sums, in 2**-shift rows squared.
+        columns_shift: Sums by class and column are multiplied by 2**shift.
+        columns_sigma2: Their noise, in 2**-shift rows squared.
         correction_sigma2: Noise of the residual sums, in their units squared.
         events: What the ledger will hold when the training is complete.
 
@@ -314,6 +317,8 @@ class NoisePlan:
     candidates_scale: int = 0
     intercept_shift: int = 0
     intercept_sigma2: int = 0
+    columns_shift: int = 0
+    columns_sigma2: int = 0
     correction_sigma2: int = 0
     events: tuple[Event, ...] = ()
 
@@ -335,6 +340,7 @@ class NoisePlan:
             delta,
             candidates_shift=_EXACT_BITS if shares else 0,
             intercept_shift=_EXACT_BITS,
+            columns_shift=_EXACT_BITS,
         )
 
 

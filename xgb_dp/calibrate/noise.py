@@ -138,14 +138,12 @@ def plan_noise(
             k=spec.n_class,
             presence=spec.presence,
             exposures=spec.exposures,
-            columns=spec.columns,
         )
         times = spec.intercepts
         shift, sigma2 = shifted(
             unit,
             budget.mu2("base_score", times),
             persons=spec.of_persons,
-            finer=sensitivity.COLUMN_SHIFT if spec.columns else 0,
         )
         coordinates = sensitivity.intercept_coordinates(
             spec.intercept,
@@ -154,11 +152,16 @@ def plan_noise(
             k=spec.n_class,
             presence=spec.presence,
             exposures=spec.exposures,
-            columns=spec.columns,
         )
         name = "rows" if spec.intercept == "rows" else "intercept"
         events.append(GaussianEvent(name, unit << (2 * shift), sigma2, coordinates, times))
         plan = replace(plan, intercept_shift=shift, intercept_sigma2=sigma2)
+    if spec.columns > 0:
+        unit = sensitivity.columns_sens2(0)
+        shift, sigma2 = shifted(unit, budget.mu2("columns", 1), persons=False)
+        sens2 = sensitivity.columns_sens2(shift)
+        events.append(GaussianEvent("columns", sens2, sigma2, spec.columns, 1))
+        plan = replace(plan, columns_shift=shift, columns_sigma2=sigma2)
     if spec.rounds > 0:
         plan = replace(plan, grid_bits=_grid(spec, budget))
     if spec.candidate_features > 0:
@@ -295,14 +298,13 @@ def _scale(sens: int, epsilon: float) -> int:
     return scale
 
 
-def shifted(sens2: int, mu2: float, *, persons: bool, finer: int = 0) -> tuple[int, int]:
+def shifted(sens2: int, mu2: float, *, persons: bool) -> tuple[int, int]:
     """Shift and integer noise of counts. The noise is near 2^17 if possible, or 2^27 for persons.
 
     Args:
         sens2: Squared sensitivity of the counts, in rows.
         mu2: sensitivity^2 / sigma^2 of their release.
         persons: Whether the unit of privacy is a person, whose rows weigh a part each.
-        finer: Bits by which the grid of some of the counts is finer than the shift.
 
     Raises:
         BudgetError: The noise fits no grid.
@@ -311,7 +313,7 @@ def shifted(sens2: int, mu2: float, *, persons: bool, finer: int = 0) -> tuple[i
     bits = math.ceil(math.log2(max(variance, 1e-300)))
     noise = _NOISE_BITS_OF_PERSONS if persons else _NOISE_BITS
     room = (_MAX_SENS2_BITS - sens2.bit_length()) // 2
-    shift = min(max(0, (2 * noise - bits) // 2), _MAX_SHIFT - finer, room)
+    shift = min(max(0, (2 * noise - bits) // 2), _MAX_SHIFT, room)
     sigma2 = max(math.ceil(variance * 4.0**shift), _MIN_SIGMA2)
     if sigma2 > _MAX_SIGMA2:
         raise BudgetError(

@@ -152,7 +152,7 @@ def _columns(booster: Any) -> str:
 def _public(ledger: Ledger) -> list[list[str]]:
     """What each training took as public, hyperparameters included."""
     rows = []
-    if ledger.start is not None:
+    if ledger.start is not None and not ledger.start.released:
         rows.append(["model that training started from", f"`{json.dumps(ledger.start.shown())}`"])
     several = len(ledger.trainings) > 1
     for i, training in enumerate(ledger.trainings, 1):

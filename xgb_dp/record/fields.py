@@ -30,6 +30,7 @@ _MOST = 1 << 31  # rounds
 RELEASE_OF_SHARE = {
     "candidates": "candidates",
     "base_score": "intercept",
+    "columns": "columns",
     "correction": "correction",
     "splits": "splits",
 }

@@ -47,7 +47,8 @@ class TrainingRecord:
         public: What it took as public.
         drawn: What was drawn, where that is less than `events`.
         trees: Names of its trees; None while they are not known.
-        start: The public model that its trees stand on; None without, or after another training.
+        start: The model that its trees stand on, public or made of what this training has
+            released; None without, or after another training.
     """
 
     plan_digest: str
@@ -171,6 +172,10 @@ class TrainingRecord:
             raise damaged("a training holds trees that its events do not pay for")
         if not all(self._pays(events, plan) for events, plan in self._other_plans()):
             raise damaged("a plan that a training might have followed is not paid for")
+        released = self.start is not None and self.start.released
+        ways = map(release_counts, _ways(self.planned))
+        if released and not any(counts.get("columns", 0) for counts in ways):
+            raise damaged("a training starts from sums that it has not released")
         if self.drawn is not None:
             limit, drawn = release_counts(self.planned), release_counts(self.drawn)
             if any(count > limit.get(name, 0) for name, count in drawn.items()):
@@ -255,6 +260,11 @@ class Ledger:
             "noise": self.noise,
             "trainings": [t.to_json() for t in self.trainings],
         }
+
+    def starting_from(self, start: PublicStart) -> Ledger:
+        """The ledger with a start of its last training, which is its only one."""
+        [training] = self.trainings
+        return replace(self, trainings=(replace(training, start=start),))
 
     def followed_by(self, training: TrainingRecord) -> Ledger:
         """The ledger with one more training."""

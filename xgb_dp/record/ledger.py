@@ -326,7 +326,7 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
     return replace(own, trainings=earlier.trainings).followed_by(plan)
 
 
-def complete(claimed: Ledger, made: Drawn, intercept: Event | None, rounds: int) -> Ledger:
+def complete(claimed: Ledger, made: Drawn, before: Sequence[Event], rounds: int) -> Ledger:
     """The whole ledger of a model from what C++ drew and what Python knows.
 
     A training that released less than planned (a callback stopped it, or "no split" won somewhere)
@@ -336,15 +336,15 @@ def complete(claimed: Ledger, made: Drawn, intercept: Event | None, rounds: int)
     Args:
         claimed: Result of :func:`claim`.
         made: Result of :func:`drawn`.
-        intercept: The intercept's release, None if nothing was released.
+        before: What was released before the trees: the intercept, if any, and what follows it.
         rounds: Boosting rounds that this training added.
 
     Raises:
         LedgerError: The trees of the booster are not those that the trainer recorded, or more was
             drawn than planned.
     """
-    *before, plan = claimed.trainings
-    events = (intercept, *made.events) if intercept is not None else made.events
+    *earlier, plan = claimed.trainings
+    events = (*before, *made.events)
     _check_drawn(events, plan, rounds)
     # A choice among plans is charged as a whole, too.
     short = plan.taken is not None or _counts(events) != _counts(plan.events)
@@ -358,7 +358,7 @@ def complete(claimed: Ledger, made: Drawn, intercept: Event | None, rounds: int)
     return Ledger(
         claimed.private and made.private,
         claimed.noise if made.noise == "os" else made.noise,
-        (*before, last),
+        (*earlier, last),
     )
 
 

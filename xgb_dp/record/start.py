@@ -1,6 +1,7 @@
-"""The public model that a private training starts from, as the ledger names it.
+"""The model that private trees stand on, as the ledger names it.
 
-Its trees were made without a private row, so they cost nothing. A ledger names them one by one,
+It is public, made without a private row; or it follows from what the training itself has released.
+Either way its trees cost nothing more. A ledger names them one by one,
 and a report, a check of trees or a continued training never takes one of them for a private tree.
 """
 
@@ -17,6 +18,7 @@ __all__ = ["PublicStart", "are_tree_names"]
 _TREE_NAME = re.compile(r"[0-9a-f]{16}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FIELDS = {"digest", "rounds", "trees"}
+_RELEASED = "released"
 
 
 def are_tree_names(value: Any) -> bool:
@@ -34,17 +36,20 @@ class PublicStart:
         digest: Names the model: SHA-256 of the names of its trees, which name all of its numbers.
         rounds: Its boosting rounds.
         trees: Names of its trees, in order.
+        released: Whether it follows from sums that the training itself has released; else it is
+            public.
     """
 
     digest: str
     rounds: int
     trees: tuple[str, ...]
+    released: bool = False
 
     @classmethod
-    def of(cls, trees: Sequence[str], rounds: int) -> PublicStart:
+    def of(cls, trees: Sequence[str], rounds: int, *, released: bool = False) -> PublicStart:
         """The start with these trees."""
         digest = hashlib.sha256("\n".join(trees).encode()).hexdigest()
-        return cls(digest, rounds, tuple(trees))
+        return cls(digest, rounds, tuple(trees), released)
 
     def renamed(self, names: Mapping[str, str]) -> PublicStart:
         """The same model, named by the same digest, after its numbers were scaled with the rest."""
@@ -56,7 +61,8 @@ class PublicStart:
 
     def to_json(self) -> dict[str, Any]:
         """As a ledger holds it."""
-        return {"digest": self.digest, "rounds": self.rounds, "trees": list(self.trees)}
+        out = {"digest": self.digest, "rounds": self.rounds, "trees": list(self.trees)}
+        return out | {_RELEASED: True} if self.released else out
 
     @classmethod
     def from_json(cls, data: Any) -> PublicStart:
@@ -65,7 +71,7 @@ class PublicStart:
         Raises:
             ValueError: It is ill-formed.
         """
-        if not isinstance(data, Mapping) or set(data) != _FIELDS:
+        if not isinstance(data, Mapping) or set(data) - {_RELEASED} != _FIELDS:
             raise ValueError("it must have the fields digest, rounds, trees")
         digest, rounds, trees = data["digest"], data["rounds"], data["trees"]
         sound = (
@@ -76,7 +82,8 @@ class PublicStart:
             and are_tree_names(trees)
             and bool(trees)
             and len(trees) % rounds == 0
+            and data.get(_RELEASED, True) is True
         )
         if not sound:
             raise ValueError("it does not name its trees")
-        return cls(digest, rounds, tuple(trees))
+        return cls(digest, rounds, tuple(trees), _RELEASED in data)

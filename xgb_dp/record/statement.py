@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..accounting import ChoiceEvent, Event, GaussianEvent, SelectionEvent
+from ..accounting import SelectionEvent
 from ..accounting.events import release_counts
 from .caution import concerns
 from .report_views import round_up
@@ -21,6 +19,7 @@ _RELEASES = {
     "intercept": "the intercept (noisy label sums)",
     "rows": "the number of rows (a noisy count)",
     "plan": "one of several plans",
+    "columns": "what each column says of the label (noisy sums of its cells by class)",
     "candidates": "the split candidates (noisy counts)",
     "splits": "the splits (exponential mechanism)",
     "histograms": "the noisy sums of split candidates (splits and leaf values)",
@@ -29,7 +28,6 @@ _RELEASES = {
     "evaluation": "figures of the model on private rows (noisy counts of scores)",
     "selection": "the whole model, as the best by noisy score of a secret number of trainings",
 }
-_SUMS = 3  # of labels, rows and cells in a first release; sums by column are more
 _NOT_COVERED = (
     "Not covered: running time, memory use and other side channels; anything else that is "
     "published about the same rows, such as exact metrics, other models or choices of parameters "
@@ -127,23 +125,14 @@ def _chosen(record: Ledger) -> str:
         taken = plans[choice["taken"]].items()
         shown = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
         rows = "" if choice["rows"] is None else f" (about {choice['rows']})"
-        cells = " and of their cells" if any("split" in plan for plan in plans) else ""
-        if cells and _by_column(training.events, len(plans)):
-            cells = ", of their cells and of their labels by column"
+        sparse = any("split" in plan or "start" in plan for plan in plans)
+        cells = " and of their cells" if sparse else ""
         parts.append(
             f"The plan{which} is one of {len(plans)} public ones: {shown}. A noisy number of "
             f"rows{rows}{cells} was released first, and decided which one. The choice costs "
             "nothing beyond that release, and the figures hold for the worst of the plans."
         )
     return " ".join(parts)
-
-
-def _by_column(events: Sequence[Event], plans: int) -> bool:
-    """Whether sums by column were released before so many plans, also in a run of a selection."""
-    runs = (run for e in events if isinstance(e, SelectionEvent) for run in e.runs)
-    choices = (e for e in itertools.chain(events, *runs) if isinstance(e, ChoiceEvent))
-    firsts = (e for choice in choices if len(choice.options) == plans for e in choice.first)
-    return any(isinstance(e, GaussianEvent) and e.coordinates > _SUMS for e in firsts)
 
 
 def _masked(record: Ledger) -> str:
@@ -186,7 +175,7 @@ def _public(record: Ledger) -> str:
     lines += [text for key, text in names.items() if any(p.get(key) for p in seen)]
     if any(isinstance(p.get("base_score"), (int, float, list)) for p in seen):
         lines.append("the given intercept")
-    if record.start is not None:
+    if record.start is not None and not record.start.released:
         lines.append("the model that training started from")
     if any(p.get("evals") for p in seen):
         lines.append("every evaluation set, and so the time of early stopping")
@@ -203,7 +192,15 @@ def _history(record: Ledger) -> str:
     trainings = record.trainings
     parts = []
     start = record.start
-    if start is not None:
+    if start is not None and start.released:
+        first = trainings[0]
+        offered = first.hyperparameters.get("features_per_tree")
+        kept = f" Which {offered} columns the others were offered follows from them too."
+        parts.append(
+            f"The first {len(start.trees)} trees follow from the sums that were released of each "
+            f"column.{'' if offered in (None, first.public.get('columns')) else kept}"
+        )
+    elif start is not None:
         parts.append(
             f"The private trees were added to a public model of {start.rounds} rounds "
             f"({len(start.trees)} trees, digest {start.digest[:16]}). Whoever trained the model "

@@ -201,7 +201,8 @@ def verify(
     trees = len(parts["trees"])
     said = f"{trees}, and the ledger names each of them"
     if ledger.start is not None:
-        said += f"; {len(ledger.start.trees)} of them are those of a public model"
+        whose = "follow from released sums" if ledger.start.released else "are of a public model"
+        said += f"; {len(ledger.start.trees)} of them {whose}"
     checks.append(Check("trees", True, said))
     checks.append(_digest_check(sealed_by_digest))
     report = PrivacyReport(ledger.to_json())
@@ -382,7 +383,9 @@ def _claim(report: PrivacyReport) -> dict[str, Any]:
         "released": release_counts(e for t in ledger.trainings for e in t.released),
         "mechanisms": shown["budget"],
         "public": [dict(training.public) for training in ledger.trainings],
-        "public_start": None if ledger.start is None else ledger.start.shown(),
+        "public_start": None
+        if ledger.start is None or ledger.start.released
+        else ledger.start.shown(),
         "trainings": len(ledger.trainings),
         "complete": all(training.complete for training in ledger.trainings),
         "ledger_version": LEDGER_VERSION,

@@ -40,9 +40,11 @@ OWN_ROWS = (
               "how mu^2, the budget in Gaussian terms, is divided among the releases",
               readers.shares, defaults.shares, SPENDS, "accounting",
               unit="fractions that sum to 1",
-              values="mapping with keys candidates, base_score, correction, splits, leaves",
-              shown="candidates 0.1; base_score 0.009 (regression without dp_mean_correction "
-              "0.027); correction 0.05; of the rest 0.3 splits and 0.7 leaves"),
+              values="mapping with keys candidates, base_score, columns, correction, splits, "
+              "leaves",
+              shown="columns 0.5 with dp_start='columns'; candidates 0.1 of the others; base_score "
+              "0.009 (regression without dp_mean_correction 0.027); correction 0.05; of the rest "
+              "0.3 splits and 0.7 leaves"),
     Parameter("dp_privacy_id",
               "who each row belongs to. The unit of privacy is then a person: neighbours differ "
               "by all rows of one person",
@@ -161,6 +163,13 @@ OWN_ROWS = (
               Choice(("exponential", "random", "partial", "histogram", "additive", "public")),
               "exponential", SPENDS,
               "splits", plan="split"),
+    Parameter("dp_start",
+              "what the trees start from: the intercept; or noisy sums of the cells above 0 of "
+              "each class in each column, released once. The first trees then add up what each "
+              "column says of the label. With dp_features_per_tree the others are offered the "
+              "columns that say most, instead of random ones",
+              Choice(("intercept", "columns")), "intercept", SPENDS, "sensitivity",
+              shown="'intercept'; open rounds: follows the cells"),
     Parameter("dp_leaf",
               "how a leaf gets its value: by a Newton step, or as a mean gradient, in which every "
               "row counts 1 instead of its Hessian",

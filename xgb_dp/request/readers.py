@@ -258,4 +258,5 @@ def shares(name: str, value: Any, s: Settings) -> dict[str, float]:
         splits=s["dp_split"] == "exponential",
         kind=s.kind,
         correction=s["dp_mean_correction"],
+        columns=s.starts_from_columns,
     )

@@ -262,6 +262,31 @@ RULES = (
          lambda s: s.additive and s["dp_leaf_noise"] != "gaussian",
          "`dp_leaf_noise`={dp_leaf_noise!r} is refused with dp_split='additive': the bound of a "
          "row over all leaves of a round is that of Gaussian noise.", PrivacyRefusal),
+    # a start from columns
+    Rule("columns of two classes",
+         lambda s: s.starts_from_columns and s.kind != "binary",
+         "`dp_start`='columns' is for two classes: it sums the cells of each class. Leave it out."),
+    Rule("columns of rows",
+         lambda s: s.starts_from_columns and s.unit != "row",
+         "`dp_start`='columns' is refused with `dp_privacy_id`: what a person adds to sums by "
+         "class and column is not proved. Leave one of them out.", PrivacyRefusal),
+    Rule("columns and labels are read together",
+         lambda s: s.starts_from_columns and s.intercept != "released",
+         "`dp_start`='columns' needs a released intercept, to which the first trees are centred. "
+         "Leave `base_score`, `dp_base_margin` or xgb_model out."),
+    Rule("columns are numbers",
+         lambda s: s.starts_from_columns and any(f.kind == "categorical" for f in s.features),
+         "`dp_start`='columns' is for numeric columns, whose cells are above 0 or not. Store the "
+         "categories as columns of 0 and 1, or leave it out."),
+    Rule("trees after columns",
+         lambda s: s.starts_from_columns and (
+             s["dp_split"] in ("additive", "public") or s["num_parallel_tree"] != 1
+             or s.schema.weights is not None or s["dp_feature_order"] == "cyclic"
+             or any(s["monotone_constraints"]) or bool(s["interaction_constraints"])),
+         "`dp_start`='columns' grows a tree a round on the columns that say most: it is refused "
+         "with dp_split='additive' or 'public', `num_parallel_tree`, `feature_weights`, "
+         "dp_feature_order='cyclic', `monotone_constraints` and `interaction_constraints`. Leave "
+         "them out."),
     # leaves
     Rule("gradient leaves weigh no class",
          lambda s: s["dp_leaf"] == "gradient" and s["scale_pos_weight"] != 1.0,
@@ -442,6 +467,9 @@ RULES = (
             lambda s: s["subsample"] != 1.0,
             "`subsample` below 1: amplification by sampling is not proved for masked sums. Leave "
             "it out."),
+    _masked("are no sums by column",
+            lambda s: s.starts_from_columns,
+            "dp_start='columns', whose sums have no masks. Leave it out."),
     Rule("masked sums of known parties",
          lambda s: s["dp_secure_sum"] and None in (s["dp_secure_key"], s["dp_secure_parties"]),
          "`dp_secure_sum` needs `dp_secure_key` and `dp_secure_parties`, so that nobody else can "

@@ -234,8 +234,13 @@ class Settings:
 
     @property
     def private_features(self) -> int:
-        """Number of features whose candidates are released privately."""
-        return sum(f.kind == "private" for f in self.features)
+        """Number of features whose candidates are released privately.
+
+        A start from columns has no more of them than trees are offered. The others have one public
+        candidate, which no tree takes.
+        """
+        found = sum(f.kind == "private" for f in self.features)
+        return min(found, self["dp_features_per_tree"]) if self.starts_from_columns else found
 
     @property
     def candidate_cells(self) -> int:
@@ -279,6 +284,11 @@ class Settings:
     def additive(self) -> bool:
         """Whether a round is a tree of every feature alone."""
         return bool(self["dp_split"] == "additive")
+
+    @property
+    def starts_from_columns(self) -> bool:
+        """Whether the first trees follow from released sums of the cells of each column."""
+        return bool(self["dp_start"] == "columns")
 
     @property
     def sampling_num(self) -> int:

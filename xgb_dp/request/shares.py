@@ -7,11 +7,13 @@ from typing import Any
 from ..errors import PrivacyParameterError
 from . import parse
 
-__all__ = ["COUNT_SHARE", "DEFAULT_SHARES", "SHARE_NAMES", "resolve_shares"]
+__all__ = ["COLUMNS_SHARE", "COUNT_SHARE", "DEFAULT_SHARES", "SHARE_NAMES", "resolve_shares"]
 
-SHARE_NAMES = ("candidates", "base_score", "correction", "splits", "leaves")
+SHARE_NAMES = ("candidates", "base_score", "columns", "correction", "splits", "leaves")
 COUNT_SHARE = 0.009
 """Of the label sums, and of the number of rows where it is released alone."""
+COLUMNS_SHARE = 0.5
+"""Of the cells by class and column, from which the first trees follow: docs/accuracy.md."""
 # Of what the others leave over; the setting of the design, constant in the data.
 _SPLITS_OF_REST = 0.3
 
@@ -24,6 +26,7 @@ def resolve_shares(
     kind: str,
     splits: bool = True,
     correction: bool = False,
+    columns: bool = False,
 ) -> dict[str, float]:
     """Division of mu^2 over the releases.
 
@@ -35,10 +38,12 @@ def resolve_shares(
         splits: Whether splits are chosen by looking at the data.
         correction: Whether the mean is corrected after training, which makes a good intercept less
             dear.
+        columns: Whether cells are released by class and column, which leaves candidates their
+            part of the rest.
 
     Returns:
         The fractions, which sum to 1. What is not released has 0; its part goes to splits
-        and leaves.
+        and leaves. "columns" is there where they are released.
 
     Raises:
         PrivacyParameterError: Unknown key, negative or impossible fractions.
@@ -54,9 +59,11 @@ def resolve_shares(
         for k, v in fractions.items()
     }
     first = 0.027 if kind == "regression" and not correction else COUNT_SHARE
+    by_column = fixed.get("columns", COLUMNS_SHARE) if columns else 0.0
     default = {
-        "candidates": 0.1 if candidates else 0.0,
+        "candidates": 0.1 * (1.0 - by_column) if candidates else 0.0,
         "base_score": first if intercept else 0.0,
+        "columns": by_column,
         "correction": 0.05 if correction else 0.0,
     }
     shares = default | {k: v for k, v in fixed.items() if k in default}
@@ -90,9 +97,12 @@ def resolve_shares(
         shares["correction"] = 0.0
     if not splits:
         shares["splits"] = 0.0
+    if not columns:
+        del shares["columns"]
     needed = ["splits", "leaves"] if splits else ["leaves"]
     needed += ["candidates"] if candidates else []
     needed += ["base_score"] if intercept else []
+    needed += ["columns"] if columns else []
     needed += ["correction"] if correction else []
     if any(shares[k] <= 0 for k in needed):
         raise PrivacyParameterError(
@@ -100,7 +110,7 @@ def resolve_shares(
         )
     # What is not released leaves its part to the trees.
     tree = shares["splits"] + shares["leaves"]
-    free = 1.0 - shares["candidates"] - shares["base_score"] - shares["correction"]
+    free = 1.0 - sum(share for name, share in shares.items() if name not in ("splits", "leaves"))
     shares["splits"] *= free / tree
     shares["leaves"] *= free / tree
     return shares

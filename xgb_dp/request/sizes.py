@@ -5,8 +5,8 @@ shallow trees where that is small, many and deep ones where it is large. The num
 a noisy one, released before the first tree; the plans are public, and so is the rule. For a table
 with many columns the number of cells that are neither 0 nor missing is released as well: where they
 are few, additive trees see all columns at once and a row pays for those that it has. Where there
-are very many columns, the cells of each class are released by column too: if few columns matter,
-trees find them.
+are very many columns, the plan of such a table releases the cells of each class by column, and
+starts from what they say.
 docs/accuracy.md has the evidence.
 
 Proof: docs/proofs/choice.md
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADDITIVE_ROUNDS",
+    "AFTER_COLUMNS",
     "COLUMNS",
-    "COLUMNS_SHARE",
     "MEETINGS",
     "NO_ADDITIVE",
     "PUBLIC_ROUNDS",
@@ -67,10 +67,8 @@ ADDITIVE_ROUNDS = 10
 # Rounds of public trees, whose leaves share the whole budget.
 PUBLIC_ROUNDS = 25
 # Numbers of columns for which they are offered: of fewer, trees find the best. Of WIDE ones trees
-# find the few that matter, where few do: what is released of the labels by column tells, and it
-# needs this share of the budget. Of 4,000 columns additive rounds were no better than chance.
-COLUMNS, WIDE = range(32, 513), range(513, 1025)
-COLUMNS_SHARE = 0.11
+# start from what each column says.
+COLUMNS, WIDE = range(32, 513), range(513, 1 << 16)
 # They are taken below this share of cells, and while two columns meet in few rows: where they meet
 # in many, trees find how they act together. In rows times what each is worth.
 SPARSE, MEETINGS = 0.08, 100.0
@@ -84,6 +82,7 @@ NO_ADDITIVE = OF_TREES | {
     "dp_leaf_noise",
     "dp_score",
     "dp_secure_sum",
+    "dp_start",
     "interaction_constraints",
     "max_bin",
     "monotone_constraints",
@@ -94,6 +93,8 @@ _SHALLOW = (4, "alternate", 64, 2)
 _DEEP = (6, "oblivious", 256, 2)
 _DEEPER = (8, "oblivious", 256, 2)
 _DEEP_COARSE = (6, "oblivious", 64, 2)
+# After a start from columns, whatever the number of rows.
+AFTER_COLUMNS = Size(math.inf, 50, _SHALLOW)
 
 SIZES: dict[str, tuple[Size, ...]] = {
     "binary": (
@@ -163,7 +164,8 @@ def is_sparse(rows: float, present: float, meetings: float) -> bool:
     Args:
         rows: Noisy number of rows.
         present: Noisy sum over rows of the share of its cells that a row has.
-        meetings: Rows in which two columns may be present together, by these shares.
+        meetings: Rows in which two columns may be present together, by these shares; infinite where
+            trees follow.
     """
     return present < SPARSE * rows and present * present < meetings * rows
 
@@ -176,8 +178,9 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
 
     Returns:
         Below which number of rows each plan is taken, rising, and its settings. A single plan where
-        the settings leave nothing open, or nothing decides. If the last one is additive, it is that
-        of sparse tables, with a number of rows in which two columns may meet.
+        the settings leave nothing open, or nothing decides. If the last one is additive or starts
+        from columns, it is that of sparse tables, with a number of rows in which two columns may
+        meet.
     """
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
@@ -198,11 +201,13 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     limits = [limits[i] for i in kept]
     plans = [s.changed(found[i][1], found[i][0]) for i in kept]
     if len(plans) > 1 and _takes_cells(s):
-        limits.append(MEETINGS / of_row)
-        plans.append(s.changed({"dp_split": "additive"}, ADDITIVE_ROUNDS))
         if s.schema.width in WIDE:
-            first = {"dp_budget_shares": {"base_score": COLUMNS_SHARE}}
-            plans = [plan.changed(first) for plan in plans]
+            changes = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
+            limits.append(math.inf)
+            plans.append(s.changed(changes, AFTER_COLUMNS.rounds))
+        else:
+            limits.append(MEETINGS / of_row)
+            plans.append(s.changed({"dp_split": "additive"}, ADDITIVE_ROUNDS))
     return limits, plans
 
 
@@ -212,12 +217,18 @@ def _takes_cells(s: Settings) -> bool:
         s.kind == "binary"
         and s.labels == 1
         and s.unit == "row"
-        and (
-            s.schema.width in COLUMNS
-            or (s.schema.width in WIDE and s.intercept == "released")  # which reads the labels
-        )
+        and (s.schema.width in COLUMNS or (s.schema.width in WIDE and _may_start_from_columns(s)))
         and not s.continues  # a model has one number of trees in a round
         and not set(s.given) & NO_ADDITIVE
+    )
+
+
+def _may_start_from_columns(s: Settings) -> bool:
+    """Whether the first release has the labels, and columns have cells above 0."""
+    return (
+        s.intercept == "released"
+        and s.schema.weights is None
+        and all(f.kind != "categorical" for f in s.features)
     )
 
 

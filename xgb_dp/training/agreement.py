@@ -24,7 +24,13 @@ _SHARED = (
 """Where the noise and the pads come from: fields of the request, and the same of the plan."""
 
 
-def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Settings) -> None:
+def check(
+    text: str,
+    request: Mapping[str, Any] | None,
+    noise: NoisePlan,
+    s: Settings,
+    by_column: Mapping[str, Any] | None = None,
+) -> None:
     """Two independent derivations of everything that is released must agree before any release.
 
     The calibration says what the training releases, with which sensitivity, range and noise, and
@@ -35,6 +41,7 @@ def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Set
         request: What the release of the intercept is asked for; None if there is none.
         noise: Calibrated noise, with the events that the guarantee rests on.
         s: Checked settings.
+        by_column: What the release of the cells of each column is asked for; None without.
 
     Raises:
         BudgetError: They differ. Nothing was released.
@@ -44,6 +51,8 @@ def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Set
     if request is not None:
         event = native.describe_intercept(request)
         derived.append({**event, "count": 2 * event["count"]} if s.measured else event)
+    if by_column is not None:
+        derived.append(native.describe_intercept(by_column))
     agree = described["score_range"] == range_int(
         s["dp_score"],
         s.row_bound,
@@ -52,9 +61,11 @@ def check(text: str, request: Mapping[str, Any] | None, noise: NoisePlan, s: Set
         joint=s["dp_class_trees"] == "joint",
         depth=s["max_depth"],
     )
-    if request is not None:
-        told = json.loads(text)
-        agree = agree and all(request.get(mine) == told.get(its) for mine, its in _SHARED)
+    told = json.loads(text)
+    for asked in (request, by_column):
+        agree = agree and (
+            asked is None or all(asked.get(mine) == told.get(its) for mine, its in _SHARED)
+        )
     if not s.noise_free:
         planned = [event.to_json() for event in noise.events]
         agree = agree and _in_order(planned) == _in_order(derived)

@@ -1,59 +1,130 @@
-"""Whether few columns matter for the label, from noisy sums of it in the cells of each column.
+"""What each column says of the label, from noisy sums of the cells above 0 of each class in it.
 
 Reads what was released and public numbers only.
+
+Proof: docs/proofs/sensitivity.md
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from ..accounting.sensitivity import COLUMN_SHIFT
 from ..calibrate.mechanisms import NoisePlan
+from ..engine import workers
+from ..request.settings import Settings
+from .means import Sums
 
-__all__ = ["few_columns_matter"]
+__all__ = ["ColumnEffects"]
+
+Floats = npt.NDArray[np.float64]
 
 _LEAST = 3.0  # deviations of noise: the least weight of a column's cells, so that rare ones are few
-_SEEN = 2.5  # standard errors by which columns must differ more than noise and chance make them
-_FEW = 45.0  # columns
+# Deviations of effects, as log-odds, of which the prior is a mixture: few columns may say much.
+_DEVIATIONS = np.concatenate([[0.0], np.geomspace(0.01, 4.0, 14)])
+_ITERATIONS = 60  # of the estimate of the parts of the mixture
+# Columns that say the same add up to more than they say together.
+_STEP = 0.75
 
 
-def few_columns_matter(noise: NoisePlan, sums: Sequence[int]) -> bool:
-    """Whether a part of the columns is seen to carry most of what one column says of the label.
+@dataclass(frozen=True)
+class ColumnEffects:
+    """What a cell above 0 in each column adds to the log-odds of label 1.
 
-    With w the noisy weight of the cells of a column, and g that of its positive ones less those
-    expected, g^2 / w less its part of noise and chance is what the column says. Columns that say
-    as much each would be the square of the sum of this over the sum of its squares: fewer than 45
-    are few. The sum of squares is that of fourth powers of g, and must be seen in the noise.
+    Attributes:
+        effects: Log-odds, shape (columns,).
+        rates: Share of rows that have such a cell, in [0, 1], shape (columns,).
+        offered: The columns that say most, ascending.
+        share: Share of rows with label 1, in (0, 1).
+        rows: Number of rows, at least what noise alone may be.
+    """
 
-    Post-processing, costs nothing.
+    effects: Floats
+    rates: Floats
+    offered: tuple[int, ...]
+    share: float
+    rows: float
+
+    @classmethod
+    def of(
+        cls, s: Settings, noise: NoisePlan, first: Sequence[int], by_column: Sequence[int]
+    ) -> ColumnEffects:
+        """Estimate the effects. Post-processing, costs nothing.
+
+        All workers take what the first one has computed, so that the last bits of its floats are
+        those of all.
+
+        Args:
+            s: Checked settings.
+            noise: Calibrated noise.
+            first: Noisy integers of the first release: of labels in [-1, 1], and of rows.
+            by_column: Noisy integers of the second one: of the cells above 0 of rows with label 0,
+                each weighing 1 over the root of how many the row has, by column; then of those
+                with label 1.
+        """
+        told = Sums.of(s, noise, first)
+        share = min(max(0.5 + 0.5 * told.label, 0.001), 0.999)
+        cells = np.ldexp(np.array(by_column, dtype=np.float64), -noise.columns_shift)
+        variance = math.ldexp(float(noise.columns_sigma2), -2 * noise.columns_shift)
+        mine = _estimate(cells.reshape(2, -1), variance, share, told.rows)
+        text = json.dumps([values.tolist() for values in mine]).encode()
+        effects, rates, said = map(np.array, json.loads(workers.told_by(0, text)))
+        most = np.argsort(-said, kind="stable")[: s["dp_features_per_tree"]]
+        return cls(effects, rates, tuple(sorted(most.tolist())), share, told.rows)
+
+    @property
+    def centre(self) -> float:
+        """The log-odds of a row without any cell, with which the mean row has those of all."""
+        odds = math.log(self.share / (1.0 - self.share))
+        return odds - float(np.dot(self.effects, self.rates))
+
+
+def _estimate(
+    cells: Floats, variance: float, share: float, rows: float
+) -> tuple[Floats, Floats, Floats]:
+    """Effects, rates, and what each column says: its chi-squared less what noise makes of it.
 
     Args:
-        noise: Calibrated noise of the release.
-        sums: Noisy integers of the release: of labels in [-1, 1], of rows, and of the share of its
-            cells that each row has, in units of ``2**-shift``; then of its cells, each weighing 1
-            over the root of how many the row has, by column for label 0 and then for label 1, in
-            units of ``2**-(shift + COLUMN_SHIFT)``.
+        cells: Noisy weight of the cells of label 0 and of label 1, shape (2, columns).
+        variance: Of the noise of each.
+        share: Share of rows with label 1.
+        rows: Number of rows, above 0.
     """
-    labels, rows, present = (math.ldexp(float(v), -noise.intercept_shift) for v in sums[:3])
-    cells = np.ldexp(np.array(sums[3:], dtype=np.float64), -noise.intercept_shift - COLUMN_SHIFT)
-    zeros, ones = cells.reshape(2, -1)
-    variance = math.ldexp(
-        float(noise.intercept_sigma2), -2 * (noise.intercept_shift + COLUMN_SHIFT)
-    )
-    width = len(ones)
-    rows = max(rows, 1.0)
-    share = 0.5 + 0.5 * min(max(labels / rows, -1.0), 1.0)
-    each = min(max(present / rows * width, 1.0), float(width))  # columns that a row has
-    weight = np.maximum(zeros + ones, _LEAST * math.sqrt(2.0 * variance))
+    zeros, ones = cells
+    odd = share * (1.0 - share)
+    # The root of the number of cells of a row: each of k cells weighs 1 / root(k).
+    root = min(max(float(cells.sum()) / rows, 1.0), math.sqrt(len(ones)))
+    weight = np.maximum(zeros + ones, max(_LEAST * math.sqrt(2.0 * variance), 1.0))
     off = (1.0 - share) * ones - share * zeros
     # Of noise, and of the chance of which rows are there.
-    odd = share * (1.0 - share)
-    spread = variance * (1.0 - 2.0 * odd) + weight * odd / math.sqrt(each)
-    said = (off**2 - spread) / weight
-    squares = (off**4 - 6.0 * off**2 * spread + 3.0 * spread**2) / weight**2  # without their noise
-    error = math.sqrt(24.0 * float(np.sum((spread / weight) ** 4)))
-    total, square = float(np.sum(said)), float(np.sum(squares))
-    return square > _SEEN * error and total > 0.0 and total**2 < _FEW * square
+    spread = variance * (1.0 - 2.0 * odd) + weight * odd / root
+    effects = _STEP * _posterior(off / (odd * weight), spread / (odd * weight) ** 2)
+    rates = np.clip((zeros + ones) * root / rows, 0.0, 1.0)
+    return effects, rates, (off**2 - spread) / weight
+
+
+def _posterior(seen: Floats, variance: Floats) -> Floats:
+    """Posterior means of effects, whose prior is a mixture of normal ones that all share.
+
+    The parts of the mixture are those of the largest likelihood (expectation maximisation).
+
+    Args:
+        seen: Effects with noise.
+        variance: Of the noise of each, above 0.
+    """
+    prior = _DEVIATIONS**2
+    total = variance[:, None] + prior
+    log_density = -0.5 * (np.log(total) + seen[:, None] ** 2 / total)
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    parts = np.full(len(prior), 1.0 / len(prior))
+    for _ in range(_ITERATIONS):
+        of_each = density * parts
+        of_each /= of_each.sum(axis=1, keepdims=True)
+        parts = of_each.mean(axis=0) + 1e-6
+        parts /= parts.sum()
+    return np.asarray((of_each * (prior / total)).sum(axis=1) * seen)

@@ -195,7 +195,7 @@ def before_train(
         # What XGBoost would refuse it refuses now; then the intercept is drawn.
         training.rehearse(dtrain, xgb_model, call_site)
         workers.check_together(lambda: persons.check_same(dtrain, name))
-        low, keeper = training.start(dtrain)
+        low, keeper = training.start(dtrain, [data for data, _ in call_site.evals])
         workers.check_together(lambda: persons.check_same(dtrain, name))
     except BaseException:
         persons.assign(dtrain, None)

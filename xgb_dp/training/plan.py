@@ -24,17 +24,22 @@ from ..request.params import PARAMETERS
 from ..request.quantiles import QUANTILES
 from ..request.settings import Settings
 from . import cells, means
+from .columns import ColumnEffects
+from .start import PRESENT
 
 __all__ = [
     "after_release",
     "base_score_from_sums",
+    "base_score_of_columns",
     "build_plan",
     "choice",
+    "columns_request",
     "digest",
     "dump_plan",
     "intercept_request",
     "low_level",
     "name_together",
+    "offering",
     "present_from_sums",
     "public_inputs",
     "rows_from_sums",
@@ -44,6 +49,7 @@ __all__ = [
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of
 # the sum of all cells.
 _KNOWN = 2.0 * math.sqrt(LABEL_CELLS)
+_MOST_ODDS = 12.0  # of a base score, in log-odds: further out a 32-bit probability is 0 or 1
 
 
 def _without_reals(value: Any) -> Any:
@@ -66,6 +72,27 @@ def _feature(feature: Feature) -> dict[str, Any]:
     if feature.kind == "categorical":
         return {"kind": "categorical", "size": feature.size}
     return {"kind": "private", "grid": _cuts(feature.grid)}
+
+
+def _offered(s: Settings, columns: Sequence[int] | None) -> dict[str, Any]:
+    """The features of a plan, and which of them trees are offered.
+
+    Candidates are released for as many columns as :attr:`Settings.private_features` says, those
+    that are offered among them. The others have one public candidate.
+
+    Args:
+        s: Checked settings.
+        columns: Those that are offered, ascending; None for all, or those that are drawn.
+    """
+    features = [_feature(f) for f in s.features]
+    if columns is None:
+        return {"features": features}
+    offered = set(columns)
+    private = [i for i, f in enumerate(features) if f["kind"] == "private"]
+    private.sort(key=lambda i: i not in offered)
+    for i in private[s.private_features :]:
+        features[i] = {"kind": "cuts", "cuts": [PRESENT]}
+    return {"features": features, "offered": list(columns)}
 
 
 def _target(s: Settings) -> dict[str, float]:
@@ -122,7 +149,7 @@ def build_plan(
             "prior_max": s.prior_max,
             "spread": s.spread_leaves,
         },
-        "features": [_feature(f) for f in s.features],
+        **_offered(s, range(s["dp_features_per_tree"]) if s.starts_from_columns else None),
         "candidates": {
             "hessian": s["dp_candidate_weight"] == "hessian",
             "laplace": s["dp_candidate_noise"] == "laplace",
@@ -197,7 +224,6 @@ def intercept_request(
     plan_id: str,
     *,
     presence: bool = False,
-    by_column: bool = False,
 ) -> dict[str, Any]:
     """What ``XGDPReleaseIntercept`` is asked to release.
 
@@ -208,7 +234,6 @@ def intercept_request(
         test_key: Key of a fixed noise tape (tests only).
         plan_id: Names the plan, and with it the pads of masked sums.
         presence: Whether the cells that are present are released as well.
-        by_column: Whether they are released by class and column too.
 
     Returns:
         dict: The request; see ``plugin_cpp/intercept.cc``.
@@ -239,11 +264,54 @@ def intercept_request(
         request["n_public"] = s["dp_n_public"]
     if presence:
         request["columns"] = s.schema.width
-    if by_column:
-        request["by_column"] = True
     if test_key is not None and not s.noise_free:
         request["test_key"] = test_key
     return dict(_without_reals(request))
+
+
+def columns_request(s: Settings, noise: NoisePlan, request: dict[str, Any]) -> dict[str, Any]:
+    """What is released after the intercept: the cells above 0 by class and column.
+
+    Args:
+        s: Checked settings, of a start from columns.
+        noise: Calibrated noise.
+        request: Result of :func:`intercept_request`.
+    """
+    kept = {key: value for key, value in request.items() if key != "n_public"}
+    return kept | {
+        "kind": "columns",
+        "columns": s.schema.width,
+        "sigma2": noise.columns_sigma2,
+        "shift": noise.columns_shift,
+        "again": True,
+    }
+
+
+def offering(s: Settings, plan: dict[str, Any], found: ColumnEffects) -> str:
+    """The plan as the trainer is told it, with the columns that say most.
+
+    Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
+
+    Args:
+        s: Checked settings, of a start from columns.
+        plan: Result of :func:`build_plan`.
+        found: What each column says.
+    """
+    return dump_plan({**plan, **_offered(s, found.offered)})
+
+
+def base_score_of_columns(s: Settings, found: ColumnEffects) -> float:
+    """The intercept below the first trees of a start from columns.
+
+    Args:
+        s: Checked settings.
+        found: What each column says.
+
+    Returns:
+        ``base_score``, of a row without any cell above 0.
+    """
+    odds = min(max(found.centre, -_MOST_ODDS), _MOST_ODDS)
+    return 1.0 / (1.0 + math.exp(-odds)) if s["objective"] == "binary:logistic" else odds
 
 
 def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> float | list[float]:

@@ -20,7 +20,7 @@ from ..request.features import Schema
 from ..request.names import check_names, flatten
 from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
 from ..request.settings import Settings, resolve, with_preset
-from ..request.sizes import WIDE, is_sparse, position, settings_of_sizes
+from ..request.sizes import is_sparse, position, settings_of_sizes
 
 __all__ = ["Family", "Prepared", "calibrated", "check", "prepare"]
 
@@ -60,7 +60,8 @@ class Family:
     cells where they may be few.
 
     Attributes:
-        plans: Each plan by itself. If the last one is additive, it is that of sparse tables.
+        plans: Each plan by itself. If the last one is additive or starts from columns, it is that
+            of sparse tables.
         limits: Below which number of rows each is taken, rising; the last one from there on. Of
             the plan of sparse tables: that of rows in which two columns may meet.
         event: What the choice among them is charged with.
@@ -70,20 +71,29 @@ class Family:
     limits: tuple[float, ...]
     event: ChoiceEvent
 
-    def taken(self, rows: float, present: float = math.inf, *, few_matter: bool = False) -> int:
+    @property
+    def presence(self) -> bool:
+        """Whether the cells that are present decide too."""
+        return _of_sparse_tables(self.plans[-1].settings)
+
+    def taken(self, rows: float, present: float = math.inf) -> int:
         """Position of the plan that is taken. Free post-processing of released numbers.
 
         Args:
             rows: The noisy number of rows.
             present: The noisy sum over rows of the share of its cells that a row has.
-            few_matter: Whether few columns are seen to matter, which trees find.
         """
         last = len(self.plans) - 1
-        if not self.plans[last].settings.additive:
+        if not self.presence:
             return position(self.limits, rows)
-        if not few_matter and is_sparse(rows, present, self.limits[last]):
+        if is_sparse(rows, present, self.limits[last]):
             return last
         return position(self.limits[:last], rows)
+
+
+def _of_sparse_tables(s: Settings) -> bool:
+    """Whether this last plan of a family is that of sparse tables."""
+    return s.additive or s.starts_from_columns
 
 
 def prepare(
@@ -140,12 +150,8 @@ def calibrated(settings: Settings) -> Prepared:
         [settings] = found
         spec = MechanismSpec.from_settings(settings)
         return Prepared(settings, spec, calibrate(spec, *target))
-    presence, width = found[-1].additive, settings.schema.width
-    columns = width if presence and width in WIDE else 0
-    specs = tuple(
-        MechanismSpec.from_settings(s, counts=True, presence=presence, columns=columns)
-        for s in found
-    )
+    presence = _of_sparse_tables(found[-1])
+    specs = tuple(MechanismSpec.from_settings(s, counts=True, presence=presence) for s in found)
     for number in range(len(specs), 0, -1):
         try:
             noise = calibrate_family(specs[:number], *target)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from xgboost.callback import TrainingCallback
@@ -26,9 +27,10 @@ from ..request.parse import shown
 from ..request.settings import Settings
 from . import agreement, plan
 from .call_site import CallSite
-from .columns import few_columns_matter
+from .columns import ColumnEffects
 from .prepare import Prepared
 from .public_start import check_categories, public_start
+from .start import booster_with, trees_of
 
 __all__ = ["LedgerCallback", "Option", "Training"]
 
@@ -41,11 +43,13 @@ class Option:
         prepared: Checked settings and calibrated noise.
         plan: What the C++ trainer is told.
         text: The same as JSON.
+        by_column: What the release of the cells of each column is asked for; None without.
     """
 
     prepared: Prepared
     plan: dict[str, Any]
     text: str
+    by_column: dict[str, Any] | None = None
 
     @property
     def settings(self) -> Settings:
@@ -122,10 +126,6 @@ class Training:
             plan.build_plan(p.settings, p.noise, key, before, structures) for p in prepared.plans
         ]
         plan.name_together(plans)
-        options = tuple(
-            Option(p, told, plan.dump_plan(told))
-            for p, told in zip(prepared.plans, plans, strict=True)
-        )
         request, kind = None, prepared.spec.intercept
         if s.releases_labels:
             kind = s.intercept_kind  # also of a training that draws nothing
@@ -137,10 +137,14 @@ class Training:
                 key,
                 plans[0]["id"],
                 presence=prepared.spec.presence,
-                by_column=prepared.spec.columns > 0,
             )
+        options = tuple(
+            Option(p, told, plan.dump_plan(told), _by_column(p, request))
+            for p, told in zip(prepared.plans, plans, strict=True)
+        )
         for option in options:
-            agreement.check(option.text, request, option.prepared.noise, option.settings)
+            made = option.prepared
+            agreement.check(option.text, request, made.noise, made.settings, option.by_column)
         return cls(prepared, key, names, types, earlier, options, request, part, public_start=start)
 
     @property
@@ -226,14 +230,20 @@ class Training:
             booster = Booster(trial, [dtrain, *(data for data, _ in call_site.evals)], xgb_model)
             _configure(booster)
             if position == 0:  # the plans differ in nothing that the rest depends on
-                LedgerCallback(self, position, None, None).before_training(booster)
+                LedgerCallback(self, position, None).before_training(booster)
                 call_site.rehearse(booster, dtrain)
 
-    def start(self, dtrain: Any) -> tuple[dict[str, Any], LedgerCallback]:
+    def start(
+        self, dtrain: Any, evals: Sequence[Any] = ()
+    ) -> tuple[dict[str, Any], LedgerCallback]:
         """Ask the gate, release the intercept, and say how XGBoost grows the trees.
 
         Privacy: spends the intercept's share of the budget; the trees spend the rest. Which plan
         they follow may depend on what was released here.
+
+        Args:
+            dtrain: The rows.
+            evals: Public matrices that are scored in every round.
 
         Returns:
             Parameters with exactly one ``dp_plan``, and the keeper of the ledger.
@@ -245,6 +255,8 @@ class Training:
         low: dict[str, Any] = {}
         event: Event | None = None
         position, count, sums, capped = 0, None, None, None
+        released: list[Event] = []
+        columns: ColumnEffects | None = None
         if s.masking.workers:
             agreed = json.dumps([self.texts, self.request, s.schema.names])
             files = (s["dp_secure_key"], s["dp_secure_parties"])
@@ -269,10 +281,19 @@ class Training:
                     present = (
                         plan.present_from_sums(kind, noise, sums) if spec.presence else math.inf
                     )
-                    few = spec.columns > 0 and few_columns_matter(noise, sums)
-                    position = family.taken(count, present, few_matter=few)
+                    position = family.taken(count, present)
+                if event is not None:
+                    released.append(event)
                 if s.intercept == "released":
                     low["base_score"] = plan.base_score_from_sums(s, noise, sums)
+                by_column = self.options[position].by_column
+                if by_column is not None:
+                    answer = native.release_intercept(dtrain, by_column)
+                    if not s.noise_free:
+                        released.append(event_from_json(answer["event"]))
+                    made = self.options[position].prepared
+                    columns = ColumnEffects.of(made.settings, made.noise, sums, answer["sums"])
+                    low["base_score"] = plan.base_score_of_columns(s, columns)
             if s.intercept == "public":
                 low["base_score"] = s["base_score"]
             elif s.intercept == "base_margin":
@@ -285,8 +306,15 @@ class Training:
         text = taken.text
         if sums is not None and s.loss is not None:
             text = plan.after_release(taken.settings, noise, taken.plan, sums, capped)
+        if columns is not None:
+            text = plan.offering(taken.settings, taken.plan, columns)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
-        return low, LedgerCallback(self, position, count, event)
+        keeper = LedgerCallback(self, position, count, released)
+        if columns is not None:
+            keeper.first = partial(
+                booster_with, trees_of(columns), params=low, cache=[dtrain, *evals]
+            )
+        return low, keeper
 
     def _check_book(self) -> None:
         """Look whether this party's book has room, before that of any party counts the training.
@@ -314,21 +342,37 @@ class LedgerCallback(TrainingCallback):
         training: What is being trained.
         position: Which of its plans it follows.
         count: The noisy number of rows by which that was decided; None if it was not.
-        intercept: Event of the first release, None if nothing was released.
+        released: Events of what was released before the trees.
+
+    Attributes:
+        first: Makes the booster with the first trees that follow from them, in place of one that
+            has none; None where there are no such trees.
     """
 
+    first: Callable[[Any], Booster] | None = None
+
     def __init__(
-        self, training: Training, position: int, count: float | None, intercept: Event | None
+        self,
+        training: Training,
+        position: int,
+        count: float | None,
+        released: Sequence[Event] = (),
     ) -> None:
         super().__init__()
         self.training = training
         self.rounds = training.options[position].settings.rounds
         self.claimed = training.claim(position, count)
-        self.intercept = intercept
+        self.released = released
         self.start = 0
 
     def before_training(self, model: Any) -> Any:
         """Claim the plan as spent, and fix the public schema of the model."""
+        if self.first is not None:
+            model = self.first(model)
+            self.first = None  # and with it the matrices
+            if names := ledger.tree_names(model):
+                start = PublicStart.of(names, len(names), released=True)
+                self.claimed = self.claimed.starting_from(start)
         ledger.store(model, self.claimed)
         # Names also for a matrix without rows, and types as declared: whether pandas calls a column
         # an integer or a float can depend on a single row.
@@ -343,9 +387,17 @@ class LedgerCallback(TrainingCallback):
     def after_training(self, model: Any) -> Any:
         """Write what was drawn."""
         rounds = model.num_boosted_rounds() - self.start
-        record = ledger.complete(self.claimed, ledger.drawn(model), self.intercept, rounds)
+        record = ledger.complete(self.claimed, ledger.drawn(model), self.released, rounds)
         ledger.store(model, ledger.sign(model, record))
         return model
+
+
+def _by_column(prepared: Prepared, request: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What the second release of a start from columns is asked for; None for other plans."""
+    if not prepared.settings.starts_from_columns:
+        return None
+    assert request is not None  # it has a released intercept
+    return plan.columns_request(prepared.settings, prepared.noise, request)
 
 
 def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
