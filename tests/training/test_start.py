@@ -234,6 +234,12 @@ def test_categories_are_refused() -> None:
         xgb.train(asked(dp_categories={0: 3}), d, 2)
 
 
+def test_several_labels_are_refused() -> None:
+    d = xgb.DMatrix(cells(50), np.arange(100).reshape(50, 2) % 2)
+    with pytest.raises(PrivacyParameterError, match="`dp_start`='columns' is for one label"):
+        xgb.train(asked(), d, 2)
+
+
 def test_masked_sums_have_no_columns() -> None:
     with pytest.raises(PrivacyParameterError, match="at least two workers"):
         xgb.train(asked(dp_secure_sum=True, dp_split="random"), table(), 2)

@@ -264,8 +264,9 @@ RULES = (
          "row over all leaves of a round is that of Gaussian noise.", PrivacyRefusal),
     # a start from columns
     Rule("columns of two classes",
-         lambda s: s.starts_from_columns and s.kind != "binary",
-         "`dp_start`='columns' is for two classes: it sums the cells of each class. Leave it out."),
+         lambda s: s.starts_from_columns and (s.kind != "binary" or s.labels > 1),
+         "`dp_start`='columns' is for one label of two classes, whose cells it sums. Leave it "
+         "out."),
     Rule("columns of rows",
          lambda s: s.starts_from_columns and s.unit != "row",
          "`dp_start`='columns' is refused with `dp_privacy_id`: what a person adds to sums by "
