@@ -262,7 +262,8 @@ BROKEN: dict[str, dict[str, Any]] = {
     "scale_pos_weight of two classes": REGRESSION | {"scale_pos_weight": 2},
     "a continued model brings base_score": {"base_score": 0.5},
     "a public model is given": {"dp_public_model": True},
-    "several targets of squared error": {},
+    "several targets of squared error": COUNTS,
+    "several labels weigh alike": {"scale_pos_weight": 2},
     "aft_loss_distribution has its objectives": {"aft_loss_distribution": "normal"},
     "aft_loss_distribution_scale has its objectives": {"aft_loss_distribution_scale": 1.0},
     "huber_slope has its objectives": {"huber_slope": 0.5},
@@ -409,6 +410,7 @@ SCHEMAS = {
     "masked sums are no sums by column": replace(SCHEMA, categorical=frozenset()),
     "weights of columns that are drawn": replace(SCHEMA, weights=(1.0, 2.0, 1.0)),
     "several targets of squared error": replace(SCHEMA, labels=2),
+    "several labels weigh alike": replace(SCHEMA, labels=2),
     "a clip of several targets that fits": replace(SCHEMA, labels=2),
 }
 
