@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from xgb_dp.evaluation.figure import Figure
-from xgb_dp.evaluation.grid import CELLS
-from xgb_dp.evaluation.posterior import Solver
+from xgb_dp.evaluation.figures import TwoClasses
+from xgb_dp.evaluation.grid import CELLS, Grid, counts_matrix
+from xgb_dp.evaluation.posterior import TOTALS, Posterior, Solver
 from xgb_dp.evaluation.values import Values, value_cells, value_matrix
 
 TIMES = 4_000
@@ -65,3 +66,23 @@ def test_quantiles_and_means_cover(rows: int) -> None:
             found = values.mean if name == "mean" else values.quantile(float(name))
             hits[name] += found.low <= truth[name] <= found.high
     assert min(hits.values()) >= 0.85 * 120, hits
+
+
+@pytest.mark.parametrize("rows", [1_000, 10_000])
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("noise", [0.0, 500.0, 3_000.0])
+def test_base_rates_cover_what_they_say(rows: int, share: float, noise: float) -> None:
+    """By the noise of the sums and the rows that were drawn, without any model of the counts."""
+    grid, rng = Grid(), np.random.default_rng(6)
+    solver = Solver.of(counts_matrix(grid))
+    covariance = TOTALS @ solver.covariance @ TOTALS.T * noise**2
+    root = np.linalg.cholesky(covariance + 1e-12 * np.eye(2))
+    covered = []
+    for _ in range(1_500):
+        seen = [rng.binomial(rows, share), rows] + root @ rng.normal(size=2)
+        empty = [np.zeros(0)] * 5
+        found = TwoClasses(Posterior(grid, *empty, seen, covariance)).base_rate
+        covered.append(found.low <= share <= found.high)
+    # 95% within five deviations of 1,500 samples. Where positives are within the noise, those below
+    # 0 count as 0, so that 97.5% cover.
+    assert 0.92 < np.mean(covered) < 0.996

@@ -103,8 +103,9 @@ class Binary:
                 aimed = second.layout.blocks[block].matrix
                 matrices.append(aimed[rows, size * copy : size * (copy + 1)])
                 values.append(second.sums[block][0][rows])
-            solver = Solver.of(np.vstack(matrices))
-            return two_classes(self.grid, solver, np.concatenate(values), released.noise, draws)
+            solver, first = Solver.of(np.vstack(matrices)), Solver.of(matrices[0])
+            released_all = np.concatenate(values)
+            return two_classes(self.grid, solver, released_all, released.noise, draws, first)
 
         sums = released.sums[0][0]
         if self.groups is None:

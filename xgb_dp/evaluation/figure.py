@@ -85,7 +85,8 @@ class Figure:
         Args:
             parts: Numerator and denominator.
             noise: Their covariance by the noise of the release, (2, 2).
-            spread: That by the noise and by sampling.
+            spread: That by the noise and by sampling. It is only used as the variance of
+                numerator less q times denominator, and may be any that is right for each q.
             level: Probability with which the interval covers.
             low: Lowest value that the quotient has.
             high: Highest value that it has.
@@ -94,7 +95,7 @@ class Figure:
         (va, cov), (_, vb) = spread.tolist()
         z2 = float(norm.ppf(0.5 + 0.5 * level)) ** 2
         # A denominator within its own noise says no more than that it may be as large as this.
-        den = max(b, vb**0.5, _TINY)
+        den = max(b, max(vb, 0.0) ** 0.5, _TINY)
         value = min(max(a / den, low), high)
         pull = np.array([1.0, -value]) / den
         square, half, rest = b * b - z2 * vb, a * b - z2 * cov, a * a - z2 * va

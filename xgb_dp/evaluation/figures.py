@@ -25,7 +25,7 @@ Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]
 
 _LEAST = 1e-9
-_WIDER = 1.25  # than drawn: the draws take the smoothness of the curve as known
+_WIDER = 1.25  # than drawn, of calibration: the draws take the smoothness of the curve as known
 
 
 def _ratio(a: Floats, b: Floats) -> Floats:
@@ -94,21 +94,20 @@ class TwoClasses:
     def _sampled(self) -> Floats:
         return self.posterior.sampled()
 
-    def figure(self, of: Of, low: float = 0.0, high: float = 1.0, *, wider: float = 1.0) -> Figure:
+    def figure(self, of: Of, low: float = 0.0, high: float = 1.0) -> Figure:
         """Any smooth function of the counts.
 
         Args:
             of: Function of the counts of negatives and positives, of shape (..., CELLS).
             low: Lowest value that it has.
             high: Highest value that it has.
-            wider: By which the interval is wider than the draws say.
         """
         value = float(of(self.negatives, self.positives))
         spread, noise = (
             float(np.std(of(drawn[:, :CELLS], drawn[:, CELLS:])))
             for drawn in (self._sampled, self._noisy)
         )
-        return Figure.around(value, wider * spread, noise, self.level, low=low, high=high)
+        return Figure.around(value, spread, noise, self.level, low=low, high=high)
 
     # --- figures -------------------------------------------------------------------------------
 
@@ -119,9 +118,19 @@ class TwoClasses:
 
     @property
     def base_rate(self) -> Figure:
-        """Share of positive rows."""
-        return self.figure(
-            lambda neg, pos: _ratio(pos.sum(axis=-1), (neg + pos).sum(axis=-1)), wider=_WIDER
+        """Share of positive rows.
+
+        It is that of the released sums alone, which need no prior. The interval has every share
+        that is refuted neither by the noise of the release nor by the rows that were drawn: a score
+        interval (Wilson 1927) with noise.
+        """
+        noise = self.posterior.totals_noise
+        n = max(float(self.posterior.totals[1]), 0.0)
+        positive = min(max(float(self.posterior.totals[0]), 0.0), n)  # which shortens no interval
+        # Of n rows of a population with the share q, positives - q n has the variance n q (1 - q).
+        sampling = -n * np.array([[0.0, 0.5], [0.5, 1.0]])
+        return Figure.quotient(
+            (positive, n), noise, noise + sampling, self.level, low=0.0, high=1.0
         )
 
     @property

@@ -20,11 +20,13 @@ from scipy.special import expit
 
 from .grid import CELLS, Grid
 
-__all__ = ["DRAWS", "Posterior", "Solver", "two_classes"]
+__all__ = ["DRAWS", "TOTALS", "Posterior", "Solver", "two_classes"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 DRAWS = 400
+TOTALS = np.stack([np.repeat((0.0, 1.0), CELLS), np.ones(2 * CELLS)])
+"""Sums over the counts of the cells: positive rows, and all rows."""
 
 _FIRST, _ROUNDS, _AGAIN = 3, 5, 2
 _UNKNOWN = 9.0
@@ -50,6 +52,8 @@ class Posterior:
         density: Rows in each cell of the population, as `draws`.
         curve: Logit of the share of positives in each cell of the population, less the predicted
             one; as `draws`.
+        totals: Positive rows and all rows by the sums alone, without bias or prior; (2,).
+        totals_noise: Covariance of `totals` by the noise of the release; (2, 2).
     """
 
     grid: Grid
@@ -58,6 +62,8 @@ class Posterior:
     population: Floats
     density: Floats
     curve: Floats
+    totals: Floats
+    totals_noise: Floats
 
     @property
     def by_class(self) -> Floats:
@@ -94,7 +100,12 @@ class Solver:
 
 
 def two_classes(
-    grid: Grid, solver: Solver, released: Floats, noise: float, draws: int = DRAWS
+    grid: Grid,
+    solver: Solver,
+    released: Floats,
+    noise: float,
+    draws: int = DRAWS,
+    first: Solver | None = None,
 ) -> Posterior:
     """The posterior of the counts of two classes.
 
@@ -104,7 +115,11 @@ def two_classes(
         released: The noisy sums, in the unit of its matrix.
         noise: Standard deviation of the noise of each.
         draws: How many are drawn.
+        first: Of the sums that come first, where the matrix of the later ones follows from them;
+            the totals are read from these alone, since they have no bias.
     """
+    alone = first or solver
+    totals = TOTALS @ (alone.covariance @ (alone.matrix.T @ released[: len(alone.matrix)]))
     seen = solver.covariance @ (solver.matrix.T @ released)
     error = noise**2 * solver.covariance
     state = _start(seen, error)
@@ -129,6 +144,8 @@ def two_classes(
         fits[int(np.argmax(weight))].population,
         np.maximum(latent[:, :CELLS], 0.0),
         latent[:, CELLS:] + _expected(grid) - grid.centres,
+        totals,
+        noise**2 * (TOTALS @ alone.covariance @ TOTALS.T),
     )
 
 
