@@ -32,7 +32,7 @@ from tests.training.plans import plan_of
 
 N = 70_003  # a prime of more than two bytes, so that it does not turn up by chance
 ROUNDS = 3
-KINDS = ["binary", "regression", "multiclass", "targets"]
+KINDS = ["binary", "regression", "multiclass", "targets", "labels"]
 OBJECTIVE: dict[str, dict[str, Any]] = {
     "binary": {"objective": "binary:logistic"},
     "regression": {"objective": "reg:squarederror", "dp_target_bounds": (-40.0, 40.0)},
@@ -41,6 +41,7 @@ OBJECTIVE: dict[str, dict[str, Any]] = {
         "objective": "reg:squarederror",
         "dp_target_bounds": [(-40.0, 40.0), (-4.0, 4.0), (900.0, 1100.0)],
     },
+    "labels": {"objective": "binary:logistic"},
 }
 COMMON = {
     "tree_method": "dp_hist",
@@ -91,6 +92,9 @@ def make_data(kind: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float3
         return X, (signal > 0.37).astype(np.float32)
     if kind == "multiclass":
         return X, np.digitize(signal, [-0.41, 1.13]).astype(np.float32)
+    if kind == "labels":
+        more = [X[:, 0] > -7.3e5, signal + rng.normal(size=N) < -1.31]
+        return X, np.stack([signal > 0.37, *more], axis=1).astype(np.float32)
     if kind == "targets":
         more = [rng.normal(size=N) - 0.3 * signal, 1000 + 9.1 * signal + 12.7 * rng.normal(size=N)]
         return X, np.stack([7.3 * signal + 1.7, *more], axis=1).astype(np.float32)
@@ -242,7 +246,7 @@ def tree_sums(
     X, y = DATA[kind]
     saved = json.loads(model.save_raw("json"))["learner"]
     trees = saved["gradient_booster"]["model"]["trees"]
-    K = 3 if kind in ("multiclass", "targets") else 1
+    K = 3 if kind in ("multiclass", "targets", "labels") else 1
     base = np.atleast_1d(json.loads(saved["learner_model_param"]["base_score"]))
     base = [float(v) for v in base] if K > 1 else float(base[0])
     name = OBJECTIVE[kind]["objective"]
