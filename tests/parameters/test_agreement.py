@@ -12,7 +12,7 @@ import xgboost as xgb
 from xgb_dp import BudgetError
 from xgb_dp.calibrate.mechanisms import NoisePlan
 from xgb_dp.engine import native
-from xgb_dp.training import plan, prepare
+from xgb_dp.training import first_release, plan, prepare
 
 from ..conftest import arrays
 
@@ -198,7 +198,9 @@ def test_the_intercept_has_the_noise_of_the_plan(
     change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key that somebody knows, or no noise at all, would release it under a private ledger."""
-    made = plan.intercept_request
-    monkeypatch.setattr(plan, "intercept_request", lambda *a, **k: {**made(*a, **k), **change})
+    made = first_release.intercept_request
+    monkeypatch.setattr(
+        first_release, "intercept_request", lambda *a, **k: {**made(*a, **k), **change}
+    )
     with pytest.raises(BudgetError, match="Nothing was released"):
         xgb.train({**BASE, "objective": "binary:logistic"}, xgb.DMatrix(*arrays()), 2)

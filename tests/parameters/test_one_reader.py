@@ -43,10 +43,10 @@ OTHERS = {
     ("record/card.py", "last.hyperparameters"),
     ("record/card.py", "last.public"),
     ("record/statement.py", "p"),
-    ("training/run.py", "training.hyperparameters"),
-    ("training/run.py", "training.public"),
-    ("training/run.py", "then"),
-    ("training/run.py", "now"),  # what the ledger will say
+    ("training/earlier.py", "training.hyperparameters"),
+    ("training/earlier.py", "training.public"),
+    ("training/earlier.py", "then"),
+    ("training/earlier.py", "now"),  # what the ledger will say
     # Whether ids of persons are given at all, whatever they are.
     ("cli/options.py", "{**domain.params, **out}"),
     ("data/matrices.py", "params"),

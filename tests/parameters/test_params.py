@@ -13,6 +13,7 @@ from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 from xgb_dp.request import candidates, features, names, parameter, parse, shares
 from xgb_dp.request import params as table
 from xgb_dp.training import plan, prepare
+from xgb_dp.training.first_release import base_score_from_sums
 
 
 @dataclass
@@ -233,13 +234,13 @@ def test_plan_with_known_noise_is_not_private(params):
 def test_base_score_is_post_processing(params):
     unit = 1 << Noise.intercept_shift
     s = resolve(params())
-    assert plan.base_score_from_sums(s, Noise(), [50 * unit, 100 * unit]) == pytest.approx(0.75)
+    assert base_score_from_sums(s, Noise(), [50 * unit, 100 * unit]) == pytest.approx(0.75)
     # A useless count must not blow the intercept up.
-    assert plan.base_score_from_sums(s, Noise(), [50 * unit, -7 * unit]) == 0.999
+    assert base_score_from_sums(s, Noise(), [50 * unit, -7 * unit]) == 0.999
     s = resolve(params("regression"))
-    assert plan.base_score_from_sums(s, Noise(), [-50 * unit, 100 * unit]) == pytest.approx(-1.5)
+    assert base_score_from_sums(s, Noise(), [-50 * unit, 100 * unit]) == pytest.approx(-1.5)
     s = resolve(params("multiclass"))
-    scores = plan.base_score_from_sums(s, Noise(), [100 * unit, 100 * unit, -unit])
+    scores = base_score_from_sums(s, Noise(), [100 * unit, 100 * unit, -unit])
     assert isinstance(scores, list)
     assert sum(map(math.exp, scores)) == pytest.approx(1)
 

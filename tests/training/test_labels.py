@@ -17,7 +17,8 @@ from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.request.features import read_schema
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.plan import base_score_from_sums, build_plan, dump_plan
+from xgb_dp.training.first_release import base_score_from_sums
+from xgb_dp.training.plan import build_plan, dump_plan
 from xgb_dp.training.prepare import prepare
 
 Floats = npt.NDArray[np.float64]

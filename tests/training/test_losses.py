@@ -18,9 +18,10 @@ from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.request.features import read_schema
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training import plan as plans
+from xgb_dp.training import first_release
 from xgb_dp.training.cells import quantiles, spread
-from xgb_dp.training.plan import after_release, build_plan, dump_plan
+from xgb_dp.training.first_release import after_release
+from xgb_dp.training.plan import build_plan, dump_plan
 from xgb_dp.training.prepare import prepare
 
 Floats = npt.NDArray[np.float64]
@@ -285,7 +286,7 @@ def test_widths_fall_over_the_rounds_of_the_plan_that_is_taken(
         texts.append(after_release(*args))
         return texts[-1]
 
-    monkeypatch.setattr(plans, "after_release", kept)
+    monkeypatch.setattr(first_release, "after_release", kept)
     train("quantiles", rounds=DEFAULT_ROUNDS, data=rows("quantiles", 6000))
     [taken] = [json.loads(text) for text in texts]
     loss, rounds = taken["loss"], taken["rounds"]

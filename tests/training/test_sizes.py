@@ -24,8 +24,9 @@ from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.sizes import SIZES
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import prepare as road
+from xgb_dp.training.keeper import LedgerCallback
 from xgb_dp.training.prepare import prepare
-from xgb_dp.training.run import LedgerCallback, Training
+from xgb_dp.training.run import Training
 
 from ..conftest import OBJECTIVE, arrays
 from .families import FEW, MANY, SHORT, asked, data

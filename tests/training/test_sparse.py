@@ -19,7 +19,7 @@ from xgb_dp.request import sizes
 from xgb_dp.request.features import read_schema
 from xgb_dp.request.shares import COLUMNS_SHARE
 from xgb_dp.request.sizes import MEETINGS, is_sparse, worth
-from xgb_dp.training.plan import present_from_sums, rows_from_sums
+from xgb_dp.training.first_release import present_from_sums, rows_from_sums
 from xgb_dp.training.prepare import prepare
 
 from .families import asked

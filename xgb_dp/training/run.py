@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from xgboost.callback import TrainingCallback
 from xgboost.core import Booster, XGBoostError
 
 from ..accounting import Event, event_from_json
@@ -25,14 +24,16 @@ from ..record.start import PublicStart
 from ..request import masking
 from ..request.parse import shown
 from ..request.settings import Settings
-from . import agreement, plan
+from . import agreement, first_release, plan
 from .call_site import CallSite
 from .columns import ColumnEffects
+from .earlier import check_earlier
+from .keeper import LedgerCallback
 from .prepare import Prepared
 from .public_start import check_categories, public_start
 from .start import booster_with, trees_of
 
-__all__ = ["LedgerCallback", "Option", "Training"]
+__all__ = ["Option", "Training"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Training:
             start = public_start(xgb_model, s)
         else:
             earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
-            _check_earlier(earlier, s)
+            check_earlier(earlier, s)
             if earlier is not None:
                 check_categories(xgb_model, s)
         before = len(earlier.trainings) if earlier else 0
@@ -130,7 +131,7 @@ class Training:
         if s.releases_labels:
             kind = s.intercept_kind  # also of a training that draws nothing
         if kind is not None:
-            request = plan.intercept_request(
+            request = first_release.intercept_request(
                 s,
                 kind,
                 prepared.noise,
@@ -271,21 +272,21 @@ class Training:
                 answer = native.release_intercept(dtrain, self.request)
                 sums = answer["sums"]
                 event = None if s.noise_free else event_from_json(answer["event"])
-                second = plan.second_request(s, noise, self.request, sums)
+                second = first_release.second_request(s, noise, self.request, sums)
                 if second is not None:
                     capped = native.release_intercept(dtrain, second)["sums"]
                     event = None if event is None else event.counted(2)
                 if family is not None:
                     spec, kind = self.prepared.spec, self.request["kind"]
-                    count = plan.rows_from_sums(kind, noise, sums)
-                    present = (
-                        plan.present_from_sums(kind, noise, sums) if spec.presence else math.inf
-                    )
+                    count = first_release.rows_from_sums(kind, noise, sums)
+                    present = math.inf
+                    if spec.presence:
+                        present = first_release.present_from_sums(kind, noise, sums)
                     position = family.taken(count, present)
                 if event is not None:
                     released.append(event)
                 if s.intercept == "released":
-                    low["base_score"] = plan.base_score_from_sums(s, noise, sums)
+                    low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
                 by_column = self.options[position].by_column
                 if by_column is not None:
                     answer = native.release_intercept(dtrain, by_column)
@@ -293,7 +294,7 @@ class Training:
                         released.append(event_from_json(answer["event"]))
                     made = self.options[position].prepared
                     columns = ColumnEffects.of(made.settings, made.noise, sums, answer["sums"])
-                    low["base_score"] = plan.base_score_of_columns(s, columns)
+                    low["base_score"] = first_release.base_score_of_columns(s, columns)
             if s.intercept == "public":
                 low["base_score"] = s["base_score"]
             elif s.intercept == "base_margin":
@@ -305,9 +306,9 @@ class Training:
         taken = self.options[position]
         text = taken.text
         if sums is not None and s.loss is not None:
-            text = plan.after_release(taken.settings, noise, taken.plan, sums, capped)
+            text = first_release.after_release(taken.settings, noise, taken.plan, sums, capped)
         if columns is not None:
-            text = plan.offering(taken.settings, taken.plan, columns)
+            text = first_release.offering(taken.settings, taken.plan, columns)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         keeper = LedgerCallback(self, position, count, released)
         if columns is not None:
@@ -332,122 +333,12 @@ class Training:
             ) from error
 
 
-class LedgerCallback(TrainingCallback):
-    """Stores the privacy ledger in the booster.
-
-    Before the first round it claims the whole plan as spent; after training, also when another
-    callback ends it early, it writes what was really drawn.
-
-    Args:
-        training: What is being trained.
-        position: Which of its plans it follows.
-        count: The noisy number of rows by which that was decided; None if it was not.
-        released: Events of what was released before the trees.
-
-    Attributes:
-        first: Makes the booster with the first trees that follow from them, in place of one that
-            has none; None where there are no such trees.
-    """
-
-    first: Callable[[Any], Booster] | None = None
-
-    def __init__(
-        self,
-        training: Training,
-        position: int,
-        count: float | None,
-        released: Sequence[Event] = (),
-    ) -> None:
-        super().__init__()
-        self.training = training
-        self.rounds = training.options[position].settings.rounds
-        self.claimed = training.claim(position, count)
-        self.released = released
-        self.start = 0
-
-    def before_training(self, model: Any) -> Any:
-        """Claim the plan as spent, and fix the public schema of the model."""
-        if self.first is not None:
-            model = self.first(model)
-            self.first = None  # and with it the matrices
-            if names := ledger.tree_names(model):
-                start = PublicStart.of(names, len(names), released=True)
-                self.claimed = self.claimed.starting_from(start)
-        ledger.store(model, self.claimed)
-        # Names also for a matrix without rows, and types as declared: whether pandas calls a column
-        # an integer or a float can depend on a single row.
-        model.feature_names = self.training.names
-        model.feature_types = self.training.types
-        self.start = model.num_boosted_rounds()
-        if self.training.public_start is not None:
-            # By these the estimators of XGBoost would predict with the public rounds alone.
-            model.set_attr(best_iteration=None, best_score=None)
-        return model
-
-    def after_training(self, model: Any) -> Any:
-        """Write what was drawn."""
-        rounds = model.num_boosted_rounds() - self.start
-        record = ledger.complete(self.claimed, ledger.drawn(model), self.released, rounds)
-        ledger.store(model, ledger.sign(model, record))
-        return model
-
-
 def _by_column(prepared: Prepared, request: dict[str, Any] | None) -> dict[str, Any] | None:
     """What the second release of a start from columns is asked for; None for other plans."""
     if not prepared.settings.starts_from_columns:
         return None
     assert request is not None  # it has a released intercept
-    return plan.columns_request(prepared.settings, prepared.noise, request)
-
-
-def _check_earlier(earlier: Ledger | None, s: Settings) -> None:
-    """A model has one unit of privacy; XGBoost keeps one objective and number of parallel trees."""
-    if earlier is None:
-        return
-    now = plan.public_inputs(s)
-    for training in earlier.trainings:
-        if not training.unit.same(s.privacy_unit):
-            raise PrivacyParameterError(
-                f"The unit of privacy is {s.privacy_unit.label}, but `xgb_model` was trained for "
-                f"{training.unit.label}. What both cost together is known for neither: set "
-                "`dp_privacy_id` and `dp_group` as before, or train a new model."
-            )
-        objective = training.public.get("objective", s["objective"])
-        if objective != s["objective"]:
-            raise PrivacyParameterError(
-                f"`objective` is {s['objective']}, but `xgb_model` was trained with {objective}: "
-                f"its intercept and trees would mean something else. Set objective={objective!r}."
-            )
-        then = training.public if training.public.get("objective") else now
-        if then.get("own_objective") != now.get("own_objective"):
-            raise PrivacyParameterError(
-                "`dp_objective` is another one than that of `xgb_model`: its intercept and trees "
-                "would mean something else. Give the same function, or none where there was none."
-            )
-        if then.get("quantile_alpha") != now.get("quantile_alpha"):
-            raise PrivacyParameterError(
-                "`quantile_alpha` is not that of `xgb_model`, which predicts the quantiles of "
-                f"{then.get('quantile_alpha')}. Give the same levels, or train a new model."
-            )
-        if _targets_of(then) != _targets_of(now):
-            raise PrivacyParameterError(
-                f"`xgb_model` was trained for {_targets_of(then)} targets, and the labels have "
-                f"{_targets_of(now)}. Give labels of the same targets, or train a new model."
-            )
-        before = training.hyperparameters.get("num_parallel_tree", 1)
-        if before != s["num_parallel_tree"]:
-            additive = training.hyperparameters.get("split") == "additive"
-            way = "dp_split='additive'" if additive else f"num_parallel_tree={before}"
-            raise PrivacyParameterError(
-                f"`num_parallel_tree` is {s['num_parallel_tree']}, but `xgb_model` was trained "
-                f"with {before}: a model has one number. Set {way}."
-            )
-
-
-def _targets_of(public: Mapping[str, Any]) -> int:
-    """For how many targets a training has declared ranges; 1 for classes."""
-    bounds = public.get("target_bounds") or [0]
-    return len(bounds) if isinstance(bounds[0], list) else 1
+    return first_release.columns_request(prepared.settings, prepared.noise, request)
 
 
 def _configure(booster: Booster) -> None:

@@ -1,0 +1,71 @@
+"""Whether a training goes on as the model that it continues was begun."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import PrivacyParameterError
+from ..record.form import Ledger
+from ..request.settings import Settings
+from .plan import public_inputs
+
+__all__ = ["check_earlier"]
+
+
+def check_earlier(earlier: Ledger | None, s: Settings) -> None:
+    """A model has one unit of privacy; XGBoost keeps one objective and number of parallel trees.
+
+    Args:
+        earlier: Ledger of the model that is continued; None without.
+        s: Checked settings of the training.
+
+    Raises:
+        PrivacyParameterError: The training does not go on as the model was begun.
+    """
+    if earlier is None:
+        return
+    now = public_inputs(s)
+    for training in earlier.trainings:
+        if not training.unit.same(s.privacy_unit):
+            raise PrivacyParameterError(
+                f"The unit of privacy is {s.privacy_unit.label}, but `xgb_model` was trained for "
+                f"{training.unit.label}. What both cost together is known for neither: set "
+                "`dp_privacy_id` and `dp_group` as before, or train a new model."
+            )
+        objective = training.public.get("objective", s["objective"])
+        if objective != s["objective"]:
+            raise PrivacyParameterError(
+                f"`objective` is {s['objective']}, but `xgb_model` was trained with {objective}: "
+                f"its intercept and trees would mean something else. Set objective={objective!r}."
+            )
+        then = training.public if training.public.get("objective") else now
+        if then.get("own_objective") != now.get("own_objective"):
+            raise PrivacyParameterError(
+                "`dp_objective` is another one than that of `xgb_model`: its intercept and trees "
+                "would mean something else. Give the same function, or none where there was none."
+            )
+        if then.get("quantile_alpha") != now.get("quantile_alpha"):
+            raise PrivacyParameterError(
+                "`quantile_alpha` is not that of `xgb_model`, which predicts the quantiles of "
+                f"{then.get('quantile_alpha')}. Give the same levels, or train a new model."
+            )
+        if _targets_of(then) != _targets_of(now):
+            raise PrivacyParameterError(
+                f"`xgb_model` was trained for {_targets_of(then)} targets, and the labels have "
+                f"{_targets_of(now)}. Give labels of the same targets, or train a new model."
+            )
+        before = training.hyperparameters.get("num_parallel_tree", 1)
+        if before != s["num_parallel_tree"]:
+            additive = training.hyperparameters.get("split") == "additive"
+            way = "dp_split='additive'" if additive else f"num_parallel_tree={before}"
+            raise PrivacyParameterError(
+                f"`num_parallel_tree` is {s['num_parallel_tree']}, but `xgb_model` was trained "
+                f"with {before}: a model has one number. Set {way}."
+            )
+
+
+def _targets_of(public: Mapping[str, Any]) -> int:
+    """For how many targets a training has declared ranges; 1 for classes."""
+    bounds = public.get("target_bounds") or [0]
+    return len(bounds) if isinstance(bounds[0], list) else 1

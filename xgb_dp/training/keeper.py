@@ -1,0 +1,78 @@
+"""The callback that keeps the ledger in the booster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xgboost.callback import TrainingCallback
+from xgboost.core import Booster
+
+from ..accounting import Event
+from ..record import ledger
+from ..record.start import PublicStart
+
+if TYPE_CHECKING:
+    from .run import Training
+
+__all__ = ["LedgerCallback"]
+
+
+class LedgerCallback(TrainingCallback):
+    """Stores the privacy ledger in the booster.
+
+    Before the first round it claims the whole plan as spent; after training, also when another
+    callback ends it early, it writes what was really drawn.
+
+    Args:
+        training: What is being trained.
+        position: Which of its plans it follows.
+        count: The noisy number of rows by which that was decided; None if it was not.
+        released: Events of what was released before the trees.
+
+    Attributes:
+        first: Makes the booster with the first trees that follow from them, in place of one that
+            has none; None where there are no such trees.
+    """
+
+    first: Callable[[Any], Booster] | None = None
+
+    def __init__(
+        self,
+        training: Training,
+        position: int,
+        count: float | None,
+        released: Sequence[Event] = (),
+    ) -> None:
+        super().__init__()
+        self.training = training
+        self.rounds = training.options[position].settings.rounds
+        self.claimed = training.claim(position, count)
+        self.released = released
+        self.start = 0
+
+    def before_training(self, model: Any) -> Any:
+        """Claim the plan as spent, and fix the public schema of the model."""
+        if self.first is not None:
+            model = self.first(model)
+            self.first = None  # and with it the matrices
+            if names := ledger.tree_names(model):
+                start = PublicStart.of(names, len(names), released=True)
+                self.claimed = self.claimed.starting_from(start)
+        ledger.store(model, self.claimed)
+        # Names also for a matrix without rows, and types as declared: whether pandas calls a column
+        # an integer or a float can depend on a single row.
+        model.feature_names = self.training.names
+        model.feature_types = self.training.types
+        self.start = model.num_boosted_rounds()
+        if self.training.public_start is not None:
+            # By these the estimators of XGBoost would predict with the public rounds alone.
+            model.set_attr(best_iteration=None, best_score=None)
+        return model
+
+    def after_training(self, model: Any) -> Any:
+        """Write what was drawn."""
+        rounds = model.num_boosted_rounds() - self.start
+        record = ledger.complete(self.claimed, ledger.drawn(model), self.released, rounds)
+        ledger.store(model, ledger.sign(model, record))
+        return model
