@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,17 @@ def table(share: float, width: int = WIDTH, n: int = N) -> xgb.DMatrix:
     X = (rng.random((n, width)) < share).astype(np.float32)
     y = X @ rng.normal(size=width) > 0
     return xgb.DMatrix(X, y.astype(np.float32))
+
+
+def test_the_guarantee_names_the_columns_for_which_cells_are_released() -> None:
+    page = Path(__file__).parents[2] / "docs/guarantee.md"
+    cells, columns = (
+        line
+        for line in page.read_text().splitlines()
+        if line.startswith(("| the cells that are", "| the cells above 0"))
+    )
+    assert f"{sizes.COLUMNS.start} to {sizes.WIDE[-1]:,} columns" in cells
+    assert f"{sizes.WIDE.start} to {sizes.WIDE[-1]:,} columns" in columns
 
 
 def last(model: xgb.Booster) -> Any:
