@@ -14,9 +14,14 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp import plotting
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from xgb_dp.plotting.shapes import _leaf_noise
 from xgb_dp.testing import fixed_noise
 
 BOUNDS = {0: (-4.0, 4.0), 1: (-4.0, 4.0)}
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 4.0, "dp_delta": 1e-6,
+    "dp_feature_bounds": BOUNDS, "dp_categories": {2: 4},
+}  # fmt: skip
 
 
 def data() -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -31,11 +36,7 @@ def data() -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 def model(preset: str = "dp_ebm", **changes: Any) -> tuple[xgb.Booster, xgb.DMatrix]:
     X, y = data()
     d = xgb.DMatrix(X, y, feature_types=["q", "q", "c"], enable_categorical=True)
-    params = {
-        "dp_preset": preset, "tree_method": "dp_hist", "objective": "binary:logistic",
-        "dp_epsilon": 4.0, "dp_delta": 1e-6, "dp_feature_bounds": BOUNDS, "dp_categories": {2: 4},
-    }  # fmt: skip
-    return xgb.train(params | changes, d, 30), d
+    return xgb.train(PARAMS | {"dp_preset": preset} | changes, d, 30), d
 
 
 @pytest.mark.parametrize("preset", ["dp_ebm", "dp_ebm_newton", "dp_xgb_cyc", "dp_tr_cyc"])
@@ -77,6 +78,33 @@ def test_the_deviation_is_that_of_repeated_trainings() -> None:
     assert len(found) > 80
     ratio = np.std(found, axis=0) / np.median(stated, axis=0)
     assert ((ratio > 0.75) & (ratio < 1.25)).all()
+
+
+def test_the_deviation_follows_learning_rates_that_rise() -> None:
+    """The oracle: each tree stores its leaves with and without the learning rate of its round."""
+    booster, d = model(dp_eta_start=0.2)
+    [text] = [
+        u["dp_train_param"]["dp_plan"]
+        for u in json.loads(booster.save_config())["learner"]["gradient_booster"]["updater"]
+    ]
+    plan = json.loads(text)
+    eta, scale = float(plan["leaf"]["eta"]), float(plan["row_bound"]["scale"])
+    trees = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]
+    noise = _leaf_noise(booster, len(trees))
+    assert len(noise) == 30
+    assert noise[0].factor == pytest.approx(0.2 * eta * scale)
+    for tree, of_tree in zip(trees, noise, strict=True):
+        for at, left in enumerate(tree["left_children"]):
+            if left == -1:
+                leaf = tree["split_conditions"][at]
+                own = tree["base_weights"][at] * of_tree.factor / scale
+                assert leaf == pytest.approx(own, rel=1e-5, abs=1e-7)
+    # Of a continued training the first trees of its own have the smallest step.
+    more = xgb.train(
+        {**PARAMS, "dp_eta_start": 0.2, "dp_features_per_tree": 1}, d, 3, xgb_model=booster
+    )
+    steps = [n.factor / noise[-1].factor for n in _leaf_noise(more, 33)]
+    assert steps[30:] == pytest.approx([0.2 * steps[-1], 0.6 * steps[-1], steps[-1]])
 
 
 def test_models_that_are_no_sum_are_refused() -> None:

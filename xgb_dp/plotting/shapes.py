@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
+from ..record.ledger import read_ledger
 from .privacy import titled
 
 __all__ = ["ShapeFunction", "plot_shapes", "shape_functions"]
@@ -92,10 +93,10 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
             "several classes, quantiles or targets."
         )
     trees = [_Tree(t) for t in learner["gradient_booster"]["model"]["trees"]]
-    noise = _leaf_noise(booster)
+    noise = _leaf_noise(booster, len(trees))
     names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
-    by_feature: dict[int, list[_Tree]] = {}
-    for tree in trees:
+    by_feature: dict[int, list[tuple[_Tree, _LeafNoise]]] = {}
+    for tree, of_tree in zip(trees, noise, strict=True):
         if len(tree.features) > 1:
             raise PrivacyParameterError(
                 "A tree of this model splits on several features, so the model is not a sum of "
@@ -103,8 +104,8 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
                 "dp_preset='dp_ebm'."
             )
         for feature in tree.features:
-            by_feature.setdefault(feature, []).append(tree)
-    return [_shape(names[f], by_feature[f], noise) for f in sorted(by_feature)]
+            by_feature.setdefault(feature, []).append((tree, of_tree))
+    return [_shape(names[f], by_feature[f]) for f in sorted(by_feature)]
 
 
 class _Tree:
@@ -159,7 +160,12 @@ class _LeafNoise:
         )
 
 
-def _leaf_noise(booster: Any) -> _LeafNoise:
+def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
+    """The noise of each tree, whose learning rates may rise from round to round.
+
+    The plan is that of the last training. Trees before those of it are taken for trees of its last
+    round.
+    """
     updaters = json.loads(booster.save_config())["learner"]["gradient_booster"].get("updater", [])
     texts = [u["dp_train_param"]["dp_plan"] for u in updaters if "dp_train_param" in u]
     if not texts or not texts[0]:
@@ -177,15 +183,23 @@ def _leaf_noise(booster: Any) -> _LeafNoise:
     }[leaf["noise"]]
     deviation = step * math.sqrt(variance)
     parallel = 1 if plan["split"] == "additive" else plan["parallel_trees"]
-    return _LeafNoise(
+    last = _LeafNoise(
         grad=deviation,
         hess=deviation / math.sqrt(float(bound["hessian_weight"])),
         factor=float(leaf["eta"]) / parallel * float(bound["scale"]),
         offset=float(leaf["lambda"]),
     )
+    own = len(read_ledger(booster).trainings[-1].trees or ())
+    last_round, start = int(plan["rounds"]) - 1, float(leaf.get("eta_start", 1.0))
+    found = [last] * (trees - own)
+    for i in range(own):
+        to_go = 1.0 - i // int(plan["parallel_trees"]) / last_round if last_round else 0.0
+        found.append(replace(last, factor=last.factor * (1.0 - (1.0 - start) * to_go)))
+    return found
 
 
-def _shape(name: str, trees: Sequence[_Tree], noise: _LeafNoise) -> ShapeFunction:
+def _shape(name: str, parts: Sequence[tuple[_Tree, _LeafNoise]]) -> ShapeFunction:
+    trees = [tree for tree, _ in parts]
     edges = np.unique([c for t in trees for c in t.cuts])
     # The last cut only parts missing values from all others.
     edges = edges[edges < np.finfo(np.float32).max]
@@ -196,7 +210,7 @@ def _shape(name: str, trees: Sequence[_Tree], noise: _LeafNoise) -> ShapeFunctio
         points = np.concatenate([[-math.inf], edges])  # the left end belongs to its interval
     values, variances = np.zeros(len(points)), np.zeros(len(points))
     missing = 0.0
-    for tree in trees:
+    for tree, noise in parts:
         for i, point in enumerate(points):
             leaf = tree.leaf(float(point))
             values[i] += tree.condition[leaf]
