@@ -278,7 +278,7 @@ def earlier_ledger(
     Raises:
         PrivacyParameterError: The columns are not those of the model.
         PrivacyRefusal: The model was not trained privately, so more private trees would not make
-            it private.
+            it private; or it was changed.
     """
     if xgb_model is None:
         return None
@@ -301,9 +301,16 @@ def earlier_ledger(
             "`xgb_model` was trained on other columns: names, their order and which are "
             "categorical must be those of the training data."
         )
+    learner = _learner(booster)
+    stored = learner["gradient_booster"]["model"]["gbtree_model_param"]["num_parallel_tree"]
+    if any(t.hyperparameters.get("num_parallel_tree", 1) != int(stored) for t in ledger.trainings):
+        raise PrivacyRefusal(
+            "`xgb_model` is refused: its `num_parallel_tree` is not that of its ledger, so it was "
+            "changed after its training. Take the model as it was saved, or train a new one."
+        )
     # A training that was broken off named no trees. What it has grown is fixed from here on.
     known = ledger.trees
-    rest = tuple(d for d in _tree_digests(_learner(booster))[0] if d not in known)
+    rest = tuple(d for d in _tree_digests(learner)[0] if d not in known)
     named = (replace(t, trees=rest) if t.trees is None else t for t in ledger.trainings)
     return replace(ledger, trainings=tuple(named))
 
