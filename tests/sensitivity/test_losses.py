@@ -220,7 +220,8 @@ def test_the_bounds_of_one_label_shorten_no_row(labels: int, leaf: str) -> None:
         largest.append(factor * np.array([g.max(), math.sqrt(bound.hessian_weight) * h.max()]))
     most = np.max(largest, axis=0)
     stated = np.array([bound.output_gradient, bound.output_hessian])
-    assert (most <= stated).all()
+    # Up to the rounding of these floats: the trainer rounds the bounds up to its grid.
+    assert (most <= stated * (1 + 1e-12)).all()
     assert (most >= [0.9 * stated[0], 0.7 * stated[1]]).all()
 
 
