@@ -1,26 +1,18 @@
 #include "plugin_cpp/rows/node_histograms.h"
 
-#include <algorithm>    // for clamp, copy, copy_n, find, max, min
+#include <algorithm>    // for copy, copy_n
 #include <mutex>        // for mutex, lock_guard
 #include <type_traits>  // for is_same_v
 #include <utility>      // for move, swap
 
 #include "common/threading_utils.h"    // for ParallelFor, Sched
 #include "plugin_cpp/rows/row_sets.h"  // for RowSets
-#include "xgboost/logging.h"           // for CHECK
 
 namespace xgboost::dp {
 namespace {
-constexpr std::size_t kRowsOfBlock = 8192;
 // Bins of the features that are summed together: their words fit the first-level cache.
 constexpr std::size_t kBinsOfTile = 4096;
 constexpr std::size_t kRowsAhead = 24;
-
-/** @brief Rows of one node in one page. */
-struct Block {
-  std::size_t node;  // position in the level
-  common::Span<std::uint32_t const> rows;
-};
 
 std::vector<FeatureTile> MakeTiles(BinPlaces const& places) {
   std::vector<FeatureTile> tiles{{0, 0}};
@@ -89,10 +81,7 @@ NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
       places_{places},
       tiles_{MakeTiles(places)},
       n_bins_{places.Size() - places.NumFeatures()},
-      rows_of_block_{std::clamp<std::size_t>(
-          PackedPair::kLimit / std::max<std::int64_t>(largest, 1), 1, kRowsOfBlock)} {
-  CHECK_LE(largest, PackedPair::kLimit);
-}
+      rows_of_block_{RowsOfBlock(largest)} {}
 
 template <typename Sum>
 void NodeHistograms<Sum>::BeginRoot() {
@@ -104,27 +93,14 @@ void NodeHistograms<Sum>::BeginRoot() {
 template <typename Sum>
 void NodeHistograms<Sum>::BeginLevel(std::vector<Siblings> families) {
   families_ = std::move(families);
-  summed_.clear();
-  for (auto const& family : families_) {
-    for (std::size_t i = 0; i < family.nodes.size(); ++i) {
-      if (i != family.heaviest) {
-        summed_.push_back(family.nodes[i]);
-      }
-    }
-  }
+  summed_ = SummedNodes(families_);
   local_.assign(summed_.size() * n_bins_, LocalSum{});
 }
 
 template <typename Sum>
 void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const& rows,
                               std::vector<PackedPair> const& gpair) {
-  std::vector<Block> blocks;
-  for (std::size_t k = 0; k < summed_.size(); ++k) {
-    auto set = rows.Rows(p, summed_[k]);
-    for (std::size_t begin = 0; begin < set.size(); begin += rows_of_block_) {
-      blocks.push_back({k, set.subspan(begin, std::min(rows_of_block_, set.size() - begin))});
-    }
-  }
+  auto blocks = BlocksOf(p, rows, summed_, rows_of_block_);
   words_.resize(ctx_->Threads());
   std::vector<std::mutex> locks(summed_.size());
   common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
@@ -170,9 +146,7 @@ void NodeHistograms<Sum>::End() {
 
 template <typename Sum>
 Sum const* NodeHistograms<Sum>::Find(bst_node_t nidx) const {
-  auto it = std::find(nodes_.cbegin(), nodes_.cend(), nidx);
-  CHECK(it != nodes_.cend());
-  return sums_.data() + (it - nodes_.cbegin()) * n_bins_;
+  return sums_.data() + IndexOf(nidx, nodes_) * n_bins_;
 }
 
 template class NodeHistograms<LocalSum>;

@@ -16,18 +16,12 @@
 #include "plugin_cpp/release/release.h"  // for Release, LocalSum
 #include "plugin_cpp/rows/bin_page.h"    // for BinPage, BinPlaces
 #include "plugin_cpp/rows/gradient.h"    // for PackedPair
+#include "plugin_cpp/rows/level.h"       // for Siblings
 #include "xgboost/base.h"                // for bst_node_t
 #include "xgboost/context.h"             // for Context
 #include "xgboost/span.h"                // for Span
 
 namespace xgboost::dp {
-/** @brief Nodes that part the rows of one node of the level above. */
-struct Siblings {
-  bst_node_t parent{0};
-  std::vector<bst_node_t> nodes;
-  std::size_t heaviest{0};  // among the nodes
-};
-
 /** @brief Consecutive features of a dense page that are summed together. */
 struct FeatureTile {
   std::size_t begin{0};

@@ -1,6 +1,6 @@
 #include "plugin_cpp/rows/stored_histograms.h"
 
-#include <algorithm>  // for clamp, find, max, min
+#include <algorithm>  // for min
 #include <cstring>    // for memcpy
 #include <limits>     // for numeric_limits
 #include <mutex>      // for mutex, lock_guard
@@ -8,19 +8,11 @@
 
 #include "common/threading_utils.h"    // for ParallelFor, Sched
 #include "plugin_cpp/rows/row_sets.h"  // for RowSets
-#include "xgboost/logging.h"           // for CHECK
 
 namespace xgboost::dp {
 namespace {
-constexpr std::size_t kRowsOfBlock = 8192;
 constexpr std::size_t kPlacesOfLine = kBytesOfLine / sizeof(PackedPair);
 constexpr std::size_t kLinesAtOnce = sizeof(std::uint64_t);
-
-/** @brief Rows of one node in one page. */
-struct Block {
-  std::size_t node;  // position in the level
-  common::Span<std::uint32_t const> rows;
-};
 
 /**
  * @brief Two ascending lists as one; places of both get fn(sum, sum), and those of the second alone
@@ -52,13 +44,7 @@ void Zip(PlacesA const& places, std::vector<SumT> const& sums, ListB const& othe
 
 StoredHistograms::StoredHistograms(Context const* ctx, Release const& release,
                                    BinPlaces const& places, std::int64_t largest)
-    : ctx_{ctx},
-      release_{release},
-      places_{places},
-      rows_of_block_{std::clamp<std::size_t>(
-          PackedPair::kLimit / std::max<std::int64_t>(largest, 1), 1, kRowsOfBlock)} {
-  CHECK_LE(largest, PackedPair::kLimit);
-}
+    : ctx_{ctx}, release_{release}, places_{places}, rows_of_block_{RowsOfBlock(largest)} {}
 
 void StoredHistograms::BeginRoot() {
   families_.clear();
@@ -68,14 +54,7 @@ void StoredHistograms::BeginRoot() {
 
 void StoredHistograms::BeginLevel(std::vector<Siblings> families) {
   families_ = std::move(families);
-  summed_.clear();
-  for (auto const& family : families_) {
-    for (std::size_t i = 0; i < family.nodes.size(); ++i) {
-      if (i != family.heaviest) {
-        summed_.push_back(family.nodes[i]);
-      }
-    }
-  }
+  summed_ = SummedNodes(families_);
   lists_.assign(summed_.size(), List{});
 }
 
@@ -120,13 +99,7 @@ void StoredHistograms::Merge(List const& list, List* into, List* scratch) {
 
 void StoredHistograms::Add(std::size_t p, BinPage const& page, RowSets const& rows,
                            std::vector<PackedPair> const& gpair) {
-  std::vector<Block> blocks;
-  for (std::size_t k = 0; k < summed_.size(); ++k) {
-    auto set = rows.Rows(p, summed_[k]);
-    for (std::size_t begin = 0; begin < set.size(); begin += rows_of_block_) {
-      blocks.push_back({k, set.subspan(begin, std::min(rows_of_block_, set.size() - begin))});
-    }
-  }
+  auto blocks = BlocksOf(p, rows, summed_, rows_of_block_);
   auto const* row_ptr = page.RowPtr();
   auto const* entries = page.Entries();
   auto const* pairs = gpair.data() + page.base_row;
@@ -204,8 +177,6 @@ void StoredHistograms::End() {
 }
 
 StoredBins<GlobalSum> const& StoredHistograms::operator[](bst_node_t nidx) const {
-  auto it = std::find(nodes_.cbegin(), nodes_.cend(), nidx);
-  CHECK(it != nodes_.cend());
-  return bins_[it - nodes_.cbegin()];
+  return bins_[IndexOf(nidx, nodes_)];
 }
 }  // namespace xgboost::dp

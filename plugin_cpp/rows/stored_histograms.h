@@ -11,12 +11,12 @@
 #include <cstdint>  // for int64_t, uint8_t, uint32_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/release/release.h"       // for Release, LocalSum, GlobalSum
-#include "plugin_cpp/rows/bin_page.h"         // for BinPage, BinPlaces
-#include "plugin_cpp/rows/gradient.h"         // for PackedPair
-#include "plugin_cpp/rows/node_histograms.h"  // for Siblings
-#include "xgboost/base.h"                     // for bst_node_t
-#include "xgboost/context.h"                  // for Context
+#include "plugin_cpp/release/release.h"  // for Release, LocalSum, GlobalSum
+#include "plugin_cpp/rows/bin_page.h"    // for BinPage, BinPlaces
+#include "plugin_cpp/rows/gradient.h"    // for PackedPair
+#include "plugin_cpp/rows/level.h"       // for Siblings
+#include "xgboost/base.h"                // for bst_node_t
+#include "xgboost/context.h"             // for Context
 
 namespace xgboost::dp {
 /** @brief The bins of a node whose sums are not 0, feature by feature. */

@@ -16,7 +16,8 @@
 #include "plugin_cpp/release/release.h"         // for Release
 #include "plugin_cpp/rows/binned_pages.h"       // for BinnedPages
 #include "plugin_cpp/rows/gradient.h"           // for ClassGradients
-#include "plugin_cpp/rows/node_histograms.h"    // for NodeHistograms, Siblings
+#include "plugin_cpp/rows/level.h"              // for Siblings
+#include "plugin_cpp/rows/node_histograms.h"    // for NodeHistograms
 #include "plugin_cpp/rows/row_sets.h"           // for RowSets, Branching
 #include "plugin_cpp/rows/stored_histograms.h"  // for StoredHistograms
 #include "plugin_cpp/split/offers.h"            // for Offers, NodeSums, OpenNode
