@@ -1,5 +1,7 @@
 /**
  * The nodes of one level of a tree, and the rows of theirs that are summed.
+ *
+ * Proof: docs/proofs/integer-grid.md
  */
 #pragma once
 
