@@ -32,6 +32,7 @@ OTHERS = {
     ("evaluation/means.py", "json.loads(model.booster.save_config())['learner']"),
     ("evaluation/means.py", "learner"),
     ("evaluation/rows.py", "config"),
+    ("record/ledger.py", "learner['gradient_booster']['model']['gbtree_model_param']"),
     ("record/ledger.py", "learner['learner_model_param']"),
     ("record/verify.py", "learner"),
     ("engine/predictions.py", "json.loads(booster.save_config())['learner']"),
@@ -42,6 +43,7 @@ OTHERS = {
     # The ledger of a model.
     ("record/card.py", "last.hyperparameters"),
     ("record/card.py", "last.public"),
+    ("record/ledger.py", "t.hyperparameters"),
     ("record/statement.py", "p"),
     ("training/earlier.py", "training.hyperparameters"),
     ("training/earlier.py", "training.public"),
