@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 from typing import Any
@@ -20,6 +19,8 @@ from xgb_dp.testing import fixed_noise
 from xgb_dp.training.first_release import base_score_from_sums
 from xgb_dp.training.plan import build_plan, dump_plan
 from xgb_dp.training.prepare import prepare
+
+from .several import check_choice, starts
 
 Floats = npt.NDArray[np.float64]
 USUAL: dict[str, Any] = {
@@ -45,11 +46,6 @@ def train(rounds: int | None = 10, data: Any = None, **changes: Any) -> xgb.Boos
     names = ("xgb_model", "evals", "evals_result", "verbose_eval")
     more = {k: changes.pop(k) for k in names if k in changes}
     return xgb.train({**USUAL, **changes}, matrix() if data is None else data, rounds, **more)
-
-
-def starts(model: xgb.Booster) -> list[float]:
-    return [float(v) for v in json.loads(model.save_config())["learner"]["learner_model_param"]
-            ["base_score"].strip("[]").split(",")]  # fmt: skip
 
 
 def test_probabilities_of_all_labels_are_learnt_without_bias() -> None:
@@ -107,11 +103,7 @@ def test_without_noise_labels_are_what_single_trainings_make_of_them() -> None:
 )
 def test_choices_train(changes: dict[str, Any]) -> None:
     model = train(4, dp_epsilon=8.0, **changes)
-    assert np.isfinite(model.predict(matrix(50))).all()
-    given = np.atleast_1d(changes.get("base_score", []))
-    if len(given):
-        assert starts(model) == pytest.approx([*given, *given, *given][:3])
-    assert 0 < xgb_dp.privacy_report(model).epsilon <= 8.0
+    check_choice(model, matrix(50), changes.get("base_score"), 8.0)
 
 
 def test_no_rows_train_as_any() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 from typing import Any
@@ -19,6 +18,8 @@ from xgb_dp.request.features import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.plan import build_plan, dump_plan
 from xgb_dp.training.prepare import prepare
+
+from .several import check_choice, starts
 
 Floats = npt.NDArray[np.float64]
 BOUNDS = [(-4.0, 4.0), (-60.0, 160.0), (-6.0, 6.0)]
@@ -50,11 +51,6 @@ def train(rounds: int | None = 10, data: Any = None, **changes: Any) -> xgb.Boos
 def explained(found: Floats, wanted: Floats) -> Floats:
     """R^2 of each target."""
     return np.asarray(1 - ((found - wanted) ** 2).mean(axis=0) / wanted.var(axis=0))
-
-
-def starts(model: xgb.Booster) -> list[float]:
-    return [float(v) for v in json.loads(model.save_config())["learner"]["learner_model_param"]
-            ["base_score"].strip("[]").split(",")]  # fmt: skip
 
 
 def test_all_targets_are_learnt_on_one_budget() -> None:
@@ -145,11 +141,7 @@ CUTS = {i: [-1.0, -0.4, 0.0, 0.5, 1.1] for i in range(4)}
 )
 def test_choices_train(changes: dict[str, Any]) -> None:
     model = train(4, dp_epsilon=8.0, **changes)
-    assert np.isfinite(model.predict(matrix(50))).all()
-    given = np.atleast_1d(changes.get("base_score", []))
-    if len(given):
-        assert starts(model) == pytest.approx([*given, *given, *given][:3])
-    assert 0 < xgb_dp.privacy_report(model).epsilon <= 8.0
+    check_choice(model, matrix(50), changes.get("base_score"), 8.0)
 
 
 def test_pure_noise() -> None:
