@@ -11,24 +11,19 @@ from xgb_dp.accounting import (
     make_accountant,
 )
 from xgb_dp.accounting.sensitivity import RowBound
-from xgb_dp.calibrate.mechanisms import MechanismSpec
 from xgb_dp.calibrate.search import _certified, calibrate
 from xgb_dp.errors import BudgetError
 
-ROW = RowBound("row_weight", 0.5, 1.0)
+from ..releases import ROW, releases
+
 SQUARED = RowBound("clip", 0.3, 0.005625, 1.0)
-
-
-def spec(rounds=50, depth=4, **kwargs):
-    given = {"row_bound": ROW, "candidate_features": 14, "intercept": "binary"} | kwargs
-    return MechanismSpec(rounds=rounds, depth=depth, **given)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
 @pytest.mark.parametrize(("rounds", "depth"), [(1, 1), (2, 6), (20, 3)])
 def test_hits_the_target_from_below(epsilon, delta, rounds, depth):
-    plan = calibrate(spec(rounds, depth), epsilon, delta)
+    plan = calibrate(releases(rounds, depth), epsilon, delta)
     assert 0.99 * epsilon <= plan.epsilon <= epsilon
     again = ExactAccountant(plan.events, work=2e8).get_epsilon(delta)
     assert again <= epsilon
@@ -39,7 +34,7 @@ def test_hits_the_target_from_below(epsilon, delta, rounds, depth):
 
 @pytest.mark.parametrize(("rounds", "depth"), [(50, 4), (300, 6), (10000, 1)])
 def test_long_trainings(rounds, depth):
-    plan = calibrate(spec(rounds, depth), 1.0, 1e-6)
+    plan = calibrate(releases(rounds, depth), 1.0, 1e-6)
     assert 0.99 <= plan.epsilon <= 1.0
 
 
@@ -47,28 +42,28 @@ def test_long_trainings(rounds, depth):
     "case",
     [
         {"depth": 0},
-        {"candidate_features": 0},
+        {"features": 0},
         {"intercept": None},
-        {"depth": 0, "candidate_features": 0, "intercept": None},
-        {"n_class": 7, "intercept": "multiclass"},
-        {"row_bound": SQUARED, "intercept": "regression", "n_public": True},
-        {"candidate_features": 1000},
+        {"depth": 0, "features": 0, "intercept": None},
+        {"outputs": 7, "intercept": "multiclass"},
+        {"bound": SQUARED, "intercept": "regression"},
+        {"features": 1000},
         {"rounds": 0},
         {"shares": {"candidates": 0.1, "base_score": 0.01, "splits": 0.88, "leaves": 0.01}},
     ],
 )
 def test_whatever_is_released(case):
     case = {"rounds": 30, "depth": 3} | case
-    plan = calibrate(spec(**case), 1.0, 1e-6)
+    plan = calibrate(releases(**case), 1.0, 1e-6)
     assert 0.99 <= plan.epsilon <= 1.0
     names = {e.release for e in plan.events}
     assert ("splits" in names) == (case["depth"] > 0 and case["rounds"] > 0)
-    assert ("candidates" in names) == (case.get("candidate_features", 14) > 0)
+    assert ("candidates" in names) == (case.get("features", 14) > 0)
     assert ("leaves" in names) == (case["rounds"] > 0)
 
 
 def test_shares_are_what_was_asked_for():
-    plan = calibrate(spec(), 1.0, 1e-6)
+    plan = calibrate(releases(), 1.0, 1e-6)
     mu2 = {}
     for event in plan.events:
         if isinstance(event, ExponentialEvent):
@@ -81,36 +76,37 @@ def test_shares_are_what_was_asked_for():
 
 
 def test_events_are_the_plan():
-    plan = calibrate(spec(n_class=3, intercept="multiclass"), 1.0, 1e-6)
+    plan = calibrate(releases(outputs=3, intercept="multiclass"), 1.0, 1e-6)
     intercept, candidates, splits, leaves = plan.events
     assert (intercept.sigma2, intercept.sensitivity2) == (
-        plan.intercept_sigma2,
-        4**plan.intercept_shift,
+        plan["intercept"].sigma2,
+        4 ** plan["intercept"].shift,
     )
-    assert candidates.sensitivity2 == 14 * 17 * 4**plan.candidates_shift
-    assert splits == ExponentialEvent("splits", plan.eps_num, 40, 50 * 4 * 3)
+    assert candidates.sensitivity2 == 14 * 17 * 4 ** plan["candidates"].shift
+    assert splits == ExponentialEvent("splits", plan["splits"].eps_num, 40, 50 * 4 * 3)
     assert leaves == GaussianEvent(
-        "leaves", ROW.round_sens2(plan.grid_bits, 3), plan.leaf_sigma2, 6, 50
+        "leaves", ROW.round_sens2(plan.grid_bits, 3), plan["leaves"].sigma2, 6, 50
     )
 
 
 def test_more_budget_less_noise():
-    plans = [calibrate(spec(20, 3), e, 1e-6) for e in (0.1, 0.5, 2.0, 8.0)]
-    noise = [p.leaf_sigma2 / 4**p.grid_bits for p in plans]
+    plans = [calibrate(releases(20, 3), e, 1e-6) for e in (0.1, 0.5, 2.0, 8.0)]
+    noise = [p["leaves"].sigma2 / 4**p.grid_bits for p in plans]
     assert noise == sorted(noise, reverse=True)
-    assert [p.eps_num for p in plans] == sorted(p.eps_num for p in plans)
+    assert [p["splits"].eps_num for p in plans] == sorted(p["splits"].eps_num for p in plans)
 
 
 def test_large_noise_takes_a_coarser_grid():
-    plan = calibrate(spec(3000, 0), 0.01, 1e-12)
+    plan = calibrate(releases(3000, 0), 0.01, 1e-12)
     assert plan.grid_bits < 18
-    assert plan.leaf_sigma2 <= 2**56
+    assert plan["leaves"].sigma2 <= 2**56
 
 
 def test_without_noise():
-    plan = calibrate(spec(), math.inf, 1e-6)
+    plan = calibrate(releases(), math.inf, 1e-6)
     assert plan.epsilon == math.inf
-    assert (plan.eps_num, plan.leaf_sigma2, plan.candidates_sigma2, plan.events) == (0, 0, 0, ())
+    drawn = [n for noise in plan.noise.values() for n in (noise.sigma2, noise.scale, noise.eps_num)]
+    assert (set(drawn), plan.events) == ({0}, ())
 
 
 @pytest.mark.parametrize(
@@ -124,7 +120,7 @@ def test_without_noise():
 )
 def test_targets_out_of_range(epsilon, delta, match):
     with pytest.raises(ValueError, match=match):
-        calibrate(spec(), epsilon, delta)
+        calibrate(releases(), epsilon, delta)
 
 
 @pytest.mark.parametrize(
@@ -138,12 +134,12 @@ def test_targets_out_of_range(epsilon, delta, match):
 )
 def test_shares_that_do_not_fit(shares):
     with pytest.raises(BudgetError, match=r"[Ss]hare"):
-        calibrate(spec(shares=shares), 1.0, 1e-6)
+        calibrate(releases(shares=shares), 1.0, 1e-6)
 
 
 def test_an_epsilon_of_no_use():
     with pytest.raises(BudgetError, match="too small"):
-        calibrate(spec(), 1e-9, 1e-12)
+        calibrate(releases(), 1e-9, 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -158,34 +154,34 @@ def test_an_epsilon_of_no_use():
 )
 def test_many_selections(epsilon, rounds, depth, n_class):
     kind = "binary" if n_class == 1 else "multiclass"
-    plan = calibrate(spec(rounds, depth, n_class=n_class, intercept=kind), epsilon, 1e-6)
+    plan = calibrate(releases(rounds, depth, outputs=n_class, intercept=kind), epsilon, 1e-6)
     assert 0.998 * epsilon <= plan.epsilon <= epsilon
 
 
 @pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e8])
 def test_little_noise(epsilon):
-    plan = calibrate(spec(), epsilon, 1e-6)
+    plan = calibrate(releases(), epsilon, 1e-6)
     assert 0.99 * epsilon <= plan.epsilon <= epsilon
 
 
 def test_the_least_noise_there_is():
-    plan = calibrate(spec(), 1e20, 1e-6)
+    plan = calibrate(releases(), 1e20, 1e-6)
     assert plan.epsilon < 1e20
-    assert plan.leaf_sigma2 == 2**20
+    assert plan["leaves"].sigma2 == 2**20
 
 
 @pytest.mark.parametrize("share", [1e-9, 1e-6, 1e-3])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 0.01), (1e-3, 0.01), (0.01, 1e-12)])
 def test_shares_of_next_to_nothing(share, epsilon, delta):
     shares = {"splits": 1 - share, "leaves": share}
-    one = spec(1, 1, candidate_features=0, intercept=None, shares=shares)
+    one = releases(1, 1, features=0, intercept=None, shares=shares)
     plan = calibrate(one, epsilon, delta)
     assert 0.998 * epsilon <= plan.epsilon <= epsilon
 
 
 def test_certified_epsilon_grows_with_the_scale():
     shares = {"splits": 1 - 1e-9, "leaves": 1e-9}
-    one = spec(1, 1, candidate_features=0, intercept=None, shares=shares)
+    one = releases(1, 1, features=0, intercept=None, shares=shares)
     scales = [*np.linspace(0.0285, 0.0295, 41), *(0.0295 + np.arange(1, 9) * 1e-12)]
     got = np.array(
         [_certified(one, one.released_shares(), math.log(s), 0.01, "exact").epsilon for s in scales]
@@ -198,11 +194,11 @@ def test_certified_epsilon_grows_with_the_scale():
 @pytest.mark.parametrize("name", ["rdp", "gdp", "zcdp"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_every_accountant_certifies_its_plans(name, epsilon):
-    plan = calibrate(spec(), epsilon, 1e-6, name)
+    plan = calibrate(releases(), epsilon, 1e-6, name)
     assert 0.99 * epsilon <= plan.epsilon <= epsilon
     assert make_accountant(name, plan.events).get_epsilon(1e-6) == plan.epsilon
     assert ExactAccountant(plan.events).get_epsilon(1e-6) < epsilon
-    assert plan.leaf_sigma2 > calibrate(spec(), epsilon, 1e-6).leaf_sigma2
+    assert plan["leaves"].sigma2 > calibrate(releases(), epsilon, 1e-6)["leaves"].sigma2
 
 
 @pytest.mark.parametrize(
@@ -217,10 +213,10 @@ def test_every_accountant_certifies_its_plans(name, epsilon):
 )
 def test_accountants_without_a_bound_are_refused(name, case, match):
     with pytest.raises(BudgetError, match=match) as refusal:
-        calibrate(spec(**case), 1.0, 1e-6, name)
+        calibrate(releases(**case), 1.0, 1e-6, name)
     assert "exact" in str(refusal.value)
     with pytest.raises(ValueError, match="accountant"):
-        calibrate(spec(), 1.0, 1e-6, "hope")
+        calibrate(releases(), 1.0, 1e-6, "hope")
 
 
 @pytest.mark.parametrize(
@@ -228,32 +224,29 @@ def test_accountants_without_a_bound_are_refused(name, case, match):
     [(1e-5, 8.0), (1e-3, 8.0), (1e-3, 0.3), (0.03, 0.3), (0.5, 8.0), (0.99, 0.3)],
 )
 def test_samples_of_any_size(rate, epsilon):
-    plan = calibrate(spec(sampling_num=round(rate * 2**32)), epsilon, 1e-6)
+    plan = calibrate(releases(sampling_num=round(rate * 2**32)), epsilon, 1e-6)
     assert 0.99 * epsilon <= plan.epsilon <= epsilon
     *others, rounds = plan.events
     assert [e.release for e in others] == ["intercept", "candidates"]
     assert (rounds.rate_num, rounds.rate_bits, rounds.count) == (round(rate * 2**32), 32, 50)
     assert [e.release for e in rounds.events] == ["splits", "leaves"]
     assert [e.count for e in rounds.events] == [4, 1]
-    flat = calibrate(spec(), epsilon, 1e-6)
-    assert plan.leaf_sigma2 < flat.leaf_sigma2
-    assert plan.eps_num > flat.eps_num
+    flat = calibrate(releases(), epsilon, 1e-6)
+    assert plan["leaves"].sigma2 < flat["leaves"].sigma2
+    assert plan["splits"].eps_num > flat["splits"].eps_num
 
 
 def test_shares_of_sampled_rounds_keep_their_meaning():
     """What reads all rows has about the noise that it has without sampling."""
-    flat = calibrate(spec(), 1.0, 1e-6)
+    flat = calibrate(releases(), 1.0, 1e-6)
     for rate in (0.1, 0.5, 0.9):
-        plan = calibrate(spec(sampling_num=round(rate * 2**32)), 1.0, 1e-6)
+        plan = calibrate(releases(sampling_num=round(rate * 2**32)), 1.0, 1e-6)
         for name in ("candidates", "intercept"):
-            noise, usual = (
-                getattr(p, f"{name}_sigma2") / 4.0 ** getattr(p, f"{name}_shift")
-                for p in (plan, flat)
-            )
+            noise, usual = (p[name].sigma2 / 4.0 ** p[name].shift for p in (plan, flat))
             assert 0.7 < math.sqrt(noise / usual) < 1.4
 
 
 def test_all_rows_is_no_sample():
-    plan = calibrate(spec(sampling_num=1 << 32), 1.0, 1e-6)
+    plan = calibrate(releases(sampling_num=1 << 32), 1.0, 1e-6)
     assert not any(isinstance(e, SampledEvent) for e in plan.events)
-    assert plan == calibrate(spec(), 1.0, 1e-6)
+    assert plan == calibrate(releases(), 1.0, 1e-6)

@@ -18,24 +18,17 @@ from xgb_dp.accounting import (
     SampledEvent,
     make_accountant,
 )
-from xgb_dp.accounting.sensitivity import RowBound
-from xgb_dp.calibrate.mechanisms import MechanismSpec
 from xgb_dp.calibrate.search import calibrate, calibrate_family
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.presets import PRESETS
 from xgb_dp.request.features import Schema
 from xgb_dp.training.prepare import prepare
 
+from ..releases import releases
 from .test_groups import Composed
 
-ROW = RowBound("row_weight", 0.5, 1.0)
 SCHEMA = Schema(["a", "b", "c", "d"], named=True, categorical=frozenset(), dictionaries={})
 DELTA = 1e-6
-
-
-def spec(rounds: int = 50, depth: int = 4, **kwargs: Any) -> MechanismSpec:
-    given = {"row_bound": ROW, "candidate_features": 14, "intercept": "binary"} | kwargs
-    return MechanismSpec(rounds=rounds, depth=depth, **given)
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -56,7 +49,7 @@ def total_mu2(events: Any) -> float:
 @pytest.mark.parametrize("group", [1, 2, 5, 40, 1000])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_gaussian_sums_of_several_rows_move_in_proportion(group: int, epsilon: float) -> None:
-    plan = calibrate(spec(depth=0), epsilon, DELTA, group=group)
+    plan = calibrate(releases(depth=0), epsilon, DELTA, group=group)
     found = gaussian_epsilon(group * math.sqrt(total_mu2(plan.events)), DELTA)
     assert 0.998 * epsilon <= found <= epsilon
 
@@ -64,7 +57,7 @@ def test_gaussian_sums_of_several_rows_move_in_proportion(group: int, epsilon: f
 @pytest.mark.parametrize("group", [2, 5])
 def test_an_attack_on_selections_and_sums_stays_below_the_target(group: int) -> None:
     """Selections between two candidates, whose utilities k rows move by all that they can."""
-    plan = calibrate(spec(10, 2), 1.0, DELTA, group=group)
+    plan = calibrate(releases(10, 2), 1.0, DELTA, group=group)
     gaussians = [e for e in plan.events if isinstance(e, GaussianEvent)]
     [selection] = [e for e in plan.events if isinstance(e, ExponentialEvent)]
     step = 2e-4
@@ -99,8 +92,8 @@ def _fft(a: Any, b: Any) -> Any:
 @pytest.mark.parametrize(("group", "rate"), [(2, 0.3), (3, 0.1)])
 def test_sampled_sums_of_several_rows(group: int, rate: float) -> None:
     """All rows of the group removed: each round reads a binomial number of them."""
-    case = {"candidate_features": 0, "intercept": None, "sampling_num": round(rate * 2**32)}
-    plan = calibrate(spec(20, 0, **case), 1.0, DELTA, group=group)
+    case = {"features": 0, "intercept": None, "sampling_num": round(rate * 2**32)}
+    plan = calibrate(releases(20, 0, **case), 1.0, DELTA, group=group)
     [rounds] = plan.events
     assert isinstance(rounds, SampledEvent)
     mu = math.sqrt(total_mu2(rounds.events))
@@ -116,17 +109,17 @@ def test_sampled_sums_of_several_rows(group: int, rate: float) -> None:
 
 @pytest.mark.parametrize("group", [1, 4])
 def test_reports_of_several_rows_have_noise_each(group: int) -> None:
-    case = {"candidate_features": 0, "intercept": None, "split": "random", "local_rows": 1000}
-    plan = calibrate(spec(20, 2, **case), 1.0, DELTA, group=group)
-    of_report = spec(20, 2, **case).local_factor * total_mu2(plan.events)
+    case = {"features": 0, "intercept": None, "leaves": {"reports": 1000}}
+    plan = calibrate(releases(20, 0, **case), 1.0, DELTA, group=group)
+    of_report = 4 * 1000 * total_mu2(plan.events)
     assert 0.998 <= gaussian_epsilon(math.sqrt(group * of_report), DELTA) <= 1.0
 
 
 def test_the_slack_of_reports_is_that_of_their_own_noise() -> None:
     """A report has one part in n of the noise: where that is little, its slack is seen."""
     n = 1 << 34
-    case = {"candidate_features": 0, "intercept": None, "split": "random", "local_rows": n}
-    plan = calibrate(spec(20, 2, **case), 1.0, DELTA)
+    case = {"features": 0, "intercept": None, "leaves": {"reports": n}}
+    plan = calibrate(releases(20, 0, **case), 1.0, DELTA)
     [leaves] = plan.events
     assert isinstance(leaves, GaussianEvent)
     assert leaves.sigma2 // n < 1 << 21
@@ -141,7 +134,7 @@ def test_the_slack_of_reports_is_that_of_their_own_noise() -> None:
 @pytest.mark.parametrize("name", ["exact", "rdp", "gdp", "zcdp", "classic"])
 @pytest.mark.parametrize("group", [2, 7])
 def test_every_accountant_certifies_the_group(name: str, group: int) -> None:
-    plan = calibrate(spec(), 1.0, DELTA, name, group)
+    plan = calibrate(releases(), 1.0, DELTA, name, group)
     assert 0.998 <= plan.epsilon <= 1.0
     assert make_accountant(name, plan.events).get_epsilon(DELTA, group) == plan.epsilon
     books = make_accountant("exact", plan.events)
@@ -150,16 +143,16 @@ def test_every_accountant_certifies_the_group(name: str, group: int) -> None:
 
 
 def test_pure_epsilon_is_divided() -> None:
-    case = {"candidate_features": 0, "intercept": None, "leaf_noise": "laplace"}
-    plan = calibrate(spec(**case), 1.0, 0.0, "pure", 8)
+    case = {"features": 0, "intercept": None, "leaves": {"mechanism": "laplace"}}
+    plan = calibrate(releases(**case), 1.0, 0.0, "pure", 8)
     assert make_accountant("pure", plan.events).get_epsilon(0.0) == pytest.approx(0.125, rel=2e-3)
     assert plan.epsilon <= 1.0
 
 
 @pytest.mark.parametrize("group", [2, 5])
 def test_families_of_plans(group: int) -> None:
-    specs = (spec(20, 3), spec(50, 4))
-    found = calibrate_family(specs, 1.0, DELTA, group=group)
+    choices = (releases(20, 3), releases(50, 4))
+    found = calibrate_family(choices, 1.0, DELTA, group=group)
     assert 0.998 <= found.epsilon <= 1.0
     books = make_accountant("exact", [found.event])
     assert books.get_epsilon(DELTA, group) == found.epsilon

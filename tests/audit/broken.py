@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
@@ -65,19 +65,23 @@ def unclipped_pair(plan: Plan) -> None:
     plan["row_bound"] |= {"mode": "clip", "hessian_bound": "0.25"}
 
 
+def changed(plan: NoisePlan, changes: Mapping[str, Mapping[str, int]]) -> NoisePlan:
+    """Other noise of some releases, which the events say nothing of."""
+    other = {name: replace(plan[name], **fields) for name, fields in changes.items()}
+    return replace(plan, noise={**plan.noise, **other})
+
+
 def less_noise(plan: NoisePlan) -> NoisePlan:
     """All Gaussian noise at 70%."""
-    return replace(
+    return changed(
         plan,
-        leaf_sigma2=round(0.49 * plan.leaf_sigma2),
-        candidates_sigma2=round(0.49 * plan.candidates_sigma2),
-        intercept_sigma2=round(0.49 * plan.intercept_sigma2),
+        {name: {"sigma2": round(0.49 * noise.sigma2)} for name, noise in plan.noise.items()},
     )
 
 
 def half_range(plan: NoisePlan) -> NoisePlan:
     """Range B of the utilities where 2 B is right: the exponent doubles."""
-    return replace(plan, eps_num=2 * plan.eps_num)
+    return changed(plan, {"splits": {"eps_num": 2 * plan["splits"].eps_num}})
 
 
 # ------------------------------------------------------------------- the algorithm is another one
@@ -208,16 +212,16 @@ def exact_cover(scenario: Scenario) -> scenarios.Trainer:
 # ---------------------------------------------------------------------------------------- the list
 def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     """One audit, or two, for each fault; every one of them must show a violation."""
-    spec = mechanisms.small_spec()
-    plan = calibrate(spec, 4.0, 1e-6)
-    b = spec.row_bound.unit(plan.grid_bits)
+    asked = mechanisms.small_training()
+    plan = calibrate(asked, 4.0, 1e-6)
+    b = 1 << plan.grid_bits
     audit, few = mechanisms.audit, size.few
     thin = "noise at 70%"
     yield lambda: audit(
-        mechanisms.leaves(spec, plan, less_noise(plan)), size.draws, name=f"{thin}: leaf sums"
+        mechanisms.leaves(asked, plan, less_noise(plan)), size.draws, name=f"{thin}: leaf sums"
     )
     yield lambda: audit(
-        mechanisms.whole_training(spec, plan, less_noise(plan)),
+        mechanisms.whole_training(asked, plan, less_noise(plan)),
         size.draws,
         name=f"{thin}: all releases",
     )
@@ -227,10 +231,10 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
 
     small = "sensitivity too small"
     yield lambda: audit(
-        mechanisms.leaves(spec, plan, row=(b, b)), size.draws, name=f"{small}: leaf sums"
+        mechanisms.leaves(asked, plan, row=(b, b)), size.draws, name=f"{small}: leaf sums"
     )
     yield lambda: audit(
-        mechanisms.selections(spec, plan, half_range(plan)),
+        mechanisms.selections(asked, plan, half_range(plan)),
         size.draws,
         name=f"{small}: range of the score",
     )

@@ -26,8 +26,8 @@ from xgb_dp.calibrate.search import calibrate
 from . import broken
 
 SURE = 1.0 - 1e-6
-SPEC = mechanisms.small_spec()
-PLAN = calibrate(SPEC, 4.0, 1e-6)
+ASKED = mechanisms.small_training()
+PLAN = calibrate(ASKED, 4.0, 1e-6)
 TINY = Size(draws=20_000, trainings=40, broken=40, few=100, canaries=300)
 
 
@@ -42,23 +42,23 @@ TINY = Size(draws=20_000, trainings=40, broken=40, few=100, canaries=300)
     ],
 )
 def test_real_mechanisms_pass(build):
-    result = mechanisms.audit(build(SPEC, PLAN), 100_000, confidence=SURE)
+    result = mechanisms.audit(build(ASKED, PLAN), 100_000, confidence=SURE)
     assert not result.violated
 
 
 def test_the_bound_is_near_the_claim():
     """An audit that finds nothing where there is much to find would be worth nothing."""
-    result = mechanisms.audit(mechanisms.leaves(SPEC, PLAN), 400_000)
+    result = mechanisms.audit(mechanisms.leaves(ASKED, PLAN), 400_000)
     assert result.lower_bound > 0.7 * result.claimed_epsilon
 
 
 @pytest.mark.parametrize(
     "mechanism",
     [
-        mechanisms.leaves(SPEC, PLAN, broken.less_noise(PLAN)),
-        mechanisms.candidates(SPEC, PLAN, broken.less_noise(PLAN)),
-        mechanisms.leaves(SPEC, PLAN, row=(1 << PLAN.grid_bits,) * 2),
-        mechanisms.selections(SPEC, PLAN, broken.half_range(PLAN)),
+        mechanisms.leaves(ASKED, PLAN, broken.less_noise(PLAN)),
+        mechanisms.candidates(ASKED, PLAN, broken.less_noise(PLAN)),
+        mechanisms.leaves(ASKED, PLAN, row=(1 << PLAN.grid_bits,) * 2),
+        mechanisms.selections(ASKED, PLAN, broken.half_range(PLAN)),
     ],
     ids=["leaf noise", "count noise", "row", "range"],
 )
@@ -67,8 +67,8 @@ def test_broken_mechanisms_are_found(mechanism):
 
 
 def test_noise_of_85_percent_is_found():
-    thin = replace(PLAN, leaf_sigma2=round(0.7225 * PLAN.leaf_sigma2))
-    assert mechanisms.audit(mechanisms.leaves(SPEC, PLAN, thin), 300_000).violated
+    thin = broken.changed(PLAN, {"leaves": {"sigma2": round(0.7225 * PLAN["leaves"].sigma2)}})
+    assert mechanisms.audit(mechanisms.leaves(ASKED, PLAN, thin), 300_000).violated
 
 
 # fmt: off

@@ -10,8 +10,8 @@ import pytest
 import xgboost as xgb
 
 from xgb_dp import BudgetError
-from xgb_dp.calibrate.mechanisms import NoisePlan
 from xgb_dp.engine import native
+from xgb_dp.releases import RELEASES, Noise
 from xgb_dp.training import first_release, plan, prepare
 
 from ..conftest import arrays
@@ -117,33 +117,37 @@ def test_a_level_of_noise_that_is_not_that_of_the_events(
 ) -> None:
     """Any level of the calibrated noise, changed while its events still promise the old one."""
     calibrate = prepare.calibrate
-    tried = []
-    for field in fields(NoisePlan):
-        if field.name in ("epsilon", "delta", "events"):
-            continue
+    tried = 0
+    levels = [(kind.name, field.name) for kind in RELEASES for field in fields(Noise)]
+    for name, level in [("", "grid_bits"), *levels]:
+        changes: list[int] = []
 
-        def other(*args: Any, name: str = field.name) -> Any:
-            noise = calibrate(*args)
-            if getattr(noise, name):
-                tried.append(name)
-            change = 1 if name in ("grid_bits", "eps_num") else -1  # louder
-            value = getattr(noise, name)
-            return replace(noise, **{name: value + change}) if value else noise
+        def other(
+            *args: Any, name: str = name, level: str = level, changes: list[int] = changes
+        ) -> Any:
+            plan = calibrate(*args)
+            value = getattr(plan[name] if name else plan, level)
+            if not value:  # there is no such noise
+                return plan
+            changes.append(value + (1 if level in ("grid_bits", "eps_num") else -1))  # louder
+            if not name:
+                return replace(plan, grid_bits=changes[-1])
+            return replace(
+                plan, noise={**plan.noise, name: replace(plan[name], **{level: changes[-1]})}
+            )
 
         monkeypatch.setattr(prepare, "calibrate", other)
-        before = len(tried)
         try:
             model = train()
         except BudgetError:
-            assert len(tried) > before
-        else:  # it is not used, or there is none
-            noise, record = tried[before:], str(model.attr("dp_ledger"))
-            assert noise in ([], ["eps_num"], ["grid_bits"])
-            if noise == ["eps_num"]:
-                assert "exponential" not in record
-            if noise == ["grid_bits"]:  # leaf values have a grid of their own
-                assert "leaf_noise" in record and '"output"' in record
-    assert len(tried) >= 3
+            assert changes
+        else:
+            if changes:  # leaf values have a grid of their own
+                assert level == "grid_bits"
+                assert "leaf_noise" in str(model.attr("dp_ledger"))
+                assert '"output"' in str(model.attr("dp_ledger"))
+        tried += bool(changes)
+    assert tried >= 3
 
 
 PLAN_CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
+from xgb_dp.calibrate import NoisePlan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
+from xgb_dp.releases import Noise
 from xgb_dp.request import candidates, features, names, parameter, parse, shares
 from xgb_dp.request import params as table
 from xgb_dp.training import plan, prepare
 from xgb_dp.training.first_release import base_score_from_sums
 
-
-@dataclass
-class Noise:
-    grid_bits: int = 18
-    eps_num: int = 5
-    leaf_sigma2: int = 1 << 22
-    leaf_scale: int = 0
-    candidates_scale: int = 0
-    histogram_sigma2: int = 0
-    candidates_sigma2: int = 1 << 21
-    candidates_shift: int = 7
-    intercept_sigma2: int = 1 << 24
-    intercept_shift: int = 10
-    correction_sigma2: int = 1 << 30
+NOISE = NoisePlan(
+    18,
+    noise={
+        "splits": Noise(eps_num=5),
+        "leaves": Noise(sigma2=1 << 22),
+        "candidates": Noise(sigma2=1 << 21, shift=7),
+        "intercept": Noise(sigma2=1 << 24, shift=10),
+        "correction": Noise(sigma2=1 << 30),
+    },
+)
 
 
 def schema(n=4, **kwargs):
@@ -208,7 +205,7 @@ def test_shares():
 
 def test_plan_is_json_with_exact_numbers(params):
     s = resolve(params("regression", dp_feature_cuts={0: [0.1, 0.3]}, dp_n_public=1000))
-    made = json.loads(plan.dump_plan(plan.build_plan(s, Noise())))
+    made = json.loads(plan.dump_plan(plan.build_plan(s, NOISE)))
     assert made["private"] is True
     assert made["noise_free"] is False
     assert "test_key" not in made
@@ -223,24 +220,24 @@ def test_plan_is_json_with_exact_numbers(params):
 
 def test_plan_with_known_noise_is_not_private(params):
     key = "ab" * 32
-    made = plan.build_plan(resolve(params()), Noise(), key)
+    made = plan.build_plan(resolve(params()), NOISE, key)
     assert made["private"] is False
     assert made["test_key"] == key
-    made = plan.build_plan(resolve(params(dp_epsilon=math.inf)), Noise(), None)
+    made = plan.build_plan(resolve(params(dp_epsilon=math.inf)), NOISE, None)
     assert made["private"] is False
     assert made["noise_free"] is True
 
 
 def test_base_score_is_post_processing(params):
-    unit = 1 << Noise.intercept_shift
+    unit = 1 << NOISE["intercept"].shift
     s = resolve(params())
-    assert base_score_from_sums(s, Noise(), [50 * unit, 100 * unit]) == pytest.approx(0.75)
+    assert base_score_from_sums(s, NOISE, [50 * unit, 100 * unit]) == pytest.approx(0.75)
     # A useless count must not blow the intercept up.
-    assert base_score_from_sums(s, Noise(), [50 * unit, -7 * unit]) == 0.999
+    assert base_score_from_sums(s, NOISE, [50 * unit, -7 * unit]) == 0.999
     s = resolve(params("regression"))
-    assert base_score_from_sums(s, Noise(), [-50 * unit, 100 * unit]) == pytest.approx(-1.5)
+    assert base_score_from_sums(s, NOISE, [-50 * unit, 100 * unit]) == pytest.approx(-1.5)
     s = resolve(params("multiclass"))
-    scores = base_score_from_sums(s, Noise(), [100 * unit, 100 * unit, -unit])
+    scores = base_score_from_sums(s, NOISE, [100 * unit, 100 * unit, -unit])
     assert isinstance(scores, list)
     assert sum(map(math.exp, scores)) == pytest.approx(1)
 
@@ -273,7 +270,7 @@ def test_a_new_scalar_is_a_row(params, monkeypatch):
     for given, expected in (({}, 0.25), ({"dp_leaf_wisdom": "1.5"}, 1.5)):
         s = resolve(params(**given))
         assert s["dp_leaf_wisdom"] == expected
-        assert plan.build_plan(s, Noise())["leaf"]["wisdom"] == repr(expected)
+        assert plan.build_plan(s, NOISE)["leaf"]["wisdom"] == repr(expected)
         assert plan.public_inputs(s)["hyperparameters"]["leaf_wisdom"] == expected
     with pytest.raises(
         PrivacyParameterError, match="`dp_leaf_wisdom` must be a number from 0 to 2; got 3"
@@ -288,4 +285,4 @@ def test_subsample_is_what_the_coins_are_told(params):
     for given, coins in ((1.0, 1 << 32), (0.5, 1 << 31), (0.3, 1288490189), (1e-12, 1)):
         s = resolve(params(subsample=given))
         assert s["subsample"] == coins / 2**32
-        assert plan.build_plan(s, Noise())["sampling_num"] == coins
+        assert plan.build_plan(s, NOISE)["sampling_num"] == coins

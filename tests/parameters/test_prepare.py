@@ -48,7 +48,6 @@ def test_one_road(preset, epsilon, tmp_path):
 
     audited = PreparedTraining(params, matrix, 2)
     assert audited.noise == prepared.noise
-    assert audited.spec == prepared.spec
 
     given = tmp_path / "schema.json"
     columns = {name: {"bounds": list(b)} for name, b in BOUNDS.items()}

@@ -4,53 +4,67 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from xgb_dp.accounting import GaussianEvent, sensitivity
 from xgb_dp.accounting.sensitivity import RowBound
-from xgb_dp.calibrate import MechanismSpec, calibrate
+from xgb_dp.calibrate import Releases, calibrate
+
+from ..releases import releases
 
 ROW = RowBound("prediction", 0.5, 0.25)
 LEVELS = 17
 
 
-def specs(features: int) -> tuple[MechanismSpec, MechanismSpec]:
+def both(
+    features: int,
+    intercept: str | None = "multiclass",
+    leaves: dict[str, Any] | None = None,
+    **candidates: Any,
+) -> tuple[Releases, Releases]:
     """The same training of rows and of persons."""
-    rows = MechanismSpec(
-        30, 4, ROW, n_class=3, candidate_features=features, intercept="multiclass",
-        candidate_cells=features * (2**LEVELS - 1),
-    )  # fmt: skip
-    return rows, replace(rows, row_bound=replace(ROW, of_person=True))
+    rows, persons = (
+        releases(
+            30,
+            4,
+            bound,
+            outputs=3,
+            features=features,
+            intercept=intercept,
+            candidates={"cells": features * (2**LEVELS - 1), **candidates},
+            leaves=leaves,
+        )
+        for bound in (ROW, replace(ROW, of_person=True))
+    )
+    return rows, persons
 
 
 @pytest.mark.parametrize("features", [1, 14, 200])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 100.0])
 def test_counts_of_persons(epsilon: float, features: int) -> None:
     """The noise in units of one is that of rows, and a thousand rows count nearly one."""
-    rows, persons = (calibrate(spec, epsilon, 1e-6) for spec in specs(features))
+    rows, persons = (calibrate(asked, epsilon, 1e-6) for asked in both(features))
     for name in ("candidates", "intercept"):
-        shift = getattr(persons, f"{name}_shift")
+        shift = persons[name].shift
         assert 0.97 < (1 << shift) // 1000 * 1000 / (1 << shift) <= 1.0
-        noise = [
-            math.ldexp(getattr(p, f"{name}_sigma2"), -2 * getattr(p, f"{name}_shift"))
-            for p in (rows, persons)
-        ]
+        noise = [math.ldexp(p[name].sigma2, -2 * p[name].shift) for p in (rows, persons)]
         # All cells are touched coordinates: the finer grid outweighs them in the slack.
         assert noise[1] == pytest.approx(noise[0], rel=1e-4)
     events = {e.label: e for e in persons.events if isinstance(e, GaussianEvent)}
     assert {e.unit for e in persons.events} == {"person"}
     assert events["candidates"].coordinates == features * (2**LEVELS - 1)
     assert events["intercept"].coordinates == 3
-    assert events["intercept"].sensitivity2 == 4**persons.intercept_shift
+    assert events["intercept"].sensitivity2 == 4 ** persons["intercept"].shift
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 5e3])
 @pytest.mark.parametrize("features", [1, 5000])
 def test_integers_stay_in_their_limits(features: int, epsilon: float) -> None:
     """Sums of 2^35 units below 2^62, squared sensitivities and noise as the trainer takes them."""
-    plan = calibrate(specs(features)[1], epsilon, 1e-6)
-    assert max(plan.candidates_shift, plan.intercept_shift) <= 26
+    plan = calibrate(both(features)[1], epsilon, 1e-6)
+    assert max(plan["candidates"].shift, plan["intercept"].shift) <= 26
     for event in plan.events:
         if isinstance(event, GaussianEvent):
             assert event.sensitivity2 < 1 << 61
@@ -59,17 +73,12 @@ def test_integers_stay_in_their_limits(features: int, epsilon: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 50.0])
 def test_laplace_counts_of_persons(epsilon: float) -> None:
-    rows, persons = (
-        replace(spec, candidate_laplace=True, leaf_noise="laplace", intercept=None)
-        for spec in specs(14)
-    )
-    found = [calibrate(spec, epsilon, 1e-6) for spec in (rows, persons)]
-    assert (1 << found[1].candidates_shift) // 1000 * 1000 >= 0.97 * (
-        1 << found[1].candidates_shift
-    )
-    noise = [math.ldexp(p.candidates_scale, -p.candidates_shift) for p in found]
+    trainings = both(14, None, {"mechanism": "laplace"}, laplace=True)
+    rows, persons = (calibrate(asked, epsilon, 1e-6)["candidates"] for asked in trainings)
+    assert (1 << persons.shift) // 1000 * 1000 >= 0.97 * (1 << persons.shift)
+    noise = [math.ldexp(n.scale, -n.shift) for n in (rows, persons)]
     assert noise[1] == pytest.approx(noise[0], rel=1e-3)
-    assert found[1].candidates_scale <= 1 << 48
+    assert persons.scale <= 1 << 48
 
 
 def test_labels_of_a_person_may_be_of_all_classes() -> None:

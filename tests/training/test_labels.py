@@ -14,6 +14,9 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.releases.columns import Columns
+from xgb_dp.releases.intercept import Intercept
+from xgb_dp.releases.splits import Splits
 from xgb_dp.request.features import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.first_release import base_score_from_sums
@@ -114,9 +117,9 @@ def test_no_rows_train_as_any() -> None:
 def test_wide_tables_release_no_cells_by_class() -> None:
     """A label has classes, and several have no single one."""
     data = xgb.DMatrix(np.zeros((10, 600)), np.zeros((10, 2)))
-    spec = prepare(USUAL, read_schema(data), None).spec
-    assert not spec.presence
-    assert spec.columns == 0
+    asked = prepare(USUAL, read_schema(data), None).asked
+    assert not asked.find(Intercept).presence
+    assert asked.find(Columns) is None
     assert train(2, data).predict(data).shape == (10, 2)
 
 
@@ -131,14 +134,14 @@ def test_the_events_are_those_of_one_row_in_all_trees() -> None:
     by_name = {e.release: e for e in prepared.events}
     assert by_name["intercept"].coordinates == 4
     assert by_name["leaves"].coordinates == 6
-    assert by_name["splits"].count == 5 * prepared.spec.selections
+    assert by_name["splits"].count == 5 * prepared.asked.find(Splits).selections
 
 
 @pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw"])
 def test_an_intercept_of_each_label(objective: str) -> None:
     """From sums of labels in {-1, 1} and the number of rows."""
     prepared = prepare({**USUAL, "objective": objective}, read_schema(matrix(10)), 5)
-    unit = 1 << prepared.noise.intercept_shift
+    unit = 1 << prepared.noise["intercept"].shift
     sums = [int(v * unit) for v in (0, -600_000, 1_200_000, 1_000_000)]
     found = base_score_from_sums(prepared.settings, prepared.noise, sums)
     p = np.array([0.5, 0.2, 0.999])

@@ -292,7 +292,7 @@ def test_the_choice_depends_on_what_was_released_alone(short: None) -> None:
             model, again = (xgb.train(asked(), data(n)) for _ in range(2))
             training = Training.of(prepare(asked(), read_schema(data(n)), None), None)
             sums = native.release_intercept(data(n), training.request)["sums"]
-        rows = math.ldexp(sums[1], -training.prepared.noise.intercept_shift)
+        rows = math.ldexp(sums[1], -training.prepared.noise["intercept"].shift)
         assert last(model).public["plan_choice"]["rows"] == max(0, round(rows))
         assert last(model).rounds == (2 if rows < 1000 else 3)
         assert model.save_raw() == again.save_raw()
@@ -373,7 +373,7 @@ def test_the_family_wastes_little(epsilon: float) -> None:
     prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
     assert 0.998 * epsilon <= prepared.noise.epsilon <= epsilon
     for plan in prepared.plans:
-        alone = calibrate(plan.spec, epsilon, 1e-6)
+        alone = calibrate(plan.asked, epsilon, 1e-6)
         mine, best = (
             math.fsum(e.count * e.mu2 for e in noise.events) for noise in (plan.noise, alone)
         )
@@ -393,10 +393,10 @@ def test_a_target_without_noise_for_large_plans_leaves_them_out(
 ) -> None:
     """Whether there is noise depends on public inputs alone."""
 
-    def calibrated(specs: Any, *args: Any) -> Any:
-        if max(spec.rounds for spec in specs) > 100:
+    def calibrated(choices: Any, *args: Any) -> Any:
+        if max(choice.rounds for choice in choices) > 100:
             raise BudgetError("The noise of the leaves for this epsilon exceeds the grid.")
-        return calibrate_family(specs, *args)
+        return calibrate_family(choices, *args)
 
     monkeypatch.setattr(road, "calibrate_family", calibrated)
     prepared = prepare(asked(), read_schema(data(FEW)), None)

@@ -14,6 +14,7 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.releases.splits import Splits
 from xgb_dp.request.features import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.plan import build_plan, dump_plan
@@ -194,10 +195,11 @@ def test_the_events_are_those_of_one_row_in_all_trees() -> None:
     by_name = {e.release: e for e in prepared.events}
     assert by_name["intercept"].coordinates == 4
     assert by_name["leaves"].coordinates == 6
-    assert by_name["splits"].count == 5 * prepared.spec.selections
-    assert prepared.spec.selections == 3 * math.ceil(s["max_depth"] / s["dp_split_levels"])
+    selections = prepared.asked.find(Splits).selections
+    assert by_name["splits"].count == 5 * selections
+    assert selections == 3 * math.ceil(s["max_depth"] / s["dp_split_levels"])
     joint = prepare(USUAL, read_schema(matrix(10)), 5)
-    assert 3 * joint.spec.selections == prepared.spec.selections
+    assert 3 * joint.asked.find(Splits).selections == selections
 
 
 def test_a_clip_is_what_the_bound_leaves_to_a_target() -> None:

@@ -15,7 +15,12 @@ import numpy.typing as npt
 
 from ..accounting import Event, ExactAccountant, sensitivity
 from ..accounting.sensitivity import RowBound
-from ..calibrate.mechanisms import MechanismSpec, NoisePlan
+from ..calibrate.mechanisms import AnyRelease, NoisePlan, Releases
+from ..releases.candidates import Candidates
+from ..releases.intercept import Intercept
+from ..releases.leaves import Leaves
+from ..releases.splits import EPS_BITS, Splits
+from ..request.shares import DEFAULT_SHARES
 from . import native
 from .bounds import Claim
 from .result import AuditResult
@@ -29,14 +34,13 @@ __all__ = [
     "intercept",
     "leaves",
     "selections",
-    "small_spec",
+    "small_training",
     "whole_training",
 ]
 
 Floats = npt.NDArray[np.float64]
 Sampler = Callable[[bool, int], Floats]
 _CHUNK = 250_000
-_EPS_BITS = 40
 
 
 @dataclass(frozen=True)
@@ -56,21 +60,28 @@ class Mechanism:
     sample: Sampler
 
 
-def small_spec(mode: str = "row_weight") -> MechanismSpec:
+def small_training(mode: str = "row_weight") -> Releases:
     """One tree of depth 3 over one feature: few enough sums for millions of whole trainings.
 
     Args:
         mode: "row_weight" as for classification, or "clip" as for regression.
     """
     bound = RowBound(mode, 0.5, 1.0) if mode == "row_weight" else RowBound(mode, 0.5, 0.25)
-    return MechanismSpec(
-        rounds=1,
-        depth=3,
-        row_bound=bound,
-        candidate_features=1,
-        candidate_levels=5,
-        intercept="binary",
+    each = (
+        Intercept(False, "binary"),
+        Candidates(False, bound, features=1, levels=5),
+        Splits(False, selections=3),
+        Leaves(False, bound),
     )
+    return Releases(each, DEFAULT_SHARES, rounds=1)
+
+
+def _of(asked: Releases, kind: type[AnyRelease]) -> AnyRelease:
+    """The release of a kind, which there is."""
+    release = asked.find(kind)
+    if release is None:
+        raise ValueError(f"The plan releases no {kind.name}.")
+    return release
 
 
 def gaussian_scores(shift: npt.ArrayLike, sigma2: int) -> Sampler:
@@ -98,7 +109,7 @@ def _mechanism(name: str, plan: NoisePlan, release: str, sample: Sampler) -> Mec
 
 
 def leaves(
-    spec: MechanismSpec,
+    asked: Releases,
     plan: NoisePlan,
     drawn: NoisePlan | None = None,
     row: tuple[int, int] | None = None,
@@ -106,50 +117,51 @@ def leaves(
     """Leaf sums of all rounds: the row moves G and H of one leaf of each tree.
 
     Args:
-        spec: What is released; one tree a round.
+        asked: What is released; one tree a round.
         plan: Calibrated noise, which the claim is about.
         drawn: Noise that is really drawn, if it is another.
         row: (q_g, q_h) of the row, if it is not the worst that the row bound allows.
     """
     drawn = drawn or plan
-    b = spec.row_bound.unit(plan.grid_bits)
-    h = 0 if spec.row_bound.ball else spec.row_bound.max_hessian(plan.grid_bits)
-    scores = gaussian_scores((row or (b, h)) * spec.rounds, drawn.leaf_sigma2)
+    bound = _of(asked, Leaves).row_bound
+    b = bound.unit(plan.grid_bits)
+    h = 0 if bound.ball else bound.max_hessian(plan.grid_bits)
+    scores = gaussian_scores((row or (b, h)) * asked.rounds, drawn["leaves"].sigma2)
     return _mechanism("leaf sums", plan, "leaves", scores)
 
 
-def candidates(spec: MechanismSpec, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
+def candidates(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
     """Counts of the candidate trees: the row adds 1 to one cell of every level and feature.
 
     Args:
-        spec: As in :func:`leaves`, like all others.
+        asked: As in :func:`leaves`, like all others.
         plan: See there.
         drawn: See there.
     """
     drawn = drawn or plan
-    cells = spec.candidate_features * spec.candidate_levels
-    scores = gaussian_scores([1 << plan.candidates_shift] * cells, drawn.candidates_sigma2)
+    moved = [1 << plan["candidates"].shift] * _of(asked, Candidates).touched
+    scores = gaussian_scores(moved, drawn["candidates"].sigma2)
     return _mechanism("candidate counts", plan, "candidates", scores)
 
 
-def intercept(spec: MechanismSpec, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
+def intercept(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
     """Label sums: the row adds (1, 1), or 1 to one class.
 
     Args:
-        spec: As in :func:`leaves`, like all others.
+        asked: As in :func:`leaves`, like all others.
         plan: See there.
         drawn: See there.
     """
     drawn = drawn or plan
-    sums = sensitivity.intercept_sens2(
-        str(spec.intercept), 0, n_public=spec.n_public, k=spec.n_class
-    )
-    scores = gaussian_scores([1 << plan.intercept_shift] * sums, drawn.intercept_sigma2)
+    first = _of(asked, Intercept)
+    sums = sensitivity.intercept_sens2(first.kind, 0, n_public=first.n_public, k=first.outputs)
+    moved = [1 << plan["intercept"].shift] * sums
+    scores = gaussian_scores(moved, drawn["intercept"].sigma2)
     return _mechanism("intercept", plan, "intercept", scores)
 
 
 def selections(
-    spec: MechanismSpec, plan: NoisePlan, drawn: NoisePlan | None = None, candidates: int = 2
+    asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None, candidates: int = 2
 ) -> Mechanism:
     """All selections that one row takes part in, each with utilities that attain the range.
 
@@ -157,37 +169,36 @@ def selections(
     moved the utilities by +B and -B, which is the whole range 2 B.
 
     Args:
-        spec: As in :func:`leaves`, like all others.
+        asked: As in :func:`leaves`, like all others.
         plan: See there.
         drawn: See there.
         candidates: Number of candidates, even.
     """
     drawn = drawn or plan
-    b = spec.row_bound.unit(plan.grid_bits)
-    den = sensitivity.range_int("l1", spec.row_bound, plan.grid_bits) << _EPS_BITS
+    bound, eps_num = _of(asked, Leaves).row_bound, drawn["splits"].eps_num
+    b = bound.unit(plan.grid_bits)
+    den = sensitivity.range_int("l1", bound, plan.grid_bits) << EPS_BITS
     half = candidates // 2
     utilities = {False: [5 * b] * half + [6 * b] * half, True: [6 * b] * half + [5 * b] * half}
-    k = spec.selections
+    k = _of(asked, Splits).selections
 
     def sample(with_row: bool, n: int) -> Floats:
-        chosen = native.select(utilities[with_row], drawn.eps_num, den, n * k).reshape(n, k)
+        chosen = native.select(utilities[with_row], eps_num, den, n * k).reshape(n, k)
         first = np.count_nonzero(chosen < half, axis=1)
-        return np.asarray((first - 0.5 * k) * (drawn.eps_num / 2**_EPS_BITS), dtype=np.float64)
+        return np.asarray((first - 0.5 * k) * (eps_num / 2**EPS_BITS), dtype=np.float64)
 
     return _mechanism("selections", plan, "splits", sample)
 
 
-def whole_training(
-    spec: MechanismSpec, plan: NoisePlan, drawn: NoisePlan | None = None
-) -> Mechanism:
+def whole_training(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
     """Every release of a training at once, against the certified curve of the composition.
 
     Args:
-        spec: As in :func:`leaves`, like all others.
+        asked: As in :func:`leaves`, like all others.
         plan: See there.
         drawn: See there.
     """
-    parts = [build(spec, plan, drawn) for build in (intercept, candidates, selections, leaves)]
+    parts = [build(asked, plan, drawn) for build in (intercept, candidates, selections, leaves)]
 
     def sample(with_row: bool, n: int) -> Floats:
         return np.asarray(sum(part.sample(with_row, n) for part in parts), dtype=np.float64)

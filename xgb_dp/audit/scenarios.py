@@ -231,8 +231,8 @@ def leaf_and_split(
             own *= min(1.0, s["dp_gradient_bound"] / float(np.hypot(*own)))
         known = own * np.array([20.0 * side, 20.0 if side else 40.0])
         seen = np.array([g, root_r * h])
-        ratio = float((seen - known) @ own) / (noise.leaf_sigma2 * unit * unit)
-        return ratio + 0.5 * side * noise.eps_num / 2**40
+        ratio = float((seen - known) @ own) / (noise["leaves"].sigma2 * unit * unit)
+        return ratio + 0.5 * side * noise["splits"].eps_num / 2**40
 
     params = {
         **TWO_CUTS,

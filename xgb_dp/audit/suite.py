@@ -105,10 +105,10 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
         mechanisms.whole_training,
     )
     for epsilon, mode in ((1.0, "row_weight"), (4.0, "clip")):
-        spec = mechanisms.small_spec(mode)
-        plan = calibrate(spec, epsilon, 1e-6)
+        asked = mechanisms.small_training(mode)
+        plan = calibrate(asked, epsilon, 1e-6)
         for build in builders:
-            made = build(spec, plan)
+            made = build(asked, plan)
             label = f"{made.name}, ε = {epsilon:g}"
             yield partial(mechanisms.audit, made, size.draws, name=label)
     for epsilon in (0.5, 4.0):

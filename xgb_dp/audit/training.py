@@ -55,7 +55,6 @@ class PreparedTraining:
 
     Attributes:
         settings: Checked settings.
-        spec: What a training releases.
         noise: Calibrated noise.
         claim: Certified curve of one training.
 
@@ -71,7 +70,7 @@ class PreparedTraining:
     def __init__(self, params: Mapping[str, Any], like: Any, rounds: int | None = 1) -> None:
         self.params = {k: v for k, v in params.items() if v is not None}
         prepared = prepare(self.params, read_schema(like), rounds)
-        self.settings, self.spec, self.noise = prepared.settings, prepared.spec, prepared.noise
+        self.settings, self.noise = prepared.settings, prepared.noise
         if self.settings.noise_free:
             raise PrivacyParameterError(
                 "`dp_epsilon` is infinite: such a training claims nothing that could be audited. "

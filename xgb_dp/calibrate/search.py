@@ -17,7 +17,7 @@ from ..accounting.gaussian import gaussian_mu
 from ..accounting.sensitivity import replace_one
 from ..engine.progress import Step, progress
 from ..errors import BudgetError
-from .mechanisms import SAMPLE_BITS, FamilyNoise, MechanismSpec, NoisePlan
+from .mechanisms import SAMPLE_BITS, FamilyNoise, NoisePlan, Releases
 from .noise import plan_noise
 
 __all__ = ["calibrate", "calibrate_family"]
@@ -32,7 +32,7 @@ Noise = TypeVar("Noise", "NoisePlan", "FamilyNoise")
 
 @lru_cache(maxsize=256)
 def calibrate(
-    spec: MechanismSpec, epsilon: float, delta: float, accountant: str = "exact", group: int = 1
+    asked: Releases, epsilon: float, delta: float, accountant: str = "exact", group: int = 1
 ) -> NoisePlan:
     """Smallest noise whose certified epsilon at `delta` is at most `epsilon`.
 
@@ -40,7 +40,7 @@ def calibrate(
     Many trainings with the same parameters are calibrated once.
 
     Args:
-        spec: What is released.
+        asked: What is released.
         epsilon: Target in nats, > 0; infinite for a plan without noise.
         delta: In (0, 1); 0 too where no noise is Gaussian.
         accountant: Name of the accountant that certifies it, see
@@ -57,32 +57,31 @@ def calibrate(
         ValueError: ``epsilon`` or ``delta`` is out of range.
 
     Examples:
-        >>> from xgb_dp.accounting.sensitivity import RowBound
-        >>> from xgb_dp.calibrate import MechanismSpec, calibrate
-        >>> bound = RowBound("prediction", gradient_bound=0.5, hessian_weight=0.25)
-        >>> spec = MechanismSpec(rounds=10, depth=3, row_bound=bound)
-        >>> plan = calibrate(spec, epsilon=1.0, delta=1e-6)
+        >>> from xgb_dp.calibrate import Releases, calibrate
+        >>> from xgb_dp.releases.splits import Splits
+        >>> asked = Releases((Splits(False, 3),), {"splits": 1.0}, rounds=10)
+        >>> plan = calibrate(asked, epsilon=1.0, delta=1e-6)
         >>> 0.99 <= plan.epsilon <= 1.0
         True
     """
     if not epsilon > 0.0:
         raise ValueError("`epsilon` must be above 0; infinity trains without noise.")
     if math.isinf(epsilon):
-        return NoisePlan.without_noise(spec, math.inf, delta)
-    _check_accountant(spec, accountant)
-    if delta == 0.0 and spec.gaussian:
+        return NoisePlan.without_noise(asked, math.inf, delta)
+    _check_accountant(asked, accountant)
+    if delta == 0.0 and asked.gaussian:
         raise ValueError(
             "`delta` is 0, but Gaussian noise is drawn, which has no finite epsilon at delta=0. "
             "Give a delta well below 1/rows, e.g. 1e-6."
         )
     if not 0.0 <= delta < 1.0:
         raise ValueError("`delta` must be at least 0 and below 1.")
-    shares = spec.released_shares()
+    shares = asked.released_shares()
     if not shares:
-        return NoisePlan.without_noise(spec, 0.0, delta)
+        return NoisePlan.without_noise(asked, 0.0, delta)
 
     def certified(guess: float) -> NoisePlan:
-        return _certified(spec, shares, guess, delta, accountant, group)
+        return _certified(asked, shares, guess, delta, accountant, group)
 
     linear = accountant == "pure"
     guess = math.log(epsilon if linear or delta == 0.0 else gaussian_mu(epsilon, delta))
@@ -91,7 +90,7 @@ def calibrate(
 
 @lru_cache(maxsize=64)
 def calibrate_family(
-    specs: tuple[MechanismSpec, ...],
+    choices: tuple[Releases, ...],
     epsilon: float,
     delta: float,
     accountant: str = "exact",
@@ -105,7 +104,7 @@ def calibrate_family(
     Proof: docs/proofs/choice.md
 
     Args:
-        specs: What the plans release, the intercept or the number of rows first.
+        choices: What the plans release, the intercept or the number of rows first.
         epsilon: Target in nats, > 0 and finite.
         delta: In (0, 1).
         accountant: As for :func:`calibrate`.
@@ -117,13 +116,13 @@ def calibrate_family(
     """
     if not 0.0 < epsilon < math.inf or not 0.0 < delta < 1.0:
         raise ValueError("A choice among plans needs a finite `epsilon` and a `delta` above 0.")
-    shares = [spec.released_shares() for spec in specs]
-    for spec in specs:
-        _check_accountant(spec, accountant)
+    shares = [asked.released_shares() for asked in choices]
+    for asked in choices:
+        _check_accountant(asked, accountant)
 
     def certified(guess: float) -> FamilyNoise:
         total = math.exp(2.0 * guess) / group**2
-        plans = [plan_noise(s, share, total) for s, share in zip(specs, shares, strict=True)]
+        plans = [plan_noise(c, share, total) for c, share in zip(choices, shares, strict=True)]
         firsts = {plan.events[:1] for plan in plans}
         if len(firsts) != 1:
             raise BudgetError(
@@ -139,17 +138,17 @@ def calibrate_family(
     return _search(certified, math.log(gaussian_mu(epsilon, delta)) + _BELOW, epsilon, delta)
 
 
-def _check_accountant(spec: MechanismSpec, accountant: str) -> None:
+def _check_accountant(asked: Releases, accountant: str) -> None:
     """Refuse an accountant that would answer infinity whatever the noise."""
     if accountant not in ACCOUNTANTS:
         raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}.")
-    if accountant == "pure" and spec.gaussian:
+    if accountant == "pure" and asked.gaussian:
         raise BudgetError(
             "`dp_accountant`='pure' has no bound for Gaussian noise, which this training draws. "
             "Use 'exact', or Laplace noise throughout: dp_leaf_noise='laplace' or 'output', public "
             "or Laplace candidates, and a public base_score."
         )
-    if accountant not in ("exact", "pure") and spec.sampling_num < 1 << SAMPLE_BITS:
+    if accountant not in ("exact", "pure") and asked.sampling_num < 1 << SAMPLE_BITS:
         raise BudgetError(
             f"`dp_accountant`={accountant!r} has no bound for `subsample` below 1. Use 'exact'."
         )
@@ -229,7 +228,7 @@ def _next_guess(
 
 
 def _certified(
-    spec: MechanismSpec,
+    asked: Releases,
     shares: Mapping[str, float],
     guess: float,
     delta: float,
@@ -241,10 +240,10 @@ def _certified(
     total = math.exp(guess) / group  # mu and pure epsilon grow with the group, about
     secret = accountant == "exact" and group == 1
     plan = plan_noise(
-        spec, shares, total if linear else total * total, linear=linear, secret=secret
+        asked, shares, total if linear else total * total, linear=linear, secret=secret
     )
     events: list[Event] = list(plan.events)
-    if spec.local_rows:  # the target is that of the reports of one row, or of the rows of a group
+    if asked.reports:  # the target is that of the reports of one row, or of the rows of a group
         if not all(isinstance(e, GaussianEvent) and e.release == "leaves" for e in events):
             raise BudgetError(
                 "Local reports release the sums of leaves only. Set a public `base_score` and "
@@ -256,7 +255,7 @@ def _certified(
             replace(
                 e,
                 sensitivity2=replace_one(e.sensitivity2),
-                sigma2=e.sigma2 // spec.local_rows,
+                sigma2=e.sigma2 // asked.reports,
                 coordinates=2 * e.coordinates,
                 count=e.count * group,  # every row has its own noise
             )

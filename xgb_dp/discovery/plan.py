@@ -13,8 +13,8 @@ from scipy.special import ndtri
 from ..accounting import Event, GaussianEvent, ThresholdEvent, make_accountant
 from ..accounting.search import narrow
 from ..accounting.units import ONE_ROW, ROW, Unit
-from ..calibrate.noise import shifted
 from ..errors import BudgetError
+from ..releases.release import shifted
 
 __all__ = ["LEVELS", "DiscoveryPlan", "plan_discovery"]
 

@@ -281,6 +281,11 @@ class Settings:
         return self["dp_split"] == "exponential" and not self["dp_no_split"]
 
     @property
+    def noisy_sums(self) -> bool:
+        """Whether splits and leaves are read from the same noisy sums."""
+        return self["dp_split"] in ("histogram", "partial")
+
+    @property
     def additive(self) -> bool:
         """Whether a round is a tree of every feature alone."""
         return bool(self["dp_split"] == "additive")

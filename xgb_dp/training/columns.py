@@ -69,8 +69,8 @@ class ColumnEffects:
         """
         told = Sums.of(s, noise, first)
         share = min(max(0.5 + 0.5 * told.label, 0.001), 0.999)
-        cells = np.ldexp(np.array(by_column, dtype=np.float64), -noise.columns_shift)
-        variance = math.ldexp(float(noise.columns_sigma2), -2 * noise.columns_shift)
+        cells = np.ldexp(np.array(by_column, dtype=np.float64), -noise["columns"].shift)
+        variance = math.ldexp(float(noise["columns"].sigma2), -2 * noise["columns"].shift)
         mine = _estimate(cells.reshape(2, -1), variance, share, told.rows)
         text = json.dumps([values.tolist() for values in mine]).encode()
         effects, rates, said = map(np.array, json.loads(workers.told_by(0, text)))

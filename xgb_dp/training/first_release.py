@@ -66,8 +66,8 @@ def intercept_request(
         "unit": s.unit,
         "kind": kind,
         "num_class": LABEL_CELLS if kind == "cells" else s.trees_per_round,
-        "sigma2": noise.intercept_sigma2,
-        "shift": noise.intercept_shift,
+        "sigma2": noise["intercept"].sigma2,
+        "shift": noise["intercept"].shift,
         **target_of(s),
         "private": not s.noise_free and test_key is None,
         "noise_free": s.noise_free,
@@ -102,8 +102,8 @@ def columns_request(s: Settings, noise: NoisePlan, request: dict[str, Any]) -> d
     return kept | {
         "kind": "columns",
         "columns": s.schema.width,
-        "sigma2": noise.columns_sigma2,
-        "shift": noise.columns_shift,
+        "sigma2": noise["columns"].sigma2,
+        "shift": noise["columns"].shift,
         "again": True,
     }
 
@@ -137,8 +137,8 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
         binary:logitraw, a value of the target for regression, one of each of several targets, one
         margin per class for multi-class.
     """
-    unit = float(2**noise.intercept_shift)
-    floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
+    unit = float(2 ** noise["intercept"].shift)
+    floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
     if s.intercept_kind == "cells":
         assert s.target is not None
         values = cells.quantiles(sums, QUANTILES.starts(s), *s.target, floor * unit * _KNOWN)
@@ -204,7 +204,7 @@ def after_release(
     if s.intercept != "released" or s.intercept_kind != "cells":
         return dump_plan(plan)
     assert s.target is not None
-    spread = cells.spread(sums, *s.target, math.sqrt(noise.intercept_sigma2) * _KNOWN)
+    spread = cells.spread(sums, *s.target, math.sqrt(noise["intercept"].sigma2) * _KNOWN)
     widths = without_reals(QUANTILES.widths(s, spread))
     return dump_plan({**plan, "loss": {**plan["loss"], **widths}})
 
@@ -236,7 +236,7 @@ def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
         counts = sums[-1:]
     else:
         counts = sums[:1] if kind == "rows" else sums[1:2]
-    return math.ldexp(float(sum(counts)), -noise.intercept_shift)
+    return math.ldexp(float(sum(counts)), -noise["intercept"].shift)
 
 
 def present_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
@@ -251,7 +251,7 @@ def present_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
         sums: Noisy integers in units of ``2**-shift``.
     """
     present = sums[1 if kind == "rows" else 2]
-    return math.ldexp(present + math.sqrt(noise.intercept_sigma2), -noise.intercept_shift)
+    return math.ldexp(present + math.sqrt(noise["intercept"].sigma2), -noise["intercept"].shift)
 
 
 def _of_classes(s: Settings, label: float) -> float:

@@ -42,8 +42,8 @@ class Sums:
             sums: A sum of each label of a row, then the number of rows if it is private.
             position: Which label.
         """
-        unit = float(2**noise.intercept_shift)
-        floor = max(math.sqrt(noise.intercept_sigma2) / unit, 1.0)
+        unit = float(2 ** noise["intercept"].shift)
+        floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
         public = s["dp_n_public"]
         rows = max(sums[s.labels] / unit if public is None else float(public), floor)
         exposure = _within(sums[-1] / unit / rows) if s.exposures is not None else None

@@ -125,11 +125,12 @@ def build_plan(
         "masking": s.masking.to_json(),
         "grid_bits": noise.grid_bits,
         "row_bound": {**bound, "scale": s.scale, **target_of(s), **_positive(s)},
-        "selection": {"eps_num": noise.eps_num},
-        "histogram": {"sigma2": noise.histogram_sigma2},
+        # A plan has a range also without selections.
+        "selection": {"eps_num": noise["splits"].eps_num or int(not s.noise_free)},
+        "histogram": {"sigma2": noise["histograms"].sigma2},
         "leaf": {
-            "sigma2": noise.leaf_sigma2,
-            "scale": noise.leaf_scale,
+            "sigma2": noise["leaves"].sigma2,
+            "scale": noise["leaves"].scale,
             "alpha": s["alpha"] / s.scale,
             "prior_max": s.prior_max,
             "spread": s.spread_leaves,
@@ -138,11 +139,11 @@ def build_plan(
         "candidates": {
             "hessian": s["dp_candidate_weight"] == "hessian",
             "laplace": s["dp_candidate_noise"] == "laplace",
-            "shift": noise.candidates_shift,
-            "sigma2": noise.candidates_sigma2,
-            "scale": noise.candidates_scale,
+            "shift": noise["candidates"].shift,
+            "sigma2": noise["candidates"].sigma2,
+            "scale": noise["candidates"].scale,
         },
-        "correction": {"sigma2": noise.correction_sigma2},
+        "correction": {"sigma2": noise["correction"].sigma2},
         "intercept": {"kind": s.intercept},
     }
     for parameter in PARAMETERS.values():

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..accounting import ChoiceEvent, Event
-from ..calibrate.mechanisms import MechanismSpec, NoisePlan
+from ..calibrate.mechanisms import NoisePlan, Releases
 from ..calibrate.search import calibrate, calibrate_family
 from ..errors import BudgetError
 from ..request.features import Schema
@@ -31,7 +31,7 @@ class Prepared:
 
     Attributes:
         settings: What the user asked for, checked, with every default filled in.
-        spec: What the training releases.
+        asked: What the training releases.
         noise: How much noise each release gets.
         family: Where the plan follows the number of rows: the plans of which one is taken, and what
             they are charged with together. None where this plan is the only one. All but the plan
@@ -39,7 +39,7 @@ class Prepared:
     """
 
     settings: Settings
-    spec: MechanismSpec
+    asked: Releases
     noise: NoisePlan
     family: Family | None = None
 
@@ -148,17 +148,17 @@ def calibrated(settings: Settings) -> Prepared:
     limits, found = settings_of_sizes(settings)
     if len(found) == 1:
         [settings] = found
-        spec = MechanismSpec.from_settings(settings)
-        return Prepared(settings, spec, calibrate(spec, *target))
+        asked = Releases.of(settings)
+        return Prepared(settings, asked, calibrate(asked, *target))
     presence = _of_sparse_tables(found[-1])
-    specs = tuple(MechanismSpec.from_settings(s, counts=True, presence=presence) for s in found)
-    for number in range(len(specs), 0, -1):
+    choices = tuple(Releases.of(s, counts=True, presence=presence) for s in found)
+    for number in range(len(choices), 0, -1):
         try:
-            noise = calibrate_family(specs[:number], *target)
+            noise = calibrate_family(choices[:number], *target)
         except BudgetError:
             if number == 1:
                 raise
             continue  # the largest plan has no noise on the supported grids
-        plans = tuple(map(Prepared, found, specs, noise.plans))
+        plans = tuple(map(Prepared, found, choices, noise.plans))
         return replace(plans[0], family=Family(plans, tuple(limits[:number]), noise.event))
     raise AssertionError

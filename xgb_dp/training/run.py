@@ -21,6 +21,7 @@ from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
 from ..record.form import Ledger, TrainingRecord
 from ..record.start import PublicStart
+from ..releases.intercept import Intercept
 from ..request import masking
 from ..request.parse import shown
 from ..request.settings import Settings
@@ -127,17 +128,15 @@ class Training:
             plan.build_plan(p.settings, p.noise, key, before, structures) for p in prepared.plans
         ]
         plan.name_together(plans)
-        request, kind = None, prepared.spec.intercept
-        if s.releases_labels:
-            kind = s.intercept_kind  # also of a training that draws nothing
-        if kind is not None:
+        request, first = None, prepared.asked.find(Intercept)
+        if first is not None:
             request = first_release.intercept_request(
                 s,
-                kind,
+                first.kind,
                 prepared.noise,
                 key,
                 plans[0]["id"],
-                presence=prepared.spec.presence,
+                presence=first.presence,
             )
         options = tuple(
             Option(p, told, plan.dump_plan(told), _by_column(p, request))
@@ -277,10 +276,10 @@ class Training:
                     capped = native.release_intercept(dtrain, second)["sums"]
                     event = None if event is None else event.counted(2)
                 if family is not None:
-                    spec, kind = self.prepared.spec, self.request["kind"]
+                    kind = self.request["kind"]
                     count = first_release.rows_from_sums(kind, noise, sums)
                     present = math.inf
-                    if spec.presence:
+                    if family.presence:
                         present = first_release.present_from_sums(kind, noise, sums)
                     position = family.taken(count, present)
                 if event is not None:

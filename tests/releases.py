@@ -1,0 +1,56 @@
+"""What a training releases, put together by hand instead of from parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgb_dp.accounting.sensitivity import RowBound
+from xgb_dp.calibrate import Releases
+from xgb_dp.releases import Release
+from xgb_dp.releases.candidates import Candidates
+from xgb_dp.releases.intercept import Intercept
+from xgb_dp.releases.leaves import Leaves
+from xgb_dp.releases.splits import Splits
+from xgb_dp.request.shares import DEFAULT_SHARES
+
+ROW = RowBound("row_weight", 0.5, 1.0)
+
+
+def releases(
+    rounds: int = 50,
+    depth: int = 4,
+    bound: RowBound = ROW,
+    *,
+    intercept: str | None = "binary",
+    features: int = 14,
+    outputs: int = 1,
+    candidates: dict[str, Any] | None = None,
+    leaves: dict[str, Any] | None = None,
+    **more: Any,
+) -> Releases:
+    """The default's releases: a selection for each level of each tree.
+
+    Args:
+        rounds: Boosting rounds.
+        depth: Of the trees.
+        bound: Of one row.
+        intercept: Kind of the labels; None for a public intercept.
+        features: Columns with private candidates.
+        outputs: Trees of a round.
+        candidates: Further attributes of that release.
+        leaves: The same.
+        more: Further attributes of the whole.
+    """
+    persons = bound.of_person
+    each: list[Release] = []
+    if intercept is not None:
+        each.append(Intercept(persons, intercept, outputs=outputs))
+    if features:
+        each.append(Candidates(persons, bound, features, **(candidates or {})))
+    if rounds and depth:
+        each.append(Splits(persons, depth * outputs))
+    if rounds:
+        cells = 1 << depth if persons else 1
+        given = {"outputs": outputs, "touched": cells} | (leaves or {})
+        each.append(Leaves(persons, bound, **given))
+    return Releases(tuple(each), **({"shares": DEFAULT_SHARES, "rounds": rounds} | more))

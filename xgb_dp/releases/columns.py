@@ -1,0 +1,47 @@
+"""Sums of the cells by class and column before the first tree, of wide sparse tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..accounting import GaussianEvent, sensitivity
+from ..accounting.plain import PlainEvent
+from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
+
+__all__ = ["Columns"]
+
+
+@dataclass(frozen=True)
+class Columns(Release):
+    """For each class and column the weight of the cells above 0.
+
+    Proof: docs/proofs/sensitivity.md, "A start from columns"
+
+    Attributes:
+        columns: Number of columns.
+    """
+
+    name = "columns"
+    share = "columns"
+
+    columns: int
+
+    @classmethod
+    def wanted(cls, asked: Asked) -> Columns | None:
+        """With ``dp_start="columns"``."""
+        s = asked.settings
+        return cls(s.row_bound.of_person, s.schema.width) if s.starts_from_columns else None
+
+    def exact(self) -> Noise:
+        """Weights of cells are no whole numbers, and have a grid also without noise."""
+        return Noise(shift=EXACT_BITS)
+
+    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+        """Gaussian noise on each sum."""
+        del grid_bits
+        shift, sigma2 = shifted(sensitivity.columns_sens2(0), part.mu2, persons=False)
+        sens2 = sensitivity.columns_sens2(shift)
+        return (
+            Noise(sigma2=sigma2, shift=shift),
+            GaussianEvent(self.name, sens2, sigma2, self.columns, 1),
+        )

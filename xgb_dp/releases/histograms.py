@@ -1,0 +1,79 @@
+"""Noisy sums of every bin of a node, of which both splits and leaves are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..accounting import GaussianEvent, sensitivity
+from ..accounting.plain import PlainEvent
+from ..accounting.sensitivity import RowBound
+from .release import Asked, Noise, Part, Release, grid_sigma2
+
+__all__ = ["Histograms"]
+
+
+@dataclass(frozen=True)
+class Histograms(Release):
+    """Noisy sums of each level of each tree.
+
+    Proof: docs/proofs/leaves.md
+
+    Attributes:
+        row_bound: Bound of one row.
+        outputs: Trees of a round on gradients of their own, K >= 1.
+        levels: Levels of all trees of each output in one round.
+        features: Features of one tree, of which the sums hold one cell each for a row.
+        cells: Sums of one feature of one level that a unit can touch.
+    """
+
+    name = "histograms"
+    share = "leaves"  # they stand in for splits and leaves
+
+    row_bound: RowBound
+    outputs: int
+    levels: int
+    features: int
+    cells: int
+
+    @classmethod
+    def wanted(cls, asked: Asked) -> Histograms | None:
+        """With ``dp_split`` "histogram" or "partial"."""
+        s = asked.settings
+        if not s.noisy_sums or not s.rounds:
+            return None
+        cells = s.feature_cells << (s["max_depth"] - 1) if s.row_bound.of_person else 1
+        return cls(
+            s.row_bound.of_person,
+            s.row_bound,
+            outputs=s.trees_per_round,
+            levels=s["num_parallel_tree"] * s["max_depth"],
+            features=s["dp_features_per_tree"],
+            cells=cells,
+        )
+
+    @property
+    def draws(self) -> int:
+        """One for each level."""
+        return self.levels
+
+    @property
+    def of_rounds(self) -> bool:
+        """In each of them."""
+        return True
+
+    def sens2(self, grid_bits: int) -> int:
+        """Squared L2 sensitivity of the sums of one level."""
+        return self.features * self.row_bound.round_sens2(grid_bits, self.outputs)
+
+    def variance(self, part: Part, grid_bits: int) -> float:
+        """Of the sums of a bin."""
+        return self.sens2(grid_bits) / part.mu2
+
+    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+        """Gaussian noise on each sum."""
+        sigma2 = grid_sigma2(self.variance(part, grid_bits))
+        coordinates = self.features * self.cells * sensitivity.leaf_coordinates(self.outputs)
+        return (
+            Noise(sigma2=sigma2),
+            GaussianEvent(self.name, self.sens2(grid_bits), sigma2, coordinates, self.levels),
+        )

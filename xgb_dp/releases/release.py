@@ -1,0 +1,208 @@
+"""What every release of a training has in common: noise as integers, and what it may cost."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ..accounting.plain import PlainEvent
+from ..errors import BudgetError
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
+
+__all__ = [
+    "EXACT_BITS",
+    "MAX_SIGMA2",
+    "MIN_SIGMA2",
+    "Asked",
+    "Noise",
+    "Part",
+    "Release",
+    "grid_sigma2",
+    "laplace_scale",
+    "laplace_shift",
+    "shifted",
+]
+
+EXACT_BITS = 20
+"""Shift of counts that are released without noise."""
+MIN_SIGMA2 = 2**20
+"""Below, the slack of discrete noise would start to show."""
+MAX_SIGMA2 = 2**56
+_MAX_SCALE = 2**48
+_MAX_SHIFT = 26
+_MAX_SENS2_BITS = 61
+# Noise of counts and its Laplace scale. The rows of a person share one of its counts, so that these
+# have a finer grid: someone with a thousand rows must not vanish in its rounding.
+_NOISE_BITS, _NOISE_BITS_OF_PERSONS = 17, 27
+_SCALE_BITS, _SCALE_BITS_OF_PERSONS = 20, 40
+_TOO_SMALL = "epsilon is too small for a useful result. Take fewer rounds or a larger epsilon."
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise of one release as the integers that the samplers take; 0 for what it does not have.
+
+    Attributes:
+        sigma2: Variance of Gaussian noise, in squares of the unit of the sums.
+        scale: Scale of Laplace noise, in that unit.
+        shift: Counts are multiplied by 2**shift. A person with more rows counts nothing.
+        eps_num: Range eps0 of one selection in units of 2**-40 nats.
+    """
+
+    sigma2: int = 0
+    scale: int = 0
+    shift: int = 0
+    eps_num: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """How loud one draw of a release may be.
+
+    Attributes:
+        each: Its mu^2, or its pure epsilon.
+        linear: Whether that is a pure epsilon.
+    """
+
+    each: float
+    linear: bool
+
+    @property
+    def mu2(self) -> float:
+        """sensitivity^2 / sigma^2 of a Gaussian draw."""
+        return self.each * self.each if self.linear else self.each
+
+    @property
+    def laplace(self) -> float:
+        """Pure epsilon of Laplace noise, which costs about its square."""
+        return self.each if self.linear else math.sqrt(self.each)
+
+    @property
+    def selection(self) -> float:
+        """Range eps0 of a selection, which costs about a quarter of its square."""
+        return self.each if self.linear else math.sqrt(4.0 * self.each)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What decides on the releases of a training; public.
+
+    Attributes:
+        settings: Checked settings.
+        counts: Whether the number of rows is released where no intercept is.
+        presence: Whether the cells that are present are released with the intercept.
+    """
+
+    settings: Settings
+    counts: bool = False
+    presence: bool = False
+
+
+@dataclass(frozen=True)
+class Release(ABC):
+    """One thing that a training releases, without its noise. Everything here is public.
+
+    Attributes:
+        name: Of its noise, and of its section of the plan.
+        share: Name of its part of the budget in ``dp_budget_shares``.
+        persons: Whether neighbours differ by all rows of a person, instead of by one row.
+    """
+
+    name: ClassVar[str]
+    share: ClassVar[str]
+    persons: bool
+
+    @classmethod
+    @abstractmethod
+    def wanted(cls, asked: Asked) -> Release | None:
+        """What these settings release of it; None for nothing."""
+
+    @property
+    def draws(self) -> int:
+        """How often it is drawn: in the whole training, or in a round where it is of rounds."""
+        return 1
+
+    @property
+    def of_rounds(self) -> bool:
+        """Whether every round draws it, from the rows that the round reads."""
+        return False
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether its noise is Gaussian, which no pure epsilon bounds."""
+        return True
+
+    def variance(self, part: Part, grid_bits: int) -> float:
+        """Variance of Gaussian noise in units of the gradients' grid; 0 where that is not its unit.
+
+        Args:
+            part: Budget of one draw.
+            grid_bits: Grid of the gradients.
+        """
+        del part, grid_bits
+        return 0.0
+
+    def exact(self) -> Noise:
+        """What a training without noise is told in place of it."""
+        return Noise()
+
+    @abstractmethod
+    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+        """The integers of its noise, rounded to more of it, and its event.
+
+        Args:
+            part: Budget of one draw.
+            grid_bits: Grid of the gradients.
+
+        Raises:
+            BudgetError: The noise fits no grid.
+        """
+
+
+def grid_sigma2(variance: float) -> int:
+    """Integer variance of Gaussian noise, no smaller than the slack of discrete noise allows."""
+    return max(math.ceil(variance), MIN_SIGMA2)
+
+
+def laplace_scale(sens: int, epsilon: float) -> int:
+    """Integer scale of Laplace noise.
+
+    Raises:
+        BudgetError: The noise fits no grid.
+    """
+    scale = max(math.ceil(sens / epsilon * (1.0 + 1e-15)), 1)
+    if scale > _MAX_SCALE:
+        raise BudgetError(f"The Laplace noise would be above 2^48 grid units: {_TOO_SMALL}")
+    return scale
+
+
+def laplace_shift(variance: float, *, persons: bool) -> int:
+    """Shift of counts with Laplace noise of so many rows."""
+    bits = _SCALE_BITS_OF_PERSONS if persons else _SCALE_BITS
+    return min(max(0, bits - math.floor(math.log2(variance))), _MAX_SHIFT)
+
+
+def shifted(sens2: int, mu2: float, *, persons: bool) -> tuple[int, int]:
+    """Shift and integer noise of counts. The noise is near 2^17 if possible, or 2^27 for persons.
+
+    Args:
+        sens2: Squared sensitivity of the counts, in rows.
+        mu2: sensitivity^2 / sigma^2 of their release.
+        persons: Whether the unit of privacy is a person, whose rows weigh a part each.
+
+    Raises:
+        BudgetError: The noise fits no grid.
+    """
+    variance = sens2 / mu2
+    bits = math.ceil(math.log2(max(variance, 1e-300)))
+    noise = _NOISE_BITS_OF_PERSONS if persons else _NOISE_BITS
+    room = (_MAX_SENS2_BITS - sens2.bit_length()) // 2
+    shift = min(max(0, (2 * noise - bits) // 2), _MAX_SHIFT, room)
+    sigma2 = grid_sigma2(variance * 4.0**shift)
+    if sigma2 > MAX_SIGMA2:
+        raise BudgetError(f"The noise would be above 2^28 rows: {_TOO_SMALL}")
+    return shift, sigma2
