@@ -67,6 +67,14 @@ XGB_DLL int XGDPIsPlain(DMatrixHandle handle, int* out) {
   API_END();
 }
 
+/** @brief Whether a matrix keeps its rows in several pages, which one thread reads at a time. */
+XGB_DLL int XGDPIsPaged(DMatrixHandle handle, int* out) {
+  API_BEGIN();
+  CHECK(out);
+  *out = MatrixOf(handle)->SingleColBlock() ? 0 : 1;
+  API_END();
+}
+
 /**
  * @brief Say who the rows of a matrix belong to, see plugin_cpp/rows/persons.h.
  *

@@ -317,6 +317,6 @@ void Persons::CheckKept(DMatrix const& fmat, std::string const& plan_id,
   CHECK(it->second.Are(persons))
       << "Who the rows belong to has changed between the intercept and the first tree of a "
          "private training. Give the ids once, and release the intercept after that.";
-  table.erase(it);
+  // The entry stays: another thread may train by the same plan, between its own two releases.
 }
 }  // namespace xgboost::dp

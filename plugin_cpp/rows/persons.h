@@ -72,14 +72,14 @@ class Persons {
   /** @brief The persons of a matrix, null if it has none. */
   [[nodiscard]] static std::shared_ptr<Persons const> Of(DMatrix const& fmat);
   /**
-   * @brief Remember that a release before the trees of a plan has read these persons, until the
-   *        first tree asks. Setting others, or none, does not change that.
+   * @brief Remember that a release before the trees of a plan has read these persons, until
+   *        another first release. Setting others, or none, does not change that.
    *
    * @param again For the second release of a plan; fails if the first one has read others.
    */
   static void Keep(std::shared_ptr<DMatrix> const& p_fmat, std::string const& plan_id,
                    std::shared_ptr<Persons const> const& persons, bool again);
-  /** @brief Fails if a release of this plan has read others; else forgets which it has read. */
+  /** @brief Fails if the last release of this plan has read others. */
   static void CheckKept(DMatrix const& fmat, std::string const& plan_id,
                         std::shared_ptr<Persons const> const& persons);
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,13 @@ import pytest
 import xgboost as xgb
 from xgboost.core import XGBoostError
 
+import xgb_dp
+from tests.batches import Batches
+from tests.conftest import arrays
 from tests.reference.comparison import make_plan
 from tests.sensitivity.cpp import IN_THE_CLEAR
 from xgb_dp.data import persons
+from xgb_dp.data.ids import persons_of
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.testing import train_with_plan
@@ -170,12 +176,29 @@ def test_no_persons_are_others_than_those_that_are_gone() -> None:
         train_with_plan(plan("row"), d)
 
 
+def in_a_thread(work: Callable[[], Any]) -> str:
+    """What another thread says of the same work: nothing, or the name and text of its error."""
+    said = [""]
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            said[0] = f"{type(error).__name__}: {error}"
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(300)
+    assert not thread.is_alive()
+    return said[0]
+
+
 @pytest.mark.filterwarnings("ignore:.*NOT private")
 @pytest.mark.parametrize("where", ["tree", "intercept"])
 def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(
     params: Any, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another thread sets its own after the last check, and nothing of Python comes later."""
+    """Set by the thread that trains, after the last check, and nothing of Python comes later."""
     d = small()
     given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
     if where == "tree":
@@ -185,7 +208,7 @@ def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(
     seen = []
 
     def with_other_persons(*args: Any, **kwargs: Any) -> Any:
-        persons.assign(d, np.arange(6))
+        persons.hold(d, persons_of(np.arange(6)))
         return inner(*args, **kwargs)
 
     class Sees(xgb.callback.TrainingCallback):
@@ -202,34 +225,88 @@ def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(
     assert len(seen) == 1
 
 
-def test_persons_and_their_name_are_set_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two threads that set persons at once, the last name is that of the persons that stay."""
-    d = small()
-    order: list[str] = []
-    entered, go_on = threading.Event(), threading.Event()
+WHO = {"rows": None, "persons": CODES, "others": np.arange(6)}
+
+
+@pytest.mark.parametrize("second", WHO)
+@pytest.mark.parametrize("first", WHO)
+@pytest.mark.parametrize("objective", ["binary:logistic", "count:poisson"])
+def test_threads_share_a_matrix_of_the_same_persons_alone(
+    params: Any, first: str, second: str, objective: str, tmp_path: Path
+) -> None:
+    """One is refused before it is booked; the other keeps its persons, and draws all its trees.
+
+    Counts have two releases before the first tree, and the other one trains between them.
+    """
+    d, budget = small(), xgb_dp.Budget(tmp_path / "book", epsilon=9.0, delta=1e-4, unit="person",
+                                       most_rows=3)  # fmt: skip
+    given = params(objective=objective, dp_feature_cuts={0: [0.5]})
+    if objective == "count:poisson":
+        given |= {"dp_target_bounds": (0, 1), "dp_mean_correction": True}
+    both = [given | ({} if WHO[w] is None else {"dp_privacy_id": WHO[w]}) for w in (first, second)]
+    said: list[str] = []
+    inner = native.release_intercept
+
+    def release(data: Any, request: dict[str, Any]) -> Any:
+        if not said and request.get("again", objective == "binary:logistic"):
+            said.append("")
+            said[0] = in_a_thread(lambda: budget.train(both[1], d, 2))
+        return inner(data, request)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(native, "release_intercept", release)
+        assert budget.train(both[0], d, 2).num_boosted_rounds() == 2
+    if first == second:
+        assert said == [""]
+    else:
+        assert said[0].startswith("PrivacyRefusal") and "Another thread" in said[0]
+    assert len(budget.entries) == 1 + (first == second)
+    assert in_a_thread(lambda: budget.train(both[1], d, 2)) == ""  # the first one has ended
+    train_with_plan(plan("row"), d)  # and nobody's codes are left
+
+
+def test_of_two_threads_one_gets_a_matrix_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one sets its persons the other waits, and is refused: no mix of both comes out."""
+    d, set_for, said = small(), [], []
+    entered, go_on, done = (threading.Event() for _ in range(3))
 
     def slow(_: Any, codes: Any) -> None:
-        who = threading.current_thread().name
-        order.append(f"{who} begins")
         entered.set()
         assert go_on.wait(300)
-        order.append(f"{who} ends")
+        set_for.append(len(set(codes.tolist())))
+
+    def train() -> None:
+        kept = persons.hold(d, persons_of(CODES))
+        assert done.wait(300)  # a hold ends with its thread
+        kept.check(d)
+
+    def other() -> None:
+        said.append(in_a_thread(lambda: persons.hold(d, persons_of(np.arange(6)))))
 
     monkeypatch.setattr(native, "set_persons", slow)
-    first = threading.Thread(target=persons.assign, args=(d, CODES), name="first")
+    first, second = threading.Thread(target=train), threading.Thread(target=other)
     first.start()
     assert entered.wait(300)
-    named = persons.name_of(d)
-    second = threading.Thread(target=persons.assign, args=(d, CODES), name="second")
     second.start()
     second.join(0.1)  # time enough to come in where nothing stops it
-    meanwhile = persons.name_of(d)
+    assert not said
     go_on.set()
-    first.join()
     second.join()
-    assert meanwhile is named
-    assert order == ["first begins", "first ends", "second begins", "second ends"]
-    assert persons.name_of(d) is not named
+    done.set()
+    first.join()
+    assert set_for == [3]
+    assert "Another thread" in said[0]
+
+
+def test_a_matrix_on_disk_is_read_by_one_thread(params: Any, tmp_path: Path) -> None:
+    """XGBoost ends a training that meets another one there, when both have been booked."""
+    X, y = arrays()
+    d = xgb.DMatrix(Batches([(X[:150], y[:150]), (X[150:], y[150:])], tmp_path))
+    kept = persons.hold(d, None)
+    assert "on disk" in in_a_thread(lambda: xgb.train(params(), d, 2))
+    assert xgb.train(params(), d, 2).num_boosted_rounds() == 2  # the same thread does not meet it
+    kept.release(d)
+    assert in_a_thread(lambda: xgb.train(params(), d, 2)) == ""
 
 
 @pytest.mark.filterwarnings("ignore:.*NOT private")

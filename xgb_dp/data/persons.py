@@ -6,33 +6,26 @@ training. No model, ledger, log or error holds an id.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from ..engine import native, workers
 from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..request.names import flatten
-from .ids import SEVERAL_KINDS, Persons, column_of, persons_of
+from .ids import SEVERAL_KINDS, Persons, column_of
 
-__all__ = [
-    "assign",
-    "attach",
-    "check_apart",
-    "check_same",
-    "id_column",
-    "name_of",
-    "taken_out",
-]
+__all__ = ["Hold", "attach", "check_apart", "hold", "id_column", "taken_out"]
 
 _NAME = "dp_privacy_id"
 _ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
-_NAMES: WeakKeyDictionary[Any, object] = WeakKeyDictionary()  # of who was set last
-_ASSIGNING = threading.Lock()
+_HOLDS: WeakKeyDictionary[Any, WeakSet[Hold]] = WeakKeyDictionary()  # all of a matrix agree
+_LOCK = threading.Lock()
 
 
 def attach(matrix: Any, persons: Persons) -> None:
@@ -95,49 +88,89 @@ def id_column(params: Mapping[str, Any]) -> str | None:
     )
 
 
-def assign(dtrain: Any, ids: Any) -> Persons | None:
-    """Set the persons of a matrix for the training that follows.
+class Hold:
+    """The claim of a running training on who the rows of its matrix belong to.
+
+    Attributes:
+        digest: Of the codes of the persons; None where the unit of privacy is a row.
+        thread: The thread that trains.
+    """
+
+    def __init__(self, persons: Persons | None) -> None:
+        self.digest = None if persons is None else hashlib.sha256(persons.codes.tobytes()).digest()
+        self.thread = threading.current_thread()
+
+    def check(self, dtrain: Any) -> None:
+        """Refuse to go on after :func:`hold` has let another training take the matrix.
+
+        Args:
+            dtrain: The training data.
+
+        Raises:
+            PrivacyRefusal: A training that this one has called has taken it.
+        """
+        if self not in _HOLDS.get(dtrain, ()):
+            raise PrivacyRefusal(
+                "A training inside of this one, for example in a callback, has changed who the "
+                "rows of this DMatrix belong to: the guarantee of this one would be about others "
+                "than it says. Give the inner training a DMatrix of its own."
+            )
+
+    def release(self, dtrain: Any) -> None:
+        """Let others have the matrix; the last one takes the codes of persons off.
+
+        Args:
+            dtrain: The training data.
+        """
+        with _LOCK:
+            holds = _HOLDS.get(dtrain)
+            if holds is None or self not in holds:
+                return
+            holds.discard(self)
+            if not holds:
+                native.set_persons(dtrain, None)
+
+
+def hold(dtrain: Any, persons: Persons | None) -> Hold:
+    """Set the persons of a matrix until the training that follows has ended.
+
+    Trainings in several threads share a matrix if all of them have the same persons, or none. The
+    codes are then set once, so C++ sees the same object in all of them. Others are refused here,
+    before anything is booked, so that no training loses the persons that it has begun with.
+
+    An error may end a training without a word to its matrix. Its hold then ends with its thread,
+    with the exception that still refers to it, or when its thread starts the next training.
 
     Args:
         dtrain: The training data.
-        ids: One id for each row; None for a training whose unit is a row, and at the end of one.
+        persons: Who its rows belong to; None for a training whose unit is a row.
 
     Raises:
-        PrivacyParameterError: As :func:`xgb_dp.data.ids.persons_of`.
-        RowDomainError: As :func:`xgb_dp.data.ids.persons_of`.
+        PrivacyRefusal: Another thread trains on the matrix for others; or on its pages on disk,
+            which XGBoost can read in one thread at a time.
     """
-    persons = None if ids is None else persons_of(ids, dtrain.num_row())
-    # The name first, and both by one thread: whoever reads other persons finds another name later.
-    with _ASSIGNING:
-        _NAMES[dtrain] = object()
-        native.set_persons(dtrain, None if persons is None else persons.codes)
-    return persons
-
-
-def name_of(dtrain: Any) -> object:
-    """Stands for what :func:`assign` has done to a matrix last, for :func:`check_same`."""
-    return _NAMES.get(dtrain)
-
-
-def check_same(dtrain: Any, name: object) -> None:
-    """The persons of a matrix are those that a training has set.
-
-    Checked before and after something is drawn: a name is given once, and before its persons are
-    set, so that the same name both times means that nobody else's were read in between.
-
-    Args:
-        dtrain: The training data.
-        name: Result of :func:`name_of` when they had been set.
-
-    Raises:
-        PrivacyRefusal: Another training has set its own since.
-    """
-    if name_of(dtrain) is not name:
-        raise PrivacyRefusal(
-            "Another training has changed who the rows of this DMatrix belong to, before this one "
-            "was done: its guarantee would be about others than it says. Give each training a "
-            "DMatrix of its own, or let one end before the next one starts."
-        )
+    made = Hold(persons)
+    with _LOCK:
+        holds = _HOLDS.setdefault(dtrain, WeakSet())
+        running = [h for h in holds if h.thread.is_alive()]
+        others = [h for h in running if h.thread is not made.thread]
+        if others and others[0].digest != made.digest:
+            raise PrivacyRefusal(
+                "Another thread is training on this DMatrix for other persons than this training, "
+                "or one of both is for rows. Nothing was released. Give each training a DMatrix "
+                "of its own, give both the same `dp_privacy_id`, or wait for the other one to end."
+            )
+        if others and native.is_paged(dtrain):
+            raise PrivacyRefusal(
+                "Another thread is training on this DMatrix, whose rows are on disk: XGBoost "
+                "reads them in one thread at a time. Nothing was released. Give each training a "
+                "DMatrix of its own, or wait for the other one to end."
+            )
+        if not running or running[0].digest != made.digest:
+            holds.clear()
+            native.set_persons(dtrain, None if persons is None else persons.codes)
+        holds.add(made)
+    return made
 
 
 def check_apart(persons: Persons | None) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "discover_numbers",
     "is_dp_build",
     "is_loaded",
+    "is_paged",
     "is_plain",
     "lib",
     "private_xgboost",
@@ -213,6 +214,17 @@ def is_plain(matrix: Any) -> bool:
     """
     out = ctypes.c_int()
     call("XGDPIsPlain", matrix.handle, ctypes.byref(out))
+    return bool(out.value)
+
+
+def is_paged(matrix: Any) -> bool:
+    """Whether a DMatrix keeps its rows in pages, which one thread reads at a time.
+
+    Args:
+        matrix: An ``xgboost.DMatrix``. No cell is looked at.
+    """
+    out = ctypes.c_int()
+    call("XGDPIsPaged", matrix.handle, ctypes.byref(out))
     return bool(out.value)
 
 

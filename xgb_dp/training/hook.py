@@ -16,6 +16,7 @@ from xgboost.callback import TrainingCallback
 from ..budget.gate import check_here
 from ..data import parts, persons
 from ..data.dask_rows import bring_together
+from ..data.ids import persons_of
 from ..data.matrices import estimator_matrix, matrix_maker
 from ..data.spark_rows import spark_matrices, spark_rows
 from ..engine import native, workers
@@ -43,44 +44,31 @@ __all__ = [
 ]
 
 
-class _Forget(TrainingCallback):
-    """Forgets who the rows of a matrix belong to when its training has ended.
+class _Holds(TrainingCallback):
+    """Keeps who the rows of a matrix belong to until its training has ended.
 
-    Before any other callback sees a tree, it ends a training whose tree may have been grown for
-    other persons: another thread may set them at any time.
+    In front of the other callbacks it ends a training whose tree may be of other persons, before
+    any of them sees that tree. Behind them nothing of Python comes between it and the tree.
     """
 
-    def __init__(self, dtrain: Any, name: object) -> None:
+    def __init__(self, dtrain: Any, hold: persons.Hold) -> None:
         super().__init__()
-        self.dtrain, self.name = dtrain, name
-
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """The persons were those of this training."""
-        del model, epoch, evals_log
-        persons.check_same(self.dtrain, self.name)
-        return False
-
-    def after_training(self, model: Any) -> Any:
-        """The codes of persons are taken off the matrix."""
-        persons.assign(self.dtrain, None)
-        return model
-
-
-class _Same(TrainingCallback):
-    """Ends a training whose matrix has got other persons: from a callback, or another thread.
-
-    The last callback, so that nothing of Python comes between it and the tree.
-    """
-
-    def __init__(self, dtrain: Any, name: object) -> None:
-        super().__init__()
-        self.dtrain, self.name = dtrain, name
+        self.dtrain, self.hold = dtrain, hold
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """The persons are those of this training."""
         del model, epoch, evals_log
-        persons.check_same(self.dtrain, self.name)
+        self.hold.check(self.dtrain)
         return False
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """The persons were those of this training."""
+        return self.before_iteration(model, epoch, evals_log)
+
+    def after_training(self, model: Any) -> Any:
+        """The matrix is free for others."""
+        self.hold.release(self.dtrain)
+        return model
 
 
 def refuse_cv(params: Any) -> None:
@@ -188,17 +176,18 @@ def before_train(
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
     workers.check_agreement(training.texts, schema)
     training.check_sums(dtrain)
+    who = workers.check_together(lambda: None if ids is None else persons_of(ids, dtrain.num_row()))
+    persons.check_apart(who)
+    hold = workers.check_together(lambda: persons.hold(dtrain, who))
     try:
-        persons.check_apart(workers.check_together(lambda: persons.assign(dtrain, ids)))
-        name = persons.name_of(dtrain)
         workers.check_together(lambda: training.check_rows(dtrain))
         # What XGBoost would refuse it refuses now; then the intercept is drawn.
         training.rehearse(dtrain, xgb_model, call_site)
-        workers.check_together(lambda: persons.check_same(dtrain, name))
+        workers.check_together(lambda: hold.check(dtrain))
         low, keeper = training.start(dtrain, [data for data, _ in call_site.evals])
-        workers.check_together(lambda: persons.check_same(dtrain, name))
+        workers.check_together(lambda: hold.check(dtrain))
     except BaseException:
-        persons.assign(dtrain, None)
+        hold.release(dtrain)
         raise
-    first, last = ([], []) if ids is None else ([_Forget(dtrain, name)], [_Same(dtrain, name)])
-    return low, [keeper, *first, *call_site.callbacks, *last], keeper.rounds
+    first, last = _Holds(dtrain, hold), _Holds(dtrain, hold)
+    return low, [keeper, first, *call_site.callbacks, last], keeper.rounds

@@ -233,12 +233,12 @@ def _rehearse(found: Sequence[Trial], plan: TuningPlan, side: Side, schema: Sche
     for trial in found:
         training = Training.of(prepare(_own(trial, plan), schema, trial.rounds), None)
         training.check_sums(side.matrix)
-        persons.assign(side.matrix, side.persons)
+        hold = persons.hold(side.matrix, side.persons)
         try:
             training.check_rows(side.matrix)
             training.rehearse(side.matrix, None, CallSite())
         finally:
-            persons.assign(side.matrix, None)
+            hold.release(side.matrix)
 
 
 def _own(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
