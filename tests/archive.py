@@ -123,14 +123,19 @@ def _line(name: str, call: Call) -> str:
                 model = call()
             if not isinstance(model, xgb.Booster):
                 return f"{name}: no model"
-            raw = bytes(model.save_raw("json"))
-            ledger = json.loads(raw)["learner"]["attributes"].get("dp_ledger")
+            content = json.loads(model.save_raw("json"))
+            ledger = json.loads(content["learner"]["attributes"].pop("dp_ledger", "null"))
             # Known noise has no epsilon: that of the same call with noise that nobody knows.
             epsilon = "none" if ledger is None else xgb_dp.privacy_report(call()).epsilon
         except Exception as error:
             return f"{name}: {type(error).__name__}"
-    digests = (hashlib.sha256(part).hexdigest()[:16] for part in (raw, (ledger or "").encode()))
+    digests = (_digest(part) for part in (content, ledger))
     return f"{name}: {' '.join(digests)} {epsilon}"
+
+
+def _digest(content: Any) -> str:
+    """Of JSON, in whichever order its keys stand."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def main() -> int:
