@@ -11,9 +11,9 @@ from xgb_dp.releases.candidates import Candidates
 from xgb_dp.releases.intercept import Intercept
 from xgb_dp.releases.leaves import Leaves
 from xgb_dp.releases.splits import Splits
-from xgb_dp.request.shares import DEFAULT_SHARES
 
 ROW = RowBound("row_weight", 0.5, 1.0)
+SHARES = {"base_score": 0.009, "candidates": 0.1, "splits": 0.2673, "leaves": 0.6237}
 
 
 def releases(
@@ -53,4 +53,4 @@ def releases(
         cells = 1 << depth if persons else 1
         given = {"outputs": outputs, "touched": cells} | (leaves or {})
         each.append(Leaves(persons, bound, **given))
-    return Releases(tuple(each), **({"shares": DEFAULT_SHARES, "rounds": rounds} | more))
+    return Releases(tuple(each), **({"shares": SHARES, "rounds": rounds} | more))

@@ -11,7 +11,7 @@ import pytest
 from xgb_dp.calibrate import NoisePlan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 from xgb_dp.releases import Noise
-from xgb_dp.request import candidates, features, names, parameter, parse, shares
+from xgb_dp.request import candidates, features, names, parameter, parse
 from xgb_dp.request import params as table
 from xgb_dp.training import plan, prepare
 from xgb_dp.training.first_release import base_score_from_sums
@@ -156,9 +156,11 @@ def test_features_by_name_and_index(params):
     assert s.private_features == 2
 
 
-def test_shares():
-    s = shares.resolve_shares(None, candidates=True, intercept=True, kind="binary")
-    assert s == pytest.approx(
+def test_shares(params):
+    def shares_of(kind="binary", given=None, **changes):
+        return resolve(params(kind, dp_budget_shares=given, **changes))["dp_budget_shares"]
+
+    assert shares_of() == pytest.approx(
         {
             "candidates": 0.1,
             "base_score": 0.009,
@@ -167,20 +169,13 @@ def test_shares():
             "leaves": 0.6237,
         }
     )
-    assert (
-        shares.resolve_shares(None, candidates=True, intercept=True, kind="regression")[
-            "base_score"
-        ]
-        == 0.027
-    )
-    s = shares.resolve_shares(None, candidates=False, intercept=False, kind="binary")
-    assert s == pytest.approx(
+    assert shares_of("regression", dp_mean_correction=False)["base_score"] == 0.027
+    public = {"dp_feature_cuts": {i: [0.0] for i in range(4)}, "base_score": 0.5}
+    assert shares_of(**public) == pytest.approx(
         {"candidates": 0, "base_score": 0, "correction": 0, "splits": 0.3, "leaves": 0.7}
     )
-    s = shares.resolve_shares(
-        None, candidates=False, intercept=True, kind="regression", correction=True
-    )
-    assert s == pytest.approx(
+    del public["base_score"]
+    assert shares_of("regression", **public, dp_mean_correction=True) == pytest.approx(
         {
             "candidates": 0,
             "base_score": 0.009,
@@ -189,9 +184,8 @@ def test_shares():
             "leaves": 0.6587,
         }
     )
-    s = shares.resolve_shares({"leaves": 0.5}, candidates=True, intercept=True, kind="binary")
-    assert s["splits"] == pytest.approx(0.391)
-    assert sum(s.values()) == pytest.approx(1)
+    assert shares_of(given={"leaves": 0.5})["splits"] == pytest.approx(0.391)
+    assert sum(shares_of(given={"leaves": 0.5}).values()) == pytest.approx(1)
     for bad in (
         {"leaf": 0.5},
         {"splits": -0.1},
@@ -200,7 +194,7 @@ def test_shares():
         {"candidates": 0.5, "base_score": 0.1, "splits": 0.1, "leaves": 0.1},
     ):
         with pytest.raises(PrivacyParameterError, match="dp_budget_shares"):
-            shares.resolve_shares(bad, candidates=True, intercept=True, kind="binary")
+            shares_of(given=bad)
 
 
 def test_plan_is_json_with_exact_numbers(params):

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xgb_dp.releases import Noise
 from xgb_dp.training.columns import ColumnEffects
 
 SHIFT, WIDTH, ROWS, EACH = 11, 1000, 14_000, 40  # columns that a row has
 
 
-class Noise:
-    """Of both releases."""
-
-    intercept_shift = columns_shift = SHIFT
-    intercept_sigma2 = 4**SHIFT
-
-    def __init__(self, deviation: float) -> None:
-        """Of sums by column, in rows."""
-        self.columns_sigma2 = round((deviation * 2.0**SHIFT) ** 2)
+def noise_of(deviation: float) -> Any:
+    """Noise of both releases; the deviation is that of sums by column, in rows."""
+    return {
+        "intercept": Noise(sigma2=4**SHIFT, shift=SHIFT),
+        "columns": Noise(sigma2=round((deviation * 2.0**SHIFT) ** 2), shift=SHIFT),
+    }
 
 
 class Asked(dict[str, Any]):
@@ -60,7 +58,7 @@ def found(
     by_class += deviation * rng.standard_normal(by_class.shape)
     grid = np.rint(by_class * 2.0**SHIFT).astype(np.int64)
     asked: Any = Asked(dp_n_public=None, dp_features_per_tree=200)
-    noise: Any = Noise(deviation)
+    noise = noise_of(deviation)
     first = [round(v * 2.0**SHIFT) for v in ((2 * share - 1) * rows, rows)]
     return ColumnEffects.of(asked, noise, first, grid.ravel().tolist())
 
@@ -110,7 +108,7 @@ def test_the_centre_follows_the_cells() -> None:
 @pytest.mark.parametrize("cell", [0, -(1 << 40), 1 << 50])
 def test_whatever_noise_makes_of_the_sums_is_finite(sums: list[int], cell: int) -> None:
     asked: Any = Asked(dp_n_public=None, dp_features_per_tree=2)
-    noise: Any = Noise(5.0)
+    noise = noise_of(5.0)
     seen = ColumnEffects.of(asked, noise, sums, [cell, 0, 7, -3, cell, 1])
     assert np.isfinite(seen.effects).all()
     assert ((seen.rates >= 0) & (seen.rates <= 1)).all()

@@ -16,9 +16,10 @@ from tests.sensitivity.strategies import text_of
 from xgb_dp.accounting import ChoiceEvent, GaussianEvent, make_accountant
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.record.ledger import read_ledger
+from xgb_dp.releases import Noise
+from xgb_dp.releases.columns import SHARE
 from xgb_dp.request import sizes
 from xgb_dp.request.features import read_schema
-from xgb_dp.request.shares import COLUMNS_SHARE
 from xgb_dp.request.sizes import MEETINGS, is_sparse, worth
 from xgb_dp.training.first_release import present_from_sums, rows_from_sums
 from xgb_dp.training.prepare import prepare
@@ -85,7 +86,7 @@ def test_wide_tables_of_few_cells_start_from_columns(short: None) -> None:
     training = last(model := xgb.train(asked(dp_epsilon=9.0), wide(2)))
     assert training.hyperparameters["start"] == "columns"
     assert training.hyperparameters["split"] == "exponential"
-    assert training.hyperparameters["budget_shares"]["columns"] == COLUMNS_SHARE
+    assert training.hyperparameters["budget_shares"]["columns"] == SHARE
     assert xgb_dp.privacy_report(model).epsilon <= 9.0
     text = " ".join(str(xgb_dp.privacy_report(model)).split())
     assert "and of their cells was released first" in text
@@ -220,10 +221,7 @@ def test_the_rule_reads_what_was_released() -> None:
     assert not is_sparse(1000.0, 71.0, 5.0)
     assert not is_sparse(-50.0, 0.0, 100.0)
 
-    class Noise:
-        intercept_shift, intercept_sigma2 = 4, 64
-
-    noise: Any = Noise()
+    noise: Any = {"intercept": Noise(sigma2=64, shift=4)}
     sums = [-16, 1600, 80]
     assert rows_from_sums("binary", noise, sums) == 100.0
     assert present_from_sums("binary", noise, [*sums, 7, 9]) == 5.0 + 8 / 16

@@ -15,6 +15,7 @@ from tests.reference.comparison import LOGISTIC
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.record.form import Ledger
 from xgb_dp.record.ledger import read_ledger
+from xgb_dp.releases import Noise
 from xgb_dp.training.columns import ColumnEffects
 from xgb_dp.training.start import PRESENT, booster_with, trees_of
 
@@ -153,14 +154,12 @@ def test_without_noise_the_start_is_that_of_the_rows() -> None:
     weights = x / np.sqrt(np.maximum(x.sum(axis=1, keepdims=True), 1))
     sums = np.rint(np.stack([weights[y == 0].sum(axis=0), weights[y == 1].sum(axis=0)]) * 2**20)
 
-    class Noise:
-        intercept_shift = columns_shift = 20
-        intercept_sigma2 = columns_sigma2 = 0
+    noise = dict.fromkeys(("intercept", "columns"), Noise(shift=20))
 
     class Settings(dict[str, Any]):
         labels, exposures = 1, None
 
-    given: Any = (Settings(dp_n_public=None, dp_features_per_tree=WIDTH), Noise())
+    given: Any = (Settings(dp_n_public=None, dp_features_per_tree=WIDTH), noise)
     first = [round((2 * y.mean() - 1) * N * 2**20), N << 20]
     found = ColumnEffects.of(*given, first, sums.astype(int).ravel().tolist())
     margin = model.predict(d, output_margin=True, iteration_range=(0, start.rounds))

@@ -20,7 +20,6 @@ from ..releases.candidates import Candidates
 from ..releases.intercept import Intercept
 from ..releases.leaves import Leaves
 from ..releases.splits import EPS_BITS, Splits
-from ..request.shares import DEFAULT_SHARES
 from . import native
 from .bounds import Claim
 from .result import AuditResult
@@ -73,7 +72,8 @@ def small_training(mode: str = "row_weight") -> Releases:
         Splits(False, selections=3),
         Leaves(False, bound),
     )
-    return Releases(each, DEFAULT_SHARES, rounds=1)
+    shares = {"base_score": 0.01, "candidates": 0.1, "splits": 0.27, "leaves": 0.62}
+    return Releases(each, shares, rounds=1)
 
 
 def _of(asked: Releases, kind: type[AnyRelease]) -> AnyRelease:

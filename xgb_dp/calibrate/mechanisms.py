@@ -10,9 +10,10 @@ from typing import TypeVar
 from ..accounting import ChoiceEvent, Event, sensitivity
 from ..errors import BudgetError
 from ..releases import RELEASES, Asked, Noise, Release
+from ..releases.intercept import COUNT, Intercept
 from ..releases.leaves import Leaves
 from ..request.settings import Settings
-from ..request.shares import COUNT_SHARE, SHARE_NAMES
+from ..request.shares import SHARE_NAMES
 
 __all__ = ["SAMPLE_BITS", "FamilyNoise", "NoisePlan", "Releases"]
 
@@ -59,10 +60,12 @@ class Releases:
             counts: Whether the number of rows is released where no intercept is.
             presence: Whether the cells that are present are released with them.
         """
-        asked = Asked(s, counts, presence)
+        asked = Asked(s, presence)
+        kinds = [kind for kind in RELEASES if kind.wanted(s)]
         shares = dict(s["dp_budget_shares"])
-        if counts and not s.releases_labels:
-            shares["base_score"] = COUNT_SHARE
+        if counts and Intercept not in kinds:
+            kinds.insert(0, Intercept)
+            shares[Intercept.share] = COUNT
         grid_bits = sensitivity.largest_grid_bits(
             s["dp_score"],
             s.row_bound,
@@ -71,7 +74,7 @@ class Releases:
             depth=s["max_depth"],
         )
         return cls(
-            tuple(r for kind in RELEASES if (r := kind.wanted(asked)) is not None),
+            tuple(kind.of(asked) for kind in kinds),
             shares,
             rounds=s.rounds,
             grid_bits=grid_bits,

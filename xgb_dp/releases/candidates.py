@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, LaplaceEvent
 from ..accounting.plain import PlainEvent
 from ..accounting.sensitivity import RowBound, candidates_sens2
+from . import columns
 from .release import (
     EXACT_BITS,
     Asked,
@@ -18,6 +21,9 @@ from .release import (
     laplace_shift,
     shifted,
 )
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
 
 __all__ = ["Candidates"]
 
@@ -53,11 +59,20 @@ class Candidates(Release):
     laplace: bool = False
 
     @classmethod
-    def wanted(cls, asked: Asked) -> Candidates | None:
+    def wanted(cls, s: Settings) -> bool:
         """Where a column has no public candidates."""
+        return s.private_features > 0
+
+    @classmethod
+    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
+        """A tenth of what the sums of columns leave over."""
+        by_column = given.get(columns.Columns.share, columns.SHARE)
+        return 0.1 * (1.0 - by_column) if columns.Columns.wanted(s) else 0.1
+
+    @classmethod
+    def of(cls, asked: Asked) -> Candidates:
+        """Counts of all columns without public candidates."""
         s = asked.settings
-        if not s.private_features:
-            return None
         hessian, rounds = s["dp_candidate_weight"] == "hessian", s["dp_candidate_rounds"]
         tree = s["dp_candidates"] == "quantile_tree"
         return cls(

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.plain import PlainEvent
 from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 
-__all__ = ["Columns"]
+if TYPE_CHECKING:
+    from ..request.settings import Settings
+
+__all__ = ["SHARE", "Columns"]
+
+SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -23,14 +30,26 @@ class Columns(Release):
 
     name = "columns"
     share = "columns"
+    always_listed = False
 
     columns: int
 
     @classmethod
-    def wanted(cls, asked: Asked) -> Columns | None:
+    def wanted(cls, s: Settings) -> bool:
         """With ``dp_start="columns"``."""
+        return s.starts_from_columns
+
+    @classmethod
+    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
+        """Half: the first trees follow from it, see docs/accuracy.md."""
+        del s, given
+        return SHARE
+
+    @classmethod
+    def of(cls, asked: Asked) -> Columns:
+        """A sum of each class and column."""
         s = asked.settings
-        return cls(s.row_bound.of_person, s.schema.width) if s.starts_from_columns else None
+        return cls(s.row_bound.of_person, s.schema.width)
 
     def exact(self) -> Noise:
         """Weights of cells are no whole numbers, and have a grid also without noise."""

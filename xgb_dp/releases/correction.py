@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.plain import PlainEvent
 from ..errors import BudgetError
 from .release import MAX_SIGMA2, Asked, Noise, Part, Release, grid_sigma2
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
 
 __all__ = ["Correction"]
 
@@ -25,10 +30,20 @@ class Correction(Release):
     share = "correction"
 
     @classmethod
-    def wanted(cls, asked: Asked) -> Correction | None:
+    def wanted(cls, s: Settings) -> bool:
         """With ``dp_mean_correction``."""
-        s = asked.settings
-        return cls(s.row_bound.of_person) if s["dp_mean_correction"] and s.rounds else None
+        return bool(s["dp_mean_correction"])
+
+    @classmethod
+    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
+        """A twentieth, which makes a good intercept less dear."""
+        del s, given
+        return 0.05
+
+    @classmethod
+    def of(cls, asked: Asked) -> Correction:
+        """Two sums."""
+        return cls(asked.settings.row_bound.of_person)
 
     @property
     def draws(self) -> int:

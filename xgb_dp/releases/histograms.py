@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.plain import PlainEvent
 from ..accounting.sensitivity import RowBound
 from .release import Asked, Noise, Part, Release, grid_sigma2
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
 
 __all__ = ["Histograms"]
 
@@ -36,11 +40,14 @@ class Histograms(Release):
     cells: int
 
     @classmethod
-    def wanted(cls, asked: Asked) -> Histograms | None:
+    def wanted(cls, s: Settings) -> bool:
         """With ``dp_split`` "histogram" or "partial"."""
+        return s.noisy_sums
+
+    @classmethod
+    def of(cls, asked: Asked) -> Histograms:
+        """The sums of all levels of a round."""
         s = asked.settings
-        if not s.noisy_sums or not s.rounds:
-            return None
         cells = s.feature_cells << (s["max_depth"] - 1) if s.row_bound.of_person else 1
         return cls(
             s.row_bound.of_person,

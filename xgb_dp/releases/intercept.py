@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.plain import PlainEvent
 from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 
-__all__ = ["Intercept"]
+if TYPE_CHECKING:
+    from ..request.settings import Settings
+
+__all__ = ["COUNT", "Intercept"]
+
+COUNT = 0.009
+"""Share of the label sums, and of the number of rows where it is released alone."""
+_MEAN = 0.027
 
 
 @dataclass(frozen=True)
@@ -39,11 +47,20 @@ class Intercept(Release):
     times: int = 1
 
     @classmethod
-    def wanted(cls, asked: Asked) -> Intercept | None:
-        """Where the intercept is released, or plans are chosen by the number of rows."""
+    def wanted(cls, s: Settings) -> bool:
+        """Where the intercept is released; the number of rows is asked for besides."""
+        return s.releases_labels
+
+    @classmethod
+    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
+        """More where the mean of a regression is not corrected after training."""
+        del given
+        return _MEAN if s.kind == "regression" and not s["dp_mean_correction"] else COUNT
+
+    @classmethod
+    def of(cls, asked: Asked) -> Intercept:
+        """The labels, or the number of rows by which plans are chosen."""
         s = asked.settings
-        if not (s.releases_labels or asked.counts):
-            return None
         return cls(
             s.row_bound.of_person,
             kind=s.intercept_kind if s.releases_labels else "rows",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, LaplaceEvent, sensitivity
 from ..accounting.plain import PlainEvent
 from ..accounting.sensitivity import RowBound
 from .release import MIN_SIGMA2, Asked, Noise, Part, Release, grid_sigma2, laplace_scale
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
 
 __all__ = ["Leaves"]
 
@@ -42,11 +46,14 @@ class Leaves(Release):
     reports: int = 0
 
     @classmethod
-    def wanted(cls, asked: Asked) -> Leaves | None:
+    def wanted(cls, s: Settings) -> bool:
         """Unless the sums that chose the splits give the leaves too."""
+        return not s.noisy_sums
+
+    @classmethod
+    def of(cls, asked: Asked) -> Leaves:
+        """The leaves of all trees of a round."""
         s = asked.settings
-        if s.noisy_sums or not s.rounds:
-            return None
         # A row is in one leaf of a tree, and in the sum of all rows of an additive round. The rows
         # of a person may be in all leaves there are.
         cells = 1 << s["max_depth"] if s.row_bound.of_person else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -93,12 +94,10 @@ class Asked:
 
     Attributes:
         settings: Checked settings.
-        counts: Whether the number of rows is released where no intercept is.
         presence: Whether the cells that are present are released with the intercept.
     """
 
     settings: Settings
-    counts: bool = False
     presence: bool = False
 
 
@@ -109,17 +108,38 @@ class Release(ABC):
     Attributes:
         name: Of its noise, and of its section of the plan.
         share: Name of its part of the budget in ``dp_budget_shares``.
+        always_listed: Whether a division of the budget names it where it is not released, too.
         persons: Whether neighbours differ by all rows of a person, instead of by one row.
     """
 
     name: ClassVar[str]
     share: ClassVar[str]
+    always_listed: ClassVar[bool] = True
     persons: bool
 
     @classmethod
     @abstractmethod
-    def wanted(cls, asked: Asked) -> Release | None:
-        """What these settings release of it; None for nothing."""
+    def wanted(cls, s: Settings) -> bool:
+        """Whether these settings release it."""
+
+    @classmethod
+    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float | None:
+        """Its part of mu^2 where the user gives none.
+
+        Args:
+            s: Checked settings, of which it is wanted.
+            given: The parts that the user gives.
+
+        Returns:
+            A fraction of the whole; None for what the others leave over.
+        """
+        del s, given
+        return None
+
+    @classmethod
+    @abstractmethod
+    def of(cls, asked: Asked) -> Release:
+        """What these settings release of it."""
 
     @property
     def draws(self) -> int:

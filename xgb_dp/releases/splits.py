@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..accounting import ExponentialEvent
 from ..accounting.plain import PlainEvent
 from .release import Asked, Noise, Part, Release
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
 
 __all__ = ["EPS_BITS", "Splits"]
 
@@ -31,11 +35,14 @@ class Splits(Release):
     selections: int
 
     @classmethod
-    def wanted(cls, asked: Asked) -> Splits | None:
+    def wanted(cls, s: Settings) -> bool:
         """Where splits are chosen by looking at the rows."""
+        return bool(s["dp_split"] == "exponential")
+
+    @classmethod
+    def of(cls, asked: Asked) -> Splits:
+        """The selections of all trees of a round."""
         s = asked.settings
-        if s["dp_split"] != "exponential" or not s.rounds or not s["max_depth"]:
-            return None
         trees = s["num_parallel_tree"]
         trees *= 1 if s["dp_class_trees"] == "joint" else s.trees_per_round
         return cls(s.row_bound.of_person, trees * -(-s["max_depth"] // s["dp_split_levels"]))

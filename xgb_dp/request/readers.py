@@ -251,12 +251,4 @@ def public_data(name: str, value: Any, s: Settings) -> bool:
 
 def shares(name: str, value: Any, s: Settings) -> dict[str, float]:
     """Parts of the budget for what is released; None for the default ones."""
-    return resolve_shares(
-        value,
-        candidates=s.private_features > 0,
-        intercept=s.releases_labels,
-        splits=s["dp_split"] == "exponential",
-        kind=s.kind,
-        correction=s["dp_mean_correction"],
-        columns=s.starts_from_columns,
-    )
+    return resolve_shares(value, s)

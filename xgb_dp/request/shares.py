@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyParameterError
+from ..releases import RELEASES, Release
+from ..releases.leaves import Leaves
+from ..releases.splits import Splits
 from . import parse
 
-__all__ = ["COLUMNS_SHARE", "COUNT_SHARE", "DEFAULT_SHARES", "SHARE_NAMES", "resolve_shares"]
+if TYPE_CHECKING:
+    from .settings import Settings
 
-SHARE_NAMES = ("candidates", "base_score", "columns", "correction", "splits", "leaves")
-COUNT_SHARE = 0.009
-"""Of the label sums, and of the number of rows where it is released alone."""
-COLUMNS_SHARE = 0.5
-"""Of the cells by class and column, from which the first trees follow: docs/accuracy.md."""
-# Of what the others leave over; the setting of the design, constant in the data.
+__all__ = ["SHARE_NAMES", "resolve_shares"]
+
+SHARE_NAMES = tuple(dict.fromkeys(kind.share for kind in RELEASES))
+_TREES = (Splits.share, Leaves.share)
 _SPLITS_OF_REST = 0.3
+"""Splits' part of what the others leave over; constant in the data."""
 
 
-def resolve_shares(
-    given: Any,
-    *,
-    candidates: bool,
-    intercept: bool,
-    kind: str,
-    splits: bool = True,
-    correction: bool = False,
-    columns: bool = False,
-) -> dict[str, float]:
+def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
     """Division of mu^2 over the releases.
 
     Args:
         given: None, or a mapping from some of :data:`SHARE_NAMES` to fractions of mu^2.
-        candidates: Whether any candidates are released.
-        intercept: Whether an intercept is released.
-        kind: "regression" has a larger default for the intercept.
-        splits: Whether splits are chosen by looking at the data.
-        correction: Whether the mean is corrected after training, which makes a good intercept less
-            dear.
-        columns: Whether cells are released by class and column, which leaves candidates their
-            part of the rest.
+        s: Checked settings, which say what is released.
 
     Returns:
         The fractions, which sum to 1. What is not released has 0; its part goes to splits
-        and leaves. "columns" is there where they are released.
+        and leaves.
 
     Raises:
         PrivacyParameterError: Unknown key, negative or impossible fractions.
@@ -58,63 +45,46 @@ def resolve_shares(
         k: parse.parse_number(f"dp_budget_shares[{k!r}]", v, low=0, high=1)
         for k, v in fractions.items()
     }
-    first = 0.027 if kind == "regression" and not correction else COUNT_SHARE
-    by_column = fixed.get("columns", COLUMNS_SHARE) if columns else 0.0
-    default = {
-        "candidates": 0.1 * (1.0 - by_column) if candidates else 0.0,
-        "base_score": first if intercept else 0.0,
-        "columns": by_column,
-        "correction": 0.05 if correction else 0.0,
-    }
-    shares = default | {k: v for k, v in fixed.items() if k in default}
-    rest = 1.0 - sum(shares.values())
-    split, leaf = fixed.get("splits"), fixed.get("leaves")
-    if split is None and leaf is None:
-        split = _SPLITS_OF_REST * rest if splits else 0.0
-        leaf = rest - split
-    elif split is None:
-        split = rest - (leaf or 0.0)
-    elif leaf is None:
-        leaf = rest - split
-    assert split is not None
-    assert leaf is not None
-    shares |= {"splits": split, "leaves": leaf}
+    wanted = {kind.share: kind for kind in RELEASES if kind.wanted(s)}
+    shares: dict[str, float] = {}
+    for name in (name for name in SHARE_NAMES if name not in _TREES):
+        default = wanted[name].default_share(s, fixed) if name in wanted else 0.0
+        assert default is not None
+        shares[name] = fixed.get(name, default)
+    splits, leaves = _of_rest(fixed, 1.0 - sum(shares.values()), splits="splits" in wanted)
+    shares |= {"splits": splits, "leaves": leaves}
     if abs(sum(shares.values()) - 1.0) > 1e-9:
         hint = (
             " Private candidates need a share too: a preset that leaves none for them takes public "
             "`dp_feature_bounds` or `dp_feature_cuts` of every numeric column."
-            if candidates and "candidates" not in fixed
+            if "candidates" in wanted and "candidates" not in fixed
             else ""
         )
         raise PrivacyParameterError(
             f"The shares of the budget (`dp_budget_shares`) must sum to 1.{hint}"
         )
-    if not candidates:
-        shares["candidates"] = 0.0
-    if not intercept:
-        shares["base_score"] = 0.0
-    if not correction:
-        shares["correction"] = 0.0
-    if not splits:
-        shares["splits"] = 0.0
-    if not columns:
-        del shares["columns"]
-    needed = ["splits", "leaves"] if splits else ["leaves"]
-    needed += ["candidates"] if candidates else []
-    needed += ["base_score"] if intercept else []
-    needed += ["columns"] if columns else []
-    needed += ["correction"] if correction else []
-    if any(shares[k] <= 0 for k in needed):
+    if any(shares[name] <= 0 for name in wanted):
         raise PrivacyParameterError(
-            f"`dp_budget_shares` must leave a part above 0 for each release: {', '.join(needed)}."
+            f"`dp_budget_shares` must leave a part above 0 for each release: {', '.join(wanted)}."
         )
-    # What is not released leaves its part to the trees.
-    tree = shares["splits"] + shares["leaves"]
-    free = 1.0 - sum(share for name, share in shares.items() if name not in ("splits", "leaves"))
-    shares["splits"] *= free / tree
-    shares["leaves"] *= free / tree
-    return shares
+    return _of_released(shares, wanted)
 
 
-DEFAULT_SHARES = resolve_shares(None, candidates=True, intercept=True, kind="binary")
-"""The division of a training that releases all of it."""
+def _of_rest(fixed: dict[str, float], rest: float, *, splits: bool) -> tuple[float, float]:
+    """Shares of splits and leaves, to which the others leave a rest."""
+    split, leaf = fixed.get("splits"), fixed.get("leaves")
+    if split is None:
+        default = _SPLITS_OF_REST * rest if splits else 0.0
+        split = default if leaf is None else rest - leaf
+    return split, rest - split if leaf is None else leaf
+
+
+def _of_released(shares: dict[str, float], wanted: dict[str, type[Release]]) -> dict[str, float]:
+    """The same shares, of which what is not released leaves its part to the trees."""
+    listed = {kind.share for kind in RELEASES if kind.always_listed} | set(wanted)
+    out = {name: shares[name] if name in wanted else 0.0 for name in shares if name in listed}
+    trees = out["splits"] + out["leaves"]
+    free = 1.0 - sum(v for name, v in out.items() if name not in _TREES)
+    out["splits"] *= free / trees
+    out["leaves"] *= free / trees
+    return out
