@@ -17,6 +17,8 @@ from xgb_dp.accounting import (
 from xgb_dp.accounting.filter import Charge, Filter, charge_of
 from xgb_dp.accounting.gaussian import gaussian_delta
 from xgb_dp.accounting.threshold import tail
+from xgb_dp.accounting.units import Unit
+from xgb_dp.discovery.plan import plan_discovery
 from xgb_dp.errors import LedgerError
 
 
@@ -152,3 +154,18 @@ def test_a_filter_charges_groups_for_all_of_their_rows():
     books = make_accountant("exact", [gauss, event])
     for epsilon in (0.05, 0.2, 0.5):
         assert books.get_delta(epsilon, 4) <= gaussian_delta(epsilon, four.mu2**0.5) + four.extra
+
+
+@pytest.mark.parametrize("group", [1, 2, 50])
+@pytest.mark.parametrize("epsilon", [0.1, 5.0])
+def test_a_plan_has_the_least_threshold_for_its_group(epsilon: float, group: int) -> None:
+    """One less fails too often; at or below the group's own rows each text would be shown."""
+    delta = 1e-6
+    plan = plan_discovery(3, 2, epsilon, delta, Unit("row", group))
+    unit = 1 << plan.text_shift
+    least, less = (
+        ThresholdEvent("categories", unit, plan.text_sigma2, plan.threshold - k, 3).failure(group)
+        for k in (0, 1)
+    )
+    assert least <= delta / 4 < less
+    assert plan.threshold > group * unit

@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from scipy.special import ndtri
-
 from ..accounting import Event, GaussianEvent, ThresholdEvent, make_accountant
 from ..accounting.search import narrow
 from ..accounting.units import ONE_ROW, ROW, Unit
@@ -140,9 +138,15 @@ def _threshold(shift: int, sigma2: int, texts: int, delta: float, group: int) ->
 
     Their rows may all be in one cell, so a count of a group's own is as large as the group.
     """
-    unit, deviation = 1 << shift, math.sqrt(sigma2)
-    quantile = float(ndtri(min(delta / (texts * group), 0.4)))
-    found = group * unit + 1 + math.ceil(-quantile * deviation)
-    while ThresholdEvent("categories", unit, sigma2, found, texts).failure(group) > delta:
-        found += max(1, math.ceil(deviation / 64))
-    return found
+    unit = 1 << shift
+
+    def fails(count: int) -> bool:
+        return ThresholdEvent("categories", unit, sigma2, count, texts).failure(group) > delta
+
+    low, high = 0, group * unit + math.isqrt(sigma2) + 1
+    while fails(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return high
