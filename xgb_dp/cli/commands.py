@@ -34,16 +34,17 @@ from .judge import evaluate_command
 from .options import (
     FILE,
     OUT,
-    Failure,
+    ROWS,
     csv_options,
     domain_from,
     domain_options,
     guarded,
-    new_files,
     params_from,
+    report_file,
+    report_kind,
     training_options,
-    write_report,
 )
+from .output import Failure, booked_on, model_file, new_files, save
 from .part_file import note_of
 from .table import Table, read_table
 
@@ -55,8 +56,9 @@ __all__ = ["cli"]
 def cli() -> None:
     """Differentially private XGBoost: train, predict, and say what it cost.
 
-    Rows come as CSV or Parquet files with the names of the columns. What they may contain (classes,
-    bounds, categories) is declared by options or in a schema file, and never read off the rows.
+    Rows come as CSV or Parquet files with the names of the columns; - as DATA is standard input.
+    What they may contain (classes, bounds, categories) is declared by options or in a schema file,
+    and never read off the rows.
     """
 
 
@@ -84,7 +86,7 @@ class _Progress(TrainingCallback):
 
 
 @cli.command()
-@click.argument("data", type=FILE)
+@click.argument("data", type=ROWS)
 @domain_options
 @click.option("--epsilon", type=float, required=True, help="Privacy budget of this model, in nats.")
 @click.option(
@@ -156,7 +158,7 @@ def train(
         made, force=force, read=[data, declared["schema"], budget, start, public, public_rows]
     )
     for path in reports:
-        write_report(None, path)  # an ending that nobody knows is found now
+        report_kind(path)  # an ending that nobody knows is found now
     domain = domain_from(**declared)
     domain.check_target()
     asked = params_from(domain, preset, pairs)
@@ -178,16 +180,14 @@ def train(
         params["dp_public_data"] = _public_rows(public_rows, data, table.domain, csv)
     below = start or public
     earlier = load_booster(below) if below else None
-    book = Budget(budget) if budget else None
     count = DEFAULT_ROUNDS if rounds is None else rounds
-    booster = _train(params, table, count, earlier, book, note=f"train {model.name}", quiet=quiet)
-    booster.set_attr(**{ATTRIBUTE: table.domain.to_json()})
-    booster.save_model(model)
-    found = privacy_report(booster)
-    for path in reports:
-        write_report(found, path)
-    if card_path:
-        card_path.write_text(model_card(booster), encoding="utf-8")
+    note = f"train {model.name}"
+    with booked_on(budget, note) as book:
+        booster = _train(params, table, count, earlier, book, note=note, quiet=quiet)
+        booster.set_attr(**{ATTRIBUTE: table.domain.to_json()})
+        found = privacy_report(booster)
+        outputs = [model_file(model, booster), *(report_file(found, path) for path in reports)]
+        save(*outputs, *([(card_path, model_card(booster))] if card_path else []))
     _say_what_was_spent(found, model)
     looked = domain.discovered
     if looked is not None:
@@ -252,7 +252,7 @@ def _say_what_was_spent(found: PrivacyReport, model: Path) -> None:
 
 @cli.command()
 @click.argument("model", type=FILE)
-@click.argument("data", type=FILE)
+@click.argument("data", type=ROWS)
 @click.option("--out", type=OUT, help="Where to write, as .csv or .parquet; stdout by default.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Column of DATA to copy, e.g. a key.")
 @click.option("--schema", "schema_file", type=FILE, help="Instead of what the model was given.")
@@ -327,9 +327,10 @@ def predict(
             made[f"probability_{name}"] = odds[:, i]
     if contributions:
         made = pd.concat([made, _contributions(booster, matrix, table)], axis=1)
-    text = write_table(made, out)
-    if text is not None:
-        click.echo(text, nl=False)
+    if out is None:
+        click.echo(made.to_csv(index=False), nl=False)
+    else:
+        save((out, lambda place: write_table(made, place)))
     if score:
         _score(booster, matrix, table)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,8 +15,9 @@ from ..errors import PrivacyParameterError
 from ..evaluation import split
 from .domain import read_domain
 from .files import Csv, header_of, is_parquet, read_whole, write_whole
-from .options import FILE, OUT, csv_options, guarded, new_files
-from .part_file import note_of, write_note
+from .options import FILE, OUT, csv_options, guarded
+from .output import new_files, save
+from .part_file import note_of, note_text
 
 __all__ = ["split_command"]
 
@@ -82,8 +84,8 @@ def split_command(
     for path, own in zip(made, (parts.train, parts.test), strict=True):
         part = part_of(own)
         assert part is not None
-        write_whole(own[0], path, csv)
-        write_note(path, part, privacy_id)
+        save((path, partial(write_whole, own[0], csv=csv)))
+        save((note_of(path), note_text(path, part, privacy_id)))
     click.echo(
         f"{train_path} and {test_path}: a {parts.unit} is in one of them, by a secret coin. Train "
         "on the first, evaluate on the second."

@@ -55,6 +55,13 @@ class Csv:
                 "--separator must be one character other than a quote or a line break, such as ; "
                 "or a tab."
             )
+        try:
+            b"".decode(self.encoding)
+        except (LookupError, ValueError):
+            raise PrivacyParameterError(
+                "--encoding is not the name of an encoding of text. Give one that Python knows, "
+                "for example utf-8, latin-1, cp1252 or utf-16."
+            ) from None
 
 
 @contextmanager
@@ -222,12 +229,9 @@ def ids_of(cells: pd.Series, missing: Sequence[str]) -> pd.Series:
     return text.where(~text.isin(missing), None)
 
 
-def write_table(frame: pd.DataFrame, path: Path | None) -> str | None:
-    """Write rows as CSV or Parquet, by the ending of the path; without one, return them as CSV."""
-    if path is None:
-        return str(frame.to_csv(index=False))
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write rows as CSV or Parquet, by the ending of the path."""
     if is_parquet(path):
         frame.to_parquet(path, index=False)
     else:
         frame.to_csv(path, index=False, sep="\t" if path.suffix.lower() == ".tsv" else ",")
-    return None

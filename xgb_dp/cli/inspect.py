@@ -26,12 +26,12 @@ from .options import (
     domain_from,
     domain_options,
     guarded,
-    new_files,
     params_from,
+    report_file,
     report_text,
     training_options,
-    write_report,
 )
+from .output import new_files, save
 from .schema import schema
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def report(
         click.echo(round_up(epsilon))
     elif out is not None:
         new_files([out], force=force, read=[model])
-        write_report(found, out, name)
+        save(report_file(found, out, name))
     else:
         click.echo(report_text(found, kind, name))
 
@@ -266,7 +266,7 @@ def card(
         click.echo(text)
     else:
         new_files([out], force=force, read=[model])
-        out.write_text(text, encoding="utf-8")
+        save((out, text))
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})

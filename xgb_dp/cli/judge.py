@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..budget.budget import Budget
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
 from ..evaluation import evaluate as judge
 from .domain import Domain, read_domain
 from .files import Csv
-from .options import FILE, GROUP, OUT, csv_options, guarded, new_files
+from .options import FILE, GROUP, OUT, ROWS, csv_options, guarded
+from .output import Output, booked_on, model_file, new_files, save
 from .table import read_table
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
 
     @click.command("evaluate")
     @click.argument("model", type=FILE)
-    @click.argument("data", type=FILE)
+    @click.argument("data", type=ROWS)
     @click.option("--epsilon", type=float, required=True, help="Budget of the figures, in nats.")
     @click.option("--delta", type=float, required=True, help="Chance with which it may fail.")
     @click.option("--against", type=FILE, help="Second model of two classes, to compare with.")
@@ -96,27 +96,32 @@ def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
             )
         groups = _groups(by, domain)
         table = read_table(data, domain, training=True, csv=Csv(separator, encoding))
-        book = Budget(budget) if budget else None
         regression = domain.classes is None
-        found = judge(
-            booster if against is None else [booster, load_booster(against)],
-            (table.frame, table.labels) if table.plain else table.matrix(),
-            epsilon=epsilon,
-            delta=delta,
-            by=groups,
-            error_bound=error_bound,
-            target_bounds=domain.target_bounds if regression else None,
-            privacy_id=table.ids,
-            group=group,
-            budget=book,
-            note=f"evaluate {model.name}",
-        )
-        click.echo(found.summary())
-        if json_path is not None:
-            json_path.write_text(found.to_json() + "\n", encoding="utf-8")
-        if calibrated is not None:
-            mended = found.calibrated(booster, method=method)
-            mended.save_model(calibrated)
+        note = f"evaluate {model.name}"
+        with booked_on(budget, note) as book:
+            found = judge(
+                booster if against is None else [booster, load_booster(against)],
+                (table.frame, table.labels) if table.plain else table.matrix(),
+                epsilon=epsilon,
+                delta=delta,
+                by=groups,
+                error_bound=error_bound,
+                target_bounds=domain.target_bounds if regression else None,
+                privacy_id=table.ids,
+                group=group,
+                budget=book,
+                note=note,
+            )
+            outputs: list[Output] = []
+            if json_path is not None:
+                outputs.append((json_path, found.to_json() + "\n"))
+            if calibrated is not None:
+                mended = found.calibrated(booster, method=method)
+                outputs.append(model_file(calibrated, mended))
+            try:
+                save(*outputs)
+            finally:  # the figures are paid for
+                click.echo(found.summary())
 
     return evaluate
 

@@ -19,36 +19,30 @@ from ..request.parse import parse_range
 from .column import Column
 from .domain import Domain, read_domain
 from .outcome import Outcome, levels_of
+from .output import Failure, Interrupted, Output
+from .spool import Rows
 from .values import bounds_of, texts, typed
 
 __all__ = [
     "FILE",
     "GROUP",
     "OUT",
-    "Failure",
+    "ROWS",
     "csv_options",
     "domain_from",
     "domain_options",
     "guarded",
-    "new_files",
     "params_from",
+    "report_file",
+    "report_kind",
     "report_text",
     "training_options",
-    "write_report",
 ]
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+ROWS = Rows(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 GROUP = "Epsilon is for so many rows (or persons) together; by default as the budget's."
 OUT = click.Path(dir_okay=False, path_type=Path)
-
-
-class Failure(click.ClickException):
-    """An error message without a traceback."""
-
-    def show(self, file: Any = None) -> None:
-        """Print it to stderr."""
-        click.secho("Error: ", fg="red", nl=False, err=True)
-        click.echo(self.message, err=True)
 
 
 def _warn(message: Any, *_: Any, **__: Any) -> None:
@@ -71,10 +65,17 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             # The first line is the message, after time and place; the rest is a stack.
             line = str(error).strip().splitlines()[0]
             raise Failure(re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", line)) from None
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
         except (PrivacyError, NativeLibraryError, OSError) as error:
             raise Failure(str(error)) from None
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
+        except KeyboardInterrupt:
+            raise Interrupted("Interrupted.") from None
+        except UnicodeEncodeError:
+            raise Failure(
+                "A name or a cell cannot be written in the encoding of the output. Set "
+                "PYTHONUTF8=1, or rename what is not UTF-8 text."
+            ) from None
         except Exception as error:
             if os.environ.get("XGB_DP_DEBUG"):
                 raise
@@ -159,8 +160,10 @@ domain_options = _adds(
 """Adds the options that declare what a file holds."""
 
 csv_options = _adds(
-    click.option("--separator", default=",", show_default=True, help="Between cells of CSV files."),
-    click.option("--encoding", default="utf-8-sig", show_default=True, help="Of CSV files."),
+    click.option("--separator", default=",", show_default=True, help="Separator of CSV files."),
+    click.option(
+        "--encoding", default="utf-8-sig", show_default=True, help="Encoding of CSV files."
+    ),
 )
 """Adds the options that say how CSV files are written."""
 
@@ -315,52 +318,6 @@ def params_from(domain: Domain, preset: str | None, pairs: Sequence[str]) -> dic
     return {**domain.params, **({"dp_preset": preset} if preset else {}), **out}
 
 
-def new_files(paths: Sequence[Path], *, force: bool, read: Sequence[Path | None] = ()) -> None:
-    """Refuse, before anything is spent, what could not be written afterwards.
-
-    Args:
-        paths: Files that will be written.
-        force: Whether files may be overwritten.
-        read: Files that are read; these are never overwritten.
-
-    Raises:
-        PrivacyParameterError: A file exists and `force` is not set, cannot be written, is written
-            twice, or is read.
-    """
-    taken = {path.resolve(): "is also read" for path in read if path is not None}
-    for path in paths:
-        try:
-            _new_file(path, taken, force=force)
-        except OSError as error:
-            raise PrivacyParameterError(
-                f"{path} cannot be written: {error.strerror}. Give a name in a folder that you "
-                "may write."
-            ) from None
-
-
-def _new_file(path: Path, taken: dict[Path, str], *, force: bool) -> None:
-    if path.exists() and not force:
-        raise PrivacyParameterError(
-            f"{path} exists. Nothing is overwritten by accident, least of all a model, which has "
-            "cost budget: give another name, or --force."
-        )
-    if path.resolve() in taken:
-        raise PrivacyParameterError(
-            f"{path} would be overwritten: it {taken[path.resolve()]}. Give another name."
-        )
-    taken[path.resolve()] = "is written twice"
-    if not path.resolve().parent.is_dir():
-        raise PrivacyParameterError(
-            f"The folder {path.resolve().parent} does not exist. Make it, or give another name."
-        )
-    if not path.exists():
-        path.touch(exist_ok=False)
-        path.unlink()
-    elif path.is_file():
-        with path.open("r+b"):
-            pass
-
-
 def report_text(report: PrivacyReport, kind: str, name: str = "") -> str:
     """A report as "text", "json" or "html"."""
     if kind == "json":
@@ -368,18 +325,21 @@ def report_text(report: PrivacyReport, kind: str, name: str = "") -> str:
     return report.to_html(name=name) if kind == "html" else report.summary(name=name)
 
 
-def write_report(report: PrivacyReport | None, path: Path, name: str = "") -> None:
-    """Write a report by the ending of the path; without one, only look at the ending.
+def report_kind(path: Path) -> str:
+    """The form in which a report is written, by the ending of the path.
 
     Raises:
         PrivacyParameterError: Another ending than .txt, .json or .html.
     """
-    kind = path.suffix.lower()
-    if kind not in (".txt", ".json", ".html"):
+    kind = {".txt": "text", ".json": "json", ".html": "html"}.get(path.suffix.lower())
+    if kind is None:
         raise PrivacyParameterError(
             f"{path}: a report is written as .txt, .json or .html. Give a name with one of these "
             "endings."
         )
-    if report is not None:
-        made = report_text(report, {".txt": "text"}.get(kind, kind[1:]), name)
-        path.write_text(made.rstrip("\n") + "\n", encoding="utf-8")
+    return kind
+
+
+def report_file(report: PrivacyReport, path: Path, name: str = "") -> Output:
+    """A report in the form of :func:`report_kind`."""
+    return path, report_text(report, report_kind(path), name).rstrip("\n") + "\n"

@@ -17,7 +17,7 @@ import click
 from ..data.parts import Part, divided_by
 from ..errors import PrivacyParameterError
 
-__all__ = ["note_of", "part_of_file", "write_note"]
+__all__ = ["note_of", "note_text", "part_of_file"]
 
 _FORM = 1
 
@@ -27,8 +27,8 @@ def note_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.part.json")
 
 
-def write_note(path: Path, part: Part, column: str | None) -> None:
-    """Note which part a file holds.
+def note_text(path: Path, part: Part, column: str | None) -> str:
+    """The note of which part a file holds.
 
     Args:
         path: The file, which is written.
@@ -36,7 +36,7 @@ def write_note(path: Path, part: Part, column: str | None) -> None:
         column: Name of the column of ids by which it was divided; None without.
     """
     note = {"form": _FORM, "part": part.to_json(), "column": column, "sha256": _digest(path)}
-    note_of(path).write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+    return json.dumps(note, indent=2) + "\n"
 
 
 def part_of_file(path: Path) -> Part | None:

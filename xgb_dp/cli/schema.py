@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from ..budget.budget import Budget
 from ..data.cells import MISSING
 from ..discovery import discover
 from ..discovery.columns import KINDS, kinds_of
 from ..errors import PrivacyParameterError
 from .domain import template
 from .files import Csv, header_of, is_parquet, read_cells, truths_of
-from .options import FILE, GROUP, OUT, csv_options, guarded, new_files
+from .options import FILE, GROUP, OUT, ROWS, csv_options, guarded
+from .output import booked_on, new_files, save
 
 __all__ = ["schema"]
 
@@ -22,7 +22,7 @@ _TAKES = "With --discover: column of this kind; commas between several."
 
 
 @click.command()
-@click.argument("data", type=FILE)
+@click.argument("data", type=ROWS)
 @click.option("--target", metavar="COLUMN", help="Column of labels.")
 @click.option("--discover", "look", is_flag=True, help="Look at the rows, privately.")
 @click.option("--epsilon", type=float, help="With --discover: what the look may cost, in nats.")
@@ -90,7 +90,7 @@ def schema(
             click.echo(text, nl=False)
         else:
             new_files([out], force=force, read=[data])
-            out.write_text(text, encoding="utf-8")
+            save((out, text))
         return
     if epsilon is None or delta is None:
         raise PrivacyParameterError(
@@ -122,22 +122,24 @@ def schema(
     cells = read_cells(data, list(dict.fromkeys(names)), absent, privacy_id, csv)
     looked = [name for name in header if typed and name != privacy_id]
     truths = dict.fromkeys(set(truths_of(data)) & set(looked), "number") if typed else {}
-    found = discover(
-        cells,
-        {**(kinds_of(cells, looked) if looked else {}), **truths, **kinds},
-        epsilon=epsilon,
-        delta=delta,
-        privacy_id=privacy_id,
-        missing=absent,
-        group=group,
-        budget=None if budget is None else Budget(budget),
-        note=f"schema of {data.name}",
-    )
-    click.echo(str(found), err=True)
-    if out is None:
-        click.echo(found.to_yaml(target, use=use), nl=False)
-    else:
-        found.save(out, target, use=use)
+    note = f"schema of {data.name}"
+    with booked_on(budget, note) as book:
+        found = discover(
+            cells,
+            {**(kinds_of(cells, looked) if looked else {}), **truths, **kinds},
+            epsilon=epsilon,
+            delta=delta,
+            privacy_id=privacy_id,
+            missing=absent,
+            group=group,
+            budget=book,
+            note=note,
+        )
+        click.echo(str(found), err=True)
+        if out is None:
+            click.echo(found.to_yaml(target, use=use), nl=False)
+        else:
+            save((out, lambda place: found.save(place, target, use=use)))
 
 
 def _kinds(lists: dict[str, tuple[str, ...]], header: Sequence[str]) -> dict[str, str]:

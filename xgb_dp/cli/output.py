@@ -1,0 +1,202 @@
+"""Files that the commands write, and what the book says where one could not be written.
+
+A command has often paid for what it writes. So a file appears whole or not at all, and what does
+not fit where it was to go is kept in another place.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+from xgboost import Booster
+
+from ..budget.budget import Budget
+from ..errors import PrivacyParameterError
+
+__all__ = ["Failure", "Interrupted", "Output", "booked_on", "model_file", "new_files", "save"]
+
+Content: TypeAlias = "str | bytes | Callable[[Path], object]"
+Output: TypeAlias = "tuple[Path, Content]"
+"""Where something goes; and its text, its bytes, or what writes it to a path."""
+
+_PROBE = 1 << 16  # bytes; a disk with less room is full
+
+
+class Failure(click.ClickException):
+    """An error message without a traceback."""
+
+    def show(self, file: Any = None) -> None:
+        """Print it to stderr."""
+        click.secho("Error: ", fg="red", nl=False, err=True)
+        click.echo(self.message, err=True)
+
+
+class Interrupted(Failure):
+    """The user has pressed Ctrl-C."""
+
+    exit_code = 130  # as shells say it
+
+
+def new_files(paths: Sequence[Path], *, force: bool, read: Sequence[Path | None] = ()) -> None:
+    """Refuse, before anything is spent, what could not be written afterwards.
+
+    Args:
+        paths: Files that will be written.
+        force: Whether files may be overwritten.
+        read: Files that are read; these are never overwritten.
+
+    Raises:
+        PrivacyParameterError: A file exists and `force` is not set, cannot be written, is written
+            twice, or is read.
+    """
+    taken = {path.resolve(): "is also read" for path in read if path is not None}
+    for path in paths:
+        try:
+            _new_file(path, taken, force=force)
+        except OSError as error:
+            raise PrivacyParameterError(
+                f"{path} cannot be written: {error.strerror}. Give a name in a folder that you "
+                "may write and that has room."
+            ) from None
+
+
+def _new_file(path: Path, taken: dict[Path, str], *, force: bool) -> None:
+    if path == Path():  # "" is the same
+        raise PrivacyParameterError("The name of a file to write is empty. Give one.")
+    if path.exists() and not force:
+        raise PrivacyParameterError(
+            f"{path} exists. Nothing is overwritten by accident, least of all a model, which has "
+            "cost budget: give another name, or --force."
+        )
+    if path.resolve() in taken:
+        raise PrivacyParameterError(
+            f"{path} would be overwritten: it {taken[path.resolve()]}. Give another name."
+        )
+    taken[path.resolve()] = "is written twice"
+    if not path.resolve().parent.is_dir():
+        raise PrivacyParameterError(
+            f"The folder {path.resolve().parent} does not exist. Make it, or give another name."
+        )
+    if not path.exists():
+        path.touch(exist_ok=False)
+        path.unlink()
+    elif path.is_file():
+        with path.open("r+b"):
+            pass
+    if not _is_stream(path):
+        with _beside(path) as place:
+            place.write_bytes(bytes(_PROBE))
+
+
+def save(*outputs: Output) -> None:
+    """Write files, each beside its place first, and then renamed.
+
+    Args:
+        outputs: What goes where. All are tried.
+
+    Raises:
+        Failure: Some are in another place now, which is named; or nowhere.
+    """
+    failed = []
+    for path, content in outputs:
+        try:
+            _write(path, content)
+        except OSError as error:
+            place = _elsewhere(path, content)
+            said = f"It is in {place} now: move it." if place else "It could be written nowhere."
+            failed.append(f"{path} could not be written: {error.strerror or error}. {said}")
+    if failed:
+        raise Failure(" ".join(failed))
+
+
+def _write(path: Path, content: Content) -> None:
+    if _is_stream(path):
+        _fill(path, content)
+        return
+    with _beside(path) as place:
+        _fill(place, content)
+        if path.exists():
+            shutil.copymode(path, place)
+        with place.open("rb+") as file:
+            os.fsync(file.fileno())  # or a disk may be found to be full after the renaming
+        place.replace(path.resolve())
+
+
+def _elsewhere(path: Path, content: Content) -> Path | None:
+    """Where a file went that does not fit into its folder; None if it fits nowhere."""
+    for folder in (Path(tempfile.gettempdir()), Path.home(), Path.cwd()):
+        with suppress(OSError), ExitStack() as stack:
+            made = tempfile.mkdtemp(prefix="xgb-dp-", dir=folder)
+            stack.callback(shutil.rmtree, made, ignore_errors=True)
+            _fill(Path(made) / path.name, content)
+            stack.pop_all()  # it stays
+            return Path(made) / path.name
+    return None
+
+
+def _fill(place: Path, content: Content) -> None:
+    if callable(content):
+        content(place)
+    else:
+        place.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A path of the same name on the same disk, whose folder goes at the end."""
+    with tempfile.TemporaryDirectory(prefix=".xgb-dp-", dir=path.resolve().parent) as folder:
+        yield Path(folder) / path.name
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is a pipe, a device or an open file: nothing can be renamed to it."""
+    named = str(path.absolute()).startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    return named or (path.exists() and not path.is_file())
+
+
+def model_file(path: Path, model: Any) -> Output:
+    """A model in the form that the ending of the path asks for, by default UBJSON."""
+    if isinstance(model, Booster):
+        kind = "json" if path.suffix == ".json" else "ubj"
+        return path, bytes(model.save_raw(kind))
+    return path, model.save_model
+
+
+@contextmanager
+def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
+    """The budget that a command draws on; where the command ends early, what the book says of it.
+
+    Args:
+        path: File of the budget; None without.
+        note: Of the entry that the command makes.
+
+    Raises:
+        Interrupted: By Ctrl-C.
+    """
+    book = None if path is None else Budget(path)
+    before = set() if book is None else {entry.id for entry in book.entries}
+
+    def words() -> str:
+        if book is None:
+            return "No budget was given, so nothing is booked."
+        made = [e.id for e in book.entries if e.id not in before and e.note == note]
+        if not made:
+            return f"The budget {path} has not booked it."
+        return f"The budget {path} has booked it, entry {', '.join(made)}: it counts as spent."
+
+    try:
+        yield book
+    except KeyboardInterrupt:
+        raise Interrupted(f"Interrupted. {words()}") from None
+    except BaseException:
+        with suppress(Exception):
+            if "counts" in (said := words()):
+                click.echo(said, err=True)
+        raise

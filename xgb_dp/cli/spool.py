@@ -1,0 +1,37 @@
+"""Rows from standard input, kept in memory, because commands read the names of columns first."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["Rows"]
+
+_ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
+_STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+
+
+class Rows(click.Path):
+    """A file of rows, or ``-`` for standard input: CSV, CSV that gzip has packed, or Parquet."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The path of the file; for standard input one that ends with the command."""
+        if str(value) not in _STDIN:
+            return super().convert(value, param, ctx)
+        content = click.get_binary_stream("stdin").read()
+        ending = next((e for start, e in _ENDINGS.items() if content.startswith(start)), ".csv")
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xgb-dp-"))
+            path = Path(folder) / f"stdin{ending}"
+            if hasattr(os, "memfd_create"):  # a link to memory: no row is written to a disk
+                memory = os.memfd_create("rows")
+                stack.callback(os.close, memory)
+                path.symlink_to(f"/proc/self/fd/{memory}")
+            path.write_bytes(content)
+            ctx.call_on_close(stack.pop_all().close)
+        return path
