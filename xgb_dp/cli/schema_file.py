@@ -40,10 +40,13 @@ def read_schema_file(path: Path) -> Any:
             "the ending is not known. A schema file ends in .yaml, .toml or .json."
         )
     try:
-        return parse(path.read_text(encoding="utf-8-sig"))
+        content = parse(path.read_text(encoding="utf-8-sig"))
+        json.dumps(content, ensure_ascii=False, default=str).encode()  # "\\ud800" is an escape
+        return content
     except UnicodeError:
         raise PrivacyParameterError(
-            "it is not UTF-8 text. Save the schema file in UTF-8."
+            "it is not UTF-8 text, or a name in it cannot be written in UTF-8. Save the schema "
+            "file in UTF-8, without halves of characters such as \\ud800."
         ) from None
     except RecursionError:
         raise PrivacyParameterError(

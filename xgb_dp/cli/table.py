@@ -149,7 +149,7 @@ def _features(cells: pd.DataFrame, domain: Domain) -> dict[str, Any]:
                 parts = _dates(cells[name], column, domain.missing)
                 out |= {f"{name}_{part}": values for part, values in parts.items()}
             elif column.categories is None:
-                out[name] = _numbers(cells[name], domain.missing)
+                out[name] = _finite(_numbers(cells[name], domain.missing))
             else:
                 codes = _codes(cells[name], column.categories, domain.missing, column.other)
                 out[name] = pd.Categorical.from_codes(codes, list(column.categories))
@@ -185,6 +185,15 @@ def _numbers(cells: pd.Series, missing: Sequence[str]) -> npt.NDArray[np.float32
         )
     with np.errstate(over="ignore"):
         return values.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)
+
+
+def _finite(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    if np.isinf(values).any():
+        raise RowDomainError(
+            "a row holds an infinite number, or one beyond 32-bit floats. Features are finite or "
+            "missing. Drop or replace such cells by a rule that looks at one row at a time."
+        )
+    return values
 
 
 def _number(text: Any) -> float | None:
