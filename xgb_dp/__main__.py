@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 
 __all__ = ["main"]
@@ -10,10 +11,35 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line; without its extra only ``doctor`` and ``verify`` run."""
+    if sys.stdout is None:
+        raise SystemExit("Error: Standard output is closed. Redirect it, for example to /dev/null.")
+    for position, text in enumerate(sys.argv[1:], 1):
+        if not _is_text(text):
+            raise SystemExit(
+                f"Error: Argument {position} is not UTF-8 text. Names of files, columns and "
+                "categories are UTF-8: rename the file, or write the name in UTF-8."
+            )
+    try:
+        _run()
+    except BrokenPipeError:
+        # Nothing is left to be flushed at the end, which would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None  # as shells say it: a verdict that was not read is no pass
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _run() -> None:
     if sys.argv[1:2] == ["verify"]:  # loads no libxgboost, which the other commands do
         from .cli.verify import main as verify
 
-        raise SystemExit(verify(sys.argv[2:]))
+        _exit(verify(sys.argv[2:]))
     absent = [m for m in ("click", "pandas", "yaml") if importlib.util.find_spec(m) is None]
     if not absent:
         from .cli.commands import cli
@@ -22,13 +48,18 @@ def main() -> None:
     elif sys.argv[1:] == ["doctor"]:
         from .cli.doctor import main as doctor
 
-        raise SystemExit(doctor())
+        _exit(doctor())
     else:
         raise SystemExit(
             f"The command line needs packages that are not installed: {', '.join(absent)}. "
             "Install them with `pip install 'xgb-dp[cli]'`. `xgb-dp doctor` and `xgb-dp verify` "
             "run without them."
         )
+
+
+def _exit(code: int) -> None:
+    sys.stdout.flush()  # while an error of it is still ours
+    raise SystemExit(code)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from pathlib import Path
 
 import pytest
 import xgboost as xgb
 
+import xgb_dp
 from xgb_dp.cli import doctor
 from xgb_dp.engine import native
 
@@ -147,3 +149,9 @@ def test_a_check_that_raises_has_failed(monkeypatch):
     monkeypatch.setattr(doctor, "_entropy", broken)
     found = doctor.check_installation()
     assert any(c.status == "FAILED" and "no such device" in c.found for c in found)
+
+
+def test_the_folder_is_that_of_the_package(monkeypatch):
+    monkeypatch.setattr(doctor, "_version", lambda _: None)
+    (found,) = (c.found for c in doctor._versions() if c.name == "xgb-dp")
+    assert f" in {Path(xgb_dp.__file__).resolve().parent}, not" in found

@@ -76,7 +76,7 @@ def _versions() -> Iterator[Check]:
     python = f"Python {platform.python_version()} on {platform.platform()}"
     yield Check("system", OK if sys.version_info >= (3, 10) else FAILED, python)
     installed = _version("xgb-dp")
-    folder = Path(__file__).resolve().parent
+    folder = Path(__file__).resolve().parents[1]
     if installed == __version__:
         yield Check("xgb-dp", OK, f"{__version__} in {folder}")
     elif installed is None:

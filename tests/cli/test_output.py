@@ -1,0 +1,230 @@
+"""What the commands write: whole or elsewhere, and what the book says of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+
+pytest.importorskip("click")
+
+from xgb_dp.cli import output
+
+from .calls import SPENT, fails, rows, run
+
+TRAIN = ["train", "rows.csv", "--schema", "schema.yaml", *SPENT]
+
+
+@pytest.fixture
+def full(folder: Path, tmp_path_factory: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder has no more room when files are written, and another one has."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.setattr(output.tempfile, "gettempdir", lambda: str(elsewhere))
+    fill = output._fill
+
+    def filling(place: Path, content: Any) -> None:
+        if place.resolve().is_relative_to(folder.resolve()):
+            place.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fill(place, content)
+
+    monkeypatch.setattr(output, "_fill", filling)
+    return elsewhere
+
+
+def test_a_paid_model_is_kept_elsewhere_where_the_disk_is_full(full: Path) -> None:
+    xgb_dp.Budget("total.json", epsilon=5.0, delta=1e-5)
+    said = fails(*TRAIN, "--budget", "total.json", "--card", "card.md")
+    places = {place.name: place for place in full.glob("*/*")}
+    assert set(places) == {"card.md", "model.json"}
+    assert all(str(place) in said for place in places.values())
+    assert "No space left on device" in said
+    (entry,) = xgb_dp.Budget("total.json").entries
+    assert f"total.json has booked it, entry {entry.id}" in said
+    assert xgb_dp.privacy_report(places["model.json"]).epsilon <= 1.0
+    assert {path.name for path in Path().iterdir()} == {
+        "rows.csv", "schema.yaml", "total.json", "total.json.lock",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["evaluate", "schema", "predict", "report", "card", "split"])
+def test_every_command_writes_by_the_same_function(
+    folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = {
+        "evaluate": ["evaluate", "model.json", "rows.csv", "--epsilon", "1", "--delta", "1e-6",
+                     "--json", "new.json", "--calibrated", "mended.json"],
+        "schema": ["schema", "rows.csv", "--out", "new.yaml"],
+        "predict": ["predict", "model.json", "rows.csv", "--out", "new.csv"],
+        "report": ["report", "model.json", "--out", "new.html"],
+        "card": ["card", "model.json", "--out", "new.md"],
+        "split": ["split", "rows.csv", "--train", "new.csv", "--test", "other.csv"],
+    }[command]  # fmt: skip
+    run(*TRAIN)
+    before = set(folder.iterdir())
+
+    def full(path: Path, content: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(output, "_fill", full)
+        said = fails(*arguments)
+    assert "No space left on device" in said and "nowhere" in said
+    assert set(folder.iterdir()) == before
+    run(*arguments)
+    assert all(path.stat().st_size for path in folder.iterdir())
+
+
+def test_models_are_written_as_xgboost_does(folder: Path) -> None:
+    for name in ("a.json", "a.ubj", "a.model"):
+        run(*TRAIN, "--model", name)
+        model = xgb.Booster(model_file=name)
+        model.save_model(f"again-{name}")
+        assert Path(name).read_bytes() == Path(f"again-{name}").read_bytes()
+
+
+def test_a_replaced_file_keeps_its_mode_and_what_links_to_it(folder: Path) -> None:
+    run(*TRAIN)
+    Path("model.json").chmod(0o600)
+    Path("link.json").symlink_to("model.json")
+    old = Path("model.json").read_bytes()
+    run(*TRAIN, "--model", "link.json", "--force")
+    assert Path("link.json").is_symlink() and Path("model.json").read_bytes() != old
+    assert Path("model.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", ["", "."])
+def test_empty_names_are_refused_before_anything_is_drawn(
+    folder: Path, no_training: None, name: str
+) -> None:
+    assert "is empty" in fails(*TRAIN, "--model", name) or name == "."
+
+
+def test_a_disk_that_is_full_already_is_found_before_anything_is_drawn(
+    folder: Path, no_training: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def full(self: Path, content: bytes) -> int:
+        if len(content) > 1000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert "has room" in fails(*TRAIN)
+    assert not Path("model.json").exists()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_says_what_the_book_says(
+    folder: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    xgb_dp.Budget("total.json", epsilon=5.0, delta=1e-5)
+    where = xgb_dp.engine.native if when == "after" else xgb_dp.data.rows
+    name = "release_intercept" if when == "after" else "check_rows"
+    monkeypatch.setattr(where, name, stop)
+    said = fails(*TRAIN, "--budget", "total.json")
+    assert "Interrupted." in said
+    assert ("counts as spent" if when == "after" else "has not booked it") in said
+    assert len(xgb_dp.Budget("total.json").entries) == (when == "after")
+    assert "nothing is booked" in fails(*TRAIN)
+
+
+def command(*arguments: str, closed: bool = False, reads: bytes | None = None) -> Any:
+    """The command line in a process of its own."""
+    whole = [sys.executable, "-m", "xgb_dp", *arguments]
+    if closed:
+        whole = ["sh", "-c", 'exec "$@" >&-', "sh", *whole]
+    return subprocess.run(whole, input=reads, capture_output=True, check=False)
+
+
+def test_a_closed_standard_output_is_an_error(folder: Path) -> None:
+    run(*TRAIN)
+    for arguments in (["predict", "model.json", "rows.csv"], ["verify", "model.json"]):
+        made = command(*arguments, closed=True)
+        assert made.returncode == 1
+        assert b"Standard output is closed" in made.stderr
+
+
+@pytest.mark.parametrize("arguments", [["verify", "model.json"], ["report", "model.json"]], ids=str)
+def test_a_reader_that_has_gone_is_no_traceback(folder: Path, arguments: list[str]) -> None:
+    run(*TRAIN)
+    read, write = os.pipe()
+    os.close(read)
+    made = subprocess.run(
+        [sys.executable, "-m", "xgb_dp", *arguments], stdout=write, stderr=subprocess.PIPE,
+        check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert made.returncode not in (0, 120)
+    assert b"Traceback" not in made.stderr and b"Exception ignored" not in made.stderr
+
+
+def test_arguments_that_are_no_text_are_refused(folder: Path) -> None:
+    made = command(*TRAIN, "--model", os.fsdecode(b"m\xe9.json"))
+    assert made.returncode == 1
+    assert b"is not UTF-8 text" in made.stderr and b"Traceback" not in made.stderr
+
+
+def test_names_that_utf_8_cannot_hold(folder: Path, no_training: None) -> None:
+    Path("schema.json").write_text('{"target": "buys", "columns": {"\\ud800": "number"}}')
+    assert "UTF-8" in fails("train", "rows.csv", "--schema", "schema.json", *SPENT)
+    Path("odd.csv").write_text("a,\\ud800\n1,2\n")
+    assert "--encoding" in fails("schema", "odd.csv", "--encoding", "unicode_escape")
+    frame = rows().rename(columns={"age": "Größe"})
+    frame.to_csv("latin.csv", index=False, encoding="latin-1")
+    assert "--encoding" in fails("schema", "latin.csv")
+    assert "Größe" in run("schema", "latin.csv", "--encoding", "latin-1").stdout
+
+
+@pytest.mark.parametrize("encoding", ["nonsense", "rot13", "\0"])
+def test_encodings_that_are_none(folder: Path, encoding: str) -> None:
+    said = fails("schema", "rows.csv", "--encoding", encoding)
+    assert "--encoding" in said and "latin-1" in said
+
+
+@pytest.mark.parametrize("text", ["inf", "-Infinity", "1e39"])
+def test_infinite_numbers_are_told_by_column(folder: Path, no_training: None, text: str) -> None:
+    for where in ([3], [3, 7, 150]):
+        frame = rows()
+        frame.loc[where, "height"] = text
+        frame.to_csv("bad.csv", index=False)
+        said = fails("train", "bad.csv", "--schema", "schema.yaml", *SPENT)
+        assert "'height': a row holds an infinite number" in said
+        assert "'age'" not in said and text not in said.split()
+
+
+def test_rows_from_standard_input(folder: Path) -> None:
+    run(*TRAIN)
+    expected = run("predict", "model.json", "rows.csv").stdout
+    frame = rows()
+    frame.to_csv("rows.csv.gz", index=False)
+    frame.to_parquet("rows.parquet")
+    for name in ("rows.csv", "rows.csv.gz", "rows.parquet"):
+        for path in ("-", "/dev/stdin"):
+            made = command("predict", "model.json", path, reads=Path(name).read_bytes())
+            assert made.returncode == 0, made.stderr
+            assert made.stdout.decode() == expected
+    content = Path("rows.csv").read_bytes()
+    for arguments in (
+        ["train", "-", "--schema", "schema.yaml", *SPENT, "--model", "b.json"],
+        ["evaluate", "model.json", "-", "--epsilon", "1", "--delta", "1e-6"],
+        ["schema", "-", "--discover", "--epsilon", "1", "--delta", "1e-6", "--number", "age"],
+    ):
+        made = command(*arguments, reads=content)
+        assert made.returncode == 0, made.stderr
+    assert xgb_dp.privacy_report("b.json").epsilon <= 1.0
+    assert pd.read_csv("rows.csv").shape == frame.shape
+    assert b"is empty" in command("predict", "model.json", "-", reads=b"").stderr
