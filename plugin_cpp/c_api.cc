@@ -22,6 +22,7 @@
 #include "plugin_cpp/plan/row_bound.h"            // for RowQuantiser
 #include "plugin_cpp/plan/sensitivity.h"          // for EventsOfPlan, CandidateEvent, ScoreRange
 #include "plugin_cpp/rows/persons.h"              // for Persons
+#include "plugin_cpp/rows/raw_pages.h"            // for ForEachPage
 #include "plugin_cpp/tree_text.h"                 // for TreeTexts
 #include "xgboost/data.h"                         // for DMatrix, SparsePage
 #include "xgboost/json.h"                         // for Json
@@ -100,11 +101,18 @@ XGB_DLL int XGDPCheckSums(DMatrixHandle handle, char const* plan_text) {
   API_END();
 }
 
-/** @brief Refuse a matrix or rows on which training would fail, before anything is released. */
+/**
+ * @brief Refuse a matrix or rows on which training would fail, before anything is released.
+ *
+ * @param plan_text Null to look only for rows that are none to predict either: see ForEachPage.
+ */
 XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   API_BEGIN();
-  CHECK(plan_text);
   auto* p_fmat = MatrixOf(handle).get();
+  if (!plan_text) {
+    ForEachPage(p_fmat->Ctx(), p_fmat, [](SparsePage const&) {});
+    return 0;
+  }
   auto plan = ParsePlan(plan_text);
   CheckMatrix(p_fmat, plan, Persons::Of(*p_fmat).get());
   CheckRows(p_fmat->Ctx(), plan, p_fmat);

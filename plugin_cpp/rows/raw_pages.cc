@@ -1,68 +1,56 @@
 #include "plugin_cpp/rows/raw_pages.h"
 
-#include <algorithm>  // for any_of, stable_sort
+#include <algorithm>  // for any_of, sort
 #include <atomic>     // for atomic
 #include <cmath>      // for floor, isinf
-#include <vector>     // for vector
 
 #include "common/threading_utils.h"  // for ParallelFor
 #include "xgboost/logging.h"         // for CHECK
 
 namespace xgboost::dp {
 namespace {
-/**
- * @brief Whether every row has strictly increasing column indices. A column that the matrix does
- * not have is a defect of its row alone, and refused.
- */
-bool HasDistinctColumns(Context const* ctx, SparsePage const& page, bst_feature_t n_features) {
-  auto view = page.GetView();
-  std::atomic<bool> distinct{true};
-  std::atomic<bool> known{true};
-  common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
-    // Without branches, so that entries are compared several at a time.
-    auto const* row = view[i].data();
-    auto n = view[i].size();
-    bool is_known = true, is_distinct = true;
-    for (std::size_t j = 0; j < n; ++j) {
-      is_known &= row[j].index < n_features;
-    }
-    for (std::size_t j = 1; j < n; ++j) {
-      is_distinct &= row[j - 1].index < row[j].index;
-    }
-    if (!is_known) {
-      known.store(false, std::memory_order_relaxed);
-    }
-    if (!is_distinct) {
-      distinct.store(false, std::memory_order_relaxed);
-    }
-  });
-  CHECK(known)
-      << "A row has an entry in a column that the matrix does not have. Give the matrix its number "
-         "of columns, and drop such rows.";
-  return distinct;
-}
+/** @brief What the entries of all rows of a page have in common. Each row decides for itself. */
+struct RowsOfPage {
+  bool known;   // no entry in a column that the matrix does not have
+  bool rising;  // each row has rising column indices, and so none twice
 
-/** @brief Copy of a page with sorted, distinct columns. */
-SparsePage WithDistinctColumns(SparsePage const& page) {
+  RowsOfPage(Context const* ctx, SparsePage const& page, bst_feature_t n_features) {
+    auto view = page.GetView();
+    std::atomic<bool> all_known{true};
+    std::atomic<bool> all_rising{true};
+    common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
+      // Without branches, so that entries are compared several at a time.
+      auto const* row = view[i].data();
+      auto n = view[i].size();
+      bool is_known = true, is_rising = true;
+      for (std::size_t j = 0; j < n; ++j) {
+        is_known &= row[j].index < n_features;
+      }
+      for (std::size_t j = 1; j < n; ++j) {
+        is_rising &= row[j - 1].index < row[j].index;
+      }
+      if (!is_known) {
+        all_known.store(false, std::memory_order_relaxed);
+      }
+      if (!is_rising) {
+        all_rising.store(false, std::memory_order_relaxed);
+      }
+    });
+    known = all_known;
+    rising = all_rising;
+  }
+};
+
+/** @brief Copy of a page whose rows have their columns in order. */
+SparsePage Sorted(SparsePage const& page) {
   SparsePage out;
   auto& offset = out.offset.HostVector();
   auto& data = out.data.HostVector();
-  offset.clear();
-  offset.push_back(0);
-  data.reserve(page.data.Size());
-  auto view = page.GetView();
-  std::vector<Entry> row;
-  for (std::size_t i = 0; i < view.Size(); ++i) {
-    auto inst = view[i];
-    row.assign(inst.data(), inst.data() + inst.size());
-    std::stable_sort(row.begin(), row.end(),
-                     [](Entry const& a, Entry const& b) { return a.index < b.index; });
-    for (std::size_t j = 0; j < row.size(); ++j) {
-      if (j + 1 == row.size() || row[j + 1].index != row[j].index) {
-        data.push_back(row[j]);
-      }
-    }
-    offset.push_back(data.size());
+  offset = page.offset.ConstHostVector();
+  data = page.data.ConstHostVector();
+  for (std::size_t i = 0; i + 1 < offset.size(); ++i) {
+    auto begin = data.begin() + offset[i], end = data.begin() + offset[i + 1];
+    std::sort(begin, end, Entry::CmpIndex);
   }
   out.SetBaseRowId(page.base_rowid);
   return out;
@@ -71,12 +59,23 @@ SparsePage WithDistinctColumns(SparsePage const& page) {
 
 void ForEachPage(Context const* ctx, DMatrix* p_fmat,
                  std::function<void(SparsePage const&)> const& fn) {
+  auto n_features = static_cast<bst_feature_t>(p_fmat->Info().num_col_);
   for (auto const& page : p_fmat->GetBatches<SparsePage>(ctx)) {
-    if (HasDistinctColumns(ctx, page, p_fmat->Info().num_col_)) {
+    RowsOfPage rows{ctx, page, n_features};
+    CHECK(rows.known)
+        << "A row has an entry in a column that the matrix does not have. Give the matrix its "
+           "number of columns, and drop such rows.";
+    if (rows.rising) {
       fn(page);
-    } else {
-      fn(WithDistinctColumns(page));
+      continue;
     }
+    auto sorted = Sorted(page);
+    // XGBoost keeps one of such entries by what the rows around it look like, and takes a row with
+    // as many entries as there are columns for a complete one.
+    CHECK((RowsOfPage{ctx, sorted, n_features}.rising))
+        << "A row has two entries in one column. Give every cell of a sparse matrix once, and drop "
+           "or mend such rows one by one.";
+    fn(sorted);
   }
 }
 

@@ -2,7 +2,8 @@
  * The rows of a DMatrix as private training sees them: at most one entry per (row, feature).
  *
  * A DMatrix keeps a column that a sparse row stores twice. Such a row would count twice in a
- * histogram and break every sensitivity, so the last stored entry counts, as in prediction.
+ * histogram and break every sensitivity, and what XGBoost predicts for it depends on other rows. It
+ * is refused by itself.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -21,7 +22,11 @@ namespace xgboost::dp {
  */
 void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page);
 
-/** @brief Call fn(page) for every page of `p_fmat`, with distinct columns. */
+/**
+ * @brief Call fn(page) for every page of `p_fmat`, with the columns of each row in order.
+ *
+ * Refuses a row that has a column twice, or one that the matrix does not have.
+ */
 void ForEachPage(Context const* ctx, DMatrix* p_fmat,
                  std::function<void(SparsePage const&)> const& fn);
 }  // namespace xgboost::dp

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-import scipy.sparse
-import xgboost as xgb
 
 from tests.reference.comparison import (
     ARGMAX,
@@ -21,15 +19,12 @@ from tests.reference.comparison import (
     RAW,
     SHAPES,
     SQUARED,
-    assert_same_trees,
     check,
     make_data,
     make_plan,
-    trees_of,
 )
 from tests.reference.plans import Plan
 from tests.reference.trainer import train
-from xgb_dp.testing import train_with_plan
 
 
 @pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
@@ -268,24 +263,3 @@ def test_another_key_grows_other_trees() -> None:
     plan = make_plan(SQUARED, False, MIXED)
     one, other = train(plan, X, y), train(plan | {"test_key": KEY[::-1]}, X, y)
     assert [t["leaf"] for t in one.trees] != [t["leaf"] for t in other.trees]
-
-
-def test_sparse_column_stored_twice() -> None:
-    """The last entry of a column counts, once; what is not stored is missing."""
-    X, y = make_data(SQUARED, 100)
-    X = X[:, :3]
-    features = [PRIVATE_FEATURE] * 3
-    indptr, indices, data = [0], [], []
-    for i, row in enumerate(X):
-        for j in np.flatnonzero(~np.isnan(row)):
-            if (i + j) % 3 == 0:  # an earlier entry of the same column, to be forgotten
-                indices.append(j)
-                data.append(-7.5)
-            indices.append(j)
-            data.append(row[j])
-        indptr.append(len(indices))
-    sparse = scipy.sparse.csr_matrix((np.array(data, np.float32), indices, indptr), X.shape)
-    plan = make_plan(SQUARED, False, features)
-    d = xgb.DMatrix(sparse, y)
-    booster = train_with_plan(plan, d, plan["rounds"], 0.5)
-    assert_same_trees(trees_of(booster), train(plan, X, y, None, 0.5).trees, exact=True)

@@ -73,11 +73,11 @@ def test_softmax_rounds_of_many_classes(margin: npt.NDArray[np.float64], data: A
 
 
 # --------------------------------------------------------------------- in the C++
-def sparse_rows(data: Rows, twice: bool) -> sp.csr_matrix:
-    """One column; missing values are not stored, and the others may be stored twice."""
+def sparse_rows(data: Rows) -> sp.csr_matrix:
+    """One column; missing values are not stored."""
     indptr, values = [0], []
     for (x,) in data.X:
-        values += [] if np.isnan(x) else [-7.0, x] if twice else [x]
+        values += [] if np.isnan(x) else [x]
         indptr.append(len(values))
     return sp.csr_matrix(
         (np.array(values, np.float32), np.zeros(len(values), int), indptr), (len(data.X), 1)
@@ -88,13 +88,13 @@ def sparse_rows(data: Rows, twice: bool) -> sp.csr_matrix:
 @EXAMPLES
 @given(data=st.data())
 def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:
-    """The C++'s own sums, with weights beyond the bound, extreme margins and doubled entries."""
+    """The C++'s own sums, with weights beyond the bound and extreme margins."""
     drawn = data.draw(rows(objective, ["cuts"], HEAVY))
     plan = data.draw(plans(objective, **GRID, leaf=NO_CLIP))
     if plan["row_bound"]["mode"] == "clip" and plan["row_bound"]["hessian_weight"] == "4.0":
         plan["row_bound"]["hessian_weight"] = "1.0"  # integers that 32-bit statistics can hold
     start = PAST[objective, data.draw(st.sampled_from(((0.0, 0.0), (30.0, -100.0), (1e30, -1e30))))]
-    X = sparse_rows(drawn, data.draw(st.booleans()))
+    X = sparse_rows(drawn)
     one = xgb.DMatrix(X, drawn.y, weight=drawn.weight)
     other = xgb.DMatrix(X[:-1], drawn.y[:-1], weight=drawn.weight[:-1])
     moved = squared_distance(cpp_leaf_sums(plan, one, start), cpp_leaf_sums(plan, other, start))

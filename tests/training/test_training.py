@@ -118,29 +118,6 @@ def test_sparse_and_dense_input_agree() -> None:
     assert fixed(PARAMS, xgb.DMatrix(x, y)) == fixed(PARAMS, xgb.DMatrix(csr, y))
 
 
-def test_column_stored_twice_counts_once() -> None:
-    x, y = rows(300, 3)
-    x = np.nan_to_num(x, nan=0.25)
-    n = len(y)
-    # Row by row: a first entry of column 0 that the second one replaces, columns out of order.
-    data = np.c_[np.full(n, 99.0, np.float32), x[:, 2], x[:, 0], x[:, 1]].ravel()
-    indices = np.tile([0, 2, 0, 1], n)
-    doubled = sp.csr_matrix((data, indices, np.arange(0, 4 * n + 1, 4)), shape=(n, 3))
-    assert fixed(PARAMS, xgb.DMatrix(doubled, y)) == fixed(PARAMS, xgb.DMatrix(x, y))
-
-
-def test_doubled_column_never_looks_dense() -> None:
-    """n * m entries with one column twice and another missing is not a dense matrix."""
-    n = 200
-    rng = np.random.default_rng(1)
-    value = rng.normal(size=n).astype(np.float32)
-    y = (value > 0).astype(np.float32)
-    data = np.c_[np.zeros(n, np.float32), value].ravel()
-    doubled = sp.csr_matrix((data, np.zeros(2 * n, int), np.arange(0, 2 * n + 1, 2)), shape=(n, 2))
-    plain = np.c_[value, np.full(n, np.nan, np.float32)]
-    assert fixed(PARAMS, xgb.DMatrix(doubled, y)) == fixed(PARAMS, xgb.DMatrix(plain, y))
-
-
 def test_missing_values_may_carry_the_signal() -> None:
     rng = np.random.default_rng(0)
     y = (rng.random(4000) < 0.5).astype(np.float32)

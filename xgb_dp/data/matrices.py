@@ -19,6 +19,7 @@ from .cells import numbers, read_data
 from .frames import check_names, columns_of, has_column, prepared, without_column
 from .ids import Persons, joined, persons_of
 from .persons import attach, id_column
+from .sparse import check_sparse
 
 __all__ = ["estimator_matrix", "matrix_maker", "private_matrix", "worker_matrix"]
 
@@ -59,6 +60,7 @@ def private_matrix(
     meta = {name: kwargs.pop(name, None) for name in _META}
     coded = read_data(prepared, data, categories)
     _check_shape(coded)
+    check_sparse(coded)
     names = kwargs.get("feature_names")
     if names is not None:
         if not all(isinstance(name, str) for name in names):

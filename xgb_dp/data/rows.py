@@ -7,7 +7,6 @@ the guarantee is about, no check ever fails. Messages hold neither values nor ro
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "check_base_margin",
     "check_class_labels",
-    "check_features",
     "check_intervals",
     "check_labels",
     "check_range",
@@ -65,7 +63,7 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     check_weights(
         dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared="dp_max_weight" in s.given
     )
-    check_features(dtrain, plan_text)
+    native.check_rows(dtrain, plan_text)
 
 
 def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:
@@ -250,26 +248,3 @@ def check_weights(weights: np.ndarray, n: int, kind: str, *, unit: str, declared
             f"A row has a weight above 1, and for {kind} labels one row's influence grows with its "
             "weight. Declare a public bound in `dp_max_weight`; heavier rows count as that."
         )
-
-
-def check_features(dtrain: Any, plan_text: str) -> None:
-    """Every feature is finite or missing, every category code below its declared size.
-
-    Args:
-        dtrain: The training data.
-        plan_text: The plan, which holds the declared sizes.
-
-    Raises:
-        RowDomainError: A row has an infinite feature, an undeclared category or an entry in a
-            column that the matrix does not have.
-        XGBoostError: The matrix as a whole is none to train on, see :func:`native.check_rows`.
-    """
-    from xgboost.core import XGBoostError
-
-    try:
-        native.check_rows(dtrain, plan_text)
-    except XGBoostError as error:
-        found = re.search(r"A row has [^\n]*", str(error))
-        if not found:
-            raise  # of the matrix as a whole: too many rows in a batch, no room on disk
-        raise RowDomainError(found.group()) from None

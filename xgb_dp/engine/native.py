@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import NativeLibraryError
+from ..errors import NativeLibraryError, RowDomainError
 from .door import VARIABLE
 
 __all__ = [
@@ -269,18 +270,28 @@ def check_sums(dtrain: Any, text: str) -> None:
     call("XGDPCheckSums", dtrain.handle, ctypes.c_char_p(text.encode()))
 
 
-def check_rows(dtrain: Any, text: str) -> None:
+def check_rows(matrix: Any, text: str | None = None) -> None:
     """Look for whatever in the matrix would end the training, before anything is released.
 
     Args:
-        dtrain: The training data.
-        text: The plan as JSON.
+        matrix: An ``xgboost.DMatrix``.
+        text: The plan as JSON; None for rows that are not trained on, but predicted.
 
     Raises:
-        XGBoostError: A row has an undeclared category or an infinite feature, a batch has too many
-            rows, or binned rows have no room on disk. Which row, and how many, is not said.
+        RowDomainError: A row has a column twice, or one that the matrix does not have. With a plan
+            also: a row has an undeclared category or an infinite feature. Which row is not said.
+        XGBoostError: A batch has too many rows, or binned rows have no room on disk.
     """
-    call("XGDPCheckRows", dtrain.handle, ctypes.c_char_p(text.encode()))
+    from xgboost.core import XGBoostError
+
+    plan = None if text is None else ctypes.c_char_p(text.encode())
+    try:
+        call("XGDPCheckRows", matrix.handle, plan)
+    except XGBoostError as error:
+        found = re.search(r"A row has [^\n]*", str(error))
+        if not found:
+            raise
+        raise RowDomainError(found.group()) from None
 
 
 def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ..data.labels import codes_of, label_array
 from ..data.matrices import private_matrix
 from ..data.parts import Part
 from ..data.rows import check_base_margin, check_intervals, check_labels
+from ..engine import native
 from ..engine.curve import Curve
 from ..engine.models import intercept_margin
 from ..engine.predictions import levels_of_model, objective_of, probabilities
@@ -303,6 +304,8 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     """A plain DMatrix, the labels, and the table of features where there is one."""
     from xgboost import DMatrix
 
+    if type(data) is DMatrix:
+        native.check_rows(data)
     if model.intervals:
         if type(data) is not DMatrix:
             raise PrivacyParameterError(

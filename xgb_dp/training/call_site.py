@@ -125,6 +125,7 @@ def check_public(dtrain: Any, data: Any, name: str, leak: str) -> None:
         raise PrivacyRefusal(f"{name} holds the training data: {leak}")
     _check_plain(data, name)
     _check_shape(dtrain, data, name)
+    native.check_rows(data)
 
 
 def _check_shape(dtrain: Any, data: Any, name: str) -> None:

@@ -1,0 +1,317 @@
+"""A sparse row is read alone: unsorted ones as sorted ones, and no cell is given twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.data.matrices import private_matrix
+from xgb_dp.engine import native
+from xgb_dp.errors import RowDomainError
+from xgb_dp.testing import fixed_noise
+
+from ..batches import Batches
+
+Row = list[tuple[int, float]]
+F = 5
+pytestmark = pytest.mark.filterwarnings("ignore:Unknown data type")  # XGBoost, of rare formats
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
+    "max_depth": 2, "nthread": 1, "verbosity": 0,
+}  # fmt: skip
+
+
+# --------------------------------------------------------------------- rows as they are given
+def flat(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values, columns and beginnings of rows, as they stand."""
+    lengths = [len(row) for row in rows]
+    cells = [cell for row in rows for cell in row]
+    return (
+        np.array([v for _, v in cells], dtype=np.float32),
+        np.array([c for c, _ in cells], dtype=np.int32),
+        np.append(0, np.cumsum(lengths)).astype(np.int32),
+    )
+
+
+def csr(rows: list[Row], kind: Any = sp.csr_matrix) -> Any:
+    """Nothing is sorted, added or looked at, also where SciPy would."""
+    made = kind((len(rows), F), dtype=np.float32)
+    made.data, made.indices, made.indptr = flat(rows)
+    return made
+
+
+def csc(rows: list[Row], kind: Any = sp.csc_matrix) -> Any:
+    """Column by column; a column has its rows in falling order."""
+    values, columns, indptr = flat(rows)
+    row = np.repeat(np.arange(len(rows)), np.diff(indptr))
+    order = np.lexsort((-row, columns))
+    made = kind((len(rows), F), dtype=np.float32)
+    made.data, made.indices = values[order], row[order].astype(np.int32)
+    made.indptr = np.searchsorted(columns[order], np.arange(F + 1)).astype(np.int32)
+    return made
+
+
+def coo(rows: list[Row], kind: Any = sp.coo_matrix) -> Any:
+    values, columns, indptr = flat(rows)
+    row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(indptr))
+    made = kind((values, (row, np.zeros_like(columns))), shape=(len(rows), F))
+    made.col[:] = columns
+    return made
+
+
+def lil(rows: list[Row], kind: Any = sp.lil_matrix) -> Any:
+    made = kind((len(rows), F), dtype=np.float32)
+    for i, row in enumerate(rows):
+        made.rows[i] = [c for c, _ in row]
+        made.data[i] = [v for _, v in row]
+    return made
+
+
+def bsr(rows: list[Row], kind: Any = sp.bsr_matrix) -> Any:
+    values, columns, indptr = flat(rows)
+    made = kind((len(rows), F), blocksize=(1, 1), dtype=np.float32)
+    made.data, made.indices, made.indptr = values.reshape(-1, 1, 1), columns, indptr
+    return made
+
+
+MAKERS: dict[str, Callable[[list[Row]], Any]] = {
+    "csr": csr,
+    "csr array": lambda rows: csr(rows, sp.csr_array),
+    "csc": csc,
+    "csc array": lambda rows: csc(rows, sp.csc_array),
+    "coo": coo,
+    "coo array": lambda rows: coo(rows, sp.coo_array),
+    "lil": lil,
+    "lil array": lambda rows: lil(rows, sp.lil_array),
+    "bsr": bsr,
+    "bsr array": lambda rows: bsr(rows, sp.bsr_array),
+}
+SORTED: Row = [(0, 1.0), (2, 2.0), (4, 3.0)]
+UNSORTED: Row = [(4, 3.0), (0, 1.0), (2, 2.0)]
+ALL: Row = [(c, float(c)) for c in range(F)]
+TWICE: Row = [(0, 1.0), (2, 2.0), (2, 5.0)]
+APART: Row = [(2, 2.0), (0, 1.0), (2, 2.0)]  # both entries alike, and another one between them
+BELOW: Row = [(0, 1.0), (-1, 2.0)]
+BEYOND: Row = [(0, 1.0), (F, 2.0)]
+BAD = {"twice": TWICE, "apart": APART, "below": BELOW, "beyond": BEYOND}
+
+
+def can_hold(form: str, row: Row) -> bool:
+    """In a matrix by columns there is no column that there is not."""
+    return not form.startswith("csc") or all(0 <= c < F for c, _ in row)
+
+
+def by_hand(X: Any) -> xgb.DMatrix:
+    return xgb.DMatrix(X, np.arange(X.shape[0]) % 2, nthread=1)
+
+
+def read(X: Any) -> np.ndarray | None:
+    """The cells that XGBoost has of each row, or None if they are refused."""
+    try:
+        d = private_matrix(X, nthread=1)
+    except RowDomainError:
+        return None
+    native.check_rows(d)
+    cells = d.get_data()
+    cells.sort_indices()
+    out = np.full(X.shape, np.nan, dtype=np.float32)
+    out[np.repeat(np.arange(X.shape[0]), np.diff(cells.indptr)), cells.indices] = cells.data
+    return out
+
+
+# --------------------------------------------------------------------- exactly
+@pytest.mark.parametrize("name", list(BAD))
+@pytest.mark.parametrize("form", list(MAKERS))
+def test_a_row_is_refused_by_itself(form: str, name: str) -> None:
+    if not can_hold(form, BAD[name]):
+        return
+    for rows in ([BAD[name]], [SORTED, BAD[name], ALL], [UNSORTED] * 3 + [BAD[name]]):
+        with pytest.raises(RowDomainError, match=r"A row has (two|an) entr") as error:
+            private_matrix(MAKERS[form](rows))
+        assert not any(c.isdigit() for c in str(error.value))
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_a_matrix_that_was_made_by_hand_is_refused(name: str, tmp_path: Path) -> None:
+    """Before training, evaluation or selection read what XGBoost has made of it."""
+    X = csr([SORTED, ALL, BAD[name], UNSORTED])
+    d, y = by_hand(X), np.arange(4) % 2
+    model = xgb.train(PARAMS, by_hand(csr([SORTED, ALL])), 1)
+    common = {k: v for k, v in PARAMS.items() if k not in ("dp_epsilon", "dp_delta")}
+    calls: list[Callable[[], Any]] = [
+        lambda: xgb.train(PARAMS, d, 1),
+        lambda: xgb.train(PARAMS | {"dp_public_data": d}, by_hand(csr([SORTED, ALL])), 1),
+        lambda: xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6),
+        lambda: xgb_dp.evaluate(model, (X, y), epsilon=1.0, delta=1e-6),
+        lambda: xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2).fit(X, y),
+        lambda: xgb.train(PARAMS, d.slice([2]), 1),
+    ]
+    if name in ("twice", "apart"):  # a page on disk, whose rows are not sorted by XGBoost
+        paged = xgb.DMatrix(Batches([(X, y)], tmp_path))
+        calls.append(lambda: xgb.train(PARAMS, paged, 1))
+    if name == "twice":
+        calls.append(lambda: xgb_dp.select(common, d, [{}], epsilon=1.0, delta=1e-6))
+    for call in calls:
+        with pytest.raises(RowDomainError, match=r"A row has (two|an) entr") as error:
+            call()
+        assert not any(c.isdigit() for c in str(error.value))
+
+
+@pytest.mark.parametrize("form", list(MAKERS))
+def test_unsorted_rows_train_as_sorted_ones(form: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    rows = [
+        [(int(c), float(rng.normal())) for c in rng.permutation(F)[: rng.integers(F + 1)]]
+        for _ in range(300)
+    ]
+    y = np.array([sum(v for c, v in row if c < 2) > 0 for row in rows], dtype=np.float32)
+
+    def fit(d: xgb.DMatrix) -> bytes:
+        with fixed_noise(5):
+            return bytes(xgb.train(PARAMS | {"dp_epsilon": 8.0}, d, 3).save_raw("ubj"))
+
+    expected = fit(xgb.DMatrix(csr([sorted(row) for row in rows]), y))
+    assert fit(private_matrix(MAKERS[form](rows), label=y)) == expected
+    assert fit(xgb.DMatrix(csr(rows), y)) == expected
+    paged = Batches([(csr(rows[:9]), y[:9]), (csr(rows[9:]), y[9:])], tmp_path)
+    assert fit(xgb.DMatrix(paged)) == expected
+
+
+def test_what_is_no_cell_is_none() -> None:
+    """Keys of a dict and diagonals are there once; entries behind the last row belong to none."""
+    dok = sp.dok_matrix((2, F), dtype=np.float32)
+    dok[1, 3] = 2.0
+    diagonal = sp.dia_matrix((np.ones((2, 9), np.float32), [0, 4]), shape=(2, F))
+    longer = csr([SORTED, ALL])
+    longer.data, longer.indices = (np.append(a, a[-1:]) for a in (longer.data, longer.indices))
+    for table, cells in ((dok, 1), (diagonal, 3), (longer, len(SORTED) + F)):
+        found = read(table)
+        assert found is not None
+        assert (~np.isnan(found)).sum() == cells
+
+
+@pytest.mark.parametrize("change", ["indptr", "data", "falling"])
+def test_parts_that_do_not_fit_are_refused(change: str) -> None:
+    X = csr([SORTED, ALL, SORTED])
+    if change == "indptr":
+        X.indptr = X.indptr[:-1]
+    elif change == "data":
+        X.data = X.data[:-1]
+    else:
+        X.indptr = np.array([0, 8, 3, 11], dtype=np.int32)  # two rows share cells
+    with pytest.raises(RowDomainError, match="sparse matrix"):
+        private_matrix(X)
+
+
+@pytest.mark.parametrize("missing", [np.nan, 0.0, 2.0])
+def test_a_cell_is_missing_by_itself(missing: float) -> None:
+    rows: list[Row] = [SORTED, [(1, 0.0), (2, 2.0)], [], [(3, np.nan), (0, 2.0)], ALL]
+    together = private_matrix(csr(rows), missing=missing).get_data()
+    dense = np.full((len(rows), F), np.nan, np.float32)
+    for i, row in enumerate(rows):
+        for c, v in row:
+            dense[i, c] = v
+        alone = private_matrix(csr([row]), missing=missing).get_data()
+        assert (alone != together[i]).nnz == 0
+        assert alone.nnz == sum(not np.isnan(v) and v != missing for _, v in row)
+    views = (dense, np.asfortranarray(dense), np.repeat(dense, 2, axis=0)[::2], dense[:, ::-1])
+    for view, back in zip(views, (1, 1, 1, -1), strict=True):
+        found = private_matrix(view, missing=missing).get_data()[:, ::back]
+        assert (found != together).nnz == 0
+        assert found.nnz == together.nnz
+
+
+# --------------------------------------------------------------------- in pairs
+def random_row(rng: np.random.Generator) -> Row:
+    kind = rng.choice(["sorted", "unsorted", "twice", "empty", "all", "below", "beyond"])
+    columns = rng.permutation(F)[: rng.integers(1, F + 1)]
+    if kind == "sorted":
+        columns = np.sort(columns)
+    elif kind in ("twice", "below", "beyond"):
+        extra = {"twice": columns[0], "below": -1, "beyond": F + rng.integers(3)}[kind]
+        columns = rng.permutation(np.append(columns, extra))
+    elif kind == "all":
+        columns = np.arange(F)
+    elif kind == "empty":
+        columns = columns[:0]
+    values = rng.choice([0.0, 1.0, -2.5, np.nan, 1e-45, 3e38], len(columns))
+    return [(int(c), float(v)) for c, v in zip(columns, values, strict=True)]
+
+
+def test_rows_give_together_what_each_gives_alone() -> None:
+    """400 pairs: both are refused, or the cells of each are those that it has by itself."""
+    rng = np.random.default_rng(11)
+    refused = 0
+    for number in range(400):
+        form = list(MAKERS)[number % len(MAKERS)]
+        pair = [random_row(rng), random_row(rng)]
+        while not all(can_hold(form, row) for row in pair):
+            pair = [random_row(rng), random_row(rng)]
+        alone = [read(MAKERS[form]([row])) for row in pair]
+        together = read(MAKERS[form](pair))
+        if any(cells is None for cells in alone):
+            assert together is None
+            refused += 1
+            continue
+        assert together is not None
+        np.testing.assert_array_equal(together, np.concatenate(alone))  # type: ignore[arg-type]
+        for row, cells in zip(pair, alone, strict=True):
+            expected = np.full(F, np.nan, np.float32)
+            for c, v in row:
+                expected[c] = v
+            np.testing.assert_array_equal(cells[0], expected)  # type: ignore[index]
+    assert 100 < refused < 300
+
+
+# --------------------------------------------------------------------- through the trainer
+COLUMNS, N, RUNS = 9, 2000, 40
+
+
+def turned(*, twice: bool, extra: bool) -> tuple[Any, np.ndarray]:
+    """The label as column 0, behind its opposite if that is stored first; all columns are full."""
+    y = np.arange(N) % 2
+    step = 2 if twice else 1
+    indices = np.tile(np.repeat(np.arange(COLUMNS), step), N)
+    values = np.ones(step * COLUMNS * N, np.float32)
+    indptr = np.arange(N + 1) * step * COLUMNS
+    values[indptr[:-1]] = 1 - y
+    values[indptr[:-1] + step - 1] = y
+    if extra:  # a row whose columns are in no order
+        indices, values = np.append(indices, [1, 0]), np.append(values, np.ones(2, np.float32))
+        indptr, y = np.append(indptr, indptr[-1] + 2), np.append(y, 0)
+    X = sp.csr_matrix((len(y), COLUMNS), dtype=np.float32)
+    X.data, X.indices, X.indptr = values, indices.astype(np.int32), indptr.astype(np.int32)
+    return X, y
+
+
+@pytest.mark.parametrize("twice", [True, False])
+def test_one_unsorted_row_does_not_turn_the_others(twice: bool) -> None:
+    """Epsilon is 0.1: how often a prediction rises with column 0 can hardly depend on one row.
+
+    Of 40 trainings each, 32 more or fewer have a chance below 1e-10: 6.7 standard deviations of the
+    difference beside what epsilon allows.
+    """
+    probe = np.ones((2, COLUMNS), np.float32)
+    probe[0, 0] = 0.0
+    rises = []
+    for extra in (False, True):
+        d = xgb.DMatrix(*turned(twice=twice, extra=extra), nthread=1)
+        count = 0
+        for _ in range(RUNS):
+            try:
+                model = xgb.train(PARAMS | {"dp_epsilon": 0.1}, d, 3)
+            except RowDomainError:
+                count = -1000  # one of them must not be refused alone
+                break
+            low, high = model.predict(xgb.DMatrix(probe))
+            count += bool(high > low)
+        rises.append(count)
+    assert abs(rises[0] - rises[1]) < 32
+    assert (rises[0] < 0) == twice
