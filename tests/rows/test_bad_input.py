@@ -217,7 +217,7 @@ def test_matrices_read_from_files_are_refused(params, tmp_path):
             xgb_dp.select(params(), d, [{"max_depth": 1}, {}], epsilon=1.0, delta=1e-6)
     X, y = arrays()
     plain = xgb.DMatrix(X, y)
-    assert plain.slice([0, 1])._from_file is False
+    assert plain.slice([0, 1])._dp_doubt == ""
     with pytest.raises(PrivacyRefusal, match="A set in `evals` was read from a file"):
         xgb.train(params(dp_public_evals=True), plain, 2, evals=[(d, "public")])
 

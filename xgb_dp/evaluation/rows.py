@@ -29,6 +29,7 @@ from ..engine.predictions import levels_of_model, objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record.ledger import read_ledger
 from ..record.report import as_booster
+from ..request.features import check_source
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..request.parse import listed, mapped
@@ -305,6 +306,7 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     from xgboost import DMatrix
 
     if type(data) is DMatrix:
+        check_source(data, "`data`")
         native.check_rows(data)
     if model.intervals:
         if type(data) is not DMatrix:

@@ -16,9 +16,11 @@ from . import parse
 __all__ = [
     "Schema",
     "by_index",
+    "check_source",
     "column_index",
     "columns_of_labels",
     "declarations",
+    "dictionaries_of",
     "read_schema",
     "whole_weights",
 ]
@@ -56,8 +58,8 @@ class Schema:
         return len(self.names)
 
 
-def _dictionaries(dtrain: Any) -> dict[int, list[bytes]]:
-    """Category names stored in a DMatrix; XGBoost would save them in the model as they are."""
+def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
+    """Category names stored in a DMatrix, by index of the column; a model would store them."""
     from xgboost._data_utils import from_array_interface
     from xgboost.core import _LIB, _check_call
 
@@ -85,6 +87,36 @@ def _dictionaries(dtrain: Any) -> dict[int, list[bytes]]:
             _check_call(_LIB.XGBCategoriesFree(handle))
 
 
+_DOUBTS = {
+    "file": "was read from a file by XGBoost, which takes the number of columns from the rows in "
+    "it: one row may add columns. Declare the number and read the rows yourself, for example "
+    "xgboost.DMatrix(*sklearn.datasets.load_svmlight_file(path, n_features=...)), or use `xgb-dp "
+    "train` for CSV and Parquet files.",
+    "batches": "was made from batches that do not agree. XGBoost joins batches by position, so one "
+    "row could change what the others are. Give every batch the same columns with the same names "
+    "in the same order, the same list of categories in the same order, and labels, weights and "
+    "margins for each of its rows, or for no row of any batch.",
+    "handle": "was made from a bare handle, so that it is not known what its columns follow from. "
+    "Build an xgboost.DMatrix from the rows.",
+}
+
+
+def check_source(matrix: Any, name: str) -> None:
+    """Refuse a matrix of which one row may change the columns, or what the other rows are.
+
+    Args:
+        matrix: The DMatrix. No cell is looked at.
+        name: What errors call it.
+
+    Raises:
+        PrivacyRefusal: XGBoost has read it from a file, has joined batches that do not agree, or
+            has made it from a handle.
+    """
+    doubt = getattr(matrix, "_dp_doubt", "handle")
+    if doubt:
+        raise PrivacyRefusal(f"{name} {_DOUBTS[doubt]}")
+
+
 def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
     """Public schema of the training data, or of public rows that go with it.
 
@@ -96,16 +128,9 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
         Schema: Column names, types and dictionaries; no cell is looked at.
 
     Raises:
-        PrivacyRefusal: XGBoost has read the matrix from a file, so that its number of columns is
-            that of the rows which happen to stand there.
+        PrivacyRefusal: See :func:`check_source`.
     """
-    if getattr(dtrain, "_from_file", False):
-        raise PrivacyRefusal(
-            f"{name} was read from a file by XGBoost, which takes the number of columns from the "
-            "rows in it: one row may add columns. Declare the number and read the rows yourself, "
-            "for example xgboost.DMatrix(*sklearn.datasets.load_svmlight_file(path, "
-            "n_features=...)), or use `xgb-dp train` for CSV and Parquet files."
-        )
+    check_source(dtrain, name)
     names = dtrain.feature_names
     width = dtrain.num_col()
     types = dtrain.feature_types or []
@@ -114,7 +139,7 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
         names=list(names) if names and width else [str(i) for i in range(width)],
         named=bool(names),
         categorical=categorical,
-        dictionaries=_dictionaries(dtrain) if categorical else {},
+        dictionaries=dictionaries_of(dtrain) if categorical else {},
         typed=dtrain.feature_types is not None,
         weights=_weights(dtrain, name, width),
         labels=columns_of_labels(dtrain),
