@@ -272,7 +272,7 @@ def test_models_are_judged(claims: pd.DataFrame) -> None:
     run("train", "rows.csv", *COUNTS, *little, "--rounds", "5")
     run(*evaluate)
     figures = json.loads(Path("out.json").read_text())["figures"]["all"]
-    assert {"deviance", "gini", "mean ratio"} <= set(figures)
+    assert {"clipped deviance", "gini", "mean ratio"} <= set(figures)
     ratio = figures["mean ratio"]
     assert ratio["low"] < 1 < ratio["high"]
     assert 0.95 < ratio["value"] < 1.05

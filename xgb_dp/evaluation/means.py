@@ -25,7 +25,7 @@ from .figure import Figure
 from .grid import tree_matrix
 from .posterior import DRAWS, Solver
 from .rows import Judged
-from .values import Values, smoothed, value_cells, value_points
+from .values import smoothed, value_cells, value_points
 
 __all__ = ["UNIT", "Deviance", "Losses", "Means", "Order", "loss_matrix"]
 
@@ -86,7 +86,7 @@ class Order:
         counts: Estimated rows and sums of labels of the cells, (2 * cells,); without bias.
         draws: The same that are as likely, given the sums; (draws, 2 * cells).
         means: The prediction that stands for each cell.
-        target: The labels, for how much those of one cell spread.
+        square: Mean squared label, for how much labels of one cell spread.
         deviance: That of one row.
         level: Probability with which an interval covers.
     """
@@ -94,7 +94,7 @@ class Order:
     counts: Floats
     draws: Floats
     means: Floats
-    target: Values
+    square: float
     deviance: Deviance
     level: float
 
@@ -128,7 +128,7 @@ class Order:
         rows, sums = (np.maximum(smoothed(v, 2), 0.0) for v in np.split(self.counts, 2))
         mean = sums / np.maximum(rows, 1.0)
         # The variance follows the power of the mean; how far, the second moment of all labels says.
-        around = float(self.target.mean_of(self.target.counts, 2)) * rows.sum() - rows @ mean**2
+        around = self.square * rows.sum() - rows @ mean**2
         shape = mean**self.deviance.power
         variance = max(around, 0.0) / max(float(rows @ shape), 1e-300) * shape
         moved = rng.normal(size=(len(self.draws), _PLACES)) * np.sqrt(rows)
@@ -320,14 +320,14 @@ class Means:
         found = np.clip(np.nan_to_num(found, nan=1.0, posinf=1.0), 0.0, 1.0)
         return np.asarray(value_cells(found, 3, 2 * _LOSSES) - _LOSSES)
 
-    def read(self, sums: Floats, noise: float, share: float, target: Values, level: float) -> Order:
+    def read(self, sums: Floats, noise: float, share: float, square: float, level: float) -> Order:
         """The cells behind noisy sums.
 
         Args:
             sums: Of the block.
             noise: Standard deviation of the noise of each.
             share: Of the squared norm that the block has.
-            target: What was released of the labels.
+            square: Mean squared label, from noisy sums.
             level: Probability with which an interval is to cover.
         """
         rows, labels = self._trees
@@ -335,7 +335,7 @@ class Means:
         counts = solver.covariance @ (solver.matrix.T @ sums)
         rng = np.random.default_rng(0)
         draws = counts + noise * rng.normal(size=(DRAWS, 2 * _PLACES)) @ solver.root.T
-        return Order(counts, draws, self.means, target, self.deviance, level)
+        return Order(counts, draws, self.means, square, self.deviance, level)
 
 
 def _tweedie(model: Judged) -> float:

@@ -1,4 +1,4 @@
-"""Evaluation of a regression: errors within a declared bound, and the spread of the target.
+"""Evaluation of a regression: sums over errors and targets, and what is read from them.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,181 +17,23 @@ from ..errors import PrivacyParameterError
 from ..request.objectives import OBJECTIVES
 from ..request.parse import parse_number
 from .binary import scaled
-from .figure import Figure
-from .grid import CELLS, UNIT
-from .means import UNIT as OF_MEANS
-from .means import Losses, Means, Order, loss_matrix
+from .errors import ERRORS, JOINT, QUANTILE, TARGET, TREE, Errors
+from .grid import CELLS, tree_matrix
+from .means import Losses, Means, loss_matrix
+from .moments import UNIT, Moment, Moments, fine_cells, fine_points, moment_matrix
 from .posterior import Solver
 from .rows import Groups, Judged
 from .table import Block, Released
-from .values import Values, root_mean_square, value_cells, value_matrix
+from .values import Values, value_cells
 
 __all__ = ["Errors", "Regression"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_TARGET = 0.25  # of the squared norm of a row
-_OF_MEANS = {"errors": 0.15, "target": 0.15, "deviance": 0.3, "order": 0.4}
-
-
-@dataclass(frozen=True, eq=False)
-class Errors:
-    """What the released sums say about a regression, on one set of rows.
-
-    An error is the prediction less the target. Errors beyond the declared bound count as the bound.
-
-    Attributes:
-        errors: The errors; of several quantiles those of the first one.
-        target: The target, moved into its declared bounds; None where none are known.
-        level: Probability with which each interval covers.
-        quantiles: The errors of each quantile that the model predicts, by its level.
-        losses: Deviances of counts and amounts; None for others.
-        order: Counts and amounts by the order of their predictions; None for others.
-
-    Examples:
-        >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
-        >>> squared = {**params, "objective": "reg:squarederror", "dp_target_bounds": (0, 10)}
-        >>> trained = xgb.train(squared, amounts, 5)
-        >>> report = xgb_dp.evaluate(trained, amounts, epsilon=0.5, delta=1e-6)
-        >>> float(report.overall.rmse) < 2.5  # of amounts whose deviation is 2.9
-        True
-    """
-
-    errors: Values
-    target: Values | None
-    level: float
-    quantiles: Mapping[float, Values] = field(default_factory=dict)
-    losses: Losses | None = None
-    order: Order | None = None
-
-    @property
-    def rmse(self) -> Figure:
-        """Root of the mean squared error."""
-        return root_mean_square(self.errors)
-
-    @property
-    def mae(self) -> Figure:
-        """Mean absolute error."""
-        values = self.errors
-        return values.mean_figure(values.points_of(size=True), 0.0, values.half)
-
-    @property
-    def bias(self) -> Figure:
-        """Mean error: above 0 where predictions are too large."""
-        return self.errors.mean
-
-    @property
-    def r2(self) -> Figure:
-        """Share of the variance of the target that is explained: 1 - MSE / variance.
-
-        Raises:
-            PrivacyParameterError: The bounds of the target are not known.
-        """
-        if self.target is None:
-            raise PrivacyParameterError(
-                "R^2 needs the bounds of the target, and this evaluation had none. Give "
-                "evaluate(..., target_bounds=(low, high))."
-            )
-        errors, target = self.errors, self.target
-
-        def parts(own: Floats, other: Floats) -> Floats:
-            variance = target.mean_of(other, 2) - target.mean_of(other) ** 2
-            return np.stack([errors.mean_of(own, 2), variance], axis=-1)
-
-        share = Figure.quotient(
-            parts(errors.counts, target.counts),
-            np.cov(parts(errors.draws, target.draws), rowvar=False),
-            np.cov(parts(errors.sampled, target.sampled), rowvar=False),
-            self.level,
-            low=0.0,
-        )
-        return share.moved(lambda left: 1.0 - left)
-
-    def quantile(self, share: float) -> Figure:
-        """The error below which a share of the rows lies; see :meth:`Values.quantile`."""
-        return self.errors.quantile(share)
-
-    def _of_level(self, level: float | None) -> tuple[float, Values]:
-        if level is None and len(self.quantiles) == 1:
-            [level] = self.quantiles
-        values = None if level is None else self.quantiles.get(level)
-        if level is None or values is None:
-            raise PrivacyParameterError(
-                "`level` must be one of the levels that the model predicts: "
-                f"{', '.join(f'{q:g}' for q in self.quantiles) or 'it predicts no quantiles'}."
-            )
-        return level, values
-
-    def pinball_loss(self, level: float | None = None) -> Figure:
-        """Mean check loss of a quantile.
-
-        Args:
-            level: Of the quantile; not needed for a model of one.
-
-        Raises:
-            PrivacyParameterError: The model does not predict this quantile.
-        """
-        level, values = self._of_level(level)
-
-        points = 0.5 * values.points_of(size=True) + (0.5 - level) * values.points
-        return values.mean_figure(points, 0.0, values.half)
-
-    def coverage(self, level: float | None = None) -> Figure:
-        """Share of the rows whose label is at most the quantile; see :meth:`pinball_loss`."""
-        _, values = self._of_level(level)
-
-        return values.mean_figure((np.arange(CELLS) >= CELLS // 2).astype(float), 0.0, 1.0)
-
-    @property
-    def deviance(self) -> Figure:
-        """Mean deviance of counts or amounts; see :meth:`Order.deviance_saved`."""
-        return self._of_means("deviance", self.losses).mean
-
-    @property
-    def gini(self) -> Figure:
-        """See :meth:`Order.gini`."""
-        return self._of_means("gini", self.order).gini
-
-    @property
-    def mean_ratio(self) -> Figure:
-        """See :meth:`Order.mean_ratio`."""
-        return self._of_means("mean_ratio", self.order).mean_ratio
-
-    @property
-    def deviance_saved(self) -> Figure:
-        """See :meth:`Order.deviance_saved`."""
-        return self._of_means("deviance_saved", self.order).deviance_saved
-
-    def lift(self, shares: int = 10) -> list[tuple[float, float]]:
-        """See :meth:`Order.lift`."""
-        return self._of_means("lift", self.order).lift(shares)
-
-    def _of_means(self, name: str, found: Any) -> Any:
-        if found is None:
-            raise PrivacyParameterError(
-                f"`{name}` exists for models of count:poisson, reg:gamma and reg:tweedie only. "
-                "Evaluate such a model, or use another figure."
-            )
-        return found
-
-    def figures(self) -> dict[str, Figure]:
-        """The plain figures by name."""
-        if self.quantiles:
-            out = {"rows": self.errors.rows}
-            for level in self.quantiles:
-                out[f"coverage of {level:g}"] = self.coverage(level)
-                out[f"pinball loss of {level:g}"] = self.pinball_loss(level)
-            return out
-        out = {"rows": self.errors.rows, "rmse": self.rmse, "mae": self.mae, "bias": self.bias}
-        if self.target is not None:
-            out["r2"] = self.r2
-        if self.order is not None:
-            out |= {"deviance": self.deviance, "deviance saved": self.deviance_saved}
-            out |= {"gini": self.gini, "mean ratio": self.mean_ratio}
-        for share in (0.05, 0.25, 0.5, 0.75, 0.95):
-            out[f"error at {share:.0%}"] = self.quantile(share)
-        return out
+_OF_MEANS = {"errors": 0.3, "deviance": 0.3, "order": 0.4}  # of the squared norm of a row
+_POWER = 3  # cells of the tree are fine around 0, where most errors lie
+_COARSE = 128  # cells of errors, and of targets, where both are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,13 +77,13 @@ class Regression:
             target = (float(known[0]), float(known[1]))
         if error_bound is None and target is None:
             raise PrivacyParameterError(
-                "`error_bound` is missing. The evaluation of a regression needs a public bound "
-                "of the errors; larger errors count as this bound. Give it in the unit of the "
-                "target. Or give the bounds of the target as `target_bounds`: the bound is then "
-                "a quarter of their width."
+                "`target_bounds` is missing. The evaluation of a regression needs a public range "
+                "of the target, e.g. target_bounds=(0, 100): the width of it bounds the errors. "
+                "Without one, give `error_bound` in the unit of the target: larger errors count "
+                "as this bound, and the figures are those of clipped errors."
             )
         bound = (
-            (target[1] - target[0]) / 4.0
+            target[1] - target[0]
             if error_bound is None and target is not None
             else parse_number("error_bound", error_bound, low=0.0, open_low=True)
         )
@@ -258,34 +100,66 @@ class Regression:
                     "negative. Give their public range, e.g. target_bounds=(0, 10)."
                 )
             means = Means.of(model, objective, target)
-        share = {"errors": 1.0} if target is None else {"errors": 1 - _TARGET, "target": _TARGET}
-        if means is not None:
-            share = dict(_OF_MEANS)
-        if groups is not None:
-            share = {name: value / 2.0 for name, value in share.items()}
-        # The finer grid of small labels is that of all blocks, which have one noise.
-        finer = 1 if means is None else OF_MEANS // UNIT
-        errors = scaled(finer * value_matrix(), share["errors"] / max(len(levels), 1))
-        names = [f"errors of {level:g}" for level in levels] or ["errors"]
-        blocks = [Block(name, errors) for name in names]
-        if target is not None:
-            blocks.append(Block("target", scaled(finer * value_matrix(), share["target"])))
-        if means is not None:
-            blocks.append(Block("deviance", scaled(loss_matrix(), share["deviance"])))
-            blocks.append(Block("order", scaled(means.matrix(), share["order"])))
-        if groups is not None:
-            copies = len(groups.names)
+        plan = cls(bound, target, groups, (), levels, means)
+        return replace(plan, blocks=plan._table())
+
+    @property
+    def _half(self) -> float:
+        """Share of the squared norm of a row that all rows have, and so have the groups."""
+        return 1.0 if self.groups is None else 0.5
+
+    @property
+    def _parts(self) -> tuple[tuple[Moment, ...], float]:
+        """The sums over errors and target, and the factor of their shares."""
+        if self.levels:
+            return QUANTILE, self._half / len(self.levels)
+        moments = ERRORS if self.target is None else (*ERRORS, *TARGET, *JOINT)
+        whole = TREE + sum(one.share for one in moments)
+        own = 1.0 if self.means is None else _OF_MEANS["errors"]
+        return moments, self._half * own / whole
+
+    def _tree(self) -> Ints:
+        tree = tree_matrix(CELLS, 0.0, TREE * self._parts[1])[1:]
+        return np.rint(UNIT * tree).astype(np.int64)
+
+    def _table(self) -> tuple[Block, ...]:
+        part, points = self._parts[1], fine_points()
+        if self.levels:
+            own = moment_matrix(QUANTILE, points, part)
+            blocks = [Block(f"errors of {level:g}", own) for level in self.levels]
+        else:
+            blocks = [Block("errors", moment_matrix(ERRORS, points, part))]
+            blocks.append(Block("order of errors", self._tree()))
+        if not self.levels and self.target is not None:
+            coarse = (np.arange(_COARSE) + 0.5) * (2.0 / _COARSE) - 1.0
+            both = np.stack([np.repeat(coarse, _COARSE), np.tile(coarse, _COARSE)])
+            blocks.append(Block("target", moment_matrix(TARGET, points, part)))
+            blocks.append(Block("errors by target", moment_matrix(JOINT, both, part)))
+        if self.means is not None:
+            order = scaled(self.means.matrix(), self._half * _OF_MEANS["order"])
+            loss = scaled(loss_matrix(), self._half * _OF_MEANS["deviance"])
+            blocks += [Block("deviance", loss), Block("order", order)]
+        if self.groups is not None:
+            copies = len(self.groups.names)
             blocks += [Block(f"{b.name} of groups", b.matrix, copies) for b in blocks]
-        return cls(bound, target, groups, tuple(blocks), levels, means)
+        return tuple(blocks)
 
     def cells(self, predictions: Floats, labels: Floats, groups: Ints | None) -> list[Ints]:
         """The cell of each row in each block."""
         outputs = predictions.T if predictions.ndim == 2 else [predictions]
+        # Clamped as in a training, so that errors and target are about the same labels.
+        inside = labels if self.target is None else np.clip(labels, *self.target)
         with np.errstate(over="ignore", invalid="ignore"):
-            own = [value_cells((output - labels) / self.bound) for output in outputs]
-            if self.target is not None:
-                middle, half = self._target_scale
-                own.append(value_cells((labels - middle) / half))
+            errors = [(output - inside) / self.bound for output in outputs]
+        own = [fine_cells(error) for error in errors]
+        if not self.levels:
+            own.append(value_cells(errors[0], _POWER))
+        if not self.levels and self.target is not None:
+            low, high = self.target
+            with np.errstate(over="ignore", invalid="ignore"):
+                place = 2.0 * (inside - low) / (high - low) - 1.0
+            own.append(fine_cells(place))
+            own.append(fine_cells(errors[0], _COARSE) * _COARSE + fine_cells(place, _COARSE))
         if self.means is not None:
             own.append(self.means.losses(predictions, labels))
             own.append(self.means.cells(predictions, labels))
@@ -294,48 +168,49 @@ class Regression:
         sizes = (block.matrix.shape[1] for block in self.blocks)
         return own + [cells + size * groups for cells, size in zip(own, sizes, strict=False)]
 
-    @property
-    def _target_scale(self) -> tuple[float, float]:
-        assert self.target is not None
-        low, high = self.target
-        return low + (high - low) / 2.0, (high - low) / 2.0
-
     def views(self, released: Released, level: float) -> tuple[Errors, Mapping[str, Errors]]:
         """Figures of all rows, and of each group."""
-        outputs = max(len(self.levels), 1)
-        per = len(self.blocks) // (1 if self.groups is None else 2)
-        bounded = outputs if self.target is None else outputs + 1
-        solvers = [Solver.of(block.matrix) for block in self.blocks[:bounded]]
-        scales = [(0.0, self.bound)] * outputs
-        if self.target is not None:
-            scales.append(self._target_scale)
-
-        def view(sums: list[Floats], noise: float) -> Errors:
-            found = [
-                Values.of(solver, own, noise, *scale, level, seed=seed)
-                for seed, (solver, own, scale) in enumerate(
-                    zip(solvers, sums, scales, strict=False)
-                )
-            ]
-            target = None if self.target is None else found[outputs]
-            by_level = dict(zip(self.levels, found, strict=False))
-            losses = order = None
-            if self.means is not None:
-                assert target is not None
-                share = _OF_MEANS["order"] * (1.0 if self.groups is None else 0.5)
-                matrix = self.blocks[per - 2].matrix
-                losses = Losses.read(sums[-2], noise, matrix, self.means.most, level)
-                order = self.means.read(sums[-1], noise, share, target, level)
-            return Errors(found[0], target, level, by_level, losses, order)
-
         if self.groups is None:
-            return view([s[0] for s in released.sums], released.noise), {}
-        copies = len(self.groups.names)
+            return self._view([s[0] for s in released.sums], released.noise, level), {}
+        copies, per = len(self.groups.names), len(self.blocks) // 2
         pairs = zip(released.sums[:per], released.sums[per:], strict=True)
         both = [(copies * a[0] + b.sum(axis=0)) / (copies + 1) for a, b in pairs]
-        overall = view(both, released.noise * math.sqrt(copies / (copies + 1.0)))
+        overall = self._view(both, released.noise * math.sqrt(copies / (copies + 1.0)), level)
         parts = released.sums[per:]
         return overall, {
-            name: view([s[i] for s in parts], released.noise)
+            name: self._view([s[i] for s in parts], released.noise, level)
             for i, name in enumerate(self.groups.names)
         }
+
+    def _view(self, sums: list[Floats], noise: float, level: float) -> Errors:
+        """Figures of one set of rows, from the sums of all blocks."""
+        moments, part = self._parts
+        width = None if self.target is None else self.target[1] - self.target[0]
+        clipped = width is None or self.bound < width
+        if self.levels:
+            read = [Moments.read(moments, own, noise, part, level) for own in sums]
+            by_level = dict(zip(self.levels, read, strict=True))
+            return Errors(read[0], None, self.bound, clipped, width, level, by_level)
+        released = [sums[0], *(sums[2:4] if self.target is not None else ())]
+        read_all = Moments.read(moments, np.concatenate(released), noise, part, level)
+        root = UNIT * math.sqrt(part * ERRORS[0].share)
+        solver = Solver.of(np.vstack([np.full((1, CELLS), root), self._tree()]))
+        tree = np.concatenate([sums[0][:1], sums[1]])
+        values = Values.of(solver, tree, noise, 0.0, self.bound, level, _POWER)
+        losses = order = None
+        if self.means is not None:
+            last = self.blocks[len(sums) - 2].matrix
+            losses = Losses.read(sums[-2], noise, last, self.means.most, level)
+            share = self._half * _OF_MEANS["order"]
+            order = self.means.read(sums[-1], noise, share, self._square(read_all), level)
+        return Errors(
+            read_all, values, self.bound, clipped, width, level, losses=losses, order=order
+        )
+
+    def _square(self, sums: Moments) -> float:
+        """Mean squared label."""
+        assert self.target is not None
+        low, high = self.target
+        middle, half = low + (high - low) / 2.0, (high - low) / 2.0
+        of = {"target 2": half**2, "target": 2.0 * middle * half, "rows": middle**2}
+        return sums.total(of) / sums.count

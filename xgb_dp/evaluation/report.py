@@ -22,6 +22,11 @@ from .figure import Figure
 
 __all__ = ["Cost", "EvaluationReport"]
 
+_CLIPPED = (
+    " A clipped figure takes what lies beyond a public bound for the bound: it promises nothing of "
+    "errors beyond."
+)
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -135,12 +140,14 @@ class EvaluationReport:
 
     def statement(self) -> str:
         """What the figures cost, whom, and what the intervals mean, in prose."""
+        views = (self.overall, *self.groups.values())
+        clipped = any(name.startswith("clipped") for view in views for name in view.figures())
         return (
             f"{self.cost.statement()}\n\nEach interval accounts for the noise of the release and "
             f"for that of sampling: with probability {self.level:g} it covers the figure of the "
             "population from which the rows were drawn. That all of several intervals cover theirs "
             "is less likely."
-        )
+        ) + (_CLIPPED if clipped else "")
 
     def summary(self) -> str:
         """The figures as a table, and the statement."""

@@ -78,9 +78,11 @@ def evaluate(
             ``{column: values}``, or a column whose categories the model has declared. The
             values are public.
         error_bound: For regressions, the size of an error, in the unit of the target, from which on
-            it counts as this. Public. By default a quarter of the width of the target's bounds.
+            it counts as this. Public. By default the width of the target's bounds: predictions
+            within the bounds have no larger error. With less the noise is smaller, and the figures
+            are those of clipped errors and named so, without R².
         target_bounds: For regressions, lowest and highest target. Public. By default those of the
-            private training.
+            private training. Targets beyond count as the nearest bound.
         privacy_id: One id for each row. The unit of privacy is then a person: the rows of a person
             with m rows count about 1/m each.
         group: So many rows of one person (with `privacy_id` so many persons) for whom epsilon and

@@ -32,6 +32,7 @@ Ints = npt.NDArray[np.int64]
 _MOST_SIGMA2 = 1 << 56  # of the sampler
 _MOST_ENTRY = 1 << 15  # of a matrix, for sums of 2^32 rows within 64 bits
 _LEAST_SHIFT, _MOST_SHIFT = 8, 16
+_LARGEST_MU = 2.0**32  # beyond, the variance is 1 whatever the sums are
 _STEPS = 12  # halvings of the search for the noise: a ten-thousandth of it
 RELEASE = "evaluation"
 """Name of the release in ledgers and budgets."""
@@ -172,7 +173,7 @@ def events_for(
     whole = sum(norm2 for norm2, _ in steps)
 
     def events(mu: float) -> tuple[GaussianEvent, ...]:
-        sigma2 = max(1, math.ceil(whole / mu**2))
+        sigma2 = max(1, math.ceil(whole / min(mu, _LARGEST_MU) ** 2))
         return tuple(
             GaussianEvent(RELEASE, norm2, sigma2, sums, 1, unit=layout.unit)
             for norm2, sums in steps
@@ -209,7 +210,7 @@ def shift_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> i
     """
     mu = gaussian_mu(epsilon, delta) / group
     whole = sum(norm2 for norm2, _ in layout.steps)
-    room = math.log2(_MOST_SIGMA2 // 4) - math.log2(whole / mu**2)
+    room = math.log2(_MOST_SIGMA2 // 4) - math.log2(whole / min(mu, _LARGEST_MU) ** 2)
     return min(_MOST_SHIFT, max(_LEAST_SHIFT, math.floor(room / 2.0)))
 
 

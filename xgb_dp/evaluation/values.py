@@ -237,7 +237,9 @@ class Values:
 
         # The interval has all cells of which the noise leaves open that the quantile is there.
         own = short(np.eye(CELLS)).T
-        variance = ((own @ self.error) * own).sum(axis=1) + own**2 @ self._around
+        # At the quantile, rows of a population lie below with the probability of the share.
+        drawn = share * (1.0 - share) * max(float(self.counts.sum()), 1.0)
+        variance = ((own @ self.error) * own).sum(axis=1) + drawn
         wide = float(norm.ppf(0.5 + 0.5 * self.level)) * np.sqrt(variance)
         value, around = float(of(self.counts)[0]), short(self.counts)
         first = int(np.argmax(around + wide >= 0.0))

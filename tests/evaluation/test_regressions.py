@@ -1,0 +1,130 @@
+"""Figures of a regression are those of the population: no error that is possible is clipped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from sklearn import metrics
+
+import xgb_dp
+from tests.evaluation.tasks import known, quiet
+from xgb_dp.evaluation.rows import Groups, judged
+from xgb_dp.evaluation.run import plan_of
+from xgb_dp.evaluation.table import Layout, events_for, release
+
+__all__ = ["known", "quiet"]
+
+BOUNDS = (0.0, 500_001.0)  # of the labels of houses, which many of them reach
+CLEAR = {"epsilon": 10.0, "delta": 1e-3}
+TIMES = 100
+LEAST = 73  # where 95% cover, fewer have a probability below 1e-11
+
+
+@pytest.fixture(scope="module")
+def houses() -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+    """A small model of prices with heavy tails: 2% of the errors are above half of the range."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 3)).astype(np.float32)
+    price = 1e5 * np.exp(0.6 * X[:, 0] + 0.6 * rng.normal(size=len(X)))
+    y = np.where(rng.random(len(X)) < 0.02, BOUNDS[1], np.clip(price, *BOUNDS))
+    model = xgb.train({"max_depth": 3, "nthread": 1}, xgb.DMatrix(X[:4000], y[:4000]), 10)
+    return model, X[4000:], y[4000:], model.predict(xgb.DMatrix(X[4000:])).astype(np.float64)
+
+
+def exact_of(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
+    error = p - y
+    return {
+        "rmse": float(np.sqrt(np.mean(error**2))),
+        "mae": float(np.abs(error).mean()),
+        "bias": float(error.mean()),
+        "r2": float(metrics.r2_score(y, p)),
+    }
+
+
+@pytest.mark.usefixtures("quiet")
+def test_without_noise_nothing_is_clipped(houses: Any) -> None:
+    """Errors beyond a fourth of the range are a half of the mean square here."""
+    model, X, y, p = houses
+    report = xgb_dp.evaluate(model, (X, y), target_bounds=BOUNDS, **CLEAR)
+    for name, exact in exact_of(y, p).items():
+        figure = report.figures()[name]
+        assert float(figure) == pytest.approx(exact, rel=5e-3, abs=50 if name == "bias" else 0)
+        assert figure.low <= exact <= figure.high
+    assert not any(name.startswith("clipped") for name in report.figures())
+    assert "clipped" not in report.statement()
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_errors_of_the_declared_width_count_fully(sign: float) -> None:
+    X = np.zeros((500, 1), dtype=np.float32)
+    model = xgb.train({"base_score": max(sign, 0.0), "nthread": 1}, xgb.DMatrix(X, X[:, 0]), 0)
+    y = np.full(500, max(-sign, 0.0))
+    y[250:] = max(sign, 0.0)  # a half has no error
+    report = xgb_dp.evaluate(model, (X, y), target_bounds=(0, 1), **CLEAR)
+    exact = {"rmse": 0.5**0.5, "mae": 0.5, "bias": 0.5 * sign, "r2": -1.0}
+    for name, value in exact.items():
+        assert float(report.figures()[name]) == pytest.approx(value, abs=1e-3), name
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_narrow_bound_is_named(houses: Any) -> None:
+    model, X, y, p = houses
+    report = xgb_dp.evaluate(model, (X, y), target_bounds=BOUNDS, error_bound=1e5, **CLEAR)
+    error = np.clip(p - y, -1e5, 1e5)
+    figures = report.figures()
+    assert float(figures["clipped rmse"]) == pytest.approx(np.sqrt(np.mean(error**2)), rel=5e-3)
+    assert not {"rmse", "mae", "bias", "r2", "clipped r2"} & set(figures)
+    assert "promises nothing of errors beyond" in report.statement()
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="not clipped"):
+        _ = report.r2
+    wide = xgb_dp.evaluate(model, (X, y), target_bounds=BOUNDS, error_bound=6e5, **CLEAR)
+    assert float(wide.r2) == pytest.approx(metrics.r2_score(y, p), abs=5e-3)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_labels_beyond_their_bounds_count_as_these(houses: Any) -> None:
+    model, X, y, p = houses
+    report = xgb_dp.evaluate(model, (X, y), target_bounds=(0.0, 2e5), **CLEAR)
+    inside = np.minimum(y, 2e5)
+    error = np.minimum(p - inside, 2e5)  # predictions are beyond the bounds, too
+    exact = 1.0 - np.mean(error**2) / inside.var()
+    assert float(report.r2) == pytest.approx(exact, abs=5e-3)
+
+
+@pytest.mark.parametrize("epsilon", [1e6, 1e12, 1e300])
+@pytest.mark.parametrize("persons", [False, True])
+def test_hardly_any_noise(houses: Any, epsilon: float, persons: bool) -> None:
+    model, X, y, p = (part[:2000] if isinstance(part, np.ndarray) else part for part in houses)
+    ids = np.arange(len(y)) if persons else None
+    with pytest.warns(xgb_dp.PrivacyWarning, match="Epsilon"):
+        report = xgb_dp.evaluate(
+            model, (X, y), target_bounds=BOUNDS, epsilon=epsilon, delta=1e-6, privacy_id=ids
+        )
+    assert float(report.r2) == pytest.approx(metrics.r2_score(y, p), abs=0.01)
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+def test_intervals_cover_the_population(houses: Any, epsilon: float) -> None:
+    """Of all rows and of a group, with noise that is most of the spread and with little."""
+    model, X, y, p = houses
+    group = (X[:, 1] > 0).astype(np.int64)
+    truth = exact_of(y, p)
+    truth |= {f"{name} of 1": v for name, v in exact_of(y[group == 1], p[group == 1]).items()}
+    plan = plan_of((judged(model),), Groups(1, (0, 1)), None, BOUNDS)
+    layout = Layout(plan.blocks)
+    events = events_for(layout, epsilon, 1e-6)
+    hits, rng = dict.fromkeys(truth, 0), np.random.default_rng(1)
+    for _ in range(TIMES):
+        at = rng.integers(0, len(y), 2000)
+        sums = release(layout, events, plan.cells(p[at], y[at], group[at]), None)
+        overall, groups = plan.views(sums, 0.95)
+        for name in exact_of(y[:9], p[:9]):
+            for suffix, view in (("", overall), (" of 1", groups["1"])):
+                figure = getattr(view, name)
+                hits[name + suffix] += figure.low <= truth[name + suffix] <= figure.high
+    assert min(hits.values()) >= LEAST, hits

@@ -1,0 +1,161 @@
+"""Sums over the rows of functions of a bounded number, and means that follow from them.
+
+A row adds to each sum what a public function says of it, between -1 and 1. The number of a row is
+rounded to one of 2^14 cells, so that rounding moves no mean by what an interval would show.
+
+Proof: docs/proofs/evaluation.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .figure import Figure
+
+__all__ = ["FINE", "UNIT", "Moment", "Moments", "fine_cells", "fine_points", "moment_matrix"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+FINE = 1 << 14
+"""Cells of a number between -1 and 1."""
+UNIT = 1 << 14
+"""Grid units of what one row adds at most."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A sum over the rows.
+
+    Attributes:
+        name: By which figures refer to it.
+        of: What a row adds, of the numbers of all cells.
+        share: Squared weight, of the squared norm of a row.
+        even: Whether it lies in [0, 1], and is released as 2 * it - 1: the number of rows has
+            little noise, and what is left to add is then half as large.
+    """
+
+    name: str
+    of: Callable[[Floats], Floats]
+    share: float
+    even: bool = False
+
+
+def fine_points() -> Floats:
+    """The number in the middle of each fine cell."""
+    return np.asarray((np.arange(FINE) + 0.5) * (2.0 / FINE) - 1.0)
+
+
+def fine_cells(values: Floats, cells: int = FINE) -> Ints:
+    """The cell of each number; what lies beyond -1 or 1 counts as that, NaN as 1."""
+    inside = np.clip(np.nan_to_num(values, nan=1.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
+    return np.minimum(((inside + 1.0) * (cells / 2)).astype(np.int64), cells - 1)
+
+
+def moment_matrix(moments: Sequence[Moment], points: Floats, part: float) -> Ints:
+    """What a row in each cell adds: (sums, cells), whole numbers.
+
+    Args:
+        moments: The sums.
+        points: What stands for each cell, as the functions take it.
+        part: Of the squared norm of a row, for moments whose shares add up to 1.
+    """
+    rows = []
+    for one in moments:
+        own = np.broadcast_to(one.of(points), points.shape[-1:])
+        rows.append(math.sqrt(part * one.share) * (2.0 * own - 1.0 if one.even else own))
+    return np.rint(UNIT * np.vstack(rows)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What noisy sums say, each without bias.
+
+    Attributes:
+        place: Where each sum is, by its name.
+        totals: The sums.
+        noise: Their covariance by the noise of the release.
+        level: Probability with which each interval covers.
+    """
+
+    place: Mapping[str, int]
+    totals: Floats
+    noise: Floats
+    level: float
+
+    @classmethod
+    def read(
+        cls, moments: Sequence[Moment], sums: Floats, noise: float, part: float, level: float
+    ) -> Moments:
+        """The sums behind released ones; the first is the number of rows.
+
+        Args:
+            moments: All of them, in the order of the sums.
+            sums: As released.
+            noise: Standard deviation of the noise of each.
+            part: Of the squared norm of a row, as they were released.
+            level: Probability with which an interval is to cover.
+        """
+        weights = UNIT * np.sqrt([part * one.share for one in moments])
+        decode = np.diag(1.0 / weights)
+        for place, one in enumerate(moments):
+            if one.even:
+                decode[place] = 0.5 * (decode[place] + decode[0])
+        names = {one.name: place for place, one in enumerate(moments)}
+        return cls(names, decode @ sums, noise**2 * decode @ decode.T, level)
+
+    def vector(self, of: Mapping[str, float]) -> Floats:
+        """A linear function of the sums, as a vector."""
+        out = np.zeros(len(self.totals))
+        for name, weight in of.items():
+            out[self.place[name]] += weight
+        return out
+
+    def total(self, of: Mapping[str, float]) -> float:
+        """A linear function of the sums."""
+        return float(self.vector(of) @ self.totals)
+
+    @property
+    def count(self) -> float:
+        """Number of rows, at least 1."""
+        return max(float(self.totals[0]), 1.0)
+
+    @property
+    def rows(self) -> Figure:
+        """Number of rows, or persons."""
+        noise = float(self.noise[0, 0])
+        spread = math.sqrt(noise + self.count)
+        value = float(self.totals[0])
+        return Figure.around(value, spread, math.sqrt(noise), self.level, low=0.0)
+
+    def mean(
+        self,
+        of: Mapping[str, float],
+        square: float,
+        low: float = -math.inf,
+        high: float = math.inf,
+        level: float | None = None,
+    ) -> Figure:
+        """Mean over the rows of a linear function of what they add.
+
+        Args:
+            of: The function.
+            square: Sum over the rows of its square, from noisy sums.
+            low: Lowest value that the mean has.
+            high: Highest value that it has.
+            level: Another level of the interval.
+        """
+        n = self.count
+        own = np.stack([self.vector(of), self.vector({"rows": 1.0})])
+        parts = own @ self.totals
+        noise = own @ self.noise @ own.T
+        # Of rows of a population of the mean q, the sum of f - q has the variance of (f - q)^2.
+        first = max(square, parts[0] ** 2 / n)
+        spread = noise + np.array([[first, parts[0]], [parts[0], n]])
+        at = self.level if level is None else level
+        return Figure.quotient(parts, noise, spread, at, low=low, high=high)
