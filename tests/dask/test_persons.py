@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import traceback
 from typing import Any
@@ -110,6 +111,25 @@ def test_estimators_name_a_column(client: Client) -> None:
     model.client = client
     model.fit(X, y)
     assert model.get_booster().feature_names == list("abcd")
+
+
+@pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
+def test_estimators_keep_no_ids_and_no_rows(kind: str, client: Client) -> None:
+    """Who is handed an estimator, or its pickle, has its parameters."""
+    X, y = frame(table())
+    domain = {"dp_classes": 2} if kind == "Classifier" else {"dp_target_bounds": (0, 1)}
+    params = {k: v for k, v in COLUMN.items() if k != "objective"} | domain | {"n_estimators": 2}
+    model = getattr(dxgb, f"DaskXGB{kind}")(**params)
+    model.client = client
+    for ids in (X["patient"], X["patient"].values, WHO):
+        model.set_params(dp_privacy_id=ids)
+        with pytest.raises(PrivacyParameterError, match="the name of a column") as caught:
+            model.fit(X, y)
+        assert SECRET not in str(caught.value)
+    model.set_params(dp_privacy_id="patient")
+    stored = pickle.dumps(model.fit(X, y))
+    assert SECRET.encode() not in stored
+    assert np.ascontiguousarray(table()["a"].to_numpy()).tobytes()[:64] not in stored
 
 
 def test_workers_without_rows(client: Client) -> None:

@@ -84,7 +84,7 @@ def id_column(params: Mapping[str, Any]) -> str | None:
     raise PrivacyParameterError(
         f"`{_NAME}` of an estimator is the name of a column of its data. The ids themselves would "
         "be saved and shown with its parameters: give them to DPXGBClassifier or DPXGBRegressor "
-        "as fit(X, y, privacy_id=ids), or to xgboost.train."
+        "as fit(X, y, privacy_id=ids), to xgboost.train, or to xgboost.dask.train."
     )
 
 

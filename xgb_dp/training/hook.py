@@ -7,8 +7,9 @@ that can be wrong is found before any noise is drawn, and rows are read last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from xgboost.callback import TrainingCallback
@@ -17,9 +18,11 @@ from ..budget.gate import check_here
 from ..data import parts, persons
 from ..data.dask_rows import bring_together
 from ..data.ids import persons_of
-from ..data.matrices import estimator_matrix, matrix_maker
+from ..data.matrices import estimator_matrix, worker_matrix
+from ..data.persons import id_column
 from ..data.spark_rows import spark_matrices, spark_rows
 from ..engine import native, workers
+from ..engine.once import Once, running_workers
 from ..errors import PrivacyRefusal
 from ..record import caution
 from ..request.features import read_schema
@@ -37,7 +40,7 @@ __all__ = [
     "declared_classes",
     "default_rounds",
     "estimator_matrix",
-    "matrix_maker",
+    "id_column",
     "refuse_cv",
     "spark_matrices",
     "spark_rows",
@@ -87,7 +90,7 @@ def refuse_cv(params: Any) -> None:
 
 async def before_dask(
     client: Any, params: Mapping[str, Any], dtrain: Any, evals: Sequence[Any] | None
-) -> tuple[Mapping[str, Any], Any]:
+) -> tuple[Mapping[str, Any], Any, Callable[[], Callable[..., Any]]]:
     """Check what ``xgboost.dask`` is about to train on, and bring the rows of persons together.
 
     Args:
@@ -97,7 +100,8 @@ async def before_dask(
         evals: Pairs of a ``DaskDMatrix`` and a name.
 
     Returns:
-        Parameters and training data for the workers.
+        Parameters and training data for the workers; and what each of them calls first, which
+        returns the maker of its matrix.
 
     Raises:
         BudgetError: A budget or a selection is in force here.
@@ -106,7 +110,15 @@ async def before_dask(
         RowDomainError: The id of a row is missing or no id, or ids are of several kinds.
     """
     check_dask(dtrain, evals)
-    return await bring_together(client, params, dtrain)
+    params, dtrain = await bring_together(client, params, dtrain)
+    once = Once(await client.run_on_scheduler(running_workers))
+    return params, dtrain, partial(_begin, params, once)
+
+
+def _begin(params: Mapping[str, Any], once: Once) -> Callable[..., Any]:
+    """Called by a worker that begins this training; makes its matrix later on."""
+    once.begin()
+    return partial(worker_matrix, params)
 
 
 def before_train(

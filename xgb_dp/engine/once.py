@@ -1,0 +1,57 @@
+"""A training on a Dask cluster begins once: the cluster does not repeat it by itself.
+
+Dask runs the tasks of a dead worker again, and those that failed where retries are set. For a
+training that would be new noise on the same rows, and only the ledger of the last run would come
+back. A worker is known by the name that Dask draws for it when it starts: one that is started anew
+has another name, whatever its address is.
+
+Proof: docs/proofs/distributed.md
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import PrivacyRefusal
+
+__all__ = ["Once", "running_workers"]
+
+_BEGUN: set[tuple[str, str]] = set()  # training and worker, for the life of this process
+
+
+@dataclass(frozen=True)
+class Once:
+    """A training that each of the workers of a cluster may begin once.
+
+    Attributes:
+        workers: Names of the workers that were there when it was started.
+        name: Drawn for this training.
+    """
+
+    workers: frozenset[str]
+    name: str = field(default_factory=secrets.token_hex)
+
+    def begin(self) -> None:
+        """Called by a worker before it joins the others, so that nobody waits for it.
+
+        Raises:
+            PrivacyRefusal: It has begun before, here or on a worker that is gone.
+        """
+        from distributed import get_worker
+
+        worker = get_worker().id
+        if worker not in self.workers or (self.name, worker) in _BEGUN:
+            raise PrivacyRefusal(
+                "The cluster was about to begin this training again, because a worker was lost or "
+                "a task failed. The first run may have released noisy results, and a second one "
+                "would draw new noise for the same rows. Count `dp_epsilon` and `dp_delta` as "
+                "spent, find out what ended the first run, and start another training yourself."
+            )
+        _BEGUN.add((self.name, worker))
+
+
+def running_workers(dask_scheduler: Any) -> frozenset[str]:
+    """Names of the workers of a cluster, for ``distributed.Client.run_on_scheduler``."""
+    return frozenset(worker.server_id for worker in dask_scheduler.workers.values())
