@@ -33,7 +33,14 @@ def report(*events: object) -> PrivacyReport:
                     "events": [e.to_json() for e in events],  # type: ignore[attr-defined]
                     "rounds": 0,
                     "target": {"epsilon": 1.0, "delta": 1e-6},
-                    "public": {},
+                    "public": {
+                        "hyperparameters": {
+                            "rounds": 0,
+                            "budget_shares": {},
+                            "group": 1,
+                            "num_parallel_tree": 1,
+                        }
+                    },
                     "trees": [],
                 }
             ],

@@ -7,6 +7,8 @@ import json
 import math
 import os
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -288,9 +290,118 @@ def test_a_lost_or_swapped_file_is_refused(budget: Budget, tmp_path: Path) -> No
     for use in (lambda: budget.reserve([QUIET]), budget.remaining):
         with pytest.raises(BudgetError, match="is gone"):
             use()
+    with pytest.raises(BudgetError, match="is gone"):  # what was spent is spent
+        Budget(budget.path, epsilon=50.0, delta=1e-6)
+    (tmp_path / "away.json").rename(budget.path)
+    assert len(budget.entries) == 1
+
+
+def test_another_budget_of_the_same_name_is_refused(budget: Budget) -> None:
+    budget.path.unlink()
     Budget(budget.path, epsilon=50.0, delta=1e-6)
     with pytest.raises(BudgetError, match="replaced"):
         budget.reserve([QUIET])
+
+
+def copies(budget: Budget) -> list[Any]:
+    """Other ways to hold the same budget, all of which have to know what was seen."""
+    return [
+        lambda: budget,
+        lambda: Budget(budget.path),
+        lambda: Budget(budget.path, epsilon=2.0, delta=1e-6),
+        lambda: pickle.loads(pickle.dumps(budget)),
+        lambda: copy.deepcopy(budget),
+    ]
+
+
+@pytest.mark.parametrize("way", range(5))
+@pytest.mark.parametrize("older", [0, 1])
+def test_a_file_that_was_rolled_back_is_refused(budget: Budget, way: int, older: int) -> None:
+    """By a sync tool, or `git checkout`: an older copy, of whatever age, lacks what was spent."""
+    versions = [budget.path.read_bytes()]
+    for _ in range(2):
+        budget.reserve([QUIET])
+        versions.append(budget.path.read_bytes())
+    other = copies(budget)[way]
+    budget.path.write_bytes(versions[older])
+    for use in (lambda: other().reserve([QUIET]), lambda: other().remaining()):
+        with pytest.raises(BudgetError, match=r"lacks an entry .* Restore the file"):
+            use()
+    assert budget.path.read_bytes() == versions[older]
+    budget.path.write_bytes(versions[2])
+    other().reserve([QUIET])
+    assert len(budget.entries) == 3
+
+
+def test_a_pickle_takes_what_was_seen_to_another_process(budget: Budget) -> None:
+    empty = budget.path.read_bytes()
+    budget.reserve([QUIET])
+    held = pickle.dumps(budget)
+    budget.path.write_bytes(empty)
+    code = (
+        "import pickle, sys; from xgb_dp import BudgetError\n"
+        "book = pickle.loads(sys.stdin.buffer.read())\n"
+        "try: book.entries\n"
+        "except BudgetError as error: print(error)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], input=held, capture_output=True)
+    assert b"lacks an entry" in found.stdout, found
+
+
+def test_a_forked_child_and_its_parent_know_what_each_has_booked(budget: Budget) -> None:
+    empty = budget.path.read_bytes()
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork")
+    child = os.fork()
+    if not child:
+        budget.reserve([QUIET])
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(budget.entries) == 1
+    budget.path.write_bytes(empty)
+    with pytest.raises(BudgetError, match="lacks an entry"):
+        budget.reserve([QUIET])
+
+
+def test_threads_that_book_at_once_do_not_take_each_other_for_a_rollback(budget: Budget) -> None:
+    tiny = GaussianEvent("mean", 1, 1 << 50, 1, 1)
+
+    def work(number: int) -> int:
+        budget.reserve([tiny])
+        return len(budget.entries)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert max(pool.map(work, range(40))) == 40
+
+
+def test_a_moved_file_goes_on_under_its_new_name(budget: Budget, tmp_path: Path) -> None:
+    budget.reserve([QUIET])
+    moved = tmp_path / "moved.json"
+    budget.path.rename(moved)
+    assert len(Budget(moved).entries) == 1
+
+
+@pytest.mark.parametrize("note", ["m\udce9.json", "\ud800", "a\x00b", "é", "\U0001f600"])
+def test_any_note_leaves_a_file_that_can_be_read(budget: Budget, note: str) -> None:
+    """Names of files that are no UTF-8 reach Python as halves of surrogate pairs."""
+    budget.reserve([QUIET], note)
+    budget.train(PARAMS, data(), 1, note=note)
+    assert len({entry.note for entry in Budget(budget.path).entries}) == 1
+    budget.entries[0].note.encode()
+    budget.verify()
+
+
+def test_what_could_not_be_read_again_is_never_written(budget: Budget) -> None:
+    before = budget.path.read_bytes()
+    person = Budget(budget.path.with_name("p.json"), epsilon=2.0, delta=1e-6, unit="person")
+    event = GaussianEvent("mean", 1 << 20, 1 << 26, 1, 1, unit="person")
+    with pytest.raises(BudgetError, match="no Unicode"):
+        person.reserve([event], unit=xgb_dp.accounting.Unit("person", 1, "na\ud800me"))
+    assert person.entries == []
+    for bad in ("\ud800", float("nan"), 10**200):
+        with pytest.raises(BudgetError, match="could not be read again"):
+            budget_file.update(budget.path, lambda old, bad=bad: {**old, "entries": [{"id": bad}]})
+    assert budget.path.read_bytes() == before
 
 
 def test_an_edited_entry_is_found_by_its_events(budget: Budget) -> None:

@@ -179,8 +179,16 @@ def test_damaged_files(model: xgb.Booster, true_epsilon: float, tmp_path: Path) 
     assert refused >= FILES - 1
 
 
-def test_damaged_files_of_old_models(model: xgb.Booster, tmp_path: Path) -> None:
-    """Without a digest changed numbers cannot be told; all the same nothing but our errors."""
+def resealed(text: str) -> str:
+    """The same with a right digest, if there is any sense in it."""
+    try:
+        return sealed.dumps(json.loads(text))
+    except (ValueError, AttributeError, RecursionError):
+        return text
+
+
+def test_damage_with_a_right_digest(model: xgb.Booster, tmp_path: Path) -> None:
+    """Changed numbers cannot be told here; all the same nothing but our errors."""
     rng = random.Random(3)
     good = content(model)
     del good["digest"]
@@ -188,7 +196,8 @@ def test_damaged_files_of_old_models(model: xgb.Booster, tmp_path: Path) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         for _ in range(FILES):
-            twin = with_text(model, damage(rng, copy.deepcopy(good)).replace("\x00", ""))
+            text = damage(rng, copy.deepcopy(good)).replace("\x00", "")
+            twin = with_text(model, resealed(text))
 
             def read(twin: xgb.Booster = twin) -> xgb_dp.PrivacyReport:
                 found = xgb_dp.privacy_report(twin)
@@ -220,7 +229,14 @@ def test_damaged_events_of_every_kind(kind: int) -> None:
         "events": [e.to_json() for e in KINDS[kind]],
         "rounds": 4,
         "target": {"epsilon": 1.0, "delta": 1e-6},
-        "public": {"hyperparameters": {"rounds": 4, "budget_shares": {"leaves": 1.0}}},
+        "public": {
+            "hyperparameters": {
+                "rounds": 4,
+                "budget_shares": {"leaves": 1.0},
+                "group": 1,
+                "num_parallel_tree": 1,
+            }
+        },
         "trees": ["0123456789abcdef"] * 8,
     }
     good = {"version": 1, "private": True, "noise": "os", "trainings": [training]}
@@ -228,7 +244,7 @@ def test_damaged_events_of_every_kind(kind: int) -> None:
     sound = 0
     for _ in range(FILES):
         try:
-            found = Ledger.from_json(sealed.loads(damage(rng, copy.deepcopy(good)))[0])
+            found = Ledger.from_json(sealed.loads(resealed(damage(rng, copy.deepcopy(good)))))
         except ValueError:
             continue
         sound += 1
@@ -331,7 +347,7 @@ def test_a_whole_that_does_not_fit(model: xgb.Booster, change: Change) -> None:
 def test_the_digest_is_right_wherever_the_model_goes(model: xgb.Booster, tmp_path: Path) -> None:
     for twin in (model, model[:2], model.copy(), xgb.Booster(model_file=model.save_raw("json"))):
         text = twin.attr("dp_ledger")
-        assert sealed.loads(text) == (ledger.read_ledger(twin).to_json(), True)
+        assert sealed.loads(text) == ledger.read_ledger(twin).to_json()
         assert "digest" not in xgb_dp.privacy_report(twin).ledger
     saver = xgb.callback.TrainingCheckPoint(directory=tmp_path, interval=1)
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1}
@@ -341,18 +357,14 @@ def test_the_digest_is_right_wherever_the_model_goes(model: xgb.Booster, tmp_pat
     longer = xgb.train(params, d, 2, xgb_model=chosen, callbacks=[saver])
     checkpoint = xgb.Booster(model_file=sorted(tmp_path.iterdir())[0])
     for twin in (chosen, longer, checkpoint):
-        assert sealed.loads(twin.attr("dp_ledger"))[1]
+        assert sealed.loads(twin.attr("dp_ledger"))
         assert math.isfinite(xgb_dp.privacy_report(twin).epsilon)
 
 
-def test_a_model_from_before_the_digest(model: xgb.Booster, true_epsilon: float) -> None:
+def test_a_ledger_without_digest_is_refused(model: xgb.Booster) -> None:
     record = content(model)
     del record["digest"]
-    old = with_text(model, json.dumps(record))
-    with pytest.warns(PrivacyWarning, match="no digest"):
-        assert xgb_dp.privacy_report(old).epsilon == true_epsilon
-    record["trainings"][0]["events"] = []
-    with pytest.raises(LedgerError, match="do not pay"):
+    with pytest.raises(LedgerError, match="no digest"):
         xgb_dp.privacy_report(with_text(model, json.dumps(record)))
 
 

@@ -184,16 +184,16 @@ def test_plain_charges_are_those_of_the_group(tmp_path: Path) -> None:
 
 
 # ----------------------------------------------------------------------------------------- files
-def test_files_of_one_row_are_as_before(tmp_path: Path) -> None:
+def test_a_file_says_whom_it_is_for(tmp_path: Path) -> None:
     book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA)
     book.reserve([SUMS])
     content = json.loads((tmp_path / "b.json").read_text())
-    assert content["version"] == 1
-    assert not {"whose", "unit", "charged"} & {*content, *content["entries"][0]}
+    row = {"unit": "row", "group": 1, "most_rows": None}
+    assert (content["version"], content["whose"]) == (1, row)
+    assert content["entries"][0]["unit"] == vars(Unit()) and content["entries"][0]["charged"] == 1
     other = Budget(tmp_path / "c.json", epsilon=1.0, delta=DELTA, unit="person")
     other.reserve(of_person(SUMS))
     content = json.loads((tmp_path / "c.json").read_text())
-    assert content["version"] == 2  # what knows rows only must not book in it
     assert content["whose"] == {"unit": "person", "group": 1, "most_rows": None}
 
 

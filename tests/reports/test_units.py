@@ -159,11 +159,12 @@ def test_a_card_and_a_file_name_the_person(for_rows: xgb.Booster, tmp_path: Any)
 
 
 # ------------------------------------------------------------------------------ one unit a model
-def test_ledgers_from_before_speak_of_rows(for_rows: xgb.Booster) -> None:
+def test_a_ledger_that_does_not_say_how_many_is_refused(for_rows: xgb.Booster) -> None:
     ledger = xgb_dp.privacy_report(for_rows).ledger
-    assert "unit" not in json.dumps(ledger)
-    del ledger["trainings"][0]["public"]["hyperparameters"]["group"]
     assert PrivacyReport(ledger).unit == Unit()
+    del ledger["trainings"][0]["public"]["hyperparameters"]["group"]
+    with pytest.raises(LedgerError, match="public"):
+        PrivacyReport(ledger)
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,9 @@ def test_the_number_of_runs_is_nowhere(runs: Any, capfd: Any, tmp_path: Path) ->
         )
         result = quick(params={**PARAMS, "verbosity": 3}, settings=[{}], budget=budget)
         ledger = json.loads(result.booster.attr("dp_ledger"))
-        del ledger["trainings"][0]["trees"], ledger["digest"]
         [entry] = budget.entries
+        assert ledger["trainings"][0].pop("entry") == entry.id
+        del ledger["trainings"][0]["trees"], ledger["digest"]
         seen.append((ledger, entry.charge, entry.state, sorted(result.booster.attributes())))
     assert seen[0] == seen[1]
     out, err = capfd.readouterr()

@@ -27,7 +27,7 @@ def booked(
     delta: float | None = None,
     unit: Unit | None = None,
     part: Part | None = None,
-) -> T:
+) -> tuple[T, str | None]:
     """Release once it is booked: a process that dies in between has paid and shown nothing.
 
     Args:
@@ -39,17 +39,20 @@ def booked(
         unit: Whom the events are about.
         part: Of which rows they are, where that is known.
 
+    Returns:
+        The result, and the name of its entry; None where no book has it.
+
     Raises:
         BudgetError: It does not fit. Nothing was released.
     """
     if budget is None:
-        before_release(events, private=True, unit=unit, part=part)
-        return release()
+        [entry] = before_release(events, private=True, unit=unit, part=part)
+        return release(), entry
     book = as_budget(budget)
     name = book.reserve(events, note, delta=delta, unit=unit, part=part)
-    found = release()
+    result = release()
     book.commit(name)
-    return found
+    return result, name
 
 
 def unit_of(

@@ -12,7 +12,6 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,14 @@ from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charg
 from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError
 from ..record.caution import warn_of
+from ..record.report import privacy_report
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.parse import parse_flag
 from . import file as budget_file
 from . import words
-from .entry import RESERVED, SPENT, Entry, divides, read_entry, taken
-from .gate import guarded
+from .entry import RESERVED, SPENT, Entry, divides, is_booked, new_line, read_entry, taken
+from .gate import Release, guarded
 from .totals import new_content, totals
 from .whose import Whose
 
@@ -82,12 +82,15 @@ class Budget:
         group: int | None = None,
         most_rows: int | None = None,
         any_group: bool = False,
+        charge_earlier: bool = False,
     ) -> None:
         self.path = Path(path).resolve()  # one file has one lock, whatever links lead to it
         given = totals(epsilon, delta, selection_epsilon)
         self.any_group = parse_flag("any_group", any_group)
+        self.charge_earlier = parse_flag("charge_earlier", charge_earlier)
         content = budget_file.read(self.path)
-        whose = Whose.of_content(content or {}).changed(unit, group, most_rows)
+        old = Whose() if content is None else Whose.of_content(content)
+        whose = old.changed(unit, group, most_rows)
         if content is None:
             if given["epsilon"] is None or given["delta"] is None:
                 raise PrivacyParameterError(
@@ -272,13 +275,15 @@ class Budget:
                     "no budget covers it. Give a finite dp_epsilon."
                 )
 
-        def book(events: Sequence[Event], private: bool, unit: Unit, part: Part | None) -> None:
-            checked(private)
-            booked.append(self._reserve(events, note, None, unit, group, part))
+        def book(release: Release) -> list[str]:
+            checked(release.private)
+            names = self._reserve(release, note, None, group)
+            booked.append(names[-1])
+            return names
 
-        def look(events: Sequence[Event], private: bool, unit: Unit, part: Part | None) -> None:
-            checked(private)
-            self._reserve(events, note, None, unit, group, part, write=False)
+        def look(release: Release) -> list[str]:
+            checked(release.private)
+            return self._reserve(release, note, None, group, write=False)
 
         with guarded(book, block=block, look=look):
             yield booked
@@ -317,51 +322,64 @@ class Budget:
             BudgetError: They would exceed the total, or are for others than it; nothing was
                 booked.
         """
-        return self._reserve(events, note, delta, unit, None, part)
+        name, own = one_unit(events), self.unit
+        whom = unit or Unit(name, own.group if name == own.name else 1)
+        return self._reserve(Release(tuple(events), True, whom, part), note, delta, None)[-1]
 
     def _reserve(
         self,
-        events: Sequence[Event],
+        release: Release,
         note: str,
         delta: float | None,
-        unit: Unit | None,
         group: str | None,
-        part: Part | None,
         *,
         write: bool = True,
-    ) -> str:
-        charged = self.whose.charged(events, unit, any_group=self.any_group)
-        own = Unit(one_unit(events)) if unit is None else unit
-        charge = charge_of(events, self.delta, delta, charged)
-        line: dict[str, Any] = {
-            "id": secrets.token_hex(8),
-            "note": str(note),
-            "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "state": RESERVED,
-            "events": [event.to_json() for event in events],
-            **Entry.named(own, charged),
-        }
-        if group is not None:
-            line["group"] = group  # of one block: the parent of a fork finds its child's entries
-        if part is not None:
-            line["part"] = part.to_json()
+    ) -> list[str]:
+        """Names of the entries of all earlier releases of a model, and of one that is new."""
+        costs = [self._cost(old.events, release.unit, None) for old in release.earlier]
+        cost = self._cost(release.events, release.unit, delta)
+        names: list[str] = []
 
         def book(content: dict[str, Any] | None) -> dict[str, Any]:
             content = self._same(content)
-            entries = [read_entry(old) for old in content["entries"]]
-            self.whose.check_column(unit, [entry.unit for entry in entries])
-            # What is on the other part of the same division costs these rows nothing; the rule by
-            # which charges add up is that of all entries.
-            spent = taken(entries, part if divides(part, events, charged) else None)
-            booked = self.filter.charge(spent, events, charge, charged, taken(entries))
-            if booked is None:
-                raise words.refusal(self, spent, charge, events)
-            if not write:
-                return content
-            return {**content, "entries": [*content["entries"], {**line, **vars(booked)}]}
+            entries = [read_entry(line) for line in content["entries"]]
+            self.whose.check_column(release.unit, [entry.unit for entry in entries])
+            lines: list[dict[str, Any]] = []
+
+            def add(own: Release, own_cost: tuple[int, Charge], text: str, state: str) -> str:
+                charged, charge = own_cost
+                # What is on the other part of the same division costs these rows nothing; the rule
+                # by which charges add up is that of all entries.
+                part = own.part if divides(own.part, own.events, charged) else None
+                spent = taken(entries, part)
+                room = self.filter.charge(spent, own.events, charge, charged, taken(entries))
+                if room is None:
+                    raise words.refusal(self, spent, charge, own.events)
+                block = group if own is release else None
+                line = new_line(text, state, own.events, room, own.unit, charged, own.part, block)
+                lines.append(line)
+                entries.append(read_entry(line))
+                return entries[-1].id
+
+            names.clear()
+            for old, old_cost in zip(release.earlier, costs, strict=True):
+                if old.entry is not None and is_booked(old, entries):
+                    names.append(old.entry)
+                elif not self.charge_earlier:
+                    raise words.unknown_model(self)
+                else:
+                    whole = Release(old.events, True, release.unit)
+                    names.append(add(whole, old_cost, f"{note}: continued model", SPENT))
+            names.append(add(release, cost, note, RESERVED))
+            return {**content, "entries": [*content["entries"], *lines]} if write else content
 
         budget_file.update(self.path, book)
-        return str(line["id"])
+        return names
+
+    def _cost(self, events: Sequence[Event], unit: Unit, delta: float | None) -> tuple[int, Charge]:
+        """For how many rows (or persons) events are charged, and with what."""
+        charged = self.whose.charged(events, unit, any_group=self.any_group)
+        return charged, charge_of(events, self.delta, delta, charged)
 
     def commit(self, name: str) -> None:
         """Note that what was reserved was released, and ended well. Changes no total.
@@ -425,6 +443,32 @@ class Budget:
                 "holds every training."
             )
 
+    def missing(self, model: Any) -> list[str]:
+        """What a model has released that this book does not contain. Spends nothing.
+
+        Args:
+            model: Booster, estimator or path of a saved model.
+
+        Returns:
+            list of str: Its trainings, selections and evaluations, in words. Empty if the book
+            contains all of them.
+
+        Raises:
+            LedgerError: The model has no ledger, or it is damaged.
+            PrivacyParameterError: There is no such file.
+            BudgetError: The file of the budget is damaged.
+
+        Examples:
+            >>> budget = xgb_dp.Budget("budget.json", epsilon=2.0, delta=1e-5)
+            >>> booked = budget.train(params, data, 5)
+            >>> budget.missing(booked), budget.missing(model)
+            ([], ['training 1'])
+        """
+        entries = self.entries
+        return [
+            old.name for old in privacy_report(model).record.releases if not is_booked(old, entries)
+        ]
+
     def statement(self) -> str:
         """The guarantee of the budget, and the book, in prose."""
         return words.statement(self)
@@ -434,6 +478,13 @@ class Budget:
 
     def __repr__(self) -> str:
         return f"Budget({str(self.path)!r}, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "seen": budget_file.seen(self.path)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        budget_file.remember(state["path"], state.pop("seen"))
+        vars(self).update(state)
 
     def _content(self) -> dict[str, Any]:
         return self._same(budget_file.read(self.path))

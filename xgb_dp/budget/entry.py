@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from ..accounting import Event, Unit, event_from_json, one_unit
 from ..accounting.filter import Charge
-from ..accounting.units import ONE_ROW, ROW
+from ..accounting.units import ROW
 from ..data.parts import Part
 from ..errors import BudgetError
+from ..record.form import Released
 
-__all__ = ["RESERVED", "SPENT", "Entry", "divides", "read_entry", "taken"]
+__all__ = ["RESERVED", "SPENT", "Entry", "divides", "is_booked", "new_line", "read_entry", "taken"]
 
 RESERVED, SPENT = "reserved", "spent"
+_FIELDS = {
+    *("id", "note", "time", "state", "events", "unit", "charged"),
+    *("mu2", "shift", "extra"),
+}
 
 
 @dataclass(frozen=True)
@@ -48,15 +55,46 @@ class Entry:
     state: str
     charge: Charge
     events: tuple[Event, ...]
-    unit: Unit = ONE_ROW
-    charged: int = 1
+    unit: Unit
+    charged: int
     part: Part | None = None
 
-    @staticmethod
-    def named(unit: Unit, charged: int) -> dict[str, Any]:
-        """How a line of the file says whom it is for; not at all of one row."""
-        line: dict[str, Any] = {} if unit == ONE_ROW else {"unit": vars(unit)}
-        return line if charged == 1 else {**line, "charged": charged}
+
+def new_line(
+    note: str,
+    state: str,
+    events: Sequence[Event],
+    charge: Charge,
+    unit: Unit,
+    charged: int,
+    part: Part | None,
+    group: str | None,
+) -> dict[str, Any]:
+    """A line of the file; :func:`read_entry` is the inverse.
+
+    Args:
+        note: What it is. Halves of surrogate pairs, as in names of files that are no UTF-8, are
+            written as escapes: no file with them could be read.
+        state: "reserved" or "spent".
+        events: What is released.
+        charge: What it takes of the total.
+        unit: Whom its noise was calibrated for.
+        charged: Rows (or persons) for which it is charged.
+        part: The part of a split that it reads.
+        group: Of one block: the parent of a fork finds the entries of its child by it.
+    """
+    line: dict[str, Any] = {
+        "id": secrets.token_hex(8),  # drawn: it says nothing of a row, and models name it
+        "note": note.encode("utf-8", "backslashreplace").decode(),
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "state": state,
+        "events": [event.to_json() for event in events],
+        "unit": vars(unit),
+        "charged": charged,
+        **{name: float(value) for name, value in vars(charge).items()},
+    }
+    line |= {} if group is None else {"group": group}
+    return line if part is None else {**line, "part": part.to_json()}
 
 
 def read_entry(line: Mapping[str, Any]) -> Entry:
@@ -66,21 +104,40 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
         BudgetError: It is damaged.
     """
     try:
-        charge = Charge(*(float(line[k]) for k in ("mu2", "shift", "extra")))
-        if not all(0.0 <= v < math.inf for v in (charge.mu2, charge.shift, charge.extra)):
-            raise ValueError
+        texts = [line[key] for key in ("id", "note", "time", "state")]
+        numbers = [line[key] for key in ("mu2", "shift", "extra")]
+        sound = _FIELDS <= set(line) <= _FIELDS | {"group", "part"}
+        sound = sound and all(type(text) is str for text in texts) and texts[3] in (RESERVED, SPENT)
+        # As `json` reads numbers; nan is none of them.
+        sound = sound and all(type(v) in (int, float) and 0.0 <= v < math.inf for v in numbers)
         events = tuple(event_from_json(event) for event in line["events"])
         part = Part.from_json(line["part"]) if "part" in line else None
-        name, note, time, state = (str(line[k]) for k in ("id", "note", "time", "state"))
-        unit, charged = Unit(**line.get("unit", {})), line.get("charged", 1)
-        if type(charged) is not int or charged < 1 or (events and one_unit(events) != unit.name):
+        unit, charged = Unit(**line["unit"]), line["charged"]
+        sound = sound and type(charged) is int and charged >= 1
+        if not sound or (events and one_unit(events) != unit.name):
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise BudgetError(
             "An entry of the budget is damaged, so what was spent is not known. Restore the file "
             "from a copy that holds every training."
         ) from None
+    name, note, time, state = texts
+    charge = Charge(*map(float, numbers))
     return Entry(name, note, time, state, charge, events, unit, charged, part)
+
+
+def is_booked(release: Released, entries: Iterable[Entry]) -> bool:
+    """Whether a release of a model is the one that an entry names: its name and its events.
+
+    Args:
+        release: Of the model's ledger. Nothing that was released is always booked.
+        entries: Those of the book.
+    """
+    if not any(event.count for event in release.events):
+        return True
+    same = (entry for entry in entries if entry.id == release.entry)
+    # The trainer writes them in the order in which it draws them.
+    return any(sorted(entry.events, key=repr) == sorted(release.events, key=repr) for entry in same)
 
 
 def taken(entries: Iterable[Entry], part: Part | None = None) -> Charge:

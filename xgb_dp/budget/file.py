@@ -7,6 +7,9 @@ What cannot be read is refused, so that nothing spent is forgotten.
 One lock is on a file beside, which stays the same file; the other is on the budget file itself,
 which nobody can remove unseen. A lock counts only while its name leads to the file that is locked.
 So the lock file may be stale, removed or made anew at any time, and no entry is lost.
+
+A process remembers the names of the entries that it has seen in a file. A file that lacks one was
+rolled back or deleted, and is refused: what it lacks was released all the same.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,9 +30,7 @@ from ..record import sealed
 
 __all__ = ["read", "update"]
 
-FORMAT = "xgb-dp budget"
-VERSIONS = {False: 1, True: 2}
-"""Versions of a budget for one row, and of one for others: neither is read as the other."""
+FORMAT, VERSION = "xgb-dp budget", 1
 
 PATIENCE = 60.0
 """Seconds to wait for a lock, which is held for milliseconds unless its process was stopped."""
@@ -41,15 +42,31 @@ _TWO_NAMES = 0.04  # the same where a process is about to remove one of two name
 _PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _READ, _WRITE = os.O_RDONLY | _PLAIN, os.O_RDWR | _PLAIN
 _HELD: set[int] = set()  # descriptors of locks, which a forked child must not keep
+_SEEN: dict[Path, set[str]] = {}  # of this process: names of entries by file
+_FIELDS = {"epsilon", "delta", "selection_epsilon", "whose", "entries"}
 
 
 def read(path: Path) -> Content | None:
-    """The content of a budget file; None if there is no such file.
+    """The content of a budget file; None if there is no such file, and never was one with entries.
 
     Raises:
-        BudgetError: The file is damaged, or of another kind.
+        BudgetError: The file is damaged, of another kind, or lacks an entry that was seen.
     """
-    return _read(path)[0]
+    return _read_whole(path)[0]
+
+
+def seen(path: Path) -> frozenset[str]:
+    """Names of the entries that this process has seen in a file."""
+    return frozenset(_SEEN.get(path, ()))
+
+
+def remember(path: Path, names: Iterable[str]) -> None:
+    """Take note of entries that a file had."""
+    _SEEN.setdefault(path, set()).update(names)
+
+
+def _names(content: Content | None) -> set[str]:
+    return set() if content is None else {line["id"] for line in content["entries"]}
 
 
 def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
@@ -69,12 +86,13 @@ def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
     try:
         while time.monotonic() < deadline:
             with _locked(path, deadline) as held:
-                old, status = _read(path)
+                old, status = _read_whole(path)
                 if not _same(held, status):
                     continue  # another one since it was locked
-                content = {**change(old), "format": FORMAT}
-                content["version"] = VERSIONS["whose" in content]
-                if _replace(path, sealed.dumps(content, indent=1), status):
+                content = change(old)
+                text = _written(path, content)
+                if _replace(path, text, status):
+                    remember(path, _names(content))
                     return content
     except OSError as error:
         raise BudgetError(
@@ -87,8 +105,39 @@ def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
     )
 
 
+def _written(path: Path, content: Content) -> str:
+    """The text of a file.
+
+    Raises:
+        BudgetError: It could not be read again.
+    """
+    try:
+        return sealed.dumps({**content, "format": FORMAT, "version": VERSION}, indent=1)
+    except ValueError as error:
+        raise BudgetError(
+            f"The budget file {str(path)!r} could not be read again ({error}); nothing was booked "
+            "and nothing released. Name columns and parts in Unicode."
+        ) from None
+
+
+def _read_whole(path: Path) -> tuple[Content | None, os.stat_result | None]:
+    """The content, and which file it is from; it has every entry that was seen there before."""
+    before = seen(path)  # first: another thread may book meanwhile
+    content, status = _read(path)
+    if not before <= _names(content):
+        what = "is gone" if content is None else "lacks an entry that this process has seen in it"
+        raise BudgetError(
+            f"The budget file {str(path)!r} {what}: it was deleted, or replaced by an older copy, "
+            "as a sync tool, a backup or `git checkout` does. Nothing was released. Restore the "
+            "file from a copy that holds every training. If it was moved on purpose, open it where "
+            "it is now. A new budget, for other rows, needs another name."
+        )
+    remember(path, _names(content))
+    return content, status
+
+
 def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result | None]:
-    """The content, and which file it is from."""
+    """What is there now."""
     try:
         with open(os.open(path, _READ), encoding="utf-8") as file:
             status = os.fstat(file.fileno())
@@ -111,17 +160,25 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
             "be written at once. Keep one."
         )
     try:
-        content, sound = sealed.loads(text)
+        content = sealed.loads(text)
+        sound = (content.pop("format", None), content.pop("version", None)) == (FORMAT, VERSION)
+        sound = sound and set(content) == _FIELDS and _are_lines(content["entries"])
     except ValueError:
-        content, sound = {}, False
-    known = (FORMAT, VERSIONS["whose" in content])
-    sound = sound and (content.get("format"), content.get("version")) == known
+        sound = False
     if not sound:
         raise BudgetError(
             f"The budget file {str(path)!r} is damaged or of another version, so what was spent is "
             "not known. Restore it from a copy that holds every training."
         )
     return content, status
+
+
+def _are_lines(entries: Any) -> bool:
+    """Whether these are lines of a book, each with a name of its own."""
+    if not isinstance(entries, list) or not all(isinstance(line, dict) for line in entries):
+        return False
+    names = [line.get("id") for line in entries]
+    return all(type(name) is str for name in names) and len(set(names)) == len(names)
 
 
 def _replace(path: Path, text: str, old: os.stat_result | None) -> bool:

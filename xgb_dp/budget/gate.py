@@ -21,9 +21,11 @@ from typing import TypeAlias
 from ..accounting import Event, Unit, one_unit
 from ..data.parts import Part
 from ..errors import BudgetError
+from ..record.form import Released
 
 __all__ = [
     "Gate",
+    "Release",
     "before_release",
     "check_booked",
     "check_free",
@@ -33,9 +35,29 @@ __all__ = [
     "look_before",
 ]
 
-Gate: TypeAlias = Callable[[Sequence[Event], bool, Unit, "Part | None"], None]
-"""Called with the events of the whole plan, whether the training is private at all, whom its noise
-was calibrated for, and the part of the rows that it reads."""
+
+@dataclass(frozen=True)
+class Release:
+    """What is about to be released, as a gate is told of it.
+
+    Attributes:
+        events: Those of the whole plan, in release order.
+        private: Whether noise is drawn, from the operating system's key.
+        unit: Whom it was calibrated for.
+        part: The part of the rows that is read; None for all of them, or where that is not known.
+        earlier: What the model that is continued has released before.
+    """
+
+    events: tuple[Event, ...]
+    private: bool
+    unit: Unit
+    part: Part | None = None
+    earlier: tuple[Released, ...] = ()
+
+
+Gate: TypeAlias = Callable[[Release], Sequence[str | None]]
+"""Refuses by raising. Returns the names of the book's entries: of each of the earlier releases, and
+of this one; nothing where there is no book."""
 
 VARIABLE = "XGB_DP_OPEN_BUDGET"
 """Environment variable that names an open block's budget to the processes started in it."""
@@ -63,43 +85,51 @@ def before_release(
     private: bool,
     unit: Unit | None = None,
     part: Part | None = None,
-) -> None:
+    earlier: Sequence[Released] = (),
+) -> tuple[str | None, ...]:
     """Ask the gate in force, if there is one. Reads no data.
 
     Args:
-        events: What the training is going to release, in release order.
-        private: Whether noise is drawn, from the operating system's key.
-        unit: Whom it was calibrated for; by default one of whom the events speak.
-        part: The part of the rows that is read; None for all of them, or where that is not known.
+        events: As for :class:`Release`.
+        private: See there.
+        unit: See there; by default one of whom the events speak.
+        part: See there.
+        earlier: See there.
+
+    Returns:
+        Names of entries of a book, one for each of `earlier` and one for this release; None for
+        what is in no book.
 
     Raises:
         PrivacyError: The gate refuses, or a block of a budget is open that would not see it.
     """
     held = _GATE.get()
+    names: Sequence[str | None] = ()
     if held is None:
         check_booked()
-        return
-    if not held.open:
+    elif not held.open:
         raise BudgetError(
             "The block of the budget in which this thread or task was started has ended, and this "
             "training would not be booked. Nothing was released. Wait inside the block for what "
             "was started there, or open a block in the thread or task itself."
         )
-    held.ask(events, private, Unit(one_unit(events)) if unit is None else unit, part)
+    else:
+        whom = Unit(one_unit(events)) if unit is None else unit
+        names = held.ask(Release(tuple(events), private, whom, part, tuple(earlier)))
+    return tuple(names) or (*(old.entry for old in earlier), None)
 
 
-def look_before(events: Sequence[Event], *, private: bool, unit: Unit, part: Part | None) -> None:
+def look_before(release: Release) -> None:
     """Whether the gate in force will let a training through; nothing is booked. Reads no data.
 
-    Parties with a book each ask it before any of them books. Arguments are those of
-    :func:`before_release`.
+    Parties with a book each ask it before any of them books.
 
     Raises:
         PrivacyError: The gate would refuse.
     """
     held = _GATE.get()
     if held is not None and held.open and held.look is not None:
-        held.look(events, private, unit, part)
+        held.look(release)
 
 
 def in_force() -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..accounting import ROW, Event, Unit, one_unit
+from ..accounting import Event, Unit, one_unit
 from ..accounting.units import ONE_ROW, UNITS
 from ..errors import BudgetError, PrivacyParameterError
 from ..request.parse import parse_int
@@ -32,18 +32,17 @@ class Whose:
 
     @classmethod
     def of_content(cls, content: Mapping[str, Any]) -> Whose:
-        """The unit of a budget's file; one row, where it says nothing.
+        """The unit of a budget's file.
 
         Raises:
             BudgetError: It is damaged.
         """
-        whose = content.get("whose", {})
         try:
-            unit = Unit(whose.get("unit", ROW), whose.get("group", 1))
-            most = whose.get("most_rows")
+            name, group, most = (content["whose"][key] for key in ("unit", "group", "most_rows"))
+            unit = Unit(name, group)
             if most is not None and not (type(most) is int and most >= 1 and unit.of_persons):
                 raise ValueError
-        except (AttributeError, ValueError, TypeError):
+        except (KeyError, ValueError, TypeError):
             raise BudgetError(
                 "The budget does not say whom its total is for, so it is damaged. Restore the "
                 "file from a copy that holds every training."
@@ -51,11 +50,14 @@ class Whose:
         return cls(unit, most)
 
     def to_content(self) -> dict[str, Any]:
-        """What the file says; nothing of one row, as files from before there was a choice."""
-        if self == Whose():
-            return {}
-        content = {"unit": self.unit.name, "group": self.unit.group, "most_rows": self.most_rows}
-        return {"whose": content}
+        """What the file says."""
+        return {
+            "whose": {
+                "unit": self.unit.name,
+                "group": self.unit.group,
+                "most_rows": self.most_rows,
+            }
+        }
 
     def changed(self, unit: Any, group: Any, most_rows: Any) -> Whose:
         """The same with what the user has said; None for what is left as it is.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .entry import Entry
     from .whose import Whose
 
-__all__ = ["DIVISION", "most_rows", "refusal", "rounded_down", "statement"]
+__all__ = ["DIVISION", "most_rows", "refusal", "rounded_down", "statement", "unknown_model"]
 _DIGITS = 4
 DIVISION = {"discover": 0.09, "train": 0.92, "evaluate": 0.18}
 """Parts of an epsilon in a proposal; their squares sum to well below 1."""
@@ -108,6 +108,16 @@ def refusal(budget: Budget, spent: Charge, charge: Charge, events: Sequence[Even
         f"This would exceed the budget of epsilon={budget.epsilon:g}, delta={budget.delta:g} for "
         f"{budget.unit.phrase} in "
         f"{str(budget.path)!r}. Nothing was released. {what}."
+    )
+
+
+def unknown_model(budget: Budget) -> BudgetError:
+    """What a caller is told who continues a model that the book does not know."""
+    return BudgetError(
+        f"The model to be continued has trainings that the book {str(budget.path)!r} does not "
+        "contain, so its total would not cover the new model. Nothing was released. Continue a "
+        "model of this budget; or open it with Budget(..., charge_earlier=True), which charges "
+        "the earlier trainings too."
     )
 
 

@@ -154,6 +154,8 @@ def _words(prepared: Prepared) -> list[str]:
 
 @click.command()
 @click.argument("file", type=OUT)
+@click.argument("models", type=FILE, nargs=-1)
+@click.option("--check", is_flag=True, help="Say whether the book contains what made each MODEL.")
 @click.option("--epsilon", type=float, help="Total of the data set; needed to make the file.")
 @click.option("--delta", type=float, help="Total of the data set; needed to make the file.")
 @click.option("--selection-epsilon", type=float, help="Part of epsilon set aside for selections.")
@@ -161,8 +163,17 @@ def _words(prepared: Prepared) -> list[str]:
 @click.option("--group", type=int, help="Rows of one person, or persons, together; 1.")
 @click.option("--most-rows", type=int, help="Most rows of a person: trainings for rows count so.")
 @guarded
-def budget(file: Path, **given: Any) -> None:
-    """Make the budget FILE of a data set, or say what is left of it. Spends nothing."""
+def budget(file: Path, models: tuple[Path, ...], check: bool, **given: Any) -> None:
+    """Make the budget FILE of a data set, or say what is left of it. Spends nothing.
+
+    With --check MODEL... it names what saved models have released that the book does not contain,
+    and the exit code is 1 if there is any.
+    """
+    if check != bool(models):
+        raise PrivacyParameterError(
+            "--check needs saved models, and models need --check: "
+            f"xgb-dp budget {file} --check model.json."
+        )
     if not file.exists() and (given["epsilon"] is None or given["delta"] is None):
         raise PrivacyParameterError(
             f"There is no budget file {file}. To make one, give the total of the data set: "
@@ -170,7 +181,15 @@ def budget(file: Path, **given: Any) -> None:
         )
     book = Budget(file, **given)
     book.verify()
-    click.echo(book.statement())
+    if not check:
+        click.echo(book.statement())
+        return
+    missing = {model: book.missing(model) for model in models}
+    for model, names in missing.items():
+        said = f"not booked: {', '.join(names)}" if names else "booked"
+        click.echo(f"{model}: {said}")
+    if any(missing.values()):
+        raise SystemExit(1)
 
 
 @click.command()

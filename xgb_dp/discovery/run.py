@@ -128,7 +128,7 @@ def discover(
         return _release(kinds, texts, numbers, codes, plan, delta, since, missing, unit)
 
     with progress("discover: count"):
-        return booked(release, plan.events, budget, note, unit=unit)
+        return booked(release, plan.events, budget, note, unit=unit)[0]
 
 
 def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], Any]:

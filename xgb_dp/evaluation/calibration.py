@@ -11,16 +11,14 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
-from ..accounting import Event
 from ..engine.curve import CURVE, Curve
 from ..engine.models import intercept_margin
 from ..engine.predictions import objective_of, probabilities
@@ -29,6 +27,9 @@ from ..record import ledger
 from ..record.report import as_booster
 from .grid import CELLS
 from .posterior import Posterior
+
+if TYPE_CHECKING:
+    from .report import Cost
 
 __all__ = ["CalibratedModel", "calibrated", "isotonic", "platt"]
 
@@ -89,17 +90,14 @@ def isotonic(found: Posterior, rounds: int) -> Curve:
     return Curve(tuple(middle), tuple(levels), rounds)
 
 
-def calibrated(
-    booster: Any, found: Posterior, method: str, events: Sequence[Event], *, parallel: bool
-) -> Any:
+def calibrated(booster: Any, found: Posterior, method: str, cost: Cost) -> Any:
     """A copy of a model of two classes with other probabilities, and with the cost in its ledger.
 
     Args:
         booster: The xgboost.Booster.
         found: Counts of both classes by score.
         method: "platt" or "isotonic".
-        events: The evaluation that the counts come from.
-        parallel: Whether its rows trained nothing of the model.
+        cost: Of the evaluation that the counts come from.
 
     Returns:
         An xgboost.Booster with "platt", a :class:`CalibratedModel` with "isotonic".
@@ -114,12 +112,12 @@ def calibrated(
     before = None
     with suppress(LedgerError):
         before = ledger.read_ledger(booster)
-    if before is not None and {e.unit for e in before.events} - {e.unit for e in events}:
+    if before is not None and {e.unit for e in before.events} - {e.unit for e in cost.events}:
         raise PrivacyRefusal(
             "The unit of privacy of the model is not that of the evaluation, so no ledger can add "
             "up what both cost. Evaluate with the ids of the persons, or without, as in training."
         )
-    shown: dict[str, Any] = {"method": method, "parallel": parallel}
+    shown: dict[str, Any] = {"method": method, "parallel": cost.parallel}
     if method == "platt":
         offset, slope = platt(found)
         shown |= {"offset": offset, "slope": slope}
@@ -129,7 +127,8 @@ def calibrated(
         curve = isotonic(found, booster.num_boosted_rounds())
         made.set_attr(**{CURVE: curve.to_json()})
     if before is not None:
-        ledger.store(made, ledger.evaluated(booster, made, before, events, shown))
+        whole = ledger.evaluated(booster, made, before, cost.events, shown, cost.entry)
+        ledger.store(made, whole)
     return made if method == "platt" else CalibratedModel(made)
 
 

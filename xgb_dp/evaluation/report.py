@@ -41,6 +41,7 @@ class Cost:
             and that of the evaluation do not add up.
         model_private: Whether the model has the ledger of a private training.
         part: The part of the rows, as ledgers have it; None for all rows.
+        entry: Name of its entry in a budget; None where it was not booked.
     """
 
     events: tuple[GaussianEvent, ...]
@@ -50,6 +51,7 @@ class Cost:
     parallel: bool
     model_private: bool
     part: Mapping[str, str] | None
+    entry: str | None = None
 
     def statement(self) -> str:
         """The guarantee in prose."""
@@ -234,7 +236,7 @@ class EvaluationReport:
                 "evaluated."
             )
         counts, cost = self.overall.posterior, self.cost
-        return calibrated(booster, counts, method, cost.events, parallel=cost.parallel)
+        return calibrated(booster, counts, method, cost)
 
     def __str__(self) -> str:
         return self.summary()

@@ -149,7 +149,7 @@ def evaluate(
     weights = None if persons is None else persons.weights
     aim = plan.aimed if isinstance(plan, (Binary, Pair)) else None
     with progress("evaluate: count"), one_thread():
-        released = booked(
+        released, entry = booked(
             lambda: release(layout, events, cells, weights, aim, later),
             events,
             budget,
@@ -169,6 +169,7 @@ def evaluate(
         ),
         model_private=all(m.private for m in models),
         part=None if part is None else part.to_json(),
+        entry=entry,
     )
     if isinstance(plan, Pair):
         with progress("evaluate: figures"), one_thread():

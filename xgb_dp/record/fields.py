@@ -6,6 +6,7 @@ That the parts of a ledger fit each other is checked in ``form.py``.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "check_fields",
     "damaged",
     "is_count",
+    "is_entry",
     "read_events",
     "read_public",
     "read_start",
@@ -27,6 +29,8 @@ __all__ = [
 ]
 
 _MOST = 1 << 31  # rounds
+_NEEDED = {"rounds", "group", "budget_shares", "num_parallel_tree"}
+_ENTRY = re.compile(r"[0-9a-f]{16}")
 RELEASE_OF_SHARE = {
     "candidates": "candidates",
     "base_score": "intercept",
@@ -58,6 +62,11 @@ def check_fields(data: Any, what: str, needed: Set[str], optional: Set[str] = fr
 def is_count(value: Any) -> bool:
     """Whether this is a number of rounds, or a position among plans."""
     return type(value) is int and 0 <= value < _MOST
+
+
+def is_entry(value: Any) -> bool:
+    """Whether this is the name of an entry in a budget."""
+    return type(value) is str and _ENTRY.fullmatch(value) is not None
 
 
 def read_events(data: Any) -> tuple[Event, ...]:
@@ -109,21 +118,16 @@ def read_public(data: Any) -> Mapping[str, Any]:
     Raises:
         LedgerError: It is ill-formed.
     """
-    if not isinstance(data, Mapping):
+    shown = data.get("hyperparameters") if isinstance(data, Mapping) else None
+    if not isinstance(shown, Mapping) or not set(shown) >= _NEEDED:
         raise damaged("a training does not say what was public")
-    shown = data.get("hyperparameters", {})
-    sound = isinstance(shown, Mapping)
-    if sound and "rounds" in shown:
-        sound = is_count(shown["rounds"])
-    if sound and "budget_shares" in shown:
-        sound = _are_shares(shown["budget_shares"])
-    if sound:
-        try:
-            Unit.of_record(data)
-        except (ValueError, TypeError):
-            sound = False
-        per_person = data.get("rows_per_person", 1)
-        sound = sound and type(per_person) in (int, float) and 1 <= per_person < math.inf
+    sound = is_count(shown["rounds"]) and _are_shares(shown["budget_shares"])
+    try:
+        Unit.of_record(data)
+    except (ValueError, TypeError):
+        sound = False
+    per_person = data.get("rows_per_person", 1)
+    sound = sound and type(per_person) in (int, float) and 1 <= per_person < math.inf
     if "n_public" in data:
         sound = sound and type(data["n_public"]) is int and data["n_public"] >= 1
     steps = data.get("preprocessing", [])
@@ -132,9 +136,20 @@ def read_public(data: Any) -> Mapping[str, Any]:
     if masked is not None:
         sound = sound and isinstance(masked, Mapping)
         sound = sound and all(type(masked.get(k)) is int for k in ("workers", "colluders"))
+    sound = sound and _are_evaluations(data.get("evaluations", []))
     if not sound:
         raise damaged("a training does not say what was public")
     return data
+
+
+def _are_evaluations(shown: Any) -> bool:
+    """Whether each says how many events it has, and which entry of a budget."""
+    return isinstance(shown, list) and all(
+        isinstance(one, Mapping)
+        and is_count(one.get("events"))
+        and ("entry" not in one or is_entry(one["entry"]))
+        for one in shown
+    )
 
 
 def _are_shares(shares: Any) -> bool:
@@ -144,8 +159,12 @@ def _are_shares(shares: Any) -> bool:
     )
 
 
-def check_choice(events: Sequence[Event], public: Any) -> None:
+def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:
     """A choice among plans says which ones there were, and which one was taken.
+
+    Args:
+        events: What a training has released.
+        public: What :func:`read_public` has read.
 
     Raises:
         LedgerError: It does not.
@@ -153,7 +172,7 @@ def check_choice(events: Sequence[Event], public: Any) -> None:
     chosen = [e for e in events if isinstance(e, ChoiceEvent)]
     runs = [run for e in events if isinstance(e, SelectionEvent) for run in e.runs]
     inner = [e for run in runs for e in run if isinstance(e, ChoiceEvent)]
-    shown = public.get("plan_choice") if isinstance(public, Mapping) else None
+    shown = public.get("plan_choice")
     if not chosen and not inner and shown is None:
         return
     if len(chosen) > 1 or any(e.count != 1 for e in (*chosen, *inner)):
@@ -165,8 +184,8 @@ def check_choice(events: Sequence[Event], public: Any) -> None:
     if shown is None or not _is_choice(shown) or not (chosen or inner):
         raise damaged("a training does not say which of its plans it followed")
     sizes = {len(e.options) for e in chosen or inner}
-    followed = public.get("hyperparameters", {})
-    same = isinstance(followed, Mapping) and all(
+    followed = public["hyperparameters"]
+    same = all(
         followed.get(name) == value for name, value in shown["plans"][shown["taken"]].items()
     )
     if len(shown["plans"]) not in sizes or not same:

@@ -21,6 +21,7 @@ from .fields import (
     check_fields,
     damaged,
     is_count,
+    is_entry,
     read_events,
     read_public,
     read_start,
@@ -28,10 +29,25 @@ from .fields import (
 )
 from .start import PublicStart, are_tree_names
 
-__all__ = ["VERSION", "Ledger", "TrainingRecord", "charged"]
+__all__ = ["VERSION", "Ledger", "Released", "TrainingRecord", "charged"]
 
 VERSION = 1
 _NOISE = ("os", "fixed", "none")
+
+
+@dataclass(frozen=True)
+class Released:
+    """What was released at once, fixed before the first of its events.
+
+    Attributes:
+        name: What it is, in words.
+        events: In release order.
+        entry: Name of its entry in a budget; None where it was not booked.
+    """
+
+    name: str
+    events: tuple[Event, ...]
+    entry: str | None
 
 
 @dataclass(frozen=True)
@@ -49,6 +65,8 @@ class TrainingRecord:
         trees: Names of its trees; None while they are not known.
         start: The model that its trees stand on, public or made of what this training has
             released; None without, or after another training.
+        entry: Name of its entry in a budget, which is drawn and says nothing of a row; None where
+            it was not booked.
     """
 
     plan_digest: str
@@ -60,17 +78,45 @@ class TrainingRecord:
     drawn: tuple[Event, ...] | None = None
     trees: tuple[str, ...] | None = None
     start: PublicStart | None = None
+    entry: str | None = None
 
     @property
     def hyperparameters(self) -> Mapping[str, Any]:
         """Those that the training took as public."""
-        shown: Mapping[str, Any] = self.public.get("hyperparameters", {})
+        shown: Mapping[str, Any] = self.public["hyperparameters"]
         return shown
 
     @property
     def unit(self) -> Unit:
-        """Whom its target is about; of ledgers from before there was a choice one row."""
+        """Whom its target is about."""
         return Unit.of_record(self.public)
+
+    @property
+    def evaluations(self) -> Sequence[Mapping[str, Any]]:
+        """What was made of evaluations of the model, in order; their events are the last ones."""
+        shown: Sequence[Mapping[str, Any]] = self.public.get("evaluations", ())
+        return shown
+
+    @property
+    def releases(self) -> tuple[Released, ...]:
+        """The training itself and the evaluations after it."""
+        sizes = [shown["events"] for shown in self.evaluations]
+        ends = [len(self.events) - sum(sizes[i:]) for i in range(len(sizes) + 1)]
+        out = [Released("training", self.events[: ends[0]], self.entry)]
+        for number, shown in enumerate(self.evaluations):
+            events = self.events[ends[number] : ends[number + 1]]
+            out.append(Released(f"evaluation {number + 1}", events, shown.get("entry")))
+        return tuple(out)
+
+    def booked(self, entries: Sequence[str | None]) -> TrainingRecord:
+        """The same with the names of the entries of its :attr:`releases`."""
+        own, *others = entries
+        shown = [
+            {**old, "entry": name} if name else old
+            for old, name in zip(self.evaluations, others, strict=True)
+        ]
+        public = {**self.public, "evaluations": shown} if shown else self.public
+        return replace(self, entry=own, public=public)
 
     @property
     def planned(self) -> tuple[Event, ...]:
@@ -120,6 +166,8 @@ class TrainingRecord:
             out["trees"] = list(self.trees)
         if self.start is not None:
             out["start"] = self.start.to_json()
+        if self.entry is not None:
+            out["entry"] = self.entry
         return out
 
     @classmethod
@@ -130,7 +178,7 @@ class TrainingRecord:
             LedgerError: It is ill-formed.
         """
         needed = {"plan_digest", "complete", "events", "rounds", "target", "public"}
-        check_fields(data, "a training", needed, {"drawn", "trees", "start"})
+        check_fields(data, "a training", needed, {"drawn", "trees", "start", "entry"})
         if type(data["plan_digest"]) is not str or type(data["complete"]) is not bool:
             raise damaged("a training does not name its plan or its state")
         if not is_count(data["rounds"]):
@@ -138,19 +186,24 @@ class TrainingRecord:
         trees = data.get("trees")
         if "trees" in data and not are_tree_names(trees):
             raise damaged("a training does not name its trees")
-        events = read_events(data["events"])
-        check_choice(events, data["public"])
+        if "entry" in data and not is_entry(data["entry"]):
+            raise damaged("a training does not name its entry in a budget")
+        events, public = read_events(data["events"]), read_public(data["public"])
+        check_choice(events, public)
         found = cls(
             plan_digest=data["plan_digest"],
             complete=data["complete"],
             events=events,
             rounds=data["rounds"],
             target=read_target(data["target"]),
-            public=read_public(data["public"]),
+            public=public,
             drawn=read_events(data["drawn"]) if "drawn" in data else None,
             trees=None if trees is None else tuple(trees),
             start=read_start(data["start"]) if "start" in data else None,
+            entry=data.get("entry"),
         )
+        if sum(shown["events"] for shown in found.evaluations) > len(events):
+            raise damaged("a training has more evaluations than events")
         released = (*found.events, *(found.drawn or ()))
         if released and one_unit(released) != found.unit.name:
             raise damaged("a training names another unit of privacy than its events")
@@ -195,11 +248,11 @@ class TrainingRecord:
         counts = release_counts(events)
         leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
         shown = self.hyperparameters if plan is None else plan
-        rounds = max(shown.get("rounds", self.rounds), self.rounds if plan is None else 0)
+        rounds = max(shown["rounds"], self.rounds if plan is None else 0)
         planned = charged(rounds, events)
         if not planned or leaves < planned or leaves % planned:
             return False
-        shares = shown.get("budget_shares", {})
+        shares = shown["budget_shares"]
         given = {RELEASE_OF_SHARE[k] for k, v in shares.items() if k != "leaves" and v > 0}
         if "histograms" in counts:  # stand in for splits
             given.discard("splits")
@@ -265,6 +318,24 @@ class Ledger:
         """The ledger with a start of its last training, which is its only one."""
         [training] = self.trainings
         return replace(self, trainings=(replace(training, start=start),))
+
+    @property
+    def releases(self) -> tuple[Released, ...]:
+        """What was released at once, in order."""
+        return tuple(
+            replace(own, name=f"{own.name} {number}" if own.name == "training" else own.name)
+            for number, training in enumerate(self.trainings, 1)
+            for own in training.releases
+        )
+
+    def booked(self, entries: Sequence[str | None]) -> Ledger:
+        """The same with the names of the entries of its :attr:`releases`."""
+        rest, trainings = list(entries), []
+        for training in self.trainings:
+            size = len(training.releases)
+            trainings.append(training.booked(rest[:size]))
+            rest = rest[size:]
+        return replace(self, trainings=tuple(trainings))
 
     def followed_by(self, training: TrainingRecord) -> Ledger:
         """The ledger with one more training."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,13 +18,12 @@ from ..accounting import Event, event_from_json
 from ..accounting.events import release_counts
 from ..engine.models import check_parts, load_booster
 from ..engine.native import tree_texts
-from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from . import sealed
 from .form import Ledger, TrainingRecord, charged
 
 __all__ = [
     "ATTRIBUTE",
-    "NO_DIGEST",
     "Drawn",
     "check_trees",
     "claim",
@@ -41,10 +39,6 @@ __all__ = [
 ]
 
 ATTRIBUTE = "dp_ledger"
-NO_DIGEST = (
-    "The privacy ledger of this model has no digest: it is from before there was one, or it was "
-    "changed. Damage to its numbers would not be noticed."
-)
 
 
 @dataclass(frozen=True)
@@ -82,8 +76,7 @@ def drawn(booster: Any) -> Drawn:
 def read_ledger(booster: Any) -> Ledger:
     """The ledger stored with a booster.
 
-    It is sound, its parts fit each other, and it accounts for every tree of the booster. Ledgers
-    of models from before they had a digest are read with a ``PrivacyWarning``.
+    It is sound, its parts fit each other, and it accounts for every tree of the booster.
 
     Args:
         booster: xgboost.Booster.
@@ -98,21 +91,19 @@ def read_ledger(booster: Any) -> Ledger:
         raise _unreadable("it is not Unicode") from None
     except AssertionError:  # XGBoost asserts that no attribute is empty
         text = ""
-    ledger, has_digest = parse_ledger(text)
-    if not has_digest:
-        warnings.warn(NO_DIGEST, PrivacyWarning, stacklevel=3)
+    ledger = parse_ledger(text)
     check_trees(ledger, _learner(booster))
     return ledger
 
 
-def parse_ledger(text: str | None) -> tuple[Ledger, bool]:
+def parse_ledger(text: str | None) -> Ledger:
     """A ledger as a model stores it.
 
     Args:
         text: Value of the attribute ``dp_ledger``; None where there is none.
 
     Returns:
-        The ledger, sound in itself, and whether it had a digest.
+        The ledger, sound in itself.
 
     Raises:
         LedgerError: There is none, or it is damaged or incomplete.
@@ -123,11 +114,10 @@ def parse_ledger(text: str | None) -> tuple[Ledger, bool]:
             "or its attributes were removed. Nothing can be said about its privacy."
         )
     try:
-        record, has_digest = sealed.loads(text)
+        record = sealed.loads(text)
     except ValueError as error:
-        reason = "no Unicode" if isinstance(error, UnicodeError) else str(error)
-        raise _unreadable(reason if text else "it is empty") from None
-    return Ledger.from_json(record), has_digest
+        raise _unreadable(str(error) if text else "it is empty") from None
+    return Ledger.from_json(record)
 
 
 def _unreadable(reason: str) -> LedgerError:
@@ -231,7 +221,12 @@ def tree_names(booster: Any) -> list[str]:
 
 
 def evaluated(
-    booster: Any, changed: Any, ledger: Ledger, events: Sequence[Event], shown: Mapping[str, Any]
+    booster: Any,
+    changed: Any,
+    ledger: Ledger,
+    events: Sequence[Event],
+    shown: Mapping[str, Any],
+    entry: str | None,
 ) -> Ledger:
     """The ledger of a model whose numbers follow from an evaluation of it.
 
@@ -244,7 +239,9 @@ def evaluated(
         ledger: Of `booster`.
         events: What the evaluation has released.
         shown: What was made of it; public.
+        entry: Name of its entry in a budget; None where it was not booked.
     """
+    shown = {**shown, "events": len(events)} | ({} if entry is None else {"entry": entry})
     names = dict(zip(tree_names(booster), tree_names(changed), strict=True))
     trainings = [
         replace(
@@ -255,7 +252,7 @@ def evaluated(
         for t in ledger.trainings
     ]
     last = trainings[-1]
-    public = {**last.public, "evaluations": [*last.public.get("evaluations", []), dict(shown)]}
+    public = {**last.public, "evaluations": [*last.evaluations, shown]}
     drawn = None if last.drawn is None else (*last.drawn, *events)
     trainings[-1] = replace(last, events=(*last.events, *events), public=public, drawn=drawn)
     return replace(ledger, trainings=tuple(trainings))
@@ -303,7 +300,7 @@ def earlier_ledger(
         )
     learner = _learner(booster)
     stored = learner["gradient_booster"]["model"]["gbtree_model_param"]["num_parallel_tree"]
-    if any(t.hyperparameters.get("num_parallel_tree", 1) != int(stored) for t in ledger.trainings):
+    if any(t.hyperparameters["num_parallel_tree"] != int(stored) for t in ledger.trainings):
         raise PrivacyRefusal(
             "`xgb_model` is refused: its `num_parallel_tree` is not that of its ledger, so it was "
             "changed after its training. Take the model as it was saved, or train a new one."
@@ -400,5 +397,17 @@ def _check_drawn(drawn: Sequence[Event], plan: TrainingRecord, rounds: int) -> N
 
 
 def store(booster: Any, ledger: Ledger) -> None:
-    """Write the ledger into the booster's attributes, with its digest."""
-    booster.set_attr(**{ATTRIBUTE: sealed.dumps(ledger.to_json())})
+    """Write the ledger into the booster's attributes, with its digest.
+
+    Raises:
+        PrivacyParameterError: It could not be read again. The rehearsal of a training finds that
+            before anything is released.
+    """
+    try:
+        text = sealed.dumps(ledger.to_json())
+    except ValueError as error:
+        raise PrivacyParameterError(
+            f"The privacy ledger of this model could not be read again: {error}. Name columns and "
+            "steps in Unicode."
+        ) from None
+    booster.set_attr(**{ATTRIBUTE: text})

@@ -37,26 +37,29 @@ def dumps(content: Mapping[str, Any], indent: int | None = None) -> str:
         indent: Spaces of a level, for people; by default none, nor others.
 
     Raises:
-        ValueError: The content holds a number that is not finite.
+        ValueError: :func:`loads` would refuse it: a number that is not finite, or text that is no
+            Unicode. Nothing is written that cannot be read.
     """
     content = {name: value for name, value in content.items() if name != DIGEST}
     sealed = {**content, DIGEST: digest(content)}
     separators = (",", ":") if indent is None else None
-    return json.dumps(sealed, indent=indent, separators=separators, allow_nan=False)
+    text = json.dumps(sealed, indent=indent, separators=separators, allow_nan=False)
+    loads(text)
+    return text
 
 
-def loads(text: str | bytes) -> tuple[dict[str, Any], bool]:
-    """Read a JSON object that may carry a digest.
+def loads(text: str | bytes) -> dict[str, Any]:
+    """Read a JSON object that carries a digest.
 
     Args:
-        text: What :func:`dumps` has written, or JSON without a digest.
+        text: What :func:`dumps` has written.
 
     Returns:
-        The content without its digest, and whether it had one, which was right.
+        The content without its digest.
 
     Raises:
         ValueError: No JSON object; a key given twice, a number that is not finite or has more than
-            100 digits, text that is no Unicode; nested too deep; or the digest is wrong.
+            100 digits, text that is no Unicode; nested too deep; or the digest is missing or wrong.
     """
     try:
         content = json.loads(
@@ -69,14 +72,17 @@ def loads(text: str | bytes) -> tuple[dict[str, Any], bool]:
         if not isinstance(content, dict):
             raise ValueError("it is not a JSON object")
         json.dumps(content, ensure_ascii=False).encode()  # no half of a pair of surrogates
-        if DIGEST not in content:
-            return content, False
-        sound = content.pop(DIGEST) == digest(content)
+        named = content.pop(DIGEST, None)
+        if named is None:
+            raise ValueError("it has no digest")
+        sound = named == digest(content)
+    except UnicodeError:
+        raise ValueError("it has text that is no Unicode") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not sound:
         raise ValueError("the digest is not that of the content")
-    return content, True
+    return content
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

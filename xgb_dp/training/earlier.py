@@ -33,13 +33,13 @@ def check_earlier(earlier: Ledger | None, s: Settings) -> None:
                 f"{training.unit.label}. What both cost together is known for neither: set "
                 "`dp_privacy_id` and `dp_group` as before, or train a new model."
             )
-        objective = training.public.get("objective", s["objective"])
+        then = training.public
+        objective = then["objective"]
         if objective != s["objective"]:
             raise PrivacyParameterError(
                 f"`objective` is {s['objective']}, but `xgb_model` was trained with {objective}: "
                 f"its intercept and trees would mean something else. Set objective={objective!r}."
             )
-        then = training.public if training.public.get("objective") else now
         if then.get("own_objective") != now.get("own_objective"):
             raise PrivacyParameterError(
                 "`dp_objective` is another one than that of `xgb_model`: its intercept and trees "
@@ -55,9 +55,9 @@ def check_earlier(earlier: Ledger | None, s: Settings) -> None:
                 f"`xgb_model` was trained for {_targets_of(then)} targets, and the labels have "
                 f"{_targets_of(now)}. Give labels of the same targets, or train a new model."
             )
-        before = training.hyperparameters.get("num_parallel_tree", 1)
+        before = training.hyperparameters["num_parallel_tree"]
         if before != s["num_parallel_tree"]:
-            additive = training.hyperparameters.get("split") == "additive"
+            additive = training.hyperparameters["split"] == "additive"
             way = "dp_split='additive'" if additive else f"num_parallel_tree={before}"
             raise PrivacyParameterError(
                 f"`num_parallel_tree` is {s['num_parallel_tree']}, but `xgb_model` was trained "

@@ -29,6 +29,8 @@ class LedgerCallback(TrainingCallback):
         position: Which of its plans it follows.
         count: The noisy number of rows by which that was decided; None if it was not.
         released: Events of what was released before the trees.
+        entries: Names of the entries of a budget: of what an earlier model has released, and of
+            this training.
 
     Attributes:
         first: Makes the booster with the first trees that follow from them, in place of one that
@@ -43,11 +45,14 @@ class LedgerCallback(TrainingCallback):
         position: int,
         count: float | None,
         released: Sequence[Event] = (),
+        entries: Sequence[str | None] = (),
     ) -> None:
         super().__init__()
         self.training = training
         self.rounds = training.options[position].settings.rounds
         self.claimed = training.claim(position, count)
+        if entries:
+            self.claimed = self.claimed.booked(entries)
         self.released = released
         self.start = 0
 

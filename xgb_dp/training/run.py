@@ -13,13 +13,13 @@ from typing import Any
 from xgboost.core import Booster, XGBoostError
 
 from ..accounting import Event, event_from_json
-from ..budget.gate import before_release, look_before
+from ..budget.gate import Release, before_release, look_before
 from ..data import rows
 from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
-from ..record.form import Ledger, TrainingRecord
+from ..record.form import Ledger, Released, TrainingRecord
 from ..record.start import PublicStart
 from ..releases.intercept import Intercept
 from ..request import masking
@@ -264,8 +264,12 @@ class Training:
         try:
             if s.masking.workers:
                 workers.check_together(self._check_book)
-            before_release(
-                self.prepared.events, private=self.private, unit=s.privacy_unit, part=self.part
+            entries = before_release(
+                self.prepared.events,
+                private=self.private,
+                unit=s.privacy_unit,
+                part=self.part,
+                earlier=self._released,
             )
             if self.request is not None:
                 answer = native.release_intercept(dtrain, self.request)
@@ -309,12 +313,17 @@ class Training:
         if columns is not None:
             text = first_release.offering(taken.settings, taken.plan, columns)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
-        keeper = LedgerCallback(self, position, count, released)
+        keeper = LedgerCallback(self, position, count, released, entries)
         if columns is not None:
             keeper.first = partial(
                 booster_with, trees_of(columns), params=low, cache=[dtrain, *evals]
             )
         return low, keeper
+
+    @property
+    def _released(self) -> tuple[Released, ...]:
+        """What the model that is continued has released before."""
+        return () if self.earlier is None else self.earlier.releases
 
     def _check_book(self) -> None:
         """Look whether this party's book has room, before that of any party counts the training.
@@ -322,9 +331,9 @@ class Training:
         Raises:
             PrivacyRefusal: It has not. Other parties are told no more than that.
         """
-        unit = self.settings.privacy_unit
+        unit, events = self.settings.privacy_unit, self.prepared.events
         try:
-            look_before(self.prepared.events, private=self.private, unit=unit, part=self.part)
+            look_before(Release(events, self.private, unit, self.part, self._released))
         except BudgetError as error:
             raise PrivacyRefusal(
                 "The budget of a party refuses this training. Nothing was released, and no party "

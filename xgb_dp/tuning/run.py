@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import xgboost as xgb
 
-from ..accounting import Event, Repetitions, SelectionEvent, Unit
+from ..accounting import Event, Repetitions, SelectionEvent
 from ..budget.budget import Budget, as_budget
-from ..budget.gate import check_free, guarded
+from ..budget.gate import Release, check_free, guarded
 from ..data import persons
 from ..data.parts import Part
 from ..engine import native, tape
@@ -206,15 +206,17 @@ def select(
             _rehearse(found, plan, side, schema)
     fit, valid = given.divided(sides, share)
     part = given.part
+    entry = None
     if budget is not None:
         book = as_budget(budget)
         # Noted as spent right away: the time at which the file changes last must not tell how many
         # runs there were.
-        book.commit(book.reserve([plan.event], note, delta=delta, unit=unit, part=part))
+        entry = book.reserve([plan.event], note, delta=delta, unit=unit, part=part)
+        book.commit(entry)
 
     with progress("select: train and score"):  # how many runs there are is secret
         best = _best_run(found, plan, judge, fit, valid)
-    return _result(best, plan.event, judge, epsilon, delta, part)
+    return _result(best, plan.event, judge, (epsilon, delta), part, entry)
 
 
 @dataclass(frozen=True)
@@ -278,13 +280,13 @@ def _best_run(
 def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: Side) -> Any:
     """One training, stopped before it releases anything but what is accounted for."""
 
-    def check(events: Sequence[Event], private: bool, unit: Unit, part: Part | None) -> None:
-        del unit, part
-        if not private or tuple(events) != tuple(expected):
+    def check(release: Release) -> tuple[str, ...]:
+        if not release.private or release.events != tuple(expected):
             raise BudgetError(
                 "A training of the selection would release something else than was accounted for. "
                 "This is a defect of xgb_dp: please report it."
             )
+        return ()
 
     with guarded(check), warnings.catch_warnings():
         # Said once for the whole selection; said here, they would count the runs.
@@ -342,9 +344,9 @@ def _result(
     best: _Run,
     event: SelectionEvent,
     judge: Score,
-    epsilon: float,
-    delta: float,
+    target: tuple[float, float],
     part: Part | None,
+    entry: str | None,
 ) -> Selection:
     """The model with the ledger of the whole selection in place of that of its own training.
 
@@ -360,7 +362,7 @@ def _result(
     public = {name: value for name, value in last.public.items() if name != "part"}
     if part is not None:
         public["part"] = part.to_json()
-    whole = replace(last, events=(event,), drawn=None, target=(epsilon, delta), public=public)
+    whole = replace(last, events=(event,), drawn=None, target=target, public=public, entry=entry)
     ledger.store(best.booster, replace(record, trainings=(whole,)))
     return Selection(
         best.booster,
