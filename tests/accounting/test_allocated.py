@@ -19,6 +19,7 @@ from xgb_dp.accounting import (
     event_from_json,
     make_accountant,
 )
+from xgb_dp.accounting.describe import is_within
 from xgb_dp.accounting.filter import charge_of
 from xgb_dp.accounting.gaussian import gaussian_delta
 from xgb_dp.errors import LedgerError
@@ -197,7 +198,8 @@ def test_round_trip_and_refusals() -> None:
     data.pop("halving")
     with pytest.raises(LedgerError, match="exactly the fields"):
         event_from_json(data)
-    assert event.within(event) and not event.within(ensemble(8, *event.events, count=5))
+    assert is_within(event, event)
+    assert not is_within(event, ensemble(8, *event.events, count=5))
 
 
 @pytest.mark.parametrize("halving", [False, True])

@@ -15,6 +15,7 @@ from xgb_dp.accounting import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
+    Repetitions,
     SampledEvent,
     SelectionEvent,
     event_from_json,
@@ -22,7 +23,6 @@ from xgb_dp.accounting import (
 )
 from xgb_dp.accounting.filter import charge_of
 from xgb_dp.accounting.gaussian import gaussian_delta
-from xgb_dp.accounting.selection import Repetitions
 from xgb_dp.errors import LedgerError
 
 BITS = 40
@@ -246,7 +246,7 @@ def test_a_curve_of_many_points_is_that_of_each(others: tuple, asked: dict) -> N
     """It is asked for by selections, in one go: each point by itself would take too long."""
     books = make_accountant("exact", [*others, plain(0.3)])
     points = [0.1 * i for i in range(20)]
-    found = books.curve(points, 1e-9, **asked)
+    found = books.privacy_curve(**asked).deltas(points, 1e-9)
     assert found == sorted(found, reverse=True)
     for x, delta in list(zip(points, found, strict=True))[::6]:
         assert delta == pytest.approx(books.get_delta(x, **asked), rel=0.02, abs=2e-9)

@@ -9,7 +9,7 @@ from scipy.special import log_ndtr
 
 from xgb_dp.accounting import ExactAccountant, GaussianEvent, PureAccountant, blocks
 from xgb_dp.accounting.gaussian import GaussianTotals, gaussian_delta
-from xgb_dp.accounting.zcdp import ZCDP
+from xgb_dp.accounting.zcdp import ZCDPCurve
 
 from .events import UNIT, selections
 
@@ -295,15 +295,15 @@ def test_any_group_has_a_bound():
 def test_zcdp_bounds_what_is_exact():
     for eps0, k, mu in ((0.1, 50, 0.3), (1.0, 9, 2.0), (9.0, 4, 0.5), (0.2, 30, 0.0)):
         events = [selections(eps0, k)] + ([gaussian(1 / mu)] if mu else [])
-        coarse = ZCDP(mu, [(eps0, k)])
+        coarse = ZCDPCurve(mu, [(eps0, k)])
         exact = ExactAccountant(events, work=1e7)
         for delta in (1e-12, 1e-6, 1e-2):
             epsilon = coarse.epsilon(delta)
             assert exact.get_epsilon(delta) <= epsilon
             assert coarse.delta(epsilon) <= delta * (1 + 1e-6)
-    assert ZCDP(0.0, [(9.0, 2)]).epsilon(1e-6) == pytest.approx(18.0)
-    assert ZCDP(0.0, [(9.0, 2)]).delta(18.1) == 0.0
-    assert ZCDP(1.0, []).delta(0.4) == 1.0
+    assert ZCDPCurve(0.0, [(9.0, 2)]).epsilon(1e-6) == pytest.approx(18.0)
+    assert ZCDPCurve(0.0, [(9.0, 2)]).delta(18.1) == 0.0
+    assert ZCDPCurve(1.0, []).delta(0.4) == 1.0
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from xgb_dp.accounting import (
-    Accountant,
     Event,
     ExactAccountant,
     ParallelEvent,
@@ -21,6 +20,7 @@ from xgb_dp.accounting import (
     SelectionEvent,
     make_accountant,
 )
+from xgb_dp.accounting.curve import Curve
 from xgb_dp.accounting.groups import delta_in_steps, epsilon_in_steps
 
 from .events import gaussian, laplace, sampled, selections
@@ -172,25 +172,25 @@ def test_what_reads_all_rows_knows_no_coins() -> None:
 
 
 # -------------------------------------------------------------------------------- in steps
-class Shifts(Accountant):
+class Shifts(Curve):
     """Noise of a known distribution function, shifted by one unit for each row.
 
     The best test of shifts of a law whose logarithm is concave is a threshold.
     """
 
-    def __init__(self, cdf: Callable[[Law], Law], size: float) -> None:
-        self.cdf, self.size = cdf, size
+    def __init__(self, cdf: Callable[[Law], Law], size: float, rows: int) -> None:
+        self.cdf, self.size, self.rows = cdf, size, rows
 
-    def _delta(self, epsilon: float, group: int) -> float:
+    def delta(self, epsilon: float) -> float:
         at = np.linspace(-40.0, 40.0, 80_001) / self.size
-        power = self.cdf(at + group)
+        power = self.cdf(at + self.rows)
         return float(max(0.0, np.max(power - math.exp(epsilon) * self.cdf(at))))
 
-    def _epsilon(self, delta: float, group: int) -> float:
+    def epsilon(self, delta: float) -> float:
         low, high = 0.0, 200.0
         for _ in range(60):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._delta(middle, group) > delta else (low, middle)
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
         return high
 
 
@@ -200,26 +200,26 @@ def test_steps_are_above_shifted_gaussians(mu: float, steps: int) -> None:
     def cdf(x: Law) -> Law:
         return np.asarray(ndtr(mu * x))
 
-    exact = Shifts(cdf, mu)
+    one, all_rows = Shifts(cdf, mu, 1), Shifts(cdf, mu, steps)
     for delta in (1e-2, 1e-5):
-        epsilon = epsilon_in_steps(exact, delta, steps)
-        assert exact.get_delta(epsilon, steps) <= delta
-        assert epsilon <= 2.5 * exact.get_epsilon(delta, steps)
+        epsilon = epsilon_in_steps(one, delta, steps)
+        assert all_rows.delta(epsilon) <= delta
+        assert epsilon <= 2.5 * all_rows.epsilon(delta)
     for epsilon in (0.0, 0.3, 1.0, 3.0):
-        want = exact.get_delta(epsilon, steps)
-        assert want <= delta_in_steps(exact, epsilon, steps) * (1 + 1e-9)
+        want = all_rows.delta(epsilon)
+        assert want <= delta_in_steps(one, epsilon, steps) * (1 + 1e-9)
 
 
-class Worst(Accountant):
+class Worst(Curve):
     """(e, d)-private and no better: k rows of a chain of laws reach the bound exactly."""
 
     def __init__(self, e: float, d: float) -> None:
         self.e, self.d = e, d
 
-    def _epsilon(self, delta: float, group: int) -> float:
+    def epsilon(self, delta: float) -> float:
         return self.e if delta >= self.d else math.inf
 
-    def _delta(self, epsilon: float, group: int) -> float:
+    def delta(self, epsilon: float) -> float:
         return self.d if epsilon >= self.e else 1.0
 
 
@@ -247,7 +247,7 @@ def test_several_rows_of_rounds_cost_at_most_their_steps(event: Event) -> None:
     costs = [books.get_epsilon(1e-6, k) for k in (1, 2, 3, 5)]
     assert costs == sorted(costs)
     for k, epsilon in zip((2, 3, 5), costs[1:], strict=True):
-        assert epsilon <= epsilon_in_steps(books, 1e-6, k) * (1 + 1e-6)
+        assert epsilon <= epsilon_in_steps(books.privacy_curve(), 1e-6, k) * (1 + 1e-6)
         assert books.get_delta(epsilon, k) <= 1e-6 * (1 + 1e-2)
     assert books.get_epsilon(1e-300, 5) >= costs[-1]
     assert books.get_epsilon(0.0, 2) == math.inf

@@ -24,8 +24,8 @@ from xgb_dp.accounting import (
     make_accountant,
     one_unit,
 )
-from xgb_dp.accounting.books import simplified
-from xgb_dp.accounting.choice import hull
+from xgb_dp.accounting.describe import is_within
+from xgb_dp.accounting.events import with_unit
 from xgb_dp.accounting.filter import charge_of
 from xgb_dp.errors import LedgerError
 
@@ -50,10 +50,10 @@ def test_a_ledger_from_before_units_speaks_of_rows(event: Event) -> None:
 
 @pytest.mark.parametrize("event", KINDS)
 def test_every_event_of_a_person_says_so(event: Event) -> None:
-    found = event.of_unit(PERSON)
+    found = with_unit(event, PERSON)
     assert found.unit == PERSON
     assert event_from_json(found.to_json()) == found
-    assert found.of_unit(ROW) == event
+    assert with_unit(found, ROW) == event
 
     def check(data: object) -> None:
         if isinstance(data, dict):
@@ -82,7 +82,7 @@ def test_an_event_has_a_known_unit() -> None:
 @pytest.mark.parametrize("event", [SAMPLED, PARALLEL, ALLOCATED, CHOICE, SELECT])
 def test_the_parts_of_an_event_have_its_unit(event: Event) -> None:
     outer = {**event.to_json(), "unit": PERSON}
-    inner = event.of_unit(PERSON).to_json()
+    inner = with_unit(event, PERSON).to_json()
     del inner["unit"]
     for data in (outer, inner):
         with pytest.raises(LedgerError, match="unit"):
@@ -90,18 +90,18 @@ def test_the_parts_of_an_event_have_its_unit(event: Event) -> None:
 
 
 def test_units_never_mix() -> None:
-    mixed = (SELECTION.of_unit(PERSON), GAUSSIAN)
+    mixed = (with_unit(SELECTION, PERSON), GAUSSIAN)
     for make in (
         lambda: SampledEvent(2**30, 32, mixed, 5),
         lambda: ParallelEvent(10, mixed, 5),
         lambda: AllocatedEvent(10, mixed, 5, True),
-        lambda: ChoiceEvent((FIRST,), ((GAUSSIAN.of_unit(PERSON),),)),
+        lambda: ChoiceEvent((FIRST,), ((with_unit(GAUSSIAN, PERSON),),)),
         lambda: SelectionEvent(SELECT.repetitions, (mixed,), (FIRST,), 1),
-        lambda: SelectionEvent(SELECT.repetitions, (ROUND,), (FIRST.of_unit(PERSON),), 1),
-        lambda: one_unit([SAMPLED, LAPLACE.of_unit(PERSON)]),
-        lambda: charge_of([SAMPLED, LAPLACE.of_unit(PERSON)], 1e-6),
+        lambda: SelectionEvent(SELECT.repetitions, (ROUND,), (with_unit(FIRST, PERSON),), 1),
+        lambda: one_unit([SAMPLED, with_unit(LAPLACE, PERSON)]),
+        lambda: charge_of([SAMPLED, with_unit(LAPLACE, PERSON)], 1e-6),
         *(
-            lambda name=name: make_accountant(name, [GAUSSIAN, SELECTION.of_unit(PERSON)])
+            lambda name=name: make_accountant(name, [GAUSSIAN, with_unit(SELECTION, PERSON)])
             for name in ACCOUNTANTS
         ),
     ):
@@ -111,16 +111,9 @@ def test_units_never_mix() -> None:
 
 @pytest.mark.parametrize("event", KINDS)
 def test_what_was_planned_for_another_unit_covers_nothing(event: Event) -> None:
-    assert event.of_unit(PERSON).within(event.of_unit(PERSON))
-    assert not event.within(event.of_unit(PERSON))
-    assert not event.of_unit(PERSON).within(event)
-
-
-@pytest.mark.parametrize("event", [*KINDS[:-1], LaplaceEvent("leaves", 1, 0, 1)])
-def test_simpler_forms_keep_the_unit(event: Event) -> None:
-    assert one_unit(simplified([event.of_unit(PERSON)], 3)) == PERSON
-    if isinstance(event, ChoiceEvent):
-        assert hull(event.of_unit(PERSON).of_group(1), 1, lambda eps0: eps0**2).unit == PERSON
+    assert is_within(with_unit(event, PERSON), with_unit(event, PERSON))
+    assert not is_within(event, with_unit(event, PERSON))
+    assert not is_within(with_unit(event, PERSON), event)
 
 
 @pytest.mark.parametrize("event", KINDS)
@@ -128,5 +121,5 @@ def test_a_person_costs_what_a_row_costs(event: Event) -> None:
     """The unit says who the figures speak of; it changes none of them."""
     for group in (1, 3):
         rows = make_accountant("exact", [event]).get_epsilon(1e-6, group)
-        persons = make_accountant("exact", [event.of_unit(PERSON)]).get_epsilon(1e-6, group)
+        persons = make_accountant("exact", [with_unit(event, PERSON)]).get_epsilon(1e-6, group)
         assert rows == persons > 0.0

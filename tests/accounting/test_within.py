@@ -16,6 +16,7 @@ from xgb_dp.accounting import (
     ParallelEvent,
     SampledEvent,
 )
+from xgb_dp.accounting.describe import is_within
 from xgb_dp.errors import LedgerError
 from xgb_dp.record import ledger
 from xgb_dp.record.form import TrainingRecord
@@ -57,13 +58,13 @@ BEYOND: list[tuple[Event, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("event", [GAUSSIAN, SELECTION, LAPLACE, *ROUNDS])
 def test_the_plan_and_less_of_it_are_within(event: Event) -> None:
-    assert event.within(event)
-    assert event.counted(event.count - 1).within(event)
+    assert is_within(event, event)
+    assert is_within(replace(event, count=event.count - 1), event)  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize(("plan", "changes"), BEYOND)
 def test_what_costs_more_is_beyond(plan: Event, changes: dict[str, Any]) -> None:
-    assert not replace(plan, **changes).within(plan)  # type: ignore[type-var]
+    assert not is_within(replace(plan, **changes), plan)  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize(("plan", "changes"), BEYOND)

@@ -23,6 +23,7 @@ from xgb_dp.accounting import (
     Unit,
     make_accountant,
 )
+from xgb_dp.accounting.events import with_unit
 from xgb_dp.accounting.filter import charge_of
 from xgb_dp.errors import BudgetError, PrivacyParameterError
 
@@ -44,7 +45,7 @@ def matrix() -> xgb.DMatrix:
 
 
 def of_person(*events: Event) -> list[Event]:
-    return [e.of_unit(PERSON) for e in events]
+    return [with_unit(e, PERSON) for e in events]
 
 
 # --------------------------------------------------------------------------- charges of a group

@@ -14,6 +14,7 @@ from tests.reference.draws import Noise
 from tests.reference.noise import ChaCha20Source
 from xgb_dp.accounting import GaussianEvent, ThresholdEvent, Unit, event_from_json
 from xgb_dp.accounting.events import PERSON
+from xgb_dp.accounting.threshold import failure_of
 from xgb_dp.discovery import release
 from xgb_dp.discovery.plan import LEVELS, DiscoveryPlan, plan_discovery
 from xgb_dp.engine import draws, native
@@ -166,7 +167,7 @@ def test_a_text_without_a_vote_is_never_shown(monkeypatch):
 def test_a_single_unit_is_shown_no_more_often_than_claimed():
     """A large delta, so that it can be counted; and a little less noise would be found."""
     plan = plan_discovery(1, 0, 3.0, 0.04)
-    failure = next(e for e in plan.events if isinstance(e, ThresholdEvent)).failure(1)
+    failure = failure_of(next(e for e in plan.events if isinstance(e, ThresholdEvent)), 1)
     assert failure <= 0.01
     draws_of = 100_000
     noisy = draws.discrete_gaussian(plan.text_sigma2, draws_of) + (1 << plan.text_shift)

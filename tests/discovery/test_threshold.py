@@ -14,9 +14,10 @@ from xgb_dp.accounting import (
     event_from_json,
     make_accountant,
 )
+from xgb_dp.accounting.describe import is_within
 from xgb_dp.accounting.filter import Charge, Filter, charge_of
 from xgb_dp.accounting.gaussian import gaussian_delta
-from xgb_dp.accounting.threshold import tail
+from xgb_dp.accounting.threshold import failure_of, tail
 from xgb_dp.accounting.units import Unit
 from xgb_dp.discovery.plan import plan_discovery
 from xgb_dp.errors import LedgerError
@@ -97,7 +98,7 @@ def test_without_the_threshold_the_claim_would_be_false():
 def test_failures_are_added_to_delta(name):
     gauss = GaussianEvent("categories", 2**20, 2**26, 1, 1)
     event = ThresholdEvent("categories", 2**10, 2**26, 5 * 2**13, 3)
-    failure = event.failure(1)
+    failure = failure_of(event, 1)
     rest, both = (make_accountant(name, e) for e in ([gauss], [gauss, event]))
     assert 1e-7 < failure < 1e-5
     assert both.get_delta(0.3) == pytest.approx(min(1.0, rest.get_delta(0.3) + failure), rel=1e-6)
@@ -122,7 +123,7 @@ def test_a_filter_takes_failures_from_what_is_left_of_delta():
     event = ThresholdEvent("categories", 2**10, 2**30, 6 * 2**15, 2)
     plain, both = charge_of([gauss], 1e-6), charge_of([gauss, event], 1e-6)
     assert both.mu2 == plain.mu2
-    assert both.extra >= plain.extra + event.failure(1)
+    assert both.extra >= plain.extra + failure_of(event, 1)
     total = Filter(1.0, 1e-6)
     assert total.charge(Charge(), [gauss, event], both) == both
     large = ThresholdEvent("categories", 2**10, 2**30, 3 * 2**15, 2)
@@ -138,10 +139,10 @@ def test_form_in_a_ledger():
         with pytest.raises(LedgerError):
             event_from_json({**event.to_json(), name: value})
     no_noise = ThresholdEvent("categories", 4, 0, 99, 2)
-    assert no_noise.failure(1) == math.inf
+    assert failure_of(no_noise, 1) == math.inf
     assert make_accountant("exact", [no_noise]).get_delta(5.0) == 1.0
-    assert event.within(ThresholdEvent("categories", 4, 2**20, 98, 2))
-    assert not event.within(ThresholdEvent("categories", 4, 2**20, 100, 2))
+    assert is_within(event, ThresholdEvent("categories", 4, 2**20, 98, 2))
+    assert not is_within(event, ThresholdEvent("categories", 4, 2**20, 100, 2))
 
 
 def test_a_filter_charges_groups_for_all_of_their_rows():
@@ -149,7 +150,7 @@ def test_a_filter_charges_groups_for_all_of_their_rows():
     event = ThresholdEvent("categories", 2**10, 2**30, 8 * 2**15, 2)
     one, four = (charge_of([gauss, event], 1e-6, group=k) for k in (1, 4))
     assert four.mu2 == charge_of([gauss], 1e-6, group=4).mu2 > 15.0 * one.mu2
-    assert four.extra >= event.failure(4) > 4.0 * event.failure(1)
+    assert four.extra >= failure_of(event, 4) > 4.0 * failure_of(event, 1)
     # The charge bounds what the accountant certifies for so many.
     books = make_accountant("exact", [gauss, event])
     for epsilon in (0.05, 0.2, 0.5):
@@ -164,7 +165,9 @@ def test_a_plan_has_the_least_threshold_for_its_group(epsilon: float, group: int
     plan = plan_discovery(3, 2, epsilon, delta, Unit("row", group))
     unit = 1 << plan.text_shift
     least, less = (
-        ThresholdEvent("categories", unit, plan.text_sigma2, plan.threshold - k, 3).failure(group)
+        failure_of(
+            ThresholdEvent("categories", unit, plan.text_sigma2, plan.threshold - k, 3), group
+        )
         for k in (0, 1)
     )
     assert least <= delta / 4 < less

@@ -12,6 +12,7 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp import plotting
 from xgb_dp.accounting import PERSON, Unit, event_from_json
+from xgb_dp.accounting.events import with_unit
 from xgb_dp.errors import LedgerError, PrivacyParameterError
 from xgb_dp.record import ledger as ledger_module
 from xgb_dp.record.form import Ledger
@@ -27,7 +28,7 @@ def claimed(model: xgb.Booster, column: str | None = None, group: int = 1) -> di
     ledger = xgb_dp.privacy_report(model).ledger
     for training in ledger["trainings"]:
         training["events"] = [
-            event_from_json(e).of_unit(PERSON).to_json() for e in training["events"]
+            with_unit(event_from_json(e), PERSON).to_json() for e in training["events"]
         ]
         training["public"] |= {"unit": PERSON, "rows_per_person": 2.0}
         training["public"] |= {"unit_column": column} if column else {}

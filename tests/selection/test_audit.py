@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from xgb_dp.accounting import Repetitions
-from xgb_dp.accounting.selection import SelectionAccountant
+from xgb_dp.accounting.selection import SelectionCurve
 from xgb_dp.audit.bounds import violates
 from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.tuning import run
@@ -59,7 +59,7 @@ def test_selections_keep_their_promise(
         counts = np.bincount(sample, minlength=3)
         z = (counts - N * exact) / np.sqrt(N * exact * (1 - exact))
         assert np.abs(z).max() < 5.5
-    claim = SelectionAccountant(law, [Pair(P, Q)], 1)
+    claim = SelectionCurve(law, [Pair(P, Q)], 1)
     for outcome in range(3):
         hits = [int(np.count_nonzero(sample == outcome)) for sample in found]
         assert not violates(claim, hits[0], N, hits[1], N, SURE)
@@ -71,4 +71,4 @@ def test_the_audit_finds_a_selection_that_pays_for_one_run(
     law = Repetitions.of("geometric", 20.0)
     hits = [int(np.count_nonzero(winners(law, chances, monkeypatch) == 1)) for chances in (P, Q)]
     assert violates(Pair(P, Q), hits[0], N, hits[1], N, SURE)
-    assert not violates(SelectionAccountant(law, [Pair(P, Q)], 1), hits[0], N, hits[1], N, SURE)
+    assert not violates(SelectionCurve(law, [Pair(P, Q)], 1), hits[0], N, hits[1], N, SURE)

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xgb_dp.accounting import (
-    Accountant,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -25,8 +24,8 @@ from xgb_dp.accounting import (
     event_from_json,
     make_accountant,
 )
-from xgb_dp.accounting.books import _Sum
-from xgb_dp.accounting.selection import SelectionAccountant
+from xgb_dp.accounting.curve import Curve
+from xgb_dp.accounting.selection import SelectionCurve, WithSelections
 from xgb_dp.errors import LedgerError
 
 EXAMPLES = settings(max_examples=150, deadline=None, derandomize=True)
@@ -64,24 +63,24 @@ def stick(p: Law, q: Law, x: float) -> float:
     )
 
 
-class Pair(Accountant):
+class Pair(Curve):
     """Two known laws, as an accountant."""
 
     def __init__(self, p: Law, q: Law) -> None:
         self.p, self.q = p, q
 
-    def _delta(self, epsilon: float, group: int) -> float:
+    def delta(self, epsilon: float) -> float:
         return stick(self.p, self.q, epsilon)
 
-    def _epsilon(self, delta: float, group: int) -> float:
+    def epsilon(self, delta: float) -> float:
         low, high = 0.0, 60.0
-        if self.get_delta(low) <= delta:
+        if self.delta(low) <= delta:
             return 0.0
-        if self.get_delta(high) > delta:
+        if self.delta(high) > delta:
             return math.inf
         for _ in range(60):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.get_delta(middle) > delta else (low, middle)
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
         return high
 
 
@@ -105,13 +104,13 @@ def test_bound_is_above_the_exact_law(
 ) -> None:
     p, q, group = laws
     law = Repetitions.of(family, mean)
-    bound = SelectionAccountant(law, [Pair(p, q)], 1)
+    bound = SelectionCurve(law, [Pair(p, q)])
     a, b = best_of(p, group, law), best_of(q, group, law)
     assert a.sum() == pytest.approx(1.0, abs=1e-9)
     for x in (0.0, 0.1, 0.3, 1.0, 2.0, 4.0):
-        assert stick(a, b, x) <= bound.get_delta(x) + 1e-9
+        assert stick(a, b, x) <= bound.delta(x) + 1e-9
     for delta in (0.3, 1e-2, 1e-4):
-        epsilon = bound.get_epsilon(delta)
+        epsilon = bound.epsilon(delta)
         if epsilon < 50.0:
             assert stick(a, b, epsilon) <= delta + 1e-9
 
@@ -124,15 +123,15 @@ def test_factors_of_very_many_runs_are_no_doubles(mean: float, size: float) -> N
     z = np.linspace(-9.0, 9.0, 601)
     p, q = (np.exp(-((z - shift) ** 2) / 2) for shift in (size, 0.0))
     p, q = p / p.sum(), q / q.sum()
-    bound = SelectionAccountant(law, [Pair(p, q)])
-    epsilon = bound.get_epsilon(1e-4)
-    few = SelectionAccountant(Repetitions.of("poisson", 600.0), [Pair(p, q)]).get_epsilon(1e-4)
+    bound = SelectionCurve(law, [Pair(p, q)])
+    epsilon = bound.epsilon(1e-4)
+    few = SelectionCurve(Repetitions.of("poisson", 600.0), [Pair(p, q)]).epsilon(1e-4)
     assert few < epsilon < 1.5 * few
     for order in (np.arange(z.size), -np.arange(z.size), np.abs(np.arange(z.size) - 350)):
         a, b = (best_of(run, order, law) for run in (p, q))
         assert stick(a, b, epsilon) <= 1e-4
         for x in (0.0, 0.3, 1.0, 3.0):
-            assert stick(a, b, x) <= bound.get_delta(x) + 1e-9
+            assert stick(a, b, x) <= bound.delta(x) + 1e-9
 
 
 @EXAMPLES
@@ -163,7 +162,7 @@ def test_what_is_left_for_a_run(family: str, least: float) -> None:
         z = np.linspace(-12.0, 12.0, 4001)
         p, q = (np.exp(-((z - shift) ** 2) / 2) for shift in (mu, 0.0))
         run = Pair(p / p.sum(), q / q.sum())
-        return run.get_epsilon(1e-6), SelectionAccountant(law, [run]).get_epsilon(1e-6)
+        return run.epsilon(1e-6), SelectionCurve(law, [run]).epsilon(1e-6)
 
     low, high = 0.02, 0.4
     for _ in range(12):
@@ -180,9 +179,9 @@ def test_bound_is_close_to_an_attack(family: str, size: float) -> None:
     z = np.linspace(-9.0, 9.0, 1201)
     p, q = (np.exp(-((z - shift) ** 2) / 2) for shift in (size, 0.0))
     p, q = p / p.sum(), q / q.sum()
-    bound = SelectionAccountant(law, [Pair(p, q)])
+    bound = SelectionCurve(law, [Pair(p, q)])
     best = 0.0
-    epsilon = bound.get_epsilon(1e-4)
+    epsilon = bound.epsilon(1e-4)
     for above in (0.02, 0.05, 0.1, 0.2, 0.4):
         for tail in (0.5, 1.0, 2.0, 3.0):
             # Least loss on top, then the tail of the largest losses, then the rest.
@@ -198,7 +197,7 @@ def test_the_shift_is_needed() -> None:
     law = Repetitions.of("geometric", 20.0)
     p, q = np.array([0.92, 0.05, 0.03]), np.array([0.90, 0.02, 0.08])
     a, b = (best_of(x, np.arange(3), law) for x in (p, q))
-    pure = Pair(p, q).get_epsilon(0.0)
+    pure = Pair(p, q).epsilon(0.0)
     assert np.log(a[1] / b[1]) > 1.4 * pure
     assert stick(a, b, pure) > 0.0
 
@@ -296,10 +295,10 @@ def test_composition_is_above_the_exact_law(
     both = rest[0], rest[1]
     for _ in range(selections):
         both = np.outer(a, both[0]).ravel(), np.outer(b, both[1]).ravel()
-    alone = [SelectionAccountant(law, [Pair(p, q)], 1) for _ in range(selections)]
-    bound = _Sum(alone, Pair(rest[0], rest[1]))
+    alone = [SelectionCurve(law, [Pair(p, q)]) for _ in range(selections)]
+    bound = WithSelections(alone, Pair(rest[0], rest[1]))
     for x in (0.0, 0.1, 0.5, 1.0, 3.0):
-        assert stick(*both, x) <= bound.get_delta(x) + 1e-9
+        assert stick(*both, x) <= bound.delta(x) + 1e-9
 
 
 def test_a_continued_selection_is_guessed_less_often_than_always() -> None:

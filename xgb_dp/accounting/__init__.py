@@ -1,24 +1,33 @@
 """What a training released (events) and what that costs (accountants).
 
 :func:`make_accountant` takes the events in release order; accountants answer ``get_epsilon(delta,
-group)`` and ``get_delta(epsilon, group)``. Proofs: ``docs/proofs/accounting.md``.
+group)`` and ``get_delta(epsilon, group)``. The road between them: ``events`` (plain data),
+``simplify`` (what accountants compose), the curve of each kind, ``exact`` (everything together).
+Proofs: ``docs/proofs/accounting.md``.
 """
 
-from .accountant import Accountant
-from .books import ACCOUNTANTS, make_accountant
-from .choice import ChoiceEvent
-from .classic import ClassicAccountant
-from .events import Event, event_from_json, events_from_ledger, one_unit
+from .accountant import ACCOUNTANTS, Accountant, make_accountant
+from .events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    event_from_json,
+    events_from_ledger,
+    one_unit,
+)
 from .exact import ExactAccountant
-from .gdp import GDPAccountant
-from .plain import ExponentialEvent, GaussianEvent, LaplaceEvent
-from .pure import PureAccountant
-from .rdp import RDPAccountant
-from .rounds import AllocatedEvent, ParallelEvent, SampledEvent
-from .selection import Repetitions, SelectionEvent
-from .threshold import ThresholdEvent
+from .published import (
+    ClassicAccountant,
+    GDPAccountant,
+    PureAccountant,
+    RDPAccountant,
+    ZCDPAccountant,
+)
+from .repetitions import Repetitions
+from .rounds import AllocatedEvent, ChoiceEvent, ParallelEvent, SampledEvent, SelectionEvent
 from .units import PERSON, ROW, Unit
-from .zcdp import ZCDPAccountant
 
 __all__ = [
     "ACCOUNTANTS",

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
-__all__ = ["Accountant", "check_query"]
+from .curve import Curve
+from .events import Event, ThresholdEvent, one_unit
+from .pure import PureCurve
+from .rounds import SelectionEvent
+from .simplify import Neighbours, Terms, simplify
+from .threshold import WithThresholds
+
+__all__ = ["ACCOUNTANTS", "Accountant", "make_accountant"]
+
+ACCOUNTANTS: dict[str, type[Accountant]] = {}
+"""Accountants by the name that ``dp_accountant`` takes; the first is the tightest."""
 
 
 class Accountant(abc.ABC):
@@ -14,7 +26,27 @@ class Accountant(abc.ABC):
     Neighbours differ by `group` rows, of which some may be added and others removed. With
     `replaced` they differ by `group` rows that are exchanged for others. Proof:
     docs/proofs/neighbours.md
+
+    Args:
+        events: In release order.
+
+    Raises:
+        TypeError: Something is not an event, or an event that is not known.
+        LedgerError: Some of the events hold for rows and some for persons.
     """
+
+    name: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        ACCOUNTANTS[cls.name] = cls
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._events = tuple(events)
+        if not all(isinstance(event, Event) for event in self._events):
+            raise TypeError("`events` holds something that is not an event.")
+        one_unit(self._events)
+        self._curves: dict[Neighbours, Curve] = {}
 
     def get_epsilon(self, delta: float, group: int = 1, *, replaced: bool = False) -> float:
         """Smallest certified epsilon for a failure probability.
@@ -30,8 +62,9 @@ class Accountant(abc.ABC):
         Raises:
             ValueError: ``delta`` or ``group`` is out of range.
         """
-        check_query(group, delta=delta)
-        return self._replaced_epsilon(delta, group) if replaced else self._epsilon(delta, group)
+        if not 0.0 <= delta <= 1.0:
+            raise ValueError("`delta` must lie in [0, 1].")
+        return self.privacy_curve(group, replaced=replaced).epsilon(delta)
 
     def get_delta(self, epsilon: float, group: int = 1, *, replaced: bool = False) -> float:
         """Smallest certified failure probability for an epsilon.
@@ -47,48 +80,56 @@ class Accountant(abc.ABC):
         Raises:
             ValueError: ``epsilon`` or ``group`` is out of range.
         """
-        check_query(group, epsilon=epsilon)
-        return self._replaced_delta(epsilon, group) if replaced else self._delta(epsilon, group)
+        if not epsilon >= 0.0:
+            raise ValueError("`epsilon` must be at least 0.")
+        return self.privacy_curve(group, replaced=replaced).delta(epsilon)
 
-    def curve(
-        self, points: Sequence[float], lowest: float, group: int = 1, *, replaced: bool = False
-    ) -> list[float]:
-        """Certified deltas at many epsilon.
+    def privacy_curve(self, group: int = 1, *, replaced: bool = False) -> Curve:
+        """The curve of all events, for neighbours as in :meth:`get_epsilon`."""
+        if not isinstance(group, int) or group < 1:
+            raise ValueError("`group` must be an int of at least 1.")
+        return self._curve_for(Neighbours.of(group, replaced=replaced))
 
-        Args:
-            points: In nats, >= 0.
-            lowest: Bounds of a delta below this may be loose.
-            group: Rows added or removed together, >= 1.
-            replaced: Whether so many rows are exchanged for others instead.
-        """
-        return [self.get_delta(x, group, replaced=replaced) for x in points]
+    def _curve_for(self, neighbours: Neighbours) -> Curve:
+        if neighbours not in self._curves:
+            thresholds = [e for e in self._events if isinstance(e, ThresholdEvent) and e.count]
+            rest = [e for e in self._events if not isinstance(e, ThresholdEvent)]
+            curve = self._composed(rest, neighbours)
+            if thresholds:
+                curve = WithThresholds(curve, thresholds, neighbours.rows)
+            self._curves[neighbours] = curve
+        return self._curves[neighbours]
 
-    def _replaced_epsilon(self, delta: float, rows: int) -> float:
-        """Answer :meth:`get_epsilon` for exchanged rows, each of which is removed and added."""
-        return self._epsilon(delta, 2 * rows)
+    def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        """The curve of events without thresholds; here without a bound of private selections."""
+        if any(isinstance(event, SelectionEvent) and event.count for event in events):
+            return PureCurve(math.inf)
+        rest = [event for event in events if not isinstance(event, SelectionEvent)]
+        return self._of_terms(simplify(rest, neighbours.coins, known_parts=True), neighbours)
 
-    def _replaced_delta(self, epsilon: float, rows: int) -> float:
-        """Answer :meth:`get_delta` for exchanged rows."""
-        return self._delta(epsilon, 2 * rows)
-
-    @abc.abstractmethod
-    def _epsilon(self, delta: float, group: int) -> float:
-        """Answer :meth:`get_epsilon` after its arguments were checked."""
-
-    @abc.abstractmethod
-    def _delta(self, epsilon: float, group: int) -> float:
-        """Answer :meth:`get_delta` after its arguments were checked."""
+    def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
+        """The curve of simplified events, the parts of whose rows are known."""
+        raise NotImplementedError
 
 
-def check_query(group: int, *, delta: float | None = None, epsilon: float | None = None) -> None:
-    """Refuse a question that has no answer.
+def make_accountant(name: str, events: Iterable[Event]) -> Accountant:
+    """The accountant of a name, for these events.
+
+    Args:
+        name: A key of :data:`ACCOUNTANTS`.
+        events: In release order.
 
     Raises:
-        ValueError: With the name of the argument.
+        ValueError: There is no accountant of that name.
+        LedgerError: Some of the events hold for rows and some for persons.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.make_accountant("exact", [event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.66
     """
-    if not isinstance(group, int) or group < 1:
-        raise ValueError("`group` must be an int of at least 1.")
-    if delta is not None and not 0.0 <= delta <= 1.0:
-        raise ValueError("`delta` must lie in [0, 1].")
-    if epsilon is not None and not epsilon >= 0.0:
-        raise ValueError("`epsilon` must be at least 0.")
+    if name not in ACCOUNTANTS:
+        raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}; got {name!r}.")
+    return ACCOUNTANTS[name](events)

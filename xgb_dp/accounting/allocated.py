@@ -55,13 +55,7 @@ class Ratios:
 
     @classmethod
     def of_round(cls, table: Callable[[Array], Array], nodes: Array, mu: float) -> Ratios:
-        """The ratio of one round that reads the row.
-
-        Args:
-            table: Upper bound of the round's hockey stick at losses >= 0, in both orders.
-            nodes: Losses >= 0 at which it has its corners, the first is 0.
-            mu: About how far the round moves.
-        """
+        """The ratio of one round that reads the row."""
         x = np.concatenate([-nodes[:0:-1], nodes])
         v = np.minimum.accumulate(both_signs(table, x))
         s = np.concatenate([[0.0], np.exp(x)])
@@ -78,14 +72,7 @@ class Ratios:
         )
 
     def mean(self, other: Ratios, weight: float, spread: float, lost: float) -> Ratios:
-        """The weighted mean with another, independent ratio.
-
-        Args:
-            other: The other one.
-            weight: Of this one; the other has the rest of 1.
-            spread: See :class:`Ratios`; that of the result.
-            lost: What may be added to `missing`.
-        """
+        """The weighted mean with another, independent ratio."""
         rest = 1.0 - weight
         largest = weight * float(self.at[-1]) + rest * float(other.at[-1])
         grid = _grid(max(math.log(largest), spread) + 1e-9, self.mu, spread)

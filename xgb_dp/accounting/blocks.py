@@ -7,36 +7,29 @@ by a share of about 0.4 / selections of a block.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from .bounded_range import tail_curve
-from .search import narrow
+from .gaussian import gaussian_delta
+from .search import doubled, narrow
 
-__all__ = ["block_mu", "dominating_mu", "merge_blocks"]
+__all__ = ["block_mu", "dominating_gaussian", "dominating_mu", "merge_blocks"]
 
 _FEW = 1000  # selections that are composed one by one
 _FEWEST = 100  # shorter runs are not worth it
 _BLOCK_SIZES = (1000, 250, 60)  # the curve of a smaller one has fewer values that round to 1
 _LOWEST_LOG = -640.0
+_REACH = 1.25
 
 
 def merge_blocks(
     steps: Sequence[tuple[float, int]], log_extra: float, work: float
 ) -> tuple[float, list[tuple[float, int]], float]:
-    """Replace long runs of equal selections by Gaussians.
-
-    Args:
-        steps: (eps0, count) in release order.
-        log_extra: Log of what the bound of the curve may be raised by.
-        work: About how many elementary operations all this may take.
-
-    Returns:
-        mu of all the Gaussians, the selections that are left, and what is to be added to the curve.
-    """
+    """mu of Gaussians for long runs of selections (eps0, count), the other runs, the excess."""
     if sum(n for _, n in steps) <= _FEW:
         return 0.0, list(steps), 0.0
     long = {step for step in steps if step[1] >= _FEWEST}
@@ -67,17 +60,7 @@ def _fit(eps0: float, count: int, log_extra: float, work: float) -> tuple[float,
 
 
 def block_mu(eps0: float, count: int, log_extra: float, work: float) -> float | None:
-    """A mu whose Gaussian curve, raised by exp(log_extra), is above that of `count` selections.
-
-    Args:
-        eps0: Range of each of them, > 0.
-        count: How many, >= 1.
-        log_extra: At least -650.
-        work: Target for the elementary operations.
-
-    Returns:
-        About the smallest such mu; None if there is none at a reasonable cost.
-    """
+    """A mu whose Gaussian curve, raised by exp(log_extra), is above that of `count` selections."""
     found = tail_curve([(eps0, count)], 0.0, log_extra, work)
     if found is None:
         return None
@@ -86,21 +69,30 @@ def block_mu(eps0: float, count: int, log_extra: float, work: float) -> float | 
     return dominating_mu(above, grid.step, math.exp(log_extra), 0.5 * eps0 * math.sqrt(count))
 
 
+def dominating_gaussian(
+    deltas: Callable[[list[float], float], Sequence[float]],
+    extra: float,
+    at_zero: float,
+    points_per_mu: int = 30,
+) -> float | None:
+    """A mu whose Gaussian curve, raised by `extra`, is above a curve that holds in both orders."""
+    if at_zero >= 1.0:
+        return None
+
+    def is_less(mu: float) -> bool:
+        return gaussian_delta(0.0, mu) < at_zero
+
+    scale = narrow(is_less, 0.0, doubled(is_less, 1e3)[1], 60)[1]
+    step = scale / points_per_mu
+    reach = scale * scale / 2.0 + scale * math.sqrt(-2.0 * math.log(extra))
+    points = [i * step for i in range(math.ceil(_REACH * reach / step) + 2)]
+    return dominating_mu(np.array(deltas(points, extra)), step, extra, scale, most=4.0)
+
+
 def dominating_mu(
     curve: npt.NDArray[np.float64], step: float, extra: float, guess: float, most: float = 1.5
 ) -> float | None:
-    """A mu whose Gaussian curve, raised by `extra`, is above a curve that holds in both orders.
-
-    Args:
-        curve: Upper bounds at 0, step, 2 step, ...
-        step: In nats.
-        extra: What the Gaussian's curve is raised by.
-        guess: About the mu; the result is between half of it and `most` times it.
-        most: See above.
-
-    Returns:
-        About the smallest such mu; None if `most` is not enough, or the curve ends above `extra`.
-    """
+    """A mu whose Gaussian curve, raised by `extra`, is above a curve that holds in both orders."""
     extra *= 1.0 - 1e-9
     if curve[-1] > extra:
         return None

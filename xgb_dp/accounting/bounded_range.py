@@ -60,17 +60,7 @@ def _widths(steps: Sequence[tuple[float, int]], h: float) -> list[int]:
 def choose_grid(
     steps: Sequence[tuple[float, int]], mu: float, log_tail: float, work: float
 ) -> Grid | None:
-    """A grid on which the bound is tight and costs about `work` elementary operations.
-
-    Args:
-        steps: (eps0, count), all positive.
-        mu: Gaussian part, which needs no finer grid than a fraction of the whole deviation.
-        log_tail: Log of the probability beyond which the domain may end.
-        work: Target for points * points per range * selections.
-
-    Returns:
-        The grid, or None if even the coarsest one takes too much work.
-    """
+    """A grid on which the bound is tight and costs about `work` elementary operations."""
     largest = max(e for e, _ in steps)
     deviation = math.sqrt(mu * mu + math.fsum(n * e * e for e, n in steps) / 4.0)
     if deviation > _STEPS_PER_DEVIATION * _LARGEST_STEP:
@@ -121,15 +111,7 @@ def tail_curve(
     work: float,
     laplace: Sequence[tuple[float, int]] = (),
 ) -> tuple[Grid, npt.NDArray[np.float64]] | None:
-    """A grid and the curve on it, which ends below exp(log_tail); None if that is too much work.
-
-    Args:
-        steps: (eps0, count) of selections in release order, all positive.
-        mu: Gaussian part.
-        log_tail: Log of the largest value of the curve at the end of the grid, at least -650.
-        work: Target for the elementary operations.
-        laplace: (epsilon, count) of Laplace noise, in front of all selections.
-    """
+    """A grid and the curve on it, which ends below exp(log_tail); None if that is too much work."""
     # In variance, in tails and in work, Laplace noise is like four selections of its epsilon.
     alike = [*((epsilon, 4 * n) for epsilon, n in laplace), *steps]
     grid = choose_grid(alike, mu, log_tail - _TAIL_MARGIN, work)
@@ -151,16 +133,7 @@ def tail_curve(
 def selection_curve(
     steps: Sequence[tuple[float, int]], grid: Grid, threads: int = 1
 ) -> npt.NDArray[np.float64]:
-    """Upper bounds of the hockey-stick curve of selections at the points of `grid`.
-
-    Args:
-        steps: (eps0, count) in release order; both positive.
-        grid: Where.
-        threads: Threads of the kernel; the result does not depend on it.
-
-    Returns:
-        Non-increasing values in [0, 1], one for each point of the grid.
-    """
+    """Upper bounds of the hockey-stick curve of selections at the points of `grid`."""
     n = len(steps)
     if not n:
         return -np.expm1(np.minimum(grid.points(), 0.0))

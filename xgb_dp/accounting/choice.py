@@ -1,4 +1,7 @@
-"""One of a public family of plans, taken after a first release has been seen.
+"""The exact cost of choosing one of several plans after a first release.
+
+The curve of what follows the first release is at most the largest curve of the plans, point by
+point. That envelope is integrated over the loss of the first release, which is Gaussian.
 
 Proof: docs/proofs/choice.md
 """
@@ -6,158 +9,240 @@ Proof: docs/proofs/choice.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
-from ..errors import LedgerError
-from .events import Event, check_int, event_from_json, one_unit
-from .plain import GaussianEvent
-from .rounds import Mixture
-from .selection import SelectionEvent
+import numpy as np
 
-__all__ = ["ChoiceEvent", "hull"]
+from .blocks import dominating_gaussian
+from .curve import Curve
+from .events import GaussianEvent
+from .flat import BETA, LOWEST, TAIL, Composition, FlatCurve, solve
+from .gaussian import GaussianTotals, gaussian_delta
+from .grid_curve import GridCurve
+from .rdp import RDPCurve
+from .search import narrow
+from .simplify import Choice, Terms
+from .zcdp import ZCDPCurve, zcdp_mu2
 
+__all__ = ["ChoiceCurve", "WithChoices", "hull"]
+
+_POINTS = 3  # of the envelope, for each standard deviation of the first release's loss
+_ABOVE = 5.0  # deviations above the mean that the envelope covers; the rest counts its last value
+_BELOW = 1e-4  # share of delta beyond which it ends below
+_EXTRA = 1e-4  # share of delta by which a choice among other releases may exceed a Gaussian
+_LOG_TINY = -640.0
 _UP = 1.0 + 1e-12
-_MOST_OPTIONS = 64
 
 
-@dataclass(frozen=True)
-class ChoiceEvent(Event):
-    """A first release, and then one of several plans, whichever the first release led to.
+class _Envelope:
+    """Hockey-stick curve of a Gaussian of shift `first`, followed by the worst of some curves."""
 
-    It costs as much as the worst way to choose. Whoever has seen the first release, and everything
-    before it, may take any of the plans.
+    def __init__(self, first: float, plans: Sequence[Composition], log_low: float) -> None:
+        self.first, self.plans = first, list(plans)
+        self.mu = max(math.hypot(first, plan.scale) for plan in plans)
+        self._step = first / _POINTS
+        self._below = math.ceil(math.sqrt(-2.0 * (log_low + math.log(_BELOW))) * _POINTS)
+        self._known: dict[int, float] = {}
 
-    Attributes:
-        first: What is released before the choice; Gaussian.
-        options: What each of the plans releases after it, in release order.
-        count: Number of choices, >= 0.
-    """
+    def delta(self, epsilon: float) -> float:
+        """Upper bound of the hockey stick at any real epsilon."""
+        if math.isinf(self.first):
+            return 1.0
+        if self.first == 0.0:
+            return self._largest(epsilon)
+        middle = math.floor((epsilon - self.first * self.first / 2.0) / self._step)
+        known = range(middle - self._below, middle + math.ceil(_ABOVE * _POINTS) + 1)
+        values = np.array([self._at(i) for i in known])
+        values = np.maximum.accumulate(values[::-1])[::-1]  # it does not rise
+        points = np.array(known, dtype=np.float64) * self._step
+        return GridCurve(points, values, self._step).convolved(epsilon, self.first)
 
-    mechanism = "choice"
-    first: tuple[Event, ...]
-    options: tuple[tuple[Event, ...], ...]
-    count: int = 1
+    def _at(self, i: int) -> float:
+        if i not in self._known:
+            self._known[i] = self._largest(i * self._step)
+        return self._known[i]
 
-    def __post_init__(self) -> None:
-        check_int("count", self.count, 0)
-        inner = [e for option in self.options for e in option]
-        sound = (
-            1 <= len(self.options) <= _MOST_OPTIONS
-            and self.count <= _MOST_OPTIONS
-            and all(isinstance(e, GaussianEvent) for e in self.first)
-            and not any(isinstance(e, (ChoiceEvent, SelectionEvent)) for e in inner)
+    def _largest(self, epsilon: float) -> float:
+        return max(plan.delta(epsilon) for plan in self.plans)
+
+
+class ChoiceCurve(Curve):
+    """(epsilon, delta) of one choice among plans, by the exact curves of the plans."""
+
+    def __init__(self, choice: Choice, rows: int, work: float = 1e8) -> None:
+        self._choice, self._rows, self._work = choice, rows, work
+        self._sampled = any(plan.rounds for plan in choice.plans)
+        self._first = GaussianTotals.of(choice.first.gaussians, rows).mu
+        # The largest totals of the Gaussians on any path.
+        each = [GaussianTotals.of(way.gaussians, rows) for way in choice.ways]
+        self._totals = GaussianTotals(
+            mu=max(t.mu for t in each),
+            shift=max(t.shift for t in each),
+            a1=max(t.a1 for t in each),
+            a2=max(t.a2 for t in each),
+            a_max=max(t.a_max for t in each),
         )
-        if not sound:
-            raise LedgerError("A choice of the privacy ledger does not list its plans.")
-        one_unit((*self.first, *inner))
 
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        """See :class:`Event`; that of its plans."""
-        return one_unit(e for way in self.ways for e in way)
+    @cached_property
+    def _plans(self) -> list[FlatCurve]:
+        return [FlatCurve(plan, self._rows) for plan in dict.fromkeys(self._choice.plans)]
 
-    def of_unit(self, unit: str) -> ChoiceEvent:
-        """See :class:`Event`."""
-        first = tuple(e.of_unit(unit) for e in self.first)
-        options = tuple(tuple(e.of_unit(unit) for e in option) for option in self.options)
-        return replace(self, first=first, options=options)
+    @cached_property
+    def _coarse(self) -> list[Curve]:
+        """Bounds that need no grid; infinite ones of plans that read samples of the rows."""
+        whole = RDPCurve(Terms((self._choice,)), self._rows)
+        if self._sampled:
+            return [whole]
+        like = hull(self._choice, self._rows, zcdp_mu2)
+        mu2 = like.count * like.sensitivity2 / like.sigma2 if like.sigma2 else math.inf
+        return [whole, ZCDPCurve(self._rows * math.sqrt(mu2), [])]
 
-    @property
-    def label(self) -> str:
-        """See :class:`Event`."""
-        return "plan"
-
-    @property
-    def ways(self) -> tuple[tuple[Event, ...], ...]:
-        """Everything that is released, for each of the plans."""
-        return tuple((*self.first, *option) for option in self.options)
-
-    @property
-    def mu2(self) -> float:
-        """See :class:`Event`."""
-        return max(math.fsum(e.kept * _sum_mu2(e.inner) for e in way) for way in self.ways)
-
-    @property
-    def noise(self) -> str:
-        """See :class:`Event`."""
-        return f"one of {len(self.options)} plans"
-
-    def pure(self) -> float:
-        """See :class:`Event`."""
-        if not self.count:
+    def epsilon(self, delta: float) -> float:
+        """See :class:`Curve`."""
+        if delta >= 1.0:
             return 0.0
-        worst = max(math.fsum(e.pure() for e in way) for way in self.ways)
-        return self.count * worst * (1.0 + 1e-14)
+        coarse = min(curve.epsilon(delta) for curve in self._coarse)
+        if self._sampled or delta < LOWEST or math.isinf(self._totals.mu):
+            return coarse
+        slack = self._totals.slack(math.log(delta * BETA))
+        inner = delta * (1.0 - BETA) * math.exp(-slack.eta_to)
+        if inner < LOWEST:
+            return coarse
+        curve, alone = self._curves(math.log(delta))
+        # No plan alone costs more than the worst choice, and it costs little more.
+        low = max(solve(one, inner, -slack.eta) for one in alone)
+        return min(coarse, max(0.0, _least(curve, inner, low) + slack.eta))
 
-    def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
-        """See :class:`Event`; it stays a choice, which only some accountants take."""
-        return [], [self.of_group(coins)]
+    def delta(self, epsilon: float) -> float:
+        """See :class:`Curve`."""
+        coarse = min(curve.delta(epsilon) for curve in self._coarse)
+        if self._sampled or math.isinf(self._totals.mu) or math.isinf(epsilon):
+            return coarse
+        whole = max(math.hypot(self._first, plan.scale) for plan in self._plans)
+        guess = gaussian_delta(epsilon, whole)
+        curve, _ = self._curves(math.log(max(guess, 1e-270)) * 1.2)
+        beta = max(BETA * curve.delta(epsilon), 1e-270)
+        slack = self._totals.slack(math.log(beta))
+        return min(coarse, slack.raised(curve.delta(epsilon - slack.eta), beta))
 
-    def of_group(self, coins: int) -> ChoiceEvent:
-        """The choice among plans that are themselves simplified.
+    def deltas(self, points: Sequence[float], lowest: float) -> list[float]:
+        """See :class:`Curve`."""
+        delta = self._raised(lowest)
+        return [1.0] * len(points) if delta is None else [delta(x) for x in points]
 
-        Args:
-            coins: See :meth:`Event.simplified`.
-        """
-        from .books import simplified  # which knows all kinds
+    def dominating(self, extra: float) -> float | None:
+        """See :func:`dominating_gaussian`; 0 if nothing was released."""
+        delta = self._raised(extra)
+        if delta is None:
+            return None
+        target = delta(0.0)
+        if target <= extra:  # above the whole curve, with any mu
+            return 1e-9 if target else 0.0
+        return dominating_gaussian(lambda points, _: [delta(x) for x in points], extra, target)
 
-        options = tuple(tuple(simplified(option, coins)) for option in self.options)
-        return replace(self, options=options)
+    def _raised(self, lowest: float) -> Callable[[float], float] | None:
+        """The curve with the slack of discrete noise, known down to a delta; None without one."""
+        if self._sampled or math.isinf(self._totals.mu):
+            return None
+        curve, _ = self._curves(math.log(lowest))
+        beta = lowest * BETA
+        slack = self._totals.slack(math.log(beta))
+        return lambda epsilon: slack.raised(curve.delta(epsilon - slack.eta), beta)
 
-    def _content(self) -> dict[str, Any]:
-        return {
-            "first": [e.to_json() for e in self.first],
-            "options": [[e.to_json() for e in option] for option in self.options],
-            "count": self.count,
-        }
-
-    @classmethod
-    def _of_content(cls, content: Mapping[str, Any], unit: str) -> ChoiceEvent:
-        sound = (
-            set(content) == {"first", "options", "count"}
-            and isinstance(content["first"], list)
-            and isinstance(content["options"], list)
-            and all(isinstance(option, list) for option in content["options"])
-        )
-        if not sound:
-            raise LedgerError("A choice event of the privacy ledger has other fields.")
-        return cls(
-            tuple(event_from_json(e) for e in content["first"]),
-            tuple(tuple(event_from_json(e) for e in option) for option in content["options"]),
-            content["count"],
-        )
+    def _curves(self, log_delta: float) -> tuple[_Envelope, list[Composition]]:
+        """The curve of the choice, and those of each plan with the first release."""
+        log_low = max(log_delta, _LOG_TINY - math.log(TAIL))
+        work = self._work / len(self._plans)
+        plans = [plan.composition(log_low + math.log(TAIL), work) for plan in self._plans]
+        envelope = _Envelope(self._first, plans, log_low)
+        return envelope, [plan.after(self._first) for plan in plans]
 
 
-def _sum_mu2(events: Sequence[Event]) -> float:
-    return math.fsum(e.count * e.mu2 for e in events)
+def _least(curve: _Envelope, delta: float, low: float) -> float:
+    """Some epsilon at which the curve is at most delta, close above one at which it may not be."""
+    value = curve.delta(low)
+    if value <= delta:
+        return low
+    step = 1e-4 * max(curve.mu, 1e-6)
+    for _ in range(60):
+        point = low + step
+        reached = curve.delta(point)
+        if reached <= delta:
+            high = point
+            break
+        # Where a line through the logarithms would be there, and a little beyond.
+        slope = max((math.log(value) - math.log(reached)) / step, 1e-3)
+        low, value = point, reached
+        step = max(1.05 * (math.log(reached) - math.log(delta)) / slope, 1e-9 * max(low, 1e-3))
+    else:
+        return math.inf
+
+    def is_safe(epsilon: float) -> bool:
+        return curve.delta(epsilon) <= delta
+
+    return narrow(is_safe, high, low, 8)[0]
 
 
-def hull(event: ChoiceEvent, group: int, selection_mu2: Callable[[float], float]) -> GaussianEvent:
-    """A Gaussian release that costs at least as much, for accountants that add up mu^2.
+class WithChoices(Curve):
+    """Choices among plans together with other releases: each choice is bounded by a Gaussian."""
 
-    Args:
-        event: A choice among plans of Gaussian releases and selections; see
-            :meth:`ChoiceEvent.of_group`.
-        group: Rows added or removed together.
-        selection_mu2: The mu^2 that stands for a selection of a range, in the sense of the
-            accountant.
+    def __init__(self, terms: Terms, rows: int, compose: Callable[[Terms], Curve]) -> None:
+        self._terms, self._rows, self._compose = terms, rows, compose
+        self._number = sum(choice.count for choice in terms.choices)
 
-    Returns:
-        One event, to be counted `event.count` times, with the largest mu^2 of the plans, the least
-        noise of one release and the most sums.
-    """
-    parts = [Mixture.of(way) for way in event.ways]
-    used = [e for part in parts for e in part.gaussians]
+    def epsilon(self, delta: float) -> float:
+        """See :class:`Curve`."""
+        if delta >= 1.0:
+            return 0.0
+        each = delta * _EXTRA
+        rest = self._with_gaussians(each) if each > LOWEST else None
+        left = (delta - each * self._number) * (1.0 - 1e-12)
+        return math.inf if rest is None else rest.epsilon(left)
+
+    def delta(self, epsilon: float) -> float:
+        """See :class:`Curve`."""
+        best, each = 1.0, 1e-9
+        for _ in range(2):
+            rest = self._with_gaussians(each)
+            if rest is not None:
+                best = min(best, (rest.delta(epsilon) + each * self._number) * _UP)
+            each = max(best * _EXTRA, 1e-200)
+        return best
+
+    def deltas(self, points: Sequence[float], lowest: float) -> list[float]:
+        """See :class:`Curve`."""
+        each = lowest * _EXTRA
+        rest = self._with_gaussians(each)
+        if rest is None:
+            return [1.0] * len(points)
+        found = rest.deltas(points, lowest)
+        return [min(1.0, (delta + each * self._number) * _UP) for delta in found]
+
+    def _with_gaussians(self, each: float) -> Curve | None:
+        """Everything else, and a Gaussian for each choice, up to `each`; None without one."""
+        gaussians = []
+        for choice in self._terms.choices:
+            mu = ChoiceCurve(choice, self._rows).dominating(each)
+            if mu is None:
+                return None
+            # Almost continuous, so that it adds nothing to the slack of discrete noise.
+            sens2 = math.ceil(math.ldexp(mu * mu * _UP / self._rows**2, 100))
+            gaussians.append(GaussianEvent("plan", sens2, 1 << 100, 0, choice.count))
+        return self._compose(self._terms.without_choices(*gaussians))
+
+
+def hull(choice: Choice, rows: int, selection_mu2: Callable[[float], float]) -> GaussianEvent:
+    """A Gaussian release that costs at least as much, for accountants that add up mu^2."""
     worst = 0.0
-    for part in parts:
-        selections = (e.count * selection_mu2(group * e.eps0) for e in part.selections)
-        gaussians = math.fsum(e.count * e.mu2 for e in part.gaussians)
-        worst = max(worst, gaussians + math.fsum(selections) / group**2)
-    if math.isinf(worst) or any(part.sampled for part in parts):  # costs everything
-        return GaussianEvent(event.label, 1, 0, 1, event.count, unit=event.unit)
-    sums = max(sum(e.count * max(e.coordinates, 1) for e in part.gaussians) for part in parts)
-    sigma2 = min((e.sigma2 for e in used), default=1 << 60)
-    sens2 = math.ceil(worst * _UP * sigma2)
-    return GaussianEvent(event.label, sens2, sigma2, sums, event.count, unit=event.unit)
+    for way in choice.ways:
+        selections = (t.count * selection_mu2(rows * t.eps0) for t in way.ranges)
+        gaussians = math.fsum(
+            e.count * (e.sensitivity2 / e.sigma2) if e.sigma2 else math.inf for e in way.gaussians
+        )
+        worst = max(worst, gaussians + math.fsum(selections) / rows**2)
+    if math.isinf(worst) or any(way.rounds for way in choice.ways):  # costs everything
+        return GaussianEvent("plan", 1, 0, 1, choice.count)
+    sums = max(sum(e.count * max(e.coordinates, 1) for e in way.gaussians) for way in choice.ways)
+    sigma2 = min((e.sigma2 for way in choice.ways for e in way.gaussians), default=1 << 60)
+    return GaussianEvent("plan", math.ceil(worst * _UP * sigma2), sigma2, sums, choice.count)

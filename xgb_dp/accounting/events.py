@@ -1,29 +1,244 @@
-"""Says what every kind of event in a ledger has to answer, and what it is in JSON."""
+"""Events of a ledger: what a training released, as plain data, in the integers of the sampler.
+
+An event has fields, checks of their ranges and a form in JSON. What events cost is computed by the
+accountants, and what is said of them by ``describe``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import fields, replace
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import LedgerError
+from .repetitions import Repetitions
 from .units import PERSON, ROW, UNITS
 
 __all__ = [
     "Event",
-    "check_int",
-    "check_release",
-    "check_unit",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "LaplaceEvent",
+    "PlainEvent",
+    "ThresholdEvent",
     "event_from_json",
     "events_from_ledger",
     "one_unit",
+    "plain_events",
     "release_counts",
+    "with_unit",
 ]
 
 _BITS = 200  # no number of a ledger comes near; much larger ones are no doubles
+_LISTS = {"events": 1, "first": 1, "score": 1, "options": 2, "runs": 2}  # of events, by field
+_LEVELS = 4  # a selection among runs that choose among plans of rounds
 
 
-def check_int(name: str, value: Any, low: int) -> int:
+class Event:
+    """Noisy releases of one kind, as the sampler made them.
+
+    A new kind is a subclass. Ledgers then read and write it under its `mechanism`.
+
+    Attributes:
+        mechanism: Name of the kind in ledgers.
+        label: What was released; "rounds" or "plan" where several things are.
+        count: How often it happened, >= 0.
+        unit: Whom its cost holds for: "row" or "person". Wherever something is said of one row, it
+            then holds for all rows of one person. An event that consists of others has their unit.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> event.label, event.mechanism, event.unit
+        ('leaves', 'gaussian', 'row')
+    """
+
+    mechanism: ClassVar[str]
+    count: int
+    _several: ClassVar[str] = ""
+    _least: ClassVar[Mapping[str, int]] = {}  # of whole numbers, where it is not 0
+    _kinds: ClassVar[dict[str, type[Event]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "mechanism" in vars(cls):
+            Event._kinds[cls.mechanism] = cls
+
+    def __post_init__(self) -> None:
+        for item in fields(self):  # type: ignore[arg-type]
+            if item.type == "int":
+                _check_int(item.name, getattr(self, item.name), self._least.get(item.name, 0))
+        if type(self.label) is not str or not self.label:
+            raise LedgerError("A ledger event does not name its release.")
+        self._check()
+        if self.unit not in UNITS:
+            raise LedgerError(
+                f"A ledger event has an unknown `unit`; known are {', '.join(UNITS)}."
+            )
+
+    def _check(self) -> None:
+        """Refuse fields that do not fit each other."""
+
+    @property
+    def label(self) -> str:
+        """What was released."""
+        return getattr(self, "release", self._several)
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost holds for."""
+        return one_unit(plain_events(self))
+
+    def to_json(self) -> dict[str, Any]:
+        """The event as the ledger writes it. An event that names no unit is about rows."""
+        content = {name: _written(getattr(self, name)) for name in self._names()}
+        named = {} if self.unit == ROW else {"unit": self.unit}
+        return {"mechanism": self.mechanism, **content, **named}
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        """Names of the fields in JSON, in their order there."""
+        names = [item.name for item in fields(cls) if item.name != "unit"]  # type: ignore[arg-type]
+        return sorted(names, key=lambda name: name != "release")
+
+
+@dataclass(frozen=True)
+class PlainEvent(Event):
+    """Releases of one mechanism, which may be part of a round.
+
+    Attributes:
+        release: What was released.
+        unit: See :class:`Event`.
+    """
+
+    release: str
+    unit: str = field(default=ROW, kw_only=True)
+
+
+@dataclass(frozen=True)
+class GaussianEvent(PlainEvent):
+    """`count` releases of integer sums with discrete Gaussian noise.
+
+    Attributes:
+        release: What was released: "intercept", "candidates", "leaves".
+        sensitivity2: Squared L2 norm of what one row adds to the sums of one release, in grid
+            units squared, >= 0.
+        sigma2: Parameter of the noise, about its variance, in the same unit, >= 1; 0 stands for
+            no noise, which costs everything.
+        coordinates: Sums of one release that one row can touch, >= 0. Only the discreteness
+            slack depends on it.
+        count: Number of releases, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> event.to_json()["sigma2"]
+        400
+    """
+
+    mechanism = "gaussian"
+    sensitivity2: int
+    sigma2: int
+    coordinates: int
+    count: int
+
+
+@dataclass(frozen=True)
+class ExponentialEvent(PlainEvent):
+    """`count` selections by the exponential mechanism, each of bounded range eps0.
+
+    Attributes:
+        release: What was selected: "splits".
+        eps_num: eps0 in units of 2**-eps_bits nats, >= 0. With 0 the choice ignores the data.
+        eps_bits: 0 to 60.
+        count: Number of selections that one row takes part in, >= 0. The selections in the
+            disjoint nodes of one level count as one.
+
+    Examples:
+        >>> from xgb_dp.accounting import ExponentialEvent
+        >>> ExponentialEvent("splits", eps_num=1, eps_bits=4, count=20).eps0
+        0.0625
+    """
+
+    mechanism = "exponential"
+    eps_num: int
+    eps_bits: int
+    count: int
+
+    def _check(self) -> None:
+        if self.eps_bits > 60:
+            raise LedgerError("A ledger event has `eps_bits` above 60.")
+
+    @property
+    def eps0(self) -> float:
+        """Range of the privacy loss of one selection, in nats."""
+        return self.eps_num / 2**self.eps_bits
+
+
+@dataclass(frozen=True)
+class LaplaceEvent(PlainEvent):
+    """`count` releases of integers with discrete Laplace noise.
+
+    Attributes:
+        release: What was released.
+        sensitivity: L1 norm of what one row changes in the numbers of one release, in grid units,
+            >= 0.
+        scale: Scale of the noise in the same unit, >= 1; 0 stands for no noise, which costs
+            everything.
+        count: Number of releases, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting import LaplaceEvent
+        >>> LaplaceEvent("leaves", sensitivity=1, scale=20, count=10).epsilon
+        0.05
+    """
+
+    mechanism = "laplace"
+    sensitivity: int
+    scale: int
+    count: int
+
+    @property
+    def epsilon(self) -> float:
+        """Pure epsilon of one release, in nats."""
+        if not self.sensitivity:
+            return 0.0
+        return self.sensitivity / self.scale if self.scale else math.inf
+
+
+@dataclass(frozen=True)
+class ThresholdEvent(PlainEvent):
+    """Cells that appear in a release only where their noisy count reaches a threshold.
+
+    The event pays for the fact that a cell appears which one row (or person) alone has made. The
+    counts themselves are a Gaussian event of their own.
+
+    Attributes:
+        release: What is shown: "categories".
+        sensitivity: What one row adds to a cell at most, in grid units, >= 1.
+        sigma2: Parameter of the noise of the count, in the same unit squared, >= 1; 0 stands for no
+            noise, which costs everything.
+        threshold: The least noisy count that is shown, in grid units, >= 0.
+        count: How many such cells one row can make, >= 0; one in each column.
+
+    Examples:
+        >>> from xgb_dp.accounting import ThresholdEvent
+        >>> event = ThresholdEvent("categories", sensitivity=1, sigma2=16, threshold=25, count=1)
+        >>> from xgb_dp.accounting.threshold import failure_of
+        >>> failure_of(event, rows=1) < 1e-8  # what one row alone has made appears this rarely
+        True
+    """
+
+    mechanism = "threshold"
+    _least = {"sensitivity": 1}  # noqa: RUF012
+    sensitivity: int
+    sigma2: int
+    threshold: int
+    count: int
+
+
+def _check_int(name: str, value: Any, low: int) -> None:
     """Refuse what is not an int of at least `low`, or too large for a double."""
     if type(value) is not int or not low <= value < 1 << _BITS:
         shown = f"{value.bit_length()} bits" if type(value) is int and value > low else repr(value)
@@ -31,206 +246,33 @@ def check_int(name: str, value: Any, low: int) -> int:
             f"A ledger event has `{name}` = {shown}; an int of at least {low} and below "
             f"2^{_BITS} was expected."
         )
-    return value
 
 
-def check_release(value: Any) -> None:
-    """Refuse what is not the name of a release."""
-    if type(value) is not str or not value:
-        raise LedgerError("A ledger event does not name its release.")
-
-
-def check_unit(value: Any) -> None:
-    """Refuse what is not a unit of privacy."""
-    if value not in UNITS:
-        raise LedgerError(f"A ledger event has an unknown `unit`; known are {', '.join(UNITS)}.")
-
-
-class Event:
-    """Noisy releases of one kind, as the sampler made them.
-
-    Every kind answers for itself, and this class has a method for each question. A new kind is a
-    subclass. Ledgers then read and write it under its `mechanism`.
-
-    Attributes:
-        mechanism: Name of the kind in ledgers.
-        count: How often it happened, >= 0.
-        unit: Whom its cost holds for: "row" or "person". Wherever something is said of one row, it
-            then holds for all rows of one person.
-
-    Examples:
-        >>> from xgb_dp.accounting.plain import GaussianEvent
-        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
-        >>> event.label, event.mechanism, event.unit
-        ('leaves', 'gaussian', 'row')
-    """
-
-    mechanism: ClassVar[str] = ""
-    count: int
-    unit: str
-    _kinds: ClassVar[dict[str, type[Event]]] = {}
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.mechanism:
-            Event._kinds[cls.mechanism] = cls
-
-    @property
-    def label(self) -> str:
-        """What is released, or "rounds" where several things are."""
-        return "rounds"
-
-    @property
-    def mu2(self) -> float:
-        """About the mu^2 of one such event, in which budgets are divided. It bounds nothing."""
-        raise NotImplementedError
-
-    @property
-    def noise(self) -> str:
-        """The noise of one release in words."""
-        raise NotImplementedError
-
-    @property
-    def inner(self) -> tuple[Event, ...]:
-        """The releases that the event consists of: itself, or those of one round."""
-        return (self,)
-
-    @property
-    def repeats(self) -> int:
-        """How often :attr:`inner` happens."""
-        return 1
-
-    @property
-    def kept(self) -> float:
-        """About the factor by which the event multiplies mu^2 of all :attr:`inner`."""
-        return 1.0
-
-    def pure(self) -> float:
-        """Pure epsilon of the whole event for one row, in nats; infinite if there is none."""
-        raise NotImplementedError
-
-    def simplified(self, coins: int) -> tuple[list[Event], list[Event]]:
-        """Gaussians, selections and sampled rounds that cost a group at least as much.
-
-        Args:
-            coins: Draws that decide where the rows of the group take part: one for each row, and
-                one for a row and the one that replaces it.
-
-        Returns:
-            What goes to the front of every order, and the rest; see ``books.simplified``.
-
-        Raises:
-            TypeError: There is no such form.
-        """
-        return [], [self]
-
-    def within(self, limit: Event) -> bool:
-        """Whether the event costs no more than another one with the same noise.
-
-        Args:
-            limit: What was planned.
-        """
-        same = [(e.mechanism, e.label, e.unit) for e in (self, limit)]
-        return same[0] == same[1] and self.count <= limit.count and self._covered(limit)
-
-    def _covered(self, limit: Any) -> bool:
-        """Whether a single event costs no more than a single `limit`, both of this kind."""
-        return bool(self.counted(0) == limit.counted(0))
-
-    def counted(self: Kind, count: int) -> Kind:
-        """The same event, `count` times."""
-        return replace(self, count=count)  # type: ignore[type-var]
-
-    def of_unit(self: Kind, unit: str) -> Kind:
-        """The same event with its cost for another unit. The caller has to prove that cost."""
-        return replace(self, unit=unit)  # type: ignore[type-var]
-
-    def only(self: Kind, kinds: Container[tuple[str, str]]) -> Kind | None:
-        """The event with the releases of some kinds only; None if nothing is left.
-
-        Args:
-            kinds: (label, mechanism) of what stays.
-        """
-        return self if (self.label, self.mechanism) in kinds else None
-
-    def to_json(self) -> dict[str, Any]:
-        """The event as the ledger writes it. An event that names no unit is about rows."""
-        named = {} if self.unit == ROW else {"unit": self.unit}
-        return {"mechanism": self.mechanism, **self._content(), **named}
-
-    def _content(self) -> dict[str, Any]:
-        """The fields of this kind of event, as JSON contains them."""
-        own = {name: getattr(self, name) for name in self._fields()}
-        if "events" in own:
-            own["events"] = [e.to_json() for e in own["events"]]
-        return own
-
-    @classmethod
-    def from_json(cls: type[Kind], data: Mapping[str, Any]) -> Kind:
-        """The inverse of :meth:`to_json`.
-
-        Raises:
-            LedgerError: The event is ill-formed.
-        """
-        if "unit" in data and data["unit"] != PERSON:
-            raise LedgerError(
-                "A ledger event has an unknown `unit`: it names none, which stands for rows, or "
-                "'person'."
-            )
-        own = {name: value for name, value in data.items() if name not in ("mechanism", "unit")}
-        event = cls._of_content(own, data.get("unit", ROW))
-        if event.unit != data.get("unit", ROW):
-            raise LedgerError("A ledger event has another `unit` than the events inside it.")
-        return event
-
-    @classmethod
-    def _of_content(cls: type[Kind], content: Mapping[str, Any], unit: str) -> Kind:
-        """The inverse of :meth:`_content`. The unit is that of the whole event."""
-        names = cls._fields()
-        if set(content) != set(names):
-            raise LedgerError(
-                f"A {cls.mechanism} event of the privacy ledger must have exactly the fields "
-                f"{', '.join(sorted((*names, 'mechanism')))}."
-            )
-        values = dict(content)
-        if "events" in values:
-            if not isinstance(values["events"], list):
-                raise LedgerError("A round of the privacy ledger does not list its events.")
-            values["events"] = tuple(event_from_json(e) for e in values["events"])
-        elif unit != ROW:
-            values["unit"] = unit
-        return cls(**values)
-
-    @classmethod
-    def _fields(cls) -> list[str]:
-        """Names of the fields of this kind of event."""
-        return [field.name for field in fields(cls) if field.name != "unit"]  # type: ignore[arg-type]
+def plain_events(value: Any) -> Iterator[PlainEvent]:
+    """All releases inside an event, or inside lists of them, in release order."""
+    if isinstance(value, PlainEvent):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from plain_events(item)
+    elif isinstance(value, Event):
+        for name in _LISTS:
+            yield from plain_events(getattr(value, name, ()))
 
 
 Kind = TypeVar("Kind", bound=Event)
 
 
-def event_from_json(data: Mapping[str, Any]) -> Event:
-    """Read one event; the inverse of ``to_json``.
+def with_unit(event: Kind, unit: str) -> Kind:
+    """The same event with its cost for another unit. The caller has to prove that cost."""
+    if isinstance(event, PlainEvent):
+        return replace(event, unit=unit)
 
-    Args:
-        data: One entry of a ledger's ``events``.
+    def changed(value: Any) -> Any:
+        return tuple(map(changed, value)) if isinstance(value, tuple) else with_unit(value, unit)
 
-    Raises:
-        LedgerError: The event is unknown or ill-formed. It is never skipped, because its cost
-            would then be left out.
-
-    Examples:
-        >>> from xgb_dp.accounting.plain import GaussianEvent
-        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
-        >>> from xgb_dp.accounting.events import event_from_json
-        >>> event_from_json(event.to_json()) == event
-        True
-    """
-    name = data.get("mechanism") if isinstance(data, Mapping) else None
-    if type(name) is not str or name not in Event._kinds:
-        raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
-    return Event._kinds[name].from_json(data)
+    lists = {name: changed(getattr(event, name)) for name in _LISTS if hasattr(event, name)}
+    return replace(event, **lists)  # type: ignore[type-var]
 
 
 def one_unit(events: Iterable[Event]) -> str:
@@ -241,9 +283,8 @@ def one_unit(events: Iterable[Event]) -> str:
             add up.
 
     Examples:
-        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> from xgb_dp.accounting import GaussianEvent, one_unit
         >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
-        >>> from xgb_dp.accounting.events import one_unit
         >>> one_unit([event, event])
         'row'
     """
@@ -261,9 +302,83 @@ def release_counts(events: Iterable[Event]) -> dict[str, int]:
     """How often each release was made, by name, including those of rounds."""
     out: dict[str, int] = {}
     for event in events:
-        for release in event.inner:
-            out[release.label] = out.get(release.label, 0) + event.repeats * release.count
+        rounds: tuple[Event, ...] | None = getattr(event, "events", None)
+        for release in (event,) if rounds is None else rounds:
+            times = release.count * (1 if rounds is None else event.count)
+            out[release.label] = out.get(release.label, 0) + times
     return out
+
+
+def _written(value: Any) -> Any:
+    """The value of a field as JSON has it."""
+    if isinstance(value, Event):
+        return value.to_json()
+    if isinstance(value, Repetitions):
+        return asdict(value)
+    return [_written(item) for item in value] if isinstance(value, tuple) else value
+
+
+def event_from_json(data: Mapping[str, Any]) -> Event:
+    """Read one event; the inverse of ``to_json``.
+
+    Args:
+        data: One entry of a ledger's ``events``.
+
+    Raises:
+        LedgerError: The event is unknown or ill-formed. It is never skipped, because its cost
+            would then be left out.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent, event_from_json
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> event_from_json(event.to_json()) == event
+        True
+    """
+    return _read(data, _LEVELS)
+
+
+def _read(data: Any, levels: int) -> Event:
+    """An event that contains at most so many levels of events, itself one of them."""
+    name = data.get("mechanism") if isinstance(data, Mapping) else None
+    if type(name) is not str or name not in Event._kinds or not levels:
+        raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
+    kind, unit = Event._kinds[name], data.get("unit", ROW)
+    if "unit" in data and unit != PERSON:
+        raise LedgerError(
+            "A ledger event has an unknown `unit`: it names none, which stands for rows, or "
+            "'person'."
+        )
+    names = kind._names()
+    if set(data) - {"unit"} != {*names, "mechanism"}:
+        raise LedgerError(
+            f"A {name} event of the privacy ledger must have exactly the fields "
+            f"{', '.join(sorted((*names, 'mechanism')))}."
+        )
+    values = {key: _read_field(key, data[key], levels) for key in names}
+    if issubclass(kind, PlainEvent):
+        values["unit"] = unit
+    event = kind(**values)
+    if event.unit != unit:
+        raise LedgerError("A ledger event has another `unit` than the events inside it.")
+    return event
+
+
+def _read_field(name: str, value: Any, levels: int) -> Any:
+    if name == "repetitions":
+        if not isinstance(value, Mapping) or set(value) != {f.name for f in fields(Repetitions)}:
+            raise LedgerError(
+                "A selection of the privacy ledger does not say how many runs it has."
+            )
+        return Repetitions(**value)
+
+    def read_list(items: Any, depth: int) -> Any:
+        if not depth:
+            return _read(items, levels - 1)
+        if not isinstance(items, list):
+            raise LedgerError(f"An event of the privacy ledger does not list its `{name}`.")
+        return tuple(read_list(item, depth - 1) for item in items)
+
+    return read_list(value, _LISTS[name]) if name in _LISTS else value
 
 
 def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:
@@ -277,7 +392,7 @@ def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:
 
     Examples:
         >>> import json
-        >>> from xgb_dp.accounting.events import events_from_ledger
+        >>> from xgb_dp.accounting import events_from_ledger
         >>> ledger = json.loads(model.attr("dp_ledger"))
         >>> events_from_ledger(ledger)[0].release
         'intercept'

@@ -1,84 +1,99 @@
-"""The exact accountant: the tightest proved bound for everything that a training can release."""
+"""The exact accountant: the tightest proved bound for everything that a training can release.
+
+Proofs: docs/proofs/accounting.md, docs/proofs/choice.md, docs/proofs/selection.md; for rounds that
+read a secret part of the rows docs/proofs/sampling.md and docs/proofs/allocation.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from .accountant import Accountant
-from .events import Event
-from .flat import FlatAccountant
-from .poisson import SampledComposition
-from .pure import PureAccountant
-from .rounds import Mixture, with_known_parts
+from .choice import ChoiceCurve, WithChoices
+from .curve import Curve
+from .events import Event, PlainEvent
+from .flat import WORK, FlatCurve
+from .groups import Smallest
+from .poisson import SampledCurve
+from .pure import pure_curve
+from .rounds import ChoiceEvent, SelectionEvent
+from .selection import SelectionCurve, WithSelections
+from .several import MOST_ROWS
+from .simplify import Neighbours, Terms, parts_of_run, simplify
 
-__all__ = ["ExactAccountant"]
+__all__ = ["ExactAccountant", "compose"]
 
 
 class ExactAccountant(Accountant):
     """(epsilon, delta) of a list of events that are adaptively composed, by their exact curve.
-
-    Proofs: docs/proofs/accounting.md, and for rounds that read a secret part of the rows
-    docs/proofs/sampling.md and docs/proofs/allocation.md.
 
     Args:
         events: In release order.
         work: Elementary operations that one curve may take; a second is about 1e9 of them. More
             make the bound tighter. Every value gives a valid bound.
 
-    Raises:
-        TypeError: ``events`` holds something else.
-
     Examples:
-        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> from xgb_dp.accounting import GaussianEvent
         >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
         >>> accountant = xgb_dp.accounting.ExactAccountant([event])
         >>> round(accountant.get_epsilon(1e-6), 2)
         0.66
     """
 
-    def __init__(self, events: Sequence[Event], work: float = 1e8) -> None:
-        mixture = Mixture.of(events)
-        self._events = tuple(events)
-        self._sampled = [e for e in mixture.sampled if e.events]
-        self._flat = FlatAccountant(mixture.flat, work)
-        self._pure = PureAccountant(events)
+    name = "exact"
+
+    def __init__(self, events: Iterable[Event], work: float = WORK) -> None:
+        super().__init__(events)
         self._work = work
 
-    def _epsilon(self, delta: float, group: int) -> float:
-        return self._epsilon_of(delta, group, group)
+    def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        whole = self._at_once(events, neighbours)
+        steps, each = 1, neighbours.rows
+        if not all(isinstance(e, (PlainEvent, ChoiceEvent)) or not e.count for e in events):
+            each = 1 if neighbours.rows <= MOST_ROWS else MOST_ROWS
+            steps = -(-neighbours.rows // each)
+        step = self._composed(events, Neighbours(each, each)) if steps > 1 else None
+        return Smallest(whole, pure_curve(events, neighbours.rows), step, steps)
 
-    def _delta(self, epsilon: float, group: int) -> float:
-        return self._delta_of(epsilon, group, group)
+    def _at_once(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        """The curve for all rows together."""
+        rest = [e for e in events if not isinstance(e, SelectionEvent)]
+        selections: list[Curve] = []
+        for event in events:
+            if isinstance(event, SelectionEvent) and event.count:
+                parts = [
+                    ExactAccountant(part)._curve_for(neighbours)
+                    for part in parts_of_run(event, neighbours.coins)
+                ]
+                selections += [SelectionCurve(event.repetitions, parts)] * event.count
+        if not selections:
+            return self._of_rest(rest, neighbours)
+        alone = not any(event.count for event in rest)
+        return WithSelections(selections, None if alone else self._of_rest(rest, neighbours))
 
-    def _replaced_epsilon(self, delta: float, rows: int) -> float:
-        return self._epsilon_of(delta, 2 * rows, rows)
+    def _of_rest(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        """The curve of everything but private selections."""
+        happened = [event for event in events if event.count]
+        if not any(isinstance(event, ChoiceEvent) for event in happened):
+            return compose(_terms(events, neighbours), neighbours, self._work)
+        if len(happened) == 1 and happened[0].count == 1:
+            [choice] = _terms(happened, neighbours).choices
+            return ChoiceCurve(choice, neighbours.rows)
+        # As if every row had a coin of its own, which costs no less.
+        apart = Neighbours(neighbours.rows, neighbours.rows)
+        of_terms = partial(compose, neighbours=apart)
+        return WithChoices(_terms(happened, apart), apart.rows, of_terms)
 
-    def _replaced_delta(self, epsilon: float, rows: int) -> float:
-        return self._delta_of(epsilon, 2 * rows, rows)
 
-    def curve(
-        self, points: Sequence[float], lowest: float, group: int = 1, *, replaced: bool = False
-    ) -> list[float]:
-        """See :class:`Accountant`."""
-        rows = group * (1 + replaced)
-        if not self._sampled:
-            return self._flat.curve(points, lowest, rows)
-        return self._composition(rows, group).curve(points, lowest)
+def _terms(events: Sequence[Event], neighbours: Neighbours) -> Terms:
+    # What the part of one row hides, and that of several rows does not: "Several rows" in
+    # docs/proofs/allocation.md.
+    return simplify(events, neighbours.coins, known_parts=neighbours.rows > 1)
 
-    def _epsilon_of(self, delta: float, group: int, coins: int) -> float:
-        if self._sampled and delta < 1.0:
-            pure = self._pure.get_epsilon(group=group)
-            return min(pure, self._composition(group, coins).epsilon(delta))
-        return self._flat.get_epsilon(delta, group)
 
-    def _delta_of(self, epsilon: float, group: int, coins: int) -> float:
-        if self._sampled:
-            pure = self._pure.get_epsilon(group=group)
-            return 0.0 if epsilon >= pure else self._composition(group, coins).delta(epsilon)
-        return self._flat.get_delta(epsilon, group)
-
-    def _composition(self, group: int, coins: int) -> SampledComposition:
-        # What the part of one row hides, and that of several rows does not: "Several rows" in
-        # docs/proofs/allocation.md.
-        events = self._events if group == 1 else with_known_parts(self._events, coins)
-        return SampledComposition(events, group, coins, self._work)
+def compose(terms: Terms, neighbours: Neighbours, work: float = WORK) -> Curve:
+    """The exact curve of Gaussians, selections, Laplace noise and rounds."""
+    if any(rounds.inner.listed for rounds in terms.rounds):
+        return SampledCurve(terms, neighbours, work)
+    return FlatCurve(terms.flat, neighbours.rows, work)

@@ -13,20 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from .blocks import dominating_mu
-from .books import make_accountant, simplified
-from .choice import ChoiceEvent
-from .envelope import ChoiceAccountant
-from .events import Event, one_unit
-from .exact import ExactAccountant
-from .flat import FlatAccountant
+from .blocks import dominating_gaussian
+from .choice import ChoiceCurve
+from .events import Event, ThresholdEvent, one_unit
+from .exact import ExactAccountant, compose
 from .gaussian import gaussian_delta, gaussian_epsilon
-from .rounds import Mixture, ParallelEvent
+from .rounds import AllocatedEvent, ChoiceEvent, ParallelEvent, SampledEvent, SelectionEvent
 from .search import doubled, narrow
-from .selection import SelectionEvent
-from .threshold import ThresholdEvent
+from .simplify import Neighbours, simplify
+from .threshold import failure_of
 
 __all__ = ["Capacity", "Charge", "Filter", "charge_of", "plain_charge"]
 
@@ -35,7 +30,6 @@ _EXTRA_EACH = 1e-4  # of delta, for one training
 _MARGIN = 0.004  # by which a training may cost more than the Gaussian of its epsilon
 _POINTS_PER_MU = 30
 _POINTS_SAMPLED = 12  # a point of a sampled curve costs more
-_REACH = 1.25
 _UP = 1.0 + 1e-12
 
 
@@ -221,7 +215,7 @@ def plain_charge(events: Sequence[Event], delta: float, group: int = 1) -> Charg
     Returns:
         Charge: Infinite if there is no bound.
     """
-    return Charge(0.0, make_accountant("exact", events).get_epsilon(delta, group), delta)
+    return Charge(0.0, ExactAccountant(events).get_epsilon(delta, group), delta)
 
 
 def charge_of(
@@ -243,30 +237,34 @@ def charge_of(
         LedgerError: Some of the events hold for rows and some for persons.
 
     Examples:
-        >>> from xgb_dp.accounting.plain import GaussianEvent
+        >>> from xgb_dp.accounting import GaussianEvent
         >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
         >>> from xgb_dp.accounting.filter import charge_of
         >>> round(charge_of([event], delta=1e-6).mu2, 3)
         0.031
     """
     one_unit(events)
+    events = [event for event in events if event.count]
     thresholds = [e for e in events if isinstance(e, ThresholdEvent)]
     if thresholds:  # their failures add up, whatever the rest is
         rest = [e for e in events if not isinstance(e, ThresholdEvent)]
-        failure = math.fsum(e.failure(group) for e in thresholds)
-        failures = Charge(extra=min(1.0, failure * _UP))
-        return Charge.total([charge_of(rest, delta, own_delta, group), failures])
+        failures = math.fsum(failure_of(e, group) for e in thresholds)
+        added = Charge(extra=min(1.0, failures * _UP))
+        return Charge.total([charge_of(rest, delta, own_delta, group), added])
     extra = delta * _EXTRA_EACH
-    events = [e for e in events if e.count or not isinstance(e, ChoiceEvent)]
-    choices = [e for e in events if isinstance(e, ChoiceEvent)]
-    if choices and not any(isinstance(e, SelectionEvent) for e in events):
-        return _with_choices(choices, events, delta, group)
     mu = None
-    if not any(isinstance(e, SelectionEvent) and e.count for e in events):
+    if not any(isinstance(e, SelectionEvent) for e in events):
+        choices = [e for e in events if isinstance(e, ChoiceEvent)]
+        if choices:
+            return _with_choices(choices, events, delta, group)
         mu = _gaussian(events, extra, group)
     if mu is not None:
-        return Charge(mu * mu * _UP, 0.0, extra if mu else 0.0)
+        return _gaussian_charge(mu, extra)
     return plain_charge(events, delta / 100.0 if own_delta is None else own_delta, group)
+
+
+def _gaussian_charge(mu: float, extra: float) -> Charge:
+    return Charge(mu * mu * _UP, 0.0, extra if mu else 0.0)
 
 
 def _with_choices(
@@ -275,44 +273,25 @@ def _with_choices(
     """The sum of the charges of each choice among plans and of all the rest."""
     rest = [e for e in events if not isinstance(e, ChoiceEvent)]
     charges = [charge_of(rest, delta, group=group)] if rest else []
-    for event in choices:
+    for choice in simplify(choices, group).choices:
         extra = delta * _EXTRA_EACH
-        mu = ChoiceAccountant(event.of_group(group)).dominating(extra, group)
-        one = Charge(math.inf) if mu is None else Charge(mu * mu * _UP, 0.0, extra if mu else 0.0)
-        charges += [one] * event.count
+        mu = ChoiceCurve(choice, group).dominating(extra)
+        charges += [Charge(math.inf) if mu is None else _gaussian_charge(mu, extra)] * choice.count
     return Charge.total(charges)
 
 
 def _gaussian(events: Sequence[Event], extra: float, group: int) -> float | None:
     """mu of a Gaussian whose curve, raised by `extra`, is above that of the events."""
-    plain = simplified(events, group)
-    sampled = Mixture.of(plain).sampled
-    # All rows cost at least as much as a sample: the guess only has to be the right size.
-    inner = [release for e in plain for release in e.inner]
-    exact = ExactAccountant(plain)
-    if not any(e.count for e in inner) or exact.get_delta(0.0, group) == 0.0:
+    at_once = simplify(events, group, known_parts=group > 1)
+    at_zero = compose(at_once, Neighbours(group, group)).delta(0.0)
+    if at_zero == 0.0:
         return 0.0
-    scale = _scale(exact, group)
-    if not math.isfinite(scale):
-        return None
-    parts = group > 1 and any(isinstance(e, ParallelEvent) for e in events)
-    step = scale / (_POINTS_SAMPLED if sampled or parts else _POINTS_PER_MU)
-    reach = scale * scale / 2.0 + scale * math.sqrt(-2.0 * math.log(extra))
-    points = [i * step for i in range(math.ceil(_REACH * reach / step) + 2)]
-    if sampled or parts:
-        curve = make_accountant("exact", events).curve(points, extra, group)
-    else:
-        curve = FlatAccountant(plain).curve(points, extra, group)
-    return dominating_mu(np.array(curve), step, extra, scale, most=4.0)
-
-
-def _scale(accountant: ExactAccountant, group: int) -> float:
-    """The mu of a Gaussian with about the same delta at 0."""
-    target = accountant.get_delta(0.0, group)
-    if target >= 1.0:
-        return math.inf
-
-    def is_less(mu: float) -> bool:
-        return gaussian_delta(0.0, mu) < target
-
-    return narrow(is_less, 0.0, doubled(is_less, 1e3)[1], 60)[1]
+    sampled = any(
+        isinstance(e, SampledEvent)
+        or (isinstance(e, ParallelEvent) and group > 1)
+        or (isinstance(e, AllocatedEvent) and e.parts > 1)
+        for e in events
+    )
+    curve = ExactAccountant(events).privacy_curve(group)
+    points = _POINTS_SAMPLED if sampled else _POINTS_PER_MU
+    return dominating_gaussian(curve.deltas, extra, at_zero, points)

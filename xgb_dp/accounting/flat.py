@@ -13,18 +13,17 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Protocol
 
-from .accountant import Accountant
 from .blocks import merge_blocks
 from .bounded_range import Grid, tail_curve
-from .events import Event
+from .curve import Curve
 from .gaussian import GaussianTotals, gaussian_delta, gaussian_epsilon
 from .grid_curve import GridCurve
-from .rdp import RDPAccountant
-from .rounds import Mixture
+from .rdp import RDPCurve
 from .search import root_above
-from .zcdp import ZCDP
+from .simplify import Terms
+from .zcdp import ZCDPCurve
 
-__all__ = ["BETA", "LOWEST", "TAIL", "Composition", "FlatAccountant", "solve"]
+__all__ = ["BETA", "LOWEST", "TAIL", "WORK", "Composition", "FlatCurve", "solve"]
 
 BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
 TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
@@ -34,18 +33,11 @@ _MARGIN = 20.0
 _LOUD = 10.0  # standard deviations
 _LOG_TINY = -640.0
 LOWEST = 1e-250  # delta of a curve in doubles
+WORK = 1e8  # elementary operations of a curve
 
 
 class Composition:
-    """Hockey-stick curve of continuous Gaussians of total `mu`, Laplace noise and selections.
-
-    Args:
-        mu: Of the Gaussians.
-        steps: (eps0, count) of selections in release order.
-        log_tail: Log of delta below which the curve may be loose.
-        work: Elementary operations that it may take.
-        laplace: (epsilon, count) of continuous Laplace noise.
-    """
+    """Hockey-stick curve of continuous Gaussians of total `mu`, Laplace noise and selections."""
 
     def __init__(
         self,
@@ -111,125 +103,93 @@ class Composition:
         return min(1.0, value + self.extra)
 
 
-class FlatAccountant(Accountant):
-    """(epsilon, delta) of releases that read all rows, adaptively composed.
+class FlatCurve(Curve):
+    """(epsilon, delta) of releases that read all rows, adaptively composed."""
 
-    Args:
-        events: Gaussian and exponential ones, in release order.
-        work: Elementary operations that one curve may take; a second is about 1e9 of them. More
-            make the bound tighter. Every value gives a valid bound.
-    """
+    def __init__(self, terms: Terms, rows: int, work: float = WORK) -> None:
+        self._terms, self._rows, self._work = terms, rows, work
+        self.totals = GaussianTotals.of(terms.gaussians, rows)
+        self._steps: list[tuple[float, int]] = []
+        for term in terms.ranges:
+            eps0 = term.eps0 * rows
+            if self._steps and self._steps[-1][0] == eps0:
+                self._steps[-1] = (eps0, self._steps[-1][1] + term.count)
+            else:
+                self._steps.append((eps0, term.count))
+        self._pure = rows * math.fsum(t.pure for t in terms.ranges) * (1.0 + 2e-15)
+        self._coarse = ZCDPCurve(self.totals.mu, self._steps), RDPCurve(terms, rows)
 
-    def __init__(self, events: Sequence[Event], work: float = 1e8) -> None:
-        mixture = Mixture.of(events)
-        if len(mixture.flat) < len(events):
-            raise TypeError("`events` holds rounds that do not read all rows.")
-        self.events = mixture.flat
-        self._renyi = RDPAccountant(self.events)
-        self._mixture = mixture
-        self._work = work
-
-    def _epsilon(self, delta: float, group: int) -> float:
-        if delta >= 1.0:
+    def epsilon(self, delta: float) -> float:
+        """See :class:`Curve`."""
+        mu = self.totals.mu
+        if delta >= 1.0 or (mu == 0.0 and not self._steps):
             return 0.0
-        totals, steps, pure = self.totals(group)
-        if totals.mu == 0.0 and not steps:
-            return 0.0
-        if math.isinf(totals.mu) or (delta == 0.0 and totals.mu > 0.0):
+        if math.isinf(mu) or (delta == 0.0 and mu > 0.0):
             return math.inf
         if delta == 0.0:
-            return pure
-        coarse = min(ZCDP(totals.mu, steps).epsilon(delta), self._renyi.get_epsilon(delta, group))
+            return self._pure
+        coarse = min(curve.epsilon(delta) for curve in self._coarse)
         if delta < LOWEST:  # no grid holds such a delta; the coarse bounds work on its logarithm
-            return min(pure, coarse) if totals.mu == 0.0 else coarse
-        curve = self.composition(group, math.log(delta * TAIL))
-        if totals.mu == 0.0:
-            return min(pure, coarse, solve(curve, delta, 0.0, curve.near(delta)))
-        slack = totals.slack(math.log(delta * BETA))
-        eta = slack.eta
+            return min(self._pure, coarse) if mu == 0.0 else coarse
+        curve = self.composition(math.log(delta * TAIL))
+        if mu == 0.0:
+            return min(self._pure, coarse, solve(curve, delta, 0.0, curve.near(delta)))
+        slack = self.totals.slack(math.log(delta * BETA))
         inner = delta * (1.0 - BETA) * math.exp(-slack.eta_to)
         if inner < LOWEST:  # the slack is no longer small
             return coarse
-        found = solve(curve, inner, -eta, curve.near(inner))
-        return min(coarse, max(0.0, found + eta))
+        found = solve(curve, inner, -slack.eta, curve.near(inner))
+        return min(coarse, max(0.0, found + slack.eta))
 
-    def _delta(self, epsilon: float, group: int) -> float:
-        totals, steps, pure = self.totals(group)
-        if totals.mu == 0.0 and epsilon >= pure:
+    def delta(self, epsilon: float) -> float:
+        """See :class:`Curve`."""
+        mu = self.totals.mu
+        if mu == 0.0 and epsilon >= self._pure:
             return 0.0
-        if math.isinf(totals.mu):
+        if math.isinf(mu):
             return 1.0
         if math.isinf(epsilon):
             return 0.0
-        whole = math.sqrt(totals.mu**2 + math.fsum(n * e * e for e, n in steps) / 4.0)
-        guess = gaussian_delta(epsilon, whole)
+        guess = gaussian_delta(epsilon, self.scale)
         log_tail = max(math.log(max(guess, 1e-270)) * 1.2 + math.log(TAIL), _LOG_TINY)
-        coarse = min(ZCDP(totals.mu, steps).delta(epsilon), self._renyi.get_delta(epsilon, group))
-        curve = self.composition(group, log_tail)
-        if totals.mu == 0.0:
+        coarse = min(curve.delta(epsilon) for curve in self._coarse)
+        curve = self.composition(log_tail)
+        if mu == 0.0:
             return min(coarse, curve.delta(epsilon))
         beta = max(BETA * curve.delta(epsilon), 1e-270)
-        slack = totals.slack(math.log(beta))
+        slack = self.totals.slack(math.log(beta))
         return min(coarse, slack.raised(curve.delta(epsilon - slack.eta), beta))
 
-    def curve(
-        self, points: Sequence[float], lowest: float, group: int = 1, *, replaced: bool = False
-    ) -> list[float]:
-        """See :class:`Accountant`."""
-        group *= 1 + replaced
-        totals, _, pure = self.totals(group)
-        if math.isinf(totals.mu):
+    def deltas(self, points: Sequence[float], lowest: float) -> list[float]:
+        """See :class:`Curve`."""
+        if math.isinf(self.totals.mu):
             return [1.0] * len(points)
-        composed = self.composition(group, math.log(lowest * TAIL))
-        if totals.mu == 0.0:
-            return [0.0 if x >= pure else composed.delta(x) for x in points]
+        composed = self.composition(math.log(lowest * TAIL))
+        if self.totals.mu == 0.0:
+            return [0.0 if x >= self._pure else composed.delta(x) for x in points]
         beta = lowest * BETA
-        slack = totals.slack(math.log(beta))
+        slack = self.totals.slack(math.log(beta))
         return [slack.raised(composed.delta(x - slack.eta), beta) for x in points]
 
-    def scale(self, group: int) -> float:
-        """About how far all events move, in standard deviations. It bounds nothing."""
-        totals, steps, _ = self.totals(group)
-        return math.sqrt(totals.mu**2 + math.fsum(n * e * e for e, n in steps) / 4.0)
+    @property
+    def scale(self) -> float:
+        """About how far all releases move, in standard deviations. It bounds nothing."""
+        return math.sqrt(self.totals.mu**2 + math.fsum(n * e * e for e, n in self._steps) / 4.0)
 
-    def totals(self, group: int) -> tuple[GaussianTotals, list[tuple[float, int]], float]:
-        """What composes to the curve.
-
-        Args:
-            group: Rows added or removed together.
-
-        Returns:
-            Sums over the Gaussians, (eps0, count) of the selections in order, and their pure
-            epsilon.
-        """
-        steps: list[tuple[float, int]] = []
-        for event in self._mixture.selections:
-            eps0 = event.eps0 * group
-            if steps and steps[-1][0] == eps0:
-                steps[-1] = (eps0, steps[-1][1] + event.count)
-            else:
-                steps.append((eps0, event.count))
-        pure = group * math.fsum(e.pure() for e in self._mixture.selections) * (1.0 + 2e-15)
-        return GaussianTotals.of(self._mixture.gaussians, group), steps, pure
-
-    def composition(self, group: int, log_tail: float, work: float | None = None) -> Composition:
-        """The curve of all events.
-
-        Args:
-            group: Rows added or removed together.
-            log_tail: See :class:`Composition`.
-            work: The same; by default that of the accountant.
-        """
+    def composition(self, log_tail: float, work: float | None = None) -> Composition:
+        """The curve of continuous noise; see :class:`Composition` for the arguments."""
+        selections = [t for t in self._terms.ranges if not t.scale]
+        laplace = [t for t in self._terms.ranges if t.scale]
         return Composition(
-            GaussianTotals.of(self._mixture.gaussians, group).mu,
-            [(e.eps0 * group, e.count) for e in self._mixture.ordered],
+            self.totals.mu,
+            [(t.eps0 * self._rows, t.count) for t in selections],
             log_tail,
             self._work if work is None else work,
-            [(e.size(group), e.count) for e in self._mixture.laplace],
+            [(t.laplace_epsilon(self._rows), t.count) for t in laplace],
         )
 
 
-class Curve(Protocol):
+class Falling(Protocol):
     """A non-increasing bound of delta, and about how far its losses reach."""
 
     mu: float
@@ -238,15 +198,8 @@ class Curve(Protocol):
         """Upper bound at an epsilon."""
 
 
-def solve(curve: Curve, delta: float, lowest: float, near: float | None = None) -> float:
-    """Some epsilon >= lowest with curve.delta(epsilon) <= delta, close to the smallest.
-
-    Args:
-        curve: The bound.
-        delta: In (0, 1).
-        lowest: Least epsilon.
-        near: A guess of it. Only the time that the search takes depends on it.
-    """
+def solve(curve: Falling, delta: float, lowest: float, near: float | None = None) -> float:
+    """Some epsilon >= lowest with curve.delta(epsilon) <= delta, close to the smallest."""
     if curve.delta(lowest) <= delta:
         return lowest
     target = math.log(delta)

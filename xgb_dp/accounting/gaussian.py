@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from scipy.special import log_ndtr
 
-from .plain import GaussianEvent
+from .events import GaussianEvent
 from .search import doubled, narrow
 
 __all__ = [

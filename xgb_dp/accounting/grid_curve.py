@@ -1,4 +1,6 @@
-"""Looks up a curve that is known on a grid, and its mean under the loss of a Gaussian.
+"""Looks up a curve that is known at some points, and its mean under the loss of a Gaussian.
+
+Between points it takes chords in e^x, above which no curve rises.
 
 Proof: docs/proofs/accounting.md, "Gaussians last".
 """
@@ -6,12 +8,13 @@ Proof: docs/proofs/accounting.md, "Gaussians last".
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-__all__ = ["GridCurve"]
+__all__ = ["ChordTable", "GridCurve"]
 
 _ROUNDING = 1.0 + 1e-9
 _ALL = -40.0  # below, a curve is 1 for all that a double can tell
@@ -20,13 +23,7 @@ Array = npt.NDArray[np.float64]
 
 
 class GridCurve:
-    """Upper bounds of a hockey-stick curve at evenly spaced points.
-
-    Args:
-        points: Ascending, in nats.
-        values: Bounds at the points, in [0, 1].
-        step: Distance of the points.
-    """
+    """Upper bounds of a hockey-stick curve at evenly spaced points."""
 
     def __init__(self, points: Array, values: Array, step: float) -> None:
         self.points, self.values, self.step = points, values, step
@@ -44,13 +41,7 @@ class GridCurve:
     def extended(
         self, lowest: float, first: float = -math.inf, last: float = math.inf
     ) -> tuple[Array, Array]:
-        """The grid continued below, where the curve falls by at most the growth of e^x.
-
-        Args:
-            lowest: Where the continuation ends, if the grid does not reach so far.
-            first: Points below this may be left out.
-            last: Points above this may be left out.
-        """
+        """The grid continued below, where the curve falls by at most the growth of e^x."""
         x, v = self.points, self.values
         begin = int(min(max(0.0, (first - x[0]) / self.step - 1.0), len(x) - 2))
         end = int(min(max(begin + 2.0, (last - x[0]) / self.step + 2.0), len(x)))
@@ -65,13 +56,7 @@ class GridCurve:
         )
 
     def convolved(self, epsilon: float, mu: float, far: float = math.inf) -> float:
-        """Mean of V(epsilon - Y) over the loss Y ~ N(mu^2/2, mu^2) of the Gaussians.
-
-        Args:
-            epsilon: In nats.
-            mu: Of all Gaussians.
-            far: Losses beyond so many deviations count at the worst. Any number gives a bound.
-        """
+        """Mean of V(epsilon - Y) over the loss Y ~ N(mu^2/2, mu^2) of the Gaussians."""
         h = self.step
         middle = epsilon - mu * mu / 2.0
         # The chance that Y is beyond either end is counted below.
@@ -121,3 +106,27 @@ def _ramp(x: Array) -> Array:
     """(1 - e^-x) / x, continued to 1 at 0."""
     safe = np.where(np.abs(x) < 1e-12, 1.0, x)
     return np.where(np.abs(x) < 1e-12, 1.0 - 0.5 * x, -np.expm1(-safe) / safe)
+
+
+@dataclass(frozen=True)
+class ChordTable:
+    """A curve by its upper bounds at points from 0 on, and by chords in e^x between them.
+
+    Attributes:
+        x: Ascending, in nats; the first is 0. Below it nothing is known, above the last one the
+            last bound counts.
+        v: Upper bound at each.
+    """
+
+    x: Array
+    v: Array
+
+    def __call__(self, points: Array) -> Array:
+        """Upper bounds at points >= 0."""
+        i = np.clip(np.searchsorted(self.x, points, side="right") - 1, 0, len(self.x) - 2)
+        low, high = self.x[i], self.x[i + 1]
+        weight = np.expm1(np.minimum(points, high) - high) / np.expm1(low - high)
+        weight = np.where(points < self.x[-1], np.clip(weight + 1e-12, 0.0, 1.0), 0.0)
+        # Bounds need not fall; the larger end is safe where they rise.
+        end = np.maximum(self.v[i + 1], 0.0)
+        return np.maximum(weight * self.v[i] + (1.0 - weight) * end, end) * _ROUNDING

@@ -1,4 +1,4 @@
-"""Finds what several rows cost from what one row costs, one step after another.
+"""Finds what several rows cost from what fewer rows cost, one step after another.
 
 Proof: docs/proofs/neighbours.md, "In steps"
 """
@@ -6,35 +6,27 @@ Proof: docs/proofs/neighbours.md, "In steps"
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from .accountant import Accountant
+from .curve import Curve
 from .search import narrow
 
-__all__ = ["delta_in_steps", "delta_of_steps", "epsilon_in_steps", "epsilon_of_step"]
+__all__ = ["Smallest", "delta_in_steps", "epsilon_in_steps"]
 
 _UP = 1.0 + 1e-12
 _LOWEST = -560.0  # log of a step's delta: no curve holds a smaller one
+_LOWEST_DELTA = 1e-200  # of a step that a curve still shows
 _ENOUGH = 1e-3  # of epsilon
 
 
-def epsilon_in_steps(books: Accountant, delta: float, steps: int, each: int = 1) -> float:
-    """Epsilon of several rows: the sum over steps, each of few rows and at a smaller delta.
-
-    Args:
-        books: What was released.
-        delta: In (0, 1), of all rows together.
-        steps: >= 2.
-        each: Rows added or removed in a step.
-
-    Returns:
-        float: In nats; infinite if no step has a delta small enough.
-    """
+def epsilon_in_steps(curve: Curve, delta: float, steps: int) -> float:
+    """Epsilon of several rows: the sum over steps, each of few rows and at a smaller delta."""
     if delta <= 0.0:
-        return steps * books.get_epsilon(0.0, each) * _UP
+        return steps * curve.epsilon(0.0) * _UP
     found: dict[float, float] = {}
 
     def is_safe(log_delta: float) -> bool:
-        epsilon = found[log_delta] = books.get_epsilon(math.exp(log_delta), each)
+        epsilon = found[log_delta] = curve.epsilon(math.exp(log_delta))
         return log_delta + _log_growth(epsilon, steps) <= math.log(delta)
 
     # Each answer says how small the delta of a step has to be at its epsilon.
@@ -57,19 +49,12 @@ def epsilon_in_steps(books: Accountant, delta: float, steps: int, each: int = 1)
     return steps * found[safe] * _UP
 
 
-def delta_in_steps(books: Accountant, epsilon: float, steps: int, each: int = 1) -> float:
-    """Delta of several rows at an epsilon, of which every step takes the same part.
-
-    Args:
-        books: What was released.
-        epsilon: In nats, >= 0, of all rows together.
-        steps: >= 2.
-        each: Rows added or removed in a step.
-    """
+def delta_in_steps(curve: Curve, epsilon: float, steps: int) -> float:
+    """Delta of several rows at an epsilon, of which every step takes the same part."""
     if math.isinf(epsilon):
-        return books.get_delta(epsilon, each)
+        return curve.delta(epsilon)
     part = epsilon_of_step(epsilon, steps)
-    return delta_of_steps(books.get_delta(part, each), part, steps)
+    return delta_of_steps(curve.delta(part), part, steps)
 
 
 def epsilon_of_step(epsilon: float, steps: int) -> float:
@@ -89,3 +74,41 @@ def _log_growth(epsilon: float, steps: int) -> float:
     terms = math.expm1(-steps * epsilon) / math.expm1(-epsilon) if epsilon else float(steps)
     largest = (steps - 1) * epsilon  # taken out of the sum
     return largest + math.log(terms) + 1e-12 * (1.0 + largest)
+
+
+class Smallest(Curve):
+    """The smallest bound: of all rows at once, of pure losses, and in steps of fewer rows.
+
+    Laplace noise has no tail: at a small delta it costs less purely.
+    """
+
+    def __init__(
+        self, whole: Curve, pure: Curve, step: Curve | None = None, steps: int = 1
+    ) -> None:
+        self._whole, self._pure, self._step, self._steps = whole, pure, step, steps
+
+    def epsilon(self, delta: float) -> float:
+        """See :class:`Curve`."""
+        value = min(self._whole.epsilon(delta), self._pure.epsilon(delta))
+        if self._step is not None and 0.0 < delta < 1.0 and value > 0.0:
+            value = min(value, epsilon_in_steps(self._step, delta, self._steps))
+        return value
+
+    def delta(self, epsilon: float) -> float:
+        """See :class:`Curve`."""
+        value = min(self._whole.delta(epsilon), self._pure.delta(epsilon))
+        if self._step is not None and value > 0.0:
+            value = min(value, delta_in_steps(self._step, epsilon, self._steps))
+        return value
+
+    def deltas(self, points: Sequence[float], lowest: float) -> list[float]:
+        """See :class:`Curve`."""
+        found = self._whole.deltas(points, lowest)
+        if self._step is not None:
+            parts = [epsilon_of_step(x, self._steps) for x in points]
+            # What a step may be loose by grows at most so much.
+            growth = math.exp(-min(max(points), 300.0))
+            of_step = self._step.deltas(parts, max(lowest * growth / self._steps, _LOWEST_DELTA))
+            stepped = map(delta_of_steps, of_step, parts, [self._steps] * len(parts))
+            found = list(map(min, found, stepped))
+        return [min(delta, self._pure.delta(x)) for x, delta in zip(points, found, strict=True)]

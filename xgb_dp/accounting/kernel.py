@@ -79,20 +79,7 @@ def _step(v: _Array, n: int, law: _TwoPoint) -> _Array:
 def bounded_range_curve(
     steps: Sequence[tuple[float, int]], h: float, below: int, above: int
 ) -> _Array:
-    """Upper bounds of the hockey-stick curve of selections on a grid.
-
-    Args:
-        steps: (eps0, count) in release order; both positive.
-        h: Step of the grid, in (0, 0.5].
-        below: Points below 0.
-        above: Points above 0.
-
-    Returns:
-        Non-increasing values in [0, 1], one for each point.
-
-    Raises:
-        RuntimeError: The step or a range is out of bounds.
-    """
+    """Upper bounds of the hockey-stick curve of selections on a grid."""
     if not 0.0 < h <= 0.5:
         raise RuntimeError("The grid step must lie in (0, 0.5].")
     if not all(0.0 < eps0 < math.inf and eps0 / h < 1e7 and count >= 0 for eps0, count in steps):

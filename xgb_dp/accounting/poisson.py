@@ -9,19 +9,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from . import sampled
 from .allocated import AllocatedRounds
-from .events import Event
-from .flat import FlatAccountant, solve
+from .curve import Curve
+from .events import GaussianEvent
+from .flat import FlatCurve, solve
 from .gaussian import gaussian_epsilon
-from .rounds import AllocatedEvent, Mixture, SampledEvent
+from .grid_curve import ChordTable
+from .rounds import AllocatedEvent, SampledEvent
 from .several import MOST_ROWS, several_rows
-from .table import ChordTable
+from .simplify import BoundedRange, Neighbours, Rounds, Terms
 
-__all__ = ["SampledComposition"]
+__all__ = ["SampledCurve"]
 
 _LOWEST_DELTA = 1e-200
 _LOWEST = 1e-250
@@ -34,42 +37,30 @@ _LARGEST_STEP = 0.25
 _LARGEST_LOSS = 600.0  # its ratio is a double
 
 
-class SampledComposition:
-    """Rounds that each read a Poisson sample, together with releases that read all rows.
+class SampledCurve(Curve):
+    """Rounds that each read rows nobody knows, together with releases that read all rows."""
 
-    Args:
-        events: Gaussians, selections and sampled rounds, in release order.
-        group: Rows added or removed together.
-        coins: Those that decide which of these rows a round reads: fewer than rows where a row and
-            the one that replaces it share one.
-        work: See :class:`~xgb_dp.accounting.flat.FlatAccountant`.
-    """
-
-    def __init__(
-        self,
-        events: Sequence[Event],
-        group: int,
-        coins: int,
-        work: float,
-    ) -> None:
-        self.events, self.group, self.coins, self.work = list(events), group, coins, work
-        mixture = Mixture.of(events)
-        self.sampled = [e for e in mixture.sampled if e.events]
-        self.rest = FlatAccountant(mixture.flat, work)
+    def __init__(self, terms: Terms, neighbours: Neighbours, work: float) -> None:
+        self._terms, self._work = terms, work
+        self._rows, self._coins = neighbours.rows, neighbours.coins
+        self._sampled = [r for r in terms.rounds if r.inner.listed]
+        self._rest = FlatCurve(terms.flat, self._rows, work)
         self._pairs: dict[tuple[float, float], list[list[sampled.Pair]]] = {}
 
     def epsilon(self, delta: float) -> float:
-        """Smallest certified epsilon."""
+        """See :class:`Curve`."""
+        if delta >= 1.0:
+            return 0.0
         rounds = self._rounds(delta) if delta >= _LOWEST_DELTA else None
         best = self._from_laws(rounds, delta) if rounds else math.inf
-        unsampled = self._unsampled()
+        unsampled = self._unsampled
         if unsampled is None:
             return best
         # All rows cost more, unless nearly all are read; far from there the bound is not needed.
-        about = gaussian_epsilon(unsampled.scale(self.group), delta)
+        about = gaussian_epsilon(unsampled.scale, delta)
         if best < _CLEARLY * about:
             return best
-        return min(best, unsampled.get_epsilon(delta, self.group))
+        return min(best, unsampled.epsilon(delta))
 
     def _from_laws(self, rounds: Sequence[sampled.Rounds], delta: float) -> float:
         """The bound by the composed laws of the rounds."""
@@ -90,9 +81,8 @@ class SampledComposition:
         return best
 
     def delta(self, epsilon: float) -> float:
-        """Smallest certified delta."""
-        unsampled = self._unsampled()
-        best = unsampled.get_delta(epsilon, self.group) if unsampled else 1.0
+        """See :class:`Curve`."""
+        best = self._unsampled.delta(epsilon) if self._unsampled else 1.0
         scale, coarse = 1e-9, False  # what is called infinite is a part of this
         while scale > _LOWEST_DELTA and not math.isinf(epsilon):
             rounds = self._rounds(scale)
@@ -109,17 +99,11 @@ class SampledComposition:
             scale = value * 1e-2
         return best
 
-    def curve(self, points: Sequence[float], lowest: float) -> list[float]:
-        """Upper bounds of delta at many epsilon >= 0, all at once.
-
-        Args:
-            points: In nats.
-            lowest: Where delta is below this, bounds may be loose.
-        """
-        unsampled = self._unsampled()
+    def deltas(self, points: Sequence[float], lowest: float) -> list[float]:
+        """See :class:`Curve`."""
         best = np.ones(len(points))
-        if unsampled is not None:
-            best = np.array(unsampled.curve(points, lowest, self.group))
+        if self._unsampled is not None:
+            best = np.array(self._unsampled.deltas(points, lowest))
         # A law is accurate near one loss, for a delta of about this size.
         for scale in np.geomspace(0.03, lowest, _LAWS):
             rounds = self._rounds(float(scale))
@@ -133,66 +117,81 @@ class SampledComposition:
     @property
     def _drift(self) -> float:
         """How much the rounding of losses near log(1 - q) may add up to."""
-        return _DRIFT * sum(e.count for e in self.sampled)
+        return _DRIFT * sum(r.event.count for r in self._sampled)
 
-    def _unsampled(self) -> FlatAccountant | None:
+    @cached_property
+    def _unsampled(self) -> FlatCurve | None:
         """The same releases from all rows, which cost at least as much.
 
         Close to a rate of 1 this is the better bound. The sampled bound takes the worst round at
         every loss, and the selections of many rounds together have a smaller curve. It is None
         where selections of unequal range take turns: runs of them would not be in release order.
         """
-        flat: list[Event] = []
-        for event in self.events:
-            inner = Mixture.of(event.inner)
-            if event.repeats > 1 and len({e.eps0 for e in inner.ordered}) > 1:
+        flat: list[Any] = []
+        for term in self._terms.listed:
+            if not isinstance(term, Rounds):
+                flat.append(term)
+                continue
+            ranges = {t.eps0 for t in term.inner.ranges if not t.scale}
+            if term.event.count > 1 and len(ranges) > 1:
                 return None
-            flat += [e.counted(e.count * event.repeats) for e in inner.flat]
-        return FlatAccountant(flat, self.work)
+            for inner in term.inner.listed:
+                if isinstance(inner, (GaussianEvent, BoundedRange)):
+                    flat.append(replace(inner, count=inner.count * term.event.count))
+        return FlatCurve(Terms(tuple(flat)), self._rows, self._work)
 
     def _rounds(self, delta: float) -> list[sampled.Rounds] | None:
         """The curves of one round each; None if one is too loud for a grid."""
         rounds: list[sampled.Rounds] = []
-        for event in self.sampled:
-            inner = FlatAccountant(event.events, self.work)
-            mu = inner.scale(self.group)
-            if mu == 0.0:
+        for term in self._sampled:
+            if FlatCurve(term.inner, self._rows).scale == 0.0:
                 continue
-            if mu > _LARGEST_MU:
+            one = self._round(term, delta)
+            if one is None:
                 return None
-            rate = 1.0  # that of a round which reads the row
-            if isinstance(event, SampledEvent):
-                rate = min(1.0, event.group_rate(self.coins) * (1.0 + 1e-15))
-            lowest = min(max(delta * 1e-6 / event.count / rate, _LOWEST), 1e-6)
-
-            def of_rows(
-                rows: int, inner: FlatAccountant = inner, lowest: float = lowest
-            ) -> ChordTable:
-                size = inner.scale(rows)
-                top = size * size / 2.0 + size * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
-                return _table(inner, top, size / 32.0, lowest, rows)
-
-            table = of_rows(self.group)
-            if isinstance(event, AllocatedEvent):  # of one row: `exact.py`
-                if table.x[-1] > _LARGEST_LOSS:
-                    return None
-                parts, lost = (event.parts, event.halving), delta * 1e-7 / event.count
-                rounds.append(
-                    AllocatedRounds(1.0, mu, table, table.x, event.count, None, *parts, lost)
-                )
-                continue
-            whole = sampled.Rounds(rate, mu, table, table.x, event.count)
-            if 1 < self.group <= MOST_ROWS:
-                tables = [*map(of_rows, range(1, self.group)), table]
-                curves = [partial(sampled.both_signs, t) for t in tables]
-                one = inner.scale(1)
-                mixed = several_rows(event.rate, one, curves, replaced=self.coins < self.group)
-                nodes = np.union1d(tables[0].x, table.x)
-                whole = replace(whole, mu=one, nodes=nodes, mixed=mixed)
-            elif self.group > 1:
-                whole = replace(whole, mixed=partial(sampled.removed_curve, whole))
-            rounds.append(whole)
+            rounds.append(one)
         return rounds
+
+    def _round(self, term: Rounds, delta: float) -> sampled.Rounds | None:
+        """The curve of one round; None if it is too loud for a grid."""
+        event, rows = term.event, self._rows
+        mu = FlatCurve(term.inner, rows).scale
+        if mu > _LARGEST_MU:
+            return None
+        rate = 1.0  # that of a round which reads the row
+        if isinstance(event, SampledEvent):
+            rate = min(1.0, self._rate(event) * (1.0 + 1e-15))
+        lowest = min(max(delta * 1e-6 / event.count / rate, _LOWEST), 1e-6)
+
+        def of_rows(several: int) -> ChordTable:
+            inner = FlatCurve(term.inner, several, self._work)
+            size = inner.scale
+            top = size * size / 2.0 + size * (math.sqrt(-2.0 * math.log(lowest)) + 1.0)
+            return _table(inner, top, size / 32.0, lowest)
+
+        table = of_rows(rows)
+        if isinstance(event, AllocatedEvent):  # of one row: `exact.py`
+            if table.x[-1] > _LARGEST_LOSS:
+                return None
+            parts, lost = (event.parts, event.halving), delta * 1e-7 / event.count
+            return AllocatedRounds(1.0, mu, table, table.x, event.count, None, *parts, lost)
+        whole = sampled.Rounds(rate, mu, table, table.x, event.count)
+        if 1 < rows <= MOST_ROWS:
+            tables = [*map(of_rows, range(1, rows)), table]
+            curves = [partial(sampled.both_signs, t) for t in tables]
+            one = FlatCurve(term.inner, 1).scale
+            mixed = several_rows(event.rate, one, curves, replaced=self._coins < rows)
+            nodes = np.union1d(tables[0].x, table.x)
+            return replace(whole, mu=one, nodes=nodes, mixed=mixed)
+        if rows > 1:
+            return replace(whole, mixed=partial(sampled.removed_curve, whole))
+        return whole
+
+    def _rate(self, event: SampledEvent) -> float:
+        """Probability with which one of the coins, at least, lets its rows take part."""
+        if self._coins == 1 or event.rate == 1.0:
+            return event.rate
+        return -math.expm1(self._coins * math.log1p(-event.rate))
 
     def _composed(
         self, rounds: Sequence[sampled.Rounds], delta: float, epsilon: float | None
@@ -200,7 +199,7 @@ class SampledComposition:
         """Losses of all rounds, in every order that counts; None if they fit no grid."""
         step = min(r.size for r in rounds)
         step = min(step / 16.0, _LARGEST_STEP)
-        flat = self.rest.scale(self.group)
+        flat = self._rest.scale
         while (laws := self._laws(rounds, step, flat, delta, epsilon)) is None:
             if step >= _LARGEST_STEP:
                 return None
@@ -210,12 +209,12 @@ class SampledComposition:
 
     @cached_property
     def _rest_curve(self) -> ChordTable:
-        flat = self.rest.scale(self.group)
+        flat = self._rest.scale
         if flat == 0.0:
             return ChordTable(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
         middle, reach = flat * flat / 2.0, flat * 40.0
         low = max(0.0, middle - reach)  # below, the curve is 1 for all that doubles can tell
-        return _table(self.rest, middle + reach, flat / 64.0, _LOWEST, self.group, low)
+        return _table(self._rest, middle + reach, flat / 64.0, _LOWEST, low)
 
     def _laws(
         self,
@@ -243,16 +242,11 @@ class SampledComposition:
 
 
 def _table(
-    accountant: FlatAccountant,
-    top: float,
-    step: float,
-    lowest: float,
-    group: int,
-    low: float = 0.0,
+    curve: FlatCurve, top: float, step: float, lowest: float, low: float = 0.0
 ) -> ChordTable:
     x = low + np.arange(math.ceil((top - low) / step) + 1, dtype=np.float64) * step
     x = x if low == 0.0 else np.concatenate([[0.0], x])
-    return ChordTable(x, np.array(accountant.curve(list(x), lowest, group)))
+    return ChordTable(x, np.array(curve.deltas(list(x), lowest)))
 
 
 class _Worst:

@@ -1,44 +1,79 @@
-"""Pure differential privacy: the epsilons of all releases add up."""
+"""Pure differential privacy: the epsilons of all releases add up.
+
+Proof: docs/proofs/accounting.md, "Pure ε". Source: Dwork and Roth (2014), theorem 3.16.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from .accountant import Accountant
-from .events import Event
+from .curve import Curve
+from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, ThresholdEvent
+from .rounds import ChoiceEvent, ParallelEvent, SampledEvent, SelectionEvent
+from .simplify import parts_of_run
 
-__all__ = ["PureAccountant"]
+__all__ = ["PureCurve", "pure_curve", "pure_epsilon"]
 
 
-class PureAccountant(Accountant):
-    """(epsilon, 0) of a list of events by basic composition.
+class PureCurve(Curve):
+    """What is epsilon-private at delta 0; for an infinite epsilon, what has no bound at all."""
 
-    A selection of range eps0 is eps0-private, and so is Laplace noise of scale sensitivity / eps0.
-    Rounds on disjoint parts cost as much as one of them. A round that reads a Poisson sample of
-    rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md). A group of k rows costs k times
-    as much, because it is k steps of one row each. Proof: docs/proofs/accounting.md, "Pure ε".
-    Source: Dwork and Roth (2014), theorem 3.16.
+    def __init__(self, epsilon: float) -> None:
+        self._epsilon = epsilon
 
-    Args:
-        events: In any order.
+    def epsilon(self, delta: float) -> float:
+        """See :class:`Curve`."""
+        return self._epsilon
 
-    Examples:
-        >>> from xgb_dp.accounting.plain import LaplaceEvent
-        >>> event = LaplaceEvent("leaves", sensitivity=1, scale=20, count=10)
-        >>> round(xgb_dp.accounting.PureAccountant([event]).get_epsilon(0.0), 6)
-        0.5
-    """
+    def delta(self, epsilon: float) -> float:
+        """See :class:`Curve`."""
+        return 0.0 if epsilon >= self._epsilon else 1.0
 
-    def __init__(self, events: Sequence[Event]) -> None:
-        self._events = tuple(events)
 
-    def get_epsilon(self, delta: float = 0.0, group: int = 1, *, replaced: bool = False) -> float:
-        """Epsilon, the same for every delta, and infinite with any Gaussian noise."""
-        return super().get_epsilon(delta, group, replaced=replaced)
+def pure_curve(events: Sequence[Event], rows: int) -> PureCurve:
+    """The curve of basic composition. k rows cost k times as much, as k steps of one row each."""
+    return PureCurve(rows * math.fsum(map(pure_epsilon, events)) * (1.0 + 1e-14))
 
-    def _epsilon(self, delta: float, group: int) -> float:
-        return group * math.fsum(e.pure() for e in self._events) * (1.0 + 1e-14)
 
-    def _delta(self, epsilon: float, group: int) -> float:
-        return 0.0 if epsilon >= self._epsilon(0.0, group) else 1.0
+def pure_epsilon(event: Event) -> float:
+    """Pure epsilon of a whole event for one row, in nats; infinite if there is none."""
+    if not event.count:
+        return 0.0
+    if isinstance(event, GaussianEvent):
+        return math.inf if event.sensitivity2 else 0.0
+    if isinstance(event, ThresholdEvent):
+        return math.inf
+    if isinstance(event, ExponentialEvent):
+        return event.count * event.eps0
+    if isinstance(event, LaplaceEvent):
+        return event.count * event.epsilon * (1.0 + 1e-15)
+    if isinstance(event, SampledEvent):
+        return event.count * _sampled(event.rate, _sum(event.events)) * (1.0 + 1e-13)
+    if isinstance(event, ParallelEvent):  # what one row sees of an ensemble, once
+        return event.count * _sum(event.events)
+    if isinstance(event, ChoiceEvent):
+        return event.count * max(map(_sum, event.ways)) * (1.0 + 1e-14)
+    if isinstance(event, SelectionEvent):
+        return event.count * _best_run(event) * (1.0 + 1e-13)
+    raise TypeError(f"Accountants do not know what the event {type(event).__name__} costs.")
+
+
+def _sum(events: Iterable[Event]) -> float:
+    return math.fsum(map(pure_epsilon, events))
+
+
+def _sampled(rate: float, inner: float) -> float:
+    """A round that reads a Poisson sample costs log(1 + q (e^eps - 1))."""
+    if inner < 30.0:
+        return math.log1p(rate * math.expm1(inner))
+    # The same, where e^inner may overflow.
+    return inner + math.log(rate + (1.0 - rate) * math.exp(-inner))
+
+
+def _best_run(event: SelectionEvent) -> float:
+    """What the best of a random number of runs costs: docs/proofs/selection.md."""
+    run, law = max(map(_sum, parts_of_run(event, 1))), event.repetitions
+    if law.family == "poisson":
+        return run - law.rate * math.expm1(-run)
+    return (2.0 + law.shape) * run

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from .grid_curve import ChordTable
 from .sampled import both_signs
-from .table import ChordTable
 
 __all__ = ["BestOfRuns"]
 
@@ -26,14 +26,7 @@ _UP = 1.0 + 1e-9
 
 
 class BestOfRuns:
-    """Upper bound of the hockey stick of the best run, in both orders.
-
-    Args:
-        weight: f'(F) / f'(1) as a function of the chance 1 - F that a run is better. It falls.
-        ranks: Ascending chances from 0 to 1 at which the weight is computed.
-        mean: f'(1), the expected number of runs.
-        run: Curve of one run at losses >= 0.
-    """
+    """Upper bound of the hockey stick of the best run, in both orders."""
 
     def __init__(
         self, weight: Callable[[Array], Array], ranks: Array, mean: float, run: ChordTable

@@ -93,11 +93,7 @@ class Rounds:
         return min(self.mu, self.rate * math.sqrt(math.expm1(min(self.mu**2, 50.0))))
 
     def ways(self) -> list[tuple[Curve, Array]]:
-        """Hockey sticks of a round with its sample, one for both orders or one for each.
-
-        Returns:
-            Upper bounds at any loss, and the losses at which each has its corners.
-        """
+        """Hockey sticks of a round with its sample, one for both orders or one for each."""
         q = self.rate
         nodes = np.concatenate([-self.nodes[:0:-1], self.nodes])
         # Where the corners of the curve come to lie; points elsewhere would be valid, but idle.
@@ -160,10 +156,6 @@ def hull_masses(s: Array, v: Array) -> Array:
 
     At each corner the slope grows by that much, and beyond the last one it is 0. The rounding of
     the difference counts upwards: more mass at any loss is safe.
-
-    Args:
-        s: Corners, ascending.
-        v: Value at each.
     """
     slopes = np.append(np.diff(v) / np.diff(s), 0.0)
     size = np.abs(slopes[1:]) + np.abs(slopes[:-1])
@@ -174,12 +166,6 @@ def _pair(step: float, at: Indices, v: Array, rounding: float) -> Pair:
     """The pair whose hockey stick is the lower convex hull of points, constant from the last on.
 
     Every curve is convex in s = e^x and 1 at s = 0, so the hull of upper bounds bounds it.
-
-    Args:
-        step: Step of the losses.
-        at: Points in steps, ascending.
-        v: Upper bound of the curve at each.
-        rounding: Absolute error of v.
     """
     x = step * at
     v = np.minimum.accumulate(np.minimum(v, 1.0))  # the curve does not rise
@@ -192,13 +178,7 @@ def _pair(step: float, at: Indices, v: Array, rounding: float) -> Pair:
 
 
 def sampled_pairs(rounds: Rounds, step: float, tail: float) -> list[Pair]:
-    """Laws that dominate one sampled round: for a row removed and a row added, or one for both.
-
-    Args:
-        rounds: The round.
-        step: Step of the losses.
-        tail: Chance of losses beyond the grid that may be called infinite.
-    """
+    """Laws that dominate one sampled round: for a row removed and a row added, or one for both."""
     pairs = []
     for curve, corners in rounds.ways():
         below = np.floor(corners / step).astype(np.int64)
@@ -217,16 +197,7 @@ class TooManyPoints(Exception):
 
 
 class Composed:
-    """The losses of many rounds together: their law, with all errors on the safe side.
-
-    Args:
-        parts: (pair, count), all with one step.
-        tilt: The law is accurate where e^(tilt * loss) carries the weight.
-        lost: Chance of losses that may be dropped and counted as infinite.
-
-    Raises:
-        TooManyPoints: For this step.
-    """
+    """The losses of many rounds together: their law, with all errors on the safe side."""
 
     def __init__(self, parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> None:
         self.step = parts[0][0].step
@@ -283,14 +254,7 @@ def _powers(parts: Sequence[tuple[Pair, int]], mu: float) -> tuple[float, float]
 def best_tilt(
     parts: Sequence[tuple[Pair, int]], mu: float, *, delta: float, epsilon: float | None
 ) -> float:
-    """The power at which Chernoff's bound is best; steers the search, bounds nothing.
-
-    Args:
-        parts: The rounds.
-        mu: Of everything that reads all rows, as a Gaussian.
-        delta: Where the curve is wanted, if not at
-        epsilon: this.
-    """
+    """The power at which Chernoff's bound is best; steers the search, bounds nothing."""
 
     def bound(log_power: float) -> float:
         power = math.exp(log_power)

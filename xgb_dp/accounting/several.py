@@ -24,15 +24,7 @@ _UP = 1.0 + 1e-10
 
 
 def several_rows(rate: float, mu: float, curves: Sequence[Curve], *, replaced: bool) -> Curve:
-    """Upper bound at losses >= 0 of the hockey stick of a sampled round, in both orders.
-
-    Args:
-        rate: Probability with which a round reads a row.
-        mu: About how far one row moves a round that reads it, in standard deviations; decides how
-            tight the bound is.
-        curves: Upper bounds for rounds that differ by 1, 2, ... rows, at any loss, in both orders.
-        replaced: Whether half of the rows are in each data set; else any number of them.
-    """
+    """Upper bound at losses >= 0 of the hockey stick of a sampled round, in both orders."""
     rows = len(curves)
     if rate >= 1.0:
         return curves[-1]

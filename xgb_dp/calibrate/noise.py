@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..accounting import PERSON, ROW, AllocatedEvent, Event, SampledEvent
+from ..accounting.describe import squared_parts
+from ..accounting.events import PlainEvent, with_unit
 from ..accounting.gaussian import mu2_before_sampling
-from ..accounting.plain import PlainEvent
-from ..accounting.rounds import squared_parts
 from ..errors import BudgetError
 from ..releases import Noise, Part
 from ..releases.release import MAX_SIGMA2
@@ -83,9 +84,9 @@ def plan_noise(
             AllocatedEvent(asked.ensemble, tuple(of_round), charged, asked.ensemble_halving)
         )
     else:
-        events += [e.counted(e.count * asked.rounds) for e in of_round]
+        events += [replace(e, count=e.count * asked.rounds) for e in of_round]
     unit = PERSON if asked.of_persons else ROW
-    return NoisePlan(grid_bits, noise=noise, events=tuple(e.of_unit(unit) for e in events))
+    return NoisePlan(grid_bits, noise=noise, events=tuple(with_unit(e, unit) for e in events))
 
 
 def _grid(asked: Releases, parts: Mapping[str, Part]) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ..accounting import Event, GaussianEvent, ThresholdEvent, make_accountant
 from ..accounting.search import narrow
+from ..accounting.threshold import failure_of
 from ..accounting.units import ONE_ROW, ROW, Unit
 from ..errors import BudgetError
 from ..releases.release import shifted
@@ -141,7 +142,7 @@ def _threshold(shift: int, sigma2: int, texts: int, delta: float, group: int) ->
     unit = 1 << shift
 
     def fails(count: int) -> bool:
-        return ThresholdEvent("categories", unit, sigma2, count, texts).failure(group) > delta
+        return failure_of(ThresholdEvent("categories", unit, sigma2, count, texts), group) > delta
 
     low, high = 0, group * unit + math.isqrt(sigma2) + 1
     while fails(high):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..accounting import Event, event_from_json
+from ..accounting.describe import is_within
 from ..accounting.events import release_counts
 from ..engine.models import check_parts, load_booster
 from ..engine.native import tree_texts
@@ -379,7 +380,7 @@ def _check_drawn(drawn: Sequence[Event], plan: TrainingRecord, rounds: int) -> N
     limits = {_key(e): e for e in plan.planned}
     for event in drawn:
         limit = limits.pop(_key(event), None)  # a second entry of a kind has no limit left
-        if limit is None or not event.within(limit):
+        if limit is None or not is_within(event, limit):
             raise LedgerError(
                 f"The trainer released more than was calibrated ({event.label}). The model must "
                 "not be published. Please report this."

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..accounting import Event, make_accountant
+from ..accounting.describe import inner_events, mu2_of_kind, noise_in_words, of_kind
 from ..accounting.events import release_counts
 
 __all__ = ["Spending", "spending"]
@@ -68,26 +69,22 @@ def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spen
     Returns:
         list of Spending: One for each kind of release, in the order of the first of them.
     """
-    kinds = dict.fromkeys((e.label, e.mechanism) for event in events for e in event.inner)
-    costs = {kind: math.fsum(_mu2(event, kind) for event in events) for kind in kinds}
+    kinds = dict.fromkeys((e.label, e.mechanism) for event in events for e in inner_events(event))
+    costs = {kind: math.fsum(mu2_of_kind(event, kind) for event in events) for kind in kinds}
     total = math.fsum(costs.values())
     out = []
     for kind in kinds:
-        own = [part for event in events if (part := event.only([kind])) is not None]
+        own = of_kind(events, kind)
         out.append(
             Spending(
                 release=kind[0],
                 mechanism=_NAMES[kind[1]],
                 count=release_counts(own)[kind[0]],
-                noise="; ".join(dict.fromkeys(e.noise for event in own for e in event.inner)),
+                noise="; ".join(
+                    dict.fromkeys(noise_in_words(e) for event in own for e in inner_events(event))
+                ),
                 share=costs[kind] / total if 0.0 < total < math.inf else 0.0,
                 epsilon=make_accountant("exact", own).get_epsilon(delta, group),
             )
         )
     return out
-
-
-def _mu2(event: Event, kind: tuple[str, str]) -> float:
-    """About mu^2 of the releases of one kind."""
-    own = [e.count * e.mu2 for e in event.inner if e.only([kind])]
-    return event.kept * math.fsum(own)

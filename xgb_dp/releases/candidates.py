@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, LaplaceEvent
-from ..accounting.plain import PlainEvent
+from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound, candidates_sens2
 from . import columns
 from .release import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, sensitivity
-from ..accounting.plain import PlainEvent
+from ..accounting.events import PlainEvent
 from ..errors import BudgetError
 from .release import MAX_SIGMA2, Asked, Noise, Part, Release, grid_sigma2
 

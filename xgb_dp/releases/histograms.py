@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, sensitivity
-from ..accounting.plain import PlainEvent
+from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound
 from .release import Asked, Noise, Part, Release, grid_sigma2
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, sensitivity
-from ..accounting.plain import PlainEvent
+from ..accounting.events import PlainEvent
 from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 
 if TYPE_CHECKING:

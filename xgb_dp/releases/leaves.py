@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, LaplaceEvent, sensitivity
-from ..accounting.plain import PlainEvent
+from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound
 from .release import MIN_SIGMA2, Asked, Noise, Part, Release, grid_sigma2, laplace_scale
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from ..accounting.plain import PlainEvent
+from ..accounting.events import PlainEvent
 from ..errors import BudgetError
 
 if TYPE_CHECKING:

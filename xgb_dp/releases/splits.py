@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..accounting import ExponentialEvent
-from ..accounting.plain import PlainEvent
+from ..accounting.events import PlainEvent
 from .release import Asked, Noise, Part, Release
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -278,7 +278,7 @@ class Training:
                 second = first_release.second_request(s, noise, self.request, sums)
                 if second is not None:
                     capped = native.release_intercept(dtrain, second)["sums"]
-                    event = None if event is None else event.counted(2)
+                    event = None if event is None else replace(event, count=2)
                 if family is not None:
                     kind = self.request["kind"]
                     count = first_release.rows_from_sums(kind, noise, sums)

@@ -12,7 +12,7 @@ import secrets
 import numpy as np
 
 from ..accounting import Repetitions
-from ..accounting.selection import RATE_BITS, SHAPE_BITS
+from ..accounting.repetitions import RATE_BITS, SHAPE_BITS
 from ..engine.draws import coins
 
 __all__ = ["repetitions"]

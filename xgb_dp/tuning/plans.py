@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..accounting import (
-    Accountant,
     Event,
     GaussianEvent,
     Repetitions,
     SelectionEvent,
     make_accountant,
 )
+from ..accounting.curve import Curve
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.search import doubled, narrow
-from ..accounting.selection import SelectionAccountant
+from ..accounting.selection import SelectionCurve
 from ..accounting.units import all_same
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..request import parse
@@ -147,16 +147,16 @@ def trials(
     return out
 
 
-class _Gaussian(Accountant):
+class _Gaussian(Curve):
     """A mechanism that is exactly a Gaussian; a first guess for real ones."""
 
     def __init__(self, mu: float) -> None:
         self._mu = mu
 
-    def _epsilon(self, delta: float, group: int) -> float:
+    def epsilon(self, delta: float) -> float:
         return gaussian_epsilon(self._mu, delta) if delta > 0.0 else math.inf
 
-    def _delta(self, epsilon: float, group: int) -> float:
+    def delta(self, epsilon: float) -> float:
         return gaussian_delta(epsilon, self._mu)
 
 
@@ -210,6 +210,6 @@ def _guess(law: Repetitions, epsilon: float, delta: float) -> float:
     """mu of the Gaussian whose selection meets the target."""
 
     def fits(mu: float) -> bool:
-        return SelectionAccountant(law, [_Gaussian(mu)], 1).get_epsilon(delta) < epsilon
+        return SelectionCurve(law, [_Gaussian(mu)]).epsilon(delta) < epsilon
 
     return max(narrow(fits, *doubled(fits, 1e3), 30)[0], 1e-9)

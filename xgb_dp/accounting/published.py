@@ -1,0 +1,303 @@
+"""Accountants of published systems, which presets use to show what those systems would claim.
+
+Each is valid by itself, and none is tighter than the exact one. Proof: docs/proofs/accounting.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from scipy.special import ndtri
+
+from .accountant import Accountant
+from .choice import hull
+from .curve import Curve
+from .events import Event
+from .gaussian import GaussianTotals, gaussian_delta
+from .groups import Smallest
+from .pure import pure_curve
+from .rdp import RDPCurve
+from .search import narrow, root_above
+from .simplify import Choice, Neighbours, Terms, simplify
+from .zcdp import ZCDPCurve, zcdp_mu2
+
+__all__ = [
+    "ClassicAccountant",
+    "GDPAccountant",
+    "PureAccountant",
+    "RDPAccountant",
+    "ZCDPAccountant",
+    "bounded_range_mu",
+    "laplace_mu",
+]
+
+_BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
+_UP = 1.0 + 1e-12
+# Below, the curve is not computed in doubles. What is mu-GDP, and discrete noise of the same mu, is
+# mu^2 / 2-zCDP, whose bound works on the logarithm of delta.
+_LOWEST = 1e-250
+
+
+def bounded_range_mu(eps0: float) -> float:
+    """The mu for which every selection of bounded range eps0 is mu-GDP; infinite for a huge eps0.
+
+    mu = 2 Phi^-1(1 / (1 + e^(-eps0 / 2))). For small ranges this is about 0.627 eps0, while the
+    limit of many selections has eps0 / 2.
+    """
+    low = math.exp(-eps0 / 2.0) / (1.0 + math.exp(-eps0 / 2.0))
+    if low < 1e-280:
+        return math.inf
+    if eps0 < 1e-6:  # the limit, from above
+        return eps0 * math.sqrt(math.pi / 8.0) * _UP
+    return -2.0 * float(ndtri(low)) * _UP + 1e-15
+
+
+def laplace_mu(epsilon: float) -> float:
+    """The mu for which continuous Laplace noise of this epsilon is mu-GDP.
+
+    mu = 2 Phi^-1(1 - e^(-epsilon / 2) / 2), which is at most the mu of a selection of range
+    2 epsilon.
+    """
+    low = 0.5 * math.exp(-epsilon / 2.0)
+    if low < 1e-280 or epsilon < 1e-6:
+        return bounded_range_mu(2.0 * epsilon)
+    return -2.0 * float(ndtri(low)) * _UP + 1e-15
+
+
+def _with_hulls(terms: Terms, coins: int, selection_mu2: Callable[[float], float]) -> Terms:
+    """The terms with a Gaussian for each choice among plans.
+
+    One that stands for the selections of a group stands for those of a larger one too: its mu grows
+    in proportion to the group, and that of a selection grows less.
+    """
+    return Terms(
+        tuple(hull(t, coins, selection_mu2) if isinstance(t, Choice) else t for t in terms.listed)
+    )
+
+
+def _gdp_mu2(eps0: float) -> float:
+    return bounded_range_mu(eps0) ** 2
+
+
+class _GDPCurve(Curve):
+    """Gaussian differential privacy of some terms, with the slack of discrete noise.
+
+    Each mechanism has one number mu, and the squares add up. Source: Dong, Roth and Su (2022).
+    """
+
+    def __init__(self, terms: Terms, rows: int) -> None:
+        self._totals = GaussianTotals.of(terms.gaussians, rows)
+        mus = (
+            laplace_mu(t.laplace_epsilon(rows)) if t.scale else bounded_range_mu(rows * t.eps0)
+            for t in terms.ranges
+        )
+        ranges = (t.count * mu**2 for t, mu in zip(terms.ranges, mus, strict=True))
+        self._mu = math.sqrt(self._totals.mu**2 + math.fsum(ranges)) * _UP
+        if terms.rounds:
+            self._mu = math.inf
+
+    def epsilon(self, delta: float) -> float:
+        """See :class:`Curve`."""
+        mu = self._mu
+        if delta >= 1.0 or mu == 0.0:
+            return 0.0
+        if delta == 0.0 or math.isinf(mu):
+            return math.inf
+        if delta < _LOWEST:
+            return ZCDPCurve(mu, []).epsilon(delta)
+        slack = self._totals.slack(math.log(delta * _BETA))
+        inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
+        if inner < _LOWEST:
+            return ZCDPCurve(mu, []).epsilon(delta)
+        if gaussian_delta(0.0, mu) <= inner:
+            return slack.eta
+        high = mu
+        while gaussian_delta(high, mu) > inner:
+            high *= 2.0
+
+        def excess(epsilon: float) -> float:
+            return math.log(gaussian_delta(epsilon, mu)) - math.log(inner)
+
+        def is_safe(epsilon: float) -> bool:
+            return gaussian_delta(epsilon, mu) <= inner
+
+        return root_above(excess, is_safe, 0.0, high, xtol=1e-13) + slack.eta
+
+    def delta(self, epsilon: float) -> float:
+        """See :class:`Curve`."""
+        mu = self._mu
+        if mu == 0.0 or (math.isinf(epsilon) and math.isfinite(mu)):
+            return 0.0
+        if math.isinf(mu):
+            return 1.0
+        beta = max(_BETA * gaussian_delta(epsilon, mu), 1e-270)
+        slack = self._totals.slack(math.log(beta))
+        return slack.raised(gaussian_delta(epsilon - slack.eta, mu), beta)
+
+
+class _ClassicCurve(Curve):
+    """Heterogeneous composition of releases, each (epsilon_i, delta_i).
+
+    Half of delta goes to the Gaussian releases in equal parts, and half goes to the composition.
+    Source: Kairouz, Oh and Viswanath (2017), theorem 3.5.
+    """
+
+    def __init__(self, terms: Terms, rows: int) -> None:
+        self._sampled = bool(terms.rounds)
+        self._gaussians = [
+            (_GDPCurve(Terms((replace(e, count=1),)), rows), e.count) for e in terms.gaussians
+        ]
+        self._pure = [
+            (rows * replace(t, count=1).pure * (1.0 + 1e-14), t.count) for t in terms.ranges
+        ]
+        self._sum = rows * math.fsum(t.pure for t in terms.ranges) * (1.0 + 1e-14)
+
+    def epsilon(self, delta: float) -> float:
+        """See :class:`Curve`."""
+        if delta >= 1.0:
+            return 0.0
+        if self._sampled:
+            return math.inf
+        if delta == 0.0:
+            return math.inf if self._gaussians else self._sum
+        releases = sum(n for _, n in self._gaussians)
+        parts = [
+            *self._pure,
+            *((one.epsilon(delta / (2 * releases)), n) for one, n in self._gaussians),
+        ]
+        if any(math.isinf(e) for e, _ in parts):
+            return math.inf
+        total = math.fsum(n * e for e, n in parts)
+        drift = math.fsum(n * e * math.tanh(e / 2.0) for e, n in parts)
+        spread = math.fsum(n * e * e for e, n in parts)
+        return min(total, drift + math.sqrt(2.0 * spread * (math.log(2.0) - math.log(delta)))) * _UP
+
+    def delta(self, epsilon: float) -> float:
+        """See :class:`Curve`."""
+        if self.epsilon(0.0) <= epsilon:
+            return 0.0
+
+        def is_enough(log_delta: float) -> bool:
+            return self.epsilon(math.exp(log_delta)) <= epsilon
+
+        return math.exp(narrow(is_enough, 0.0, -600.0, 60)[0])
+
+
+class RDPAccountant(Accountant):
+    """(epsilon, delta) by Rényi divergences of all orders.
+
+    Args:
+        events: In any order. With sampled rounds, which have no curve here, the answer is infinite.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.RDPAccountant([event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.7
+    """
+
+    name = "rdp"
+
+    def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        return RDPCurve(simplify(events, neighbours.coins, known_parts=True), neighbours.rows)
+
+
+class GDPAccountant(Accountant):
+    """(epsilon, delta) by Gaussian differential privacy, with the slack of discrete noise.
+
+    Args:
+        events: In any order. With sampled rounds, which are not Gaussian private, the answer is
+            infinite.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.GDPAccountant([event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.66
+    """
+
+    name = "gdp"
+
+    def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
+        return _GDPCurve(_with_hulls(terms, neighbours.coins, _gdp_mu2), neighbours.rows)
+
+
+class ZCDPAccountant(Accountant):
+    """(epsilon, delta) by zero-concentrated differential privacy.
+
+    Args:
+        events: In any order. With sampled rounds, which have no such bound here, the answer is
+            infinite.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.ZCDPAccountant([event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.84
+    """
+
+    name = "zcdp"
+
+    def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
+        terms = _with_hulls(terms, neighbours.coins, zcdp_mu2)
+        mu2 = math.inf if terms.rounds else 0.0
+        for event in terms.gaussians:
+            mu2 += event.count * (event.sensitivity2 / event.sigma2 if event.sigma2 else math.inf)
+        steps = [(neighbours.rows * t.eps0, t.count) for t in terms.ranges]
+        return ZCDPCurve(neighbours.rows * math.sqrt(mu2), steps)
+
+
+class ClassicAccountant(Accountant):
+    """(epsilon, delta) by heterogeneous composition of the releases, each (epsilon_i, delta_i).
+
+    DP-EBM calls this classic. It is looser than every other accountant here.
+
+    Args:
+        events: In any order. With sampled rounds the answer is infinite.
+
+    Examples:
+        >>> from xgb_dp.accounting import ExponentialEvent
+        >>> event = ExponentialEvent("splits", eps_num=1, eps_bits=4, count=20)
+        >>> round(xgb_dp.accounting.ClassicAccountant([event]).get_epsilon(1e-6), 2)
+        1.25
+    """
+
+    name = "classic"
+
+    def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        return Smallest(super()._composed(events, neighbours), pure_curve(events, neighbours.rows))
+
+    def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
+        return _ClassicCurve(_with_hulls(terms, neighbours.coins, _gdp_mu2), neighbours.rows)
+
+
+class PureAccountant(Accountant):
+    """(epsilon, 0) of a list of events by basic composition.
+
+    A selection of range eps0 is eps0-private, and so is Laplace noise of scale sensitivity / eps0.
+    Rounds on disjoint parts cost as much as one of them. A round that reads a Poisson sample of
+    rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
+
+    Args:
+        events: In any order.
+
+    Examples:
+        >>> from xgb_dp.accounting import LaplaceEvent
+        >>> event = LaplaceEvent("leaves", sensitivity=1, scale=20, count=10)
+        >>> round(xgb_dp.accounting.PureAccountant([event]).get_epsilon(0.0), 6)
+        0.5
+    """
+
+    name = "pure"
+
+    def get_epsilon(self, delta: float = 0.0, group: int = 1, *, replaced: bool = False) -> float:
+        """Epsilon, the same for every delta, and infinite with any Gaussian noise."""
+        return super().get_epsilon(delta, group, replaced=replaced)
+
+    def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        return pure_curve(events, neighbours.rows)

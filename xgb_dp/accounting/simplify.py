@@ -1,0 +1,212 @@
+"""Writes events as what accountants compose: Gaussians, losses of bounded range, sampled rounds.
+
+Every step may only raise the cost. Proofs: docs/proofs/accounting.md, "Laplace" and "Disjoint
+parts"; docs/proofs/neighbours.md; docs/proofs/choice.md; docs/proofs/selection.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, PlainEvent
+from .rounds import AllocatedEvent, ChoiceEvent, ParallelEvent, SampledEvent, SelectionEvent
+
+__all__ = [
+    "BoundedRange",
+    "Choice",
+    "Neighbours",
+    "PrivateSelection",
+    "Rounds",
+    "Terms",
+    "parts_of_run",
+    "simplify",
+    "touched",
+]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What two data sets differ by.
+
+    Attributes:
+        rows: Rows added or removed together (or persons), >= 1; a row that is replaced is two.
+        coins: Draws that decide where these rows take part. A row and the one that replaces it
+            share one.
+    """
+
+    rows: int
+    coins: int
+
+    @classmethod
+    def of(cls, group: int, *, replaced: bool) -> Neighbours:
+        """So many rows added or removed, or replaced by others."""
+        return cls(group * (1 + replaced), group)
+
+
+@dataclass(frozen=True)
+class BoundedRange:
+    """`count` selections of range `eps0`, or Laplace noise, whose loss has a range too.
+
+    Attributes:
+        eps0: Range of the loss, in nats.
+        count: How often.
+        scale: Of Laplace noise, in grid units, >= 1; 0 for a selection. Laplace noise costs less
+            than any selection of its range, and may be charged as one.
+    """
+
+    eps0: float
+    count: int
+    scale: int = 0
+
+    @property
+    def pure(self) -> float:
+        """Pure epsilon of all of them together, for one row."""
+        return self.count * self.eps0 * (0.5 * (1.0 + 1e-15) if self.scale else 1.0)
+
+    def laplace_epsilon(self, rows: int) -> float:
+        """Epsilon of continuous Laplace noise that costs at least as much."""
+        return (rows * self.eps0 / 2.0 + 0.25 / self.scale**2) * (1.0 + 1e-15)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Rounds that read rows nobody knows.
+
+    Attributes:
+        event: What the ledger says of them.
+        inner: What one round releases.
+    """
+
+    event: SampledEvent | AllocatedEvent
+    inner: Terms
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`count` choices among plans.
+
+    Attributes:
+        first: Released before the choice.
+        plans: Released after it, for each of the plans.
+        ways: Both together, for each of the plans.
+        count: How many choices.
+    """
+
+    first: Terms
+    plans: tuple[Terms, ...]
+    ways: tuple[Terms, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class PrivateSelection:
+    """`count` private selections: alternatives for one run, of which the worst counts."""
+
+    event: SelectionEvent
+    runs: tuple[Terms, ...]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What accountants compose, in an order that costs the most."""
+
+    listed: tuple[GaussianEvent | BoundedRange | Rounds | Choice | PrivateSelection, ...] = ()
+
+    @cached_property
+    def gaussians(self) -> tuple[GaussianEvent, ...]:
+        """Gaussian releases that show anything."""
+        each = (t for t in self.listed if isinstance(t, GaussianEvent))
+        return tuple(e for e in each if e.count and e.sensitivity2)
+
+    @cached_property
+    def ranges(self) -> tuple[BoundedRange, ...]:
+        """Selections and Laplace noise that show anything."""
+        each = (t for t in self.listed if isinstance(t, BoundedRange))
+        return tuple(r for r in each if r.count and r.eps0)
+
+    @cached_property
+    def rounds(self) -> tuple[Rounds, ...]:
+        """Rounds that happen, and read rows that nobody knows."""
+        return tuple(t for t in self.listed if isinstance(t, Rounds) and t.event.count)
+
+    @cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """Choices among plans that happen."""
+        return tuple(t for t in self.listed if isinstance(t, Choice) and t.count)
+
+    @cached_property
+    def flat(self) -> Terms:
+        """What reads all rows."""
+        return Terms(tuple(t for t in self.listed if isinstance(t, (GaussianEvent, BoundedRange))))
+
+    def without_choices(self, *instead: GaussianEvent) -> Terms:
+        """Some Gaussians, and everything that is no choice."""
+        return Terms((*instead, *(t for t in self.listed if not isinstance(t, Choice))))
+
+
+def simplify(events: Iterable[Event], coins: int, *, known_parts: bool = False) -> Terms:
+    """What accountants compose for rows with so many coins.
+
+    Laplace noise comes first, because its worst pair of distributions is the same whatever was
+    released before. Selections of unequal range keep their order.
+    """
+    flat: list[Event] = []
+    for event in events:
+        secret = isinstance(event, AllocatedEvent) and event.parts > 1
+        if isinstance(event, ParallelEvent) and (coins > 1 or known_parts or not secret):
+            flat += touched(event, coins)
+        else:
+            flat.append(event)
+    front = [_term(e, coins, known_parts) for e in flat if isinstance(e, LaplaceEvent)]
+    rest = [_term(e, coins, known_parts) for e in flat if not isinstance(e, LaplaceEvent)]
+    return Terms((*front, *rest))
+
+
+def _term(
+    event: Event, coins: int, known_parts: bool
+) -> GaussianEvent | BoundedRange | Rounds | Choice | PrivateSelection:
+    if isinstance(event, GaussianEvent):
+        return event
+    if isinstance(event, ExponentialEvent):
+        return BoundedRange(event.eps0, event.count)
+    if isinstance(event, LaplaceEvent):
+        return _laplace(event)
+    if isinstance(event, (SampledEvent, AllocatedEvent)):
+        return Rounds(event, simplify(event.events, coins))
+    if isinstance(event, ChoiceEvent):
+        first = simplify(event.first, coins)
+        plans = tuple(simplify(option, coins) for option in event.options)
+        ways = tuple(Terms((*first.listed, *plan.listed)) for plan in plans)
+        return Choice(first, plans, ways, event.count)
+    if isinstance(event, SelectionEvent):
+        parts = parts_of_run(event, coins)
+        runs = tuple(simplify(part, coins, known_parts=known_parts) for part in parts)
+        return PrivateSelection(event, runs)
+    raise TypeError(f"Accountants do not know what the event {type(event).__name__} costs.")
+
+
+def _laplace(event: LaplaceEvent) -> GaussianEvent | BoundedRange:
+    if event.sensitivity and not event.scale:  # hides nothing
+        return GaussianEvent(event.release, 1, 0, 1, event.count, unit=event.unit)
+    scale = max(event.scale, 1)
+    # A loss in [-epsilon, epsilon] has range 2 epsilon.
+    return BoundedRange(-(-(2 * event.sensitivity << 60) // scale) / 2**60, event.count, scale)
+
+
+def touched(event: ParallelEvent, coins: int) -> list[PlainEvent]:
+    """Releases that rows with so many coins take part in, each with all of them at worst."""
+    rounds = min(coins, event.parts)
+    times = event.count * rounds
+    return [replace(e, count=e.count * times) for e in event.events]  # type: ignore[call-arg]
+
+
+def parts_of_run(event: SelectionEvent, coins: int) -> Sequence[tuple[Event, ...]]:
+    """Alternatives for what one run shows of some rows, of which the worst counts.
+
+    One row is in one part, together with the row that replaces it. Several rows may be in both.
+    """
+    if coins == 1:
+        return (*event.runs, event.score)
+    return [(*run, *event.score) for run in event.runs]
