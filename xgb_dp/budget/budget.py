@@ -21,6 +21,7 @@ from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError
 from ..record.caution import warn_of
 from ..record.report import privacy_report
+from ..request.arguments import takes
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.parse import parse_flag
@@ -71,6 +72,7 @@ class Budget:
         True
     """
 
+    @takes(path="path", unit="text")
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -41,7 +41,7 @@ def kinds_of(data: Any, columns: Any) -> dict[str, str]:
         columns = names
     if isinstance(columns, Mapping):
         found = dict(columns)
-    elif isinstance(columns, (list, tuple)):
+    elif isinstance(columns, (list, tuple)) and all(isinstance(n, str) for n in columns):
         found = {name: _kind_of_type(data, name) for name in columns if name in names}
         found |= {name: None for name in columns if name not in names}
         if len(found) != len(columns):

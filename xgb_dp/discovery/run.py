@@ -23,6 +23,7 @@ from ..engine.progress import progress
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.caution import warn_of
+from ..request.arguments import takes
 from ..request.parse import parse_number
 from .columns import DATES, cells_of, kinds_of, read_numbers, read_texts
 from .plan import DiscoveryPlan, plan_discovery
@@ -32,6 +33,7 @@ from .result import Discovery, found_number, found_text
 __all__ = ["discover"]
 
 
+@takes(missing="texts", note="text")
 def discover(
     data: Any,
     columns: Mapping[str, str] | Sequence[str] | None = None,
@@ -92,8 +94,6 @@ def discover(
     epsilon = parse_number("epsilon", epsilon, low=0.0, open_low=True)
     delta = parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     since = read_day("`since`", since)
-    if isinstance(missing, str) or not all(isinstance(text, str) for text in missing):
-        raise PrivacyParameterError("`missing` must be a list of texts.")
     if this_worker()[1] > 1:
         raise PrivacyRefusal(
             "A discovery is refused on several workers: it runs on one machine, which has all "

@@ -137,7 +137,7 @@ def _rows(data: Any) -> int:
         return int(data.num_row())
     if isinstance(data, (tuple, list)) and len(data) == 2 and hasattr(data[0], "shape"):
         n = int(data[0].shape[0])
-        if len(plain(data[1], "label")) == n:
+        if np.shape(plain(data[1], "label"))[:1] == (n,):
             return n
         raise PrivacyParameterError("`y` must have one label for each row of `X`.")
     raise PrivacyParameterError(

@@ -13,6 +13,7 @@ from string import Template
 from typing import Any
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..request.arguments import takes
 from .form import Ledger
 from .importance import importance
 from .report import as_booster, privacy_report
@@ -21,6 +22,16 @@ from .report_views import meaning, round_up, tables
 __all__ = ["model_card"]
 
 
+@takes(
+    name="text",
+    description="text",
+    intended_use="text",
+    data="text",
+    metrics_source="text",
+    license="text",
+    contact="text",
+    template="text",
+)
 def model_card(
     model: Any,
     *,

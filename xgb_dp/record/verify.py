@@ -21,6 +21,7 @@ from ..accounting.events import release_counts
 from ..engine import ubjson
 from ..engine.curve import CURVE, Curve
 from ..errors import LedgerError, PrivacyParameterError
+from ..request.arguments import takes
 from . import sealed
 from .form import VERSION as LEDGER_VERSION
 from .form import Ledger
@@ -136,6 +137,7 @@ class Verification:
         return "\n".join(lines)
 
 
+@takes(adjacency="text", unit="text", allow="texts")
 def verify(
     model: str | os.PathLike[str],
     *,

@@ -1,0 +1,75 @@
+"""Kinds of arguments of public functions, checked before anything else looks at them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..errors import PrivacyParameterError
+
+__all__ = ["takes"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a text that UTF-8 can hold, as every file and model must."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike)) and _is_text(os.fspath(value))
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset)) and all(map(_is_text, value))
+
+
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "path": (_is_path, "a path as text or os.PathLike, in UTF-8"),
+    "text": (_is_text, "a text in UTF-8"),
+    "texts": (_is_texts, "a list of texts in UTF-8"),
+}
+
+
+def takes(**kinds: str) -> Callable[[_Function], _Function]:
+    """Refuse arguments of another kind with an error that names them.
+
+    Args:
+        kinds: "path", "text" or "texts" by the name of the argument. None is let through where it
+            is the default.
+
+    Returns:
+        A decorator. The function raises PrivacyParameterError before it does anything.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        free = {name for name in kinds if signature.parameters[name].default is None}
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            given = signature.bind(*args, **kwargs).arguments
+            for name, kind in kinds.items():
+                is_kind, words = _KINDS[kind]
+                if name not in given or (given[name] is None and name in free):
+                    continue
+                if not is_kind(given[name]):
+                    raise PrivacyParameterError(
+                        f"`{name}` must be {words}; got a value of type "
+                        f"{type(given[name]).__name__} that is none."
+                    )
+            return function(*args, **kwargs)
+
+        return checked  # type: ignore[return-value]
+
+    return decorate
