@@ -73,6 +73,13 @@ def first(field: str, value: int) -> Callable[[Model], Any]:
     return lambda model: parts(model)["trees"][0][field].__setitem__(0, value)
 
 
+def circle(model: Model) -> None:
+    """A node below the root becomes a child of itself, so that rows would go round for ever."""
+    left = parts(model)["trees"][0]["left_children"]
+    inner = next(i for i, child in enumerate(left) if i and child != -1)
+    left[inner] = inner
+
+
 # What XGBoost's own loader has to find; it crashed, or would crash later.
 TREES: dict[str, Callable[[Model], Any]] = {
     "a parent that is none": node("parents", 1 << 30),
@@ -80,6 +87,7 @@ TREES: dict[str, Callable[[Model], Any]] = {
     "a left child before the tree": first("left_children", -5),
     "a right child beyond the tree": first("right_children", 1 << 20),
     "no right child": first("right_children", -1),
+    "a circle": circle,
     "a feature that is none": first("split_indices", 3),
     "a category below 0": first("categories", -7),
     "a category beyond all": first("categories", 1 << 24),
@@ -118,6 +126,30 @@ def test_indices_out_of_range_are_refused(tmp_path: Path) -> None:
     told = child("-c", LOAD, *map(str, paths)).split()
     assert told[0] == "read"
     assert dict(zip(TREES, told[1:], strict=True)) == dict.fromkeys(TREES, "refused")
+
+
+LENGTHS = """
+import sys, xgboost
+raw = open(sys.argv[1], "rb").read()
+at = 0
+while (at := raw.find(b"L", at) + 1) and at + 8 <= len(raw):
+    if int.from_bytes(raw[at : at + 8], "big") < 256:  # a length
+        for place, bit in ((at, 0x80), (at, 0x40), (at + 3, 0x01), (at + 5, 0x10)):
+            damaged = bytearray(raw)
+            damaged[place] ^= bit
+            try:
+                xgboost.Booster(model_file=damaged)
+            except ValueError:  # an XGBoostError, or one whose text quotes what is no UTF-8
+                continue
+            print("read", flush=True)
+"""
+
+
+def test_lengths_beyond_the_end_are_refused(tmp_path: Path) -> None:
+    """Of texts and arrays in a UBJSON file: nothing is read, or allocated for, beyond the end."""
+    path = tmp_path / "model.ubj"
+    flips.model("names").save_model(path)
+    assert child("-c", LENGTHS, str(path)) == ""
 
 
 # What XGBoost reads, and would crash of as it predicts.
