@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 import xgb_dp
+from xgb_dp.data.matrices import private_matrix
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyError, PrivacyRefusal
 from xgb_dp.request.features import check_source
@@ -289,3 +290,21 @@ def test_one_row_in_front_does_not_turn_its_batch(how: str) -> None:
             count += bool(high > low)
         rises.append(count)
     assert abs(rises[0] - rises[1]) < 32
+
+
+# --------------------------------------------------------------------- whole numbers of Arrow
+@pytest.mark.parametrize("make", [xgb.DMatrix, private_matrix])
+@pytest.mark.parametrize("kind", ["int64[pyarrow]", "uint64[pyarrow]", "int8[pyarrow]", "Int64"])
+def test_integers_of_arrow_are_read_alone(make: Callable[..., Any], kind: str) -> None:
+    """Beyond 2^53 a number is rounded to 32 bits once, whether or not another one is missing."""
+    big = [100] if kind.startswith("int8") else [2**60 + 2**36 + 1, 2**53 + 1, 3]
+
+    def cells(values: list[int | None]) -> np.ndarray:
+        column = pd.DataFrame({"a": pd.array(values, dtype=kind)})
+        return np.asarray(make(column).get_data().toarray()[:, 0])
+
+    alone = np.array([cells([value])[0] for value in big])
+    if make is xgb.DMatrix:
+        np.testing.assert_array_equal(alone, np.array(big).astype(np.float32))
+    np.testing.assert_array_equal(cells([*big, None])[:-1], alone)
+    np.testing.assert_array_equal(cells([None, *big])[1:], alone)
