@@ -16,7 +16,7 @@ import xgb_dp
 from tests.evaluation.tasks import TARGET, known, quiet, refused, rows, stock
 from xgb_dp.evaluation.compare import Pair
 from xgb_dp.evaluation.regression import Regression
-from xgb_dp.evaluation.rows import Groups, _group_codes
+from xgb_dp.evaluation.groups import Groups, group_codes
 from xgb_dp.evaluation.several import Several
 from xgb_dp.evaluation.table import Layout, Released
 from xgb_dp.evaluation.values import value_cells, value_matrix
@@ -228,6 +228,6 @@ def test_groups_of_a_matrix_go_by_the_names_of_categories(halved: bool) -> None:
     for table in (X, other):
         matrix = xgb.DMatrix(table.astype({"c": "category"}), y, enable_categorical=True)
         matrix = matrix.slice(np.arange(300)) if halved else matrix
-        codes.append(_group_codes(Groups("c", ("a", "b", "c")), matrix, None))
+        codes.append(group_codes(Groups("c", ("a", "b", "c")), matrix, None))
     assert list(codes[0][:6]) == [0, 1, 2, 0, 1, 2] and codes[1][4] == 3
     np.testing.assert_array_equal(np.delete(codes[0], 4), np.delete(codes[1], 4))

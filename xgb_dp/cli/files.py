@@ -224,9 +224,9 @@ def ids_of(cells: pd.Series, missing: Sequence[str]) -> pd.Series:
     """Ids as they are; those of text files without spaces around them, as all of their cells."""
     if not is_text(cells) or isinstance(cells.dtype, pd.CategoricalDtype):
         return cells
-    text = cells.astype("object")
-    text = text.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
-    return text.where(~text.isin(missing), None)
+    found = [cell.strip() if isinstance(cell, str) else cell for cell in cells.astype("object")]
+    found = [None if isinstance(cell, str) and cell in missing else cell for cell in found]
+    return pd.Series(found, index=cells.index, name=cells.name, dtype="object")
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

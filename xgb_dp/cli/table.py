@@ -7,6 +7,7 @@ that the error says; see "Errors" in ``docs/guarantee.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..data.cells import number_of, numbers_of, read_data, value_of
+from ..data.columns import cells_of
 from ..data.dates import EPOCH, parts_of_dates
 from ..data.parts import Part, mark
 from ..errors import PrivacyParameterError, RowDomainError
 from .column import Column
 from .domain import Domain
-from .files import Csv, cells_of, header_of, ids_of, is_text
+from .files import Csv, header_of, ids_of
+from .files import cells_of as cells_of_file
 from .part_file import part_of_file
 
 __all__ = ["Table", "read_table"]
@@ -118,7 +122,7 @@ def read_table(
             f"The file has no column {missing[0]!r}. `xgb-dp schema FILE` shows the names of its "
             "columns."
         )
-    cells = cells_of(path, list(dict.fromkeys(wanted)), header, csv or Csv())
+    cells = cells_of_file(path, list(dict.fromkeys(wanted)), header, csv or Csv())
     features = _features(cells, domain)
     target = upper = exposures = weights = ids = None
     if labels and domain.target is not None:
@@ -171,12 +175,15 @@ def _dates(
 
 
 def _numbers(cells: pd.Series, missing: Sequence[str]) -> npt.NDArray[np.float32]:
-    if not is_text(cells):
-        return cells.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)
-    text = cells.astype("object")
-    absent = text.isna() | text.astype(str).str.strip().isin(missing)
-    values = pd.to_numeric(text.where(~absent, None), errors="coerce")
-    if (values.isna() & ~absent).any():
+    array = read_data(cells_of, cells, "number")
+    values: npt.NDArray[Any] | None = None
+    if array.dtype.kind in "biuf":
+        values = array
+    elif array.dtype.kind == "O":
+        listed = [None if _is_missing(cell, missing) else cell for cell in array.tolist()]
+        with suppress(ValueError):
+            values = numbers_of(listed)
+    if values is None:
         raise RowDomainError(
             "a row holds something that is not a number. If the column holds categories, declare "
             "them (`--categories COLUMN=a,b,c`, or in a schema file); if it is not a feature, such "
@@ -184,7 +191,7 @@ def _numbers(cells: pd.Series, missing: Sequence[str]) -> npt.NDArray[np.float32
             "such texts stand for missing cells, list them under `missing` in a schema file."
         )
     with np.errstate(over="ignore"):
-        return values.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)
+        return values.astype(np.float64).astype(np.float32)
 
 
 def _finite(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -196,41 +203,63 @@ def _finite(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return values
 
 
-def _number(text: Any) -> float | None:
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return None
+def _is_missing(cell: Any, missing: Sequence[str]) -> bool:
+    return isinstance(cell, str) and cell.strip() in missing
+
+
+def _number(text: str) -> float | None:
+    with suppress(ValueError):
+        return number_of(text)
+    return None
 
 
 def _codes(
     cells: pd.Series, declared: Sequence[str], missing: Sequence[str], other: str
 ) -> npt.NDArray[np.int64]:
     """Code of each cell, -1 for missing; numbers match as numbers, so that 1.0 is 1."""
-    code: dict[Any, int] = {text: i for i, text in enumerate(declared)}
-    by_value = {v: i for i, text in enumerate(declared) if (v := _number(text)) is not None}
+    code: dict[str, int] = {text: i for i, text in enumerate(declared)}
+    values = [(_number(text), i) for i, text in enumerate(declared)]
+    by_value = {value: i for value, i in reversed(values) if value is not None}
     lowest = {"error": -2, "missing": -1}.get(other, code.get(other, -2))
 
     def of(cell: Any) -> int:
-        text = str(cell).strip()
-        if text in code:
-            return code[text]
-        if cell is None or cell is pd.NA or cell != cell or text in missing:
+        try:
+            value = value_of(cell)
+        except ValueError:
+            return lowest
+        if value is None:
             return -1
-        if isinstance(cell, (bool, np.bool_)) and text.lower() in code:
-            return code[text.lower()]
-        value = _number(cell)
-        return lowest if value is None else by_value.get(value, lowest)
+        if isinstance(value, str):
+            text = value.strip()
+            if text in code or text in missing:
+                return code.get(text, -1)
+            number = _number(text)
+            return lowest if number is None else by_value.get(number, lowest)
+        # A number is told by its value alone: one missing cell makes 1 a 1.0 in whole columns.
+        names = [str(bool(value)), str(bool(value)).lower()] if _is_truth(cell) else []
+        names.append(str(int(value)) if value.is_integer() else str(value))
+        found = next((code[name] for name in names if name in code), None)
+        return by_value.get(value, lowest) if found is None else found
 
-    found = cells.astype("object")
-    table = {cell: of(cell) for cell in pd.unique(found)}
-    codes = np.fromiter((table.get(cell, -1) for cell in found), dtype=np.int64, count=len(found))
+    array = read_data(cells_of, cells, "category")
+    texts: dict[str, int] = {}
+    codes = np.empty(len(array), dtype=np.int64)
+    for i, cell in enumerate(array if array.dtype.kind in "mM" else array.tolist()):
+        if type(cell) is not str:
+            codes[i] = of(cell)
+        else:
+            place = texts.get(cell)
+            codes[i] = texts[cell] = of(cell) if place is None else place
     if (codes == -2).any():
         raise RowDomainError(
             "a row holds something that is not declared. Declare all that may occur, or say in a "
             "schema file what others are (`other: missing` or `other: NAME`)."
         )
     return codes
+
+
+def _is_truth(cell: Any) -> bool:
+    return isinstance(cell, (bool, np.bool_))
 
 
 def _labels(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:

@@ -1,15 +1,21 @@
-"""Cells of the caller's tables as numbers, each by itself, with errors that show none of them.
+"""What a cell means: missing, a number or a text, told by the cell alone.
 
-Libraries that convert data quote what they cannot convert. Whatever this package converts goes
-through :func:`read_data` or :func:`numbers`, so that neither a message nor the chain of exceptions
-behind it holds a cell, a row number or a number of rows.
+Everything that callers hand in is read by this rule, whatever contains it (:mod:`.columns`). A type
+that a library gives to a whole column depends on all of its rows, so it never decides what a cell
+means. Numbers count as their 64-bit floats: one missing cell makes whole numbers such floats in
+many containers.
+
+Libraries that convert data quote what they cannot convert. So conversions run under
+:func:`read_data`, and neither a message nor the chain of exceptions behind it shows a cell, a row
+number or a number of rows.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from contextlib import suppress
+import math
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,16 +23,31 @@ import numpy.typing as npt
 
 from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError, RowDomainError
 
-__all__ = ["DATES", "MISSING", "numbers", "plain", "read_data", "without_missing"]
+__all__ = [
+    "ABSENT",
+    "DATES",
+    "MISSING",
+    "UNKNOWN",
+    "UNREADABLE",
+    "Names",
+    "is_unicode",
+    "number_of",
+    "numbers_of",
+    "read_data",
+    "value_of",
+]
 
 T = TypeVar("T")
+Ints = npt.NDArray[np.int64]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Texts that stand for a missing cell where nothing else is declared."""
 DATES = (
     "Turn dates and durations into numbers by a public rule, for example days since a fixed date."
 )
-_UNREADABLE = (
+ABSENT, UNKNOWN, UNREADABLE = -1, -2, -3
+"""Codes of a missing cell, of one with no declared name, and of what is not a cell."""
+_UNREADABLE_DATA = (
     "The data cannot be read as a table of numbers, and the reason is not shown because it may "
     "quote a cell. Pass a two-dimensional array or a data frame whose columns are numbers or "
     "declared categories."
@@ -53,100 +74,203 @@ def read_data(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     Raises:
         RowDomainError: The data cannot be converted.
     """
-    wrong = _UNREADABLE
+    wrong = _UNREADABLE_DATA
     try:
         return function(*args, **kwargs)
     except (PrivacyError, NativeLibraryError, MemoryError, ImportError, Warning):
         raise
     except Exception as error:
         text = str(error)
-        wrong = next((own for theirs, own in _CELLS if theirs in text), _UNREADABLE)
+        wrong = next((own for theirs, own in _CELLS if theirs in text), _UNREADABLE_DATA)
     # Outside of the handler: an error that is raised in there keeps the other one as its context.
     raise RowDomainError(wrong)
 
 
-def plain(values: Any, what: str) -> np.ndarray:
-    """An array of any type from whatever container.
+def _number(cell: Any) -> float | None:
+    value = float(cell)
+    return None if math.isnan(value) else value
 
-    Args:
-        values: Array, list, series or column of any library.
-        what: "feature", "label", "weight" or "margin", for messages.
+
+def _nothing(cell: Any) -> None:
+    del cell
+
+
+def _no_time(cell: Any) -> None:
+    if not np.isnat(cell):
+        raise ValueError("a date or duration is not a cell")
+
+
+_READERS: dict[type, Callable[[Any], float | str | None]] = {
+    **{
+        kind: _number
+        for kind in np.sctypeDict.values()
+        if issubclass(kind, (np.bool_, np.integer, np.floating))
+        and not issubclass(kind, np.timedelta64)
+    },
+    **dict.fromkeys((bool, int, float, Decimal, Fraction), _number),
+    **dict.fromkeys((str, np.str_), str),
+    **dict.fromkeys((np.datetime64, np.timedelta64), _no_time),
+    type(None): _nothing,
+}
+"""How cells are read, by their exact type: a derived class may have an equality of its own."""
+
+
+def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
+    known = _READERS.get(kind)
+    if known is None and kind.__module__.partition(".")[0] == "pandas":
+        return _nothing if kind.__name__ in ("NAType", "NaTType") else None
+    return known
+
+
+def value_of(cell: Any) -> float | str | None:
+    """What a cell means: a number (truth values are 0 and 1), a text, or None for a missing one.
 
     Raises:
-        RowDomainError: A row of a list has another number of entries than the others.
+        ValueError: It is none of these, or a number beyond the range of floats.
     """
-    if isinstance(values, np.ndarray):
-        return values
-    if hasattr(values, "collect"):  # a polars LazyFrame
-        values = read_data(values.collect)
-    if not isinstance(values, (list, tuple)):
-        return read_data(np.asarray, values)
-    array, ragged = np.empty(0), False
+    read = _reader(type(cell))
+    if read is None:
+        raise ValueError("not a cell")
     try:
-        array = np.asarray(values)
-    except ValueError:
-        ragged = True
-    except Exception:
-        array = np.empty(0, dtype=object)
-    if ragged or array.ndim > 2:
-        raise RowDomainError(
-            f"A row has another number of {what}s than the rest, or a {what} that is a list. Give "
-            "every row one number for each column."
-        )
-    # Not by way of the type of all cells together, which one row changes for all. Numbers are all
-    # rounded alike later on, but labels are compared with the declared ones as they are.
-    alike = array.dtype.kind in "biuf" and what != "label"
-    return array if alike else _objects(values, array.ndim)
+        return read(cell)
+    except (OverflowError, TypeError, ArithmeticError):
+        raise ValueError("not a cell") from None
 
 
-def _objects(values: Any, dimensions: int) -> np.ndarray:
-    """Nested lists as an array of what they hold."""
-    array = read_data(np.array, values, dtype=object)
-    return array if array.ndim == dimensions else array.reshape(array.shape[:dimensions])
-
-
-def numbers(values: Any, what: str) -> npt.NDArray[Any]:
-    """Cells as numbers, each by itself; missing ones are NaN.
-
-    Args:
-        values: Array, list, series or column of any library. Texts of numbers count as numbers.
-        what: "feature", "label", "weight" or "margin", for messages.
-
-    Returns:
-        The array itself if it holds numbers already, else 64-bit floats.
+def number_of(cell: Any) -> float:
+    """A cell as a number; NaN where it is missing. Texts of numbers count as numbers.
 
     Raises:
-        PrivacyParameterError: The array is of a type that is not of numbers, whatever it holds.
-        RowDomainError: A cell is no number.
+        ValueError: It is not a number.
     """
-    array = plain(values, what)
-    kind = array.dtype.kind
-    if kind in "biuf":
-        # One fraction makes a list of whole numbers a list of floats: always the same rounding.
-        return array.astype(np.float64) if isinstance(values, (list, tuple)) else array
-    if kind in "mM":
-        raise PrivacyParameterError(f"The {what}s are dates or durations. {DATES}")
-    if kind not in "OUS":
+    value = value_of(cell)
+    if value is None:
+        return math.nan
+    if isinstance(value, str):
+        if "_" in value:  # Python's own notation
+            raise ValueError("not a number")
+        return float(value)
+    return value
+
+
+def numbers_of(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
+    """Cells as numbers, each by itself.
+
+    Raises:
+        ValueError: A cell is not a number.
+    """
+    plain = set(map(type, cells)) <= {bool, int, float}
+    read: Callable[[Any], float] = float if plain else number_of
+    try:
+        return np.fromiter(map(read, cells), dtype=np.float64, count=len(cells))
+    except OverflowError:
+        raise ValueError("not a number") from None
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text is valid Unicode: one half of a surrogate pair is not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_HASHED = {bool, int, float, str, type(None)}
+"""Types whose cells are equal, with one hash, only if they have one value; not so of NumPy's."""
+
+
+class _Known(dict[Any, int]):
+    """Codes of cells that were looked up before, all of :data:`_HASHED`."""
+
+    def __init__(self, code: Callable[[Any], int]) -> None:
+        super().__init__()
+        self._code = code
+
+    def __missing__(self, cell: Any) -> int:
+        code = self._code(cell)
+        if code != ABSENT:  # each NaN is a cell of its own
+            self[cell] = code
+        return code
+
+
+class Names:
+    """Declared names by the values of their cells: 1, 1.0 and True are one name, "1" another.
+
+    Args:
+        names: The names: texts, numbers or truth values.
+        what: What they are, for messages.
+        missing: Whether None may be a name too, that of missing cells.
+
+    Raises:
+        PrivacyParameterError: A name is none of these, or two have the same value.
+    """
+
+    def __init__(self, names: Iterable[Any], what: str, *, missing: bool = False) -> None:
+        self._codes: dict[float | str | None, int] = {}
+        for code, name in enumerate(names):
+            value = _declared(name, what)
+            if value is None and not missing:
+                raise PrivacyParameterError(
+                    f"{what} has a missing value, which is not a name: missing cells need none. "
+                    "Leave it out."
+                )
+            if value in self._codes:
+                raise PrivacyParameterError(
+                    f"{what} names the same value twice: truth values count as 0 and 1, and "
+                    "numbers as 64-bit floats, which hold whole numbers exactly up to 2^53. Keep "
+                    "one of them, or use texts."
+                )
+            self._codes[value] = code
+        values = sorted((v, c) for v, c in self._codes.items() if isinstance(v, float))
+        self._values = np.array([v for v, _ in values], dtype=np.float64)
+        self._order = np.array([c for _, c in values], dtype=np.int64)
+        self._absent = self._codes.get(None, ABSENT)
+
+    def _code(self, cell: Any) -> int:
+        try:
+            value = value_of(cell)
+        except ValueError:
+            return UNREADABLE
+        return self._absent if value is None else self._codes.get(value, UNKNOWN)
+
+    def codes(self, cells: np.ndarray) -> Ints:
+        """The code of each cell, or :data:`ABSENT`, :data:`UNKNOWN` or :data:`UNREADABLE`.
+
+        Args:
+            cells: As :func:`.columns.cells_of` gives them.
+        """
+        if cells.dtype.kind in "biuf":
+            return self._of_numbers(cells.astype(np.float64))
+        if cells.dtype.kind in "mM":
+            return np.where(np.isnat(cells), self._absent, UNREADABLE).astype(np.int64)
+        flat = cells.ravel().tolist()
+        code: Callable[[Any], int] = self._code
+        if set(map(type, flat)) <= _HASHED:
+            code = _Known(self._code).__getitem__
+        return np.fromiter(map(code, flat), np.int64, len(flat)).reshape(cells.shape)
+
+    def _of_numbers(self, values: npt.NDArray[np.float64]) -> Ints:
+        codes = np.full(values.shape, UNKNOWN, dtype=np.int64)
+        if len(self._values):
+            place = np.searchsorted(self._values, values).clip(max=len(self._values) - 1)
+            same = self._values[place] == values
+            codes[same] = self._order[place[same]]
+        codes[np.isnan(values)] = self._absent
+        return codes
+
+
+def _declared(name: Any, what: str) -> float | str | None:
+    try:
+        value = value_of(name)
+    except ValueError:
         raise PrivacyParameterError(
-            f"The {what}s are of type {array.dtype.name}; numbers were expected. Complex data not "
-            "supported."
+            f"{what} has a {type(name).__name__}, which is not a name. Names are texts or finite "
+            "numbers."
+        ) from None
+    if isinstance(value, str) and not is_unicode(value):
+        raise PrivacyParameterError(
+            f"{what} has a name that is not valid Unicode: it contains half of a surrogate pair. "
+            "Spell the name in whole characters."
         )
-    found: npt.NDArray[Any] | None = None
-    with suppress(Exception):  # an object in a cell may do anything
-        found = without_missing(array).astype(np.float64)
-    if found is None:
-        raise RowDomainError(
-            f"A row has a {what} that is not a number: a text, a date, an object or a number "
-            "beyond the range of floats. Turn it into a number row by row, or drop such rows."
-        )
-    return found
-
-
-def without_missing(array: np.ndarray) -> np.ndarray:
-    """None, NA and NaT as NaN."""
-    if array.dtype.kind != "O":
-        return array
-    pandas = sys.modules.get("pandas")  # its missing values need it
-    if pandas is None:
-        return array
-    return np.where(pandas.isna(array), np.nan, array)
+    return value

@@ -7,14 +7,17 @@ such as 2024-02-29, 2024-02-29T13:45 or 2024-02-29 13:45:07.5+01:00.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
-from datetime import date
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError
+from .cells import value_of
+from .columns import cells_of
 
 __all__ = ["EPOCH", "PARTS", "PUBLIC_CUTS", "parts_of_dates", "read_day"]
 
@@ -84,41 +87,39 @@ def parts_of_dates(
 
 def _seconds(cells: Any, missing: Sequence[str]) -> npt.NDArray[np.datetime64]:
     """Date and time of each cell as they are written."""
-    local = getattr(cells, "dt", None)  # a series of dates, which may have a time zone
-    if local is not None and hasattr(local, "tz_localize"):
-        cells = local.tz_localize(None)
-    array = np.asarray(cells)
+    array = cells_of(cells, "date")
+    if array.ndim != 1:
+        raise RowDomainError(_wrong())
     if array.dtype.kind == "M":
         return array.astype("datetime64[s]")
-    if array.dtype.kind not in "OUS":
-        raise RowDomainError(_wrong())
-    known: dict[Any, np.datetime64] = {}
+    known: dict[str, np.datetime64] = {}  # of texts alone: equal times may be written differently
     out = np.empty(len(array), "datetime64[s]")
-    for i, cell in enumerate(array.tolist()):
-        if not isinstance(cell, Hashable):
-            raise RowDomainError(_wrong())
-        value = known.get(cell)
+    for i, cell in enumerate(array.tolist() if array.dtype.kind != "m" else array):
+        value = known.get(cell) if type(cell) is str else None
         if value is None:
-            value = known[cell] = _second(cell, missing)
+            value = _second(cell, missing)
+            if type(cell) is str:
+                known[cell] = value
         out[i] = value
     return out
 
 
 def _second(cell: Any, missing: Sequence[str]) -> np.datetime64:
-    if cell is None or cell != cell:
-        return np.datetime64("NaT", "s")
-    written = cell.isoformat(sep=" ") if hasattr(cell, "hour") else str(cell)
-    text = written.strip()
-    if text in missing or text == "NaT":
-        return np.datetime64("NaT", "s")
-    found = _TEXT.fullmatch(text)
+    if type(cell) is np.datetime64:
+        return cell.astype("datetime64[s]")
+    text: Any = None
+    with suppress(ValueError):
+        text = value_of(cell)
+        if text is None or (isinstance(text, str) and text.strip() in (*missing, "NaT")):
+            return np.datetime64("NaT", "s")
+    if isinstance(cell, date):  # a Timestamp of pandas is one, too
+        text = cell.isoformat(sep=" ") if isinstance(cell, datetime) else cell.isoformat()
+    found = _TEXT.fullmatch(text.strip()) if isinstance(text, str) else None
     value = None
     if found is not None:
         clock = ":".join(part or "00" for part in found.groups()[3:])
-        try:
+        with suppress(ValueError):
             value = np.datetime64(f"{found[1]}-{found[2]}-{found[3]}T{clock}", "s")
-        except ValueError:
-            value = None
     if value is None:
         raise RowDomainError(_wrong())
     return value

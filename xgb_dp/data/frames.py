@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, RowDomainError
-from .cells import DATES, numbers, read_data
+from .cells import ABSENT, DATES, Names, is_unicode, read_data
+from .columns import cells_of, codes_in, collected, numbers
 
 __all__ = [
     "check_names",
     "columns_of",
     "has_column",
     "prepared",
-    "refuse_texts",
+    "refuse_undeclared",
     "with_categories",
     "without_column",
 ]
@@ -43,14 +44,14 @@ def prepared(X: Any, categories: Mapping[Any, Any] | None) -> Any:
         PrivacyParameterError: A name or type of a column, which are public, is not as needed.
         RowDomainError: A row has a cell that is no number or no declared category.
     """
-    if hasattr(X, "collect") and _kind(X) is None:  # a polars LazyFrame
-        X = read_data(X.collect)
-    if isinstance(X, (list, tuple)) or type(X) is np.ndarray:
-        X = numbers(X, "feature")
-    if _kind(X) is not None:
-        check_names(columns_of(X))
+    X = collected(X)
+    if isinstance(X, (list, tuple, np.ndarray)):
+        return numbers(X, "feature")
+    if _kind(X) is None:
+        return X
+    check_names(columns_of(X))
     X = with_categories(X, categories)
-    refuse_texts(X)
+    refuse_undeclared(X, categories)
     return _as_numbers(X)
 
 
@@ -78,8 +79,7 @@ def without_column(X: Any, name: str) -> tuple[Any, Any]:
             "belongs to. Give the name of a column of a data frame, or the ids themselves: one "
             "for each row."
         )
-    if hasattr(X, "collect"):  # a polars LazyFrame
-        X = read_data(X.collect)
+    X = collected(X)
     column = X[name]
     if hasattr(X, "drop_columns"):  # pyarrow
         return X.drop_columns([name]), column
@@ -101,7 +101,7 @@ def check_names(names: Sequence[Any]) -> None:
             "column a name of its own."
         )
     for text in texts:
-        if any(c in text for c in "[]<") or not _encodes(text):
+        if any(c in text for c in "[]<") or not is_unicode(text):
             raise PrivacyParameterError(
                 f"The column name {text!a} is refused: a name must not contain '[', ']' or '<', "
                 "and must be valid Unicode. Rename the column."
@@ -110,15 +110,6 @@ def check_names(names: Sequence[Any]) -> None:
 
 def _repeats(texts: list[str]) -> bool:
     return len(set(texts)) < len(texts)
-
-
-def _encodes(text: str) -> bool:
-    """Whether a text is valid Unicode: one half of a surrogate pair is not."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def with_categories(X: Any, categories: Mapping[Any, Any] | None) -> Any:
@@ -133,42 +124,74 @@ def with_categories(X: Any, categories: Mapping[Any, Any] | None) -> Any:
         A new table; missing values stay missing. Nothing is learnt from the rows.
 
     Raises:
+        PrivacyParameterError: Names of a column are not ones, or two of them have the same value.
         RowDomainError: A row has a category that is not declared. The message shows neither.
     """
-    if not isinstance(categories, Mapping):
-        return X
     kind = _kind(X)
     if kind is None:
         return X
-    columns, code = columns_of(X), _CODE[kind]
-    for key, names in categories.items():
+    for column, names in _declared(X, categories).items():
+        what = f"`categories` (`dp_categories`) of column {column!r}"
+        codes = read_data(codes_in, X[column], Names(names, what), "category")
+        if (codes < ABSENT).any():
+            raise RowDomainError(
+                f"A row has a category of column {column!r} that is not declared. Declare every "
+                "category that may occur, or drop or replace others row by row."
+            )
+        X = _CODE[kind](X, column, codes, _stored(names, what))
+    return X
+
+
+def _stored(names: list[Any], what: str) -> list[Any]:
+    """Names as XGBoost can store them: all texts or all numbers."""
+    names = [int(name) if isinstance(name, (bool, np.bool_)) else name for name in names]
+    texts = [str(name) for name in names]
+    if len(set(texts)) < len(texts):
+        raise PrivacyParameterError(
+            f"{what} names a number and the text of it, which a model stores alike. Keep one of "
+            "them, or give both other names."
+        )
+    return texts if any(isinstance(name, str) for name in names) else names
+
+
+def _declared(X: Any, categories: Mapping[Any, Any] | None) -> dict[Any, list[Any]]:
+    """The declared names of columns, by the names of the columns."""
+    out: dict[Any, list[Any]] = {}
+    columns = columns_of(X)
+    for key, names in categories.items() if isinstance(categories, Mapping) else ():
         if isinstance(names, str) or not isinstance(names, (Sequence, np.ndarray)):
             continue
         if isinstance(key, (int, np.integer)) and key not in columns and key < len(columns):
             key = columns[key]
         if key in columns:
-            X = code(X, key, list(names))
-    return X
+            out[key] = list(names)
+    return out
 
 
-def refuse_texts(X: Any) -> None:
-    """Refuse a table whose columns of names were not all declared; others are left alone.
+def refuse_undeclared(X: Any, categories: Mapping[Any, Any] | None) -> None:
+    """Refuse a table with names of categories that nobody has declared; others are left alone.
 
-    XGBoost refuses them too, but cannot know what is missing. Types of columns are public.
+    XGBoost would refuse texts, but take the codes of a dictionary that a data frame has made of its
+    rows: then one more row may give all others another code. Types of columns are public.
 
     Raises:
-        PrivacyParameterError: Some columns hold texts.
+        PrivacyParameterError: Some columns contain texts, or a dictionary of names of their own.
     """
     kind = _kind(X)
-    found = _TEXTS[kind](X) if kind is not None else []
-    if found:
-        named = ", ".join(map(repr, found))
-        raise PrivacyParameterError(
-            f"The categories of text columns are missing: {named}. Declare every category that "
-            "may occur, from knowledge of the domain and not from the rows: "
-            f"categories={{{found[0]!r}: ['a', 'b', ...]}}. Leave out columns that are not "
-            "features, such as names and keys."
-        )
+    if kind is None:
+        return
+    declared = _declared(X, categories)
+    for found, what in zip(_NAMED[kind](X), ("text columns", "categorical columns"), strict=True):
+        missing = [name for name in found if name not in declared]
+        if missing:
+            named = ", ".join(map(repr, missing))
+            raise PrivacyParameterError(
+                f"The categories of {what} are missing: {named}. Declare the name of every "
+                "category that may occur (a number of codes does not say which name has which "
+                "code), from knowledge of the domain and not from the rows: "
+                f"categories={{{missing[0]!r}: ['a', 'b', ...]}} (`dp_categories`). Leave out "
+                "columns that are not features, such as names and keys."
+            )
 
 
 def _kind(X: Any) -> str | None:
@@ -180,65 +203,59 @@ def _kind(X: Any) -> str | None:
     return None
 
 
-def _refuse(undeclared: bool, column: Any) -> None:
-    if undeclared:
-        raise RowDomainError(
-            f"A row has a category of column {column!r} that is not declared. Declare every "
-            "category that may occur, or drop or replace others row by row."
-        )
-
-
-def _code_pandas(X: Any, column: Any, names: list[Any]) -> Any:
+def _code_pandas(X: Any, column: Any, codes: Any, names: list[Any]) -> Any:
     import pandas as pd
 
-    values = X[column].astype(object)
-    _refuse(not bool((values.isin(names) | values.isna()).all()), column)
     X = X.copy(deep=False)
-    X[column] = pd.Categorical(values, categories=names)
+    X[column] = pd.Categorical.from_codes(codes, categories=names)
     return X
 
 
-def _code_polars(X: Any, column: str, names: list[Any]) -> Any:
+def _code_polars(X: Any, column: str, codes: Any, names: list[Any]) -> Any:
     import polars as pl
 
     text = [str(name) for name in names]
-    values = X[column].cast(pl.String)
-    _refuse(not bool((values.is_in(text) | values.is_null()).all()), column)
-    return X.with_columns(values.cast(pl.Enum(text)).alias(column))
+    place = pl.Series(codes).replace({ABSENT: None})
+    return X.with_columns(pl.Series(text, dtype=pl.Enum(text)).gather(place).alias(column))
 
 
-def _code_arrow(X: Any, column: str, names: list[Any]) -> Any:
+def _code_arrow(X: Any, column: str, codes: Any, names: list[Any]) -> Any:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    text = pa.array([str(name) for name in names])
-    values = X[column]
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    values = values.cast(pa.string()).combine_chunks()
-    codes = pc.index_in(values, value_set=text)
-    _refuse(codes.null_count > values.null_count, column)
-    coded = pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), text)
+    text = pa.array([str(name) for name in names], pa.string())
+    place = pa.array(codes, pa.int32(), mask=codes == ABSENT)
+    coded = pa.DictionaryArray.from_arrays(place, text)
     return X.set_column(X.column_names.index(column), column, coded)
 
 
-def _texts_pandas(X: Any) -> list[Any]:
+# Names of the columns of texts, and of those with a dictionary.
+def _named_pandas(X: Any) -> tuple[list[Any], list[Any]]:
     import pandas as pd
 
-    kinds = zip(X.columns, X.dtypes, strict=True)
-    return [name for name, kind in kinds if isinstance(kind, pd.StringDtype)]
+    kinds = list(zip(X.columns, X.dtypes, strict=True))
+    texts = [name for name, kind in kinds if isinstance(kind, pd.StringDtype)]
+    arrow = {name: getattr(kind, "pyarrow_dtype", None) for name, kind in kinds}
+    texts += [name for name, kind in arrow.items() if kind is not None and _is_text(kind)]
+    own = [name for name, kind in kinds if isinstance(kind, pd.CategoricalDtype)]
+    return texts, own + [name for name, kind in arrow.items() if hasattr(kind, "value_type")]
 
 
-def _texts_polars(X: Any) -> list[Any]:
+def _named_polars(X: Any) -> tuple[list[Any], list[Any]]:
     import polars as pl
 
-    return [name for name, kind in X.schema.items() if kind == pl.String]
+    texts = [name for name, kind in X.schema.items() if kind == pl.String]
+    return texts, [n for n, kind in X.schema.items() if kind in (pl.Categorical, pl.Enum)]
 
 
-def _texts_arrow(X: Any) -> list[Any]:
+def _named_arrow(X: Any) -> tuple[list[Any], list[Any]]:
     import pyarrow as pa
 
-    return [f.name for f in X.schema if f.type in (pa.string(), pa.large_string())]
+    texts = [field.name for field in X.schema if _is_text(field.type)]
+    return texts, [field.name for field in X.schema if pa.types.is_dictionary(field.type)]
+
+
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
 
 
 def _as_numbers(X: Any) -> Any:
@@ -274,26 +291,61 @@ def _cells_of(column: Any, values: Any) -> np.ndarray:
     return found
 
 
+_WHOLE = 2.0**53
+
+
+def _rounded(values: Any, signed: bool) -> tuple[np.ndarray, np.ndarray] | None:
+    """Whole numbers of 64 bits as the 64-bit floats that they count as, and which are missing.
+
+    None where all of them are such floats already. They stay whole numbers, as the type of a column
+    is part of a model.
+    """
+    cells = cells_of(values, "feature")
+    with np.errstate(invalid="ignore"):
+        if not len(cells) or not ((cells > _WHOLE) | (cells < -_WHOLE)).any():
+            return None
+    kind = np.int64 if signed else np.uint64
+    floats = np.nan_to_num(cells.astype(np.float64))
+    top = floats >= float(np.iinfo(kind).max)
+    whole = np.where(top, 0.0, floats).astype(kind)
+    whole[top] = np.iinfo(kind).max
+    return whole, np.isnan(cells.astype(np.float64))
+
+
 def _numbers_pandas(X: Any) -> Any:
     import pandas as pd
 
-    changed: dict[Any, Any] = {}
+    is_type, changed = pd.api.types, {}
     for name, kind in zip(X.columns, X.dtypes, strict=True):
-        if pd.api.types.is_object_dtype(kind):
-            changed[name] = pd.Series(_cells_of(name, X[name].to_numpy()), index=X.index)
-        elif isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(kind):
-            if getattr(kind, "kind", "f") == "c":
-                _refuse_type(name, "complex (Complex data not supported)", dates=False)
-        elif not pd.api.types.is_bool_dtype(kind):
+        column, arrow = X[name], str(getattr(kind, "pyarrow_dtype", ""))
+        if is_type.is_object_dtype(kind) or arrow == "null" or arrow.startswith("decimal"):
+            changed[name] = _cells_of(name, column)
+        elif isinstance(kind, pd.CategoricalDtype) or is_type.is_bool_dtype(kind):
+            continue
+        elif not is_type.is_numeric_dtype(kind):
             _refuse_type(name, kind, dates=getattr(kind, "kind", "") in ("m", "M"))
-    return X.assign(**changed) if all(isinstance(n, str) for n in changed) else _set(X, changed)
-
-
-def _set(X: Any, columns: Mapping[Any, Any]) -> Any:
+        elif getattr(kind, "kind", "f") == "c":
+            _refuse_type(name, "complex (Complex data not supported)", dates=False)
+        elif is_type.is_integer_dtype(kind) and getattr(kind, "itemsize", 8) == 8:
+            found = _rounded(column, is_type.is_signed_integer_dtype(kind))
+            if found is not None:
+                changed[name] = _typed_pandas(kind, *found)
+    if not changed:
+        return X
     X = X.copy(deep=False)
-    for name, values in columns.items():
-        X[name] = values
+    for name, values in changed.items():
+        X[name] = pd.Series(values, index=X.index)
     return X
+
+
+def _typed_pandas(kind: Any, whole: np.ndarray, missing: np.ndarray) -> Any:
+    import pandas as pd
+
+    if hasattr(kind, "pyarrow_dtype"):
+        import pyarrow as pa
+
+        return pd.arrays.ArrowExtensionArray(pa.array(whole, mask=missing))
+    return whole if isinstance(kind, np.dtype) else pd.arrays.IntegerArray(whole, missing)
 
 
 def _numbers_polars(X: Any) -> Any:
@@ -301,10 +353,12 @@ def _numbers_polars(X: Any) -> Any:
 
     changed = []
     for name, kind in X.schema.items():
-        if kind == pl.Object:
-            changed.append(pl.Series(name, _cells_of(name, np.array(X[name].to_list(), object))))
-        elif kind == pl.Null or kind.is_decimal() or kind in (pl.Int128,):
-            changed.append(X[name].cast(pl.Float64))
+        if kind in (pl.Int64, pl.UInt64):
+            found = _rounded(X[name], kind == pl.Int64)
+            if found is not None:
+                changed.append(pl.Series(pl.from_arrow(_masked(*found))).alias(name))
+        elif kind in (pl.Object, pl.Null, pl.Int128) or kind.is_decimal():
+            changed.append(pl.Series(name, _cells_of(name, X[name])))
         elif not (kind.is_numeric() or kind in (pl.Boolean, pl.Categorical, pl.Enum)):
             _refuse_type(name, kind, dates=kind.is_temporal())
     return X.with_columns(changed)
@@ -317,7 +371,11 @@ def _numbers_arrow(X: Any) -> Any:
     for index, field in enumerate(X.schema):
         kind = field.type
         if types.is_null(kind) or types.is_decimal(kind):
-            X = X.set_column(index, field.name, X[field.name].cast(pa.float64()))
+            X = X.set_column(index, field.name, pa.array(_cells_of(field.name, X[field.name])))
+        elif types.is_int64(kind) or types.is_uint64(kind):
+            found = _rounded(X[field.name], types.is_int64(kind))
+            if found is not None:
+                X = X.set_column(index, field.name, _masked(*found))
         elif not (
             types.is_integer(kind)
             or types.is_floating(kind)
@@ -328,5 +386,11 @@ def _numbers_arrow(X: Any) -> Any:
     return X
 
 
+def _masked(whole: np.ndarray, missing: np.ndarray) -> Any:
+    import pyarrow as pa
+
+    return pa.array(whole, mask=missing)
+
+
 _CODE = {"pandas": _code_pandas, "polars": _code_polars, "pyarrow": _code_arrow}
-_TEXTS = {"pandas": _texts_pandas, "polars": _texts_polars, "pyarrow": _texts_arrow}
+_NAMED = {"pandas": _named_pandas, "polars": _named_polars, "pyarrow": _named_arrow}

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, RowDomainError
-from .cells import plain
+from .cells import Names
+from .columns import cells_of
 
 __all__ = ["codes_of", "declared", "label_array"]
 
@@ -40,6 +41,7 @@ def declared(classes: Any) -> np.ndarray:
             "`classes` must be the number of classes K, 2 to 65536, for labels 0..K-1, or the "
             "list of at least two different labels, all texts or all numbers, e.g. ['no', 'yes']."
         )
+    Names(values, "`classes`")
     return labels
 
 
@@ -62,7 +64,7 @@ def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
     Raises:
         RowDomainError: A row has another label. The message shows neither label nor row.
     """
-    labels = plain(y, "label")
+    labels = cells_of(y, "label")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim > 2 or (labels.ndim == 2 and len(classes) != 2):
@@ -71,13 +73,7 @@ def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
             "Several labels of more classes are refused: train a model for each, and book them in "
             "one xgb_dp.Budget. Several numbers are targets of DPXGBRegressor."
         )
-    table = {label: code for code, label in enumerate(classes.tolist())}
-    try:
-        cells = labels.ravel().tolist()
-        codes = np.array([table.get(label, -1) for label in cells], dtype=np.int64)
-        codes = codes.reshape(labels.shape)
-    except Exception:  # a label that is no label at all: an object in a cell may do anything
-        codes = np.array([-1])
+    codes = Names(classes.tolist(), "`classes`").codes(labels)
     if (codes < 0).any():
         raise RowDomainError(
             "Unknown label type: a row has a label outside the declared `classes`. Declare every "
@@ -91,4 +87,4 @@ def label_array(y: Any) -> Any:
     """Labels as an array, from lists, series and columns of any library."""
     if y is None:
         raise PrivacyParameterError("requires y to be passed, but the target y is None")
-    return plain(y, "label")
+    return cells_of(y, "label")

@@ -15,7 +15,8 @@ import numpy as np
 from ..engine import workers
 from ..errors import PrivacyParameterError, RowDomainError
 from ..request.names import read_one
-from .cells import numbers, read_data
+from .cells import read_data
+from .columns import numbers
 from .frames import check_names, columns_of, has_column, prepared, without_column
 from .ids import Persons, joined, persons_of
 from .persons import attach, id_column
@@ -86,7 +87,8 @@ def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> A
     if column is not None and (ref is None or has_column(data, column)):
         data, ids = without_column(data, column)
         persons = persons_of(ids, column=column) if ref is None else None
-    return private_matrix(data, persons=persons, **kwargs)
+    categories = read_one(estimator.get_xgb_params(), "dp_categories")
+    return private_matrix(data, categories=categories, persons=persons, **kwargs)
 
 
 def _check_shape(table: Any) -> None:

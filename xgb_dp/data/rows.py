@@ -13,7 +13,7 @@ import numpy as np
 
 from ..engine import native
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
-from .cells import numbers
+from .columns import numbers
 
 if TYPE_CHECKING:
     from ..request.objectives import Objective

@@ -12,17 +12,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.cells import numbers, read_data, without_missing
+from ..data.cells import read_data, value_of
+from ..data.columns import cells_of, kind_of, numbers
 from ..data.dates import parts_of_dates
+from ..data.frames import columns_of
 from ..errors import PrivacyParameterError, RowDomainError
 
-__all__ = ["DATES", "KINDS", "cells_of", "kinds_of", "read_numbers", "read_texts"]
+__all__ = ["DATES", "KINDS", "cells_by_name", "kinds_of", "read_numbers", "read_texts"]
 
 DATES = {"date": ("days", "month", "weekday"), "datetime": ("days", "month", "weekday", "hour")}
 """Parts of a date that become columns, by the kind of the column."""
 KINDS = ("text", "number", *DATES)
 _ONE_TEXT = (str, int, float, bool)
-"""Types whose equal values have one text; Decimal("1.0") equals Decimal("1.00"), with two."""
+"""Types of cells whose texts are looked up once."""
+_SEVERAL = "A column has a cell with several values. Give it one text or number for each row."
 
 
 def kinds_of(data: Any, columns: Any) -> dict[str, str]:
@@ -69,39 +72,40 @@ def kinds_of(data: Any, columns: Any) -> dict[str, str]:
 def _names(data: Any) -> list[Any]:
     if isinstance(data, Mapping):
         return list(data)
-    names = getattr(data, "columns", None)
-    if names is None or not hasattr(data, "__getitem__"):
+    if not hasattr(data, "__getitem__") or not (
+        hasattr(data, "columns") or hasattr(data, "column_names")
+    ):
         raise PrivacyParameterError(
             "`data` must be a data frame, or a mapping of names of columns to arrays; got a "
             f"{type(data).__name__}."
         )
-    return list(names)
+    return columns_of(data)
 
 
 def _kind_of_type(data: Any, name: Any) -> str:
     """The kind of a column by its type alone, which is public; no cell is read."""
     if _names(data).count(name) != 1:
         return ""
-    kind = getattr(getattr(data[name], "dtype", None), "kind", None)
-    if kind is None:
+    kind = kind_of(data[name])
+    if not kind:
         raise PrivacyParameterError(
             f"The type of column {name!r} does not say what the column contains. Give `columns` "
             "as a mapping, such as {'age': 'number', 'sex': 'text'}."
         )
-    if kind == "M":
-        return "datetime"
-    return "number" if kind in "biuf" else "text"
+    return kind
 
 
-def cells_of(data: Any, names: Sequence[str]) -> dict[str, Any]:
+def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
     """The cells of some columns, which all have the same number.
 
     Raises:
         PrivacyParameterError: They have not.
+        RowDomainError: A cell has several values.
     """
-    found = {name: data[name] for name in names}
-    lengths = {read_data(len, column) for column in found.values()}
-    if len(lengths) > 1:
+    found = {name: cells_of(data[name], "value") for name in names}
+    if any(column.ndim != 1 for column in found.values()):
+        raise RowDomainError(_SEVERAL)
+    if len(set(map(len, found.values()))) > 1:
         raise PrivacyParameterError("The columns of `data` must have the same number of rows.")
     return found
 
@@ -114,40 +118,44 @@ def read_texts(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64
     """
     code: dict[str, int] = {}
     known: dict[Any, int] = {}
-
-    def of(cell: Any) -> int:
-        if cell is None or cell != cell:
-            return -1
-        text = _text(cell)
-        return -1 if text in missing else code.setdefault(text, len(code))
-
-    def read() -> npt.NDArray[np.int64]:
-        column = without_missing(np.asarray(cells, dtype=object))
-        if column.ndim != 1:
-            raise RowDomainError(
-                "A text column has a cell with several values. Give it one text for each row."
-            )
-        out = np.empty(len(column), dtype=np.int64)
-        for i, cell in enumerate(column.tolist()):
-            if type(cell) not in _ONE_TEXT:  # whichever row comes first must not name the others
-                hash(cell)  # a list is no cell
-                out[i] = of(cell)
-                continue
-            kind = (type(cell), cell)  # 1, 1.0 and True are equal
-            if kind not in known:
-                known[kind] = of(cell)
-            out[i] = known[kind]
-        return out
-
-    codes = read_data(read)
-    return codes, list(code)
+    column = cells_of(cells, "value")
+    out = np.empty(len(column), dtype=np.int64)
+    readable = column.dtype.kind not in "mM" and column.ndim == 1
+    for i, cell in enumerate(column.tolist() if readable else ()):
+        kind = type(cell), cell  # 1, 1.0 and True are equal; "True" is the name of the last
+        place = known.get(kind) if kind[0] in _ONE_TEXT else None
+        if place is None:
+            text = _text(cell)
+            readable = readable and text is not None
+            absent = not text or text in missing
+            place = -1 if absent else code.setdefault(str(text), len(code))
+            if kind[0] in _ONE_TEXT and cell == cell:
+                known[kind] = place
+        out[i] = place
+    if not readable:
+        raise RowDomainError(
+            "A text column has a cell that is neither a text nor a number, such as a list or an "
+            "object. Give it one text for each row."
+        )
+    return out, list(code)
 
 
-def _text(cell: Any) -> str:
-    """A cell as schema files name it: whole numbers by their digits."""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).encode("utf-8", "replace").decode().strip()  # what a file can hold
+def _text(cell: Any) -> str | None:
+    """A cell as schema files name it, whole numbers by their digits; empty for a missing one.
+
+    None for what is not a cell, or a number beyond the range of floats.
+    """
+    try:
+        value = value_of(cell)
+    except ValueError:
+        return None
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        if isinstance(cell, (bool, np.bool_)):
+            return str(bool(cell))
+        return str(int(value)) if value.is_integer() else str(value)
+    return value.encode("utf-8", "replace").decode().strip()  # what a file can hold
 
 
 def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> npt.NDArray[Any]:
@@ -156,15 +164,13 @@ def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> n
     Raises:
         RowDomainError: A cell is no number, or not finite; or no date.
     """
+    column = cells_of(cells, "number")
     if kind in DATES:
-        values = read_data(parts_of_dates, cells, ("days",), since, missing)["days"]
+        values = read_data(parts_of_dates, column, ("days",), since, missing)["days"]
     else:
-        values = numbers(read_data(_with_nan, cells, missing), "feature")
-        if np.ndim(values) != 1:
-            raise RowDomainError(
-                "A column of numbers has a cell with several values. Give it one number for each "
-                "row."
-            )
+        values = numbers(_without_missing(column, missing), "number")
+    if values.ndim != 1:
+        raise RowDomainError(_SEVERAL)
     with np.errstate(over="ignore"):
         found = np.asarray(values, dtype=np.float64).astype(np.float32)
     if np.isinf(found).any():
@@ -175,11 +181,11 @@ def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> n
     return found
 
 
-def _with_nan(cells: Any, missing: Sequence[str]) -> npt.NDArray[Any]:
-    """The cells, with NaN for texts that stand for a missing one."""
-    column = np.asarray(cells)
-    if column.dtype.kind not in "OUS":
+def _without_missing(column: np.ndarray, missing: Sequence[str]) -> np.ndarray:
+    """The cells, with None for texts that stand for a missing one."""
+    if column.dtype.kind != "O":
         return column
-    column = without_missing(column)
-    absent = np.isin(np.char.strip(column.astype(str)), list(missing))
-    return np.where(absent, np.nan, column.astype(object))
+    cells = column.ravel().tolist()
+    absent = (isinstance(cell, str) and cell.strip() in missing for cell in cells)
+    out = np.fromiter((None if a else c for a, c in zip(absent, cells, strict=True)), object)
+    return out.reshape(column.shape)

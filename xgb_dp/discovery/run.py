@@ -16,7 +16,9 @@ from ..budget import Budget
 from ..budget.booked import booked, unit_of
 from ..budget.gate import check_free
 from ..data.cells import MISSING
+from ..data.columns import collected
 from ..data.dates import EPOCH, read_day
+from ..data.frames import columns_of
 from ..data.ids import column_of, persons_of
 from ..engine import native, tape
 from ..engine.progress import progress
@@ -25,7 +27,7 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.caution import warn_of
 from ..request.arguments import takes
 from ..request.parse import parse_number
-from .columns import DATES, cells_of, kinds_of, read_numbers, read_texts
+from .columns import DATES, cells_by_name, kinds_of, read_numbers, read_texts
 from .plan import DiscoveryPlan, plan_discovery
 from .release import release_numbers, release_texts, voters, weights
 from .result import Discovery, found_number, found_text
@@ -106,8 +108,9 @@ def discover(
         )
     if budget is not None:
         check_free()
+    data = collected(data)
     kinds, ids = _apart(data, columns, privacy_id)
-    cells = cells_of(data, list(kinds))
+    cells = cells_by_name(data, list(kinds))
     rows = len(next(iter(cells.values())))
     codes = None if ids is None else persons_of(ids, rows).codes
     texts, numbers = {}, {}
@@ -135,7 +138,7 @@ def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], An
     """The kinds of the columns without that of ids, and the ids."""
     if not isinstance(privacy_id, str):
         return kinds_of(data, columns), privacy_id
-    names = list(getattr(data, "columns", data))
+    names = list(data) if isinstance(data, Mapping) else columns_of(data)
     if names.count(privacy_id) != 1:
         raise PrivacyParameterError(
             f"`privacy_id` names the column {privacy_id!r}, and the data does not have exactly "

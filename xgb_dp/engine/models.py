@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,13 @@ from typing import Any
 from ..errors import LedgerError, PrivacyParameterError
 from . import ubjson
 
-__all__ = ["check_parts", "intercept_margin", "load_booster"]
+__all__ = [
+    "check_parts",
+    "intercept_margin",
+    "load_booster",
+    "names_of_categories",
+    "stored_categories",
+]
 
 
 def load_booster(model: Any) -> Any:
@@ -103,6 +110,49 @@ def intercept_margin(learner: Mapping[str, Any], objective: str) -> float:
         start = min(max(start, 1e-7), 1.0 - 1e-7)
         start = math.log(start) - math.log1p(-start)
     return start
+
+
+def stored_categories(learner: Mapping[str, Any]) -> dict[int, list[bytes]]:
+    """Names of the categories that a model stores, by index of the column; as matrices have them.
+
+    Args:
+        learner: Entry "learner" of the model as JSON.
+    """
+    columns = learner["gradient_booster"].get("model", {}).get("cats", {}).get("enc", [])
+    named = {i: _names(column) for i, column in enumerate(columns)}
+    return {i: [_bytes(name) for name in names] for i, names in named.items() if names}
+
+
+def names_of_categories(booster: Any) -> dict[Any, list[Any]]:
+    """The names that a model stores for its columns, by their names or else indices; public.
+
+    Args:
+        booster: xgboost.Booster.
+
+    Returns:
+        Texts, or numbers. Columns whose names are not valid Unicode are left out.
+    """
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    columns = learner["gradient_booster"].get("model", {}).get("cats", {}).get("enc", [])
+    out: dict[Any, list[Any]] = {}
+    for i, column in enumerate(columns):
+        with suppress(UnicodeDecodeError):
+            names = [n.decode() if isinstance(n, bytes) else n for n in _names(column)]
+            if names:
+                out[booster.feature_names[i] if booster.feature_names else i] = names
+    return out
+
+
+def _names(column: Mapping[str, Any]) -> list[Any]:
+    values, ends = column["values"], column.get("offsets")
+    if ends is None:
+        return list(values)
+    raw = bytes(v & 0xFF for v in values)
+    return [raw[a:b] for a, b in pairwise(ends)]
+
+
+def _bytes(name: Any) -> bytes:
+    return name if isinstance(name, bytes) else str(name).encode()
 
 
 def _ascends(ends: list[int], last: int) -> bool:

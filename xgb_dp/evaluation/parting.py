@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.cells import plain, read_data
+from ..data.cells import read_data
+from ..data.columns import cells_of, collected
 from ..data.ids import column_of, persons_of
 from ..data.parts import TEST, TRAIN, Part, divided_by, mark
 from ..engine.draws import rows_apart
@@ -99,7 +100,7 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
         parts.append(taken)
     ids: list[Any] = [None, None]
     if privacy_id is not None:
-        column = plain(privacy_id, "label")
+        column = cells_of(privacy_id, "label")
         ids = [column[kept], column[apart]]
         for own, which in zip(ids, (TRAIN, TEST), strict=True):
             mark(own, Part(name, which, unit))
@@ -136,8 +137,8 @@ def _rows(data: Any) -> int:
     if type(data) is DMatrix:
         return int(data.num_row())
     if isinstance(data, (tuple, list)) and len(data) == 2 and hasattr(data[0], "shape"):
-        n = int(data[0].shape[0])
-        if np.shape(plain(data[1], "label"))[:1] == (n,):
+        n = int(collected(data[0]).shape[0])
+        if np.shape(cells_of(data[1], "label"))[:1] == (n,):
             return n
         raise PrivacyParameterError("`y` must have one label for each row of `X`.")
     raise PrivacyParameterError(
@@ -161,7 +162,7 @@ def _taken(data: Any, rows: Ints) -> Any:
             )
         return found
     X, y = data
-    return _some(X, rows), np.asarray(plain(y, "label"))[rows]
+    return _some(X, rows), np.asarray(cells_of(y, "label"))[rows]
 
 
 def _some(table: Any, rows: Ints) -> Any:

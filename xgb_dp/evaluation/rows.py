@@ -15,31 +15,28 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
-from ..data.cells import plain, read_data
-from ..data.frames import columns_of
+from ..data.columns import numbers
 from ..data.ids import persons_of
-from ..data.labels import codes_of, label_array
+from ..data.labels import codes_of
 from ..data.matrices import private_matrix
 from ..data.parts import Part
 from ..data.rows import check_base_margin, check_intervals, check_labels
 from ..engine import native
 from ..engine.curve import Curve
-from ..engine.models import intercept_margin
+from ..engine.models import intercept_margin, names_of_categories, stored_categories
 from ..engine.predictions import levels_of_model, objective_of, probabilities
-from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..record.ledger import read_ledger
 from ..record.report import as_booster
-from ..request.features import check_source
+from ..request.features import check_source, dictionaries_of
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
-from ..request.parse import listed, mapped
+from .groups import Groups, group_codes, read_groups
 
 __all__ = ["Groups", "Judged", "Persons", "Rows", "judged", "read_groups", "read_rows"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-_MOST_GROUPS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,24 +89,6 @@ class Judged:
             leaves = [tree["split_conditions"][i] for i in ends]
             low, high = low + min(leaves), high + max(leaves)
         return low, high
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """A declared division of the rows; public.
-
-    Attributes:
-        column: Name or index of the column.
-        levels: Its values; whatever else a row has is in a group of its own, the last one.
-    """
-
-    column: Any
-    levels: tuple[Any, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the groups."""
-        return (*(str(level) for level in self.levels), "other")
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,56 +179,6 @@ def _part(public: Mapping[str, Any]) -> Part | None:
         return None
 
 
-def read_groups(by: Any, model: Judged) -> Groups | None:
-    """The declared groups. No row is looked at.
-
-    Args:
-        by: A column whose categories the model has declared, or ``{column: values}``.
-        model: The model.
-
-    Raises:
-        PrivacyParameterError: The values are not declared, or too many.
-    """
-    if by is None:
-        return None
-    given = mapped(by)
-    if given is None:
-        if not isinstance(by, (str, int, np.integer)) or isinstance(by, bool):
-            raise PrivacyParameterError(
-                "`by` must be a column, or a mapping of one column to its values, e.g. "
-                "by={'sex': ['female', 'male']}."
-            )
-        column, values = by, _declared_levels(by, model)
-    elif len(given) == 1:
-        ((column, values),) = given.items()
-        values = listed(values)
-    else:
-        raise PrivacyParameterError("`by` names several columns. Give one column at a time.")
-    try:
-        distinct = values is not None and len(set(values)) == len(values)
-    except TypeError:
-        distinct = False
-    if not values or not distinct or len(values) > _MOST_GROUPS:
-        raise PrivacyParameterError(
-            f"`by` must declare 1 to {_MOST_GROUPS} different values of its column, from knowledge "
-            "of the domain and not from the rows: by={'sex': ['female', 'male']}. Rows with "
-            "another value are in a group of their own, 'other'."
-        )
-    return Groups(column, tuple(values))
-
-
-def _declared_levels(column: Any, model: Judged) -> list[Any] | None:
-    """The categories that an estimator or the training of a model has declared for a column."""
-    read = getattr(model.model, "get_xgb_params", None)
-    found = read_one(read(), "dp_categories") if read is not None else None
-    levels = (mapped(found) or {}).get(column)
-    if levels is None:
-        levels = dict(model.public.get("categories", {})).get(str(column))
-    if isinstance(levels, (int, np.integer)) and not isinstance(levels, bool):
-        return list(range(int(levels)))
-    return listed(levels)
-
-
 def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> Rows:
     """Predictions, labels and groups of the rows.
 
@@ -284,6 +213,7 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
                 "The columns of `data` are not those of the model. Give the same columns, with "
                 "the same names in the same order."
             )
+        _check_dictionary(model, matrix)
     n = matrix.num_row()
     if margins.size:
         check_base_margin(margins, n, 1, declared=True)
@@ -296,7 +226,7 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
         raise PrivacyParameterError("The data must have one label for each row.")
     else:
         check_labels(values, first.kind, first.classes)
-    codes = None if groups is None else _group_codes(groups, matrix, table)
+    codes = None if groups is None else group_codes(groups, matrix, table)
     predictions = tuple(_predictions(model, matrix) for model in models)
     return Rows(predictions, values.astype(np.float64), codes)
 
@@ -333,18 +263,48 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     estimator = model.model
     read = getattr(estimator, "get_xgb_params", None)
     categories = read_one(read(), "dp_categories") if read is not None else None
+    if not categories:
+        categories = names_of_categories(model.booster)
     matrix = private_matrix(
         table,
         categories=categories,
         missing=getattr(estimator, "missing", math.nan),
         enable_categorical=True,
     )
-    labels = label_array(y)
+    if y is None:
+        raise PrivacyParameterError("`data` has no labels. Give a pair (X, y).")
     if model.kind != "regression" and hasattr(estimator, "classes_"):
-        labels = codes_of(labels, np.asarray(estimator.classes_))
-    elif not isinstance(labels, np.ndarray) or labels.dtype.kind == "O":
-        labels = plain(labels, "label")
-    return matrix, labels, table
+        return matrix, codes_of(y, np.asarray(estimator.classes_)), table
+    return matrix, numbers(y, "label"), table
+
+
+def _check_dictionary(model: Judged, matrix: Any) -> None:
+    """Categories of a matrix are those of the model, by name.
+
+    XGBoost takes a name that it does not know for the next one in the alphabet, and where the model
+    stores no names the codes of a data frame's own dictionary, which one row may change for all.
+
+    Raises:
+        PrivacyParameterError: The matrix has names of categories, and the model stores none.
+        RowDomainError: A category is not one of the model's.
+    """
+    brought = dictionaries_of(matrix) if "c" in (matrix.feature_types or []) else {}
+    if not brought:
+        return
+    stored = stored_categories(json.loads(model.booster.save_raw("json"))["learner"])
+    for i, names in brought.items():
+        if i not in stored:
+            raise PrivacyParameterError(
+                f"Column {(matrix.feature_names or range(i + 1))[i]!r} of `data` has names of "
+                "categories, and the model stores none, so nobody knows which name has which "
+                "code. Give the codes that the model was trained on, as numbers: "
+                "xgboost.DMatrix(codes, feature_types=[..., 'c'], enable_categorical=True)."
+            )
+        if not set(names) <= set(stored[i]):
+            raise RowDomainError(
+                "A row has a category that the model does not know. Drop or replace such "
+                "categories row by row."
+            )
 
 
 def _predictions(model: Judged, matrix: Any) -> Floats:
@@ -358,71 +318,3 @@ def _predictions(model: Judged, matrix: Any) -> Floats:
     else:
         found = probabilities(model.booster, matrix)
     return np.asarray(found, dtype=np.float64)
-
-
-def _group_codes(groups: Groups, matrix: Any, table: Any) -> Ints:
-    """The group of each row; the last one for values that were not declared."""
-    values = _column_of_matrix(groups, matrix) if table is None else _column(groups, table)
-    code = {level: i for i, level in enumerate(groups.levels)}
-    other = len(groups.levels)
-
-    def of(value: Any) -> int:
-        try:
-            return code.get(value, other)
-        except TypeError:  # a value that is no value of anything
-            return other
-
-    return np.array([of(value) for value in values.tolist()], dtype=np.int64)
-
-
-def _no_column(column: Any) -> PrivacyParameterError:
-    return PrivacyParameterError(
-        f"`by` names {column!r}, which is not a column of the data. Check the name."
-    )
-
-
-def _column(groups: Groups, table: Any) -> np.ndarray:
-    """A column of a table as it was handed in."""
-    column = groups.column
-    if hasattr(table, "collect"):
-        table = read_data(table.collect)
-    if hasattr(table, "columns") or hasattr(table, "column_names"):
-        names = columns_of(table)
-        if column not in names and isinstance(column, (int, np.integer)) and column < len(names):
-            column = names[int(column)]
-        if column not in names:
-            raise _no_column(column)
-        found = table.column(column) if hasattr(table, "column_names") else table[column]
-        if hasattr(found, "astype"):
-            found = found.astype(object)
-        return plain(found, "feature")
-    values = plain(table, "feature") if not hasattr(table, "tocsc") else None
-    known = isinstance(column, (int, np.integer)) and column >= 0
-    if not known or (values is not None and (values.ndim != 2 or column >= values.shape[1])):
-        raise _no_column(column)
-    if values is None:
-        return np.asarray(table.tocsc()[:, int(column)].toarray()).ravel()
-    return np.asarray(values[:, int(column)])
-
-
-def _column_of_matrix(groups: Groups, matrix: Any) -> np.ndarray:
-    """A column of a DMatrix; categories by name, or by code where the matrix has no names."""
-    names = list(matrix.feature_names or [])
-    column = groups.column
-    if column in names:
-        column = names.index(column)
-    if not isinstance(column, (int, np.integer)) or not 0 <= column < matrix.num_col():
-        raise _no_column(groups.column)
-    data = matrix.get_data()
-    found = np.full(matrix.num_row(), np.nan)
-    row = np.repeat(np.arange(matrix.num_row()), np.diff(data.indptr))
-    own = data.indices == column
-    found[row[own]] = data.data[own]
-    if (matrix.feature_types or [])[column : column + 1] != ["c"]:
-        return found
-    # What a code stands for may follow from all rows together; what a name says does not.
-    (_, listed_names) = matrix.get_categories(export_to_arrow=True).to_arrow()[column]
-    if listed_names is None:
-        return found
-    known = dict(enumerate(listed_names.to_pylist()))
-    return np.array([known.get(code) for code in found.tolist()], dtype=object)

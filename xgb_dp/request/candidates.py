@@ -110,7 +110,7 @@ def _same_names(dictionary: list[bytes], declared: list[str]) -> bool:
 
 def _category(name: str, value: Any) -> str:
     try:
-        text = str(value)
+        text = str(int(value) if isinstance(value, (bool, np.bool_)) else value)
         text.encode()
     except Exception:  # an object of the caller may do anything
         raise PrivacyParameterError(

@@ -16,6 +16,7 @@ from ..data.labels import declared
 from ..data.matrices import private_matrix
 from ..data.parts import mark, part_of, reading
 from ..data.persons import id_column
+from ..engine.models import names_of_categories
 from ..errors import PrivacyParameterError
 from ..record.report import PrivacyReport, privacy_report
 from ..request.names import read_one
@@ -126,19 +127,25 @@ class Private:
         part = part_of((X, y, *given))
         with self._rows_of_persons(X, privacy_id) as features, reading(part):
             if eval_set:
-                kwargs["eval_set"] = [(self._coded(a), code(b)) for a, b in eval_set]
-            X, y = self._coded(features), code(y)
+                kwargs["eval_set"] = [(self._coded(a, fitting=True), code(b)) for a, b in eval_set]
+            X, y = self._coded(features, fitting=True), code(y)
             budget = getattr(self, "budget", None)
             if budget is None:
                 return fit(X, y, **kwargs)
             with as_budget(budget).one_training(type(self).__name__):
                 return fit(X, y, **kwargs)
 
-    def _coded(self, X: Any) -> Any:
-        """A table of features as the model has them; the column of ids is none of them."""
+    def _coded(self, X: Any, *, fitting: bool = False) -> Any:
+        """A table of features as the model has them; the column of ids is none of them.
+
+        A model that was loaded stores the names of its categories, which nobody has declared again.
+        """
         if self._id_column is not None and has_column(X, self._id_column):
             X, _ = without_column(X, self._id_column)
-        return read_data(prepared, X, read_one(self.get_xgb_params(), "dp_categories"))
+        categories = read_one(self.get_xgb_params(), "dp_categories")
+        if categories is None and not fitting and self.__sklearn_is_fitted__():  # type: ignore[attr-defined]
+            categories = names_of_categories(self.get_booster())  # type: ignore[attr-defined]
+        return read_data(prepared, X, categories)
 
     def _select(
         self,

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..budget.gate import in_force
-from ..data.cells import plain
+from ..data.columns import cells_of
 from ..data.rows import check_class_labels
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.names import read_one
@@ -56,7 +56,7 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
             "XGBClassifier(..., dp_classes=[0, 1])."
         )
     if y is not None:
-        check_class_labels(plain(y, "label"), k)
+        check_class_labels(cells_of(y, "label"), k)
     return np.arange(k)
 
 

@@ -64,7 +64,7 @@ def taken_out(params: Any, dtrain: Any) -> tuple[dict[str, Any], Any]:
     leak = "its exact quantiles would be thresholds of the model. Give rows of another source."
     check_public(dtrain, given, f"`{_NAME}`", leak)
     theirs, ours = read_schema(given).dictionaries, read_schema(dtrain).dictionaries
-    if theirs and ours and theirs != ours:
+    if theirs and theirs != ours:
         raise PrivacyParameterError(
             f"`{_NAME}` has other names of categories than the training data, or another order of "
             "them. Give both the same `dp_categories`."

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..engine.models import load_booster
+from ..engine.models import load_booster, stored_categories
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
 from ..record.start import PublicStart
@@ -78,12 +77,18 @@ def check_categories(xgb_model: Any, s: Settings) -> None:
 
 
 def _check_categories(learner: Mapping[str, Any], s: Settings) -> None:
-    stored = _category_names(learner["gradient_booster"]["model"]["cats"])
-    brought = s.schema.dictionaries
-    if not stored or not brought:
+    stored, brought = stored_categories(learner), s.schema.dictionaries
+    if not brought:
         return
     for i in sorted({*stored, *brought}):
         if stored.get(i) != brought.get(i):
+            if i not in stored:
+                raise _misfit(
+                    f"it stores no names of the categories of column {s.schema.names[i]!r}, so "
+                    "nobody knows which name has which of its codes",
+                    "Give it the codes that it was trained on, as numbers, with the number of "
+                    "codes in `dp_categories`.",
+                )
             raise _misfit(
                 f"the categories of column {s.schema.names[i]!r} are not those that it was trained "
                 "on, in their order",
@@ -173,18 +178,3 @@ def _is_finite(tree: Mapping[str, Any]) -> bool:
         for value, left in zip(tree["split_conditions"], tree["left_children"], strict=True)
         if left == -1
     )
-
-
-def _category_names(cats: Mapping[str, Any]) -> dict[int, list[bytes]]:
-    """Names of the categories that a model stores, by column; as a matrix has them."""
-    out = {}
-    for i, column in enumerate(cats["enc"]):
-        values, ends = column["values"], column.get("offsets")
-        if ends is None:
-            names = [str(v).encode() for v in values]
-        else:
-            raw = bytes(v & 0xFF for v in values)
-            names = [raw[a:b] for a, b in pairwise(ends)]
-        if names:
-            out[i] = names
-    return out
