@@ -2,13 +2,17 @@
 
 For each kind of model a population of made rows is judged by a model without privacy. Samples of it
 are evaluated, and each interval is compared with the exact figure of the population. The same
-figures of the population by the cells of the evaluation and without noise tell what rounding does.
-With ``--keep`` the table is written to the folder of results and to its page.
+figures of real rows are those that did not train a private model: see ``holdouts.py``. With
+``--keep`` the lines of the kinds that were asked for are written to the folder of results and to
+their page.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +29,9 @@ from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.evaluation.run import plan_of
 from xgb_dp.evaluation.table import Layout, events_for, release
 
+from . import losses
 from .evaluation import DELTA, RESULTS, calibration_error, line_of
+from .holdouts import TASKS, held_out
 from .lines import show_lines, with_part
 
 Floats = npt.NDArray[np.float64]
@@ -157,7 +163,7 @@ def _of_several(p: Floats, y: Floats, _: Any) -> dict[str, float]:
 
 def _of_errors(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
     y = np.clip(y, *plan.target)
-    error = np.clip(prediction - y, -plan.bound, plan.bound)
+    error = prediction - y
     out = {
         "rmse": float(np.sqrt(np.mean(error**2))),
         "mae": float(np.abs(error).mean()),
@@ -172,7 +178,7 @@ def _of_errors(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
 def _of_quantiles(predictions: Floats, y: Floats, plan: Any) -> dict[str, float]:
     out = {}
     for level, own in zip(plan.levels, predictions.T, strict=True):
-        error = np.clip(own - y, -plan.bound, plan.bound)
+        error = own - np.clip(y, *plan.target)
         out[f"coverage of {level:g}"] = float(np.mean(y <= own))
         loss = np.maximum(-level * error, (1.0 - level) * error)
         out[f"pinball loss of {level:g}"] = float(loss.mean())
@@ -180,13 +186,13 @@ def _of_quantiles(predictions: Floats, y: Floats, plan: Any) -> dict[str, float]
 
 
 def _of_means(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
-    of = plan.means.deviance
+    y, of = np.clip(y, *plan.target), plan.means.deviance
     loss = np.minimum(of(y, prediction), plan.means.most)
     saved = of(y, np.full_like(y, y.mean())).mean() - of(y, prediction).mean()
     order = np.argsort(prediction, kind="stable")
     share = np.append(0.0, np.cumsum(y[order]) / y.sum())
     return _of_errors(prediction, y, plan) | {
-        "deviance": float(loss.mean()),
+        "clipped deviance": float(loss.mean()),
         "deviance saved": float(saved),
         "gini": float(1.0 - 2.0 * np.trapezoid(share, dx=1.0 / len(y))),
         "mean ratio": float(prediction.mean() / y.mean()),
@@ -195,15 +201,9 @@ def _of_means(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
 
 def _of_times(prediction: Floats, ends: Floats, _: Any) -> dict[str, float]:
     """Harrell's index of the first rows, pair by pair."""
-    seen, when = np.isfinite(ends[:, 1]), ends[:, 0]
-    right = pairs = 0.0
-    first = 20_000
-    for i in np.flatnonzero(seen[:first]):
-        later = when[:first] > when[i]
-        own = prediction[:first][later]
-        pairs += len(own)
-        right += float((own > prediction[i]).sum() + 0.5 * (own == prediction[i]).sum())
-    return {"seen": float(seen.mean()), "concordance": right / pairs}
+    seen, when, first = np.isfinite(ends[:, 1]), ends[:, 0], slice(20_000)
+    index = losses.concordance(when[first], seen[first], prediction[first])
+    return {"seen": float(seen.mean()), "concordance": index}
 
 
 def _classes(table: Floats, rng: np.random.Generator) -> Floats:
@@ -232,6 +232,20 @@ def _amounts(table: Floats, rng: np.random.Generator) -> Floats:
 def _totals(table: Floats, rng: np.random.Generator) -> Floats:
     events = rng.poisson(np.exp(_signal(table) - 1.5))
     return np.minimum(rng.gamma(1.0 * np.maximum(events, 1e-9), 4.0) * (events > 0), 80.0)
+
+
+def _real(name: str) -> Population:
+    """Rows of a data set that did not train the model."""
+    model, predictions, labels = held_out(TASKS[name])
+    plan: Any = plan_of((model,))
+    exact: Callable[[Floats, Floats, Any], dict[str, float]] = _of_errors
+    if model.intervals:
+        exact = _of_times
+    elif model.levels:
+        exact = _of_quantiles
+    elif plan.means is not None:
+        exact = _of_means
+    return Population(plan, (predictions,), labels, None, exact(predictions, labels, plan))
 
 
 def _two_models() -> Population:
@@ -265,15 +279,18 @@ KINDS: dict[str, Callable[[], Population]] = {
     "amounts": partial(_population, _amounts, "reg:gamma", _of_means, target=(0.01, 60.0)),
     "totals": partial(_population, _totals, "reg:tweedie", _of_means, target=(0.0, 80.0)),
     "times": partial(_population, _times, "survival:aft", _of_times, target=(1.0, 2000.0)),
+    **{name: partial(_real, name) for name in TASKS},
 }
 
 
-def measured(kind: str, sizes: list[int], epsilon: float, repeats: int) -> Iterator[list[Any]]:
+def measured(
+    kind: str, sizes: list[int], epsilons: list[float], repeats: int
+) -> Iterator[list[Any]]:
     """The rows of the table for one kind of model."""
     task = KINDS[kind]()
     layout = Layout(task.plan.blocks, later=task.plan.later)
-    events = events_for(layout, epsilon, DELTA)
-    for n in sizes:
+    for n, epsilon in itertools.product(sizes, epsilons):
+        events = events_for(layout, epsilon, DELTA)
         found: dict[str, list[list[float]]] = {name: [] for name in task.exact}
         rng = np.random.default_rng(n)
         for _ in range(repeats):
@@ -288,20 +305,41 @@ def measured(kind: str, sizes: list[int], epsilon: float, repeats: int) -> Itera
 
 
 def page(lines: Iterable[Sequence[Any]]) -> str:
-    """The table as Markdown: a line for each figure, and how often it is covered by size."""
-    told: dict[tuple[str, str], dict[int, Sequence[Any]]] = {}
+    """The tables as Markdown: of made rows by their number, and of real ones by epsilon."""
+    own = list(lines)
+    made = _columns([line for line in own if line[0] not in TASKS], "{0:,} rows")
+    real = _columns([line for line in own if line[0] in TASKS], "ε = {1:g}")
+    return "\n".join(["", *made, "", *real, "", ""])
+
+
+def _columns(lines: Sequence[Sequence[Any]], title: str) -> list[str]:
+    """One table: a line for each figure, a column for each number of rows and epsilon."""
+    told: dict[tuple[str, str], dict[tuple[int, float], Sequence[Any]]] = {}
     for line in lines:
-        told.setdefault((line[0], line[3]), {})[int(line[1])] = line
-    sizes = sorted({n for by_size in told.values() for n in by_size})
+        told.setdefault((line[0], line[3]), {})[int(line[1]), float(line[2])] = line
+    places = sorted({place for of in told.values() for place in of})
     out = [
-        "| kind | figure | population | " + " | ".join(f"{n:,} rows" for n in sizes) + " |",
-        "|---|---|--:|" + "--:|" * len(sizes),
+        "| kind | figure | population | " + " | ".join(title.format(*p) for p in places) + " |",
+        "|---|---|--:|" + "--:|" * len(places),
     ]
-    for (kind, figure), by_size in told.items():
-        cells = [f"± {float(by_size[n][8]) / 2:.4f}, {float(by_size[n][7]):.1%}" for n in sizes]
-        population = by_size[sizes[0]][4]
+    for (kind, figure), of in told.items():
+        cells = [f"± {_short(float(of[p][8]) / 2)}, {float(of[p][7]):.1%}" for p in places]
+        population = _short(float(next(iter(of.values()))[4]))
         out.append(f"| {kind} | {figure} | {population} | " + " | ".join(cells) + " |")
-    return "\n".join(["", *out, "", ""])
+    return out
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000.0 and value < math.inf else f"{value:.4f}"
+
+
+def _merged(lines: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Kept lines, those of measured kinds in place of older ones."""
+    with (RESULTS / "coverage.csv").open(newline="", encoding="utf-8") as file:
+        old = list(csv.reader(file))[1:]
+    measured_now = {line[0] for line in lines}
+    both = [line for line in old if line[0] not in measured_now] + list(lines)
+    return sorted(both, key=lambda line: list(KINDS).index(line[0]))
 
 
 def main() -> None:
@@ -309,7 +347,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", nargs="+", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000])
-    parser.add_argument("--epsilon", type=float, default=0.5)
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[0.5])
     parser.add_argument("--repeats", type=int, default=400)
     parser.add_argument("--keep", action="store_true", help="write results and their page")
     asked = parser.parse_args()
@@ -319,8 +357,11 @@ def main() -> None:
             for kind in asked.kind
             for line in measured(kind, asked.rows, asked.epsilon, asked.repeats)
         )
-        lines = show_lines(HEAD, found, RESULTS / "coverage.csv" if asked.keep else None)
+        lines = show_lines(HEAD, found, None)
     if asked.keep:
+        lines = _merged(lines)
+        with (RESULTS / "coverage.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([HEAD, *lines])
         text = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(with_part(text, "coverage", page(lines)), encoding="utf-8")
 

@@ -85,7 +85,8 @@ class Rows:
 
 
 @functools.lru_cache(maxsize=2)
-def _loaded(data: Dataset) -> tuple[Rows, dict[str, list[str]]]:
+def loaded(data: Dataset) -> tuple[Rows, dict[str, list[str]]]:
+    """All rows of a task, and its declared categories."""
     x, y, categories = datasets.load(data)
     ones = np.ones(len(y))
     exposure = datasets.column(data, data.exposure) if data.exposure else ones
@@ -95,7 +96,7 @@ def _loaded(data: Dataset) -> tuple[Rows, dict[str, list[str]]]:
 
 def parts(table: Table, data: Dataset, seed: int) -> tuple[Rows, Rows]:
     """Training and test rows of a split."""
-    rows, _ = _loaded(data)
+    rows, _ = loaded(data)
     train, test = train_test_split(
         np.arange(len(rows.y)), test_size=table.held_out(data.name), random_state=seed
     )
@@ -159,7 +160,7 @@ def private(
         "dp_target_bounds": data.bounds,
         "nthread": threads,
     }
-    categories = _loaded(data)[1]
+    categories = loaded(data)[1]
     if categories:
         params["dp_categories"] = categories
     if data.exposure:
