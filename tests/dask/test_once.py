@@ -21,7 +21,7 @@ import xgboost as xgb
 from distributed import Client, LocalCluster
 from xgboost import dask as dxgb
 
-from xgb_dp.engine.once import Once, running_workers
+from xgb_dp.engine.once import Once
 from xgb_dp.errors import PrivacyRefusal
 
 PATIENCE = 300  # seconds, for what takes one or two on an idle machine
@@ -100,12 +100,12 @@ def restarted(tmp_path: Path) -> Iterator[Client]:
 @pytest.mark.slow
 def test_a_worker_that_is_started_anew_at_its_address(restarted: Client, tmp_path: Path) -> None:
     """Its task is run again, on rows that are read again; nothing is drawn for it."""
-    before = restarted.run_on_scheduler(running_workers)
+    before = restarted.sync(Once.now, restarted).workers
     d, file = one_part(restarted), tmp_path / "rounds"
     with pytest.raises(PrivacyRefusal, match="about to begin this training again"):
         dxgb.train(restarted, PARAMS, d, 4, callbacks=[Fail(file, dies=True)])
     check_begun_once(file)
-    now = restarted.run_on_scheduler(running_workers)
+    now = restarted.sync(Once.now, restarted).workers
     assert len(before) == len(now) == 1
     assert before != now
 

@@ -17,7 +17,7 @@ import xgboost as xgb
 from distributed import Client, LocalCluster
 from xgboost import dask as dxgb
 
-from xgb_dp.errors import PrivacyRefusal, RowDomainError
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.testing import fix_noise_of_process, fixed_noise
 
 NAMES = ["u", "v", "wé"]
@@ -181,6 +181,62 @@ def test_a_worker_without_any_part(workers: Client) -> None:
     params = DECLARED | {"dp_public_evals": True}
     model = dxgb.train(workers, params, d, 2, evals=[(public, "public")])
     assert len(model["history"]["public"]["logloss"]) == 2
+
+
+def collection(client: Client, tables: list[Any]) -> Any:
+    """A partition for each table, on the workers in turn."""
+    parts = spread(client, (1,) * len(tables), tables, _first)
+    return dd.from_delayed(parts, meta=tables[0].iloc[:0], verify_meta=False)
+
+
+def _first(tables: list[Any]) -> Any:
+    return tables[0]
+
+
+def told(client: Client, params: dict[str, Any], tables: list[Any], targets: list[Any]) -> str:
+    """What a training on these partitions raises, wherever it was found."""
+    d = dxgb.DaskDMatrix(client, collection(client, tables), collection(client, targets))
+    with pytest.raises(PrivacyParameterError) as caught:
+        dxgb.train(client, params, d, 2)
+    return str(caught.value).removeprefix("On another worker: ")
+
+
+def test_partitions_with_other_columns_are_refused_together(workers: Client) -> None:
+    """On one worker, pandas would fill in what a partition lacks, until one more row brings it."""
+    wide = pd.DataFrame({"a": [0.5, 1.0, 2.0], "blue": [0.0, 1.0, 0.0]})
+    y = pd.Series([0.0, 1.0, 1.0], name="y")
+    for other in (wide[["a"]], wide[["blue", "a"]], wide[["a"]].iloc[:0]):
+        said = {
+            told(workers, PARAMS, tables, [y.iloc[: len(table)] for table in tables])
+            for tables in ([wide, other], [other, wide], [wide, wide, other, wide])
+        }
+        people = [table.assign(pid=range(len(table))) for table in (wide, other)]
+        said.add(told(workers, PARAMS | {"dp_privacy_id": "pid"}, people, [y, y[: len(other)]]))
+        assert len(said) == 1
+        assert "Two partitions differ in the columns" in said.pop()
+    same = dxgb.DaskDMatrix(workers, collection(workers, [wide, wide]), collection(workers, [y, y]))
+    assert dxgb.train(workers, PARAMS, same, 2)["booster"].feature_names == ["a", "blue"]
+
+
+def test_columns_of_labels_have_one_order(workers: Client) -> None:
+    """They were aligned by name on one worker, and taken as they come on two."""
+    X = pd.DataFrame({"a": [0.5, 1.0, 2.0]})
+    Y = pd.DataFrame({"u": X["a"], "v": 2 - X["a"]})
+    params = PARAMS | {"objective": "reg:squarederror", "dp_target_bounds": (0, 2)}
+    said = told(workers, params, [X, X], [Y, Y[["v", "u"]]])
+    assert "Two partitions differ in `label`" in said
+
+
+@pytest.mark.parametrize("params", [PARAMS, PARAMS | {"dp_categories": {"c": 3}}])
+def test_whole_numbers_as_categories_are_refused_in_every_partition(
+    workers: Client, params: dict[str, Any]
+) -> None:
+    """Where dictionaries of partitions differed they became numbers: one row decided that."""
+    y = pd.Series([0.0, 1.0, 1.0], name="y")
+    for last in ([0, 1, 1], [0, 1, 2]):
+        values = [pd.DataFrame({"c": c, "z": y}) for c in ([0, 1, 2], last)]
+        tables = [table.astype({"c": "category"}) for table in values]
+        assert "categories of categorical columns" in told(workers, params, tables, [y, y])
 
 
 def test_quantile_matrices_are_refused_before_rows_are_read(workers: Client) -> None:

@@ -51,7 +51,6 @@ OTHERS = {
     ("training/earlier.py", "now"),  # what the ledger will say
     # Whether ids of persons are given at all, whatever they are.
     ("cli/options.py", "{**domain.params, **out}"),
-    ("data/matrices.py", "params"),
     # Keys of a schema file, of which some are parameters; they become parameters.
     ("cli/outcome.py", "given"),
     # Which table was given, before it is read.

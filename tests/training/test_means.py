@@ -260,7 +260,7 @@ def test_little_data_and_none_train(objective: str) -> None:
 
 def test_matrices_of_workers_keep_their_intervals() -> None:
     """What Dask hands to a worker: parts of the table and of both bounds."""
-    from xgb_dp.data.matrices import worker_matrix
+    from xgb_dp.data.worker_rows import worker_matrix
 
     X, lower, upper = intervals(60)
     names = ("data", "label_lower_bound", "label_upper_bound")

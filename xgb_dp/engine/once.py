@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import PrivacyRefusal
 
-__all__ = ["Once", "running_workers"]
+__all__ = ["Once"]
 
 _BEGUN: set[tuple[str, str]] = set()  # training and worker, for the life of this process
 
@@ -32,6 +32,20 @@ class Once:
 
     workers: frozenset[str]
     name: str = field(default_factory=secrets.token_hex)
+
+    @classmethod
+    async def now(cls, client: Any) -> Once:
+        """A training on the workers that run now.
+
+        Args:
+            client: Client of the cluster.
+        """
+
+        # Defined here, it travels as it is, so that the scheduler needs no package of this name.
+        def names(dask_scheduler: Any) -> list[str]:
+            return [worker.server_id for worker in dask_scheduler.workers.values()]
+
+        return cls(frozenset(await client.run_on_scheduler(names)))
 
     def begin(self) -> None:
         """Called by a worker before it joins the others, so that nobody waits for it.
@@ -50,8 +64,3 @@ class Once:
                 "spent, find out what ended the first run, and start another training yourself."
             )
         _BEGUN.add((self.name, worker))
-
-
-def running_workers(dask_scheduler: Any) -> frozenset[str]:
-    """Names of the workers of a cluster, for ``distributed.Client.run_on_scheduler``."""
-    return frozenset(worker.server_id for worker in dask_scheduler.workers.values())

@@ -18,11 +18,12 @@ from ..budget.gate import check_here
 from ..data import parts, persons
 from ..data.dask_rows import bring_together
 from ..data.ids import persons_of
-from ..data.matrices import estimator_matrix, worker_matrix
+from ..data.matrices import estimator_matrix
 from ..data.persons import id_column
 from ..data.spark_rows import spark_matrices, spark_rows
+from ..data.worker_rows import worker_matrix
 from ..engine import native, workers
-from ..engine.once import Once, running_workers
+from ..engine.once import Once
 from ..errors import PrivacyRefusal
 from ..record import caution
 from ..request.features import read_schema
@@ -111,8 +112,7 @@ async def before_dask(
     """
     check_dask(dtrain, evals)
     params, dtrain = await bring_together(client, params, dtrain)
-    once = Once(await client.run_on_scheduler(running_workers))
-    return params, dtrain, partial(_begin, params, once)
+    return params, dtrain, partial(_begin, params, await Once.now(client))
 
 
 def _begin(params: Mapping[str, Any], once: Once) -> Callable[..., Any]:
