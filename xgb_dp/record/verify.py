@@ -26,6 +26,7 @@ from . import sealed
 from .form import VERSION as LEDGER_VERSION
 from .form import Ledger
 from .ledger import ATTRIBUTE, check_trees, parse_ledger
+from .recheck import contradictions
 from .report import PrivacyReport
 from .report_views import as_dict
 
@@ -215,6 +216,9 @@ def verify(
         if report.private
         else Check("private", False, "trained without noise, or with noise that can be subtracted")
     )
+    others = contradictions(ledger, learner)
+    said = "every release follows from the settings in the ledger"
+    checks.append(Check("settings", not others, "; ".join(others[:3]) if others else said))
     if max_epsilon is not None:
         whom = replace(ledger.unit, group=int(group)).phrase
         shown = f"epsilon {epsilon:.6g} at delta {asked:g} for {whom}, limit {max_epsilon:g}"
