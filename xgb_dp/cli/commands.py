@@ -44,8 +44,11 @@ from .options import (
     report_kind,
     training_options,
 )
-from .output import Failure, booked_on, model_file, new_files, save
+from .output import booked_on, model_file, new_files, save
 from .part_file import note_of
+from .predicted import contributions as contributions_of
+from .predicted import outputs, targets
+from .predicted import score as score_of
 from .table import Table, read_table
 
 __all__ = ["cli"]
@@ -309,7 +312,7 @@ def predict(
     matrix = table.matrix()
     made = table.kept.copy()
     values = probabilities(booster, matrix)
-    if domain.classes is None or _targets(booster) > 1:
+    if domain.classes is None or targets(booster) > 1:
         bounds = domain.target_bounds
         # What an exposure multiplies has no declared range.
         if bounds is not None and domain.outcome.exposure is None:
@@ -317,7 +320,7 @@ def predict(
         if values.ndim == 2:
             quantiles = levels_of_model(booster) is not None
             # Noise may cross quantiles.
-            made[_outputs(booster, table.domain)] = np.sort(values) if quantiles else values
+            made[outputs(booster, table.domain)] = np.sort(values) if quantiles else values
         else:
             made["prediction"] = values
     else:
@@ -326,13 +329,13 @@ def predict(
         for i, name in enumerate(domain.classes):
             made[f"probability_{name}"] = odds[:, i]
     if contributions:
-        made = pd.concat([made, _contributions(booster, matrix, table)], axis=1)
+        made = pd.concat([made, contributions_of(booster, matrix, table)], axis=1)
     if out is None:
         click.echo(made.to_csv(index=False), nl=False)
     else:
         save((out, lambda place: write_table(made, place)))
     if score:
-        _score(booster, matrix, table)
+        score_of(booster, matrix, table)
 
 
 def _domain_of(booster: xgboost.Booster, model: Path) -> Domain:
@@ -357,56 +360,3 @@ def _domain_of(booster: xgboost.Booster, model: Path) -> Domain:
 
 cli.add_command(evaluate_command(_domain_of))
 cli.add_command(split_command)
-
-
-def _outputs(booster: xgboost.Booster, domain: Domain) -> list[str]:
-    """What a model with several outputs predicts: its classes, quantiles or targets."""
-    levels = levels_of_model(booster)
-    if levels is not None:
-        return [f"quantile_{level:g}" for level in levels]
-    if domain.classes is not None and _targets(booster) == 1:
-        return list(map(str, domain.classes))
-    return [f"target_{k}" for k in range(_targets(booster))]
-
-
-def _targets(booster: xgboost.Booster) -> int:
-    """Labels of a row, or quantiles, of which a model predicts each."""
-    config = json.loads(booster.save_config())["learner"]["learner_model_param"]
-    return int(config["num_target"])
-
-
-def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.DataFrame:
-    values = booster.predict(matrix, pred_contribs=True)
-    names = [*table.frame.columns, "bias"]
-    if values.ndim == 2:
-        return pd.DataFrame(values, columns=[f"contribution_{n}" for n in names])
-    labels = [f"contribution_{c}_{n}" for c in _outputs(booster, table.domain) for n in names]
-    return pd.DataFrame(values.reshape(len(values), -1), columns=labels)
-
-
-def _score(booster: xgboost.Booster, matrix: Any, table: Table) -> None:
-    if table.labels is None:
-        raise Failure(
-            "--score needs the target column, which the schema does not name. Add `target` to "
-            "the schema, or leave --score out."
-        )
-    if not len(table.labels):
-        raise PrivacyRefusal(
-            "The file has no rows to score. Give a file with rows, or leave --score out."
-        )
-    metrics = ["auc", "error", "logloss"]
-    if table.domain.classes is None:
-        # Of objectives without one of their own XGBoost has the right default.
-        metrics = ["rmse"] if objective_of(booster) == "reg:squarederror" else []
-    if table.domain.classes is not None and len(table.domain.classes) > 2:
-        metrics = ["merror", "mlogloss"]
-    elif objective_of(booster) == "binary:logitraw":
-        metrics = ["auc", "error@0"]  # XGBoost computes its metrics from the margins
-    booster.set_param([("eval_metric", name) for name in metrics])
-    shown = booster.eval_set([(matrix, "rows")]).split("\t")[1:]
-    click.echo("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)
-    click.echo(
-        "These are exact scores of these rows. If the rows are private, publishing the scores is "
-        "not covered by the model's report.",
-        err=True,
-    )
