@@ -1,0 +1,198 @@
+"""A ledger whose numbers do not follow from its settings fails, whatever its digest says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.calibrate import recorded
+from xgb_dp.record import sealed
+from xgb_dp.record.form import Ledger
+from xgb_dp.record.recheck import contradictions
+
+from ..conftest import arrays
+
+PARAMS: dict[str, Any] = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
+    "max_depth": 2, "nthread": 1,
+}  # fmt: skip
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "ensemble": {"dp_ensemble": 2},
+    "sampled": {"subsample": 0.5},
+    "persons": {"dp_privacy_id": [i // 3 for i in range(300)]},
+    "laplace": {"dp_leaf_noise": "laplace", "dp_group": 2},
+    "histogram": {"dp_split": "histogram", "dp_feature_bounds": {0: (-4, 4)}},
+}
+
+
+def trained(name: str) -> xgb.Booster:
+    X, y = arrays()
+    if name == "selected":
+        params = {k: v for k, v in PARAMS.items() if k not in ("dp_epsilon", "dp_delta")}
+        data = xgb.DMatrix(X, y)
+        return xgb_dp.select(
+            params, data, {"max_depth": [1, 2]}, epsilon=1.0, delta=1e-6, num_boost_round=2
+        ).booster
+    if name == "open":
+        open_rounds = {k: v for k, v in PARAMS.items() if k != "max_depth"}
+        return xgb.train(open_rounds, xgb.DMatrix(X, y))
+    return xgb.train({**PARAMS, **CASES[name]}, xgb.DMatrix(X, y), 4)
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, dict[str, Any]]:
+    """The content of a file of each model."""
+    made = {name: trained(name) for name in (*CASES, "open", "selected")}
+    made["continued"] = xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, xgb_model=made["plain"])
+    return {name: json.loads(model.save_raw("json")) for name, model in made.items()}
+
+
+def ledger_of(content: dict[str, Any]) -> dict[str, Any]:
+    return sealed.loads(content["learner"]["attributes"]["dp_ledger"])
+
+
+def events_in(value: Any) -> Iterator[dict[str, Any]]:
+    """All events, those of rounds, choices and runs among them."""
+    if isinstance(value, dict):
+        if "mechanism" in value:
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from events_in(inner)
+
+
+def field(name: str, change: Callable[[int], int]) -> Callable[[dict[str, Any]], bool]:
+    def apply(training: dict[str, Any]) -> bool:
+        met = False
+        for event in events_in(training["events"]):
+            if name in event:
+                event[name] = change(event[name])
+                met = True
+        return met
+
+    return apply
+
+
+def setting(name: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], bool]:
+    def apply(training: dict[str, Any]) -> bool:
+        shown = training["public"]["hyperparameters"]
+        before = shown[name]
+        shown[name] = change(before)
+        for plan in training["public"].get("plan_choice", {}).get("plans", []):
+            if name in plan:
+                plan[name] = change(plan[name])
+        return bool(shown[name] != before)
+
+    return apply
+
+
+def target(training: dict[str, Any]) -> bool:
+    training["target"]["epsilon"] = 0.001
+    return True
+
+
+CHANGES: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "a target that the events do not meet": target,
+    "no sensitivity": field("sensitivity2", lambda v: 0),
+    "no sensitivity of Laplace noise": field("sensitivity", lambda v: 0),
+    "less sensitivity": field("sensitivity2", lambda v: v - 1),
+    "a million times the noise": field("sigma2", lambda v: v * 10**6),
+    "a tenth more noise": field("sigma2", lambda v: v + v // 10),
+    "a tenth less noise": field("sigma2", lambda v: v - v // 10),
+    "Laplace noise of another scale": field("scale", lambda v: 2 * v),
+    "selections that cost nothing": field("eps_num", lambda v: 0),
+    "fewer releases": field("count", lambda v: max(v // 2, 1) if v > 1 else v + 1),
+    "fewer coordinates": field("coordinates", lambda v: v - 1),
+    "more parts": field("parts", lambda v: v + 1),
+    "a smaller sample": field("rate_num", lambda v: v // 2),
+    "more rounds": setting("rounds", lambda v: v + 3),
+    "deeper trees": setting("max_depth", lambda v: v + 2),
+    "another group": setting("group", lambda v: v + 1),
+    "other shares": setting("budget_shares", lambda v: {**v, "leaves": v["leaves"] / 3}),
+    "nonsense": setting("max_depth", lambda v: "deep"),
+    "a huge number": setting("max_depth", lambda v: 10**9),
+}
+ALL = (*CASES, "open", "selected", "continued")
+
+
+def test_what_was_trained_follows_from_its_settings(models: dict[str, Any]) -> None:
+    for name, content in models.items():
+        ledger = Ledger.from_json(ledger_of(content))
+        assert contradictions(ledger, content["learner"]) == [], name
+
+
+@pytest.mark.parametrize("change", list(CHANGES))
+def test_what_does_not_follow_is_named(models: dict[str, Any], change: str) -> None:
+    met = 0
+    for name in ALL:
+        record = ledger_of(models[name])
+        if not CHANGES[change](record["trainings"][-1]):
+            continue
+        try:
+            ledger = Ledger.from_json(record)
+        except xgb_dp.LedgerError:
+            met += 1
+            continue
+        found = contradictions(ledger, models[name]["learner"])
+        assert found and found[0].startswith("training"), (name, change)
+        met += 1
+    assert met
+
+
+def test_a_model_of_other_columns_or_another_objective(models: dict[str, Any]) -> None:
+    content = models["plain"]
+    ledger = Ledger.from_json(ledger_of(content))
+    for part, name, value in (
+        ("learner_model_param", "num_feature", "5"),
+        ("objective", "name", "reg:squarederror"),
+    ):
+        learner = json.loads(json.dumps(content["learner"]))
+        learner[part][name] = value
+        assert "of the model" in contradictions(ledger, learner)[0]
+
+
+def test_a_file_that_contradicts_itself_fails(models: dict[str, Any], tmp_path: Path) -> None:
+    content = json.loads(json.dumps(models["plain"]))
+    record = ledger_of(content)
+    CHANGES["no sensitivity"](record["trainings"][0])
+    content["learner"]["attributes"]["dp_ledger"] = sealed.dumps(record)
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(content))
+    found = xgb_dp.verify(path)
+    assert found.verdict == "failed"
+    [check] = [check for check in found.checks if not check.passed]
+    assert check.name == "settings" and "`sensitivity2` is 0 instead of" in check.detail
+
+
+def test_another_machine_may_round_otherwise(models: dict[str, Any]) -> None:
+    record = ledger_of(models["plain"])
+    field("sigma2", lambda v: v + v // 1000)(record["trainings"][0])
+    assert contradictions(Ledger.from_json(record), models["plain"]["learner"]) == []
+
+
+def test_evaluations_are_no_part_of_the_calibration() -> None:
+    data = xgb.DMatrix(*arrays())
+    model = xgb.train(PARAMS, data, 2)
+    twin = xgb_dp.evaluate(model, data, epsilon=0.5, delta=1e-6).calibrated(model)
+    ledger = xgb_dp.privacy_report(twin).record
+    learner = json.loads(twin.save_raw("json"))["learner"]
+    assert len(ledger.trainings[0].releases) == 2
+    assert contradictions(ledger, learner) == []
+
+
+def test_every_recorded_parameter_is_read() -> None:
+    """Whatever decides on noise is in the record, or in the few values beside it."""
+    record = xgb_dp.privacy_report(trained("plain")).record.trainings[0]
+    s = recorded.settings_of_record(record.public, record.target, {})
+    for name, value in record.hyperparameters.items():
+        if name not in ("rounds", "interaction_constraints", "monotone_constraints"):
+            own = name if name in recorded.PARAMETERS else f"dp_{name}"
+            assert s[own] == value, name

@@ -1,0 +1,101 @@
+"""Whether the numbers of a ledger follow from each other: its events from its settings.
+
+A digest finds damage. What is written on purpose, or by a program with a fault, has a right digest;
+here its events are calibrated once more. It costs nothing, and reads the ledger alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..accounting import Event, SelectionEvent, make_accountant
+from ..calibrate.recorded import NOISE, SLACK, differences, events_of_record
+from ..request.objectives import OBJECTIVES
+from .form import Ledger, TrainingRecord
+
+__all__ = ["contradictions"]
+
+_LEAST = 0.5
+"""Share of its target that a selection uses at least."""
+_OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})
+
+
+def contradictions(ledger: Ledger, learner: Mapping[str, Any]) -> list[str]:
+    """What in a ledger does not follow from the settings that it names, in words.
+
+    Args:
+        ledger: The ledger of a model, read and checked.
+        learner: Entry "learner" of the model as JSON.
+    """
+    found = []
+    for number, training in enumerate(ledger.trainings, 1):
+        try:
+            own = [*_of_model(training, learner), *_of_rounds(training), *_of_events(training)]
+        # Whoever writes a ledger may write anything, and every reader of a setting may meet it.
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError):
+            own = ["its settings lead to no plan"]
+        found += [f"training {number}: {text}" for text in own]
+    return found
+
+
+def _of_model(training: TrainingRecord, learner: Mapping[str, Any]) -> Iterator[str]:
+    public = training.public
+    if int(learner["learner_model_param"]["num_feature"]) != public["columns"]:
+        yield "`columns` are not those of the model"
+    if learner["objective"]["name"] != public["objective"] or public["objective"] not in OBJECTIVES:
+        yield "`objective` is not that of the model"
+
+
+def _of_rounds(training: TrainingRecord) -> Iterator[str]:
+    planned = training.hyperparameters["rounds"]
+    if training.rounds > planned or (training.rounds < planned and not training.stopped):
+        yield f"{training.rounds} rounds instead of {planned}"
+
+
+def _of_events(training: TrainingRecord) -> Iterator[str]:
+    own, public = training.releases[0].events, training.public
+    if type(public["columns"]) is not int or not 0 < public["columns"] < 1 << 20:
+        raise ValueError
+    # How many cells public columns have is not in the ledger; only persons may be in all of them.
+    vague = training.unit.of_persons and training.hyperparameters["split"] == "histogram"
+    but = frozenset({"coordinates"} if vague else ())
+    if any(isinstance(event, SelectionEvent) for event in own):
+        yield from _of_selection(training, but)
+        return
+    ways = events_of_record(public, training.target)
+    yield from min((differences(own, way, but=but) for way in ways), key=len)
+
+
+def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str]:
+    """A ledger names the settings of the run that was selected, and not what it was given."""
+    [event, *others] = training.releases[0].events
+    if others or not isinstance(event, SelectionEvent) or event.count != 1:
+        yield "a selection is not all that it has released"
+        return
+    epsilon, delta = training.target
+    group = training.unit.group
+    best = ["no run of the selection has the settings of the model"]
+    for run in event.runs:
+        if not _alike(run, events_of_record(training.public, training.target)):
+            continue
+        # What the run was given follows from its own events, up to the slack of the search.
+        part = delta / event.repetitions.mean
+        spent = make_accountant("exact", run).get_epsilon(part, group)
+        found = [
+            differences(run, way, but=but)
+            for own in (spent, spent / SLACK)
+            for way in events_of_record(training.public, (own, part))
+        ]
+        best = min(found, key=len)
+        if not best:
+            break
+    yield from best
+    spent = make_accountant("exact", [event]).get_epsilon(delta, group)
+    if not _LEAST * epsilon <= spent <= epsilon * (1.0 + 1e-9):
+        yield f"the selection costs epsilon {spent:.6g} instead of {epsilon:g}"
+
+
+def _alike(run: Sequence[Event], ways: Sequence[Sequence[Event]]) -> bool:
+    """Whether a run releases the same things, whatever their noise is."""
+    return any(not differences(run, way, but=_OF_GRIDS) for way in ways)
