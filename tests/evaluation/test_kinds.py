@@ -15,8 +15,8 @@ from sklearn import metrics
 import xgb_dp
 from tests.evaluation.tasks import TARGET, known, quiet, refused, rows, stock
 from xgb_dp.evaluation.compare import Pair
-from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.groups import Groups, group_codes
+from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.several import Several
 from xgb_dp.evaluation.table import Layout, Released
 from xgb_dp.evaluation.values import value_cells, value_matrix
