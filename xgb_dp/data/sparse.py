@@ -89,7 +89,8 @@ def _check_lines(indptr: Integers, indices: Integers, across: int) -> None:
     Raises:
         RowDomainError: One has not.
     """
-    lengths = np.diff(indptr.astype(np.int64))
+    indptr = indptr.astype(np.int64)
+    lengths = indptr[1:] - indptr[:-1]
     if indptr[0] != 0 or (lengths < 0).any() or indptr[-1] > len(indices):
         raise RowDomainError(_ILL_FORMED)
     indices = indices[: indptr[-1]]
