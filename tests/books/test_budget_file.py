@@ -21,6 +21,7 @@ from tests.children import LIGHT
 from xgb_dp import Budget, BudgetError
 from xgb_dp.accounting import GaussianEvent
 from xgb_dp.budget import file as budget_file
+from xgb_dp.record import sealed
 
 if sys.platform == "win32":
     pytest.skip("files of POSIX", allow_module_level=True)
@@ -179,6 +180,7 @@ def test_a_forked_child_does_not_keep_the_lock(path: Path) -> None:
 import os, signal, sys, time
 from pathlib import Path
 from xgb_dp.budget import file as budget_file
+from xgb_dp.record import sealed
 def fork(content):
     if os.fork() == 0:
         print(os.getpid(), flush=True)
@@ -202,6 +204,18 @@ budget_file.update(Path(sys.argv[1]), fork)
         budget.reserve([TINY])  # an error, had the child the lock for longer than PATIENCE
     finally:
         os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"epsilon": []}, {"epsilon": 0}, {"delta": 1}, {"delta": True}, {"selection_epsilon": 9.0}],
+)
+def test_a_total_that_is_none_is_refused(path: Path, change: dict[str, Any]) -> None:
+    Budget(path, **TOTAL)
+    content = {**sealed.loads(path.read_text()), **change}
+    path.write_text(sealed.dumps(content))
+    with pytest.raises(BudgetError, match="damaged"):
+        Budget(path)
 
 
 def test_a_file_removed_between_reading_and_writing_is_not_made_anew(path: Path) -> None:

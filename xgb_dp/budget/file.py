@@ -162,7 +162,8 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
     try:
         content = sealed.loads(text)
         sound = (content.pop("format", None), content.pop("version", None)) == (FORMAT, VERSION)
-        sound = sound and set(content) == _FIELDS and _are_lines(content["entries"])
+        sound = sound and set(content) == _FIELDS and _are_totals(content)
+        sound = sound and _are_lines(content["entries"])
     except ValueError:
         sound = False
     if not sound:
@@ -171,6 +172,15 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
             "not known. Restore it from a copy that holds every training."
         )
     return content, status
+
+
+def _are_totals(content: Content) -> bool:
+    """Whether the totals are in the ranges in which budgets are made."""
+    epsilon, delta, part = own = [
+        content[name] for name in ("epsilon", "delta", "selection_epsilon")
+    ]
+    numbers = all(type(total) in (int, float) for total in own)
+    return numbers and epsilon > 0 and 1e-100 <= delta < 1 and 0 <= part <= epsilon
 
 
 def _are_lines(entries: Any) -> bool:
