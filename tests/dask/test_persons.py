@@ -113,6 +113,7 @@ def test_estimators_name_a_column(client: Client) -> None:
     assert model.get_booster().feature_names == list("abcd")
 
 
+@pytest.mark.filterwarnings("ignore:Dask currently has limited support")
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
 def test_estimators_keep_no_ids_and_no_rows(kind: str, client: Client) -> None:
     """Who is handed an estimator, or its pickle, has its parameters."""
