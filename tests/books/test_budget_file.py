@@ -180,7 +180,6 @@ def test_a_forked_child_does_not_keep_the_lock(path: Path) -> None:
 import os, signal, sys, time
 from pathlib import Path
 from xgb_dp.budget import file as budget_file
-from xgb_dp.record import sealed
 def fork(content):
     if os.fork() == 0:
         print(os.getpid(), flush=True)
