@@ -108,7 +108,7 @@ def _array(values: Any) -> np.ndarray:
         if kept.dtype.kind not in "fO":
             _refuse_array(array)
         return np.asarray(kept.filled(fill))
-    if array.dtype.kind in "OU":
+    if array.dtype.kind in "OUS":
         return np.asarray(array.astype(object))
     if array.dtype.kind not in "biufmM":
         _refuse_array(array)

@@ -7,6 +7,8 @@ and public. Every cell is read by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -154,6 +156,8 @@ def _text(cell: Any) -> str | None:
     if isinstance(value, float):
         if isinstance(cell, (bool, np.bool_)):
             return str(bool(cell))
+        if isinstance(cell, (Decimal, Fraction)):
+            return str(cell)
         return str(int(value)) if value.is_integer() else str(value)
     return value.encode("utf-8", "replace").decode().strip()  # what a file can hold
 
