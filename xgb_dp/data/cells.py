@@ -105,7 +105,6 @@ _READERS: dict[type, Callable[[Any], float | str | None]] = {
         kind: _number
         for kind in np.sctypeDict.values()
         if issubclass(kind, (np.bool_, np.integer, np.floating))
-        and not issubclass(kind, np.timedelta64)
     },
     **dict.fromkeys((bool, int, float, Decimal, Fraction), _number),
     **dict.fromkeys((str, np.str_), str),

@@ -98,16 +98,12 @@ def _row(value: Any) -> Sequence[Any] | None:
 
 
 def _array(values: Any) -> np.ndarray:
-    array = values if isinstance(values, np.ndarray) else np.asarray(values)
+    array: Any = values if isinstance(values, np.ndarray) else np.asarray(values)
     if isinstance(array, np.ma.MaskedArray):
-        whole = array.dtype.kind in "biu"
-        kept = array.astype(np.float64) if whole else array
-        fill = {"f": np.nan, "O": None, "U": None}.get(kept.dtype.kind)
-        if array.dtype.kind == "U":
-            kept = kept.astype(object)
-        if kept.dtype.kind not in "fO":
-            _refuse_array(array)
-        return np.asarray(kept.filled(fill))
+        whole = array.dtype.kind in "biuf"
+        array = np.ma.filled(
+            array.astype(np.float64 if whole else object), np.nan if whole else None
+        )
     if array.dtype.kind in "OUS":
         return np.asarray(array.astype(object))
     if array.dtype.kind not in "biufmM":
