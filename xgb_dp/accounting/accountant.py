@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from .curve import Curve
 from .events import Event, ThresholdEvent, one_unit
-from .pure import PureCurve
 from .rounds import SelectionEvent
 from .simplify import Neighbours, Terms, simplify
 from .threshold import WithThresholds
+from .zcdp import ZCDPCurve
 
 __all__ = ["ACCOUNTANTS", "Accountant", "make_accountant"]
 
@@ -103,7 +103,7 @@ class Accountant(abc.ABC):
     def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
         """The curve of events without thresholds; here without a bound of private selections."""
         if any(isinstance(event, SelectionEvent) and event.count for event in events):
-            return PureCurve(math.inf)
+            return ZCDPCurve(math.inf, [])  # no bound
         rest = [event for event in events if not isinstance(event, SelectionEvent)]
         return self._of_terms(simplify(rest, neighbours.coins, known_parts=True), neighbours)
 

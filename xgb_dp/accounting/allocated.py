@@ -31,6 +31,7 @@ _FINEST = 40.0  # steps of a grid to a standard deviation
 _GROWTH = 70.0  # how slowly the steps grow away from the mean
 _COARSEST = 32.0  # steps of a grid to the mu of a round
 _MOST_HALVINGS = 16  # the last parts of an ensemble of halves count as one
+_MOST_PARTS = 1 << 20  # more equal parts count as so many, which are larger in convex order
 _CHUNK = 1 << 21  # sums at a time
 
 
@@ -149,7 +150,7 @@ class AllocatedRounds(Rounds):
     @property
     def _equal_parts(self) -> float:
         """How many equal parts are about as good."""
-        return 3.0 if self.halving else float(self.parts)
+        return 3.0 if self.halving else float(min(self.parts, _MOST_PARTS))
 
     def ways(self) -> list[tuple[Callable[[Array], Array], Array]]:
         """See :class:`Rounds`."""
@@ -166,7 +167,7 @@ class AllocatedRounds(Rounds):
     def _equal(self, one: Ratios) -> Ratios:
         """The mean of the ratios of all parts, by doubling."""
         whole, have = one, 1
-        for bit in bin(self.parts)[3:]:
+        for bit in bin(min(self.parts, _MOST_PARTS))[3:]:
             have *= 2
             whole = whole.mean(whole, 0.5, _spread(self.mu, have), self.lost)
             if bit == "1":

@@ -109,6 +109,8 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     # The difference of two nearly equal numbers: its error relative to itself, with room.
     gap = max(a - b, 1e-300)
     rounding = 1e-9 + 1e-14 * (1.0 + abs(a) + abs(epsilon) + abs(epsilon) / mu) / gap
+    if a - b < 1e-300:  # rounding is all there is: the gap alone times e^a would be too small
+        return min(1.0, math.exp(a) * (gap * (1.0 + rounding)))
     return min(1.0, math.exp(a) * -math.expm1(-gap) * (1.0 + rounding))
 
 

@@ -34,6 +34,7 @@ _LAWS = 5
 _CLEARLY = 0.8
 _DRIFT = 4e-16  # of one round's loss
 _LARGEST_STEP = 0.25
+_SMALLEST_STEP = 1e-12  # so that all losses in steps are integers of 64 bits
 _LARGEST_LOSS = 600.0  # its ratio is a double
 
 
@@ -198,7 +199,7 @@ class SampledCurve(Curve):
     ) -> _Worst | None:
         """Losses of all rounds, in every order that counts; None if they fit no grid."""
         step = min(r.size for r in rounds)
-        step = min(step / 16.0, _LARGEST_STEP)
+        step = min(max(step / 16.0, _SMALLEST_STEP), _LARGEST_STEP)
         flat = self._rest.scale
         while (laws := self._laws(rounds, step, flat, delta, epsilon)) is None:
             if step >= _LARGEST_STEP:

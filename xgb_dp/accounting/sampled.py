@@ -188,6 +188,7 @@ def sampled_pairs(rounds: Rounds, step: float, tail: float) -> list[Pair]:
         last = int(np.argmax(v <= tail)) if v[-1] <= tail else len(v) - 1
         first = int(np.argmax((v + np.expm1(at * step) > 1e-9) | (at >= -1)))
         first = max(0, first - 1)
+        last = max(first, last)  # a pair has a loss, however rare all of them are
         pairs.append(_pair(step, at[first : last + 1], v[first : last + 1], 2.0**-50 * rounds.rate))
     return pairs
 
