@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.cells import read_data, value_of
+from ..data.cells import is_unicode, read_data, value_of
 from ..data.columns import cells_of, kind_of, numbers
 from ..data.dates import parts_of_dates
 from ..data.frames import columns_of
@@ -63,6 +63,10 @@ def kinds_of(data: Any, columns: Any) -> dict[str, str]:
             raise PrivacyParameterError(
                 f"`columns`: the data does not have exactly one column {name!r}. Check the name, "
                 "and rename columns that share one."
+            )
+        if not is_unicode(name):
+            raise PrivacyParameterError(
+                f"`columns`: the name {name!a} is not valid Unicode. Rename the column."
             )
         if kind not in KINDS:
             raise PrivacyParameterError(
