@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from ..accounting import Event, Unit, one_unit
-from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
 from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError
 from ..record.caution import warn_of
@@ -27,7 +26,8 @@ from ..request.params import DEFAULT_ROUNDS
 from ..request.parse import parse_flag
 from . import file as budget_file
 from . import words
-from .entry import RESERVED, SPENT, Entry, divides, is_booked, new_line, read_entry, taken
+from .book import Book
+from .entry import Entry, is_booked
 from .gate import Release, guarded
 from .totals import new_content, totals
 from .whose import Whose
@@ -35,7 +35,7 @@ from .whose import Whose
 __all__ = ["Budget", "Entry", "as_budget"]
 
 
-class Budget:
+class Budget(Book):
     """The privacy budget of a data set, kept in a file.
 
     Args:
@@ -56,6 +56,8 @@ class Budget:
             are refused.
         any_group: Whether trainings with another ``dp_group`` are accepted, and charged with what
             they cost for the group of the budget. Not stored in the file.
+        charge_earlier: Whether a model that this book does not know may be continued: its earlier
+            trainings are then charged, too. Otherwise it is refused. Not stored in the file.
 
     A ``PrivacyWarning`` says where the totals of a new file protect hardly anybody.
 
@@ -114,60 +116,9 @@ class Budget:
                 f"{words.most_rows(self.whose)}. Whom a total is for cannot be changed afterwards: "
                 "leave `unit`, `group` and `most_rows` out."
             )
-        self.epsilon: float = content["epsilon"]
-        self.delta: float = content["delta"]
-        self.selection_epsilon: float = content["selection_epsilon"]
-
-    @property
-    def unit(self) -> Unit:
-        """Whom the total is for."""
-        return self.whose.unit
-
-    @property
-    def capacity(self) -> Capacity:
-        """What the total has room for, by the rule that the first entry has decided on."""
-        return self.filter.room(self.spent)
-
-    @property
-    def filter(self) -> Filter:
-        """The rule by which entries fill the total."""
-        return Filter(self.epsilon, self.delta, self.selection_epsilon)
-
-    @property
-    def entries(self) -> list[Entry]:
-        """All lines of the book, in the order in which they were booked.
-
-        Raises:
-            BudgetError: The file is damaged, or is gone.
-        """
-        return [read_entry(line) for line in self._content()["entries"]]
-
-    @property
-    def spent(self) -> Charge:
-        """What all entries take of the total, reserved ones included.
-
-        Of entries on the two parts of an :func:`xgb_dp.split` the larger sum counts.
-        """
-        return taken(self.entries)
-
-    def remaining(self, delta: float | None = None) -> float:
-        """The largest epsilon that one more training can be given, about.
-
-        Args:
-            delta: The ``dp_delta`` of that training; by default the total's.
-
-        Returns:
-            float: In nats: the whole total while nothing is booked; later rounded down by what the
-            Gaussian bound of a training costs. A default training of that epsilon fits; one with
-            fewer than about 20 selections in all, Laplace leaves or ``subsample`` below 1 needs 1
-            to 7% less.
-        """
-        return self.filter.remaining(self.spent, self.delta if delta is None else delta)
-
-    def remaining_selection(self) -> float:
-        """The largest epsilon that one more selection can be given, in nats."""
-        spent = self.spent
-        return max(0.0, (self.filter.room(spent).shift - spent.shift) * (1.0 - 1e-9))
+        self.epsilon = content["epsilon"]
+        self.delta = content["delta"]
+        self.selection_epsilon = content["selection_epsilon"]
 
     def plan(self) -> dict[str, dict[str, float]]:
         """A division of what is left among a look at the columns, a training and a judgement.
@@ -328,61 +279,6 @@ class Budget:
         whom = unit or Unit(name, own.group if name == own.name else 1)
         return self._reserve(Release(tuple(events), True, whom, part), note, delta, None)[-1]
 
-    def _reserve(
-        self,
-        release: Release,
-        note: str,
-        delta: float | None,
-        group: str | None,
-        *,
-        write: bool = True,
-    ) -> list[str]:
-        """Names of the entries of all earlier releases of a model, and of one that is new."""
-        costs = [self._cost(old.events, release.unit, None) for old in release.earlier]
-        cost = self._cost(release.events, release.unit, delta)
-        names: list[str] = []
-
-        def book(content: dict[str, Any] | None) -> dict[str, Any]:
-            content = self._same(content)
-            entries = [read_entry(line) for line in content["entries"]]
-            self.whose.check_column(release.unit, [entry.unit for entry in entries])
-            lines: list[dict[str, Any]] = []
-
-            def add(own: Release, own_cost: tuple[int, Charge], text: str, state: str) -> str:
-                charged, charge = own_cost
-                # What is on the other part of the same division costs these rows nothing; the rule
-                # by which charges add up is that of all entries.
-                part = own.part if divides(own.part, own.events, charged) else None
-                spent = taken(entries, part)
-                room = self.filter.charge(spent, own.events, charge, charged, taken(entries))
-                if room is None:
-                    raise words.refusal(self, spent, charge, own.events)
-                block = group if own is release else None
-                line = new_line(text, state, own.events, room, own.unit, charged, own.part, block)
-                lines.append(line)
-                entries.append(read_entry(line))
-                return entries[-1].id
-
-            names.clear()
-            for old, old_cost in zip(release.earlier, costs, strict=True):
-                if old.entry is not None and is_booked(old, entries):
-                    names.append(old.entry)
-                elif not self.charge_earlier:
-                    raise words.unknown_model(self)
-                else:
-                    whole = Release(old.events, True, release.unit)
-                    names.append(add(whole, old_cost, f"{note}: continued model", SPENT))
-            names.append(add(release, cost, note, RESERVED))
-            return {**content, "entries": [*content["entries"], *lines]} if write else content
-
-        budget_file.update(self.path, book)
-        return names
-
-    def _cost(self, events: Sequence[Event], unit: Unit, delta: float | None) -> tuple[int, Charge]:
-        """For how many rows (or persons) events are charged, and with what."""
-        charged = self.whose.charged(events, unit, any_group=self.any_group)
-        return charged, charge_of(events, self.delta, delta, charged)
-
     def commit(self, name: str) -> None:
         """Note that what was reserved was released, and ended well. Changes no total.
 
@@ -396,53 +292,6 @@ class Budget:
         if not self._commit("id", name):
             raise BudgetError(
                 "The budget has no entry of that name. `print(budget)` lists the entries."
-            )
-
-    def _commit(self, key: str, value: str) -> int:
-        """Mark the entries with such a field; how many there are."""
-        found = 0
-
-        def note(content: dict[str, Any] | None) -> dict[str, Any]:
-            nonlocal found
-            content = self._same(content)
-            found = sum(line.get(key) == value for line in content["entries"])
-            entries = [
-                {**line, "state": SPENT} if line.get(key) == value else line
-                for line in content["entries"]
-            ]
-            return {**content, "entries": entries}
-
-        budget_file.update(self.path, note)
-        return found
-
-    def verify(self) -> None:
-        """Compute every charge again from the events of its entry.
-
-        Raises:
-            BudgetError: An entry says that it took less than its events cost, or all of them
-                exceed the total.
-        """
-        for entry in self.entries:
-            booked, group = entry.charge, entry.charged
-            if group < self.whose.charged(entry.events, entry.unit, any_group=True):
-                raise BudgetError(
-                    f"The entry {entry.id} is charged for fewer than {self.unit.phrase}. Restore "
-                    "the file from a copy that holds every training."
-                )
-            if booked.shift or (booked.extra and not booked.mu2):
-                cost = plain_charge(entry.events, booked.extra, group)
-            else:
-                cost = charge_of(entry.events, self.delta, group=group)
-            # Another machine may round differently.
-            if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
-                raise BudgetError(
-                    f"The entry {entry.id} of the budget costs more than it says. Restore the "
-                    "file from a copy that holds every training."
-                )
-        if not self.capacity.holds(self.spent):
-            raise BudgetError(
-                "The entries of the budget exceed its total. Restore the file from a copy that "
-                "holds every training."
             )
 
     def missing(self, model: Any) -> list[str]:
@@ -480,32 +329,6 @@ class Budget:
 
     def __repr__(self) -> str:
         return f"Budget({str(self.path)!r}, epsilon={self.epsilon:g}, delta={self.delta:g})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "seen": budget_file.seen(self.path)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        budget_file.remember(state["path"], state.pop("seen"))
-        vars(self).update(state)
-
-    def _content(self) -> dict[str, Any]:
-        return self._same(budget_file.read(self.path))
-
-    def _same(self, content: dict[str, Any] | None) -> dict[str, Any]:
-        """The content, if it is still that of this budget."""
-        if content is None:
-            raise BudgetError(
-                f"The budget file {str(self.path)!r} is gone, and what was spent with it. Restore "
-                "it from a copy that holds every training."
-            )
-        own = (self.epsilon, self.delta, self.selection_epsilon)
-        same = own == tuple(content[k] for k in ("epsilon", "delta", "selection_epsilon"))
-        if not same or Whose.of_content(content) != self.whose:
-            raise BudgetError(
-                f"The budget file {str(self.path)!r} was replaced by another one, so what was "
-                "spent is not known. Restore the file from a copy that holds every training."
-            )
-        return content
 
 
 def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:

@@ -12,7 +12,7 @@ from ..errors import BudgetError
 from ..record.caution import concerns
 
 if TYPE_CHECKING:
-    from .budget import Budget
+    from .book import Book
     from .entry import Entry
     from .whose import Whose
 
@@ -22,7 +22,7 @@ DIVISION = {"discover": 0.09, "train": 0.92, "evaluate": 0.18}
 """Parts of an epsilon in a proposal; their squares sum to well below 1."""
 
 
-def statement(budget: Budget) -> str:
+def statement(budget: Book) -> str:
     """The guarantee of the budget, and the book, in prose."""
     lines = [
         f"Everything released through this budget is together ({budget.epsilon:g}, "
@@ -60,7 +60,7 @@ def most_rows(whose: Whose) -> str:
     return "" if whose.most_rows is None else f" with at most {whose.most_rows} rows"
 
 
-def _scope(budget: Budget) -> str:
+def _scope(budget: Book) -> str:
     """Whom the total protects, where that is not one row."""
     whose, scope = budget.whose, f"{budget.unit.scope()} "
     if whose.most_rows is None:
@@ -71,7 +71,7 @@ def _scope(budget: Budget) -> str:
     )
 
 
-def _others(budget: Budget, entry: Entry) -> str:
+def _others(budget: Book, entry: Entry) -> str:
     """That an entry was calibrated for others than the total is for."""
     own = budget.unit
     if (entry.unit.name, entry.unit.group) == (own.name, own.group):
@@ -80,7 +80,7 @@ def _others(budget: Budget, entry: Entry) -> str:
     return f", calibrated for {entry.unit.phrase} and charged for {size}"
 
 
-def refusal(budget: Budget, spent: Charge, charge: Charge, events: Sequence[Event]) -> BudgetError:
+def refusal(budget: Book, spent: Charge, charge: Charge, events: Sequence[Event]) -> BudgetError:
     """What a caller is told whose releases do not fit.
 
     Args:
@@ -111,7 +111,7 @@ def refusal(budget: Budget, spent: Charge, charge: Charge, events: Sequence[Even
     )
 
 
-def unknown_model(budget: Budget) -> BudgetError:
+def unknown_model(budget: Book) -> BudgetError:
     """What a caller is told who continues a model that the book does not know."""
     return BudgetError(
         f"The model to be continued has trainings that the book {str(budget.path)!r} does not "
