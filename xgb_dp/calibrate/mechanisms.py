@@ -146,6 +146,14 @@ class NoisePlan:
         delta: Target failure probability.
         noise: Noise by name of the release.
         events: What the ledger will hold when the training is complete.
+
+    Examples:
+        >>> from xgb_dp.calibrate import Releases, calibrate
+        >>> from xgb_dp.releases.splits import Splits
+        >>> asked = Releases((Splits(False, 3),), {"splits": 1.0}, rounds=10)
+        >>> plan = calibrate(asked, epsilon=1.0, delta=1e-6)
+        >>> plan["splits"].eps_num > 0, plan["leaves"].sigma2
+        (True, 0)
     """
 
     grid_bits: int
