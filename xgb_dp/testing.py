@@ -67,13 +67,14 @@ def train_with_plan(
     for iteration in range(rounds):
         booster.update(dtrain, iteration)
     drawn = ledger.drawn(booster)
+    shown = {"rounds": rounds, "group": 1, "num_parallel_tree": plan["parallel_trees"]}
     training = TrainingRecord(
         plan_digest="hand-made",
         complete=True,
         events=drawn.events,
         rounds=rounds,
         target=(float("inf"), 0.0),
-        public={"plan": "hand-made"},
+        public={"hyperparameters": {**shown, "budget_shares": {}}},
     )
     ledger.store(booster, Ledger(drawn.private, drawn.noise, (training,)))
     return booster
