@@ -193,6 +193,14 @@ def test_with_other_releases(group: int) -> None:
     assert doubled.get_epsilon(1e-6, group) == books.get_epsilon(1e-6, group)
 
 
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-10, 1e-14, 1e-40, 1e-200])
+def test_epsilon_and_delta_belong_together_beside_others(delta: float) -> None:
+    """What a choice may exceed its Gaussian by is a share of delta, however small delta is."""
+    for others in ([selections(0.05, 30), gaussian(0.5)], [plain(0.3)]):
+        books = make_accountant("exact", [*others, plain(0.4)])
+        assert 0.99 * delta <= books.get_delta(books.get_epsilon(delta)) <= 1.01 * delta
+
+
 def test_laplace_plans() -> None:
     choice = ChoiceEvent(
         (gaussian(0.2),), ((LaplaceEvent("leaves", 1, 4, 3),), (selections(0.4, 5),))

@@ -30,6 +30,7 @@ __all__ = ["ChoiceCurve", "WithChoices", "hull"]
 _POINTS = 3  # of the envelope, for each standard deviation of the first release's loss
 _ABOVE = 5.0  # deviations above the mean that the envelope covers; the rest counts its last value
 _BELOW = 1e-4  # share of delta beyond which it ends below
+_ROUNDS = 4
 _EXTRA = 1e-4  # share of delta by which a choice among other releases may exceed a Gaussian
 _LOG_TINY = -640.0
 _UP = 1.0 + 1e-12
@@ -203,11 +204,13 @@ class WithChoices(Curve):
     def delta(self, epsilon: float) -> float:
         """See :class:`Curve`."""
         best, each = 1.0, 1e-9
-        for _ in range(2):
+        for _ in range(_ROUNDS):  # until `each` is the share of delta that `epsilon` takes
             rest = self._with_gaussians(each)
-            if rest is not None:
-                best = min(best, (rest.delta(epsilon) + each * self._number) * _UP)
-            each = max(best * _EXTRA, 1e-200)
+            value = 1.0 if rest is None else rest.delta(epsilon)
+            best = min(best, (value + each * self._number) * _UP)
+            before, each = each, max(min(best, value) * _EXTRA, LOWEST)
+            if 0.5 < each / before < 2.0:
+                break
         return best
 
     def deltas(self, points: Sequence[float], lowest: float) -> list[float]:
