@@ -22,6 +22,7 @@ __all__ = [
     "LaplaceEvent",
     "PlainEvent",
     "ThresholdEvent",
+    "counted",
     "event_from_json",
     "events_from_ledger",
     "one_unit",
@@ -261,6 +262,11 @@ def plain_events(value: Any) -> Iterator[PlainEvent]:
 
 
 Kind = TypeVar("Kind", bound=Event)
+
+
+def counted(event: Kind, count: int) -> Kind:
+    """The same event, `count` times."""
+    return replace(event, count=count)  # type: ignore[type-var]
 
 
 def with_unit(event: Kind, unit: str) -> Kind:

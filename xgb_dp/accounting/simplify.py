@@ -7,10 +7,10 @@ parts"; docs/proofs/neighbours.md; docs/proofs/choice.md; docs/proofs/selection.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, PlainEvent
+from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, PlainEvent, counted
 from .rounds import AllocatedEvent, ChoiceEvent, ParallelEvent, SampledEvent, SelectionEvent
 
 __all__ = [
@@ -198,8 +198,7 @@ def _laplace(event: LaplaceEvent) -> GaussianEvent | BoundedRange:
 def touched(event: ParallelEvent, coins: int) -> list[PlainEvent]:
     """Releases that rows with so many coins take part in, each with all of them at worst."""
     rounds = min(coins, event.parts)
-    times = event.count * rounds
-    return [replace(e, count=e.count * times) for e in event.events]  # type: ignore[call-arg]
+    return [counted(e, e.count * event.count * rounds) for e in event.events]
 
 
 def parts_of_run(event: SelectionEvent, coins: int) -> Sequence[tuple[Event, ...]]:

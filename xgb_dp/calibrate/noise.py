@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ..accounting import PERSON, ROW, AllocatedEvent, Event, SampledEvent
 from ..accounting.describe import squared_parts
-from ..accounting.events import PlainEvent, with_unit
+from ..accounting.events import PlainEvent, counted, with_unit
 from ..accounting.gaussian import mu2_before_sampling
 from ..errors import BudgetError
 from ..releases import Noise, Part
@@ -84,7 +83,7 @@ def plan_noise(
             AllocatedEvent(asked.ensemble, tuple(of_round), charged, asked.ensemble_halving)
         )
     else:
-        events += [replace(e, count=e.count * asked.rounds) for e in of_round]
+        events += [counted(e, e.count * asked.rounds) for e in of_round]
     unit = PERSON if asked.of_persons else ROW
     return NoisePlan(grid_bits, noise=noise, events=tuple(with_unit(e, unit) for e in events))
 

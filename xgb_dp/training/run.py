@@ -6,13 +6,14 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from xgboost.core import Booster, XGBoostError
 
 from ..accounting import Event, event_from_json
+from ..accounting.events import counted
 from ..budget.gate import Release, before_release, look_before
 from ..data import rows
 from ..data.parts import Part
@@ -278,7 +279,7 @@ class Training:
                 second = first_release.second_request(s, noise, self.request, sums)
                 if second is not None:
                     capped = native.release_intercept(dtrain, second)["sums"]
-                    event = None if event is None else replace(event, count=2)
+                    event = None if event is None else counted(event, 2)
                 if family is not None:
                     kind = self.request["kind"]
                     count = first_release.rows_from_sums(kind, noise, sums)
