@@ -126,9 +126,18 @@ def read_names() -> list[str]:
 
 
 def read_series(version: str | None = None) -> list[Path]:
-    """The patches for a release in the order in which they are applied."""
+    """The patches for a release in the order in which they are applied.
+
+    A fix that a release has by itself is in the folders of the others alone.
+    """
     own = PATCHES / (version or read_upstream().version)
-    return [own / name if (own / name).is_file() else PATCHES / name for name in read_names()]
+    series = []
+    for name in read_names():
+        if (own / name).is_file():
+            series.append(own / name)
+        elif (PATCHES / name).is_file() or not list(PATCHES.glob(f"[0-9]*/{name}")):
+            series.append(PATCHES / name)
+    return series
 
 
 def patch_targets(patch: Path) -> list[str]:

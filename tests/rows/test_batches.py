@@ -292,6 +292,21 @@ def test_one_row_in_front_does_not_turn_its_batch(how: str) -> None:
     assert abs(rises[0] - rises[1]) < 32
 
 
+# ------------------------------------------------------------------ names that are no ASCII
+def test_names_that_are_no_ascii_are_compared_whole() -> None:
+    names, y = ["aé", "b"], np.array([0, 1] * 50)
+    params = PARAMS | {"dp_categories": {"c": names}}
+
+    def given(names: list[str]) -> xgb.DMatrix:
+        return xgb.DMatrix(pandas_of(names * 50, names), y, enable_categorical=True)
+
+    model = xgb.train(params, given(names), 2)
+    rows = pd.DataFrame({"a": np.zeros(100), "c": names * 50})
+    assert xgb_dp.evaluate(model, (rows, y), epsilon=1e3, delta=1e-6)  # it knows its names
+    with pytest.raises(PrivacyError, match="categories"):
+        xgb.train(params, given(["aé", "c"]), 2)
+
+
 # --------------------------------------------------------------------- whole numbers of Arrow
 @pytest.mark.parametrize("make", [xgb.DMatrix, private_matrix])
 @pytest.mark.parametrize("kind", ["int64[pyarrow]", "uint64[pyarrow]", "int8[pyarrow]", "Int64"])

@@ -15,8 +15,8 @@ from tests.upstream.pinned import ROOT, fetch_upstream, pinned_sdist
 
 HEADER_FIELDS = ("Subject", "Why", "Checked", "Test")
 MAX_CHANGED_LINES = 120  # of what private training needs
-# Of fixes that stock XGBoost needs as well, which a release will make obsolete: six of some 12.
-MAX_FIXED_LINES = 75
+# Of fixes that stock XGBoost needs as well, which a release will make obsolete: seven of some 11.
+MAX_FIXED_LINES = 80
 HOT_FILES = {"evaluate_splits.h", "quantile.cc", "updater_quantile_hist.cc", "param.h"}
 
 SERIES = fetch_upstream.read_series()
@@ -94,10 +94,15 @@ def test_series_is_that_of_this_release() -> None:
 
 
 def test_folders_of_releases_hold_what_differs_only() -> None:
-    """A patch is shared, or has words of its own for every release; never both."""
+    """A patch is shared, or has words of its own for every release; never both.
+
+    Only a fix may be for some releases alone, where the others have it by themselves.
+    """
     for name in fetch_upstream.read_names():
         own = [(fetch_upstream.PATCHES / version / name).is_file() for version in VERSIONS]
-        assert own == [not (fetch_upstream.PATCHES / name).is_file()] * len(VERSIONS), name
+        shared = (fetch_upstream.PATCHES / name).is_file()
+        assert any(own) != shared, name
+        assert name.startswith("fixes/") or len(set(own)) == 1, name
 
 
 def calls(patch: Path) -> list[str]:
