@@ -34,12 +34,12 @@ def merge_blocks(
         return 0.0, list(steps), 0.0
     long = {step for step in steps if step[1] >= _FEWEST}
     mu2, left, extra = [], [], 0.0
-    found = {
+    fits = {
         step: _fit(*step, log_extra - math.log(steps.count(step) * len(long)), work / len(long))
         for step in long
     }
     for step in steps:
-        fit = found.get(step)
+        fit = fits.get(step)
         if fit is None:
             left.append(step)
         else:
@@ -61,10 +61,10 @@ def _fit(eps0: float, count: int, log_extra: float, work: float) -> tuple[float,
 
 def block_mu(eps0: float, count: int, log_extra: float, work: float) -> float | None:
     """A mu whose Gaussian curve, raised by exp(log_extra), is above that of `count` selections."""
-    found = tail_curve([(eps0, count)], 0.0, log_extra, work)
-    if found is None:
+    tail = tail_curve([(eps0, count)], 0.0, log_extra, work)
+    if tail is None:
         return None
-    grid, curve = found
+    grid, curve = tail
     above = curve[grid.below :]  # the other half follows by symmetry
     return dominating_mu(above, grid.step, math.exp(log_extra), 0.5 * eps0 * math.sqrt(count))
 

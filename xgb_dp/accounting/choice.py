@@ -219,8 +219,8 @@ class WithChoices(Curve):
         rest = self._with_gaussians(each)
         if rest is None:
             return [1.0] * len(points)
-        found = rest.deltas(points, lowest)
-        return [min(1.0, (delta + each * self._number) * _UP) for delta in found]
+        deltas = rest.deltas(points, lowest)
+        return [min(1.0, (delta + each * self._number) * _UP) for delta in deltas]
 
     def _with_gaussians(self, each: float) -> Curve | None:
         """Everything else, and a Gaussian for each choice, up to `each`; None without one."""

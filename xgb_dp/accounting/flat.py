@@ -64,9 +64,9 @@ class Composition:
         if (self.steps or self.laplace) and math.isfinite(mu):
             # Where there is no curve, its losses are charged purely.
             self.left = math.fsum(n * e for e, n in (*self.steps, *self.laplace)) * (1.0 + 1e-15)
-            found = tail_curve(self.steps, self.mu, log_tail, work, self.laplace)
-            if found is not None:
-                self.grid, values = found
+            tail = tail_curve(self.steps, self.mu, log_tail, work, self.laplace)
+            if tail is not None:
+                self.grid, values = tail
                 self.curve = GridCurve(self.grid.points(), values, self.grid.step)
 
     @property
@@ -138,8 +138,8 @@ class FlatCurve(Curve):
         inner = delta * (1.0 - BETA) * math.exp(-slack.eta_to)
         if inner < LOWEST:  # the slack is no longer small
             return coarse
-        found = solve(curve, inner, -slack.eta, curve.near(inner))
-        return min(coarse, max(0.0, found + slack.eta))
+        root = solve(curve, inner, -slack.eta, curve.near(inner))
+        return min(coarse, max(0.0, root + slack.eta))
 
     def delta(self, epsilon: float) -> float:
         """See :class:`Curve`."""

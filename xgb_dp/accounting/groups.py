@@ -23,10 +23,10 @@ def epsilon_in_steps(curve: Curve, delta: float, steps: int) -> float:
     """Epsilon of several rows: the sum over steps, each of few rows and at a smaller delta."""
     if delta <= 0.0:
         return steps * curve.epsilon(0.0) * _UP
-    found: dict[float, float] = {}
+    epsilons: dict[float, float] = {}
 
     def is_safe(log_delta: float) -> bool:
-        epsilon = found[log_delta] = curve.epsilon(math.exp(log_delta))
+        epsilon = epsilons[log_delta] = curve.epsilon(math.exp(log_delta))
         return log_delta + _log_growth(epsilon, steps) <= math.log(delta)
 
     # Each answer says how small the delta of a step has to be at its epsilon.
@@ -34,19 +34,21 @@ def epsilon_in_steps(curve: Curve, delta: float, steps: int) -> float:
     safe = unsafe - math.log(steps)
     lowest = _LOWEST  # from here on there is no answer
     while not is_safe(safe):
-        if math.isinf(found[safe]):
+        if math.isinf(epsilons[safe]):
             lowest = safe
         else:
             unsafe = safe
-            wanted = math.log(delta) - _log_growth(found[safe], steps)
+            wanted = math.log(delta) - _log_growth(epsilons[safe], steps)
             safe = wanted - 0.1 - 0.1 * (safe - wanted)
         if safe <= lowest:
             if unsafe - lowest < 1e-3:
                 return math.inf
             safe = 0.5 * (lowest + unsafe)
-    while unsafe - safe > 0.02 and found[safe] - found.get(unsafe, 0.0) > _ENOUGH * found[safe]:
+    while unsafe - safe > 0.02:
+        if epsilons[safe] - epsilons.get(unsafe, 0.0) <= _ENOUGH * epsilons[safe]:
+            break
         safe, unsafe = narrow(is_safe, safe, unsafe, 1)
-    return steps * found[safe] * _UP
+    return steps * epsilons[safe] * _UP
 
 
 def delta_in_steps(curve: Curve, epsilon: float, steps: int) -> float:
@@ -103,12 +105,12 @@ class Smallest(Curve):
 
     def deltas(self, points: Sequence[float], lowest: float) -> list[float]:
         """See :class:`Curve`."""
-        found = self._whole.deltas(points, lowest)
+        deltas = self._whole.deltas(points, lowest)
         if self._step is not None:
             parts = [epsilon_of_step(x, self._steps) for x in points]
             # What a step may be loose by grows at most so much.
             growth = math.exp(-min(max(points), 300.0))
             of_step = self._step.deltas(parts, max(lowest * growth / self._steps, _LOWEST_DELTA))
             stepped = map(delta_of_steps, of_step, parts, [self._steps] * len(parts))
-            found = list(map(min, found, stepped))
-        return [min(delta, self._pure.delta(x)) for x, delta in zip(points, found, strict=True)]
+            deltas = list(map(min, deltas, stepped))
+        return [min(delta, self._pure.delta(x)) for x, delta in zip(points, deltas, strict=True)]

@@ -69,11 +69,11 @@ class SampledCurve(Curve):
         # A law is accurate near one loss; the first one is Chernoff's guess of where that is.
         near: float | None = None
         for _ in range(_TILTS):
-            found = self._composed(rounds, delta, near)
+            composed = self._composed(rounds, delta, near)
             value = math.inf
-            if found is not None:
-                guess = found.near(delta) if near is None else near
-                value = max(0.0, solve(found, delta, -self._drift, guess) + self._drift)
+            if composed is not None:
+                guess = composed.near(delta) if near is None else near
+                value = max(0.0, solve(composed, delta, -self._drift, guess) + self._drift)
             enough = value > best * (1.0 - 1e-3) or (near is not None and value > 0.9 * near)
             best = min(best, value)
             if enough:
@@ -87,10 +87,10 @@ class SampledCurve(Curve):
         scale, coarse = 1e-9, False  # what is called infinite is a part of this
         while scale > _LOWEST_DELTA and not math.isinf(epsilon):
             rounds = self._rounds(scale)
-            found = self._composed(rounds, scale, epsilon) if rounds else None
-            if found is None:
+            composed = self._composed(rounds, scale, epsilon) if rounds else None
+            if composed is None:
                 return best
-            value = found.delta(epsilon - self._drift)
+            value = composed.delta(epsilon - self._drift)
             best = min(best, value)
             if value > 10.0 * scale and not coarse:  # where less slack is enough for discrete noise
                 scale, coarse = min(value, 0.03), True
@@ -108,10 +108,10 @@ class SampledCurve(Curve):
         # A law is accurate near one loss, for a delta of about this size.
         for scale in np.geomspace(0.03, lowest, _LAWS):
             rounds = self._rounds(float(scale))
-            found = self._composed(rounds, float(scale), None) if rounds else None
-            if found is None:
+            composed = self._composed(rounds, float(scale), None) if rounds else None
+            if composed is None:
                 break
-            values = [found.delta(x - self._drift) for x in points]
+            values = [composed.delta(x - self._drift) for x in points]
             best = np.minimum(best, values)
         return [float(v) for v in best]
 

@@ -262,8 +262,8 @@ def best_tilt(
         log_m = _log_moment(parts, power) + power * (power + 1.0) * mu * mu / 2.0
         return (log_m - math.log(delta)) / power if epsilon is None else log_m - power * epsilon
 
-    found = minimize_scalar(bound, bounds=_powers(parts, mu), method="bounded")
-    return float(math.exp(found.x))
+    optimum = minimize_scalar(bound, bounds=_powers(parts, mu), method="bounded")
+    return float(math.exp(optimum.x))
 
 
 def variance(parts: Sequence[tuple[Pair, int]]) -> float:
@@ -286,10 +286,10 @@ def _tail(parts: Sequence[tuple[Pair, int]], tilt: float, side: float, log_lost:
         power = math.exp(log_power)
         return (_log_moment(parts, tilt + side * power) - whole - log_lost) / power
 
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         reach, bounds=_powers(parts, 0.0), method="bounded", options={"maxiter": 30}
     )
-    return float(reach(found.x)) * (1.0 + 1e-9) + parts[0][0].step
+    return float(reach(optimum.x)) * (1.0 + 1e-9) + parts[0][0].step
 
 
 def _window(parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> tuple[int, int, float]:
