@@ -106,12 +106,7 @@ class Event:
 
 @dataclass(frozen=True)
 class PlainEvent(Event):
-    """Releases of one mechanism, which may be part of a round.
-
-    Attributes:
-        release: What was released.
-        unit: See :class:`Event`.
-    """
+    """Releases of one mechanism, which may be part of a round."""
 
     release: str
     unit: str = field(default=ROW, kw_only=True)
