@@ -357,3 +357,9 @@ def test_json_comes_back_and_nothing_unknown_is_taken() -> None:
     for broken in bad:
         with pytest.raises(LedgerError):
             event_from_json(broken)
+
+
+def test_rdp_charges_exchanged_rows_as_two() -> None:
+    """Each has a coin of its own here; that an exchange shares one is used by "exact" alone."""
+    books = make_accountant("rdp", [EVENT])
+    assert books.get_epsilon(1e-6, replaced=True) == books.get_epsilon(1e-6, 2)

@@ -19,6 +19,7 @@ from .gaussian import GaussianTotals, gaussian_delta
 from .groups import Smallest
 from .pure import pure_curve
 from .rdp import RDPCurve
+from .rounds import SelectionEvent
 from .search import narrow, root_above
 from .simplify import Choice, Neighbours, Terms, simplify
 from .zcdp import ZCDPCurve, zcdp_mu2
@@ -202,7 +203,15 @@ class RDPAccountant(Accountant):
     name = "rdp"
 
     def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
-        return RDPCurve(simplify(events, neighbours.coins, known_parts=True), neighbours.rows)
+        rows, coins = neighbours.rows, neighbours.coins
+        listed = [
+            term
+            for event in events  # rows of a selection are charged as if none shared a coin
+            for term in simplify(
+                [event], rows if isinstance(event, SelectionEvent) else coins, known_parts=True
+            ).listed
+        ]
+        return RDPCurve(Terms(tuple(listed)), rows)
 
 
 class GDPAccountant(Accountant):
