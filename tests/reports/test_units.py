@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 
@@ -144,9 +146,9 @@ def test_a_household_is_several_persons(for_rows: xgb.Booster) -> None:
     assert "for any 3 persons together" in report.statement()
 
 
-def test_a_card_and_a_file_name_the_person(for_rows: xgb.Booster, tmp_path: Any) -> None:
-    model = for_rows.copy()
-    ledger_module.store(model, Ledger.from_json(claimed(model, "patient")))
+def test_a_card_and_a_file_name_the_person(tmp_path: Any) -> None:
+    ids = pd.Series(np.arange(300) // 2, name="patient")
+    model = xgb.train(params(dp_privacy_id=ids, dp_rows_per_person=2), matrix(), 3)
     card = xgb_dp.model_card(model)
     assert "for one person (column patient) of the training data, added or removed" in card
     assert "### Epsilon for several persons together" in card

@@ -13,6 +13,8 @@ from typing import Any
 from ..accounting import ChoiceEvent, Event, SelectionEvent, Unit, event_from_json
 from ..accounting.events import release_counts
 from ..errors import LedgerError
+from ..releases import RELEASES
+from ..releases.leaves import Leaves
 from .start import PublicStart
 
 __all__ = [
@@ -31,14 +33,8 @@ __all__ = [
 _MOST = 1 << 31  # rounds
 _NEEDED = {"rounds", "group", "budget_shares", "num_parallel_tree"}
 _ENTRY = re.compile(r"[0-9a-f]{16}")
-RELEASE_OF_SHARE = {
-    "candidates": "candidates",
-    "base_score": "intercept",
-    "columns": "columns",
-    "correction": "correction",
-    "splits": "splits",
-}
-"""What is released by a share of the budget, by the name of the share; leaves have several."""
+RELEASE_OF_SHARE = {kind.share: kind.name for kind in RELEASES if kind.share != Leaves.share}
+"""What is released by a share of the budget; leaves have several."""
 
 
 _MEND = "What the model has cost is not known. Take a sound copy of the model, or train it again."

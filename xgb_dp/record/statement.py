@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..accounting import SelectionEvent
 from ..accounting.events import release_counts
+from ..releases import RELEASES
 from .caution import concerns
 from .report_views import round_up
 
@@ -16,15 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["paragraphs"]
 
 _RELEASES = {
-    "intercept": "the intercept (noisy label sums)",
-    "rows": "the number of rows (a noisy count)",
+    **dict(pair for kind in RELEASES for pair in kind.words),
     "plan": "one of several plans",
-    "columns": "what each column says of the label (noisy sums of its cells by class)",
-    "candidates": "the split candidates (noisy counts)",
-    "splits": "the splits (exponential mechanism)",
-    "histograms": "the noisy sums of split candidates (splits and leaf values)",
-    "leaves": "the leaf values (noisy sums, or the values with noise)",
-    "correction": "the mean residual (noisy sums)",
     "evaluation": "figures of the model on private rows (noisy counts of scores)",
     "selection": "the whole model, as the best by noisy score of a secret number of trainings",
 }

@@ -48,6 +48,7 @@ class Candidates(Release):
 
     name = "candidates"
     share = "candidates"
+    words = (("candidates", "the split candidates (noisy counts)"),)
 
     row_bound: RowBound
     features: int

@@ -30,6 +30,7 @@ class Columns(Release):
 
     name = "columns"
     share = "columns"
+    words = (("columns", "what each column says of the label (noisy sums of its cells by class)"),)
     always_listed = False
 
     columns: int

@@ -28,6 +28,7 @@ class Correction(Release):
 
     name = "correction"
     share = "correction"
+    words = (("correction", "the mean residual (noisy sums)"),)
 
     @classmethod
     def wanted(cls, s: Settings) -> bool:

@@ -32,6 +32,7 @@ class Histograms(Release):
 
     name = "histograms"
     share = "leaves"  # they stand in for splits and leaves
+    words = (("histograms", "the noisy sums of split candidates (splits and leaf values)"),)
 
     row_bound: RowBound
     outputs: int

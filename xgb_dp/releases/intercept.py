@@ -38,6 +38,10 @@ class Intercept(Release):
 
     name = "intercept"
     share = "base_score"
+    words = (
+        ("intercept", "the intercept (noisy label sums)"),
+        ("rows", "the number of rows (a noisy count)"),
+    )
 
     kind: str
     n_public: bool = False

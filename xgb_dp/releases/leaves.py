@@ -36,6 +36,7 @@ class Leaves(Release):
 
     name = "leaves"
     share = "leaves"
+    words = (("leaves", "the leaf values (noisy sums, or the values with noise)"),)
 
     row_bound: RowBound
     outputs: int = 1

@@ -107,6 +107,7 @@ class Release(ABC):
 
     Attributes:
         name: Of its noise, and of its section of the plan.
+        words: The names that its events have, each with what is released, for people.
         share: Name of its part of the budget in ``dp_budget_shares``.
         always_listed: Whether a division of the budget names it where it is not released, too.
         persons: Whether neighbours differ by all rows of a person, instead of by one row.
@@ -114,6 +115,7 @@ class Release(ABC):
 
     name: ClassVar[str]
     share: ClassVar[str]
+    words: ClassVar[tuple[tuple[str, str], ...]]
     always_listed: ClassVar[bool] = True
     persons: bool
 

@@ -31,6 +31,7 @@ class Splits(Release):
 
     name = "splits"
     share = "splits"
+    words = (("splits", "the splits (exponential mechanism)"),)
 
     selections: int
 
