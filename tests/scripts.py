@@ -1,4 +1,4 @@
-"""Access of the tests to the scripts of `cmake` and `docs`, which belong to no package."""
+"""Access of the tests to the scripts of `tools` and `docs`, which belong to no package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def script(path: str) -> ModuleType:
     """A script as a module, under the name by which other scripts import it.
 
     Args:
-        path: From the root of the repository, such as ``cmake/check_wheel.py``.
+        path: From the root of the repository, such as ``tools/check_wheel.py``.
     """
     file = ROOT / path
     spec = importlib.util.spec_from_file_location(file.stem, file)

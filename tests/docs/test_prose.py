@@ -11,7 +11,7 @@ from tests.scripts import script
 ROOT = Path(__file__).resolve().parents[2]
 
 
-check = script("cmake/check_prose.py")
+check = script("tools/check_prose.py")
 LISTED = check.phrases((ROOT / check.STYLE).read_text(encoding="utf-8"))
 
 

@@ -32,12 +32,12 @@ NAME = "xgb_dp-0.1.0-py3-none-manylinux_2_28_x86_64.whl"
 
 @pytest.fixture(scope="module")
 def check() -> ModuleType:
-    return script("cmake/check_wheel.py")
+    return script("tools/check_wheel.py")
 
 
 @pytest.fixture(scope="module")
 def trial() -> ModuleType:
-    return script("cmake/try_wheel.py")
+    return script("tools/try_wheel.py")
 
 
 def wheel(folder: Path, files: list[str], name: str = NAME) -> Path:

@@ -10,7 +10,7 @@ import pytest
 
 from ..scripts import script
 
-check = script("cmake/check_commits.py")
+check = script("tools/check_commits.py")
 
 GOOD = "Check the indices in the trees of a model file\n\nA flipped bit ended the process."
 

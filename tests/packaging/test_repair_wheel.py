@@ -22,7 +22,7 @@ LIBRARIES = ("_xgb_dp_xgboost/xgboost/lib/libxgboost.so", "xgb_dp.libs/libgomp-f
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    return script("cmake/repair_wheel.py")
+    return script("tools/repair_wheel.py")
 
 
 def wheel(folder: Path, version: str, content: bytes = b"library") -> Path:

@@ -1,4 +1,4 @@
-"""What `cmake/fetch_upstream.py` knows of the pinned releases, and what builds took of them."""
+"""What `tools/fetch_upstream.py` knows of the pinned releases, and what builds took of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
 
-fetch_upstream = script("cmake/fetch_upstream.py")
+fetch_upstream = script("tools/fetch_upstream.py")
 
 
 def upstream_folders() -> list[Path]:

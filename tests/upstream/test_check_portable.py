@@ -14,7 +14,7 @@ from tests.upstream.pinned import ROOT, upstream_folders
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    return script("cmake/check_portable.py")
+    return script("tools/check_portable.py")
 
 
 def sources(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:

@@ -14,7 +14,7 @@ from tests.upstream.pinned import ROOT, fetch_upstream, pinned_sdist
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    return script("cmake/rebase_check.py")
+    return script("tools/rebase_check.py")
 
 
 @pytest.fixture
@@ -57,6 +57,6 @@ def test_a_release_that_is_not_pinned_takes_the_words_of_the_newest(tool: Module
 
 
 def test_an_interpreter_is_found_for_each_release() -> None:
-    find_python = script("cmake/find_python.py").find_python
+    find_python = script("tools/find_python.py").find_python
     assert find_python(fetch_upstream.read_upstream().version) is not None
     assert find_python("0.0.0") is None

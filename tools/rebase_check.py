@@ -1,6 +1,6 @@
 """Try the patches and the plugin on another upstream release, and say what breaks.
 
-Usage: ``python cmake/rebase_check.py VERSION [--sdist FILE]`` (``make rebase-check VERSION=x``)
+Usage: ``python tools/rebase_check.py VERSION [--sdist FILE]`` (``make rebase-check VERSION=x``)
 
 The release need not be pinned. Its source is downloaded, each patch of ``patches/series`` is tried
 in order (in the words for that release, if there are any, else in those for the newest release that

@@ -1,6 +1,6 @@
 """Build one working tree in two folders and compare what comes out, byte by byte.
 
-Usage: ``python cmake/check_reproducible.py [--library]`` (``make check-reproducible``)
+Usage: ``python tools/check_reproducible.py [--library]`` (``make check-reproducible``)
 
 The folders have names of different lengths. Without ``--library``, a few object files are compared,
 of the plugin and of XGBoost, compiled as CMakeLists.txt says for releases; that takes two minutes.
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import fetch_upstream
 from fetch_upstream import ROOT
 
-PARTS = ("CMakeLists.txt", "cmake", "patches", "plugin_cpp")
+PARTS = ("CMakeLists.txt", "cmake", "patches", "plugin_cpp", "tools")
 OBJECTS = (
     "plugin_cpp/random/samplers.cc.o",
     "plugin_cpp/rows/page_file.cc.o",

@@ -1,4 +1,4 @@
-"""Try a wheel beside a stock XGBoost: ``python cmake/try_beside.py WHEEL``.
+"""Try a wheel beside a stock XGBoost: ``python tools/try_beside.py WHEEL``.
 
 Each case has a new virtual environment, in which pip installs, upgrades and removes the wheel and a
 stock `xgboost` in some order. After each step it is checked which package ``import xgboost`` gives,

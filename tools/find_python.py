@@ -1,6 +1,6 @@
 """Print an interpreter that a pinned upstream release runs on; nothing if there is none.
 
-Usage: ``python cmake/find_python.py VERSION``
+Usage: ``python tools/find_python.py VERSION``
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Install a wheel into clean environments and use it: ``python cmake/try_wheel.py WHEEL``.
+"""Install a wheel into clean environments and use it: ``python tools/try_wheel.py WHEEL``.
 
     make test-wheel
     make test-wheel PYTHONS="python3.10 python3.13"
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from find_python import candidates
 
 ROOT = Path(__file__).resolve().parent.parent
-USE = ROOT / "cmake" / "use_wheel.py"
+USE = ROOT / "tools" / "use_wheel.py"
 EXTRAS = "cli,plot,sklearn"
 BIN = "Scripts" if os.name == "nt" else "bin"
 

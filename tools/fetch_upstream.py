@@ -1,6 +1,6 @@
 """Put the pinned, patched upstream source tree into a folder; do nothing when it is there already.
 
-Usage: ``python cmake/fetch_upstream.py FOLDER [--sdist FILE]``, ``--version`` or
+Usage: ``python tools/fetch_upstream.py FOLDER [--sdist FILE]``, ``--version`` or
 ``--runnable``
 
 The releases that we build on are in ``patches/upstream.json``. The newest one that runs on this

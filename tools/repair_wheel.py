@@ -1,4 +1,4 @@
-"""Make a wheel that this machine built fit for others: ``python cmake/repair_wheel.py WHEEL OUT``.
+"""Make a wheel that this machine built fit for others: ``python tools/repair_wheel.py WHEEL OUT``.
 
 1. The OpenMP runtime moves into the wheel, and the tag names the oldest system that it runs on:
    auditwheel on Linux, delocate on macOS. On Windows all runtimes are linked into the library.

@@ -1,4 +1,4 @@
-"""Say what a wheel is made of, as a CycloneDX document: ``python cmake/sbom.py WHEEL``.
+"""Say what a wheel is made of, as a CycloneDX document: ``python tools/sbom.py WHEEL``.
 
 A wheel holds the library, which is compiled from this repository and from the pinned source
 distribution of XGBoost with our patches, and the shared libraries that a repair copied into it.

@@ -1,6 +1,6 @@
 """Compile the plugin for every system that it is meant for, and count a warning as a fault.
 
-Usage: ``python cmake/check_portable.py FOLDER [--compilers NAME ...]`` (``make check-portable``)
+Usage: ``python tools/check_portable.py FOLDER [--compilers NAME ...]`` (``make check-portable``)
 
 Every file of ``plugin_cpp/`` goes through the first pass of GCC, Clang, MinGW-w64 (Windows) and GCC
 for 64-bit ARM, against the headers of the pinned upstream release, which is unpacked and patched in

@@ -1,4 +1,4 @@
-"""Check a wheel before it is given to anybody: ``python cmake/check_wheel.py WHEEL...``.
+"""Check a wheel before it is given to anybody: ``python tools/check_wheel.py WHEEL...``.
 
 A wheel for others must hold the two packages and nothing of the build, bring its own OpenMP
 runtime, and name the oldest glibc that it runs on. ``make release-wheel`` makes such wheels.
