@@ -100,10 +100,15 @@ def test_the_document_names_what_is_inside(tool: ModuleType, tmp_path: Path) -> 
         "xgboost", pinned["version"],
     )  # fmt: skip
     assert upstream["hashes"] == [{"alg": "SHA-256", "content": pinned["sha256"]}]
-    series = (ROOT / "patches" / "series").read_text().splitlines()
-    assert len(upstream["pedigree"]["patches"]) == sum(
-        bool(line) and not line.startswith("#") for line in series
-    )
+    names = [
+        line
+        for line in (ROOT / "patches" / "series").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
+    folders = (ROOT / "patches" / "3.4.1", ROOT / "patches")
+    applied = [name for name in names if any((folder / name).is_file() for folder in folders)]
+    assert len(applied) < len(names)  # 3.4 has a fix by itself that 3.2 needs
+    assert len(upstream["pedigree"]["patches"]) == len(applied)
     with zipfile.ZipFile(done) as archive:
         for file in files:
             digest = hashlib.sha256(archive.read(file["name"])).hexdigest()
