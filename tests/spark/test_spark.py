@@ -24,8 +24,10 @@ pytest.importorskip("pyspark")
 if shutil.which("java") is None:
     pytest.skip("no Java runtime", allow_module_level=True)
 
+from pyspark.ml.linalg import Vectors, VectorUDT
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, when
+from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 from xgboost.spark import SparkXGBClassifier, SparkXGBRegressor
 
 PARAMS: dict[str, Any] = {
@@ -208,3 +210,52 @@ def test_counts_with_exposures(spark: SparkSession) -> None:
     assert np.corrcoef(np.log(rate), table["a"])[0, 1] > 0.6
     events = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
     assert {e["release"]: e["count"] for e in events}["intercept"] == 2
+
+
+def placed(spark: SparkSession, parts: list[list[Any]], schema: Any) -> Any:
+    """A data frame with these rows in its partitions, one for each worker."""
+    context = spark.sparkContext
+    keyed = context.parallelize(list(enumerate(parts)), len(parts))
+    spread = keyed.partitionBy(len(parts), lambda key: key)
+    return spark.createDataFrame(spread.flatMap(lambda pair: pair[1]), schema)
+
+
+@pytest.mark.parametrize("full", [0, 1])
+@pytest.mark.parametrize("public", [False, True])
+def test_a_worker_without_rows(public: bool, full: int, spark: SparkSession) -> None:
+    """It trains as a worker with one row does; also where all its rows are for validation."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)).tolist()
+    rows = [(*x, float(x[0] > 0), False) for x in X]
+    other = [(*x, float(x[0] > 0), True) for x in X] if public else []
+    data = placed(
+        spark,
+        [rows, other] if full == 0 else [other, rows],
+        "a double, b double, c double, label double, public boolean",
+    )
+    given = {"validation_indicator_col": "public", "dp_public_evals": True} if public else {}
+    model = SparkXGBRegressor(**PARAMS, **given, dp_target_bounds=[0, 1]).fit(data)
+    assert model.get_booster().feature_names == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_vectors_of_other_lengths(sparse: bool, spark: SparkSession) -> None:
+    """One row would give all others a column more, wherever it lies."""
+
+    def row(width: int) -> Any:
+        vector = Vectors.sparse(width, {0: 1.0, width - 1: 2.0}) if sparse else [1.0] * width
+        return (vector, 1.0)
+
+    kind = VectorUDT() if sparse else ArrayType(DoubleType())
+    schema = StructType([StructField("features", kind), StructField("label", DoubleType())])
+    given = {k: v for k, v in PARAMS.items() if k != "features_col"} | {"n_estimators": 2}
+    if sparse:
+        given |= {"enable_sparse_data_optim": True, "missing": 0.0}
+    estimator = SparkXGBRegressor(**given, features_col="features", dp_target_bounds=[0, 1])
+    many = [row(3)] * 50
+    for end in ([], many):
+        model = estimator.fit(placed(spark, [many, end], schema))
+        assert model.get_booster().num_features() == 3
+    for parts in ([many, [row(4)]], [many, [*many, row(4)]]):
+        with pytest.raises(Exception, match="differ in length"):
+            estimator.fit(placed(spark, parts, schema))
