@@ -18,6 +18,8 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from xgb_dp.data.spark_rows import spark_rows
+from xgb_dp.errors import PrivacyRefusal
 from xgb_dp.request.params import DEFAULT_ROUNDS
 
 pytest.importorskip("pyspark")
@@ -210,6 +212,51 @@ def test_counts_with_exposures(spark: SparkSession) -> None:
     assert np.corrcoef(np.log(rate), table["a"])[0, 1] > 0.6
     events = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
     assert {e["release"]: e["count"] for e in events}["intercept"] == 2
+
+
+class Fail(xgb.callback.TrainingCallback):
+    """Notes every round that has released something, and fails in the second one.
+
+    Attributes:
+        file: Where worker and round are noted.
+        dies: Whether the process ends; else an error is raised.
+    """
+
+    def __init__(self, file: Path, dies: bool) -> None:
+        super().__init__()
+        self.file, self.dies = file, dies
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        with self.file.open("a") as file:
+            file.write(f"{xgb.collective.get_rank()} {epoch}\n")
+        if epoch == 1:
+            if self.dies:
+                os._exit(9)
+            raise RuntimeError("the second round fails")
+        return False
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_failed_training_is_not_begun_again(
+    dies: bool, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark repeats stages of barriers, but none whose results go to the driver."""
+    file = tmp_path / "rounds"
+    estimator = SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1], callbacks=[Fail(file, dies)])
+    data = frame(spark, "signs")
+    attempts = spark.sparkContext.getConf().get("spark.stage.maxConsecutiveAttempts", "4")
+    assert attempts == "4"  # what other stages have
+    with pytest.raises(Exception, match="failed barrier ResultStage"):
+        estimator.fit(data)
+    noted = file.read_text().splitlines()
+    assert {"0 0", "1 0"} <= set(noted)
+    assert len(noted) == len(set(noted)) <= 4
+
+
+def test_spark_connect_is_refused() -> None:
+    rows = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
+    with pytest.raises(PrivacyRefusal, match="Spark Connect is refused"):
+        spark_rows(SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1]), rows, [])
 
 
 def placed(spark: SparkSession, parts: list[list[Any]], schema: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..engine import workers
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, PrivacyRefusal
 from .ids import Persons, joined, persons_of
 from .persons import attach, id_column
 
@@ -26,7 +26,14 @@ def spark_rows(estimator: Any, rows: Any, columns: list[Any]) -> Any:
 
     Raises:
         PrivacyParameterError: The ids themselves stand among the parameters.
+        PrivacyRefusal: Spark Connect, whose client may send a lost plan again.
     """
+    if type(rows).__module__.startswith("pyspark.sql.connect."):
+        raise PrivacyRefusal(
+            "Spark Connect is refused with dp_* parameters: a client that loses its server may "
+            "send the training again, which would draw new noise for the same rows. Train in a "
+            "session of the cluster itself, for example by spark-submit."
+        )
     column = id_column(estimator.getOrDefault(estimator.arbitrary_params_dict))
     if column is None:
         return rows
