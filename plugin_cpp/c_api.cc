@@ -13,6 +13,7 @@
 #include <vector>     // for vector
 
 #include "c_api/c_api_error.h"                    // for API_BEGIN, API_END
+#include "data/sparse_page_dmatrix.h"             // for SparsePageDMatrix
 #include "plugin_cpp/accounting/bounded_range.h"  // for BoundedRangeCurve
 #include "plugin_cpp/candidates/discovery.h"      // for DiscoverNumbers, DescribeNumbers
 #include "plugin_cpp/checks.h"                    // for CheckMatrix, CheckRows, CheckSums, Limits
@@ -68,11 +69,11 @@ XGB_DLL int XGDPIsPlain(DMatrixHandle handle, int* out) {
   API_END();
 }
 
-/** @brief Whether a matrix keeps its rows in several pages, which one thread reads at a time. */
+/** @brief Whether a matrix keeps its rows on disk, where one thread reads them at a time. */
 XGB_DLL int XGDPIsPaged(DMatrixHandle handle, int* out) {
   API_BEGIN();
   CHECK(out);
-  *out = MatrixOf(handle)->SingleColBlock() ? 0 : 1;
+  *out = dynamic_cast<data::SparsePageDMatrix const*>(MatrixOf(handle).get()) ? 1 : 0;
   API_END();
 }
 

@@ -30,6 +30,12 @@ PARAMS: dict[str, Any] = {
 NAMED = PARAMS | {"dp_categories": {"c": NAMES}}
 
 
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Batches without a place for their pages have them where the process is."""
+    monkeypatch.chdir(tmp_path)
+
+
 class Given(xgb.DataIter):
     """Hands over batches as they are, with whatever belongs to their rows."""
 
@@ -307,19 +313,60 @@ def test_names_that_are_no_ascii_are_compared_whole() -> None:
         xgb.train(params, given(["aé", "c"]), 2)
 
 
-# --------------------------------------------------------------------- whole numbers of Arrow
-@pytest.mark.parametrize("make", [xgb.DMatrix, private_matrix])
-@pytest.mark.parametrize("kind", ["int64[pyarrow]", "uint64[pyarrow]", "int8[pyarrow]", "Int64"])
-def test_integers_of_arrow_are_read_alone(make: Callable[..., Any], kind: str) -> None:
-    """Beyond 2^53 a number is rounded to 32 bits once, whether or not another one is missing."""
-    big = [100] if kind.startswith("int8") else [2**60 + 2**36 + 1, 2**53 + 1, 3]
+# --------------------------------------------------------------------- whole numbers
+BIG = 2**60 + 2**36 + 1  # rounded to 32 bits it is another number than by way of 64
 
-    def cells(values: list[int | None]) -> np.ndarray:
-        column = pd.DataFrame({"a": pd.array(values, dtype=kind)})
-        return np.asarray(make(column).get_data().toarray()[:, 0])
 
-    alone = np.array([cells([value])[0] for value in big])
-    if make is xgb.DMatrix:
-        np.testing.assert_array_equal(alone, np.array(big).astype(np.float32))
-    np.testing.assert_array_equal(cells([*big, None])[:-1], alone)
-    np.testing.assert_array_equal(cells([None, *big])[1:], alone)
+def first_cell(X: Any) -> float:
+    return float(xgb.DMatrix(X).get_data().toarray()[0, 0])
+
+
+def first_label(y: Any) -> float:
+    return float(xgb.DMatrix(np.zeros((2, 1)), label=y).get_label()[0])
+
+
+@pytest.mark.parametrize("other", [1, 0.5, None, 2**63])
+def test_whole_numbers_are_read_alone(other: Any) -> None:
+    """The type of a list, a column or labels follows from one cell, and changes no other."""
+    alone = float(np.float32(np.float64(BIG)))
+    assert alone != float(np.array([BIG]).astype(np.float32)[0])
+    cells = [BIG, other]
+    assert first_cell([[v] for v in cells]) == alone
+    assert first_cell(pd.DataFrame({"a": cells})) == alone
+    assert first_cell(tuple((v,) for v in cells)) == alone
+    if other in (1, None):
+        for kind in ("Int64", "int64[pyarrow]"):
+            column = pd.array(cells, dtype=kind)
+            assert first_cell(pd.DataFrame({"a": column})) == alone
+            assert float(private_matrix(pd.DataFrame({"a": column})).get_data()[0, 0]) == alone
+    if other is not None:
+        sparse = pd.DataFrame({"a": pd.arrays.SparseArray(cells)})
+        with pytest.warns(UserWarning, match="dense"):
+            assert first_cell(sparse) == alone
+        assert first_cell(np.array(cells).reshape(-1, 1)) == alone
+        assert first_label(cells) == first_label(tuple(cells)) == alone
+        assert first_label(pd.Series(cells)) == first_label(np.array(cells)) == alone
+        assert first_label(pd.DataFrame({"y": cells})) == alone
+
+
+def test_a_missing_label_of_a_dictionary_is_no_label() -> None:
+    cells = pa.chunked_array([pa.array([1.0, None]).dictionary_encode()])
+    with pytest.raises(xgb.core.XGBoostError, match="Label contains NaN"):
+        first_label(cells)
+    assert first_label(pa.chunked_array([pa.array([1.0, 0.0]).dictionary_encode()])) == 1.0
+
+
+# --------------------------------------------------------------------- types of columns
+def test_feature_types_do_not_hide_a_dictionary() -> None:
+    """Else codes in a list that follows from all rows would train, and be judged, as numbers."""
+    X, y = pd.DataFrame({"c": pd.Categorical(["m", "n"] * 50)}), np.array([0, 1] * 50)
+    numbers = pd.DataFrame({"c": y.astype(float)})
+    model = xgb.train(PARAMS, xgb.DMatrix(numbers, y), 2)
+    for types in (["q"], ["float"], None):
+        d = xgb.DMatrix(X, y, enable_categorical=True, feature_types=types)
+        d.feature_types = types
+        assert d.feature_types == types
+        with pytest.raises(PrivacyRefusal, match="feature_types"):
+            xgb.train(PARAMS, d, 1)
+        with pytest.raises(PrivacyRefusal, match="feature_types"):
+            xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6)

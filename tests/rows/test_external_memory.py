@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse
 import xgboost as xgb
 
-from tests.children import LIGHT
+from tests.children import LIGHT, ROOT
 from xgb_dp.testing import fixed_noise
 
 from ..batches import Batches
@@ -31,6 +31,48 @@ PARAMS: dict[str, Any] = {
 }
 OpenFile = tuple[str, tuple[int, int, int, int]]  # name; inode, mode, size, time of last change
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+FORKED = """
+import multiprocessing, sys
+from pathlib import Path
+import numpy as np
+import xgboost as xgb
+from tests.batches import Batches
+
+
+def low_and_high(number, folder, made, out):
+    X = np.full((50, 1), float(number), dtype=np.float32)
+    d = xgb.DMatrix(Batches([(X, np.zeros(50))] * 2, folder), nthread=1)
+    made.wait()
+    cells = [float(v) for v in set(step.predict(d, output_margin=True))]
+    out.put((number, cells))
+    made.wait()  # no file is gone before both have read
+
+
+if __name__ == "__main__":
+    X = np.array([[0.0], [1.0]] * 20)
+    step = xgb.train({"nthread": 1, "min_child_weight": 0, "max_depth": 1}, xgb.DMatrix(X, X[:, 0]))
+    low, high = step.predict(xgb.DMatrix(X[:2]), output_margin=True)
+    context = multiprocessing.get_context("fork")
+    made, out = context.Barrier(2), context.Queue()
+    arguments = (Path(sys.argv[1]), made, out)
+    workers = [context.Process(target=low_and_high, args=(k, *arguments)) for k in (0, 1)]
+    for worker in workers:
+        worker.start()
+    found = dict(out.get(timeout=300) for _ in workers)
+    assert found == {0: [float(low)], 1: [float(high)]}, found
+"""
+
+
+@LINUX
+def test_processes_that_fork_have_pages_of_their_own(tmp_path: Path) -> None:
+    """Addresses are the same in both, and so were the names of the files."""
+    script = tmp_path / "forked.py"
+    script.write_text(FORKED)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(script), str(tmp_path)]
+    subprocess.run(command, check=True, env=environment, timeout=600)
 
 
 def rows(density: tuple[float, float, float]) -> list[tuple[Any, Any]]:
