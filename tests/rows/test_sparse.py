@@ -14,7 +14,7 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.engine import native
-from xgb_dp.errors import RowDomainError
+from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.testing import fixed_noise
 
 from ..batches import Batches
@@ -74,13 +74,6 @@ def lil(rows: list[Row], kind: Any = sp.lil_matrix) -> Any:
     return made
 
 
-def bsr(rows: list[Row], kind: Any = sp.bsr_matrix) -> Any:
-    values, columns, indptr = flat(rows)
-    made = kind((len(rows), F), blocksize=(1, 1), dtype=np.float32)
-    made.data, made.indices, made.indptr = values.reshape(-1, 1, 1), columns, indptr
-    return made
-
-
 MAKERS: dict[str, Callable[[list[Row]], Any]] = {
     "csr": csr,
     "csr array": lambda rows: csr(rows, sp.csr_array),
@@ -90,8 +83,6 @@ MAKERS: dict[str, Callable[[list[Row]], Any]] = {
     "coo array": lambda rows: coo(rows, sp.coo_array),
     "lil": lil,
     "lil array": lambda rows: lil(rows, sp.lil_array),
-    "bsr": bsr,
-    "bsr array": lambda rows: bsr(rows, sp.bsr_array),
 }
 SORTED: Row = [(0, 1.0), (2, 2.0), (4, 3.0)]
 UNSORTED: Row = [(4, 3.0), (0, 1.0), (2, 2.0)]
@@ -127,6 +118,28 @@ def read(X: Any) -> np.ndarray | None:
 
 
 # --------------------------------------------------------------------- exactly
+@pytest.mark.parametrize("kind", [sp.bsr_matrix, sp.bsr_array])
+def test_blocks_of_cells_are_refused(kind: Any) -> None:
+    """Whether a cell of 0 is stored depends on the other rows of its block."""
+    X = kind(np.eye(4))
+    with pytest.raises(PrivacyParameterError, match="bsr"):
+        private_matrix(X)
+    with pytest.warns(UserWarning, match="csr"):
+        d = by_hand(X)
+    with pytest.raises(PrivacyRefusal, match="bsr"):
+        xgb.train(PARAMS, d, 1)
+
+
+def test_an_entry_in_no_row_is_refused() -> None:
+    """XGBoost would write it outside of memory."""
+    X = sp.csc_matrix((np.ones(1), np.array([0]), np.array([0, 1])), shape=(3, 1))
+    X.indices[0] = 100_000
+    with pytest.raises(ValueError, match="indices"):
+        by_hand(X)
+    with pytest.raises(RowDomainError, match="no row"):
+        xgb_dp.split((X, np.zeros(3)))
+
+
 @pytest.mark.parametrize("name", list(BAD))
 @pytest.mark.parametrize("form", list(MAKERS))
 def test_a_row_is_refused_by_itself(form: str, name: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
 from .frames import without_column
 from .ids import Persons, column_of, persons_of
+from .sparse import check_sparse
 
 __all__ = ["bring_together"]
 
@@ -97,6 +98,7 @@ def _divided(
         made = dict(part)
         if ids is None and column is not None:
             made["data"], ids = without_column(made["data"], column)
+        check_sparse(made["data"])  # before it is divided
         persons = persons_of(ids, made["data"].shape[0], column)
         target = persons.places(key, world)[persons.codes]
         out = []

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import RowDomainError
+from ..errors import PrivacyParameterError, RowDomainError
 
 __all__ = ["check_sparse"]
 
@@ -24,6 +24,10 @@ _TWICE = (
 _OUTSIDE = (
     "A row has an entry in a column that the matrix does not have, or an entry is in no row. Give "
     "the matrix its number of columns, and drop such rows."
+)
+_BLOCKS = (
+    "A sparse matrix in the format bsr stores a cell of 0 where another cell of its block is none: "
+    "other rows say whether a cell is 0 or missing. Give it as csr: matrix.tocsr()."
 )
 _ILL_FORMED = (
     "A row of the sparse matrix does not say which entries it has: `indptr`, `indices` and `data` "
@@ -46,6 +50,8 @@ def check_sparse(table: Any) -> None:
     scipy = sys.modules.get("scipy.sparse")  # a matrix of SciPy has loaded it
     if scipy is None or not scipy.issparse(table) or len(table.shape) != 2:
         return
+    if table.format == "bsr":
+        raise PrivacyParameterError(_BLOCKS)
     if table.format == "dok":  # a key is there once
         _check_inside(np.array(list(table.keys()), dtype=np.int64).reshape(-1, 2), table.shape)
         return
@@ -67,11 +73,8 @@ def check_sparse(table: Any) -> None:
         order = np.lexsort((cells[:, 1], cells[:, 0]))
         if (np.diff(cells[order], axis=0) == 0).all(axis=1).any():
             raise RowDomainError(_TWICE)
-    else:  # csr, csc and, for blocks of cells, bsr
-        height, width = getattr(table, "blocksize", (1, 1))
-        lines, across = table.shape[0] // height, table.shape[1] // width
-        if table.format == "csc":
-            lines, across = across, lines
+    else:
+        lines, across = table.shape if table.format == "csr" else table.shape[::-1]
         indptr = np.asarray(table.indptr)
         if len(indptr) != lines + 1 or len(table.indices) != len(table.data):
             raise RowDomainError(_ILL_FORMED)

@@ -288,7 +288,7 @@ def _check_dictionary(model: Judged, matrix: Any) -> None:
         PrivacyParameterError: The matrix has names of categories, and the model stores none.
         RowDomainError: A category is not one of the model's.
     """
-    brought = dictionaries_of(matrix) if "c" in (matrix.feature_types or []) else {}
+    brought = dictionaries_of(matrix)
     if not brought:
         return
     stored = stored_categories(json.loads(model.booster.save_raw("json"))["learner"])

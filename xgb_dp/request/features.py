@@ -59,7 +59,12 @@ class Schema:
 
 
 def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
-    """Category names stored in a DMatrix, by index of the column; a model would store them."""
+    """Category names stored in a DMatrix, by index of the column; a model would store them.
+
+    Raises:
+        PrivacyRefusal: A column has names, but its type in ``feature_types`` is another one: its
+            codes in a list that may follow from all rows would count as numbers.
+    """
     from xgboost._data_utils import from_array_interface
     from xgboost.core import _LIB, _check_call
 
@@ -81,6 +86,13 @@ def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
             raw = bytes(np.asarray(from_array_interface(column["values"]), dtype=np.int8))
             ends = [int(v) for v in offsets]
             out[index] = [raw[a:b] for a, b in pairwise(ends)]
+        types = dict(enumerate(dtrain.feature_types or ()))
+        if any(types.get(index) != "c" for index in out):
+            raise PrivacyRefusal(
+                "A column of the data has categories, and `feature_types` calls it something else. "
+                "Its codes would count as numbers, and a list of categories may follow from all "
+                "rows. Leave `feature_types` out, and declare the categories in `dp_categories`."
+            )
         return out
     finally:
         if handle.value is not None:
@@ -96,6 +108,9 @@ _DOUBTS = {
     "row could change what the others are. Give every batch the same columns with the same names "
     "in the same order, the same list of categories in the same order, and labels, weights and "
     "margins for each of its rows, or for no row of any batch.",
+    "blocks": "was made of a SciPy matrix in the format bsr, which stores a cell of 0 where "
+    "another cell of its block is none: other rows say whether a cell is 0 or missing. Give it as "
+    "csr: matrix.tocsr().",
     "handle": "was made from a bare handle, so that it is not known what its columns follow from. "
     "Build an xgboost.DMatrix from the rows.",
 }
@@ -139,7 +154,7 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
         names=list(names) if names and width else [str(i) for i in range(width)],
         named=bool(names),
         categorical=categorical,
-        dictionaries=dictionaries_of(dtrain) if categorical else {},
+        dictionaries=dictionaries_of(dtrain),
         typed=dtrain.feature_types is not None,
         weights=_weights(dtrain, name, width),
         labels=columns_of_labels(dtrain),
