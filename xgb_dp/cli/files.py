@@ -5,7 +5,9 @@ Errors show nothing of what is in a file.
 
 from __future__ import annotations
 
+import codecs
 import lzma
+import sys
 import tarfile
 import warnings
 import zipfile
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.io.common import get_handle
 
 from ..errors import PrivacyParameterError, RowDomainError
 
@@ -35,11 +38,24 @@ __all__ = [
 ]
 
 _PARQUET = (".parquet", ".pq")
+# Encodings whose decoders carry nothing from one line to the next, besides tables of single bytes.
+_LINES_ALONE = {
+    "ascii", "big5", "big5hkscs", "cp932", "cp949", "cp950", "euc_jis_2004", "euc_jisx0213",
+    "euc_jp", "euc_kr", "gb18030", "gb2312", "gbk", "iso8859-1", "johab", "shift_jis",
+    "shift_jis_2004", "shift_jisx0213", "utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be",
+    "utf-32-le", "utf-8", "utf-8-sig",
+}  # fmt: skip
 
 
 def is_parquet(path: Path) -> bool:
     """Whether a file is a Parquet file, by the ending of its name."""
     return path.suffix.lower() in _PARQUET
+
+
+def _reads_lines_alone(encoding: codecs.CodecInfo) -> bool:
+    """Whether no line of text can change how another one is decoded."""
+    module = sys.modules.get(getattr(encoding.incrementaldecoder, "__module__", ""))
+    return encoding.name in _LINES_ALONE or hasattr(module, "decoding_table")
 
 
 @dataclass(frozen=True)
@@ -50,18 +66,40 @@ class Csv:
     encoding: str = "utf-8-sig"  # with or without a byte order mark
 
     def __post_init__(self) -> None:
-        if len(self.separator) != 1 or self.separator in '"\r\n\0':
+        one = len(self.separator) == 1 and self.separator.isascii()  # others: another parser
+        if not one or self.separator in '"\r\n\0':
             raise PrivacyParameterError(
-                "--separator must be one character other than a quote or a line break, such as ; "
-                "or a tab."
+                "--separator must be one ASCII character other than a quote or a line break, such "
+                "as ; or a tab."
             )
         try:
-            b"".decode(self.encoding)
+            known = _reads_lines_alone(codecs.lookup(self.encoding))
         except (LookupError, ValueError):
+            known = False
+        if not known:
             raise PrivacyParameterError(
-                "--encoding is not the name of an encoding of text. Give one that Python knows, "
-                "for example utf-8, latin-1, cp1252 or utf-16."
-            ) from None
+                "--encoding is not the name of an encoding of text that reads each line alone. "
+                "Give for example utf-8, latin-1, cp1252, utf-16, shift_jis or gb18030. Encodings "
+                "with shifts or escapes, such as iso2022_jp, hz and utf-7, are refused: there one "
+                "row can change the text of the rows below it. Convert such files first."
+            )
+
+
+class _Text:
+    """The text of a CSV file. A NUL could cut a cell off before the check of its line breaks."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle, self.quotes = handle, False
+
+    def __iter__(self) -> Iterator[str]:  # by which pandas knows an open file
+        return iter(self._handle)
+
+    def read(self, size: int = -1) -> str:
+        text: str = self._handle.read(size)
+        if "\0" in text:
+            raise pd.errors.ParserError
+        self.quotes = self.quotes or '"' in text
+        return text
 
 
 @contextmanager
@@ -77,7 +115,10 @@ def _reading(path: Path) -> Iterator[None]:
     except pd.errors.EmptyDataError:
         wrong = "is empty: the first line must hold the names of the columns"
     except (pd.errors.ParserError, pd.errors.ParserWarning):
-        wrong = "cannot be read as CSV: a row has more cells than there are names, or open quotes"
+        wrong = (
+            "cannot be read as CSV: a row has more cells than there are names, open quotes or a "
+            "NUL character"
+        )
     except (UnicodeError, LookupError):
         wrong = "is not text in this encoding: give --encoding, for example --encoding latin-1"
     except (pyarrow.ArrowException, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
@@ -115,8 +156,7 @@ def header_of(path: Path, csv: Csv | None = None) -> list[str]:
         raise PrivacyParameterError(
             f"{path.name}: rows come as .csv (also compressed, e.g. .csv.gz), .tsv or .parquet."
         )
-    with _reading(path):
-        line = pd.read_csv(path, header=None, nrows=1, **_options(path, csv or Csv()))
+    line = _parsed(path, csv or Csv(), nrows=1)
     return [str(name).strip() for name in line.iloc[0]]
 
 
@@ -133,12 +173,31 @@ def truths_of(path: Path) -> list[str]:
     return [column.name for column in columns if pyarrow.types.is_boolean(column.type)]
 
 
-def _options(path: Path, csv: Csv) -> dict[str, Any]:
-    tabs = csv.separator == "," and ".tsv" in path.suffixes
-    return {
-        "sep": "\t" if tabs else csv.separator, "encoding": csv.encoding, "dtype": str,
-        "keep_default_na": False, "na_filter": False, "skipinitialspace": True,
-    }  # fmt: skip
+def _separator(path: Path, csv: Csv) -> str:
+    return "\t" if csv.separator == "," and ".tsv" in path.suffixes else csv.separator
+
+
+def _parsed(path: Path, csv: Csv, **options: Any) -> pd.DataFrame:
+    """Lines of a CSV file, the header among them.
+
+    A row is a line, so that no row changes how another is read. A quote that one row leaves open
+    swallows the rows below it up to the next quote, in any column, into a cell with line breaks.
+    The header is read like a row: pandas counts the cells of the first line with other rules.
+    """
+    how = {"encoding": csv.encoding, "compression": "infer"}
+    with _reading(path), get_handle(path, "r", **how) as file:
+        text = _Text(file.handle)
+        cells = pd.read_csv(
+            text, sep=_separator(path, csv), header=None, index_col=False, dtype=str, engine="c",
+            keep_default_na=False, na_filter=False, skipinitialspace=True, **options,
+        )  # fmt: skip
+    if text.quotes and any(cells[name].str.contains("[\r\n]").any() for name in cells):
+        raise RowDomainError(
+            f"{path.name}: a cell holds a line break, or a quote is open at the end of a line. A "
+            "row must be one line: take line breaks out of the cells, also of columns that are "
+            "not used, or give the rows as Parquet."
+        )
+    return cells
 
 
 def read_cells(
@@ -196,9 +255,8 @@ def write_whole(table: Any, path: Path, csv: Csv) -> None:
 
         pyarrow.parquet.write_table(table, path)
         return
-    how = _options(path, csv)
     encoding = "utf-8" if csv.encoding == "utf-8-sig" else csv.encoding
-    table.to_csv(path, index=False, sep=how["sep"], encoding=encoding)
+    table.to_csv(path, index=False, sep=_separator(path, csv), encoding=encoding)
 
 
 def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.DataFrame:
@@ -206,10 +264,7 @@ def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.D
     if is_parquet(path):
         with _reading(path):
             return pd.read_parquet(path, columns=wanted).reset_index(drop=True)[wanted]
-    with _reading(path):
-        cells = pd.read_csv(
-            path, header=0, names=range(len(header)), index_col=False, **_options(path, csv)
-        )
+    cells = _parsed(path, csv, names=range(len(header))).iloc[1:].reset_index(drop=True)
     cells = cells[[header.index(name) for name in wanted]]
     cells.columns = wanted
     return cells

@@ -1,0 +1,139 @@
+"""A row of a CSV file is a line: what one row holds changes no other row."""
+
+from __future__ import annotations
+
+import codecs
+import encodings
+import gzip
+import itertools
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+from xgb_dp.errors import PrivacyParameterError, RowDomainError
+
+pytest.importorskip("click")
+
+from click.testing import CliRunner
+
+from xgb_dp.cli.commands import cli
+from xgb_dp.cli.files import Csv, cells_of, header_of
+
+from .calls import SPENT, fails, rows
+
+PLAIN = "7,8,9"
+ROWS = [
+    PLAIN, "", " ", '"a",1,2', '"a""b",1,2', 'a"b,1,2', '""",1,2', '"""a""",1,2', '"a"b,1,2',
+    '"zed,1,1', 'al",0,0', '1,"2,3', '1,2"', '1,2", 3', '1,2,"3', '1,2,3"', '1, "2,3', '1,2", "3',
+    '1,2,3,"', '","', '"', '""', ' "', "1", "1,2", "1,2,3,", "1,2,3,4", "1,2,3,4,5", "1\r2,3,4",
+    '"\r",1,2', "1,2,3\r", '1,2,"3\r', '"\0', "1\0,2,3", '1,2,3,"\0', "'1,2,3", "#1,2,3", '\\",1,2',
+]  # fmt: skip
+STATEFUL = [
+    "iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_2004", "iso2022_jp_3",
+    "iso2022_jp_ext", "iso2022_kr", "csISO2022JP", "hz", "utf-7", "punycode", "idna",
+    "unicode_escape", "raw_unicode_escape", "rot13", "undefined",
+]  # fmt: skip
+SOUND = [
+    "utf-8", "UTF8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "ascii", "latin-1", "cp1252",
+    "cp037", "iso8859-15", "koi8-r", "mac-roman", "gbk", "gb18030", "big5", "shift_jis", "euc-jp",
+    "euc-kr", "cp932",
+]  # fmt: skip
+
+
+def cells(path: Path, content: str, wanted: str = "abc") -> list[list[str]] | None:
+    """The cells of a file; None if it is refused."""
+    path.write_bytes(content.encode())
+    try:
+        return cells_of(path, list(wanted), header_of(path), Csv()).values.tolist()
+    except RowDomainError:
+        return None
+
+
+@pytest.mark.parametrize(("wanted", "end"), [("abc", "\n"), ("c", "\r\n")])
+def test_rows_together_are_what_they_are_alone(tmp_path: Path, wanted: str, end: str) -> None:
+    path = tmp_path / "rows.csv"
+    alone = {row: cells(path, f"a,b,c\n{row}\n", wanted) for row in ROWS}
+    assert alone[PLAIN] == [["7", "8", "9"][-len(wanted) :]]
+    for first, last in itertools.product(ROWS, repeat=2):
+        parts = [alone[first], alone[PLAIN], alone[last]]
+        expected = None if None in parts else [row for part in parts for row in part or []]
+        text = end.join(["a,b,c", first, PLAIN, last, ""])
+        assert cells(path, text, wanted) == expected, (first, last)
+
+
+def test_quotes_in_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    for header in ('a,b,"c', 'a,"b,c', '"a\nb",b,c'):
+        for below in ("1,2,3\n", '1,2,3\nal",0,0\n', '1,2,3"\n'):
+            path.write_text(f"{header}\n{below}")
+            with pytest.raises(RowDomainError):
+                header_of(path)
+    path.write_text('"a","b"" x", "c,d"\n1,2,3\n')
+    assert header_of(path) == ["a", 'b" x', "c,d"]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "-"])
+def test_an_open_quote_in_a_dropped_column(folder: Path, no_training: None, name: str) -> None:
+    frame = rows()
+    frame["id"] = "ann"
+    lines = frame.to_csv(index=False).splitlines()
+    lines[1], lines[150] = lines[1].replace("ann", '"ann'), lines[150].replace("ann", 'al"')
+    content = "\n".join([*lines, ""]).encode()
+    packed = gzip.compress(content) if name.endswith(".gz") else content
+    if name != "-":
+        Path(name).write_bytes(packed)
+    arguments = ["train", name, "--schema", "schema.yaml", *SPENT, "--model", "m.json"]
+    result = CliRunner().invoke(cli, arguments, input=packed)
+    assert result.exit_code == 1
+    assert "line break" in result.stderr and "Parquet" in result.stderr
+    assert "ann" not in result.stderr
+
+
+def test_other_parsers_are_not_used() -> None:
+    """For other separators pandas takes a parser that splits rows by other rules."""
+    for separator in ("§", "é", "\u2028"):
+        with pytest.raises(PrivacyParameterError, match="ASCII"):
+            Csv(separator=separator)
+
+
+@pytest.mark.parametrize("encoding", STATEFUL)
+def test_encodings_with_state_are_refused(folder: Path, encoding: str) -> None:
+    with pytest.raises(PrivacyParameterError):
+        Csv(encoding=encoding)
+    said = fails("schema", "rows.csv", "--encoding", encoding)
+    assert "--encoding" in said and "utf-8" in said and "each line alone" in said
+
+
+@pytest.mark.parametrize("encoding", SOUND)
+def test_encodings_of_lines_are_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("a,b\n1,2\n".encode(encoding))
+    csv = Csv(encoding=encoding)
+    assert cells_of(path, ["a", "b"], header_of(path, csv), csv).values.tolist() == [["1", "2"]]
+
+
+def test_no_encoding_that_is_read_carries_state() -> None:
+    """Of all that Python has: each byte, and pair of a high byte, before the end of a line."""
+    lines = [bytes([b]) for b in range(256)]
+    lines += [bytes([a, b]) for a in range(128, 256) for b in range(0, 256, 5)]
+    lines += [b"\x1b$B", b"\x1b(J", b"\x1b$)C\x0e", b"~{", b"~", b"+", b"+AAAA", b"\\"]
+    read = 0
+    for _, name, _ in pkgutil.iter_modules(encodings.__path__):
+        try:
+            Csv(encoding=name)
+            new, below = (text.encode(codecs.lookup(name).name) for text in ("\n", "\n35\n"))
+        except (PrivacyParameterError, LookupError):
+            continue
+        if name.startswith(("utf_16", "utf_32", "utf_8_sig")):  # units of fixed width, or a mark
+            continue
+        read += 1
+        for line in lines:
+            try:
+                alone = (line + new).decode(name)
+            except UnicodeDecodeError:
+                with pytest.raises(UnicodeDecodeError):
+                    (line + below).decode(name)
+            else:
+                assert (line + below).decode(name) == alone + "35\n", (name, line)
+    assert read > 60
