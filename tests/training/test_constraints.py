@@ -12,7 +12,7 @@ import xgboost as xgb
 from sklearn.metrics import roc_auc_score
 
 import xgb_dp
-from tests.reference.test_against_cpp import trees_of
+from tests.reference.comparison import trees_of
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 from ..conftest import arrays

@@ -10,7 +10,7 @@ import xgboost as xgb
 from sklearn.metrics import roc_auc_score
 
 import xgb_dp
-from tests.reference.test_against_cpp import trees_of
+from tests.reference.comparison import trees_of
 from xgb_dp.accounting import event_from_json
 from xgb_dp.accounting.events import release_counts
 from xgb_dp.testing import fixed_noise
