@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from xgb_dp.accounting import Repetitions
+from xgb_dp.accounting.curve import Curve
 from xgb_dp.accounting.selection import SelectionCurve
 from xgb_dp.audit.bounds import violates
 from xgb_dp.request.objectives import OBJECTIVES
@@ -21,6 +22,13 @@ N = 6_000
 SURE = 1.0 - 1e-6
 P, Q = np.array([0.92, 0.05, 0.03]), np.array([0.90, 0.02, 0.08])
 LAWS = [("geometric", 8.0), ("logarithmic", 4.0), ("poisson", 4.0), ("negative_binomial", 2.0)]
+
+
+class Claim:
+    """A curve as an audit asks it."""
+
+    def __init__(self, curve: Curve) -> None:
+        self.get_epsilon = curve.epsilon
 
 
 def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -59,7 +67,7 @@ def test_selections_keep_their_promise(
         counts = np.bincount(sample, minlength=3)
         z = (counts - N * exact) / np.sqrt(N * exact * (1 - exact))
         assert np.abs(z).max() < 5.5
-    claim = SelectionCurve(law, [Pair(P, Q)], 1)
+    claim = Claim(SelectionCurve(law, [Pair(P, Q)]))
     for outcome in range(3):
         hits = [int(np.count_nonzero(sample == outcome)) for sample in found]
         assert not violates(claim, hits[0], N, hits[1], N, SURE)
@@ -70,5 +78,6 @@ def test_the_audit_finds_a_selection_that_pays_for_one_run(
 ) -> None:
     law = Repetitions.of("geometric", 20.0)
     hits = [int(np.count_nonzero(winners(law, chances, monkeypatch) == 1)) for chances in (P, Q)]
-    assert violates(Pair(P, Q), hits[0], N, hits[1], N, SURE)
-    assert not violates(SelectionCurve(law, [Pair(P, Q)], 1), hits[0], N, hits[1], N, SURE)
+    assert violates(Claim(Pair(P, Q)), hits[0], N, hits[1], N, SURE)
+    claim = Claim(SelectionCurve(law, [Pair(P, Q)]))
+    assert not violates(claim, hits[0], N, hits[1], N, SURE)
