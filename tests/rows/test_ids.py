@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import traceback
+from collections import UserList, deque
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -56,7 +57,8 @@ CONTAINERS: dict[str, Any] = {
     "texts": of(TEXTS),
     "text array": np.array(of(NAMES)),
     "text objects": np.array(of(TEXTS), dtype=object),
-    "surrogates": of(["\ud800", "\ud801", "a", "b", ""]),
+    "sequence": deque(of(TEXTS)),
+    "another sequence": UserList(of(NUMBERS)),
     "bytes": of(BYTES),
     "byte array": np.array(of([b"a", b"b", b"c", b"d", b"e"])),
     "16 raw bytes": np.array([u.bytes for u in of(UUIDS)], dtype="V16"),

@@ -30,6 +30,7 @@ __all__ = [
     "UNKNOWN",
     "UNREADABLE",
     "Names",
+    "is_sequence",
     "is_unicode",
     "number_of",
     "numbers_of",
@@ -164,6 +165,11 @@ def numbers_of(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
         return np.fromiter(map(read, cells), dtype=np.float64, count=len(cells))
     except OverflowError:
         raise ValueError("not a number") from None
+
+
+def is_sequence(values: Any) -> bool:
+    """Whether cells are read one by one: of a list, a tuple, or any other sequence but a text."""
+    return isinstance(values, Sequence) and not isinstance(values, (str, bytes, bytearray))
 
 
 def is_unicode(text: str) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
+from .cells import is_sequence, is_unicode
 from .parts import mark, part_of
 
 __all__ = ["Persons", "column_of", "joined", "persons_of"]
@@ -104,15 +105,11 @@ class Persons:
         return Persons(codes.astype(np.uint32), kind, distinct, self.column)
 
 
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
 def _digits(number: int) -> bytes:
     return b"%x" % number
 
 
-_AS_BYTES: dict[str, Callable[[Any], bytes]] = {"texts": _utf8, "bytes": bytes}
+_AS_BYTES: dict[str, Callable[[Any], bytes]] = {"texts": str.encode, "bytes": bytes}
 
 
 def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> Persons:
@@ -187,15 +184,11 @@ def _read(ids: Any) -> tuple[Codes, str, Distinct]:
     for module, read in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
         if type(ids).__module__.partition(".")[0] == module:
             return read(ids)
-    if isinstance(ids, (str, bytes, dict, set)) or hasattr(ids, "dask"):
+    if isinstance(ids, np.ndarray):
+        return _array(ids)
+    if not is_sequence(ids):  # whatever else becomes an array may give all ids one type
         _refuse_container(ids)
-    if isinstance(ids, (list, tuple)):
-        return _objects(list(ids))
-    if not isinstance(ids, np.ndarray):
-        if not hasattr(ids, "__array__"):
-            _refuse_container(ids)
-        ids = np.asarray(ids)
-    return _array(ids)
+    return _objects(list(ids))
 
 
 def _refuse_container(ids: Any) -> NoReturn:
@@ -298,6 +291,11 @@ def _objects(ids: list[Any]) -> tuple[Codes, str, Distinct]:
             return _array(np.array(ids, dtype=np.int64))
     table: defaultdict[Any, int] = defaultdict()
     codes = _codes_in(table, ids)
+    if kind == "texts" and not all(map(is_unicode, table)):
+        raise RowDomainError(
+            "A row has an id in `dp_privacy_id` that is not valid Unicode: it contains half of a "
+            "surrogate pair. Give ids that are no texts as bytes, or drop such rows."
+        )
     return codes, kind, list(map(int, table) if kind == "whole numbers" else table)
 
 

@@ -15,7 +15,7 @@ __all__ = ["digest"]
 
 
 def digest(thing: Any) -> bytes | None:
-    """A digest of what may be changed in place; None for what cannot be read.
+    """A digest of what may be changed in place; None for what cannot be read, by its type alone.
 
     Args:
         thing: A DMatrix, whose labels, weights and margins may be set anew; an array, sparse
@@ -38,18 +38,13 @@ def _pieces(thing: Any) -> Iterator[bytes]:
             yield from _of_array(np.asarray(read()))
         for name in ("label_lower_bound", "label_upper_bound"):  # labels that are intervals
             yield from _of_array(np.asarray(thing.get_float_info(name)))
-    elif module in ("pandas", "modin"):
-        from pandas.util import hash_pandas_object
-
-        if thing.ndim == 1:
-            yield hash_pandas_object(thing, index=False).to_numpy().tobytes()
-            return
-        for place, name in enumerate(thing.columns):
-            yield repr(name).encode()
-            column = thing.iloc[:, place]
-            yield hash_pandas_object(column, index=False).to_numpy().tobytes()
+    elif module == "pandas":
+        columns = [thing] if thing.ndim == 1 else [thing.iloc[:, i] for i in range(thing.shape[1])]
+        for column in columns:
+            yield ascii(getattr(column, "name", None)).encode()
+            yield from _of_column(column)
     elif module == "polars":
-        yield repr(thing.columns if hasattr(thing, "columns") else thing.name).encode()
+        yield ascii(thing.columns if hasattr(thing, "columns") else thing.name).encode()
         hashed = thing.hash_rows() if hasattr(thing, "hash_rows") else thing.hash()
         yield hashed.to_numpy().tobytes()
     elif module == "pyarrow":  # never changes
@@ -65,10 +60,32 @@ def _pieces(thing: Any) -> Iterator[bytes]:
         raise TypeError("a container of another kind")
 
 
+def _of_column(column: Any) -> Iterator[bytes]:
+    """A column of pandas, whose own hashes refuse some texts and objects."""
+    import pandas as pd
+
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        yield from _of_array(column.cat.codes.to_numpy())
+        yield from _of_array(np.asarray(kind.categories, dtype=object))
+    elif kind == "object" or isinstance(kind, pd.StringDtype):
+        yield from _of_array(column.to_numpy(dtype=object))
+    else:
+        yield pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()
+
+
 def _of_array(values: np.ndarray) -> Iterator[bytes]:
     yield repr((values.shape, values.dtype.str)).encode()
     if values.dtype.hasobject:
         cells = values.ravel().tolist()
-        yield np.fromiter(map(hash, cells), dtype=np.int64, count=len(cells)).tobytes()
+        yield np.fromiter(map(_hash, cells), dtype=np.int64, count=len(cells)).tobytes()
     else:
         yield np.ascontiguousarray(values).tobytes()
+
+
+def _hash(cell: Any) -> int:
+    """A hash of any object: whether a digest exists must not depend on one cell."""
+    try:
+        return hash(cell)
+    except Exception:  # of what has none, such as a list, which no training reads
+        return hash(id(cell))
