@@ -7,6 +7,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -417,6 +418,17 @@ def test_both_parts_together_are_all_rows(kind: str) -> None:
     np.testing.assert_array_equal(np.concatenate(labels), y[numbers.astype(int)])
     assert 200 < len(seen[1]) < 400  # eleven deviations
     assert repr(parts) == f"Split(name={parts.name!r}, unit='row')"  # no numbers of rows
+
+
+@pytest.mark.parametrize("kind", ["int64", "Int64", "int64[pyarrow]", "uint64", "UUID"])
+def test_ids_of_a_division_are_exact(kind: str) -> None:
+    """Two ids that one 64-bit float stands for are two persons in both parts."""
+    X, y = rows(40)
+    numbers = [2**53 + i for i in range(40)]
+    ids = [UUID(int=i) for i in numbers] if kind == "UUID" else pd.Series(numbers, dtype=kind)
+    parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
+    seen = [*parts.train_ids.tolist(), *parts.test_ids.tolist()]
+    assert sorted(seen) == list(ids)
 
 
 def test_coins_of_persons_keep_their_rows_together() -> None:

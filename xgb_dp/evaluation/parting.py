@@ -9,14 +9,16 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
 from ..data.cells import read_data
 from ..data.columns import cells_of, collected
-from ..data.ids import column_of, persons_of
+from ..data.ids import Persons, persons_of
 from ..data.parts import TEST, TRAIN, Part, divided_by, mark
+from ..data.sparse import check_sparse
 from ..engine.draws import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.parse import parse_number
@@ -88,10 +90,9 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     """
     share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
     rows = _rows(data)
-    codes = None if privacy_id is None else persons_of(privacy_id, rows).codes
-    found = halves(data, share, codes)
-    (kept, _), (apart, _) = found
-    name, unit = secrets.token_hex(8), "row" if codes is None else "person"
+    persons = None if privacy_id is None else persons_of(privacy_id, rows)
+    found = halves(data, share, None if persons is None else persons.codes)
+    name, unit = secrets.token_hex(8), "row" if persons is None else "person"
     parts = []
     for (_, taken), which in zip(found, (TRAIN, TEST), strict=True):
         part = Part(name, which, unit)
@@ -99,13 +100,22 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
             mark(thing, part)
         parts.append(taken)
     ids: list[Any] = [None, None]
-    if privacy_id is not None:
-        column = cells_of(privacy_id, "label")
-        ids = [column[kept], column[apart]]
-        for own, which in zip(ids, (TRAIN, TEST), strict=True):
-            mark(own, Part(name, which, unit))
-        divided_by(name, column_of(privacy_id))
+    if persons is not None:
+        column = _exact(persons)
+        ids = [column[indices] for indices, _ in found]
+        for some, which in zip(ids, (TRAIN, TEST), strict=True):
+            mark(some, Part(name, which, unit))
+        divided_by(name, persons.column)
     return Split(parts[0], parts[1], name, unit, ids[0], ids[1])
+
+
+def _exact(persons: Persons) -> np.ndarray:
+    """The id of each row, exactly: as cells, whole numbers would be rounded to floats."""
+    distinct = persons.distinct
+    if not isinstance(distinct, np.ndarray):
+        ids = [UUID(int=v) for v in distinct] if persons.kind == "UUIDs" else distinct
+        distinct = np.fromiter(ids, dtype=object, count=len(ids))
+    return distinct[persons.codes]
 
 
 def halves(
@@ -137,6 +147,7 @@ def _rows(data: Any) -> int:
     if type(data) is DMatrix:
         return int(data.num_row())
     if isinstance(data, (tuple, list)) and len(data) == 2 and hasattr(data[0], "shape"):
+        check_sparse(data[0])  # before it is divided
         n = int(collected(data[0]).shape[0])
         if np.shape(cells_of(data[1], "label"))[:1] == (n,):
             return n
