@@ -59,3 +59,30 @@ def check_pairs(read: Reader, rows: Sequence[Any], what: str = "") -> int:
     assert not wrong, "\n".join(wrong[:10])
     outcome(read, [])
     return len(rows) ** 2
+
+
+def objects(cells: list[Any]) -> np.ndarray:
+    out = np.empty(len(cells), dtype=object)
+    for i, cell in enumerate(cells):
+        out[i] = cell
+    return out
+
+
+HIDDEN = "314159"  # the cell that a mask hides
+
+
+def masked(cells: list[Any], kind: Any) -> Any:
+    """A column of a masked array: the hidden cell is missing, whatever fills the others."""
+    hidden = [[type(cell) is str and cell == HIDDEN] for cell in cells]
+    values = np.array([[cell] for cell in objects(cells)], kind).reshape(-1, 1)
+    return np.ma.masked_array(values, np.array(hidden, bool).reshape(-1, 1))
+
+
+class Converted:
+    """A container that NumPy reads by giving all cells one type."""
+
+    def __init__(self, cells: list[Any]) -> None:
+        self.cells = cells
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.array(self.cells, dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
+from collections import UserList, deque
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -16,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tests.pairs import check_pairs
+from tests.pairs import HIDDEN, Converted, check_pairs, masked, objects
 from xgb_dp.cli.table import _codes, _numbers
 from xgb_dp.data.cells import MISSING
 from xgb_dp.data.columns import cells_of, numbers
@@ -25,6 +26,7 @@ from xgb_dp.data.ids import persons_of
 from xgb_dp.data.labels import codes_of, declared
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.discovery.columns import read_numbers, read_texts
+from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.evaluation.groups import Groups, group_codes
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -50,13 +52,6 @@ NAMES: list[list[Any]] = [
 ]  # fmt: skip
 
 
-def objects(cells: list[Any]) -> np.ndarray:
-    out = np.empty(len(cells), dtype=object)
-    for i, cell in enumerate(cells):
-        out[i] = cell
-    return out
-
-
 def frame(dtype: Any) -> Callable[[list[Any]], Any]:
     plain = dtype in ("int64", "uint64")  # pandas itself reads lists by way of floats
 
@@ -65,6 +60,12 @@ def frame(dtype: Any) -> Callable[[list[Any]], Any]:
         return pd.DataFrame({"a": pd.Series(found)})
 
     return make
+
+
+UNCERTAIN: list[Any] = [
+    0, 1, True, None, NAN, 0.5, LARGE, 2**63, 2**64, 10**400, "a", "1", Decimal("1"), 1j,
+    np.float32(0.1), np.longdouble(1) / 3, np.datetime64("NaT"), np.timedelta64(1, "s"),
+]  # fmt: skip
 
 
 def arrow(kind: Any) -> Callable[[list[Any]], Any]:
@@ -137,6 +138,17 @@ NUMBERS: dict[str, tuple[Callable[[list[Any]], Any], list[Any]]] = {
     "list": (lambda c: [[cell] for cell in c], ODD),
     "tuple of lists": (lambda c: tuple([cell] for cell in c), MIXED),
     "list of arrays": (lambda c: [np.array([cell], np.int64) for cell in c], WHOLE),
+    "list of sequences": (lambda c: [deque([cell]) for cell in c], ODD),
+    "sequence as a list": (lambda c: deque([cell] for cell in c), ODD),
+    "another sequence as a list": (lambda c: UserList([cell] for cell in c), ODD),
+    "list of cells beside rows": (
+        lambda c: [cell[0] if isinstance(cell, tuple) else [cell] for cell in c],
+        [0, 1, "1", None, (0,), (1,)],
+    ),
+    "numpy masked objects": (lambda c: masked(c, object), [0, 1, "1", None, True, "wé", HIDDEN]),
+    "numpy masked texts": (lambda c: masked(c, "U9"), ["0", "1", "a", "", HIDDEN]),
+    "numpy masked floats": (lambda c: masked(c, np.float64), [0.0, 0.5, HIDDEN]),
+    "numpy converts": (lambda c: Converted([[cell] for cell in c]), UNCERTAIN),
 }  # fmt: skip
 NAMED: dict[str, tuple[Callable[[list[Any]], Any], list[Any]]] = {
     "pandas string": (frame("string"), TEXT + NONE),
@@ -186,7 +198,8 @@ def test_features(kind: str) -> None:
     make, cells = NUMBERS[kind]
     if "list" in kind:  # a list without rows does not show its columns
         read = lambda c: values_of(make(c)) if c else []  # noqa: E731
-        cells = [cell for cell in cells if not isinstance(cell, (list, tuple))]
+        if "beside" not in kind:
+            cells = [cell for cell in cells if not isinstance(cell, (list, tuple))]
     else:
         read = lambda c: values_of(make(c))  # noqa: E731
     check_pairs(read, cells, kind)
@@ -204,8 +217,6 @@ def test_dictionaries_that_nobody_declared_are_refused(kind: str) -> None:
     make, cells = NAMED.get(kind, (None, None))
     if make is None or kind == "pandas inferred":
         return
-    from xgb_dp.errors import PrivacyParameterError
-
     for categories in ({}, {"a": 3}):
         with pytest.raises(PrivacyParameterError, match="categories"):
             values_of(make(cells[:2]), **categories)
@@ -234,11 +245,13 @@ def test_labels(kind: str) -> None:
 
 def test_lists_of_labels() -> None:
     cells = [cell for cell in ODD if not isinstance(cell, tuple)]
-    for wrap in (list, tuple, objects):
+    for wrap in (list, tuple, objects, deque, UserList):
         for classes in (declared(2), declared(["a", "1"]), declared([0.5, LARGE])):
             check_pairs(lambda c, w=wrap, k=classes: codes_of(w(c), k).ravel().tolist(), cells)  # type: ignore[misc]
         check_pairs(lambda c, w=wrap: numbers(w(c), "label").astype(float).ravel(), cells)  # type: ignore[misc]
         check_pairs(lambda c, w=wrap: numbers(w(c), "weight").astype(float).ravel(), cells)  # type: ignore[misc]
+    classes = declared(["a", "1"])
+    check_pairs(lambda c: codes_of(Converted(c), classes).ravel().tolist(), UNCERTAIN)
 
 
 def texts(cells: Any) -> list[str | None]:
@@ -256,7 +269,7 @@ DATES: list[Any] = [
 
 
 def test_looks_at_lists_and_objects() -> None:
-    for wrap in (list, tuple, objects, lambda c: pd.Series(objects(c), dtype=object)):
+    for wrap in (list, tuple, deque, objects, lambda c: pd.Series(objects(c), dtype=object)):
         check_pairs(lambda c, w=wrap: texts(w(c)), ODD, "texts")  # type: ignore[misc]
         check_pairs(lambda c, w=wrap: read_numbers(w(c), "number", "1970-01-01", MISSING), ODD)  # type: ignore[misc]
         for part in ("days", "hour"):
@@ -288,7 +301,7 @@ def test_columns_of_dates(kind: str) -> None:
 
 IDS: dict[str, list[Any]] = {
     "whole numbers": [0, 1, -1, True, 1.0, LARGE, 0.5, float(2**53), 2**64, 2**70, None, NAN],
-    "texts": ["a", "b", "1", " a", "", "wé", "a\ud800", None, pd.NA],
+    "texts": ["a", "b", "1", " a", "", "wé", "\ud800", "a\ud800", None, pd.NA],
     "bytes": [b"a", b"b", b"", None],
     "UUIDs": [UUID(int=1), UUID(int=2), None],
     "numbers of NumPy": [np.int64(1), np.uint64(2**64 - 1), 1, np.float32(1), np.bool_(True)],
@@ -303,8 +316,16 @@ def people(cells: Any) -> list[Any]:
 
 @every("kind", IDS)
 def test_ids(kind: str) -> None:
-    for wrap in (list, tuple, objects, lambda c: pd.Series(objects(c), dtype=object)):
+    for wrap in (list, tuple, deque, objects, lambda c: pd.Series(objects(c), dtype=object)):
         check_pairs(lambda c, w=wrap: people(w(c)), IDS[kind], kind)  # type: ignore[misc]
+
+
+def test_ids_that_are_no_unicode_are_refused() -> None:
+    column = pd.Series(objects(["a", "\ud800"]), dtype=object)
+    names = pd.Categorical.from_codes([0, 1], pd.Index(column, dtype=object))
+    for ids in (column.tolist(), column.to_numpy(), column, pd.Series(names)):
+        with pytest.raises(RowDomainError, match="surrogate"):
+            persons_of(ids)
 
 
 @every("kind", COLUMNS)

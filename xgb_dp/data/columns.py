@@ -18,11 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError
-from .cells import DATES, Names, numbers_of, read_data
+from .cells import DATES, Names, is_sequence, number_of, numbers_of, read_data
 
 __all__ = ["cells_of", "codes_in", "collected", "kind_of", "library_of", "numbers"]
 
-_SEQUENCES = (list, tuple)
+_TAKEN = (
+    "a list or another sequence, a NumPy array, or a column or table of pandas, polars or Arrow"
+)
 
 
 def library_of(values: Any) -> str:
@@ -59,13 +61,22 @@ def cells_of(values: Any, what: str) -> np.ndarray:
         :func:`.cells.value_of` reads one by one.
 
     Raises:
-        PrivacyParameterError: The column is of a type that has no cells.
+        PrivacyParameterError: The column is of a type that has no cells, or in no known container.
         RowDomainError: A row of a list has another number of entries than the others.
     """
     values = collected(values)
-    if isinstance(values, _SEQUENCES):
-        return _listed(values, what)
-    return read_data(_TYPED.get(library_of(values), _array), values)
+    library = library_of(values)
+    if library:
+        return read_data(_TYPED[library], values)
+    if isinstance(values, (np.ndarray, np.generic)):
+        return read_data(_array, np.asanyarray(values))
+    if is_sequence(values):
+        return read_data(_listed, values, what)
+    if hasattr(values, "__array__"):
+        return read_data(_converted, values)
+    raise PrivacyParameterError(
+        f"The {what}s are in a {type(values).__name__}; {_TAKEN} was expected. Turn it into one."
+    )
 
 
 def _objects(cells: Sequence[Any]) -> np.ndarray:
@@ -74,10 +85,13 @@ def _objects(cells: Sequence[Any]) -> np.ndarray:
 
 def _listed(values: Sequence[Any], what: str) -> np.ndarray:
     """A list of cells, or of rows, each of which is a list or an array."""
+    values = list(values)
     rows = [_row(value) for value in values]
     if all(row is None for row in rows):
         return _objects(values)
-    # A cell beside rows is a row of one cell, which it is alone.
+    if what == "feature" and any(row is None for row in rows):
+        raise RowDomainError("A row of `X` is a bare cell. Give every row as a list of its cells.")
+    # A label beside rows of labels is a row of one, which it is alone.
     nested = [[v] if row is None else row for row, v in zip(rows, values, strict=True)]
     if len(set(map(len, nested))) > 1:
         raise RowDomainError(
@@ -89,33 +103,47 @@ def _listed(values: Sequence[Any], what: str) -> np.ndarray:
 
 
 def _row(value: Any) -> Sequence[Any] | None:
-    if isinstance(value, _SEQUENCES):
-        return value
+    if is_sequence(value):
+        return list(value)
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "biufOU":
         found: list[Any] = value.tolist()
         return found
     return None
 
 
-def _array(values: Any) -> np.ndarray:
-    array: Any = values if isinstance(values, np.ndarray) else np.asarray(values)
-    if isinstance(array, np.ma.MaskedArray):
-        whole = array.dtype.kind in "biuf"
-        array = np.ma.filled(
-            array.astype(np.float64 if whole else object), np.nan if whole else None
+def _array(values: np.ndarray) -> np.ndarray:
+    kind = values.dtype.kind
+    if kind not in "biufmMOUS":
+        raise PrivacyParameterError(
+            f"An array is of type {values.dtype.name}; numbers or texts were expected. Complex "
+            "data not supported. Turn the cells into numbers or texts by a public rule."
         )
-    if array.dtype.kind in "OUS":
-        return np.asarray(array.astype(object))
-    if array.dtype.kind not in "biufmM":
-        _refuse_array(array)
-    return np.asarray(array)
+    array = np.asarray(values)
+    if kind in "OUS":
+        array = array.astype(object)
+    if isinstance(values, np.ma.MaskedArray):  # whether any cell is masked decides nothing
+        array = array.astype(np.float64) if kind in "biuf" else array.copy()
+        missing = np.nan if kind in "biuf" else "NaT" if kind in "mM" else None
+        array[np.ma.getmaskarray(values)] = missing
+    return array
 
 
-def _refuse_array(array: np.ndarray) -> None:
-    raise PrivacyParameterError(
-        f"An array is of type {array.dtype.name}; numbers or texts were expected. Complex data not "
-        "supported. Turn the cells into numbers or texts by a public rule."
-    )
+def _converted(values: Any) -> np.ndarray:
+    """What only converts itself to an array, as numbers.
+
+    Such a container may give all cells one type. One number then turns truth values into numbers,
+    and one text turns numbers into texts: so numbers are floats, and texts and dates are refused.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    cells = array.ravel().tolist() if array.dtype.kind == "O" else [""]
+    if any(isinstance(cell, (str, np.datetime64, np.timedelta64)) for cell in cells):
+        raise RowDomainError(
+            f"A row of a {type(values).__name__} has a cell that is not a number. Give texts as "
+            f"{_TAKEN}. {DATES}"
+        )
+    return np.array([number_of(cell) for cell in cells], np.float64).reshape(array.shape)
 
 
 def _pandas(values: Any) -> np.ndarray:
@@ -252,6 +280,8 @@ def _from_codes(codes: npt.NDArray[Any], dictionary: Sequence[Any]) -> np.ndarra
 def _side_by_side(columns: Sequence[Any], rows: int) -> np.ndarray:
     """Columns as a table: of floats where the types of all of them are numbers, else of objects."""
     found = [cells_of(column, "label") for column in columns]
+    if any(column.dtype.kind in "mM" for column in found):
+        raise PrivacyParameterError(f"A column contains dates or durations. {DATES}")
     numeric = all(column.dtype.kind in "biuf" for column in found)
     out = np.empty((rows, len(found)), dtype=np.float64 if numeric else object)
     for i, column in enumerate(found):

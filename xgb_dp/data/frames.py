@@ -33,22 +33,28 @@ def prepared(X: Any, categories: Mapping[Any, Any] | None) -> Any:
     """A table of features of any kind, ready for an ``xgboost.DMatrix``.
 
     Args:
-        X: Array, list, sparse matrix, data frame or table. Kinds that are not known are returned as
-            they are.
+        X: Array, list, sparse matrix of SciPy, or table of pandas, polars or Arrow.
         categories: ``dp_categories``.
 
     Returns:
-        Columns of numbers, and of the declared categories.
+        Columns of numbers, and of the declared categories. Sparse matrices as they are.
 
     Raises:
-        PrivacyParameterError: A name or type of a column, which are public, is not as needed.
+        PrivacyParameterError: The container, or a name or type of a column, is not as needed; these
+            are public.
         RowDomainError: A row has a cell that is no number or no declared category.
     """
     X = collected(X)
-    if isinstance(X, (list, tuple, np.ndarray)):
-        return numbers(X, "feature")
-    if _kind(X) is None:
+    scipy = sys.modules.get("scipy.sparse")  # a matrix of SciPy has loaded it
+    if scipy is not None and scipy.issparse(X):
         return X
+    if _kind(X) is None:
+        if hasattr(X, "columns") or hasattr(X, "column_names"):
+            raise PrivacyParameterError(
+                f"A table of type {type(X).__module__}.{type(X).__name__} is not known. Turn it "
+                "into a data frame of pandas or polars, or a table of pyarrow."
+            )
+        return numbers(X, "feature")
     check_names(columns_of(X))
     X = with_categories(X, categories)
     refuse_undeclared(X, categories)
@@ -259,13 +265,8 @@ def _is_text(kind: Any) -> bool:
 
 
 def _as_numbers(X: Any) -> Any:
-    """A table without columns of objects, of nothing, or of decimals; others are left alone."""
-    kind = _kind(X)
-    if kind == "pandas":
-        return _numbers_pandas(X)
-    if kind == "polars":
-        return _numbers_polars(X)
-    return _numbers_arrow(X) if kind == "pyarrow" else X
+    """A table without columns of objects, of nothing, or of decimals."""
+    return _NUMBERS[str(_kind(X))](X)
 
 
 def _refuse_type(column: Any, kind: Any, *, dates: bool) -> None:
@@ -393,4 +394,5 @@ def _masked(whole: np.ndarray, missing: np.ndarray) -> Any:
 
 
 _CODE = {"pandas": _code_pandas, "polars": _code_polars, "pyarrow": _code_arrow}
+_NUMBERS = {"pandas": _numbers_pandas, "polars": _numbers_polars, "pyarrow": _numbers_arrow}
 _NAMED = {"pandas": _named_pandas, "polars": _named_polars, "pyarrow": _named_arrow}

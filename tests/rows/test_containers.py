@@ -1,0 +1,57 @@
+"""Containers of cells: which are read, and that no cell decides what is known of one."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.pairs import HIDDEN, Converted, masked, objects
+from xgb_dp.data.columns import cells_of, numbers
+from xgb_dp.data.matrices import private_matrix
+from xgb_dp.data.unchanged import digest
+from xgb_dp.errors import PrivacyParameterError
+
+
+def test_masked_cells_are_missing() -> None:
+    for kind, cell in ((object, "1"), ("U9", "1"), (np.float64, "1"), (np.int64, "1")):
+        assert math.isnan(numbers(masked([cell, HIDDEN], kind).ravel(), "label")[1])
+    dates = np.ma.masked_array(np.array(["2020-01-01"] * 2, "M8[D]"), [False, True])
+    assert np.isnat(cells_of(dates, "date")).tolist() == [False, True]
+
+
+def test_dates_beside_other_labels_are_refused() -> None:
+    dates = pd.to_datetime(["2020-01-01"]).astype("datetime64[ns]")
+    with pytest.raises(PrivacyParameterError, match="dates"):
+        numbers(pd.DataFrame({"a": [1.0], "b": dates}), "label")
+
+
+@pytest.mark.parametrize("table", [{"columns": ["a"]}, {"column_names": ["a"]}], ids=str)
+def test_tables_of_unknown_libraries_are_refused(table: dict[str, Any]) -> None:
+    """What such a table makes of its cells, and of its dictionaries, is not known."""
+    strange = type("Table", (Converted,), table)([[1.0]])
+    with pytest.raises(PrivacyParameterError, match="not known"):
+        private_matrix(strange)
+    for strange in ({"a": [1.0]}, iter([[1.0]]), {1.0}, "1", b"1", 1.0):
+        with pytest.raises(PrivacyParameterError, match="expected"):
+            private_matrix(strange)
+
+
+@pytest.mark.parametrize("cell", ["\ud800", [1], Decimal("sNaN"), b"1", ("a", [1])], ids=ascii)
+def test_no_cell_decides_whether_a_part_is_known(cell: Any) -> None:
+    """A ledger shows the part: it must not show that somebody has such a cell."""
+    column = pd.Series(objects(["a", "b", cell]), dtype=object)
+    assert digest(column) == digest(column) is not None
+    assert digest(pd.DataFrame({"a": column})) is not None
+    assert digest(column.to_numpy()) is not None
+    if isinstance(cell, str):
+        assert digest(column.astype(pd.StringDtype("python"))) is not None
+        names = pd.Index([cell], dtype=object)
+        assert digest(pd.Series(pd.Categorical.from_codes([0], names))) is not None
+    changed = column.copy()
+    changed[0] = "c"
+    assert digest(changed) != digest(column)
