@@ -34,6 +34,7 @@ OTHERS = {
     ("evaluation/rows.py", "config"),
     ("record/ledger.py", "learner['gradient_booster']['model']['gbtree_model_param']"),
     ("record/ledger.py", "learner['learner_model_param']"),
+    ("record/recheck.py", "learner"),
     ("record/verify.py", "learner"),
     ("engine/predictions.py", "json.loads(booster.save_config())['learner']"),
     ("plotting/shapes.py", "learner['learner_model_param']"),
@@ -44,9 +45,12 @@ OTHERS = {
     ("record/card.py", "last.hyperparameters"),
     ("record/card.py", "last.public"),
     ("record/ledger.py", "t.hyperparameters"),
+    ("calibrate/recorded.py", "given"),
+    ("calibrate/recorded.py", "public"),
+    ("calibrate/recorded.py", "taken"),  # the settings of the plan that was taken
+    ("record/recheck.py", "public"),
     ("record/statement.py", "p"),
     ("training/earlier.py", "training.hyperparameters"),
-    ("training/earlier.py", "training.public"),
     ("training/earlier.py", "then"),
     ("training/earlier.py", "now"),  # what the ledger will say
     # Whether ids of persons are given at all, whatever they are.
