@@ -24,7 +24,8 @@ def connect(port):
                   {"cmd": 1, "port": 1, "error_port": 1}):
         text = json.dumps(words).encode()
         worker.sendall(struct.pack("<i", len(text)) + text)
-    worker.recv(4, socket.MSG_WAITALL)  # it was counted in
+    length, = struct.unpack("<i", worker.recv(4, socket.MSG_WAITALL))
+    worker.recv(length, socket.MSG_WAITALL)  # all of the answer: it was counted in
     return worker
 
 tracker = RabitTracker(2, "127.0.0.1")
