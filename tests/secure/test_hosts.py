@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -19,7 +20,7 @@ pytest.importorskip("cryptography")
 
 from tests.secure import hosts
 from tests.secure.cluster import make_key, preloaded
-from xgb_dp import Budget, privacy_report
+from xgb_dp import Budget, privacy_report, verify
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "federated.md"
 PARTIES = ["north", "east", "south"]
@@ -79,13 +80,20 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_three_hospitals_train_one_model_with_one_ledger(network: Any, tmp_path: Path) -> None:
     for result in network(follow(tmp_path), tmp_path):
         assert result["code"] == 0, result["said"]
-    models = [tmp_path / f"{name}.json" for name in PARTIES]
-    assert len({model.read_text() for model in models}) == 1
-    report = privacy_report(models[0])
+    models = [json.loads((tmp_path / f"{name}.json").read_text()) for name in PARTIES]
+    ledgers = [json.loads(m["learner"]["attributes"].pop("dp_ledger")) for m in models]
+    entries = [ledger["trainings"][0].pop("entry") for ledger in ledgers]
+    for ledger in ledgers:
+        del ledger["digest"]  # of the entry, too
+    assert all(model == models[0] for model in models)
+    assert all(ledger == ledgers[0] for ledger in ledgers)
+    report = privacy_report(tmp_path / "north.json")
     assert 1.0 < report.epsilon <= 2.0
     assert report.ledger["trainings"][0]["public"]["masked_sums"] == {"workers": 3, "colluders": 1}
-    for name in PARTIES:  # each has booked it
+    for name, entry in zip(PARTIES, entries, strict=True):  # each has booked it
+        assert verify(tmp_path / f"{name}.json").verdict == "passed"
         book = Budget(tmp_path / f"{name}.book.json", epsilon=4.0, delta=4e-6)
+        assert [booked.id for booked in book.entries] == [entry]
         assert 2.9 < book.remaining() < 3.5  # of 4, and the training has up to 2
     assert all(os.stat(tmp_path / name).st_mode & 0o077 == 0 for name in PARTIES)
 
