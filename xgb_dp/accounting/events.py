@@ -43,10 +43,7 @@ class Event:
 
     Attributes:
         mechanism: Name of the kind in ledgers.
-        label: What was released; "rounds" or "plan" where several things are.
         count: How often it happened, >= 0.
-        unit: Whom its cost holds for: "row" or "person". Wherever something is said of one row, it
-            then holds for all rows of one person. An event that consists of others has their unit.
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
@@ -83,12 +80,16 @@ class Event:
 
     @property
     def label(self) -> str:
-        """What was released."""
+        """What was released; "rounds" or "plan" where several things are."""
         return getattr(self, "release", self._several)
 
     @property
     def unit(self) -> str:
-        """Whom the cost holds for."""
+        """Whom its cost holds for: "row" or "person".
+
+        Wherever something is said of one row, it then holds for all rows of one person. An event
+        that consists of others has their unit.
+        """
         return one_unit(plain_events(self))
 
     def to_json(self) -> dict[str, Any]:
