@@ -40,7 +40,7 @@ UPSTREAM = tuple(
         r"sklearn\.py invalid_type TypeError: Invalid type for the `eval_metric`",
         r"sklearn\.py \w+ \w+Error: .*`eval_metric`",
         # an array as `tree_method` of an estimator, which XGBoost compares first
-        r"sklearn\.py _configure_fit ValueError: The truth value of an array",
+        r"sklearn\.py _configure_fit ValueError: The truth value of an (empty )?array",
         # `verbosity` of estimators, which XGBoost reads as a setting of its own first
         r"core\.py _check_call XGBoostError: .*Invalid cast, from \w+ to",
         r"encoder\.py default TypeError: Object of type \w+ is not JSON serializable",
