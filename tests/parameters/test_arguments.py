@@ -56,7 +56,7 @@ def test_a_wrong_kind_is_an_error_that_names_the_argument(model: Path, name: str
 
 @pytest.mark.parametrize("y", [3, None, "a"])
 def test_labels_that_are_none_cannot_be_divided(y: Any) -> None:
-    with pytest.raises(PrivacyParameterError, match="one label for each row"):
+    with pytest.raises(PrivacyParameterError, match="labels are in a"):
         xgb_dp.split((arrays()[0], y))
 
 
