@@ -116,7 +116,7 @@ def test_a_curve_is_in_the_ledger_and_verified(tmp_path: Path) -> None:
     found = xgb_dp.privacy_report(path)
     assert found.epsilon > xgb_dp.privacy_report(model).epsilon
     assert found.ledger["trainings"][-1]["public"]["evaluations"] == [
-        {"method": "isotonic", "parallel": False, "events": len(report.events)}
+        {"method": "isotonic", "parallel": False, "events": len(report.cost.events)}
     ]
     assert xgb_dp.verify(path).verdict == "passed"
     # Its own figures are those of the curve.

@@ -70,7 +70,7 @@ def test_processes_that_fork_have_pages_of_their_own(tmp_path: Path) -> None:
     """Addresses are the same in both, and so were the names of the files."""
     script = tmp_path / "forked.py"
     script.write_text(FORKED)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(script), str(tmp_path)]
     subprocess.run(command, check=True, env=environment, timeout=600)
 
