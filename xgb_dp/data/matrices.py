@@ -80,11 +80,12 @@ def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> A
         data: Table of features.
         kwargs: Other arguments of ``xgboost.DMatrix``.
     """
-    column, persons = id_column(estimator.get_xgb_params()), None
+    params = estimator.get_xgb_params()  # once: it draws a seed from a `random_state`
+    column, persons = id_column(params), None
     if column is not None and (ref is None or has_column(data, column)):
         data, ids = without_column(data, column)
         persons = persons_of(ids, column=column) if ref is None else None
-    categories = read_one(estimator.get_xgb_params(), "dp_categories")
+    categories = read_one(params, "dp_categories")
     return private_matrix(data, categories=categories, persons=persons, **kwargs)
 
 
