@@ -299,7 +299,7 @@ def _rounded(values: Any, signed: bool) -> tuple[np.ndarray, np.ndarray] | None:
     """Whole numbers of 64 bits as the 64-bit floats that they count as, and which are missing.
 
     None where all of them are such floats already. They stay whole numbers, as the type of a column
-    is part of a model.
+    is part of a model. XGBoost reads columns of pandas so by itself (`read-cells-alone.patch`).
     """
     cells = cells_of(values, "feature")
     with np.errstate(invalid="ignore"):
@@ -327,26 +327,12 @@ def _numbers_pandas(X: Any) -> Any:
             _refuse_type(name, kind, dates=getattr(kind, "kind", "") in ("m", "M"))
         elif getattr(kind, "kind", "f") == "c":
             _refuse_type(name, "complex (Complex data not supported)", dates=False)
-        elif is_type.is_integer_dtype(kind) and getattr(kind, "itemsize", 8) == 8:
-            found = _rounded(column, is_type.is_signed_integer_dtype(kind))
-            if found is not None:
-                changed[name] = _typed_pandas(kind, *found)
     if not changed:
         return X
     X = X.copy(deep=False)
     for name, values in changed.items():
         X[name] = pd.Series(values, index=X.index)
     return X
-
-
-def _typed_pandas(kind: Any, whole: np.ndarray, missing: np.ndarray) -> Any:
-    import pandas as pd
-
-    if hasattr(kind, "pyarrow_dtype"):
-        import pyarrow as pa
-
-        return pd.arrays.ArrowExtensionArray(pa.array(whole, mask=missing))
-    return whole if isinstance(kind, np.dtype) else pd.arrays.IntegerArray(whole, missing)
 
 
 def _numbers_polars(X: Any) -> Any:
