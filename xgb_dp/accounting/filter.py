@@ -161,16 +161,7 @@ class Filter:
         group: int = 1,
         all_spent: Charge | None = None,
     ) -> Charge | None:
-        """What is to be booked for a release; None if there is no room for it.
-
-        Args:
-            spent: All charges so far.
-            events: What will be released.
-            charge: Result of :func:`charge_of` for it.
-            group: As there.
-            all_spent: All charges so far with those on disjoint rows, which decide the rule by
-                which charges add up; `spent` by default.
-        """
+        """What is to be booked for a release; None if there is no room for it."""
         seen = spent if all_spent is None else all_spent
         if not self.adds_up(seen):
             if self.room(seen).holds(Charge.total([spent, charge])):
@@ -205,16 +196,7 @@ class Filter:
 
 
 def plain_charge(events: Sequence[Event], delta: float, group: int = 1) -> Charge:
-    """The epsilon and delta of these releases as they are.
-
-    Args:
-        events: In release order, all fixed before the first of them.
-        delta: In [0, 1).
-        group: Rows (or persons) by which the neighbours of the total differ.
-
-    Returns:
-        Charge: Infinite if there is no bound.
-    """
+    """The epsilon and delta of these releases as they are."""
     return Charge(0.0, ExactAccountant(events).get_epsilon(delta, group), delta)
 
 

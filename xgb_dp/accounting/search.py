@@ -16,16 +16,7 @@ __all__ = ["doubled", "narrow", "root_above"]
 
 
 def doubled(holds: Callable[[float], bool], most: float = math.inf) -> tuple[float, float]:
-    """Go up from 1 by doubling while something holds.
-
-    Args:
-        holds: The condition.
-        most: From here on it is not asked any more.
-
-    Returns:
-        The last point at which it held, or 0, and the next one, at which it did not or which is at
-        least `most`.
-    """
+    """Go up from 1 by doubling while something holds."""
     last, point = 0.0, 1.0
     while point < most and holds(point):
         last, point = point, 2.0 * point
@@ -35,17 +26,7 @@ def doubled(holds: Callable[[float], bool], most: float = math.inf) -> tuple[flo
 def narrow(
     is_safe: Callable[[float], bool], safe: float, unsafe: float, steps: int
 ) -> tuple[float, float]:
-    """Bisect between a safe point and an unsafe one, in either order.
-
-    Args:
-        is_safe: The condition; it holds at `safe`.
-        safe: Where it holds.
-        unsafe: Where it does not, or need not.
-        steps: Halvings.
-
-    Returns:
-        A safe point, which is the one given or was found to be safe, and the unsafe one next to it.
-    """
+    """Bisect between a safe point and an unsafe one, in either order."""
     for _ in range(steps):
         middle = 0.5 * (safe + unsafe)
         if is_safe(middle):
@@ -64,19 +45,7 @@ def root_above(
     xtol: float,
     rtol: float = 4.0 * 2.0**-52,
 ) -> float:
-    """A root of a falling function, moved up until it is safe.
-
-    Args:
-        excess: At least 0 at `low` and at most 0 at `high`.
-        is_safe: Holds above the root, but for rounding.
-        low: Lower end.
-        high: Upper end.
-        xtol: Absolute tolerance of the root before it is moved.
-        rtol: Relative tolerance of the same.
-
-    Returns:
-        A point close to the root at which `is_safe` holds.
-    """
+    """A root of a falling function, moved up until it is safe."""
     root = float(brentq(excess, low, high, xtol=xtol, rtol=rtol))
     step = 1e-9 * max(root, 1e-3)
     while not is_safe(root):

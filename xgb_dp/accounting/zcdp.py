@@ -25,12 +25,7 @@ def zcdp_mu2(eps0: float) -> float:
 
 
 class ZCDPCurve(Curve):
-    """Bounds a Gaussian total `mu` and selections by zCDP, some selections being charged purely.
-
-    Args:
-        mu: Square root of the sum of sensitivity2 / sigma2. Noise on integers needs no slack here.
-        steps: (eps0, count) of the selections.
-    """
+    """Bounds a Gaussian total `mu` and selections by zCDP, some selections being charged purely."""
 
     def __init__(self, mu: float, steps: Sequence[tuple[float, int]]) -> None:
         self._free = mu == 0.0 and not steps

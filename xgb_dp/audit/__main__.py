@@ -85,14 +85,7 @@ def _write(page: Path, text: str, *, part: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the audits.
-
-    Args:
-        arguments: Of the command line.
-
-    Returns:
-        0 if everything is as it should be, else 1.
-    """
+    """Run the audits."""
     parser = argparse.ArgumentParser(prog="python -m xgb_dp.audit", description=__doc__)
     parser.add_argument("--fast", action="store_true", help="fewer draws, within a minute")
     parser.add_argument(

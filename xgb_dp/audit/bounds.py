@@ -90,16 +90,7 @@ class GaussianClaim:
 
 
 def clopper_pearson(hits: npt.ArrayLike, n: int, alpha: float) -> tuple[Floats, Floats]:
-    """Exact confidence limits of a binomial probability (Clopper and Pearson 1934).
-
-    Args:
-        hits: Hits, 0 to n; an array is handled entry by entry.
-        n: Independent draws, >= 1.
-        alpha: Error of each of the two limits by itself, in (0, 1).
-
-    Returns:
-        Lower and upper limit; each is on the wrong side with probability at most alpha.
-    """
+    """Exact confidence limits of a binomial probability (Clopper and Pearson 1934)."""
     k = np.asarray(hits, dtype=np.float64)
     if n < 1 or np.any(k < 0) or np.any(k > n):
         raise ValueError("`hits` must lie between 0 and `n`, and `n` be at least 1.")
@@ -181,16 +172,6 @@ def violates(
 
     The confidence limits hold for all points of the curve at once, so looking at many of them
     costs nothing.
-
-    Args:
-        claim: A curve, e.g. :class:`GaussianClaim` or ``xgb_dp.accounting.ExactAccountant``.
-        hits_p: As in :func:`epsilon_lower_bound`, like all others.
-        n_p: See there.
-        hits_q: See there.
-        n_q: See there.
-        confidence: A true claim is refuted with probability at most 1 - confidence.
-        deltas: Points of the curve to look at.
-        both_directions: See there.
     """
     return any(
         float(

@@ -35,14 +35,7 @@ def _of_text(plan: DiscoveryPlan) -> tuple[Callable[[], float], Callable[[], flo
 def audit_texts(
     name: str, draws: int, plan: DiscoveryPlan | None = None, *, confidence: float = 0.95
 ) -> AuditResult:
-    """Whether a text that one row alone names is shown more often than claimed.
-
-    Args:
-        name: For the report.
-        draws: Releases for each neighbour.
-        plan: Noise that is drawn; by default what is claimed, at a delta that can be counted.
-        confidence: A true claim is called violated with probability at most 1 - confidence.
-    """
+    """Whether a text that one row alone names is shown more often than claimed."""
     claimed = plan_discovery(1, 0, 1.0, 0.04)
     without, with_row = _of_text(plan or claimed)
     return audit_scores(
@@ -58,14 +51,7 @@ def audit_texts(
 def audit_numbers(
     name: str, draws: int, plan: DiscoveryPlan | None = None, *, confidence: float = 0.95
 ) -> AuditResult:
-    """Whether the counts of a quantile tree tell of a row far from all others.
-
-    Args:
-        name: For the report.
-        draws: Releases for each neighbour.
-        plan: Noise that is drawn; by default what is claimed.
-        confidence: A true claim is called violated with probability at most 1 - confidence.
-    """
+    """Whether the counts of a quantile tree tell of a row far from all others."""
     claimed = plan_discovery(0, 1, 4.0, 1e-6)
     used = plan or claimed
     rest = np.full((1, _KNOWN), 1.0, dtype=np.float32)

@@ -74,12 +74,6 @@ def evaluation(
 
     The columns of a second step may be any of a norm that was fixed before, so a fixed one of that
     norm is the worst case.
-
-    Args:
-        epsilon: Target of the evaluation.
-        delta: Its delta.
-        halved: By which the variance of the noise that is really drawn is divided.
-        kind: What is evaluated, one of :data:`KINDS`.
     """
     layout = layout_of(kind)
     events = events_for(layout, epsilon, delta)

@@ -60,11 +60,7 @@ class Mechanism:
 
 
 def small_training(mode: str = "row_weight") -> Releases:
-    """One tree of depth 3 over one feature: few enough sums for millions of whole trainings.
-
-    Args:
-        mode: "row_weight" as for classification, or "clip" as for regression.
-    """
+    """One tree of depth 3 over one feature: few enough sums for millions of whole trainings."""
     bound = RowBound(mode, 0.5, 1.0) if mode == "row_weight" else RowBound(mode, 0.5, 0.25)
     each = (
         Intercept(False, "binary"),
@@ -85,12 +81,7 @@ def _of(asked: Releases, kind: type[AnyRelease]) -> AnyRelease:
 
 
 def gaussian_scores(shift: npt.ArrayLike, sigma2: int) -> Sampler:
-    """Scores of integer sums with discrete Gaussian noise, of which a row moves each by `shift`.
-
-    Args:
-        shift: What the row adds to each sum, in grid units.
-        sigma2: Parameter of the noise that is really drawn.
-    """
+    """Scores of integer sums with discrete Gaussian noise, of which a row moves each by `shift`."""
     moved = np.asarray(shift, dtype=np.int64)
 
     def sample(with_row: bool, n: int) -> Floats:
@@ -114,14 +105,7 @@ def leaves(
     drawn: NoisePlan | None = None,
     row: tuple[int, int] | None = None,
 ) -> Mechanism:
-    """Leaf sums of all rounds: the row moves G and H of one leaf of each tree.
-
-    Args:
-        asked: What is released; one tree a round.
-        plan: Calibrated noise, which the claim is about.
-        drawn: Noise that is really drawn, if it is another.
-        row: (q_g, q_h) of the row, if it is not the worst that the row bound allows.
-    """
+    """Leaf sums of all rounds: the row moves G and H of one leaf of each tree."""
     drawn = drawn or plan
     bound = _of(asked, Leaves).row_bound
     b = bound.unit(plan.grid_bits)
@@ -131,13 +115,7 @@ def leaves(
 
 
 def candidates(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
-    """Counts of the candidate trees: the row adds 1 to one cell of every level and feature.
-
-    Args:
-        asked: As in :func:`leaves`, like all others.
-        plan: See there.
-        drawn: See there.
-    """
+    """Counts of the candidate trees: the row adds 1 to one cell of every level and feature."""
     drawn = drawn or plan
     moved = [1 << plan["candidates"].shift] * _of(asked, Candidates).touched
     scores = gaussian_scores(moved, drawn["candidates"].sigma2)
@@ -145,13 +123,7 @@ def candidates(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None)
 
 
 def intercept(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
-    """Label sums: the row adds (1, 1), or 1 to one class.
-
-    Args:
-        asked: As in :func:`leaves`, like all others.
-        plan: See there.
-        drawn: See there.
-    """
+    """Label sums: the row adds (1, 1), or 1 to one class."""
     drawn = drawn or plan
     first = _of(asked, Intercept)
     sums = sensitivity.intercept_sens2(first.kind, 0, n_public=first.n_public, k=first.outputs)
@@ -167,12 +139,6 @@ def selections(
 
     Without the row the second half of the candidates leads by B, with it the first half: the row
     moved the utilities by +B and -B, which is the whole range 2 B.
-
-    Args:
-        asked: As in :func:`leaves`, like all others.
-        plan: See there.
-        drawn: See there.
-        candidates: Number of candidates, even.
     """
     drawn = drawn or plan
     bound, eps_num = _of(asked, Leaves).row_bound, drawn["splits"].eps_num
@@ -191,13 +157,7 @@ def selections(
 
 
 def whole_training(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
-    """Every release of a training at once, against the certified curve of the composition.
-
-    Args:
-        asked: As in :func:`leaves`, like all others.
-        plan: See there.
-        drawn: See there.
-    """
+    """Every release of a training at once, against the certified curve of the composition."""
     parts = [build(asked, plan, drawn) for build in (intercept, candidates, selections, leaves)]
 
     def sample(with_row: bool, n: int) -> Floats:

@@ -58,12 +58,7 @@ class PersonScenario(Scenario):
 
 
 def in_one_leaf(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
-    """The gradient sum of the leaf that all rows of the person are in.
-
-    Args:
-        rows: Rows of the person.
-        epsilon: Claim at delta 1e-6.
-    """
+    """The gradient sum of the leaf that all rows of the person are in."""
     person = Rows(np.zeros((rows, 2), dtype=np.float32), np.zeros(rows, dtype=np.float32))
 
     def score(training: PreparedTraining, outcome: Outcome) -> float:
@@ -79,12 +74,7 @@ def in_one_leaf(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
 
 
 def in_all_leaves(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
-    """The gradient sums of all leaves together, in each of which the person has some rows.
-
-    Args:
-        rows: Rows of the person, as many in each of four corners.
-        epsilon: Claim at delta 1e-6.
-    """
+    """The gradient sums of all leaves together, in each of which the person has some rows."""
     X = np.array(_CORNERS * (-(-rows // 4)), dtype=np.float32)[:rows]
     person = Rows(X, np.zeros(rows, dtype=np.float32))
 

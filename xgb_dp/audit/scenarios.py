@@ -186,12 +186,7 @@ def _chosen_side(tree: TreeView) -> int:
 
 
 def root_split(epsilon: float = 1.0, levels: int = 1) -> Scenario:
-    """Which feature splits the root, where one row attains the range of the utilities.
-
-    Args:
-        epsilon: Claim at delta 1e-6.
-        levels: Depth of the tree, all of it chosen in one selection.
-    """
+    """Which feature splits the root, where one row attains the range of the utilities."""
 
     def score(_: PreparedTraining, outcome: Outcome) -> float:
         return float(_chosen_side(outcome.trees[0]))
@@ -209,15 +204,7 @@ def leaf_and_split(
     *,
     joint_bound: bool = True,
 ) -> Scenario:
-    """Log likelihood ratio of the root split and of the sums in the canary's leaf.
-
-    Args:
-        epsilon: Claim at delta 1e-6.
-        leaves: The leaves' share of the budget.
-        hessian_weight: r of the row bound.
-        joint_bound: Whether the attacker expects rows within the joint bound of G and H, which
-            a broken trainer may not keep.
-    """
+    """Log likelihood ratio of the root split and of the sums in the canary's leaf."""
 
     def score(training: PreparedTraining, outcome: Outcome) -> float:
         tree, noise, s = outcome.trees[0], training.noise, training.settings
@@ -318,12 +305,7 @@ def exact_sum() -> Scenario:
 
 
 def guessed_seed(train: Callable[[Rows, int], Outcome], seeds: int = 64) -> Scenario:
-    """Whether the model is one that a seed guessed by the attacker gives.
-
-    Args:
-        train: How the attacker repeats a training with a guessed seed.
-        seeds: Seeds that the attacker can try, from 0.
-    """
+    """Whether the model is one that a seed guessed by the attacker gives."""
     tables: dict[bool, set[tuple[float, ...]]] = {}
 
     def print_of(outcome: Outcome) -> tuple[float, ...]:

@@ -43,14 +43,7 @@ FAST = Size(draws=100_000, trainings=300, broken=1_500, few=120, canaries=500)
 
 
 def one_run_case(size: Size, name: str, epsilon: float, *, noise_free: bool = False) -> AuditResult:
-    """One training on canaries with random labels, of which each is included by a fair coin.
-
-    Args:
-        size: How many canaries.
-        name: For the report.
-        epsilon: Claim at delta 1e-6.
-        noise_free: Train without noise, in spite of the claim.
-    """
+    """One training on canaries with random labels, of which each is included by a fair coin."""
     import xgboost as xgb
 
     columns, rng = 6, np.random.default_rng()

@@ -146,23 +146,13 @@ class TreeView:
         """Noisy (G, H) of the row's leaf, undone from its value and cover.
 
         Exact where the leaf is neither shrunk nor clipped; otherwise still a function of the model.
-
-        Args:
-            row: Features of the row.
-            eta: Learning rate.
-            reg_lambda: L2 penalty.
         """
         node = self.leaf_of(row)
         return -self.leaf[node] / eta * (self.cover[node] + reg_lambda), self.cover[node]
 
 
 def view_tree(model: Any, tree: int = 0) -> tuple[TreeView, float]:
-    """One tree of a model and its base_score, as a reader of the saved file sees them.
-
-    Args:
-        model: xgboost.Booster with one output, or its parsed JSON form.
-        tree: Number of the tree.
-    """
+    """One tree of a model and its base_score, as a reader of the saved file sees them."""
     saved = model if isinstance(model, dict) else json.loads(model.save_raw("json"))
     learner = saved["learner"]
     base = float(np.atleast_1d(json.loads(learner["learner_model_param"]["base_score"]))[0])

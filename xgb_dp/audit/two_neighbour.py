@@ -50,15 +50,7 @@ def _thresholds(d: Floats, d2: Floats) -> Floats:
 
 
 def ratio_scores(d: npt.NDArray[np.generic], d2: npt.NDArray[np.generic]) -> tuple[Floats, Floats]:
-    """Scores for outcomes without an order: log ratios of frequencies, learned on the first part.
-
-    Args:
-        d: Outcomes under D, e.g. numbers of splits.
-        d2: Outcomes under D'.
-
-    Returns:
-        Scores of both, for :func:`audit_scores`, which counts on the other part only.
-    """
+    """Scores for outcomes without an order: log ratios of frequencies in the first part."""
     first, first2 = (x[: max(1, int(len(x) * _SELECTION))] for x in (d, d2))
     values = np.unique(np.concatenate([d, d2]))
 

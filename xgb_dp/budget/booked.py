@@ -28,23 +28,7 @@ def booked(
     unit: Unit | None = None,
     part: Part | None = None,
 ) -> tuple[T, str | None]:
-    """Release once it is booked: a process that dies in between has paid and shown nothing.
-
-    Args:
-        release: Draws the noise and shows the result.
-        events: What it draws.
-        budget: Book or its path; None to ask the gate alone.
-        note: Text of the entry.
-        delta: As for :meth:`Budget.reserve`.
-        unit: Whom the events are about.
-        part: Of which rows they are, where that is known.
-
-    Returns:
-        The result, and the name of its entry; None where no book has it.
-
-    Raises:
-        BudgetError: It does not fit. Nothing was released.
-    """
+    """Release once it is booked: a process that dies in between has paid and shown nothing."""
     if budget is None:
         [entry] = before_release(events, private=True, unit=unit, part=part)
         return release(), entry
@@ -61,17 +45,7 @@ def unit_of(
     group: int | None,
     budget: Budget | str | os.PathLike[str] | None,
 ) -> Unit:
-    """Whom a release from Python is for.
-
-    Args:
-        persons: Whether ids say whose the rows are.
-        column: Name of their column; None without.
-        group: How many rows (or persons) together; None for the number of the budget, or 1.
-        budget: Book or its path, if there is one.
-
-    Raises:
-        PrivacyParameterError: `group` is out of range.
-    """
+    """Whom a release from Python is for."""
     name = PERSON if persons else ROW
     if group is not None:
         return Unit(name, parse_int("group", group, 1, MOST), column)

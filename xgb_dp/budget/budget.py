@@ -332,11 +332,7 @@ class Budget(Book):
 
 
 def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
-    """A budget, or the one at a path.
-
-    Raises:
-        PrivacyParameterError: Something else.
-    """
+    """A budget, or the one at a path."""
     if isinstance(budget, Budget):
         return budget
     if not isinstance(budget, (str, os.PathLike)):

@@ -70,19 +70,7 @@ def new_line(
     part: Part | None,
     group: str | None,
 ) -> dict[str, Any]:
-    """A line of the file; :func:`read_entry` is the inverse.
-
-    Args:
-        note: What it is. Halves of surrogate pairs, as in names of files that are no UTF-8, are
-            written as escapes: no file with them could be read.
-        state: "reserved" or "spent".
-        events: What is released.
-        charge: What it takes of the total.
-        unit: Whom its noise was calibrated for.
-        charged: Rows (or persons) for which it is charged.
-        part: The part of a split that it reads.
-        group: Of one block: the parent of a fork finds the entries of its child by it.
-    """
+    """A line of the file; :func:`read_entry` is the inverse."""
     line: dict[str, Any] = {
         "id": secrets.token_hex(8),  # drawn: it says nothing of a row, and models name it
         "note": note.encode("utf-8", "backslashreplace").decode(),
@@ -98,11 +86,7 @@ def new_line(
 
 
 def read_entry(line: Mapping[str, Any]) -> Entry:
-    """An entry as the file holds it.
-
-    Raises:
-        BudgetError: It is damaged.
-    """
+    """An entry as the file holds it."""
     try:
         texts = [line[key] for key in ("id", "note", "time", "state")]
         numbers = [line[key] for key in ("mu2", "shift", "extra")]
@@ -127,12 +111,7 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
 
 
 def is_booked(release: Released, entries: Iterable[Entry]) -> bool:
-    """Whether a release of a model is the one that an entry names: its name and its events.
-
-    Args:
-        release: Of the model's ledger. Nothing that was released is always booked.
-        entries: Those of the book.
-    """
+    """Whether a release of a model is the one that an entry names: its name and its events."""
     if not any(event.count for event in release.events):
         return True
     same = (entry for entry in entries if entry.id == release.entry)
@@ -145,10 +124,6 @@ def taken(entries: Iterable[Entry], part: Part | None = None) -> Charge:
 
     Of the two parts of a division, a row is in one. So entries of one part add nothing to those of
     the other, and the larger of both counts.
-
-    Args:
-        entries: Those of the book.
-        part: Only for units in this part; None for all of them.
     """
     sums: dict[str, dict[str, list[Charge]]] = {}
     common = []
@@ -171,12 +146,6 @@ def taken(entries: Iterable[Entry], part: Part | None = None) -> Charge:
 
 
 def divides(part: Part | None, events: Iterable[Event], charged: int) -> bool:
-    """Whether no unit of privacy of these releases is in both parts of a division.
-
-    Args:
-        part: Of the division; None without one.
-        events: The releases.
-        charged: Rows (or persons) for which they are charged. Several may be on both sides.
-    """
+    """Whether no unit of privacy of these releases is in both parts of a division."""
     unit = next((event.unit for event in events), ROW)
     return part is not None and charged == 1 and (unit == ROW or part.unit == unit)

@@ -47,11 +47,7 @@ _FIELDS = {"epsilon", "delta", "selection_epsilon", "whose", "entries"}
 
 
 def read(path: Path) -> Content | None:
-    """The content of a budget file; None if there is no such file, and never was one with entries.
-
-    Raises:
-        BudgetError: The file is damaged, of another kind, or lacks an entry that was seen.
-    """
+    """The content of a budget file; None if there never was one with entries."""
     return _read_whole(path)[0]
 
 
@@ -70,18 +66,7 @@ def _names(content: Content | None) -> set[str]:
 
 
 def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
-    """Replace the content by a function of it, while no other process can.
-
-    Args:
-        path: The file; it need not exist.
-        change: Old content, or None, to new content. May raise, and then nothing changes.
-
-    Returns:
-        The new content, which is on disk.
-
-    Raises:
-        BudgetError: The file is damaged or cannot be written.
-    """
+    """Replace the content by a function of it, while no other process can."""
     deadline = time.monotonic() + PATIENCE
     try:
         while time.monotonic() < deadline:
@@ -106,11 +91,7 @@ def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
 
 
 def _written(path: Path, content: Content) -> str:
-    """The text of a file.
-
-    Raises:
-        BudgetError: It could not be read again.
-    """
+    """The text of a file."""
     try:
         return sealed.dumps({**content, "format": FORMAT, "version": VERSION}, indent=1)
     except ValueError as error:

@@ -87,22 +87,7 @@ def before_release(
     part: Part | None = None,
     earlier: Sequence[Released] = (),
 ) -> tuple[str | None, ...]:
-    """Ask the gate in force, if there is one. Reads no data.
-
-    Args:
-        events: As for :class:`Release`.
-        private: See there.
-        unit: See there; by default one of whom the events speak.
-        part: See there.
-        earlier: See there.
-
-    Returns:
-        Names of entries of a book, one for each of `earlier` and one for this release; None for
-        what is in no book.
-
-    Raises:
-        PrivacyError: The gate refuses, or a block of a budget is open that would not see it.
-    """
+    """Ask the gate in force, if there is one. Reads no data."""
     held = _GATE.get()
     names: Sequence[str | None] = ()
     if held is None:
@@ -123,9 +108,6 @@ def look_before(release: Release) -> None:
     """Whether the gate in force will let a training through; nothing is booked. Reads no data.
 
     Parties with a book each ask it before any of them books.
-
-    Raises:
-        PrivacyError: The gate would refuse.
     """
     held = _GATE.get()
     if held is not None and held.open and held.look is not None:
@@ -139,11 +121,7 @@ def in_force() -> bool:
 
 
 def check_here() -> None:
-    """Refuse to have a cluster train what a gate of this process would not see.
-
-    Raises:
-        BudgetError: A budget or a selection is in force here, or a block of a budget is open.
-    """
+    """Refuse to have a cluster train what a gate of this process would not see."""
     if in_force():
         raise BudgetError(
             "A budget or a selection is in force here, and workers of a cluster would train past "
@@ -154,11 +132,7 @@ def check_here() -> None:
 
 
 def check_booked() -> None:
-    """Refuse what a block of a budget would not see, though it may have been started in it.
-
-    Raises:
-        BudgetError: A block is open in another thread, or in the process that started this one.
-    """
+    """Refuse what a block of a budget would not see, though it may have been started in it."""
     if _blocks:
         raise BudgetError(
             "A block of a budget (`with budget.drawing()`) is open elsewhere in this process, and "
@@ -177,15 +151,7 @@ def check_booked() -> None:
 
 
 def check_free(*, booked: bool = True) -> None:
-    """Refuse what would go past a gate that is in force.
-
-    Args:
-        booked: Whether a budget covers what follows.
-
-    Raises:
-        BudgetError: A budget or a selection is in force here; or one is elsewhere, and what follows
-            is not booked.
-    """
+    """Refuse what would go past a gate that is in force."""
     if in_force():
         raise BudgetError(
             "Budgets and selections do not nest: the outer one would not see what is drawn inside. "
@@ -198,17 +164,7 @@ def check_free(*, booked: bool = True) -> None:
 
 @contextmanager
 def guarded(gate: Gate, *, block: str | None = None, look: Gate | None = None) -> Iterator[None]:
-    """Put a gate in force for the trainings that follow.
-
-    Args:
-        gate: Whom to ask.
-        block: Name of the budget whose block is open to whatever the user does in it; other threads
-            and new processes are then refused. None where nothing but one training follows.
-        look: Refuses what the gate would refuse, and books nothing.
-
-    Raises:
-        BudgetError: Another gate is in force, which would not see what the new one lets through.
-    """
+    """Put a gate in force for the trainings that follow."""
     check_free()
     held = _Held(gate, block, look)
     if block is not None:

@@ -15,11 +15,7 @@ __all__ = ["new_content", "totals"]
 def totals(
     epsilon: float | None, delta: float | None, selection_epsilon: float | None
 ) -> dict[str, float | None]:
-    """What the user has given of the totals; None for what was left out.
-
-    Raises:
-        PrivacyParameterError: Out of range.
-    """
+    """What the user has given of the totals; None for what was left out."""
     given: dict[str, float | None] = dict.fromkeys(("epsilon", "delta", "selection_epsilon"))
     if epsilon is not None:
         given["epsilon"] = parse_number("epsilon", epsilon, low=0.0, open_low=True)

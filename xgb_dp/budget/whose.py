@@ -32,11 +32,7 @@ class Whose:
 
     @classmethod
     def of_content(cls, content: Mapping[str, Any]) -> Whose:
-        """The unit of a budget's file.
-
-        Raises:
-            BudgetError: It is damaged.
-        """
+        """The unit of a budget's file."""
         try:
             name, group, most = (content["whose"][key] for key in ("unit", "group", "most_rows"))
             unit = Unit(name, group)
@@ -60,11 +56,7 @@ class Whose:
         }
 
     def changed(self, unit: Any, group: Any, most_rows: Any) -> Whose:
-        """The same with what the user has said; None for what is left as it is.
-
-        Raises:
-            PrivacyParameterError: Out of range, or of no use.
-        """
+        """The same with what the user has said; None for what is left as it is."""
         if unit is not None and unit not in UNITS:
             raise PrivacyParameterError(f"`unit` must be one of {', '.join(map(repr, UNITS))}.")
         name = self.unit.name if unit is None else unit
@@ -81,16 +73,7 @@ class Whose:
         return Whose(found, most)
 
     def charged(self, events: Sequence[Event], unit: Unit | None, *, any_group: bool) -> int:
-        """For how many rows (or persons) events are charged.
-
-        Args:
-            events: What will be released.
-            unit: Whom their noise was calibrated for; None where nobody says.
-            any_group: Whether it may be another number of rows, or persons, than the total's.
-
-        Raises:
-            BudgetError: The total is for others, and nobody has said how to charge them.
-        """
+        """For how many rows (or persons) events are charged."""
         name, own = one_unit(events), self.unit
         if name == own.name:
             if unit is None or unit.group == own.group or any_group:
@@ -116,11 +99,7 @@ class Whose:
         )
 
     def check_column(self, unit: Unit | None, booked: Iterable[Unit]) -> None:
-        """Refuse persons of another column than those that are booked.
-
-        Raises:
-            BudgetError: The rows of a person are others.
-        """
+        """Refuse persons of another column than those that are booked."""
         names = {u.column for u in booked if u.column}
         if unit is not None and unit.column and names - {unit.column}:
             raise BudgetError(

@@ -81,14 +81,7 @@ def _others(budget: Book, entry: Entry) -> str:
 
 
 def refusal(budget: Book, spent: Charge, charge: Charge, events: Sequence[Event]) -> BudgetError:
-    """What a caller is told whose releases do not fit.
-
-    Args:
-        budget: The budget.
-        spent: What its entries take.
-        charge: What the releases would take.
-        events: The releases.
-    """
+    """What a caller is told whose releases do not fit."""
     room = budget.filter.room(spent)
     if any(isinstance(e, SelectionEvent) for e in events) and math.isfinite(charge.shift):
         what = (

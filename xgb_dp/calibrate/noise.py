@@ -49,18 +49,7 @@ def plan_noise(
     linear: bool = False,
     secret: bool = True,
 ) -> NoisePlan:
-    """The integers for a total budget, rounded to more noise. Their epsilon is not known yet.
-
-    Args:
-        asked: What is released.
-        shares: Result of :meth:`Releases.released_shares`.
-        total: mu^2 of the whole, or its pure epsilon.
-        linear: Whether shares are those of a pure epsilon.
-        secret: Whether the accountant uses that the parts of an ensemble are secret.
-
-    Raises:
-        BudgetError: The noise fits no grid.
-    """
+    """The integers for a total budget, rounded to more noise. Their epsilon is not known yet."""
     louder = _louder(asked, shares, total, linear=linear, secret=secret)
     parts = {
         r.name: Part(

@@ -28,19 +28,7 @@ _TOLERANCE = 0.02
 
 
 def events_of_record(public: Mapping[str, Any], target: tuple[float, float]) -> list[list[Event]]:
-    """What a training is charged with whose ledger says this of it.
-
-    Args:
-        public: What it took as public; see :func:`xgb_dp.training.plan.public_inputs`.
-        target: (epsilon, delta) that it was calibrated for.
-
-    Returns:
-        The events, one list for each way in which they may follow from the record.
-
-    Raises:
-        PrivacyError: The settings are out of range, or no noise meets the target.
-        ValueError: The record is ill-formed. So are others of Python's own errors.
-    """
+    """What a training is charged with whose ledger says this of it."""
     choice = public.get("plan_choice")
     plans = [{}] if choice is None else choice["plans"]
     found = [settings_of_record(public, target, plan) for plan in plans]
@@ -63,13 +51,7 @@ def events_of_record(public: Mapping[str, Any], target: tuple[float, float]) -> 
 def settings_of_record(
     public: Mapping[str, Any], target: tuple[float, float], plan: Mapping[str, Any]
 ) -> Settings:
-    """The settings that a ledger names.
-
-    Args:
-        public: As for :func:`events_of_record`.
-        target: See there.
-        plan: What one of several plans changes of the hyperparameters.
-    """
+    """The settings that a ledger names."""
     shown = {**public["hyperparameters"], **plan}
     names = {p.name: p.name.removeprefix("dp_") for p in PARAMETERS.values() if p.recorded}
     given = {name: shown[own] for name, own in names.items() if shown[own] is not None}
@@ -144,13 +126,7 @@ def _numbers(value: Any) -> Any:
 def differences(
     recorded: Sequence[Event], expected: Sequence[Event], *, but: frozenset[str] = frozenset()
 ) -> list[str]:
-    """What is otherwise in the events of a ledger than follows from its settings, in words.
-
-    Args:
-        recorded: Events of the ledger.
-        expected: Those that follow.
-        but: Fields that are not compared.
-    """
+    """What is otherwise in the events of a ledger than follows from its settings, in words."""
     one, other = ([event.to_json() for event in events] for events in (recorded, expected))
     return list(_differ(one, other, "the training", but))
 

@@ -102,17 +102,6 @@ def calibrate_family(
     has the same noise whichever plan follows.
 
     Proof: docs/proofs/choice.md
-
-    Args:
-        choices: What the plans release, the intercept or the number of rows first.
-        epsilon: Target in nats, > 0 and finite.
-        delta: In (0, 1).
-        accountant: As for :func:`calibrate`.
-        group: As for :func:`calibrate`.
-
-    Raises:
-        BudgetError: No noise on the supported grids meets the target.
-        ValueError: ``epsilon`` or ``delta`` is out of range.
     """
     if not 0.0 < epsilon < math.inf or not 0.0 < delta < 1.0:
         raise ValueError("A choice among plans needs a finite `epsilon` and a `delta` above 0.")

@@ -49,22 +49,14 @@ class Column:
 
 
 def mapping(where: str, value: Any) -> Mapping[str, Any]:
-    """A mapping of a schema file.
-
-    Raises:
-        PrivacyParameterError: Something else.
-    """
+    """A mapping of a schema file."""
     if not isinstance(value, Mapping):
         raise PrivacyParameterError(f"{where}; got {kind_of(value)}.")
     return value
 
 
 def read_column(name: str, given: Any) -> Column:
-    """What a schema file says of a column.
-
-    Raises:
-        PrivacyParameterError: Ill-formed; the message names the column.
-    """
+    """What a schema file says of a column."""
     where = f"Column {name!r} of the schema"
     if given in (None, "number", {}):
         return Column()

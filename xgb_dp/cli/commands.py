@@ -201,17 +201,7 @@ def train(
 
 
 def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
-    """The matrix of public rows; they need no ids, and none of the columns that are left out.
-
-    Args:
-        path: Their file.
-        data: That of the training rows.
-        domain: With its features spelt out.
-        csv: How files are written.
-
-    Raises:
-        PrivacyRefusal: It is known without looking at rows that they are private.
-    """
+    """The matrix of public rows; they need no ids, and none of the columns that are left out."""
     if path.samefile(data) or note_of(path).is_file():
         raise PrivacyRefusal(
             "`--public-data` names private rows: the file of the training rows itself, or a part "

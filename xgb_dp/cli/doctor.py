@@ -45,11 +45,7 @@ class Check:
 
 
 def check_installation() -> list[Check]:
-    """Run all checks.
-
-    Returns:
-        list of Check: In the order in which they were run; a check that raises has failed.
-    """
+    """Run all checks."""
     checks: list[Callable[[], Iterator[Check]]] = [
         _versions,
         _library,
@@ -285,11 +281,7 @@ def _extras() -> Iterator[Check]:
 
 
 def main() -> int:
-    """Print the checks.
-
-    Returns:
-        0 if none has failed, else 1.
-    """
+    """Print the checks."""
     checks = check_installation()
     width = max(len(c.name) for c in checks)
     for c in checks:

@@ -94,15 +94,7 @@ class Domain:
         return found
 
     def resolved(self, header: Sequence[str], *, training: bool) -> Domain:
-        """The domain with its features spelt out for a file.
-
-        Args:
-            header: Names of the file's columns.
-            training: Whether target, weight and ids must be there.
-
-        Raises:
-            PrivacyParameterError: A declared column is not in the file, or stands in it twice.
-        """
+        """The domain with its features spelt out for a file."""
         special = [c for c in (self.target, self.weight, self.privacy_id) if c is not None]
         special += self.outcome.special
         if len(set(special)) < len(special):
@@ -132,11 +124,7 @@ class Domain:
         return replace(self, columns=needed, declared={})
 
     def check_target(self) -> None:
-        """Refuse what does not say what is learnt, before any row is read.
-
-        Raises:
-            PrivacyParameterError: No target, or neither classes nor target bounds are declared.
-        """
+        """Refuse what does not say what is learnt, before any row is read."""
         if self.target is None:
             raise PrivacyParameterError(
                 "The target is not named. Give the column of labels by `--target COLUMN`, or by "
@@ -200,16 +188,7 @@ def _not_in(name: str, header: Sequence[str]) -> str:
 
 
 def from_mapping(given: Any) -> Domain:
-    """A domain from the content of a schema file.
-
-    Args:
-        given: Mapping with some of the keys target, classes, target_bounds, weight, privacy_id,
-            missing, drop, columns, params, and those of an :class:`Outcome`; values may be texts
-            where numbers are meant, and nothing else than a list where a list is meant.
-
-    Raises:
-        PrivacyParameterError: Unknown keys, or ill-formed values; the message names the key.
-    """
+    """A domain from the content of a schema file."""
     mapping(f"A schema must be a mapping with some of the keys {', '.join(KEYS)}", given)
     for key in given:
         if key not in KEYS:
@@ -260,16 +239,7 @@ def _discovered(given: Any) -> dict[str, Any]:
 
 
 def read_domain(path: Path) -> Domain:
-    """Read a schema file.
-
-    Args:
-        path: Ends in .yaml, .yml, .toml or .json.
-
-    Raises:
-        PrivacyParameterError: Another ending, a file that cannot be parsed, a key given twice, or
-            a value of another kind than is due. The message names the line or the key.
-        PrivacyRefusal: A parameter that private training does not take.
-    """
+    """Read a schema file."""
     try:
         domain = from_mapping(read_schema_file(path))
         check_names(flatten(domain.params))

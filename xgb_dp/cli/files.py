@@ -137,16 +137,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def header_of(path: Path, csv: Csv | None = None) -> list[str]:
-    """Names of the columns of a CSV or Parquet file; no row is read.
-
-    Args:
-        path: The file.
-        csv: How it is written, if it is a CSV file.
-
-    Raises:
-        PrivacyParameterError: The file is neither.
-        RowDomainError: The file is empty, damaged or in another encoding.
-    """
+    """Names of the columns of a CSV or Parquet file; no row is read."""
     if is_parquet(path):
         import pyarrow.parquet
 
@@ -203,18 +194,7 @@ def _parsed(path: Path, csv: Csv, **options: Any) -> pd.DataFrame:
 def read_cells(
     path: Path, names: Sequence[str], missing: Sequence[str], ids: str | None, csv: Csv | None
 ) -> pd.DataFrame:
-    """The cells of some columns as they are, those of CSV files as texts.
-
-    Args:
-        path: CSV or Parquet.
-        names: Columns that the file has.
-        missing: Texts that stand for a missing id.
-        ids: The column of ids among them.
-        csv: How the file is written, if it is a CSV file.
-
-    Raises:
-        RowDomainError: The file cannot be read.
-    """
+    """The cells of some columns as they are, those of CSV files as texts."""
     cells = cells_of(path, list(names), header_of(path, csv), csv or Csv())
     return cells if ids is None else cells.assign(**{ids: ids_of(cells[ids], missing)})
 
@@ -222,20 +202,7 @@ def read_cells(
 def read_whole(
     path: Path, ids: str | None, missing: Sequence[str], csv: Csv
 ) -> tuple[Any, pd.Series | None]:
-    """All cells of a file as they are, and the ids among them.
-
-    Args:
-        path: CSV or Parquet.
-        ids: The column of ids, which the file has; None without.
-        missing: Texts that stand for a missing id.
-        csv: How the file is written, if it is a CSV file.
-
-    Returns:
-        A data frame of texts, or a pyarrow table, as :func:`write_whole` takes it.
-
-    Raises:
-        RowDomainError: The file cannot be read.
-    """
+    """All cells of a file as they are, and the ids among them."""
     if not is_parquet(path):
         header = header_of(path, csv)
         cells = cells_of(path, header, header, csv)

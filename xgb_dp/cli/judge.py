@@ -23,11 +23,7 @@ __all__ = ["evaluate_command"]
 
 
 def evaluate_command(domain_of: Callable[[Any, Path], Domain]) -> click.Command:
-    """The command `evaluate`.
-
-    Args:
-        domain_of: How to read files for a model that was saved.
-    """
+    """The command `evaluate`."""
 
     @click.command("evaluate")
     @click.argument("model", type=FILE)

@@ -208,11 +208,7 @@ def domain_from(
     event: str | None,
     target_upper: str | None,
 ) -> Domain:
-    """The domain of a schema file, changed by options.
-
-    Raises:
-        PrivacyParameterError: An ill-formed declaration.
-    """
+    """The domain of a schema file, changed by options."""
     domain = read_domain(schema) if schema else Domain()
     changes: dict[str, Any] = {}
     if target:
@@ -283,16 +279,7 @@ def _outcome_from(
 
 
 def params_from(domain: Domain, preset: str | None, pairs: Sequence[str]) -> dict[str, Any]:
-    """Parameters of a training: those of the schema file, overridden by options.
-
-    Args:
-        domain: What the schema file declares.
-        preset: Of --preset.
-        pairs: Of --param, each NAME=VALUE; values are numbers, JSON or text.
-
-    Raises:
-        PrivacyParameterError: No value, a parameter twice, or the column of ids among them.
-    """
+    """Parameters of a training: those of the schema file, overridden by options."""
     out: dict[str, Any] = {}
     for text in pairs:
         name, found, value = text.partition("=")
@@ -326,11 +313,7 @@ def report_text(report: PrivacyReport, kind: str, name: str = "") -> str:
 
 
 def report_kind(path: Path) -> str:
-    """The form in which a report is written, by the ending of the path.
-
-    Raises:
-        PrivacyParameterError: Another ending than .txt, .json or .html.
-    """
+    """The form in which a report is written, by the ending of the path."""
     kind = {".txt": "text", ".json": "json", ".html": "html"}.get(path.suffix.lower())
     if kind is None:
         raise PrivacyParameterError(

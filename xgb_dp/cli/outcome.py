@@ -63,11 +63,7 @@ class Outcome:
         return self.objective == "survival:aft"
 
     def check(self) -> None:
-        """Refuse what does not go together.
-
-        Raises:
-            PrivacyParameterError: Columns of times with another objective, two of them, or none.
-        """
+        """Refuse what does not go together."""
         if self.columns and not self.intervals:
             raise PrivacyParameterError(
                 "`event` and `target_upper` are for objective survival:aft, whose labels are "
@@ -110,21 +106,13 @@ class Outcome:
 
 
 def levels_of(name: str, value: Any) -> tuple[float, ...]:
-    """Levels of quantiles; their order is checked with the other parameters.
-
-    Raises:
-        PrivacyParameterError: Something else than numbers.
-    """
+    """Levels of quantiles; their order is checked with the other parameters."""
     found = value if isinstance(value, (list, tuple)) else [value]
     return tuple(parse_number(name, v) for v in found)
 
 
 def column_of(key: str, value: Any) -> str:
-    """The name of a column.
-
-    Raises:
-        PrivacyParameterError: Something else.
-    """
+    """The name of a column."""
     if not isinstance(value, str) or not value.strip():
         raise PrivacyParameterError(
             f"`{key}` must be the name of a column; got {kind_of(value)}. Put it in quotes, or "
@@ -134,14 +122,7 @@ def column_of(key: str, value: Any) -> str:
 
 
 def read_outcome(given: Mapping[str, Any]) -> Outcome:
-    """From the keys of a schema file.
-
-    Args:
-        given: Some of the keys :data:`KEYS`, and others.
-
-    Raises:
-        PrivacyParameterError: An ill-formed value; the message names the key.
-    """
+    """From the keys of a schema file."""
     made: dict[str, Any] = {
         k: column_of(k, given[k]) for k in ("event", "target_upper") if k in given
     }

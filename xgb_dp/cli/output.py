@@ -45,17 +45,7 @@ class Interrupted(Failure):
 
 
 def new_files(paths: Sequence[Path], *, force: bool, read: Sequence[Path | None] = ()) -> None:
-    """Refuse, before anything is spent, what could not be written afterwards.
-
-    Args:
-        paths: Files that will be written.
-        force: Whether files may be overwritten.
-        read: Files that are read; these are never overwritten.
-
-    Raises:
-        PrivacyParameterError: A file exists and `force` is not set, cannot be written, is written
-            twice, or is read.
-    """
+    """Refuse, before anything is spent, what could not be written afterwards."""
     taken = {path.resolve(): "is also read" for path in read if path is not None}
     for path in paths:
         try:
@@ -96,14 +86,7 @@ def _new_file(path: Path, taken: dict[Path, str], *, force: bool) -> None:
 
 
 def save(*outputs: Output) -> None:
-    """Write files, each beside its place first, and then renamed.
-
-    Args:
-        outputs: What goes where. All are tried.
-
-    Raises:
-        Failure: Some are in another place now, which is named; or nowhere.
-    """
+    """Write files, each beside its place first, and then renamed."""
     failed = []
     for path, content in outputs:
         try:
@@ -171,15 +154,7 @@ def model_file(path: Path, model: Any) -> Output:
 
 @contextmanager
 def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
-    """The budget that a command draws on; where the command ends early, what the book says of it.
-
-    Args:
-        path: File of the budget; None without.
-        note: Of the entry that the command makes.
-
-    Raises:
-        Interrupted: By Ctrl-C.
-    """
+    """The budget of a command; where the command ends early, what the book says of it."""
     book = None if path is None else Budget(path)
     before = set() if book is None else {entry.id for entry in book.entries}
 

@@ -28,26 +28,13 @@ def note_of(path: Path) -> Path:
 
 
 def note_text(path: Path, part: Part, column: str | None) -> str:
-    """The note of which part a file holds.
-
-    Args:
-        path: The file, which is written.
-        part: The part.
-        column: Name of the column of ids by which it was divided; None without.
-    """
+    """The note of which part a file holds."""
     note = {"form": _FORM, "part": part.to_json(), "column": column, "sha256": _digest(path)}
     return json.dumps(note, indent=2) + "\n"
 
 
 def part_of_file(path: Path) -> Part | None:
-    """The part that a file holds; None where that is not known, as after any change of it.
-
-    Args:
-        path: The file of rows.
-
-    Raises:
-        PrivacyParameterError: The note is no note of a part.
-    """
+    """The part that a file holds; None where that is not known, as after any change of it."""
     note = note_of(path)
     if not note.is_file():
         return None

@@ -20,18 +20,7 @@ _DEEPEST = 32  # levels; a schema has four
 
 
 def read_schema_file(path: Path) -> Any:
-    """The content of a schema file.
-
-    Args:
-        path: Ends in .yaml, .yml, .toml or .json; UTF-8.
-
-    Returns:
-        Mappings, lists, texts, numbers, truth values and None.
-
-    Raises:
-        PrivacyParameterError: Another ending, not UTF-8, no well-formed file, or a key given twice.
-            The message names the line or the key.
-    """
+    """The content of a schema file."""
     parse = {".yaml": _yaml, ".yml": _yaml, ".json": json_of, ".toml": _toml}.get(
         path.suffix.lower()
     )
@@ -55,11 +44,7 @@ def read_schema_file(path: Path) -> Any:
 
 
 def json_of(text: str) -> Any:
-    """The value of a JSON text in which no key is given twice.
-
-    Raises:
-        PrivacyParameterError: No JSON, a key twice, or a number that JSON does not have.
-    """
+    """The value of a JSON text in which no key is given twice."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         made: dict[str, Any] = {}

@@ -90,21 +90,7 @@ def read_table(
     keep: Sequence[str] = (),
     csv: Csv | None = None,
 ) -> Table:
-    """Read the rows of a file.
-
-    Args:
-        path: CSV or Parquet.
-        domain: What it is declared to hold.
-        training: Whether this is for training: labels, weights and ids must be there.
-        labels: Whether labels are wanted.
-        exposure: Whether exposures are wanted, where they are declared.
-        keep: Further columns to hand back unchanged.
-        csv: How the file is written, if it is a CSV file.
-
-    Raises:
-        PrivacyParameterError: A declared column is not there.
-        RowDomainError: A cell is outside its declaration, or the file cannot be read.
-    """
+    """Read the rows of a file."""
     header = header_of(path, csv)
     domain = domain.resolved(header, training=training)
     assert domain.columns is not None

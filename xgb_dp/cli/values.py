@@ -14,15 +14,7 @@ __all__ = ["bounds_of", "kind_of", "texts", "typed"]
 
 
 def texts(name: str, value: Any) -> tuple[str, ...]:
-    """A list of distinct names.
-
-    Args:
-        name: What is declared, for messages.
-        value: A list of texts or whole numbers, which stand for their digits.
-
-    Raises:
-        PrivacyParameterError: Something else, or a name twice.
-    """
+    """A list of distinct names."""
     if not isinstance(value, (list, tuple)):
         raise PrivacyParameterError(
             f"{name} must be a list of names, such as [red, green]; got {kind_of(value)}."
@@ -44,11 +36,7 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
 
 
 def bounds_of(name: str, value: Any) -> tuple[Any, ...]:
-    """A public range: (low, high) or (low, high, "log").
-
-    Raises:
-        PrivacyParameterError: Something else.
-    """
+    """A public range: (low, high) or (low, high, "log")."""
     if (
         not isinstance(value, (list, tuple))
         or len(value) not in (2, 3)

@@ -15,14 +15,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check a model file.
-
-    Args:
-        arguments: Of the command line, after ``verify``.
-
-    Returns:
-        0 passed, 1 failed, 2 wrong call, 3 unknown; see :class:`xgb_dp.Verification`.
-    """
+    """Check a model file."""
     parser = argparse.ArgumentParser(
         prog="xgb-dp verify",
         description="Check what a model file claims of its privacy. Loads no XGBoost.",

@@ -66,14 +66,6 @@ def read_data(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 
     Errors of this package, of the machine and warnings that were turned into errors pass. All
     others are replaced, without a cause or context that could still hold a cell.
-
-    Args:
-        function: What is called.
-        args: Its arguments.
-        kwargs: Its arguments by name.
-
-    Raises:
-        RowDomainError: The data cannot be converted.
     """
     wrong = _UNREADABLE_DATA
     try:
@@ -123,11 +115,7 @@ def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
 
 
 def value_of(cell: Any) -> float | str | None:
-    """What a cell means: a number (truth values are 0 and 1), a text, or None for a missing one.
-
-    Raises:
-        ValueError: It is none of these, or a number beyond the range of floats.
-    """
+    """What a cell means: a number (truth values are 0 and 1), a text, or None for a missing one."""
     read = _reader(type(cell))
     if read is None:
         raise ValueError("not a cell")
@@ -138,11 +126,7 @@ def value_of(cell: Any) -> float | str | None:
 
 
 def number_of(cell: Any) -> float:
-    """A cell as a number; NaN where it is missing. Texts of numbers count as numbers.
-
-    Raises:
-        ValueError: It is not a number.
-    """
+    """A cell as a number; NaN where it is missing. Texts of numbers count as numbers."""
     value = value_of(cell)
     if value is None:
         return math.nan
@@ -154,11 +138,7 @@ def number_of(cell: Any) -> float:
 
 
 def numbers_of(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
-    """Cells as numbers, each by itself.
-
-    Raises:
-        ValueError: A cell is not a number.
-    """
+    """Cells as numbers, each by itself."""
     plain = set(map(type, cells)) <= {bool, int, float}
     read: Callable[[Any], float] = float if plain else number_of
     try:
@@ -200,16 +180,7 @@ class _Known(dict[Any, int]):
 
 
 class Names:
-    """Declared names by the values of their cells: 1, 1.0 and True are one name, "1" another.
-
-    Args:
-        names: The names: texts, numbers or truth values.
-        what: What they are, for messages.
-        missing: Whether None may be a name too, that of missing cells.
-
-    Raises:
-        PrivacyParameterError: A name is none of these, or two have the same value.
-    """
+    """Declared names by the values of their cells: 1, 1.0 and True are one name, "1" another."""
 
     def __init__(self, names: Iterable[Any], what: str, *, missing: bool = False) -> None:
         self._codes: dict[float | str | None, int] = {}
@@ -240,11 +211,7 @@ class Names:
         return self._absent if value is None else self._codes.get(value, UNKNOWN)
 
     def codes(self, cells: np.ndarray) -> Ints:
-        """The code of each cell, or :data:`ABSENT`, :data:`UNKNOWN` or :data:`UNREADABLE`.
-
-        Args:
-            cells: As :func:`.columns.cells_of` gives them.
-        """
+        """The code of each cell, or :data:`ABSENT`, :data:`UNKNOWN` or :data:`UNREADABLE`."""
         if cells.dtype.kind in "biuf":
             return self._of_numbers(cells.astype(np.float64))
         if cells.dtype.kind in "mM":

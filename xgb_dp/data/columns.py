@@ -34,11 +34,7 @@ def library_of(values: Any) -> str:
 
 
 def collected(values: Any) -> Any:
-    """A polars LazyFrame as the table that it describes; others as they are.
-
-    Raises:
-        PrivacyParameterError: A collection of Dask, whose partitions libraries join by name.
-    """
+    """A polars LazyFrame as the table that it describes; others as they are."""
     if hasattr(values, "__dask_graph__"):
         raise PrivacyParameterError(
             f"A Dask {type(values).__name__} was given where rows in memory were expected. Call "
@@ -50,20 +46,7 @@ def collected(values: Any) -> Any:
 
 
 def cells_of(values: Any, what: str) -> np.ndarray:
-    """The cells of a column, or of a table of one kind, each as it is by itself.
-
-    Args:
-        values: Array, list, series, column or table of any library.
-        what: "feature", "label", "weight" or "margin", for messages.
-
-    Returns:
-        An array of numbers with NaN for missing ones, of dates, or of objects, which
-        :func:`.cells.value_of` reads one by one.
-
-    Raises:
-        PrivacyParameterError: The column is of a type that has no cells, or in no known container.
-        RowDomainError: A row of a list has another number of entries than the others.
-    """
+    """The cells of a column, or of a table of one kind, each as it is by itself."""
     values = collected(values)
     library = library_of(values)
     if library:
@@ -248,11 +231,6 @@ def codes_in(values: Any, names: Names, what: str) -> npt.NDArray[np.int64]:
     """The code of each cell of a column among declared names; see :meth:`.cells.Names.codes`.
 
     Each name of a dictionary, or each distinct text of a typed column, is looked up once.
-
-    Args:
-        values: As :func:`cells_of` takes them.
-        names: The declared names.
-        what: As for :func:`cells_of`.
     """
     if library_of(values) == "pandas" and hasattr(values, "cat"):
         names_of_codes = _objects([*values.cat.categories, None])
@@ -297,20 +275,7 @@ _TYPED: dict[str, Callable[[Any], np.ndarray]] = {
 
 
 def numbers(values: Any, what: str) -> npt.NDArray[Any]:
-    """Cells as numbers, each by itself; missing ones are NaN.
-
-    Args:
-        values: Array, list, series, column or table of any library. Texts of numbers count as
-            numbers.
-        what: "feature", "label", "weight" or "margin", for messages.
-
-    Returns:
-        The array itself if it holds numbers of at most 32 bits or floats, else 64-bit floats.
-
-    Raises:
-        PrivacyParameterError: The array is of a type that is not of numbers, whatever it holds.
-        RowDomainError: A cell is not a number.
-    """
+    """Cells as numbers, each by itself; missing ones are NaN."""
     array = cells_of(values, what)
     if what == "weight" and array.ndim == 2 and array.shape[1] != 1:
         raise RowDomainError("A row has another number of weights than one. Give each row one.")
@@ -339,9 +304,6 @@ def kind_of(column: Any) -> str:
     """What a column contains by its type alone: "number", "text", "date" or "datetime".
 
     Types of columns are public; no cell is read. Columns of objects are taken for texts.
-
-    Returns:
-        One of these, or an empty text where the type does not say.
     """
     library = library_of(column)
     if library == "polars":

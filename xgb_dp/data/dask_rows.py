@@ -30,21 +30,7 @@ _EXPECTED = (
 async def bring_together(
     client: Any, params: Mapping[str, Any], dtrain: Any
 ) -> tuple[Mapping[str, Any], Any]:
-    """The same rows, laid out so that each person has theirs on one worker.
-
-    Args:
-        client: Client of the cluster.
-        params: Parameters of the training.
-        dtrain: The training data, a ``DaskDMatrix``; it stays as it is.
-
-    Returns:
-        Parameters that only name the ids, and a matrix whose parts bring them along; both as they
-        are where ``dp_privacy_id`` is not given.
-
-    Raises:
-        PrivacyParameterError: There is no such column, or the partitions are not those of the data.
-        RowDomainError: The id of a row is missing or no id, or ids are of several kinds.
-    """
+    """The same rows, laid out so that each person has theirs on one worker."""
     given = dict(params).get(_NAME)
     if given is None:
         return params, dtrain

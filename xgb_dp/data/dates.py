@@ -38,15 +38,7 @@ _TEXT = re.compile(
 
 
 def read_day(name: str, value: Any) -> str:
-    """A day as YYYY-MM-DD.
-
-    Args:
-        name: What is declared, for messages.
-        value: Text or ``datetime.date``.
-
-    Raises:
-        PrivacyParameterError: Something else.
-    """
+    """A day as YYYY-MM-DD."""
     try:
         return date.fromisoformat(str(value)).isoformat()
     except ValueError:
@@ -56,20 +48,7 @@ def read_day(name: str, value: Any) -> str:
 def parts_of_dates(
     cells: Any, parts: Sequence[str], since: str = EPOCH, missing: Sequence[str] = ()
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Dates as columns of numbers.
-
-    Args:
-        cells: Texts, ``datetime`` objects, or an array or series of a type for dates.
-        parts: Some of :data:`PARTS`.
-        since: Day that `days` counts from, as YYYY-MM-DD.
-        missing: Texts that stand for a missing cell.
-
-    Returns:
-        The columns by part; NaN where the cell is missing.
-
-    Raises:
-        RowDomainError: A cell is no date.
-    """
+    """Dates as columns of numbers."""
     seconds = _seconds(cells, missing)
     absent = np.isnat(seconds)
     days = seconds.astype("datetime64[D]")

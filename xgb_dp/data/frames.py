@@ -30,20 +30,7 @@ __all__ = [
 
 
 def prepared(X: Any, categories: Mapping[Any, Any] | None) -> Any:
-    """A table of features of any kind, ready for an ``xgboost.DMatrix``.
-
-    Args:
-        X: Array, list, sparse matrix of SciPy, or table of pandas, polars or Arrow.
-        categories: ``dp_categories``.
-
-    Returns:
-        Columns of numbers, and of the declared categories. Sparse matrices as they are.
-
-    Raises:
-        PrivacyParameterError: The container, or a name or type of a column, is not as needed; these
-            are public.
-        RowDomainError: A row has a cell that is no number or no declared category.
-    """
+    """A table of features of any kind, ready for an ``xgboost.DMatrix``."""
     X = collected(X)
     scipy = sys.modules.get("scipy.sparse")  # a matrix of SciPy has loaded it
     if scipy is not None and scipy.issparse(X):
@@ -74,11 +61,7 @@ def has_column(X: Any, name: str) -> bool:
 
 
 def without_column(X: Any, name: str) -> tuple[Any, Any]:
-    """A table without one of its columns, and that column.
-
-    Raises:
-        PrivacyParameterError: There is no such column, or several, or this is no table.
-    """
+    """A table without one of its columns, and that column."""
     if not has_column(X, name):
         raise PrivacyParameterError(
             f"The data does not have exactly one column {name!r}, which should say who a row "
@@ -93,11 +76,7 @@ def without_column(X: Any, name: str) -> tuple[Any, Any]:
 
 
 def check_names(names: Sequence[Any]) -> None:
-    """Names of columns as XGBoost can keep them.
-
-    Raises:
-        PrivacyParameterError: A name occurs twice, or holds what XGBoost refuses.
-    """
+    """Names of columns as XGBoost can keep them."""
     texts = [" ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
     twice = sorted({text for text in texts if texts.count(text) > 1}) if _repeats(texts) else []
     if twice:
@@ -119,20 +98,7 @@ def _repeats(texts: list[str]) -> bool:
 
 
 def with_categories(X: Any, categories: Mapping[Any, Any] | None) -> Any:
-    """The same table with every declared column of names as a category of the declared names.
-
-    Args:
-        X: pandas or polars DataFrame, pyarrow Table, or anything else, which is returned as it is.
-        categories: ``dp_categories``: column name or index to names (or to a number of codes, which
-            needs no coding).
-
-    Returns:
-        A new table; missing values stay missing. Nothing is learnt from the rows.
-
-    Raises:
-        PrivacyParameterError: Names of a column are not ones, or two of them have the same value.
-        RowDomainError: A row has a category that is not declared. The message shows neither.
-    """
+    """The same table with every declared column of names as a category of the declared names."""
     kind = _kind(X)
     if kind is None:
         return X
@@ -179,9 +145,6 @@ def refuse_undeclared(X: Any, categories: Mapping[Any, Any] | None) -> None:
 
     XGBoost would refuse texts, but take the codes of a dictionary that a data frame has made of its
     rows: then one more row may give all others another code. Types of columns are public.
-
-    Raises:
-        PrivacyParameterError: Some columns contain texts, or a dictionary of names of their own.
     """
     kind = _kind(X)
     if kind is None:

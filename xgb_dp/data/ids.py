@@ -62,24 +62,14 @@ class Persons:
         return self.distinct.tolist() if isinstance(self.distinct, np.ndarray) else self.distinct
 
     def hashes(self, key: bytes) -> npt.NDArray[np.uint64]:
-        """A keyed hash of every person, in the order of the codes; shape (persons, 2).
-
-        Args:
-            key: Random and of this training alone, so that the hashes of two trainings tell
-                nobody that they have a person in common.
-        """
+        """A keyed hash of every person, in the order of the codes; shape (persons, 2)."""
         as_bytes = _AS_BYTES.get(self.kind, _digits)
         found = (hashlib.blake2b(as_bytes(v), digest_size=16, key=key) for v in self.listed)
         together = b"".join(h.digest() for h in found)
         return np.frombuffer(together, dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
     def places(self, key: bytes, count: int) -> npt.NDArray[np.int64]:
-        """One of some places for every person, in the order of the codes; the same for one id.
-
-        Args:
-            key: Random and of this training alone.
-            count: Number of places.
-        """
+        """One of some places for every person, in the order of the codes; the same for one id."""
         if self.kind in ("texts", "bytes"):
             return (self.hashes(key)[:, 0] % count).astype(np.int64)
         if isinstance(self.distinct, np.ndarray):
@@ -91,11 +81,7 @@ class Persons:
         return ((mixed >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
 
     def some(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Persons:
-        """Those of some rows alone.
-
-        Args:
-            rows: For each row whether it is one of them; or their indices.
-        """
+        """Those of some rows alone."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         if isinstance(self.distinct, np.ndarray):
             distinct: Distinct = self.distinct[used]
@@ -113,20 +99,7 @@ _AS_BYTES: dict[str, Callable[[Any], bytes]] = {"texts": str.encode, "bytes": by
 
 
 def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> Persons:
-    """Who the rows belong to. No message and no exception behind one shows an id.
-
-    Args:
-        ids: One id for each row: integers of any width, texts, bytes or UUIDs; floats where all of
-            them are whole numbers that the type holds exactly. List, array, series or column.
-            What this function has made is taken as it is.
-        rows: Number of rows of the data; None where it is not known.
-        column: Name of the column that they come from; None for the name that they bring along.
-
-    Raises:
-        PrivacyParameterError: Not one sequence of ids, of a type that is none of ids, or not as
-            many as there are rows.
-        RowDomainError: The id of a row is missing or no id, or ids are of several kinds.
-    """
+    """Who the rows belong to. No message and no exception behind one shows an id."""
     found = ids if isinstance(ids, Persons) else None
     try:
         if found is None:
@@ -148,11 +121,7 @@ def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> 
 
 
 def joined(parts: Sequence[Persons]) -> Persons:
-    """The persons of several parts of the rows, one part after the other.
-
-    Raises:
-        RowDomainError: The ids of one part are of another kind than those of another.
-    """
+    """The persons of several parts of the rows, one part after the other."""
     kinds = {part.kind for part in parts} - {""}
     if len(kinds) > 1:
         raise RowDomainError(SEVERAL_KINDS)

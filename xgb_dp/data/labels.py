@@ -17,11 +17,7 @@ _MOST = 1 << 16  # classes
 
 
 def declared(classes: Any) -> np.ndarray:
-    """The declared classes in increasing order, as scikit-learn keeps them.
-
-    Raises:
-        PrivacyParameterError: Not an int K >= 2 or at least two different labels of one kind.
-    """
+    """The declared classes in increasing order, as scikit-learn keeps them."""
     if isinstance(classes, (bool, str, bytes)) or (
         isinstance(classes, (int, np.integer)) and not 2 <= classes <= _MOST
     ):
@@ -52,18 +48,7 @@ _ENSEMBLES = (
 
 
 def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
-    """Positions of the labels in the declared classes; each row by itself.
-
-    Args:
-        y: Labels, shape (rows,), or (rows, labels) of two classes.
-        classes: Declared classes, in increasing order.
-
-    Returns:
-        Codes 0..K-1, of the shape of the labels; a single column is (rows,).
-
-    Raises:
-        RowDomainError: A row has another label. The message shows neither label nor row.
-    """
+    """Positions of the labels in the declared classes; each row by itself."""
     labels = cells_of(y, "label")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()

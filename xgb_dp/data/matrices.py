@@ -38,21 +38,7 @@ def private_matrix(
     persons: Persons | None = None,
     **kwargs: Any,
 ) -> Any:
-    """An ``xgboost.DMatrix``; what is wrong with the data is told without showing any of it.
-
-    Args:
-        data: Table of features of any kind that ``xgboost.DMatrix`` takes.
-        categories: ``dp_categories``, by which columns of data frames are coded.
-        persons: Who the rows belong to.
-        kwargs: Other arguments of ``xgboost.DMatrix``.
-
-    Returns:
-        xgboost.DMatrix: Private data; nothing was released.
-
-    Raises:
-        PrivacyParameterError: Names, types or shapes, which are public, are not as needed.
-        RowDomainError: A row lies outside the domain by itself.
-    """
+    """An ``xgboost.DMatrix``; what is wrong with the data is told without showing any of it."""
     from xgboost import DMatrix
 
     meta = {name: kwargs.pop(name, None) for name in META}
@@ -72,14 +58,7 @@ def private_matrix(
 
 
 def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> Any:
-    """A matrix of an estimator with the name that XGBoost has for it; see :func:`private_matrix`.
-
-    Args:
-        estimator: Its parameters may name the column of ids, which is taken out of the data.
-        ref: The training data, of which nothing is read; None where these are the training data.
-        data: Table of features.
-        kwargs: Other arguments of ``xgboost.DMatrix``.
-    """
+    """A matrix of an estimator, under the name that XGBoost has for it."""
     params = estimator.get_xgb_params()  # once: it draws a seed from a `random_state`
     column, persons = id_column(params), None
     if column is not None and (ref is None or has_column(data, column)):
@@ -90,11 +69,7 @@ def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> A
 
 
 def check_shape(table: Any) -> None:
-    """Refuse a table whose dimensions, which are public, are not rows and columns.
-
-    Raises:
-        PrivacyParameterError: It has another number of dimensions.
-    """
+    """Refuse a table whose dimensions, which are public, are not rows and columns."""
     shape = getattr(table, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 2:
         raise PrivacyParameterError(

@@ -58,11 +58,7 @@ class Part:
 
     @classmethod
     def from_json(cls, data: Any) -> Part:
-        """The inverse of :meth:`to_json`.
-
-        Raises:
-            ValueError: It is ill-formed.
-        """
+        """The inverse of :meth:`to_json`."""
         if not isinstance(data, Mapping) or set(data) != {"split", "name", "unit"}:
             raise ValueError("a part names its division, itself and its unit")
         part = cls(data["split"], data["name"], data["unit"])
@@ -95,10 +91,6 @@ def mark(thing: Any, part: Part) -> None:
 
 def part_of(thing: Any) -> Part | None:
     """The part whose rows an object holds; None where that is not known.
-
-    Args:
-        thing: What :func:`xgb_dp.split` made: a DMatrix, a table or labels; or a pair of them,
-            which must be of one part.
 
     A ``PrivacyWarning`` says that an object of a part was changed in place: it may have rows of the
     other part since, and counts as all rows.
@@ -137,11 +129,6 @@ def for_persons(part: Part | None, ids: Any, column: str | None) -> Part | None:
     """The part that a release reads, or None where its persons may not be those of the division.
 
     Rows of one hospital lie in both parts where the coins were those of patients.
-
-    Args:
-        part: Result of :func:`part_of` for the rows.
-        ids: What says who the rows belong to; None where the unit of privacy is a row.
-        column: Name of the column that the ids come from; None without.
     """
     if part is None or ids is None or part.unit == "row" or part_of(ids) == part:
         return part
@@ -153,11 +140,7 @@ _READING: ContextVar[Part | None] = ContextVar("xgb_dp_part", default=None)
 
 @contextmanager
 def reading(part: Part | None) -> Iterator[None]:
-    """Say which part a training reads, whose matrix is made of the part's rows on the way to it.
-
-    Args:
-        part: Result of :func:`part_of`.
-    """
+    """Say which part a training reads, whose matrix is made of the part's rows on the way to it."""
     token = _READING.set(part)
     try:
         yield
@@ -176,13 +159,7 @@ def assumed() -> Part | None:
 
 
 def apart(one: Part | None, other: Part | None, unit: str) -> bool:
-    """Whether no row, or no person, is in both parts.
-
-    Args:
-        one: A part; None for all rows, or where it is not known.
-        other: Another one.
-        unit: Of the releases: "row" or "person". Coins of rows may tear a person's rows apart.
-    """
+    """Whether no row, or no person, is in both parts."""
     if one is None or other is None or one.split != other.split or one.name == other.name:
         return False
     return unit == "row" or one.unit == other.unit == "person"

@@ -29,32 +29,14 @@ _LOCK = threading.Lock()
 
 
 def attach(matrix: Any, persons: Persons) -> None:
-    """Remember whose rows a matrix holds, for one training.
-
-    Args:
-        matrix: A matrix that this package has made of a table. Slices of it do not inherit.
-        persons: Who its rows belong to.
-    """
+    """Remember whose rows a matrix holds, for one training."""
     _ATTACHED[matrix] = persons
 
 
 def taken_out(
     params: Mapping[str, Any] | Iterable[tuple[str, Any]], dtrain: Any
 ) -> tuple[dict[str, Any], Any]:
-    """Parameters without the ids, which say only that there are some; and the ids.
-
-    Args:
-        params: What the user gave.
-        dtrain: The training data, which has brought the ids along if this package made it.
-
-    Returns:
-        Flat parameters, with the name of the column of ids, or True where it has none; and one id
-        for each row, or None.
-
-    Raises:
-        PrivacyParameterError: As :func:`xgb_dp.request.names.flatten`, or a name or True stand for
-            ids that the matrix does not bring along.
-    """
+    """Parameters without the ids, which say only that there are some; and the ids."""
     flat = flatten(params)
     given, brought = flat.get(_NAME), _ATTACHED.pop(dtrain, None)
     if brought is None and (isinstance(given, str) or given is True):
@@ -73,11 +55,7 @@ def taken_out(
 
 
 def id_column(params: Mapping[str, Any]) -> str | None:
-    """Name of the column of ids among the parameters of an estimator, None without.
-
-    Raises:
-        PrivacyParameterError: The ids themselves stand there.
-    """
+    """Name of the column of ids among the parameters of an estimator, None without."""
     column = params.get(_NAME)
     if column is None or isinstance(column, (str, Persons)):
         return column if isinstance(column, str) else None
@@ -101,14 +79,7 @@ class Hold:
         self.thread = threading.current_thread()
 
     def check(self, dtrain: Any) -> None:
-        """Refuse to go on after :func:`hold` has let another training take the matrix.
-
-        Args:
-            dtrain: The training data.
-
-        Raises:
-            PrivacyRefusal: A training that this one has called has taken it.
-        """
+        """Refuse to go on after :func:`hold` has let another training take the matrix."""
         if self not in _HOLDS.get(dtrain, ()):
             raise PrivacyRefusal(
                 "A training inside of this one, for example in a callback, has changed who the "
@@ -117,11 +88,7 @@ class Hold:
             )
 
     def release(self, dtrain: Any) -> None:
-        """Let others have the matrix; the last one takes the codes of persons off.
-
-        Args:
-            dtrain: The training data.
-        """
+        """Let others have the matrix; the last one takes the codes of persons off."""
         with _LOCK:
             holds = _HOLDS.get(dtrain)
             if holds is None or self not in holds:
@@ -140,14 +107,6 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
 
     An error may end a training without a word to its matrix. Its hold then ends with its thread,
     with the exception that still refers to it, or when its thread starts the next training.
-
-    Args:
-        dtrain: The training data.
-        persons: Who its rows belong to; None for a training whose unit is a row.
-
-    Raises:
-        PrivacyRefusal: Another thread trains on the matrix for others; or on its pages on disk,
-            which XGBoost can read in one thread at a time.
     """
     made = Hold(persons)
     with _LOCK:
@@ -179,13 +138,6 @@ def check_apart(persons: Persons | None) -> None:
     The bound of a person is enforced by the worker that has their rows. Workers tell each other a
     keyed hash of every person of theirs, which is forgotten at once; they trust each other, as with
     their sums.
-
-    Args:
-        persons: Those of this worker; None for a training whose unit is a row.
-
-    Raises:
-        RowDomainError: A person has rows on two workers, or the ids of one worker are of another
-            kind than those of another.
     """
     rank, world = workers.this_worker()
     if persons is None or world == 1:

@@ -33,17 +33,7 @@ __all__ = [
 
 
 def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
-    """Read the rows, each by itself, after everything public has been checked.
-
-    Args:
-        dtrain: The training data.
-        s: Checked settings.
-        plan_text: The plan, which holds the declared sizes of categories.
-
-    Raises:
-        PrivacyParameterError: Rows have no labels, or several.
-        RowDomainError: A row lies outside the declared domain.
-    """
+    """Read the rows, each by itself, after everything public has been checked."""
     labels, n = dtrain.get_label(), dtrain.num_row()
     lower, upper = (dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
     if s.objective.intervals:
@@ -67,16 +57,7 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
 
 
 def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:
-    """Every label lies in its declared domain.
-
-    Args:
-        labels: Labels of all rows.
-        kind: "binary", "regression" or "multiclass".
-        classes: K, declared; not used for regression.
-
-    Raises:
-        RowDomainError: Some row has another label.
-    """
+    """Every label lies in its declared domain."""
     if kind == "regression":
         check_target(labels)
     else:
@@ -84,15 +65,7 @@ def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:
 
 
 def check_class_labels(labels: np.ndarray, classes: int) -> None:
-    """Every label is one of the declared classes 0..K-1.
-
-    Args:
-        labels: Labels of all rows, any shape and type.
-        classes: K, declared.
-
-    Raises:
-        RowDomainError: Some row has another label.
-    """
+    """Every label is one of the declared classes 0..K-1."""
     try:
         values = numbers(labels, "label").astype(np.float64).ravel()
     except PrivacyError:
@@ -116,15 +89,7 @@ def check_target(labels: np.ndarray) -> None:
 
 
 def check_range(labels: np.ndarray, known: Objective) -> None:
-    """Every label is one that the objective knows.
-
-    Args:
-        labels: Labels of all rows, finite.
-        known: The objective, with its least and its largest label.
-
-    Raises:
-        RowDomainError: Some row has another label.
-    """
+    """Every label is one that the objective knows."""
     low = labels > known.lowest if known.above else labels >= known.lowest
     if not (low & (labels <= known.highest)).all():
         ends = [f"{'above' if known.above else 'at least'} {known.lowest:g}"]
@@ -140,16 +105,6 @@ def check_base_margin(margin: np.ndarray, n: int, classes: int, *, declared: boo
     """Every row brings its own finite margins if they are declared, and none otherwise.
 
     Whether rows have margins must be declared: a matrix without rows does not show it.
-
-    Args:
-        margin: Margins of all rows, empty without.
-        n: Number of rows.
-        classes: Margins that a row has.
-        declared: Whether ``dp_base_margin`` was given.
-
-    Raises:
-        RowDomainError: Some row has margins that are not declared, lacks them, or has one that is
-            missing or infinite.
     """
     if margin.size and not declared:
         raise RowDomainError(
@@ -172,15 +127,6 @@ def check_intervals(lower: np.ndarray, upper: np.ndarray, n: int) -> None:
     """Every row has an interval of times: from 0 or later, to no earlier or never.
 
     Those beyond ``dp_target_bounds`` are clamped later.
-
-    Args:
-        lower: ``label_lower_bound`` of all rows.
-        upper: ``label_upper_bound`` of all rows; infinite where the end was not seen.
-        n: Number of rows.
-
-    Raises:
-        PrivacyParameterError: Rows have no intervals.
-        RowDomainError: The interval of some row is none.
     """
     if lower.size != n or upper.size != n:
         raise PrivacyParameterError(
@@ -200,15 +146,7 @@ def check_intervals(lower: np.ndarray, upper: np.ndarray, n: int) -> None:
 
 
 def check_unused(lower: np.ndarray, upper: np.ndarray) -> None:
-    """No row has bounds of its label, which the objective does not read.
-
-    Args:
-        lower: ``label_lower_bound`` of all rows, empty without.
-        upper: ``label_upper_bound`` of all rows, empty without.
-
-    Raises:
-        RowDomainError: Some row has them.
-    """
+    """No row has bounds of its label, which the objective does not read."""
     if lower.size or upper.size:
         raise RowDomainError(
             "A row has a `label_lower_bound` or `label_upper_bound`, which are for survival "
@@ -217,20 +155,7 @@ def check_unused(lower: np.ndarray, upper: np.ndarray) -> None:
 
 
 def check_weights(weights: np.ndarray, n: int, kind: str, *, unit: str, declared: bool) -> None:
-    """Every row weight lies in its declared domain.
-
-    Args:
-        weights: Weights of all rows, empty without.
-        n: Number of rows.
-        kind: "binary", "regression" or "multiclass".
-        unit: The choice that is proved for weights of one only; empty for none.
-        declared: Whether ``dp_max_weight`` was given. Heavier rows then count as that.
-
-    Raises:
-        RowDomainError: Some row lacks its weight, or has one that is negative or not finite, not
-            one where that is needed, or above one where its influence grows with it and no bound
-            was declared.
-    """
+    """Every row weight lies in its declared domain."""
     if weights.size not in (0, n):
         raise RowDomainError("A row has no weight. Give one weight for each row, or none at all.")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):

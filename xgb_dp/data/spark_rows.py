@@ -17,17 +17,7 @@ _DATA, _SIZES, _VALUES = "values", "featureVectorSize", "featureVectorValues"
 
 
 def spark_rows(estimator: Any, rows: Any, columns: list[Any]) -> Any:
-    """The rows by person: all of one person in one partition, of which each worker has one.
-
-    Args:
-        estimator: Its parameters may name the column of ids.
-        rows: Data frame of Spark.
-        columns: What is selected of it; the column of ids is added.
-
-    Raises:
-        PrivacyParameterError: The ids themselves stand among the parameters.
-        PrivacyRefusal: Spark Connect, whose client may send a lost plan again.
-    """
+    """The rows by person: all of one person in one partition, of which each worker has one."""
     if type(rows).__module__.startswith("pyspark.sql.connect."):
         raise PrivacyRefusal(
             "Spark Connect is refused with dp_* parameters: a client that loses its server may "
@@ -44,11 +34,7 @@ def spark_rows(estimator: Any, rows: Any, columns: list[Any]) -> Any:
 
 
 def spark_matrices(params: Mapping[str, Any]) -> Callable[..., tuple[Any, Any]]:
-    """What makes the matrices of a worker, for training and for validation, as XGBoost does.
-
-    Args:
-        params: Parameters of the training, which may name the column of ids.
-    """
+    """What makes the matrices of a worker, for training and for validation, as XGBoost does."""
     column = id_column(params)
 
     def make(iterator: Iterator[Any], **kwargs: Any) -> tuple[Any, Any]:

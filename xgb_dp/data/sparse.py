@@ -38,15 +38,7 @@ Integers = npt.NDArray[np.integer[Any]]
 
 
 def check_sparse(table: Any) -> None:
-    """Refuse rows of a SciPy matrix or array that are no function of themselves.
-
-    Args:
-        table: What was given as features; what is not sparse passes.
-
-    Raises:
-        RowDomainError: A row has a column twice, or one that the matrix does not have. The message
-            shows neither.
-    """
+    """Refuse rows of a SciPy matrix or array that are no function of themselves."""
     scipy = sys.modules.get("scipy.sparse")  # a matrix of SciPy has loaded it
     if scipy is None or not scipy.issparse(table) or len(table.shape) != 2:
         return
@@ -87,11 +79,7 @@ def _check_inside(cells: Integers, shape: tuple[int, int]) -> None:
 
 
 def _check_lines(indptr: Integers, indices: Integers, across: int) -> None:
-    """Each line, from `indptr[i]` to `indptr[i + 1]`, has distinct indices below `across`.
-
-    Raises:
-        RowDomainError: One has not.
-    """
+    """Each line, from `indptr[i]` to `indptr[i + 1]`, has distinct indices below `across`."""
     indptr = indptr.astype(np.int64)
     lengths = indptr[1:] - indptr[:-1]
     if indptr[0] != 0 or (lengths < 0).any() or indptr[-1] > len(indices):

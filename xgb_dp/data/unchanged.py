@@ -15,12 +15,7 @@ __all__ = ["digest"]
 
 
 def digest(thing: Any) -> bytes | None:
-    """A digest of what may be changed in place; None for what cannot be read, by its type alone.
-
-    Args:
-        thing: A DMatrix, whose labels, weights and margins may be set anew; an array, sparse
-            matrix, data frame or table.
-    """
+    """A digest of what may be changed in place; None for what cannot be read, by its type alone."""
     made = hashlib.blake2b(digest_size=16)
     try:
         for piece in _pieces(thing):

@@ -60,21 +60,6 @@ def worker_matrix(
 
     XGBoost's own refuses data frames with categories if some worker has no rows. Which worker has
     rows can depend on a single row; declared categories need none.
-
-    Args:
-        params: Parameters of the training; ``dp_categories`` is read.
-        parts: This worker's parts of the data, None without.
-        model: An earlier model. Its categories are compared with the declared ones later on.
-        Xy_cats: Not used: categories are the declared ones.
-        given: Other arguments of ``xgboost.DMatrix``.
-
-    Returns:
-        xgboost.DMatrix: This worker's rows, with the columns that all workers have.
-
-    Raises:
-        PrivacyParameterError: The layouts of two parts differ, or as :func:`private_matrix`; on
-            every worker.
-        RowDomainError: As :func:`private_matrix`, on every worker.
     """
     from xgboost import config
 

@@ -31,16 +31,7 @@ _SEVERAL = "A column has a cell with several values. Give it one text or number 
 
 
 def kinds_of(data: Any, columns: Any) -> dict[str, str]:
-    """The kind of each column to look at.
-
-    Args:
-        data: Table; see :func:`xgb_dp.discover`.
-        columns: Mapping of names to kinds, list of names, or None.
-
-    Raises:
-        PrivacyParameterError: No columns, one that is not there or is there twice, or an unknown
-            kind.
-    """
+    """The kind of each column to look at."""
     names = _names(data)
     if columns is None:
         columns = names
@@ -102,12 +93,7 @@ def _kind_of_type(data: Any, name: Any) -> str:
 
 
 def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """The cells of some columns, which all have the same number.
-
-    Raises:
-        PrivacyParameterError: They have not.
-        RowDomainError: A cell has several values.
-    """
+    """The cells of some columns, which all have the same number."""
     found = {name: cells_of(data[name], "value") for name in names}
     if any(column.ndim != 1 for column in found.values()):
         raise RowDomainError(_SEVERAL)
@@ -117,11 +103,7 @@ def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def read_texts(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Texts of a column by code; -1 for a missing cell.
-
-    Returns:
-        Codes of the rows, and the texts by code. Which texts there are is private.
-    """
+    """Texts of a column by code; -1 for a missing cell."""
     code: dict[str, int] = {}
     known: dict[Any, int] = {}
     column = cells_of(cells, "value")
@@ -167,11 +149,7 @@ def _text(cell: Any) -> str | None:
 
 
 def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> npt.NDArray[Any]:
-    """Numbers of a column as 32-bit floats; of a date its days.
-
-    Raises:
-        RowDomainError: A cell is no number, or not finite; or no date.
-    """
+    """Numbers of a column as 32-bit floats; of a date its days."""
     column = cells_of(cells, "number")
     if kind in DATES:
         values = read_data(parts_of_dates, column, ("days",), since, missing)["days"]

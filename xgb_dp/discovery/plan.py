@@ -83,18 +83,7 @@ class DiscoveryPlan:
 def plan_discovery(
     texts: int, numbers: int, epsilon: float, delta: float, unit: Unit = ONE_ROW
 ) -> DiscoveryPlan:
-    """The least noise that meets the target; every column has the same part of the budget.
-
-    Args:
-        texts: Number of text columns.
-        numbers: Number of columns of numbers.
-        epsilon: In nats, > 0.
-        delta: In (0, 1).
-        unit: Whom the target is for.
-
-    Raises:
-        BudgetError: The target is too small to be of use.
-    """
+    """The least noise that meets the target; every column has the same part of the budget."""
 
     def of(mu: float) -> DiscoveryPlan:
         return _with_noise(texts, numbers, unit, mu * mu / (texts + numbers), delta)

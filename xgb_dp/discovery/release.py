@@ -54,14 +54,7 @@ class Tree:
 
 
 def voters(codes: npt.NDArray[np.uint32]) -> Ints:
-    """One row of each person, by an even draw among the person's rows.
-
-    Args:
-        codes: Who the rows belong to.
-
-    Returns:
-        Indices of rows, one for each person.
-    """
+    """One row of each person, by an even draw among the person's rows."""
     coins = draws.coins(len(codes))
     order = np.lexsort((coins, codes))
     first = np.ones(len(codes), dtype=bool)
@@ -77,13 +70,7 @@ def weights(codes: npt.NDArray[np.uint32] | None, rows: int, shift: int) -> Ints
 
 
 def release_texts(codes: Ints, names: Sequence[str], plan: DiscoveryPlan) -> Texts:
-    """Noisy counts of the texts that reach the threshold, and of missing cells.
-
-    Args:
-        codes: Of the rows that count, one for each unit of privacy; -1 is missing.
-        names: Texts by code.
-        plan: Calibrated noise.
-    """
+    """Noisy counts of the texts that reach the threshold, and of missing cells."""
     unit = 1 << plan.text_shift
     exact = np.bincount(codes + 1, minlength=len(names) + 1).astype(np.int64) * unit
     noisy = exact + draws.discrete_gaussian(plan.text_sigma2, len(exact))
@@ -115,13 +102,7 @@ def request_of(plan: DiscoveryPlan, **changes: Any) -> dict[str, Any]:
 def release_numbers(
     columns: npt.NDArray[np.float32], each: Ints, plan: DiscoveryPlan
 ) -> list[Tree]:
-    """Quantile trees of columns of numbers.
-
-    Args:
-        columns: Shape (columns, rows); NaN is missing.
-        each: Weights of the rows, result of :func:`weights`.
-        plan: Calibrated noise.
-    """
+    """Quantile trees of columns of numbers."""
     request = request_of(plan)
     planned = plan.events[0]
     described = event_from_json(native.describe_numbers(len(columns), request))

@@ -11,12 +11,7 @@ _WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
 
 def yaml_of(content: dict[str, Any], indent: int = 0) -> str:
-    """A mapping of texts to mappings, lists, texts and numbers.
-
-    Args:
-        content: The mapping, not empty.
-        indent: Spaces in front of each line.
-    """
+    """A mapping of texts to mappings, lists, texts and numbers."""
     lines = []
     for key, value in content.items():
         head = f"{' ' * indent}{_key(key)}:"

@@ -59,11 +59,7 @@ class Curve:
 
     @classmethod
     def from_json(cls, text: str) -> Curve:
-        """The inverse of :meth:`to_json`.
-
-        Raises:
-            ValueError: It is ill-formed.
-        """
+        """The inverse of :meth:`to_json`."""
         data = json.loads(text)
         if not isinstance(data, Mapping) or set(data) != {
             "form", "margins", "probabilities", "rounds",
@@ -79,12 +75,7 @@ class Curve:
 
     @classmethod
     def of(cls, booster: Any) -> Curve | None:
-        """The curve that a model carries; None without.
-
-        Raises:
-            LedgerError: It is ill-formed, or that of another number of rounds: the model was
-                continued or cut afterwards.
-        """
+        """The curve that a model carries; None without."""
         text = booster.attr(CURVE)
         if text is None:
             return None

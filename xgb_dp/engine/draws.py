@@ -27,17 +27,7 @@ def coins(size: int) -> npt.NDArray[np.uint32]:
 def rows_apart(
     rows: int, share_num: int, persons: npt.NDArray[np.uint32] | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Divide rows by a secret coin for each of them, or for each person.
-
-    Args:
-        rows: Their number.
-        share_num: A row is in the second part with probability share_num / 2**32.
-        persons: Code of the person of each row, 0, 1, ..., whose rows stay together; None where
-            every row has a coin of its own.
-
-    Returns:
-        Indices of both parts, ascending.
-    """
+    """Divide rows by a secret coin for each of them, or for each person."""
     tossed = rows if persons is None else int(persons.max(initial=0)) + 1
     apart = coins(tossed) < np.uint64(share_num)
     if persons is not None:
@@ -49,10 +39,6 @@ def discrete_gaussian(sigma2: int, size: int) -> npt.NDArray[np.int64]:
     """Independent discrete Gaussian numbers, from a fresh key of the operating system.
 
     Source: ``plugin_cpp/random/samplers.h``, proof in ``docs/proofs/samplers.md``.
-
-    Args:
-        sigma2: Parameter of the noise, 1 to 2**56.
-        size: How many.
     """
     out = np.empty(size, dtype=np.int64)
     native.call(

@@ -24,16 +24,7 @@ __all__ = [
 
 
 def load_booster(model: Any) -> Any:
-    """The xgboost.Booster of a model, saved or not.
-
-    Args:
-        model: Path of the file, or what ``Booster.save_raw`` returned; or the booster itself.
-
-    Raises:
-        PrivacyParameterError: There is no such file, or it cannot be opened; or it is none of
-            these.
-        LedgerError: It is damaged or no model, so that nothing can be said about its privacy.
-    """
+    """The xgboost.Booster of a model, saved or not."""
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
@@ -69,14 +60,7 @@ def load_booster(model: Any) -> Any:
 
 
 def check_parts(learner: Mapping[str, Any]) -> None:
-    """Refuse a model whose parts do not fit each other; XGBoost would crash as it predicts.
-
-    Args:
-        learner: Entry "learner" of a model that XGBoost has loaded and saved as JSON.
-
-    Raises:
-        ValueError: They do not fit, or there is one too few.
-    """
+    """Refuse a model whose parts do not fit each other; XGBoost would crash as it predicts."""
     numbers = learner["learner_model_param"]
     model = learner["gradient_booster"]["model"]
     groups = max(1, int(numbers["num_class"]), int(numbers["num_target"]))
@@ -94,13 +78,7 @@ _LOGARITHMS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:aft")
 
 
 def intercept_margin(learner: Mapping[str, Any], objective: str) -> float:
-    """The margin that all predictions of a model with one output start from.
-
-    Args:
-        learner: Entry "learner" of the model as JSON.
-        objective: Its objective: logistic losses store a probability, those with a logarithmic
-            link a mean, the others a margin.
-    """
+    """The margin that all predictions of a model with one output start from."""
     numbers = learner["learner_model_param"]
     score = json.loads(numbers["base_score"])
     start = float(score[0] if isinstance(score, list) else score)
@@ -113,25 +91,14 @@ def intercept_margin(learner: Mapping[str, Any], objective: str) -> float:
 
 
 def stored_categories(learner: Mapping[str, Any]) -> dict[int, list[bytes]]:
-    """Names of the categories that a model stores, by index of the column; as matrices have them.
-
-    Args:
-        learner: Entry "learner" of the model as JSON.
-    """
+    """Names of the categories that a model stores, by index of the column."""
     columns = learner["gradient_booster"].get("model", {}).get("cats", {}).get("enc", [])
     named = {i: _names(column) for i, column in enumerate(columns)}
     return {i: [_bytes(name) for name in names] for i, names in named.items() if names}
 
 
 def names_of_categories(booster: Any) -> dict[Any, list[Any]]:
-    """The names that a model stores for its columns, by their names or else indices; public.
-
-    Args:
-        booster: xgboost.Booster.
-
-    Returns:
-        Texts, or numbers. Columns whose names are not valid Unicode are left out.
-    """
+    """The names that a model stores for its columns, by their names or else indices; public."""
     learner = json.loads(booster.save_raw("json"))["learner"]
     columns = learner["gradient_booster"].get("model", {}).get("cats", {}).get("enc", [])
     out: dict[Any, list[Any]] = {}

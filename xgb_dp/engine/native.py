@@ -87,22 +87,14 @@ def is_dp_build() -> bool:
 
 
 def lib() -> ctypes.CDLL:
-    """The loaded libxgboost, checked to be the private build.
-
-    Raises:
-        NativeLibraryError: If it is a stock build; the message says how to mend it.
-    """
+    """The loaded libxgboost, checked to be the private build."""
     if not is_dp_build():
         raise NativeLibraryError(stock_hint())
     return _raw()
 
 
 def private_xgboost() -> Any:
-    """The package ``xgboost`` of the private build.
-
-    Raises:
-        NativeLibraryError: This process has loaded a stock one; the message says how to mend it.
-    """
+    """The package ``xgboost`` of the private build."""
     lib()
     return sys.modules["xgboost"]
 
@@ -147,44 +139,21 @@ def call(name: str, *args: Any) -> None:
 
 
 def build_info() -> dict[str, Any]:
-    """What the private build says about itself (version, upstream version).
-
-    Returns:
-        The parsed answer of ``XGDPBuildInfo``. Has no privacy effect.
-    """
+    """What the private build says about itself (version, upstream version)."""
     out = ctypes.c_char_p()
     call("XGDPBuildInfo", ctypes.byref(out))
     return json.loads(out.value or b"{}")
 
 
 def tree_texts(booster: Any) -> list[bytes]:
-    """The text of every tree that its name in a ledger is the digest of.
-
-    Args:
-        booster: A booster of kind `gbtree`, of the private build.
-
-    Returns:
-        list: A text for each tree, in their order.
-
-    Raises:
-        XGBoostError: The booster has no such trees.
-    """
+    """The text of every tree that its name in a ledger is the digest of."""
     out = ctypes.c_char_p()
     call("XGDPTreeTexts", booster.handle, ctypes.byref(out))
     return (out.value or b"").splitlines()
 
 
 def describe_plan(text: str) -> dict[str, Any]:
-    """Sensitivity and range that the C++ side derives from a plan by itself.
-
-    Args:
-        text: The plan as JSON.
-
-    Returns:
-        dict: ``leaf_sensitivity2`` and ``score_range`` in grid units, the events ``leaves`` and
-        ``candidates`` of one round, and ``events``, all that the rounds release together. Reads
-        no data.
-    """
+    """Sensitivity and range that the C++ side derives from a plan by itself."""
     out = ctypes.c_char_p()
     call("XGDPDescribePlan", ctypes.c_char_p(text.encode()), ctypes.byref(out))
     described: dict[str, Any] = json.loads(out.value or b"{}")
@@ -192,14 +161,7 @@ def describe_plan(text: str) -> dict[str, Any]:
 
 
 def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The event that the C++ side derives from a request for the intercept.
-
-    Args:
-        request: As for :func:`release_intercept`.
-
-    Returns:
-        dict: The ledger event. Reads no data.
-    """
+    """The event that the C++ side derives from a request for the intercept."""
     out = ctypes.c_char_p()
     text = json.dumps(dict(request)).encode()
     call("XGDPDescribeIntercept", ctypes.c_char_p(text), ctypes.byref(out))
@@ -208,38 +170,21 @@ def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_plain(matrix: Any) -> bool:
-    """Whether a DMatrix holds its rows as they are, and not only their bins.
-
-    Args:
-        matrix: An ``xgboost.DMatrix``. No cell is looked at.
-    """
+    """Whether a DMatrix holds its rows as they are, and not only their bins."""
     out = ctypes.c_int()
     call("XGDPIsPlain", matrix.handle, ctypes.byref(out))
     return bool(out.value)
 
 
 def is_paged(matrix: Any) -> bool:
-    """Whether a DMatrix keeps its rows in pages, which one thread reads at a time.
-
-    Args:
-        matrix: An ``xgboost.DMatrix``. No cell is looked at.
-    """
+    """Whether a DMatrix keeps its rows in pages, which one thread reads at a time."""
     out = ctypes.c_int()
     call("XGDPIsPaged", matrix.handle, ctypes.byref(out))
     return bool(out.value)
 
 
 def set_persons(dtrain: Any, codes: np.ndarray | None) -> None:
-    """Say who the rows of a matrix belong to; it is kept beside the matrix, and in no model.
-
-    Args:
-        dtrain: The training data.
-        codes: For each row the code of its person: whole numbers from 0 on, of which none is left
-            out, see :mod:`xgb_dp.data.persons`. None for rows of nobody.
-
-    Raises:
-        XGBoostError: There are more or fewer codes than rows. How many is not said.
-    """
+    """Say who the rows of a matrix belong to; it is kept beside the matrix, and in no model."""
     if codes is None:
         call("XGDPSetPersons", dtrain.handle, None, ctypes.c_uint64(0), ctypes.c_uint64(0))
         return
@@ -258,30 +203,12 @@ def set_persons(dtrain: Any, codes: np.ndarray | None) -> None:
 
 
 def check_sums(dtrain: Any, text: str) -> None:
-    """Refuse more rows than can be summed exactly; all workers of a cluster call it together.
-
-    Args:
-        dtrain: The training data.
-        text: The plan as JSON.
-
-    Raises:
-        XGBoostError: Too many rows. How many is not said.
-    """
+    """Refuse more rows than can be summed exactly; all workers of a cluster call it together."""
     call("XGDPCheckSums", dtrain.handle, ctypes.c_char_p(text.encode()))
 
 
 def check_rows(matrix: Any, text: str | None = None) -> None:
-    """Look for whatever in the matrix would end the training, before anything is released.
-
-    Args:
-        matrix: An ``xgboost.DMatrix``.
-        text: The plan as JSON; None for rows that are not trained on, but predicted.
-
-    Raises:
-        RowDomainError: A row has a column twice, or one that the matrix does not have. With a plan
-            also: a row has an undeclared category or an infinite feature. Which row is not said.
-        XGBoostError: A batch has too many rows, or binned rows have no room on disk.
-    """
+    """Look for whatever in the matrix would end the training, before anything is released."""
     from xgboost.core import XGBoostError
 
     plan = None if text is None else ctypes.c_char_p(text.encode())
@@ -299,14 +226,6 @@ def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
 
     Privacy: spends the share ``base_score`` of the budget. The noise is drawn in C++
     (``plugin_cpp/intercept.cc``, proof in ``docs/proofs/sensitivity.md``).
-
-    Args:
-        dtrain: The training data.
-        request: Kind of the labels, noise, grid and declared domain; see
-            :mod:`xgb_dp.training.plan`.
-
-    Returns:
-        ``{"sums": noisy integers in units of 2**-shift, "event": the ledger event}``.
     """
     out = ctypes.c_char_p()
     text = json.dumps(request).encode()
@@ -315,15 +234,7 @@ def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe_numbers(columns: int, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The event that the C++ side derives from a request for rough quantiles.
-
-    Args:
-        columns: Number of columns.
-        request: As for :func:`discover_numbers`.
-
-    Returns:
-        dict: The ledger event. Reads no data.
-    """
+    """The event that the C++ side derives from a request for rough quantiles."""
     out = ctypes.c_char_p()
     text = json.dumps(dict(request)).encode()
     call("XGDPDescribeNumbers", ctypes.c_uint64(columns), text, ctypes.byref(out))
@@ -338,14 +249,6 @@ def discover_numbers(
 
     Privacy: spends what the request says (``plugin_cpp/candidates/discovery.cc``, proof in
     ``docs/proofs/discovery.md``).
-
-    Args:
-        values: One row for each column, shape (columns, rows); finite, or NaN for missing.
-        weights: Of the rows of the table, whole numbers from 0 to 2**shift.
-        request: Levels, bins, noise and grid; see :mod:`xgb_dp.discovery.release`.
-
-    Returns:
-        ``columns``, each with ``missing``, ``leaves`` and ``cuts``; and ``events``.
     """
     values = np.ascontiguousarray(values, dtype=np.float32)
     weights = np.ascontiguousarray(weights, dtype=np.int64)

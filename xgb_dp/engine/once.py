@@ -35,11 +35,7 @@ class Once:
 
     @classmethod
     async def now(cls, client: Any) -> Once:
-        """A training on the workers that run now.
-
-        Args:
-            client: Client of the cluster.
-        """
+        """A training on the workers that run now."""
 
         # Defined here, it travels as it is, so that the scheduler needs no package of this name.
         def names(dask_scheduler: Any) -> list[str]:
@@ -48,11 +44,7 @@ class Once:
         return cls(frozenset(await client.run_on_scheduler(names)))
 
     def begin(self) -> None:
-        """Called by a worker before it joins the others, so that nobody waits for it.
-
-        Raises:
-            PrivacyRefusal: It has begun before, here or on a worker that is gone.
-        """
+        """Called by a worker before it joins the others, so that nobody waits for it."""
         from distributed import get_worker
 
         worker = get_worker().id

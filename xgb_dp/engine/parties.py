@@ -45,17 +45,7 @@ class Party:
 
 
 def load_party(key_file: str | os.PathLike[str], parties_file: str | os.PathLike[str]) -> Party:
-    """Read the files of a party. They hold no data; messages show no part of a key and no path.
-
-    Args:
-        key_file: A private key as ``ssh-keygen -t ed25519`` writes it, without a passphrase, which
-            nobody but its owner may read.
-        parties_file: A public key in each line, as in the ``.pub`` files: kind, key, name.
-
-    Raises:
-        PrivacyParameterError: A file is missing or not as it should be, its own key is not on the
-            list, or the package ``cryptography`` is missing.
-    """
+    """Read the files of a party. They hold no data; messages show no part of a key and no path."""
     try:
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -142,12 +132,6 @@ class Handshake:
 
     Everybody tells :attr:`hello`; then what :meth:`sign` makes of the hellos of all; then
     :meth:`secrets` checks the signatures of all. Nothing that is told depends on data.
-
-    Args:
-        me: This worker's party.
-        agreed: What the training is: all plans, columns. Workers with another one are refused.
-        rank: Of this worker.
-        world: Number of workers.
     """
 
     def __init__(self, me: Party, agreed: str, rank: int, world: int) -> None:
@@ -166,14 +150,7 @@ class Handshake:
         return " ".join(key.public_bytes_raw().hex() for key in keys)
 
     def sign(self, hellos: Sequence[str]) -> str:
-        """A signature over what all have said, and over what this worker trains.
-
-        Args:
-            hellos: What was told as that of each worker, by rank.
-
-        Raises:
-            PrivacyRefusal: A worker is none of the parties, or one party is there twice.
-        """
+        """A signature over what all have said, and over what this worker trains."""
         keys = []
         for rank, hello in enumerate(hellos):
             words = [_bytes(word) for word in hello.split(" ")]
@@ -204,15 +181,7 @@ class Handshake:
         return _LABEL + b" signature " + self._transcript + rank.to_bytes(4, "big")
 
     def secrets(self, signatures: Sequence[str]) -> bytearray:
-        """A secret with each of the other workers, 32 bytes each, by rank; zeros for its own.
-
-        Args:
-            signatures: What was told as that of each worker, by rank.
-
-        Raises:
-            PrivacyRefusal: A worker does not hold the key of the party that it says it is, was told
-                something else than this one, or trains something else.
-        """
+        """A secret with each of the other workers, 32 bytes each, by rank; zeros for its own."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey

@@ -18,12 +18,6 @@ def within(bounds: Sequence[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Predictions of a regression, moved into the declared range of the target.
 
     Privacy: free, the range is public.
-
-    Args:
-        bounds: Lowest and highest value, in the unit of the target; a list of such pairs for
-            several targets.
-        values: Predictions in 32-bit floats, of which none rounds to beyond a bound; of several
-            targets (rows, targets).
     """
     if isinstance(bounds[0], (tuple, list)):
         return np.stack([within(b, v) for b, v in zip(bounds, values.T, strict=True)], axis=1)
@@ -56,16 +50,7 @@ def probabilities(booster: Any, matrix: Any) -> npt.NDArray[Any]:
 
     Privacy: free post-processing of the model.
 
-    Args:
-        booster: A trained xgboost.Booster. With binary:logitraw it predicts margins, with
-            multi:softmax classes; their probabilities follow from the margins.
-        matrix: The rows, an xgboost.DMatrix.
-
     A model that carries a :class:`Curve` has the probabilities of that.
-
-    Returns:
-        Shape (rows,): the probability of class 1, or the value; (rows, classes) for several
-        classes.
     """
     objective, curve = objective_of(booster), Curve.of(booster)
     if curve is not None:

@@ -29,14 +29,6 @@ def progress(name: str, total: int | None = None) -> Iterator[Step]:
     """Show how far something is.
 
     Privacy: free. Hand in public names and counts only.
-
-    Args:
-        name: What is going on.
-        total: Number of its steps; None where nobody knows. Within another progress nothing is
-            shown.
-
-    Yields:
-        Function to call with the name of a step as it begins.
     """
     bar = None if _SHOWN.get() else _bar(name, total)
     if bar is None:

@@ -57,12 +57,6 @@ def fix_noise_of_process(key: int | bytes | str | None) -> None:
     """Draw all noise of this process from a known key, from now on; for workers of a cluster.
 
     Privacy: none, as for :func:`fixed_noise`.
-
-    Args:
-        key: As for :func:`fixed_noise`; None for noise from the operating system again.
-
-    Raises:
-        PrivacyParameterError: Another form of key.
     """
     global _process_key
     _process_key = None if key is None else _hex(key)

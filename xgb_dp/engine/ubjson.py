@@ -103,27 +103,12 @@ def _read(data: bytes) -> dict[bytes, Any]:
 
 
 def check(data: bytes) -> None:
-    """Refuse what is not one UBJSON object from the first to the last byte.
-
-    Raises:
-        ValueError: It is not, or a key is given twice.
-    """
+    """Refuse what is not one UBJSON object from the first to the last byte."""
     _read(data)
 
 
 def loads(data: bytes) -> dict[str, Any]:
-    """The object that a file holds, as ``json.loads`` reads it from XGBoost's JSON.
-
-    Args:
-        data: The whole file.
-
-    Returns:
-        Mappings, lists, texts and numbers. A real number of 32 bits is the shortest decimal number
-        that stands for it, as XGBoost writes it to JSON.
-
-    Raises:
-        ValueError: It is not one UBJSON object, a key is given twice, or a text is not UTF-8.
-    """
+    """The object that a file holds, as ``json.loads`` reads it from XGBoost's JSON."""
     found: dict[str, Any] = _plain(_read(data))
     return found
 

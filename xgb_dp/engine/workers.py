@@ -101,24 +101,12 @@ def tell_all(text: str) -> list[str]:
 
 
 def told_by(root: int, mine: bytes) -> bytes:
-    """What one worker tells all others.
-
-    Args:
-        root: Rank of that worker.
-        mine: What it tells; not read on the others.
-    """
+    """What one worker tells all others."""
     return mine if _collective() is None else _broadcast(mine, root)
 
 
 def first_of_all(mine: Any) -> Any:
-    """What the first worker with an answer says; it travels in the clear, and is public.
-
-    Args:
-        mine: This worker's answer, None for none; made of what JSON has words for.
-
-    Returns:
-        The same on every worker; None if none has an answer. Tuples have become lists, also here.
-    """
+    """What the first worker with an answer says; it travels in the clear, and is public."""
     collective = _collective()
     if collective is None:
         return mine
@@ -129,15 +117,7 @@ def first_of_all(mine: Any) -> Any:
 
 
 def common_schema(schema: Schema) -> Schema:
-    """The public schema, also for a worker whose matrix has neither rows nor columns.
-
-    Args:
-        schema: What this worker's matrix says. One without columns takes that of the first worker
-            which has some.
-
-    Returns:
-        Schema: On one machine, and on workers with columns, the one given. Public.
-    """
+    """The public schema, also for a worker whose matrix has neither rows nor columns."""
     # Names and types are public. The categories that a data frame comes with are data of its
     # worker, until they have been compared with the declared ones.
     mine = [
@@ -167,16 +147,6 @@ def check_together(check: Callable[[], T]) -> T:
     """Run a check of this worker's rows, and fail on all workers where it fails on one.
 
     Without this the others would wait for a worker that has gone.
-
-    Args:
-        check: Raises a :class:`PrivacyError` that holds no value, such as
-            :class:`RowDomainError` for a row outside the declared domain.
-
-    Returns:
-        What the check returns on this worker.
-
-    Raises:
-        PrivacyError: On every worker, of the same kind and with the reason.
     """
     collective = _collective()
     if collective is None:
@@ -206,16 +176,7 @@ def check_together(check: Callable[[], T]) -> T:
 
 
 def check_agreement(plan_text: str, schema: Schema) -> None:
-    """All workers train by the same plan, on the same columns.
-
-    Args:
-        plan_text: This worker's plan; it holds every parameter that matters for privacy.
-        schema: The public schema.
-
-    Raises:
-        PrivacyParameterError: Some worker was given other parameters, other columns or another
-            version of xgb_dp. Nothing was released.
-    """
+    """All workers train by the same plan, on the same columns."""
     collective = _collective()
     if collective is None:
         return

@@ -34,16 +34,7 @@ _WIDER = 3.0  # than what is best if the first step were exact
 
 
 def aimed_matrix(found: Posterior, noise: float, share: float) -> Ints:
-    """What a row in each cell adds in the second step: (sums, 2 * CELLS), negatives first.
-
-    Args:
-        found: What the first step says.
-        noise: Standard deviation of the noise, in rows, of a sum to which a row adds 1 at most.
-        share: Squared norm of what one row adds at most, in rows squared.
-
-    Returns:
-        Whole numbers; no column has a norm above ``UNIT * sqrt(share)``.
-    """
+    """What a row in each cell adds in the second step: (sums, 2 * CELLS), negatives first."""
     neg, pos = found.by_class
     rows, logits = found.by_class.ravel(), found.grid.centres
     pulls = influence(neg, pos, float(neg.sum()), float(pos.sum())).ravel()

@@ -41,14 +41,7 @@ _LEAST = 1e-6
 
 
 def platt(found: Posterior) -> tuple[float, float]:
-    """Offset and slope of the margins that fit the counts best.
-
-    Args:
-        found: Counts of both classes by score.
-
-    Returns:
-        Those that maximise the likelihood of the expected counts; the slope lies in [0.1, 10].
-    """
+    """Offset and slope of the margins that fit the counts best."""
     logits = found.grid.centres
     share = expit(logits + found.curve)
     positives = (found.density * share).mean(axis=0)
@@ -67,16 +60,7 @@ def platt(found: Posterior) -> tuple[float, float]:
 
 
 def isotonic(found: Posterior, rounds: int) -> Curve:
-    """The rising curve from margins to probabilities that fits the counts best.
-
-    Args:
-        found: Counts of both classes by score.
-        rounds: Boosting rounds of the model.
-
-    Returns:
-        Straight lines between the blocks of an isotonic regression. No probability is nearer to 0
-        or 1 than half a row of all.
-    """
+    """The rising curve from margins to probabilities that fits the counts best."""
     logits = found.grid.centres
     share = expit(logits + found.curve)
     positives = (found.density * share).mean(axis=0)
@@ -91,21 +75,7 @@ def isotonic(found: Posterior, rounds: int) -> Curve:
 
 
 def calibrated(booster: Any, found: Posterior, method: str, cost: Cost) -> Any:
-    """A copy of a model of two classes with other probabilities, and with the cost in its ledger.
-
-    Args:
-        booster: The xgboost.Booster.
-        found: Counts of both classes by score.
-        method: "platt" or "isotonic".
-        cost: Of the evaluation that the counts come from.
-
-    Returns:
-        An xgboost.Booster with "platt", a :class:`CalibratedModel` with "isotonic".
-
-    Raises:
-        PrivacyParameterError: Not a model of two classes made of trees, or another method.
-        PrivacyRefusal: The units of privacy of the model and of the evaluation differ.
-    """
+    """A copy of a model with other probabilities, and with the cost in its ledger."""
     if method not in ("platt", "isotonic"):
         raise PrivacyParameterError("`method` must be 'platt' or 'isotonic'.")
     content = _of_two_classes(booster)

@@ -240,15 +240,7 @@ def _influence(found: Posterior) -> tuple[Floats, float, float]:
 def _auc_difference(
     found: tuple[Posterior, ...], joint: Floats, moved: float, noise: float, level: float
 ) -> Figure:
-    """The difference of the areas, whose sampling noise the joint counts tell.
-
-    Args:
-        found: Counts of both models by score.
-        joint: Noisy joint counts of both scores.
-        moved: What the rows do to the difference, beside that of the expected counts.
-        noise: Standard deviation of the noise in it.
-        level: Probability with which the interval is to cover.
-    """
+    """The difference of the areas, whose sampling noise the joint counts tell."""
     areas, pulls, own = [], [], []
     shape = (2, _COARSE, CELLS // _COARSE)
     for one in found:

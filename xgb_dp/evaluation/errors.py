@@ -307,11 +307,6 @@ def _at_least(full: Figure, full_low: Figure, inner: Figure) -> Figure:
 
     The upper end is that of both parts. The lower end is the larger one of that of both, and of
     the first part alone: each misses with half of the probability that is left for it.
-
-    Args:
-        full: Of both parts.
-        full_low: The same at the level of lower ends.
-        inner: Of the first part, at that level.
     """
     gap = full.value - inner.value
     more = max(gap - full.noise**2 / gap, 0.0) if gap > 0.0 else 0.0

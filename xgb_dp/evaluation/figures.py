@@ -39,14 +39,7 @@ def auc(neg: Floats, pos: Floats) -> Floats:
 
 
 def influence(neg: Floats, pos: Floats, n: float, m: float) -> Floats:
-    """What one more row in each cell does to the area: (2, cells), negatives first.
-
-    Args:
-        neg: Negative rows in each cell.
-        pos: Positive rows in each cell.
-        n: Number of negatives.
-        m: Number of positives.
-    """
+    """What one more row in each cell does to the area: (2, cells), negatives first."""
     area = float(auc(neg, pos))
     below = (np.cumsum(neg) - 0.5 * neg) / n
     above = 1.0 - (np.cumsum(pos) - 0.5 * pos) / m

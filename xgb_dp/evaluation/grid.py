@@ -50,12 +50,7 @@ class Grid:
 
     @classmethod
     def within(cls, low: float, high: float) -> Grid:
-        """The grid for margins that are known to lie in a range.
-
-        Args:
-            low: Lowest margin, public.
-            high: Highest margin, public.
-        """
+        """The grid for margins that are known to lie in a range."""
         low, high = max(low, -_FARTHEST), min(high, _FARTHEST)
         if math.isnan(low + high):
             return cls()
@@ -106,14 +101,7 @@ def _edges(low: float, high: float) -> Floats:
 
 @lru_cache(maxsize=64)
 def counts_matrix(grid: Grid) -> Ints:
-    """What a row in each cell adds to what is released: (sums, 2 * CELLS), negatives first.
-
-    Args:
-        grid: Cells of the score.
-
-    Returns:
-        Whole numbers; every column has a norm of about `UNIT` at most.
-    """
+    """What a row in each cell adds to what is released: (sums, 2 * CELLS), negatives first."""
     tree = tree_matrix(CELLS, _ROOT, _TREE)
     none = np.zeros_like(tree)
     inside = grid.bins == np.arange(BINS)[:, np.newaxis]
@@ -126,13 +114,7 @@ def counts_matrix(grid: Grid) -> Ints:
 
 
 def tree_matrix(cells: int, root: float, tree: float) -> Floats:
-    """Haar tree: the number of rows, and at each node the left half less the right one.
-
-    Args:
-        cells: A power of 2.
-        root: Squared weight of the number of rows.
-        tree: Squared weight of all levels together; each level has less than the one above.
-    """
+    """Haar tree: the number of rows, and at each node the left half less the right one."""
     levels = cells.bit_length() - 1
     share = _FALL ** np.arange(levels)
     share *= tree / share.sum()

@@ -52,15 +52,7 @@ class Groups:
 
 
 def read_groups(by: Any, model: Judged) -> Groups | None:
-    """The declared groups. No row is looked at.
-
-    Args:
-        by: A column whose categories the model has declared, or ``{column: values}``.
-        model: The model.
-
-    Raises:
-        PrivacyParameterError: The values are not declared, or too many.
-    """
+    """The declared groups. No row is looked at."""
     if by is None:
         return None
     given = mapped(by)

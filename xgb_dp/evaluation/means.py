@@ -170,11 +170,7 @@ class Order:
         return self._figure(of, -np.inf, np.inf)
 
     def lift(self, shares: int = 10) -> list[tuple[float, float]]:
-        """Mean prediction and mean label of equal shares of the rows, in the order of predictions.
-
-        Args:
-            shares: How many.
-        """
+        """Mean prediction and label of equal shares of the rows, in the order of predictions."""
         rows, sums = np.maximum(self.counts[:_PLACES], 0.0), self.counts[_PLACES:]
         part = np.minimum((np.cumsum(rows) - 0.5 * rows) / _above(rows.sum()) * shares, shares - 1)
         found = []
@@ -203,15 +199,7 @@ class Losses:
 
     @classmethod
     def read(cls, sums: Floats, noise: float, matrix: Ints, most: float, level: float) -> Losses:
-        """What noisy sums of the block say.
-
-        Args:
-            sums: Of the block.
-            noise: Standard deviation of the noise of each.
-            matrix: Of the block.
-            most: The limit of losses.
-            level: Probability with which an interval is to cover.
-        """
+        """What noisy sums of the block say."""
         # As they are in whole numbers: most losses are small beside the difference of two sums.
         weights = np.abs(matrix[:, 0])
         rng = np.random.default_rng(0)
@@ -321,15 +309,7 @@ class Means:
         return np.asarray(value_cells(found, 3, 2 * _LOSSES) - _LOSSES)
 
     def read(self, sums: Floats, noise: float, share: float, square: float, level: float) -> Order:
-        """The cells behind noisy sums.
-
-        Args:
-            sums: Of the block.
-            noise: Standard deviation of the noise of each.
-            share: Of the squared norm that the block has.
-            square: Mean squared label, from noisy sums.
-            level: Probability with which an interval is to cover.
-        """
+        """The cells behind noisy sums."""
         rows, labels = self._trees
         solver = Solver.of(math.sqrt(share) * block_diag(rows, labels / self.points[-1]))
         counts = solver.covariance @ (solver.matrix.T @ sums)

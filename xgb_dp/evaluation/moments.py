@@ -58,13 +58,7 @@ def fine_cells(values: Floats, cells: int = FINE) -> Ints:
 
 
 def moment_matrix(moments: Sequence[Moment], points: Floats, part: float) -> Ints:
-    """What a row in each cell adds: (sums, cells), whole numbers.
-
-    Args:
-        moments: The sums.
-        points: What stands for each cell, as the functions take it.
-        part: Of the squared norm of a row, for moments whose shares add up to 1.
-    """
+    """What a row in each cell adds: (sums, cells), whole numbers."""
     rows = []
     for one in moments:
         own = np.broadcast_to(one.of(points), points.shape[-1:])
@@ -92,15 +86,7 @@ class Moments:
     def read(
         cls, moments: Sequence[Moment], sums: Floats, noise: float, part: float, level: float
     ) -> Moments:
-        """The sums behind released ones; the first is the number of rows.
-
-        Args:
-            moments: All of them, in the order of the sums.
-            sums: As released.
-            noise: Standard deviation of the noise of each.
-            part: Of the squared norm of a row, as they were released.
-            level: Probability with which an interval is to cover.
-        """
+        """The sums behind released ones; the first is the number of rows."""
         weights = UNIT * np.sqrt([part * one.share for one in moments])
         decode = np.diag(1.0 / weights)
         for place, one in enumerate(moments):
@@ -141,15 +127,7 @@ class Moments:
         high: float = math.inf,
         level: float | None = None,
     ) -> Figure:
-        """Mean over the rows of a linear function of what they add.
-
-        Args:
-            of: The function.
-            square: Sum over the rows of its square, from noisy sums.
-            low: Lowest value that the mean has.
-            high: Highest value that it has.
-            level: Another level of the interval.
-        """
+        """Mean over the rows of a linear function of what they add."""
         n = self.count
         own = np.stack([self.vector(of), self.vector({"rows": 1.0})])
         parts = own @ self.totals

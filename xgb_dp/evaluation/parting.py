@@ -121,20 +121,7 @@ def _exact(persons: Persons) -> np.ndarray:
 def halves(
     data: Any, share: float, codes: npt.NDArray[np.uint32] | None
 ) -> tuple[tuple[Ints, Any], tuple[Ints, Any]]:
-    """Divide rows by secret coins, without a note of who is where.
-
-    Args:
-        data: An ``xgboost.DMatrix`` in memory, or (X, y).
-        share: Probability of the second part, in (0, 1).
-        codes: Code of the person of each row, 0, 1, ..., whose rows stay together; None for a coin
-            for each row.
-
-    Returns:
-        Indices of the rows of each part, and these rows.
-
-    Raises:
-        PrivacyRefusal: The rows stay on disk, so that they cannot be parted.
-    """
+    """Divide rows by secret coins, without a note of who is where."""
     share_num = min(max(1, round(share * 2**_SHARE_BITS)), 2**_SHARE_BITS - 1)
     kept, apart = rows_apart(_rows(data), share_num, codes)
     return (kept, _taken(data, kept)), (apart, _taken(data, apart))

@@ -107,17 +107,7 @@ def two_classes(
     draws: int = DRAWS,
     first: Solver | None = None,
 ) -> Posterior:
-    """The posterior of the counts of two classes.
-
-    Args:
-        grid: Cells of the score.
-        solver: Of the block that was released.
-        released: The noisy sums, in the unit of its matrix.
-        noise: Standard deviation of the noise of each.
-        draws: How many are drawn.
-        first: Of the sums that come first, where the matrix of the later ones follows from them;
-            the totals are read from these alone, since they have no bias.
-    """
+    """The posterior of the counts of two classes."""
     alone = first or solver
     totals = TOTALS @ (alone.covariance @ (alone.matrix.T @ released[: len(alone.matrix)]))
     seen = solver.covariance @ (solver.matrix.T @ released)

@@ -65,12 +65,7 @@ class Regression:
         error_bound: float | None,
         target: tuple[float, float] | None,
     ) -> Regression:
-        """The blocks for a model. No row is looked at.
-
-        Raises:
-            PrivacyParameterError: No bound of errors is known, or no range that the labels of the
-                objective can have.
-        """
+        """The blocks for a model. No row is looked at."""
         objective, levels = model.objective, model.levels
         known = model.public.get("target_bounds")
         if target is None and known:

@@ -243,11 +243,7 @@ class EvaluationReport:
 
 
 def read_cost(cost: Any) -> tuple[float, float]:
-    """Costs of a false positive and of a false negative.
-
-    Raises:
-        PrivacyParameterError: Not two finite numbers >= 0, of which one is above 0.
-    """
+    """Costs of a false positive and of a false negative."""
     named = mapped(cost)
     if named is not None and set(named) == {"fp", "fn"}:
         cost = (named["fp"], named["fn"])

@@ -105,12 +105,7 @@ class Persons:
 
     @classmethod
     def of(cls, ids: Any, rows: int, shift: int) -> Persons:
-        """Weights of rows from the ids of their persons.
-
-        Raises:
-            PrivacyParameterError: No column of ids, or not one for each row.
-            RowDomainError: A row has no id.
-        """
+        """Weights of rows from the ids of their persons."""
         codes = np.asarray(persons_of(ids, rows).codes, dtype=np.int64)
         count = np.bincount(codes) if rows else np.zeros(0, dtype=np.int64)
         return cls((1 << shift) // np.maximum(count[codes], 1), shift)
@@ -132,15 +127,7 @@ class Rows:
 
 
 def judged(model: Any) -> Judged:
-    """The model, checked.
-
-    Args:
-        model: xgboost.Booster, fitted estimator or path of a saved model.
-
-    Raises:
-        PrivacyParameterError: Not a model, or one whose predictions cannot be judged.
-        LedgerError: The file is damaged.
-    """
+    """The model, checked."""
     booster = as_booster(model)
     objective = objective_of(booster)
     if objective not in OBJECTIVES:
@@ -180,18 +167,7 @@ def _part(public: Mapping[str, Any]) -> Part | None:
 
 
 def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> Rows:
-    """Predictions, labels and groups of the rows.
-
-    Args:
-        models: What is judged; all of one kind.
-        data: An xgboost.DMatrix with labels, or (X, y).
-        groups: Declared groups.
-
-    Raises:
-        PrivacyParameterError: Not such data, or of other columns than the model's.
-        PrivacyRefusal: Rows have weights or margins of their own.
-        RowDomainError: A row lies outside the declared domain.
-    """
+    """Predictions, labels and groups of the rows."""
     first = models[0]
     matrix, labels, table = _matrix(first, data)
     if matrix.get_weight().size:
@@ -283,10 +259,6 @@ def _check_dictionary(model: Judged, matrix: Any) -> None:
 
     XGBoost takes a name that it does not know for the next one in the alphabet, and where the model
     stores no names the codes of a data frame's own dictionary, which one row may change for all.
-
-    Raises:
-        PrivacyParameterError: The matrix has names of categories, and the model stores none.
-        RowDomainError: A category is not one of the model's.
     """
     brought = dictionaries_of(matrix)
     if not brought:

@@ -217,17 +217,7 @@ def plan_of(
     error_bound: Any = None,
     target_bounds: Any = None,
 ) -> Plan:
-    """What an evaluation releases. No row is looked at.
-
-    Args:
-        models: The model, or two of them.
-        groups: Declared groups.
-        error_bound: As given.
-        target_bounds: As given.
-
-    Raises:
-        PrivacyParameterError: Something is missing, or not for these models.
-    """
+    """What an evaluation releases. No row is looked at."""
     model = models[0]
     if model.kind == "regression":
         target = None

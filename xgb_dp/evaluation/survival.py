@@ -172,11 +172,7 @@ class Survival:
     def of(
         cls, model: Judged, groups: Groups | None, target: tuple[float, float] | None
     ) -> Survival:
-        """The blocks for a model. No row is looked at.
-
-        Raises:
-            PrivacyParameterError: No bounds of times are known, or none above 0.
-        """
+        """The blocks for a model. No row is looked at."""
         known = target or model.public.get("target_bounds")
         if not known or not known[0] > 0.0:
             raise PrivacyParameterError(

@@ -63,13 +63,7 @@ class Block:
         return int((self.matrix.astype(np.int64) ** 2).sum(axis=0).max())
 
     def sums(self, cells: Ints, weights: Ints | None) -> Ints:
-        """The exact sums: (copies, sums). They must get noise before anybody sees them.
-
-        Args:
-            cells: Cell of each row, the copy's number times the cells of one copy included. Rows of
-                another number add nothing.
-            weights: Whole number that each row counts; 1 by default.
-        """
+        """The exact sums: (copies, sums). They must get noise before anybody sees them."""
         inside = (cells >= 0) & (cells < self.cells)
         if not inside.all():
             cells = cells[inside]
@@ -110,11 +104,7 @@ class Layout:
 
     @property
     def sensitivity2(self) -> int:
-        """Squared L2 norm of what one row, or one person, adds to all sums.
-
-        Raises:
-            LedgerError: Entries are so large that sums or norms would not fit 64 bits.
-        """
+        """Squared L2 norm of what one row, or one person, adds to all sums."""
         for block in self.blocks:
             if not -_MOST_ENTRY < block.matrix.min() <= block.matrix.max() < _MOST_ENTRY:
                 raise LedgerError(
@@ -157,17 +147,7 @@ class Released:
 def events_for(
     layout: Layout, epsilon: float, delta: float, group: int = 1
 ) -> tuple[GaussianEvent, ...]:
-    """The releases of all steps, with the least noise that meets (epsilon, delta).
-
-    Args:
-        layout: What is released.
-        epsilon: In nats, > 0.
-        delta: In (0, 1).
-        group: So many rows, or persons, for whom both are meant together.
-
-    Raises:
-        BudgetError: The noise fits no grid.
-    """
+    """The releases of all steps, with the least noise that meets (epsilon, delta)."""
 
     steps = layout.steps
     whole = sum(norm2 for norm2, _ in steps)
@@ -200,14 +180,7 @@ def events_for(
 
 
 def shift_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> int:
-    """Bits of the weights of persons: so many that the noise fits the sampler, and 16 at most.
-
-    Args:
-        layout: What is released, in one step or two, before its counts are shifted.
-        epsilon: In nats, > 0.
-        delta: In (0, 1).
-        group: So many persons, for whom both are meant together.
-    """
+    """Bits of the weights of persons: so many that the noise fits the sampler, and 16 at most."""
     mu = gaussian_mu(epsilon, delta) / group
     whole = sum(norm2 for norm2, _ in layout.steps)
     room = math.log2(_MOST_SIGMA2 // 4) - math.log2(whole / min(mu, _LARGEST_MU) ** 2)
@@ -225,17 +198,6 @@ def release(
     """Draw the noise and release the sums. The exact ones leave this function in no form.
 
     Privacy: spends what `events` say.
-
-    Args:
-        layout: What is released first.
-        events: Result of :func:`events_for`, one for each step.
-        cells: For each block, the cell of each row.
-        weights: Whole number that each row counts: at most 2**shift for all rows of one person.
-        aim: The blocks of the second step, from what the first has released.
-        later: The same as `cells` for them, where it is another.
-
-    Raises:
-        LedgerError: Blocks are beyond what was booked. They are not released.
     """
     event = events[0]
     if layout.sensitivity2 > event.sensitivity2 or layout.coordinates > event.coordinates:

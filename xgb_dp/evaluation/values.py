@@ -30,9 +30,6 @@ _ROWS, _MEAN, _SIZE, _SQUARE, _TREE = 0.2, 0.25, 0.15, 0.2, 0.2  # of the square
 def value_matrix(power: int = 1) -> Ints:
     """What a row adds whose value v in [-1, 1] lies in each of 128 cells.
 
-    Args:
-        power: See :func:`value_cells`.
-
     Its number, v, 2|v| - 1 and 2v^2 - 1, each with a weight, and a Haar tree without its root.
     """
     v = value_points(power)
@@ -46,14 +43,7 @@ def value_matrix(power: int = 1) -> Ints:
 
 
 def value_cells(values: Floats, power: int = 1, cells: int = CELLS) -> Ints:
-    """The cell of each value; what lies beyond -1 or 1 counts as that, NaN as 1.
-
-    Args:
-        values: The values.
-        power: Odd. Cells are even on the scale of its root: with 3 they are fine around 0, where
-            most differences of two models lie, and coarse far from it.
-        cells: Their number.
-    """
+    """The cell of each value; what lies beyond -1 or 1 counts as that, NaN as 1."""
     clipped = np.clip(np.nan_to_num(values, nan=1.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
     root = np.sign(clipped) * np.abs(clipped) ** (1.0 / power)
     return np.minimum(((root + 1.0) * (cells / 2)).astype(np.int64), cells - 1)
@@ -70,12 +60,7 @@ def value_points(power: int = 1, cells: int = CELLS) -> Floats:
 
 
 def smoothed(counts: Floats, reach: int) -> Floats:
-    """Means of each count and its neighbours on either side.
-
-    Args:
-        counts: Noisy counts of cells in order.
-        reach: Neighbours on each side.
-    """
+    """Means of each count and its neighbours on either side."""
     width = 2 * reach + 1
     return np.convolve(np.pad(counts, reach, mode="edge"), np.full(width, 1.0 / width), "valid")
 

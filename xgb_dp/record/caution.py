@@ -36,14 +36,7 @@ LARGE_DELTA = 1e-3
 
 
 def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ONE_ROW) -> list[str]:
-    """Why a guarantee says little: whole sentences, none if there is no reason.
-
-    Args:
-        epsilon: In nats.
-        delta: Failure probability.
-        n_public: Number of rows, where it was declared public.
-        unit: Whom the guarantee is about.
-    """
+    """Why a guarantee says little: whole sentences, none if there is no reason."""
     found = []
     if epsilon > LARGE_EPSILON:
         found.append(
@@ -72,26 +65,13 @@ def warn_of(
     stacklevel: int = 2,
     unit: Unit = ONE_ROW,
 ) -> None:
-    """Issue a ``PrivacyWarning`` for each of the :func:`concerns`.
-
-    Args:
-        epsilon: In nats.
-        delta: Failure probability.
-        n_public: Number of rows, where it was declared public.
-        stacklevel: As for ``warnings.warn``, from the caller of this function.
-        unit: Whom the guarantee is about.
-    """
+    """Issue a ``PrivacyWarning`` for each of the :func:`concerns`."""
     for text in concerns(epsilon, delta, n_public, unit):
         warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
 
 
 def warn(settings: Settings, stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` for what the target of a training lacks.
-
-    Args:
-        settings: Checked settings.
-        stacklevel: As for ``warnings.warn``, from the caller of this function.
-    """
+    """Issue a ``PrivacyWarning`` for what the target of a training lacks."""
     if math.isinf(settings.epsilon):
         warnings.warn(
             "`dp_epsilon` is infinite: this trains without noise, for debugging, and the model is "
@@ -108,10 +88,6 @@ def warn_of_columns(schema: Schema, stacklevel: int = 2) -> None:
     """Issue a ``PrivacyWarning`` where a feature has the name of an id.
 
     Declared categories are left alone: whoever lists them knows that they are no ids of persons.
-
-    Args:
-        schema: Public schema of the training data.
-        stacklevel: As for ``warnings.warn``, from the caller of this function.
     """
     if not schema.named:
         return
@@ -130,12 +106,7 @@ def warn_of_columns(schema: Schema, stacklevel: int = 2) -> None:
 
 
 def warn_of_model(claimed: Ledger, stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` where a continued model as a whole has a large epsilon.
-
-    Args:
-        claimed: The ledger of the whole model, with the training that is about to start.
-        stacklevel: As for ``warnings.warn``, from the caller of this function.
-    """
+    """Issue a ``PrivacyWarning`` where a continued model as a whole has a large epsilon."""
     if len(claimed.trainings) < 2 or not claimed.private or claimed.noise != "os":
         return
     *earlier, own = claimed.trainings

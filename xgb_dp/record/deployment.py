@@ -132,11 +132,7 @@ def _masked(report: PrivacyReport) -> bool:
 
 
 def page_of(model: Any, *, name: str, data: str, intended_use: str, contact: str) -> str:
-    """The privacy report as a whole HTML page, with what the caller says of the model.
-
-    Raises:
-        PrivacyRefusal: The model is not private.
-    """
+    """The privacy report as a whole HTML page, with what the caller says of the model."""
     given = {"Training data": data, "Intended use": intended_use, "Contact": contact}
     report = privacy_report(as_booster(model))
     if not report.private:

@@ -46,11 +46,7 @@ def damaged(what: str) -> LedgerError:
 
 
 def check_fields(data: Any, what: str, needed: Set[str], optional: Set[str] = frozenset()) -> None:
-    """Refuse what is no object, lacks a field or has one that is not known.
-
-    Raises:
-        LedgerError: It is such a one.
-    """
+    """Refuse what is no object, lacks a field or has one that is not known."""
     if not isinstance(data, Mapping) or not needed <= set(data) <= needed | optional:
         raise damaged(f"{what} must have the fields {', '.join(sorted(needed))}")
 
@@ -66,11 +62,7 @@ def is_entry(value: Any) -> bool:
 
 
 def read_events(data: Any) -> tuple[Event, ...]:
-    """What a training has released, or claims.
-
-    Raises:
-        LedgerError: An event is not known, or is ill-formed.
-    """
+    """What a training has released, or claims."""
     if not isinstance(data, list):
         raise damaged("a training does not list its events")
     try:
@@ -83,11 +75,7 @@ def read_events(data: Any) -> tuple[Event, ...]:
 
 
 def read_start(data: Any) -> PublicStart:
-    """The public model below the trees of a training.
-
-    Raises:
-        LedgerError: It is ill-formed.
-    """
+    """The public model below the trees of a training."""
     try:
         return PublicStart.from_json(data)
     except ValueError as error:
@@ -95,11 +83,7 @@ def read_start(data: Any) -> PublicStart:
 
 
 def read_target(data: Any) -> tuple[float, float]:
-    """(epsilon, delta) that a training was calibrated for.
-
-    Raises:
-        LedgerError: It is ill-formed.
-    """
+    """(epsilon, delta) that a training was calibrated for."""
     check_fields(data, "a target", {"epsilon", "delta"})
     epsilon = math.inf if data["epsilon"] == "inf" else data["epsilon"]
     numbers = all(type(v) in (int, float) for v in (epsilon, data["delta"]))
@@ -109,11 +93,7 @@ def read_target(data: Any) -> tuple[float, float]:
 
 
 def read_public(data: Any) -> Mapping[str, Any]:
-    """What a training took as public, as far as the guarantee or the statement reads it.
-
-    Raises:
-        LedgerError: It is ill-formed.
-    """
+    """What a training took as public, as far as the guarantee or the statement reads it."""
     shown = data.get("hyperparameters") if isinstance(data, Mapping) else None
     if not isinstance(shown, Mapping) or not set(shown) >= _NEEDED:
         raise damaged("a training does not say what was public")
@@ -156,15 +136,7 @@ def _are_shares(shares: Any) -> bool:
 
 
 def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:
-    """A choice among plans says which ones there were, and which one was taken.
-
-    Args:
-        events: What a training has released.
-        public: What :func:`read_public` has read.
-
-    Raises:
-        LedgerError: It does not.
-    """
+    """A choice among plans says which ones there were, and which one was taken."""
     chosen = [e for e in events if isinstance(e, ChoiceEvent)]
     runs = [run for e in events if isinstance(e, SelectionEvent) for run in e.runs]
     inner = [e for run in runs for e in run if isinstance(e, ChoiceEvent)]

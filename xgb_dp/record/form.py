@@ -172,11 +172,7 @@ class TrainingRecord:
 
     @classmethod
     def from_json(cls, data: Any) -> TrainingRecord:
-        """Read one entry of a ledger's ``trainings``.
-
-        Raises:
-            LedgerError: It is ill-formed.
-        """
+        """Read one entry of a ledger's ``trainings``."""
         needed = {"plan_digest", "complete", "events", "rounds", "target", "public"}
         check_fields(data, "a training", needed, {"drawn", "trees", "start", "entry"})
         if type(data["plan_digest"]) is not str or type(data["complete"]) is not bool:
@@ -210,11 +206,7 @@ class TrainingRecord:
         return found
 
     def check_private(self) -> None:
-        """The events account for the rounds and for everything that the plan gave a share.
-
-        Raises:
-            LedgerError: Something was released that no event pays for.
-        """
+        """The events account for the rounds and for everything that the plan gave a share."""
         if self.trees is None and self.complete:
             raise damaged("a training does not name its trees")
         if self.complete and self.trees is not None:
@@ -275,11 +267,7 @@ class Ledger:
 
     @classmethod
     def from_json(cls, data: Any) -> Ledger:
-        """Read a ledger without its digest.
-
-        Raises:
-            LedgerError: It is ill-formed, of another version, or its parts do not fit each other.
-        """
+        """Read a ledger without its digest."""
         check_fields(data, "it", {"version", "private", "noise", "trainings"})
         if type(data["version"]) is not int or data["version"] != VERSION:
             raise LedgerError(

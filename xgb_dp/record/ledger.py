@@ -58,11 +58,7 @@ class Drawn:
 
 
 def drawn(booster: Any) -> Drawn:
-    """What the C++ trainer keeps of the training under way.
-
-    Raises:
-        LedgerError: The booster was not trained by the private updater.
-    """
+    """What the C++ trainer keeps of the training under way."""
     config = json.loads(booster.save_config())
     for updater in config["learner"]["gradient_booster"].get("updater", []):
         if updater.get(ATTRIBUTE):
@@ -78,13 +74,6 @@ def read_ledger(booster: Any) -> Ledger:
     """The ledger stored with a booster.
 
     It is sound, its parts fit each other, and it accounts for every tree of the booster.
-
-    Args:
-        booster: xgboost.Booster.
-
-    Raises:
-        LedgerError: There is none, it is damaged or incomplete, or it does not describe the trees
-            of the booster.
     """
     try:
         text = booster.attr(ATTRIBUTE)
@@ -98,17 +87,7 @@ def read_ledger(booster: Any) -> Ledger:
 
 
 def parse_ledger(text: str | None) -> Ledger:
-    """A ledger as a model stores it.
-
-    Args:
-        text: Value of the attribute ``dp_ledger``; None where there is none.
-
-    Returns:
-        The ledger, sound in itself.
-
-    Raises:
-        LedgerError: There is none, or it is damaged or incomplete.
-    """
+    """A ledger as a model stores it."""
     if text is None:
         raise LedgerError(
             "This model carries no privacy ledger: it was not trained with tree_method='dp_hist', "
@@ -129,15 +108,7 @@ def _unreadable(reason: str) -> LedgerError:
 
 
 def check_trees(ledger: Ledger, learner: Mapping[str, Any]) -> None:
-    """Refuse trees that the ledger does not name.
-
-    Args:
-        ledger: Of the model.
-        learner: Entry "learner" of the model as JSON.
-
-    Raises:
-        LedgerError: There are such trees, or they cannot be read.
-    """
+    """Refuse trees that the ledger does not name."""
     digests, total = _tree_digests(learner)
     known = ledger.trees
     unknown = [d for d in digests if d not in known]
@@ -168,10 +139,6 @@ def _tree_digests(learner: Mapping[str, Any]) -> tuple[list[str], int]:
 
     `plugin_cpp/tree_text.cc` writes the same text for models in memory. Saving and slicing do not
     change the names.
-
-    Raises:
-        LedgerError: The trees cannot be read, so that no ledger can be theirs, or other parts of
-            the model do not fit them.
     """
     try:
         check_parts(learner)
@@ -198,10 +165,6 @@ def sign(booster: Any, ledger: Ledger) -> Ledger:
 
     A report then speaks of these trees only: attributes that are copied to another model, or trees
     that are refreshed on exact data, no longer fit.
-
-    Args:
-        booster: The trained booster.
-        ledger: Result of :func:`complete`.
     """
     # The library writes what `_tree_digests` makes of a file, much faster.
     digests = [_name(text) for text in tree_texts(booster)]
@@ -213,11 +176,7 @@ def sign(booster: Any, ledger: Ledger) -> Ledger:
 
 
 def tree_names(booster: Any) -> list[str]:
-    """Short names of the trees of a model, with all their numbers.
-
-    Raises:
-        LedgerError: The trees cannot be read.
-    """
+    """Short names of the trees of a model, with all their numbers."""
     return _tree_digests(_learner(booster))[0]
 
 
@@ -233,14 +192,6 @@ def evaluated(
 
     The evaluation counts as a release of the last training: what it cost adds up with the rest,
     also where it was on disjoint rows.
-
-    Args:
-        booster: The model that was evaluated.
-        changed: The model with other numbers in the same trees.
-        ledger: Of `booster`.
-        events: What the evaluation has released.
-        shown: What was made of it; public.
-        entry: Name of its entry in a budget; None where it was not booked.
     """
     shown = {**shown, "events": len(events)} | ({} if entry is None else {"entry": entry})
     names = dict(zip(tree_names(booster), tree_names(changed), strict=True))
@@ -262,22 +213,7 @@ def evaluated(
 def earlier_ledger(
     xgb_model: Any, *, private: bool, names: list[str] | None, types: list[str] | None
 ) -> Ledger | None:
-    """Ledger of the model to be continued.
-
-    Args:
-        xgb_model: Booster, file name, raw bytes or None.
-        private: Whether the new training is private.
-        names: Names of the columns of the new training, None without.
-        types: Their types, "c" or "float"; None without.
-
-    Returns:
-        The ledger, in which every training names its trees, or None without a model.
-
-    Raises:
-        PrivacyParameterError: The columns are not those of the model.
-        PrivacyRefusal: The model was not trained privately, so more private trees would not make
-            it private; or it was changed.
-    """
+    """Ledger of the model to be continued."""
     if xgb_model is None:
         return None
     try:
@@ -318,12 +254,6 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
 
     A checkpoint or a training that an exception ends keeps it, so that it never shows less than
     what may have been released.
-
-    Args:
-        earlier: Ledger of the continued model.
-        plan: What the training is going to release.
-        private: Whether it is private.
-        noise: Where its noise comes from.
     """
     if earlier is None:
         return Ledger(private, noise, (plan,))
@@ -337,16 +267,6 @@ def complete(claimed: Ledger, made: Drawn, before: Sequence[Event], rounds: int)
     A training that released less than planned (a callback stopped it, or "no split" won somewhere)
     counts as the whole plan: when it ended is itself an outcome of the mechanisms, and the
     composition is proved for releases fixed in advance. ``drawn`` then holds what was drawn.
-
-    Args:
-        claimed: Result of :func:`claim`.
-        made: Result of :func:`drawn`.
-        before: What was released before the trees: the intercept, if any, and what follows it.
-        rounds: Boosting rounds that this training added.
-
-    Raises:
-        LedgerError: The trees of the booster are not those that the trainer recorded, or more was
-            drawn than planned.
     """
     *earlier, plan = claimed.trainings
     events = (*before, *made.events)
@@ -398,12 +318,7 @@ def _check_drawn(drawn: Sequence[Event], plan: TrainingRecord, rounds: int) -> N
 
 
 def store(booster: Any, ledger: Ledger) -> None:
-    """Write the ledger into the booster's attributes, with its digest.
-
-    Raises:
-        PrivacyParameterError: It could not be read again. The rehearsal of a training finds that
-            before anything is released.
-    """
+    """Write the ledger into the booster's attributes, with its digest."""
     try:
         text = sealed.dumps(ledger.to_json())
     except ValueError as error:

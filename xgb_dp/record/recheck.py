@@ -22,12 +22,7 @@ _OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})
 
 
 def contradictions(ledger: Ledger, learner: Mapping[str, Any]) -> list[str]:
-    """What in a ledger does not follow from the settings that it names, in words.
-
-    Args:
-        ledger: The ledger of a model, read and checked.
-        learner: Entry "learner" of the model as JSON.
-    """
+    """What in a ledger does not follow from the settings that it names, in words."""
     found = []
     for number, training in enumerate(ledger.trainings, 1):
         try:

@@ -239,12 +239,7 @@ def _is_group(value: Any) -> bool:
 
 
 def as_booster(model: Any) -> Any:
-    """The xgboost.Booster of a booster, a fitted estimator or the path of a saved model.
-
-    Raises:
-        PrivacyParameterError: Not a model, or no file of one.
-        LedgerError: The file is damaged.
-    """
+    """The xgboost.Booster of a booster, a fitted estimator or the path of a saved model."""
     from xgboost import Booster
 
     if isinstance(model, (str, os.PathLike)):

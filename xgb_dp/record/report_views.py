@@ -95,12 +95,7 @@ def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]
 
 
 def release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[str, str]]:
-    """What somebody who signs a release must know of a private model: titles and texts.
-
-    Args:
-        report: That of a private model.
-        evaluation: Result of ``xgb_dp.evaluate``, or None.
-    """
+    """What somebody who signs a release must know of a private model: titles and texts."""
     told = report.paragraphs()
     rows = [
         ("Date of this report", datetime.date.today().isoformat()),
@@ -133,14 +128,7 @@ def _evaluated(evaluation: Any) -> str:
 def as_text(
     report: PrivacyReport, width: int = 100, *, name: str = "", evaluation: Any = None
 ) -> str:
-    """What a release needs, then the statement and the tables.
-
-    Args:
-        report: Of one model.
-        width: Characters of a line of prose.
-        name: Name of the model.
-        evaluation: Result of ``xgb_dp.evaluate`` to show.
-    """
+    """What a release needs, then the statement and the tables."""
     statement = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
     if not report.private:
         return "\n\n".join(statement)
@@ -206,14 +194,7 @@ _PAGE = """<!DOCTYPE html>
 def as_html(
     report: PrivacyReport, *, page: bool = False, name: str = "", evaluation: Any = None
 ) -> str:
-    """The report as HTML without scripts or anything loaded from elsewhere.
-
-    Args:
-        report: Of one model.
-        page: A whole page instead of a piece of one.
-        name: Name of the model.
-        evaluation: Result of ``xgb_dp.evaluate`` to show.
-    """
+    """The report as HTML without scripts or anything loaded from elsewhere."""
     paragraphs = [f"<p>{html.escape(p)}</p>" for p in report.statement().split("\n\n")]
     if report.private:
         head = (

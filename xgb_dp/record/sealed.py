@@ -20,26 +20,13 @@ _LONGEST = 100  # digits of a number: no double and no integer of ours has more
 
 
 def digest(content: Mapping[str, Any]) -> str:
-    """SHA-256 over the canonical form of a JSON object: keys sorted, no spaces, ASCII.
-
-    Raises:
-        ValueError: The content holds a number that is not finite.
-    """
+    """SHA-256 over the canonical form of a JSON object: keys sorted, no spaces, ASCII."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def dumps(content: Mapping[str, Any], indent: int | None = None) -> str:
-    """The content as JSON with its digest, which replaces any that it had.
-
-    Args:
-        content: What JSON can hold.
-        indent: Spaces of a level, for people; by default none, nor others.
-
-    Raises:
-        ValueError: :func:`loads` would refuse it: a number that is not finite, or text that is no
-            Unicode. Nothing is written that cannot be read.
-    """
+    """The content as JSON with its digest, which replaces any that it had."""
     content = {name: value for name, value in content.items() if name != DIGEST}
     sealed = {**content, DIGEST: digest(content)}
     separators = (",", ":") if indent is None else None
@@ -49,18 +36,7 @@ def dumps(content: Mapping[str, Any], indent: int | None = None) -> str:
 
 
 def loads(text: str | bytes) -> dict[str, Any]:
-    """Read a JSON object that carries a digest.
-
-    Args:
-        text: What :func:`dumps` has written.
-
-    Returns:
-        The content without its digest.
-
-    Raises:
-        ValueError: No JSON object; a key given twice, a number that is not finite or has more than
-            100 digits, text that is no Unicode; nested too deep; or the digest is missing or wrong.
-    """
+    """Read a JSON object that carries a digest."""
     try:
         content = json.loads(
             text,
@@ -86,11 +62,7 @@ def loads(text: str | bytes) -> dict[str, Any]:
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these pairs; for ``json.loads``.
-
-    Raises:
-        ValueError: A key is given twice.
-    """
+    """The object of these pairs; for ``json.loads``."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key is given twice")

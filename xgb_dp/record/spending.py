@@ -59,16 +59,7 @@ _NAMES = {
 
 
 def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spending]:
-    """The budget by mechanism.
-
-    Args:
-        events: All of them, in release order.
-        delta: Failure probability at which the epsilons of the parts are stated.
-        group: Rows (or persons) for which they are stated.
-
-    Returns:
-        list of Spending: One for each kind of release, in the order of the first of them.
-    """
+    """The budget by mechanism."""
     kinds = dict.fromkeys((e.label, e.mechanism) for event in events for e in inner_events(event))
     costs = {kind: math.fsum(mu2_of_kind(event, kind) for event in events) for kind in kinds}
     total = math.fsum(costs.values())

@@ -66,11 +66,7 @@ class PublicStart:
 
     @classmethod
     def from_json(cls, data: Any) -> PublicStart:
-        """Read what :meth:`to_json` has written.
-
-        Raises:
-            ValueError: It is ill-formed.
-        """
+        """Read what :meth:`to_json` has written."""
         if not isinstance(data, Mapping) or set(data) - {_RELEASED} != _FIELDS:
             raise ValueError("it must have the fields digest, rounds, trees")
         digest, rounds, trees = data["digest"], data["rounds"], data["trees"]

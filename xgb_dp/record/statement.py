@@ -31,14 +31,7 @@ _NOT_COVERED = (
 
 
 def paragraphs(report: PrivacyReport) -> dict[str, str]:
-    """The paragraphs of the statement of a private model, by what they are about.
-
-    Args:
-        report: Of the model.
-
-    Returns:
-        dict of str: As :meth:`PrivacyReport.paragraphs` says.
-    """
+    """The paragraphs of the statement of a private model, by what they are about."""
     record = report.record
     found = {
         "guarantee": _guarantee(report),

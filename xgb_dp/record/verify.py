@@ -252,14 +252,7 @@ def verify(
 
 
 def read_model(data: bytes) -> dict[str, Any]:
-    """A saved model as XGBoost's JSON has it.
-
-    Args:
-        data: The whole file, JSON or UBJSON.
-
-    Raises:
-        LedgerError: It is damaged or no model.
-    """
+    """A saved model as XGBoost's JSON has it."""
     try:
         if _is_json(data):
             found = json.loads(data, object_pairs_hook=sealed.unique)
@@ -282,12 +275,7 @@ def read_model(data: bytes) -> dict[str, Any]:
 
 
 def unit_of(ledger: Ledger) -> dict[str, Any]:
-    """The unit of privacy of a model: whose addition or removal the guarantee is about.
-
-    Returns:
-        ``name``, "row" or "person"; and for persons ``column``, the name of the column of ids or
-        None, and ``rows_per_person``, how many rows' worth a person may weigh.
-    """
+    """The unit of privacy of a model: whose addition or removal the guarantee is about."""
     unit, public = ledger.unit, ledger.trainings[-1].public
     return {
         "name": unit.name,

@@ -126,15 +126,7 @@ class Release(ABC):
 
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float | None:
-        """Its part of mu^2 where the user gives none.
-
-        Args:
-            s: Checked settings, of which it is wanted.
-            given: The parts that the user gives.
-
-        Returns:
-            A fraction of the whole; None for what the others leave over.
-        """
+        """Its part of mu^2 where the user gives none."""
         del s, given
         return None
 
@@ -159,12 +151,7 @@ class Release(ABC):
         return True
 
     def variance(self, part: Part, grid_bits: int) -> float:
-        """Variance of Gaussian noise in units of the gradients' grid; 0 where that is not its unit.
-
-        Args:
-            part: Budget of one draw.
-            grid_bits: Grid of the gradients.
-        """
+        """Variance of Gaussian noise in units of the grid of gradients; 0 in other units."""
         del part, grid_bits
         return 0.0
 
@@ -174,15 +161,7 @@ class Release(ABC):
 
     @abstractmethod
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
-        """The integers of its noise, rounded to more of it, and its event.
-
-        Args:
-            part: Budget of one draw.
-            grid_bits: Grid of the gradients.
-
-        Raises:
-            BudgetError: The noise fits no grid.
-        """
+        """The integers of its noise, rounded to more of it, and its event."""
 
 
 def grid_sigma2(variance: float) -> int:
@@ -191,11 +170,7 @@ def grid_sigma2(variance: float) -> int:
 
 
 def laplace_scale(sens: int, epsilon: float) -> int:
-    """Integer scale of Laplace noise.
-
-    Raises:
-        BudgetError: The noise fits no grid.
-    """
+    """Integer scale of Laplace noise."""
     scale = max(math.ceil(sens / epsilon * (1.0 + 1e-15)), 1)
     if scale > _MAX_SCALE:
         raise BudgetError(f"The Laplace noise would be above 2^48 grid units: {_TOO_SMALL}")
@@ -209,16 +184,7 @@ def laplace_shift(variance: float, *, persons: bool) -> int:
 
 
 def shifted(sens2: int, mu2: float, *, persons: bool) -> tuple[int, int]:
-    """Shift and integer noise of counts. The noise is near 2^17 if possible, or 2^27 for persons.
-
-    Args:
-        sens2: Squared sensitivity of the counts, in rows.
-        mu2: sensitivity^2 / sigma^2 of their release.
-        persons: Whether the unit of privacy is a person, whose rows weigh a part each.
-
-    Raises:
-        BudgetError: The noise fits no grid.
-    """
+    """Shift and integer noise of counts, near 2^17 if possible, or 2^27 for persons."""
     variance = sens2 / mu2
     bits = math.ceil(math.log2(max(variance, 1e-300)))
     noise = _NOISE_BITS_OF_PERSONS if persons else _NOISE_BITS

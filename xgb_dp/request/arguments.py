@@ -42,15 +42,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def takes(**kinds: str) -> Callable[[_Function], _Function]:
-    """Refuse arguments of another kind with an error that names them.
-
-    Args:
-        kinds: "path", "text" or "texts" by the name of the argument. None is let through where it
-            is the default.
-
-    Returns:
-        A decorator. The function raises PrivacyParameterError before it does anything.
-    """
+    """Refuse arguments of another kind with an error that names them."""
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)

@@ -39,15 +39,7 @@ class Feature:
 
 
 def public_cuts(name: str, values: Any) -> tuple[float, ...]:
-    """Public split points as XGBoost can hold them: increasing, finite, normal 32-bit floats.
-
-    Args:
-        name: Parameter name for messages.
-        values: Numbers in units of the feature.
-
-    Raises:
-        PrivacyParameterError: Not a list of finite numbers, or too many.
-    """
+    """Public split points as XGBoost can hold them: increasing, finite, normal 32-bit floats."""
     given = parse.listed(values)
     if given is None:
         raise PrivacyParameterError(f"{name} must be a list of finite numbers.")
@@ -67,16 +59,7 @@ def public_cuts(name: str, values: Any) -> tuple[float, ...]:
 
 
 def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
-    """Edges of an even or geometric grid, both ends included.
-
-    Args:
-        name: Parameter name for messages.
-        bounds: (low, high) for an even grid, (low, high, "log") for a geometric one.
-        bins: Number of bins; values beyond the bounds fall in the first and the last one.
-
-    Raises:
-        PrivacyParameterError: Ill-formed bounds.
-    """
+    """Edges of an even or geometric grid, both ends included."""
     given = parse.listed(bounds)
     log = given is not None and len(given) == 3
     if given is not None and log:
@@ -164,23 +147,7 @@ def resolve_features(
     cells: int = 0,
     local: bool = False,
 ) -> tuple[Feature, ...]:
-    """Candidates of every feature from the declarations.
-
-    Args:
-        schema: Public schema of the training data.
-        bounds: Public ranges by index of the column.
-        cuts: Public split points.
-        categories: Domains of categorical columns.
-        bins: Bins of a public grid.
-        cells: Cells of the public grids under noisy histograms; 0 for other candidates.
-        local: Whether nobody may see a value, so that no candidates can be released.
-
-    Returns:
-        One :class:`Feature` per column.
-
-    Raises:
-        PrivacyParameterError: A declaration is missing, contradictory or ill-formed.
-    """
+    """Candidates of every feature from the declarations."""
     out: list[Feature] = []
     for index, label in enumerate(schema.names):
         name = repr(label)

@@ -25,19 +25,7 @@ def _entries(name: str, text: str) -> Any:
 
 
 def monotone_directions(value: Any, schema: Schema) -> tuple[int, ...]:
-    """Direction of every feature: 1 increasing, -1 decreasing, 0 free.
-
-    Args:
-        value: XGBoost's ``monotone_constraints``: one entry for each column (the last ones may be
-            left out), its textual form, or a mapping from names or indices.
-        schema: Public schema of the training data.
-
-    Returns:
-        One of -1, 0 and 1 for each column. Public.
-
-    Raises:
-        PrivacyParameterError: Ill-formed, too long, or a direction for a categorical feature.
-    """
+    """Direction of every feature: 1 increasing, -1 decreasing, 0 free."""
     name = "monotone_constraints"
     if isinstance(value, str):
         value = _entries(name, value) if value.strip() else []
@@ -62,19 +50,7 @@ def monotone_directions(value: Any, schema: Schema) -> tuple[int, ...]:
 
 
 def interaction_sets(value: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
-    """Sets of features that may occur on one path of a tree.
-
-    Args:
-        value: XGBoost's ``interaction_constraints``: lists of column indices or names, or the
-            textual form.
-        schema: Public schema of the training data.
-
-    Returns:
-        Column indices of each set. Public.
-
-    Raises:
-        PrivacyParameterError: Ill-formed, or an unknown column.
-    """
+    """Sets of features that may occur on one path of a tree."""
     name = "interaction_constraints"
     if isinstance(value, str):
         value = _entries(name, value) if value.strip() else []

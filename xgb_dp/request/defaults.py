@@ -84,9 +84,6 @@ def of_epsilon(s: Settings) -> dict[str, Any]:
 
     From epsilon 1 on the leaves of deeper trees stand out of the noise; docs/accuracy.md has the
     evidence. A user who chooses any parameter of the trees has the defaults of small epsilon.
-
-    Returns:
-        Parameters that the user has not chosen; empty where none follows from epsilon.
     """
     chosen = set(s.given)
     if s["dp_preset"] != "default" or s.kind == "regression" or chosen & OF_TREES:

@@ -59,12 +59,7 @@ class Schema:
 
 
 def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
-    """Category names stored in a DMatrix, by index of the column; a model would store them.
-
-    Raises:
-        PrivacyRefusal: A column has names, but its type in ``feature_types`` is another one: its
-            codes in a list that may follow from all rows would count as numbers.
-    """
+    """Category names stored in a DMatrix, by index of the column; a model would store them."""
     from xgboost._data_utils import from_array_interface
     from xgboost.core import _LIB, _check_call
 
@@ -117,34 +112,14 @@ _DOUBTS = {
 
 
 def check_source(matrix: Any, name: str) -> None:
-    """Refuse a matrix of which one row may change the columns, or what the other rows are.
-
-    Args:
-        matrix: The DMatrix. No cell is looked at.
-        name: What errors call it.
-
-    Raises:
-        PrivacyRefusal: XGBoost has read it from a file, has joined batches that do not agree, or
-            has made it from a handle.
-    """
+    """Refuse a matrix of which one row may change the columns, or what the other rows are."""
     doubt = getattr(matrix, "_dp_doubt", "handle")
     if doubt:
         raise PrivacyRefusal(f"{name} {_DOUBTS[doubt]}")
 
 
 def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
-    """Public schema of the training data, or of public rows that go with it.
-
-    Args:
-        dtrain: The DMatrix.
-        name: What errors call it.
-
-    Returns:
-        Schema: Column names, types and dictionaries; no cell is looked at.
-
-    Raises:
-        PrivacyRefusal: See :func:`check_source`.
-    """
+    """Public schema of the training data, or of public rows that go with it."""
     check_source(dtrain, name)
     names = dtrain.feature_names
     width = dtrain.num_col()
@@ -168,11 +143,7 @@ def columns_of_labels(dtrain: Any) -> int:
 
 
 def _weights(dtrain: Any, name: str, width: int) -> tuple[float, ...] | None:
-    """The ``feature_weights`` of a matrix, which XGBoost has found finite and not negative.
-
-    Raises:
-        PrivacyParameterError: Not one for each column.
-    """
+    """The ``feature_weights`` of a matrix, which XGBoost has found finite and not negative."""
     weights = tuple(float(w) for w in dtrain.get_float_info("feature_weights"))
     if weights and len(weights) != width:
         raise PrivacyParameterError(
@@ -186,12 +157,6 @@ def whole_weights(weights: tuple[float, ...] | None) -> list[int]:
     """Chances of columns as integers that sum without rounding, the largest ``LARGEST_WEIGHT``.
 
     As in XGBoost, a weight below 1e-6 counts as 1e-6, and no chance is 0.
-
-    Args:
-        weights: XGBoost's ``feature_weights``, finite and not negative; None for even chances.
-
-    Returns:
-        One integer of at least 1 for each column; none where all columns have the same chance.
     """
     if weights is None:
         return []
@@ -200,11 +165,7 @@ def whole_weights(weights: tuple[float, ...] | None) -> list[int]:
 
 
 def declarations(param: str, given: Any) -> dict[Any, Any]:
-    """A user's mapping with the user's own keys.
-
-    Raises:
-        PrivacyParameterError: Not a mapping.
-    """
+    """A user's mapping with the user's own keys."""
     declared = parse.mapped(given)
     if declared is None:
         raise PrivacyParameterError(f"`{param}` must map feature names or indices to declarations.")
@@ -212,16 +173,7 @@ def declarations(param: str, given: Any) -> dict[Any, Any]:
 
 
 def by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
-    """A user's mapping with column indices as keys.
-
-    Args:
-        param: Parameter name for messages.
-        given: Mapping from names or indices to declarations.
-        schema: Public schema of the training data.
-
-    Raises:
-        PrivacyParameterError: Not a mapping, or a column is unknown or named twice.
-    """
+    """A user's mapping with column indices as keys."""
     out: dict[int, Any] = {}
     for key, value in declarations(param, given).items():
         index = column_index(param, key, schema)
@@ -234,11 +186,7 @@ def by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
 
 
 def column_index(param: str, key: Any, schema: Schema) -> int:
-    """Index of a column from its name or index.
-
-    Raises:
-        PrivacyParameterError: There is no such column.
-    """
+    """Index of a column from its name or index."""
     if isinstance(key, str) and key in schema.names:
         return schema.names.index(key)
     if isinstance(key, (int, np.integer)) and 0 <= key < len(schema.names):

@@ -17,16 +17,7 @@ _GLUED = re.compile(f"({'|'.join(_PERSONS)})s?({'|'.join(_ENDINGS + _NUMBERS)})"
 
 
 def looks_like_id(name: object) -> bool:
-    """Whether the name of a column is that of an id: of persons, or of rows.
-
-    Args:
-        name: Name of a column, such as "patient_nbr", "customerID" or "encounter_id". Public.
-
-    Returns:
-        True for a name that ends in a word for ids, or consists of a word for persons, with a word
-        for numbers or without; so "patient" and "person_no", but not "patient_age", nor a plural
-        alone, which is a count, such as "households".
-    """
+    """Whether the name of a column is that of an id: of persons, or of rows."""
     if not isinstance(name, str):
         return False
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)

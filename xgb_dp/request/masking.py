@@ -44,15 +44,6 @@ def agree_on_pads(plan_id: str, agreed: str, files: tuple[Any, Any]) -> None:
 
     Privacy: reads no data. Whoever is in between, and whoever is not on the list of parties, learns
     nothing about the secrets and ends the training on all workers that notice.
-
-    Args:
-        plan_id: Names the plan of the training.
-        agreed: The training in full, on which all workers must agree.
-        files: Values of `dp_secure_key` and `dp_secure_parties`.
-
-    Raises:
-        PrivacyParameterError: The files of this worker are not as they should be.
-        PrivacyRefusal: Another worker does not prove who it is, or trains something else.
     """
     rank, world = this_worker()
     me = check_together(lambda: parties.load_party(*files))

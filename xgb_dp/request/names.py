@@ -59,15 +59,7 @@ REFUSED: dict[str, str] = {
 
 
 def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """One dictionary from XGBoost's two forms of parameters, without unset (None) values.
-
-    Args:
-        params: A repeated ``eval_metric`` becomes a list.
-
-    Raises:
-        PrivacyParameterError: Not pairs of a name and a value, or a parameter is given twice with
-            different values, so which one counts would be a guess.
-    """
+    """One dictionary from XGBoost's two forms of parameters, without unset (None) values."""
     try:
         pairs = [(n, v) for n, v in (params.items() if isinstance(params, Mapping) else params)]
     except Exception:  # an object of the caller may do anything
@@ -98,34 +90,13 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
 
 
 def read_one(params: Mapping[str, Any] | Iterable[tuple[str, Any]], name: str) -> Any:
-    """One parameter as the user gave it, where it is needed before the training is prepared.
-
-    Args:
-        params: What the user gave; an alias of the parameter counts.
-        name: Name of a parameter whose reader asks for no other one. Columns keep the names that
-            the user has for them: there is no schema yet.
-
-    Returns:
-        The value, checked; None if it is unset. Public.
-
-    Raises:
-        PrivacyParameterError: As :func:`flatten`, or the value is ill-formed.
-        PrivacyRefusal: It would not be private.
-    """
+    """One parameter as the user gave it, where it is needed before the training is prepared."""
     value = flatten(params).get(name)
     return None if value is None else PARAMETERS[name].read(name, value, None)
 
 
 def check_names(params: Mapping[str, Any]) -> None:
-    """Refuse every parameter that private training does not know to be safe.
-
-    Args:
-        params: Result of :func:`flatten`.
-
-    Raises:
-        PrivacyParameterError: Unknown name, with the nearest known one.
-        PrivacyRefusal: A known parameter that would break privacy, with the reason.
-    """
+    """Refuse every parameter that private training does not know to be safe."""
     for name, value in params.items():
         if name in PARAMETERS:
             continue

@@ -60,12 +60,7 @@ class Parameter:
     recorded: bool = True
 
     def value(self, settings: Settings) -> Any:
-        """What holds in these settings.
-
-        Raises:
-            PrivacyParameterError: The value is ill-formed or out of range, or must be given.
-            PrivacyRefusal: It would not be private.
-        """
+        """What holds in these settings."""
         if self.name in settings.given:
             return self.read(self.name, settings.given[self.name], settings)
         return self.default(settings) if callable(self.default) else self.default

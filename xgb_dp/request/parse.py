@@ -88,15 +88,7 @@ def parse_number(
     finite: bool = True,
     whole: bool = False,
 ) -> float:
-    """A real number within a range, or an error that names the parameter.
-
-    Args:
-        name: Parameter name for the message.
-        value: What the user gave; a bool is refused.
-        low, high: Range; the end is excluded with ``open_low`` or ``open_high``.
-        finite: Refuse infinity.
-        whole: Refuse what is not a whole number.
-    """
+    """A real number within a range, or an error that names the parameter."""
     kind = "whole" if whole else "finite" if finite and math.isinf(high) else ""
     expected = " ".join(filter(None, ("a", kind, "number", _range(low, high, open_low, open_high))))
     try:
@@ -173,12 +165,7 @@ def parse_flag(name: str, value: Any) -> bool:
 
 
 def parse_classes(value: Any) -> int:
-    """Number of classes K from ``dp_classes``, an int K or the list 0..K-1.
-
-    Raises:
-        PrivacyParameterError: Anything else: XGBoost predicts class numbers, so labels must already
-            be 0..K-1.
-    """
+    """Number of classes K from ``dp_classes``, an int K or the list 0..K-1."""
     given = listed(value)
     if given is None:
         return parse_int("dp_classes", value, 2, 1 << 16)
@@ -293,11 +280,7 @@ class FileName:
 
 
 def plain(name: str, value: Any, settings: Any = None) -> Any:
-    """What XGBoost reads itself, as it is: a number, a truth value, a text or a list of texts.
-
-    Raises:
-        PrivacyParameterError: Anything else, or a text that is not Unicode.
-    """
+    """What XGBoost reads itself, as it is: a number, a truth value, a text or a list of texts."""
     if isinstance(value, list):
         entries = listed(value)
         if entries is not None:

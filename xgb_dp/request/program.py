@@ -217,13 +217,7 @@ def _traced(function: Callable[..., Any]) -> Program:
 
 
 def _needed(instructions: tuple[tuple[Any, ...], ...], gradient: int, hessian: int) -> Program:
-    """The program without what neither result reads; one that reads no weight is multiplied by it.
-
-    Args:
-        instructions: All that were written down.
-        gradient: Position of the gradient.
-        hessian: Position of the Hessian.
-    """
+    """The program without what neither result reads, and with the weight if it has none."""
     kept = {gradient, hessian}
     for at in reversed(range(len(instructions))):
         name, *read = instructions[at]

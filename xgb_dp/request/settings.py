@@ -52,12 +52,7 @@ class Settings:
         return self._values[name]
 
     def changed(self, changes: Mapping[str, Any], rounds: int | None = None) -> Settings:
-        """The same with other values of some parameters, checked.
-
-        Args:
-            changes: Parameters.
-            rounds: Boosting rounds; None for the same.
-        """
+        """The same with other values of some parameters, checked."""
         count = self.rounds if rounds is None else rounds
         return resolve({**self.given, **changes}, self.schema, count, self.continues)
 
@@ -362,18 +357,7 @@ class Settings:
 
 
 def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bool) -> Settings:
-    """Read every parameter and check what they demand of each other.
-
-    Args:
-        given: Flat parameters, those of the preset among them.
-        schema: Public schema of the training data.
-        rounds: Number of boosting rounds of this training.
-        continues: Whether an earlier private model is continued.
-
-    Raises:
-        PrivacyParameterError: Missing, unknown or ill-formed parameter; it is named.
-        PrivacyRefusal: A combination that would not be private.
-    """
+    """Read every parameter and check what they demand of each other."""
     settings = Settings(given, schema, rounds, continues)
     for name in ("tree_method", "dp_epsilon", "dp_delta", "objective"):
         settings[name]  # what every training needs comes first
@@ -389,17 +373,7 @@ def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bo
 def with_preset(
     user: Mapping[str, Any], schema: Schema, rounds: int, continues: bool
 ) -> dict[str, Any]:
-    """The user's parameters on top of those of the preset that they name.
-
-    Args:
-        user: Flat parameters.
-        schema: Public schema of the training data.
-        rounds: Boosting rounds.
-        continues: Whether a model is continued, which brings its intercept.
-
-    Raises:
-        PrivacyParameterError: There is no such preset, or one of these parameters is ill-formed.
-    """
+    """The user's parameters on top of those of the preset that they name."""
     preset = PRESETS[Settings(user, schema, rounds, continues)["dp_preset"]]
     draft = Settings({**preset.params, **user}, schema, rounds, continues)
     params = {

@@ -22,19 +22,7 @@ _SPLITS_OF_REST = 0.3
 
 
 def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
-    """Division of mu^2 over the releases.
-
-    Args:
-        given: None, or a mapping from some of :data:`SHARE_NAMES` to fractions of mu^2.
-        s: Checked settings, which say what is released.
-
-    Returns:
-        The fractions, which sum to 1. What is not released has 0; its part goes to splits
-        and leaves.
-
-    Raises:
-        PrivacyParameterError: Unknown key, negative or impossible fractions.
-    """
+    """Division of mu^2 over the releases."""
     fractions = parse.mapped({} if given is None else given)
     if fractions is None or not set(fractions) <= set(SHARE_NAMES):
         raise PrivacyParameterError(

@@ -149,39 +149,17 @@ def worth(epsilon: float) -> float:
 
 
 def position(limits: Sequence[float], rows: float) -> int:
-    """Which plan a number of rows leads to. A function of what is public and was released.
-
-    Args:
-        limits: Up to where each plan is taken, in rows and rising; see :func:`settings_of_sizes`.
-        rows: Noisy, or declared public.
-    """
+    """Which plan a number of rows leads to. A function of what is public and was released."""
     return next((i for i, limit in enumerate(limits) if rows < limit), len(limits) - 1)
 
 
 def is_sparse(rows: float, present: float, meetings: float) -> bool:
-    """Whether a table has so few cells that additive trees are taken.
-
-    Args:
-        rows: Noisy number of rows.
-        present: Noisy sum over rows of the share of its cells that a row has.
-        meetings: Rows in which two columns may be present together, by these shares; infinite where
-            trees follow.
-    """
+    """Whether a table has so few cells that additive trees are taken."""
     return present < SPARSE * rows and present * present < meetings * rows
 
 
 def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
-    """The plans that these settings leave open; what the user has set is in all of them.
-
-    Args:
-        s: Checked settings.
-
-    Returns:
-        Below which number of rows each plan is taken, rising, and its settings. A single plan where
-        the settings leave nothing open, or nothing decides. If the last one is additive or starts
-        from columns, it is that of sparse tables, with a number of rows in which two columns may
-        meet.
-    """
+    """The plans that these settings leave open; what the user has set is in all of them."""
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
     if not _follows_rows(s):

@@ -35,16 +35,6 @@ def check(
 
     The calibration says what the training releases, with which sensitivity, range and noise, and
     how often; the trainer derives the same from the plan and from the request for the intercept.
-
-    Args:
-        text: The plan as JSON.
-        request: What the release of the intercept is asked for; None if there is none.
-        noise: Calibrated noise, with the events that the guarantee rests on.
-        s: Checked settings.
-        by_column: What the release of the cells of each column is asked for; None without.
-
-    Raises:
-        BudgetError: They differ. Nothing was released.
     """
     described = native.describe_plan(text)
     derived = list(described["events"])

@@ -41,15 +41,7 @@ __all__ = [
 
 
 def check_matrix(dtrain: Any) -> None:
-    """Refuse what is not an ordinary matrix of independent rows.
-
-    Args:
-        dtrain: The training data.
-
-    Raises:
-        PrivacyParameterError: Not a DMatrix.
-        PrivacyRefusal: A matrix with bins of exact quantiles, or with query groups.
-    """
+    """Refuse what is not an ordinary matrix of independent rows."""
     if not isinstance(dtrain, DMatrix):
         raise PrivacyParameterError(
             f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}."
@@ -85,14 +77,6 @@ def check_evals(dtrain: Any, evals: Sequence[Any]) -> None:
 
     Whether the rows of a set are public is the caller's word (``dp_public_evals``): to compare them
     with the training rows would tell which rows are there.
-
-    Args:
-        dtrain: The training data.
-        evals: Pairs of a matrix and a name.
-
-    Raises:
-        PrivacyParameterError: Not a list of pairs of a DMatrix and a name.
-        PrivacyRefusal: The training data itself, or another matrix than a plain one.
     """
     for pair in evals:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[1], str):
@@ -109,18 +93,7 @@ def check_evals(dtrain: Any, evals: Sequence[Any]) -> None:
 
 
 def check_public(dtrain: Any, data: Any, name: str, leak: str) -> None:
-    """Refuse a matrix of public rows that carries statistics of the training rows.
-
-    Args:
-        dtrain: The training data.
-        data: The other DMatrix.
-        name: What errors call it.
-        leak: What would be published if it were the training data, and how to mend it.
-
-    Raises:
-        PrivacyParameterError: It has other columns, or not as many labels for each row.
-        PrivacyRefusal: The training data itself, or another matrix than a plain one.
-    """
+    """Refuse a matrix of public rows that carries statistics of the training rows."""
     if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
         raise PrivacyRefusal(f"{name} holds the training data: {leak}")
     _check_plain(data, name)
@@ -159,14 +132,6 @@ def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
     """Refuse the training table of an estimator, or a view of it, as an evaluation set.
 
     Only where the tables are stored is compared: to compare rows would tell which ones are there.
-
-    Args:
-        X: The training table.
-        eval_set: Pairs of a table and labels.
-
-    Raises:
-        PrivacyParameterError: Not a list of pairs.
-        PrivacyRefusal: The training table, or a part of it.
     """
     if not isinstance(eval_set, (list, tuple)):
         raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
@@ -181,15 +146,7 @@ def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
 
 
 def check_sample(X: Any, sample: Any) -> None:
-    """Refuse the training table of an estimator, or a view of it, as ``dp_public_data``.
-
-    Args:
-        X: The training table.
-        sample: What was given: a pair of a table and labels, or anything else.
-
-    Raises:
-        PrivacyRefusal: The training table, or a part of it.
-    """
+    """Refuse the training table of an estimator, or a view of it, as ``dp_public_data``."""
     if isinstance(sample, (tuple, list)) and len(sample) == 2 and _is_part_of(sample[0], X):
         raise PrivacyRefusal(
             "`dp_public_data` holds training rows: their exact quantiles would be thresholds of "
@@ -204,16 +161,7 @@ def _is_part_of(table: Any, X: Any) -> bool:
 
 
 def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
-    """Refuse matrices of Dask, and budgets that do not see the workers, before any worker starts.
-
-    Args:
-        dtrain: The training data, a ``DaskDMatrix``.
-        evals: Pairs of a ``DaskDMatrix`` and a name.
-
-    Raises:
-        BudgetError: A budget or a selection is in force here.
-        PrivacyRefusal: Another matrix than a plain one, or the training data among the sets.
-    """
+    """Refuse matrices of Dask, and budgets that do not see the workers, before a start."""
     from xgboost.dask import DaskDMatrix
 
     check_here()
@@ -246,14 +194,7 @@ class CallSite:
     callbacks: Sequence[Any] = field(default_factory=list)
 
     def refuse_leaks(self, *, public_evals: bool) -> None:
-        """Refuse what is not a parameter but would release statistics or break the bound.
-
-        Args:
-            public_evals: Whether the caller asserts that all rows of `evals` are public.
-
-        Raises:
-            PrivacyRefusal: With the reason.
-        """
+        """Refuse what is not a parameter but would release statistics or break the bound."""
         if self.obj is not None:
             raise PrivacyRefusal(
                 "`obj` is refused in private training: nothing bounds how much one row changes the "
@@ -291,13 +232,6 @@ class CallSite:
 
         ``custom_metric`` is called once for each public set. Other callbacks than those of XGBoost
         are not called: theirs is what happens in training.
-
-        Args:
-            booster: A model like the one to be trained, which is thrown away.
-            dtrain: The training data, which is not evaluated.
-
-        Raises:
-            PrivacyParameterError: Training would fail. Nothing was released.
         """
         try:
             CallbackContainer(self.callbacks, metric=self.custom_metric)

@@ -18,16 +18,7 @@ _DEVIATIONS = 2.5631  # between the first and the last decile of a normal distri
 def quantiles(
     sums: list[int], levels: tuple[float, ...], low: float, high: float, floor: float
 ) -> list[float]:
-    """Values below which the given shares of the labels lie, in rising order.
-
-    Args:
-        sums: Noisy counts of the cells, from the lowest on, in any unit.
-        levels: Shares, in (0, 1) and rising.
-        low: Lower end of the declared range.
-        high: Its upper end.
-        floor: Total, in the unit of the counts, below which nothing is known; all quantiles are
-            then those of evenly spread labels.
-    """
+    """Values below which the given shares of the labels lie, in rising order."""
     below = _rising(np.cumsum(np.asarray(sums, dtype=np.float64)))
     total = float(below[-1])
     edges = np.linspace(low, high, len(sums) + 1)

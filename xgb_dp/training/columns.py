@@ -58,14 +58,6 @@ class ColumnEffects:
 
         All workers take what the first one has computed, so that the last bits of its floats are
         those of all.
-
-        Args:
-            s: Checked settings.
-            noise: Calibrated noise.
-            first: Noisy integers of the first release: of labels in [-1, 1], and of rows.
-            by_column: Noisy integers of the second one: of the cells above 0 of rows with label 0,
-                each weighing 1 over the root of how many the row has, by column; then of those
-                with label 1.
         """
         told = Sums.of(s, noise, first)
         share = min(max(0.5 + 0.5 * told.label, 0.001), 0.999)
@@ -87,14 +79,7 @@ class ColumnEffects:
 def _estimate(
     cells: Floats, variance: float, share: float, rows: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Effects, rates, and what each column says: its chi-squared less what noise makes of it.
-
-    Args:
-        cells: Noisy weight of the cells of label 0 and of label 1, shape (2, columns).
-        variance: Of the noise of each.
-        share: Share of rows with label 1.
-        rows: Number of rows, above 0.
-    """
+    """Effects, rates, and what each column says: its chi-squared less what noise makes of it."""
     zeros, ones = cells
     odd = share * (1.0 - share)
     # The root of the number of cells of a row: each of k cells weighs 1 / root(k).
@@ -112,10 +97,6 @@ def _posterior(seen: Floats, variance: Floats) -> Floats:
     """Posterior means of effects, whose prior is a mixture of normal ones that all share.
 
     The parts of the mixture are those of the largest likelihood (expectation maximisation).
-
-    Args:
-        seen: Effects with noise.
-        variance: Of the noise of each, above 0.
     """
     prior = _DEVIATIONS**2
     total = variance[:, None] + prior

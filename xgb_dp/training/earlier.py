@@ -14,15 +14,7 @@ __all__ = ["check_earlier"]
 
 
 def check_earlier(earlier: Ledger | None, s: Settings) -> None:
-    """A model has one unit of privacy; XGBoost keeps one objective and number of parallel trees.
-
-    Args:
-        earlier: Ledger of the model that is continued; None without.
-        s: Checked settings of the training.
-
-    Raises:
-        PrivacyParameterError: The training does not go on as the model was begun.
-    """
+    """A model has one unit of privacy; XGBoost keeps one objective and number of parallel trees."""
     if earlier is None:
         return
     now = public_inputs(s)

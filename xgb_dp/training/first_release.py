@@ -46,19 +46,7 @@ def intercept_request(
     *,
     presence: bool = False,
 ) -> dict[str, Any]:
-    """What ``XGDPReleaseIntercept`` is asked to release.
-
-    Args:
-        s: Checked settings.
-        kind: Kind of the labels, or "rows" where only their number is released.
-        noise: Calibrated noise.
-        test_key: Key of a fixed noise tape (tests only).
-        plan_id: Names the plan, and with it the pads of masked sums.
-        presence: Whether the cells that are present are released as well.
-
-    Returns:
-        dict: The request; see ``plugin_cpp/intercept.cc``.
-    """
+    """What ``XGDPReleaseIntercept`` is asked to release."""
     request: dict[str, Any] = {
         "objective": s["objective"],
         "plan_id": plan_id,
@@ -91,13 +79,7 @@ def intercept_request(
 
 
 def columns_request(s: Settings, noise: NoisePlan, request: dict[str, Any]) -> dict[str, Any]:
-    """What is released after the intercept: the cells above 0 by class and column.
-
-    Args:
-        s: Checked settings, of a start from columns.
-        noise: Calibrated noise.
-        request: Result of :func:`intercept_request`.
-    """
+    """What is released after the intercept: the cells above 0 by class and column."""
     kept = {key: value for key, value in request.items() if key != "n_public"}
     return kept | {
         "kind": "columns",
@@ -111,32 +93,14 @@ def columns_request(s: Settings, noise: NoisePlan, request: dict[str, Any]) -> d
 def second_request(
     s: Settings, noise: NoisePlan, request: dict[str, Any], sums: list[int]
 ) -> dict[str, Any] | None:
-    """What is released after the first release: the same sums, of labels cut at a cap; or None.
-
-    Args:
-        s: Checked settings.
-        noise: Calibrated noise.
-        request: Result of :func:`intercept_request`.
-        sums: What the first release has said.
-    """
+    """What is released after the first release: the same sums, of labels cut at a cap; or None."""
     if not s.measured:
         return None
     return {**request, "again": True, "target_upper": repr(means.cap(s, noise, sums))}
 
 
 def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> float | list[float]:
-    """Intercept from the released label sums; post-processing, costs nothing.
-
-    Args:
-        s: Checked settings.
-        noise: Calibrated noise, which says how far the count can be trusted.
-        sums: Noisy integers in units of ``2**-shift``.
-
-    Returns:
-        float or list of float: ``base_score``: a probability for binary:logistic, its margin for
-        binary:logitraw, a value of the target for regression, one of each of several targets, one
-        margin per class for multi-class.
-    """
+    """Intercept from the released label sums; post-processing, costs nothing."""
     unit = float(2 ** noise["intercept"].shift)
     floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
     if s.intercept_kind == "cells":
@@ -167,15 +131,7 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
 
 
 def base_score_of_columns(s: Settings, found: ColumnEffects) -> float:
-    """The intercept below the first trees of a start from columns.
-
-    Args:
-        s: Checked settings.
-        found: What each column says.
-
-    Returns:
-        ``base_score``, of a row without any cell above 0.
-    """
+    """The intercept below the first trees of a start from columns."""
     odds = min(max(found.centre, -_MOST_ODDS), _MOST_ODDS)
     return 1.0 / (1.0 + math.exp(-odds)) if s["objective"] == "binary:logistic" else odds
 
@@ -190,13 +146,6 @@ def after_release(
     """The plan as the trainer is told it, with what a loss takes from the first release.
 
     Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
-
-    Args:
-        s: Checked settings.
-        noise: Calibrated noise.
-        plan: Result of :func:`build_plan`.
-        sums: What the first release has said.
-        capped: What the second one has, where there is one.
     """
     if capped is not None:
         own = without_reals(means.measured(s, noise, sums, capped).to_plan())
@@ -213,23 +162,12 @@ def offering(s: Settings, plan: dict[str, Any], found: ColumnEffects) -> str:
     """The plan as the trainer is told it, with the columns that say most.
 
     Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
-
-    Args:
-        s: Checked settings, of a start from columns.
-        plan: Result of :func:`build_plan`.
-        found: What each column says.
     """
     return dump_plan({**plan, **offered(s, found.offered)})
 
 
 def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
-    """The noisy number of rows in what was released first; post-processing, costs nothing.
-
-    Args:
-        kind: Kind of the labels, or "rows".
-        noise: Calibrated noise.
-        sums: Noisy integers in units of ``2**-shift``.
-    """
+    """The noisy number of rows in what was released first; post-processing, costs nothing."""
     if kind in ("multiclass", "cells"):
         counts = sums
     elif kind == "targets":  # the sums of the labels come first
@@ -244,11 +182,6 @@ def present_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
 
     One standard deviation of the noise is added: a table is taken for sparse where it is seen to
     be.
-
-    Args:
-        kind: Kind of the labels, or "rows".
-        noise: Calibrated noise.
-        sums: Noisy integers in units of ``2**-shift``.
     """
     present = sums[1 if kind == "rows" else 2]
     return math.ldexp(present + math.sqrt(noise["intercept"].sigma2), -noise["intercept"].shift)

@@ -76,11 +76,7 @@ class _Holds(TrainingCallback):
 
 
 def refuse_cv(params: Any) -> None:
-    """Refuse ``xgboost.cv`` for private parameters.
-
-    Raises:
-        PrivacyRefusal: Always: every fold's metric is an exact statistic of the rows held out.
-    """
+    """Refuse ``xgboost.cv`` for private parameters."""
     del params
     raise PrivacyRefusal(
         "`xgboost.cv` is refused with dp_* parameters: it publishes exact metrics of rows that "
@@ -92,24 +88,7 @@ def refuse_cv(params: Any) -> None:
 async def before_dask(
     client: Any, params: Mapping[str, Any], dtrain: Any, evals: Sequence[Any] | None
 ) -> tuple[Mapping[str, Any], Any, Callable[[], Callable[..., Any]]]:
-    """Check what ``xgboost.dask`` is about to train on, and bring the rows of persons together.
-
-    Args:
-        client: Client of the cluster.
-        params: The user's parameters.
-        dtrain: The training data, a ``DaskDMatrix``.
-        evals: Pairs of a ``DaskDMatrix`` and a name.
-
-    Returns:
-        Parameters and training data for the workers; and what each of them calls first, which
-        returns the maker of its matrix.
-
-    Raises:
-        BudgetError: A budget or a selection is in force here.
-        PrivacyRefusal: Another matrix than a plain one, or the training data among the sets.
-        PrivacyParameterError: ``dp_privacy_id`` does not say who the rows belong to.
-        RowDomainError: The id of a row is missing or no id, or ids are of several kinds.
-    """
+    """Check what ``xgboost.dask`` is about to train on, and bring the rows of persons together."""
     check_dask(dtrain, evals)
     params, dtrain = await bring_together(client, params, dtrain)
     return params, dtrain, partial(_begin, params, await Once.now(client))
@@ -134,29 +113,6 @@ def before_train(
     """Turn the arguments of ``xgboost.train`` into those of a calibrated private training.
 
     Privacy: spends the intercept's share of the budget; the trees spend the rest.
-
-    Args:
-        params: The user's parameters, ``dp_*`` among them.
-        dtrain: Training data, an ``xgboost.DMatrix``.
-        num_boost_round: Rounds of this training; the noise is calibrated for exactly that many.
-            ``default_rounds()`` where they are open.
-        xgb_model: A private model to continue. ``dp_epsilon`` is the budget of the new trees
-            alone; the ledger composes it with the earlier ones. With ``dp_public_model=True`` a
-            stock model that was made without private rows, which costs nothing.
-        evals: Only public sets, with ``dp_public_evals=True``.
-        callbacks: The user's callbacks.
-        others: The other arguments, see :class:`xgb_dp.training.call_site.CallSite`.
-
-    Returns:
-        Low-level parameters with exactly one ``dp_plan``, the callbacks with the ledger's in front,
-        and the boosting rounds.
-
-    Raises:
-        PrivacyParameterError: A parameter is missing, unknown or out of range.
-        PrivacyRefusal: Something that would not be private.
-        BudgetError: No noise meets the target.
-        RowDomainError: A row lies outside the declared domain.
-        NativeLibraryError: The loaded libxgboost is a stock build.
     """
     native.lib()
     call_site = CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others)

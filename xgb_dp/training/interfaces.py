@@ -22,30 +22,12 @@ __all__ = ["declared_classes", "default_rounds", "refuse_margins", "refuse_searc
 
 
 def default_rounds() -> int:
-    """Boosting rounds of a private training where neither caller nor estimator says.
-
-    Returns:
-        :data:`xgb_dp.request.params.DEFAULT_ROUNDS`, which says that they are open.
-    """
+    """Boosting rounds of a private training where neither caller nor estimator says."""
     return DEFAULT_ROUNDS
 
 
 def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
-    """Classes of a private classifier: those declared, never those seen in `y`.
-
-    Args:
-        estimator: Its parameter ``dp_classes`` is an int K or the list 0..K-1. Spark has but the
-            parameters, as a dictionary.
-        y: Labels. Each must be one of the declared classes; none needs to occur. None where the
-            workers of a cluster will check their own.
-
-    Returns:
-        0..K-1. Public.
-
-    Raises:
-        PrivacyParameterError: ``dp_classes`` is missing or not 0..K-1.
-        RowDomainError: A row has an undeclared label. The message shows neither label nor row.
-    """
+    """Classes of a private classifier: those declared, never those seen in `y`."""
     params = estimator if isinstance(estimator, dict) else estimator.get_xgb_params()
     refuse_margins(params)
     k = read_one(params, "dp_classes")
@@ -61,12 +43,7 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
 
 
 def refuse_margins(params: Mapping[str, Any]) -> None:
-    """Refuse an objective whose predictions a classifier would take for probabilities.
-
-    Raises:
-        PrivacyParameterError: ``objective`` is binary:logitraw.
-        PrivacyRefusal: ``objective`` is none of private training.
-    """
+    """Refuse an objective whose predictions a classifier would take for probabilities."""
     if read_one(params, "objective") == "binary:logitraw":
         raise PrivacyParameterError(
             "`objective`='binary:logitraw' predicts margins, which a classifier would take for "
@@ -127,9 +104,6 @@ def refuse_search() -> None:
     What a search publishes is computed from exact scores of private rows; other callers make the
     training rows, their labels or weights from other rows. They are recognised by their frames on
     the call stack: an estimator is not told who fits it.
-
-    Raises:
-        PrivacyRefusal: With the reason, and what to use instead.
     """
     frame = inspect.currentframe()
     while frame is not None:

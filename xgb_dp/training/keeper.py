@@ -24,14 +24,6 @@ class LedgerCallback(TrainingCallback):
     Before the first round it claims the whole plan as spent; after training, also when another
     callback ends it early, it writes what was really drawn.
 
-    Args:
-        training: What is being trained.
-        position: Which of its plans it follows.
-        count: The noisy number of rows by which that was decided; None if it was not.
-        released: Events of what was released before the trees.
-        entries: Names of the entries of a budget: of what an earlier model has released, and of
-            this training.
-
     Attributes:
         first: Makes the booster with the first trees that follow from them, in place of one that
             has none; None where there are no such trees.

@@ -34,14 +34,7 @@ class Sums:
 
     @classmethod
     def of(cls, s: Settings, noise: NoisePlan, sums: Sequence[int], position: int = 0) -> Sums:
-        """Read the noisy integers of a release, in units of ``2**-shift``.
-
-        Args:
-            s: Checked settings.
-            noise: Calibrated noise.
-            sums: A sum of each label of a row, then the number of rows if it is private.
-            position: Which label.
-        """
+        """Read the noisy integers of a release, in units of ``2**-shift``."""
         unit = float(2 ** noise["intercept"].shift)
         floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
         public = s["dp_n_public"]
@@ -70,26 +63,13 @@ def _within(value: float) -> float:
 
 
 def cap(s: Settings, noise: NoisePlan, sums: Sequence[int]) -> float:
-    """Where labels are cut, from the first release.
-
-    Args:
-        s: Checked settings.
-        noise: Calibrated noise.
-        sums: Noisy integers of the release of all labels.
-    """
+    """Where labels are cut, from the first release."""
     assert s.target is not None
     return MEANS.cap(s, Sums.of(s, noise, sums).mean(*s.target))
 
 
 def measured(s: Settings, noise: NoisePlan, sums: Sequence[int], capped: Sequence[int]) -> Measured:
-    """What a loss of means takes from both releases.
-
-    Args:
-        s: Checked settings.
-        noise: Calibrated noise.
-        sums: Noisy integers of the release of all labels.
-        capped: The same of labels after the cut.
-    """
+    """What a loss of means takes from both releases."""
     assert s.target is not None
     first = Sums.of(s, noise, sums)
     mean, at = first.mean(*s.target), cap(s, noise, sums)

@@ -37,11 +37,7 @@ _ELSE = (
 
 
 def fitted_steps() -> list[tuple[str, str]]:
-    """Steps that were fitted on the training rows before this training, as far as can be told.
-
-    Returns:
-        Name and class of each, and what to do instead; empty outside of a pipeline.
-    """
+    """Steps that were fitted on the training rows before this training, as far as can be told."""
     found: list[tuple[str, str]] = []
     frame = inspect.currentframe()
     seen: list[Any] = []
@@ -104,12 +100,7 @@ def _instead(step: Any) -> str:
 
 
 def warn_of_steps(steps: list[tuple[str, str]], stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` that names the steps and what to do instead.
-
-    Args:
-        steps: Result of :func:`fitted_steps`.
-        stacklevel: As for ``warnings.warn``, from the caller of this function.
-    """
+    """Issue a ``PrivacyWarning`` that names the steps and what to do instead."""
     if steps:
         listed = "; ".join(f"{name}: {instead}" for name, instead in steps)
         warnings.warn(

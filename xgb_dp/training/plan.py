@@ -63,10 +63,6 @@ def offered(s: Settings, columns: Sequence[int] | None) -> dict[str, Any]:
 
     Candidates are released for as many columns as :attr:`Settings.private_features` says, those
     that are offered among them. The others have one public candidate.
-
-    Args:
-        s: Checked settings.
-        columns: Those that are offered, ascending; None for all, or those that are drawn.
     """
     features = [_feature(f) for f in s.features]
     if columns is None:
@@ -96,19 +92,7 @@ def build_plan(
     earlier: int = 0,
     structures: list[list[int]] | None = None,
 ) -> dict[str, Any]:
-    """The plan of one training.
-
-    Args:
-        s: Checked settings.
-        noise: Calibrated noise of every mechanism.
-        test_key: Key of a fixed noise tape (tests only); the model is then marked non-private.
-        earlier: Trainings that the continued model has behind it.
-        structures: Public trees, see :func:`xgb_dp.training.public_data.declared`; None without.
-
-    Returns:
-        dict: The plan with its ``id``, which names it in the ledger; see ``plugin_cpp/plan/plan.h``
-        for its fields.
-    """
+    """The plan of one training."""
     bound = asdict(s.row_bound)
     del bound["of_person"]
     plan: dict[str, Any] = {
@@ -164,11 +148,7 @@ def build_plan(
 
 
 def name_together(plans: Sequence[dict[str, Any]]) -> None:
-    """Give plans of which one is taken a name for all of them, by which the ledger claims them.
-
-    Args:
-        plans: Results of :func:`build_plan`, which are changed.
-    """
+    """Give plans of which one is taken a name for all of them, by which the ledger claims them."""
     if len(plans) > 1:
         name = digest("\n".join(map(dump_plan, plans)))
         for plan in plans:
@@ -246,13 +226,7 @@ def _bounds(s: Settings) -> list[Any] | None:
 
 
 def choice(plans: Sequence[Settings], position: int, count: float | None) -> dict[str, Any]:
-    """Which of several plans was taken, for the ledger: what they differ in, and by what number.
-
-    Args:
-        plans: Settings of each of them.
-        position: Of the plan that was taken.
-        count: The noisy number of rows; None before it is released.
-    """
+    """Which of several plans was taken, for the ledger: what they differ in, and by what number."""
     shown = [public_inputs(s)["hyperparameters"] for s in plans]
     differ = [name for name in shown[0] if any(s.get(name) != shown[0][name] for s in shown)]
     return {

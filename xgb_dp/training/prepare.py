@@ -77,12 +77,7 @@ class Family:
         return _of_sparse_tables(self.plans[-1].settings)
 
     def taken(self, rows: float, present: float = math.inf) -> int:
-        """Position of the plan that is taken. Free post-processing of released numbers.
-
-        Args:
-            rows: The noisy number of rows.
-            present: The noisy sum over rows of the share of its cells that a row has.
-        """
+        """Position of the plan that is taken. Free post-processing of released numbers."""
         last = len(self.plans) - 1
         if not self.presence:
             return position(self.limits, rows)
@@ -106,18 +101,6 @@ def prepare(
     """Check the parameters of one training and calibrate its noise.
 
     Privacy: reads no rows and spends nothing.
-
-    Args:
-        user: Parameters as for ``xgboost.train``.
-        schema: Public schema of the training data.
-        rounds: Boosting rounds; the noise is calibrated for exactly that many. None, or
-            ``DEFAULT_ROUNDS``, where they are open.
-        continues: Whether an earlier private model is continued.
-
-    Raises:
-        PrivacyParameterError: A parameter is missing, unknown or out of range.
-        PrivacyRefusal: A combination that would not be private.
-        BudgetError: No noise meets the target.
     """
     return calibrated(check(user, schema, rounds, continues=continues))
 
@@ -139,11 +122,7 @@ def check(
 
 
 def calibrated(settings: Settings) -> Prepared:
-    """The second half of :func:`prepare`: the noise that checked settings call for.
-
-    Raises:
-        BudgetError: No noise meets the target.
-    """
+    """The second half of :func:`prepare`: the noise that checked settings call for."""
     target = settings.epsilon, settings.delta, settings["dp_accountant"], settings["dp_group"]
     limits, found = settings_of_sizes(settings)
     if len(found) == 1:

@@ -31,20 +31,7 @@ _LEAST_SHARE = 0.002
 
 
 def taken_out(params: Any, dtrain: Any) -> tuple[dict[str, Any], Any]:
-    """Parameters without the public rows, which say only that there are some; and the rows.
-
-    Args:
-        params: What the user gave.
-        dtrain: The training data.
-
-    Returns:
-        Flat parameters, and an ``xgboost.DMatrix`` or None.
-
-    Raises:
-        PrivacyParameterError: Neither a DMatrix nor a pair of features and labels; or they have
-            other columns than the training data.
-        PrivacyRefusal: They are the training data, or a matrix of exact bins.
-    """
+    """Parameters without the public rows, which say only that there are some; and the rows."""
     from xgboost import DMatrix
 
     flat = flatten(params)
@@ -81,21 +68,6 @@ def declared(
     """Parameters with the cuts of the sample as public ones, and the structures of trees.
 
     Privacy: free; the sample is public.
-
-    Args:
-        params: Flat parameters, by :func:`taken_out`.
-        sample: Public rows, or None.
-        schema: Public schema of the training data.
-        rounds: Boosting rounds of the training, as given.
-        continues: Whether a model is continued.
-
-    Returns:
-        Parameters whose columns all have public cuts where there is a sample; and, with
-        ``dp_split="public"``, a structure for each tree of each class of each round: its nodes in
-        preorder, the feature and the offer of a split, -1 for a leaf.
-
-    Raises:
-        PrivacyParameterError: A parameter is ill-formed, or does not go with public trees.
     """
     if sample is None:
         return params, None

@@ -30,15 +30,6 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
 
     Privacy: free; reads no row. The row bound holds for every start, since it bounds a gradient at
     whatever prediction (``docs/proofs/sensitivity.md``).
-
-    Args:
-        xgb_model: Booster, file name or raw bytes of a model without a ledger.
-        s: Checked settings of the training.
-
-    Raises:
-        PrivacyRefusal: The model has a privacy ledger: it is not public, or has a cost of its own.
-        PrivacyParameterError: It is no model of trees, or not one of the same objective, classes,
-            columns and number of parallel trees.
     """
     try:
         booster = load_booster(xgb_model)
@@ -64,13 +55,6 @@ def check_categories(xgb_model: Any, s: Settings) -> None:
 
     XGBoost compares only how many there are, and that after the first release. Trees split on
     positions in these lists, so that another order would give them another meaning.
-
-    Args:
-        xgb_model: A model to be continued, which can be read.
-        s: Checked settings of the training.
-
-    Raises:
-        PrivacyParameterError: The names or their order differ.
     """
     if s.schema.dictionaries:
         _check_categories(json.loads(load_booster(xgb_model).save_raw("json"))["learner"], s)

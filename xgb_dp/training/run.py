@@ -97,19 +97,7 @@ class Training:
         part: Part | None = None,
         structures: list[list[int]] | None = None,
     ) -> Training:
-        """A training with these settings, on top of an earlier model or of none.
-
-        Args:
-            prepared: Checked settings and calibrated noise.
-            xgb_model: The model below, or None.
-            part: The part of an :func:`xgb_dp.split` that it reads.
-            structures: Public trees whose splits it takes; None without.
-
-        Raises:
-            PrivacyParameterError: The earlier model does not fit.
-            PrivacyRefusal: It is not private.
-            BudgetError: Calibration and trainer do not agree. Nothing was released.
-        """
+        """A training with these settings, on top of an earlier model or of none."""
         s = prepared.settings
         key = None if s.noise_free else tape.noise_key()
         names, types = s.schema.names if s.schema.named else None, None
@@ -170,12 +158,7 @@ class Training:
         return not self.settings.noise_free and self.key is None
 
     def claim(self, position: int = 0, count: float | None = None) -> Ledger:
-        """The ledger while it goes on, which claims its whole plan, or family, as spent.
-
-        Args:
-            position: Of the plan that is followed.
-            count: The noisy number of rows by which it was taken.
-        """
+        """The ledger while it goes on, which claims its whole plan, or family, as spent."""
         s = self.options[position].settings
         public = plan.public_inputs(s)
         if self.part is not None:
@@ -199,31 +182,17 @@ class Training:
         return ledger.claim(self.earlier, plan_record, private=self.private, noise=noise)
 
     def check_rows(self, dtrain: Any) -> None:
-        """Read the rows, each by itself, for whichever plan is taken.
-
-        Raises:
-            RowDomainError: A row lies outside the declared domain.
-            PrivacyParameterError: Rows have no labels, or several.
-        """
+        """Read the rows, each by itself, for whichever plan is taken."""
         widest = max(self.options, key=lambda option: int(option.settings["max_bin"]))
         rows.check_rows(dtrain, self.settings, widest.text)
 
     def check_sums(self, dtrain: Any) -> None:
-        """Refuse more rows than can be summed exactly; all workers call it together.
-
-        Raises:
-            xgboost.core.XGBoostError: Too many rows. How many is not said.
-        """
+        """Refuse more rows than can be summed exactly; all workers call it together."""
         for option in self.options:
             native.check_sums(dtrain, option.text)
 
     def rehearse(self, dtrain: Any, xgb_model: Any, call_site: CallSite) -> None:
-        """Find whatever XGBoost itself refuses, before anything is released or booked.
-
-        Raises:
-            PrivacyParameterError: Training would fail.
-            xgboost.core.XGBoostError: So says XGBoost.
-        """
+        """Find whatever XGBoost itself refuses, before anything is released or booked."""
         for position, option in enumerate(self.options):
             trial = {**plan.low_level(option.settings), "dp_plan": option.text}
             if xgb_model is None:
@@ -241,16 +210,6 @@ class Training:
 
         Privacy: spends the intercept's share of the budget; the trees spend the rest. Which plan
         they follow may depend on what was released here.
-
-        Args:
-            dtrain: The rows.
-            evals: Public matrices that are scored in every round.
-
-        Returns:
-            Parameters with exactly one ``dp_plan``, and the keeper of the ledger.
-
-        Raises:
-            PrivacyError: A budget or a selection refuses. Nothing was released.
         """
         s, noise, family = self.settings, self.prepared.noise, self.prepared.family
         low: dict[str, Any] = {}
@@ -327,11 +286,7 @@ class Training:
         return () if self.earlier is None else self.earlier.releases
 
     def _check_book(self) -> None:
-        """Look whether this party's book has room, before that of any party counts the training.
-
-        Raises:
-            PrivacyRefusal: It has not. Other parties are told no more than that.
-        """
+        """Look whether this party's book has room, before that of any party counts the training."""
         unit, events = self.settings.privacy_unit, self.prepared.events
         try:
             look_before(Release(events, self.private, unit, self.part, self._released))
@@ -351,12 +306,7 @@ def _by_column(prepared: Prepared, request: dict[str, Any] | None) -> dict[str, 
 
 
 def _configure(booster: Booster) -> None:
-    """Let XGBoost read its parameters.
-
-    Raises:
-        PrivacyParameterError: A name in `eval_metric` is none of its metrics.
-        xgboost.core.XGBoostError: So says XGBoost of anything else.
-    """
+    """Let XGBoost read its parameters."""
     try:
         booster.save_config()
     except XGBoostError as error:

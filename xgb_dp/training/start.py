@@ -32,14 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def trees_of(found: ColumnEffects) -> list[dict[str, Any]]:
-    """The trees as XGBoost stores them in JSON, the columns that move most predictions first.
-
-    Args:
-        found: What each column says; free post-processing.
-
-    Returns:
-        At most 128 trees, fewer if columns say nothing, and then none.
-    """
+    """The trees as XGBoost stores them in JSON, the columns that move most predictions first."""
     moved = found.effects**2 * found.rates
     order = np.argsort(-moved, kind="stable")
     chosen = order[np.abs(found.effects[order]) >= _LEAST_EFFECT][:_MOST_COLUMNS]
@@ -53,14 +46,7 @@ def trees_of(found: ColumnEffects) -> list[dict[str, Any]]:
 def booster_with(
     trees: list[dict[str, Any]], model: Any, params: Mapping[str, Any], cache: Sequence[Any]
 ) -> Booster:
-    """A booster with these trees, each a round of its own, in place of one that has none.
-
-    Args:
-        trees: Result of :func:`trees_of`.
-        model: An ``xgboost.Booster`` before its first round.
-        params: Its parameters.
-        cache: The matrices that it will predict in every round.
-    """
+    """A booster with these trees, each a round of its own, in place of one that has none."""
     content = json.loads(bytes(model.save_raw("json")))
     stored = content["learner"]["gradient_booster"]["model"]
     stored["trees"] = trees

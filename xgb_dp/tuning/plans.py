@@ -96,20 +96,7 @@ def trials(
     schema: Schema,
     epsilon: float,
 ) -> list[Trial]:
-    """Every setting, checked like the parameters of a training.
-
-    Args:
-        params: Common parameters.
-        changes: What each setting changes; ``num_boost_round`` too.
-        rounds: Boosting rounds where a setting does not say.
-        schema: Public schema of the training data.
-        epsilon: Of the whole selection, in nats. What the default makes of epsilon follows it: that
-            of single trainings is known only when all that they release is.
-
-    Raises:
-        PrivacyParameterError: A parameter is missing, unknown or out of range.
-        PrivacyRefusal: Something that would not be private.
-    """
+    """Every setting, checked like the parameters of a training."""
     out = []
     common = flatten(params)  # once: it may be an iterator
     for change in changes:
@@ -163,18 +150,7 @@ class _Gaussian(Curve):
 def plan_runs(
     settings: Sequence[Trial], law: Repetitions, score: Score, epsilon: float, delta: float
 ) -> TuningPlan:
-    """Noise of the trainings and of the score, as little as the target allows.
-
-    Args:
-        settings: Result of :func:`trials`.
-        law: Distribution of the number of runs.
-        score: What the models are judged by.
-        epsilon: Target of the whole selection, in nats, for the unit of privacy of the settings.
-        delta: Its delta.
-
-    Raises:
-        BudgetError: No noise meets the target.
-    """
+    """Noise of the trainings and of the score, as little as the target allows."""
     unit = settings[0].settings.privacy_unit
     own_delta = delta / law.mean
     mu = _guess(law, epsilon, delta)

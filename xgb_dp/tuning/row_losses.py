@@ -49,15 +49,7 @@ class Predicted:
 
 
 def kind_of(settings: Sequence[Settings]) -> str:
-    """What scores can judge of all settings together.
-
-    Returns:
-        The kind of the labels, "times", or "quantile" and "quantiles" where all settings predict
-        the same level or levels.
-
-    Raises:
-        PrivacyParameterError: No score judges all of them.
-    """
+    """What scores can judge of all settings together."""
     if any(s.labels > 1 for s in settings):
         raise PrivacyParameterError(
             "Settings of several targets cannot be selected among: a score judges one label of "
@@ -80,14 +72,7 @@ def kind_of(settings: Sequence[Settings]) -> str:
 
 
 def pinball(p: Floats, y: Floats, target: tuple[float, float], levels: Sequence[float]) -> Floats:
-    """Mean check loss of the quantiles of each row, in the unit of the target.
-
-    Args:
-        p: Predictions, (rows,) or (rows, levels).
-        y: Labels, (rows,).
-        target: Declared range; what lies beyond counts as its nearer end.
-        levels: Of the quantiles.
-    """
+    """Mean check loss of the quantiles of each row, in the unit of the target."""
     told = np.clip(np.reshape(p, (len(y), len(levels))), *target)
     short = np.clip(y, *target)[:, np.newaxis] - told
     share = np.asarray(levels)
@@ -97,15 +82,7 @@ def pinball(p: Floats, y: Floats, target: tuple[float, float], levels: Sequence[
 def time_log_loss(
     p: Floats, ends: Floats, target: tuple[float, float], predicted: Predicted
 ) -> Floats:
-    """Negative log likelihood of the logarithm of each time, in nats.
-
-    Args:
-        p: Predicted times, (rows,).
-        ends: Both ends of the times, (rows, 2): equal where the end was seen, the upper one
-            infinite where it was not.
-        target: Declared range; finite ends beyond count as its nearer end.
-        predicted: The law.
-    """
+    """Negative log likelihood of the logarithm of each time, in nats."""
     law, scale = _LAWS[predicted.law], predicted.scale
     with np.errstate(all="ignore"):
         lower, upper = (np.log(np.clip(end, *target)) for end in ends.T)

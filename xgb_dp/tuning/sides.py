@@ -46,16 +46,7 @@ class Given:
 
     @classmethod
     def of(cls, params: Mapping[str, Any], data: Any) -> tuple[dict[str, Any], Given]:
-        """The rows, and parameters that say of ids only that there are some.
-
-        Args:
-            params: What the user gave.
-            data: A DMatrix, or an :func:`xgb_dp.split` of one.
-
-        Raises:
-            PrivacyParameterError: No such data, or ids that are not those of the division.
-            PrivacyRefusal: The parts are not what the division has made, or not so any more.
-        """
+        """The rows, and parameters that say of ids only that there are some."""
         if not isinstance(data, Split):
             check_matrix(data)
             flat, ids = persons.taken_out(params, data)
@@ -84,15 +75,7 @@ class Given:
         return flat, cls(matrices, (data.train_ids, data.test_ids), None)
 
     def sides(self, column: str | None) -> tuple[Side, ...]:
-        """Each matrix with its persons.
-
-        Args:
-            column: Name of the column of ids; None without.
-
-        Raises:
-            PrivacyParameterError: Not one id for each row.
-            RowDomainError: A row has no id.
-        """
+        """Each matrix with its persons."""
         pairs = zip(self.matrices, self.ids, strict=True)
         return tuple(
             Side(m, None if ids is None else persons_of(ids, m.num_row(), column=column))
@@ -100,16 +83,7 @@ class Given:
         )
 
     def divided(self, sides: tuple[Side, ...], share: float) -> tuple[Side, Side]:
-        """Rows to train on, and rows to score on.
-
-        Args:
-            sides: Result of :meth:`sides`.
-            share: Probability with which a row, or a person, is scored on, where no division
-                stands.
-
-        Raises:
-            PrivacyRefusal: The rows stay on disk, so that they cannot be parted.
-        """
+        """Rows to train on, and rows to score on."""
         if len(sides) == 2:
             return sides[0], sides[1]
         whole = sides[0]
@@ -120,11 +94,7 @@ class Given:
 
 
 def _check_apart(data: Split) -> None:
-    """The accounting takes a row, or a person, to be in one part: both must be as they were made.
-
-    Raises:
-        PrivacyRefusal: They are not known to be, or no longer.
-    """
+    """The accounting takes a row, or a person, to be in one part: both are as made."""
     train, test = (data.train, data.train_ids, TRAIN), (data.test, data.test_ids, TEST)
     for matrix, ids, name in (train, test):
         part = Part(data.name, name, data.unit)
