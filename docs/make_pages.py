@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from xgb_dp.parameters.parameter import Parameter
 from xgb_dp.presets import PRESETS, Preset
 from xgb_dp.request.defaults import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
-from xgb_dp.request.parameter import Parameter
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
 from xgb_dp.request.sizes import (
     ADDITIVE_ROUNDS,

@@ -10,8 +10,9 @@ import pytest
 
 from xgb_dp.calibrate import NoisePlan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
+from xgb_dp.parameters import parameter, parse
 from xgb_dp.releases import Noise
-from xgb_dp.request import candidates, features, names, parameter, parse
+from xgb_dp.request import candidates, features, names
 from xgb_dp.request import params as table
 from xgb_dp.training import plan, prepare
 from xgb_dp.training.first_release import base_score_from_sums

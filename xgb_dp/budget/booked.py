@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ..accounting import PERSON, ROW, Event, Unit
 from ..data.parts import Part
-from ..request.parse import parse_int
+from ..parameters.parse import parse_int
 from .budget import Budget, as_budget
 from .gate import before_release
 from .whose import MOST

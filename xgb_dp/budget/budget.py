@@ -18,12 +18,12 @@ from typing import Any
 from ..accounting import Event, Unit, one_unit
 from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError
+from ..parameters.parse import parse_flag
 from ..record.caution import warn_of
 from ..record.report import privacy_report
 from ..request.arguments import takes
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
-from ..request.parse import parse_flag
 from . import file as budget_file
 from . import words
 from .book import Book

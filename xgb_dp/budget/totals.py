@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..request.parse import parse_number
+from ..parameters.parse import parse_number
 from .whose import Whose
 
 __all__ = ["new_content", "totals"]

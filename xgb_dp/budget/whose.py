@@ -9,7 +9,7 @@ from typing import Any
 from ..accounting import Event, Unit, one_unit
 from ..accounting.units import ONE_ROW, UNITS
 from ..errors import BudgetError, PrivacyParameterError
-from ..request.parse import parse_int
+from ..parameters.parse import parse_int
 
 __all__ = ["MOST", "Whose"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..data.dates import EPOCH, PARTS, PUBLIC_CUTS, read_day
 from ..errors import PrivacyParameterError
-from ..request.parse import parse_number
+from ..parameters.parse import parse_number
 from .values import bounds_of, kind_of, texts
 
 __all__ = ["Column", "mapping", "read_column", "short"]

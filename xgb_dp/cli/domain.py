@@ -17,10 +17,10 @@ from typing import Any
 from ..data.cells import MISSING
 from ..discovery.yaml_text import flow
 from ..errors import PrivacyError, PrivacyParameterError
+from ..parameters.parse import parse_number, parse_range
 from ..request.id_names import looks_like_id
 from ..request.names import check_names, flatten
 from ..request.params import PARAMETERS
-from ..request.parse import parse_number, parse_range
 from .column import Column, mapping, read_column, short
 from .outcome import KEYS as OUTCOME_KEYS
 from .outcome import Outcome, column_of, read_outcome

@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError
+from ..parameters.parse import parse_range
 from ..record.report import PrivacyReport
-from ..request.parse import parse_range
 from .column import Column
 from .domain import Domain, read_domain
 from .outcome import Outcome, levels_of

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import PrivacyParameterError
+from ..parameters.parse import parse_number, parse_range
 from ..request.objectives import OBJECTIVES
-from ..request.parse import parse_number, parse_range
 from .column import mapping
 from .values import kind_of
 

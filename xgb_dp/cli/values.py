@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import PrivacyParameterError
-from ..request.parse import parse_range
+from ..parameters.parse import parse_range
 from .schema_file import json_of
 
 __all__ = ["bounds_of", "kind_of", "texts", "typed"]

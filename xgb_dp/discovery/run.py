@@ -24,9 +24,9 @@ from ..engine import native, tape
 from ..engine.progress import progress
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..parameters.parse import parse_number
 from ..record.caution import warn_of
 from ..request.arguments import takes
-from ..request.parse import parse_number
 from .columns import DATES, cells_by_name, kinds_of, read_numbers, read_texts
 from .plan import DiscoveryPlan, plan_discovery
 from .release import release_numbers, release_texts, voters, weights

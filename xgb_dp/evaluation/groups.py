@@ -15,8 +15,8 @@ from ..data.cells import Names, read_data
 from ..data.columns import cells_of, codes_in, collected
 from ..data.frames import columns_of
 from ..errors import PrivacyParameterError
+from ..parameters.parse import listed, mapped
 from ..request.names import read_one
-from ..request.parse import listed, mapped
 
 if TYPE_CHECKING:
     from .rows import Judged

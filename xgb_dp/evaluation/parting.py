@@ -21,7 +21,7 @@ from ..data.parts import TEST, TRAIN, Part, divided_by, mark
 from ..data.sparse import check_sparse
 from ..engine.draws import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..request.parse import parse_number
+from ..parameters.parse import parse_number
 
 __all__ = ["Split", "halves", "split"]
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
+from ..parameters.parse import parse_number
 from ..request.objectives import OBJECTIVES
-from ..request.parse import parse_number
 from .binary import scaled
 from .errors import ERRORS, JOINT, QUANTILE, TARGET, TREE, Errors
 from .grid import CELLS, tree_matrix

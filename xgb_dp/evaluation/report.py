@@ -13,10 +13,10 @@ from typing import Any
 
 from ..accounting import GaussianEvent, Unit, make_accountant
 from ..errors import PrivacyParameterError
+from ..parameters.parse import mapped, parse_number
 from ..record.ledger import tree_names
 from ..record.report import as_booster
 from ..record.report_views import round_up
-from ..request.parse import mapped, parse_number
 from .calibration import calibrated
 from .figure import Figure
 

@@ -24,9 +24,9 @@ from ..engine.blas import one_thread
 from ..engine.progress import progress
 from ..engine.workers import this_worker
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from ..parameters import parse
 from ..record.caution import warn_of
 from ..record.ledger import tree_names
-from ..request import parse
 from .binary import Binary
 from .compare import Pair
 from .parting import Split

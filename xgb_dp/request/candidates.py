@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError
-from . import parse
+from ..parameters import parse
 from .features import Schema
 
 __all__ = ["Feature", "grid_edges", "public_cuts", "resolve_features"]

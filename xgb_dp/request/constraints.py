@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import PrivacyParameterError
-from . import parse
+from ..parameters import parse
 from .features import Schema, by_index, column_index
 
 __all__ = ["interaction_sets", "monotone_directions"]

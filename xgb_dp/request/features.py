@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from . import parse
+from ..parameters import parse
 
 __all__ = [
     "Schema",

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..parameters.parse import same
 from .params import PARAMETERS
-from .parse import same
 
 __all__ = ["ALIASES", "NEUTRAL", "REFUSED", "check_names", "flatten", "read_one"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..accounting import ACCOUNTANTS
+from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter
+from ..parameters.parse import Choice, FileName, Flag, Number, Whole
 from ..presets import PRESETS
 from . import defaults, program, readers
-from .parameter import FREE, PUBLIC, SPENDS, Parameter
-from .parse import Choice, FileName, Flag, Number, Whole
 
 __all__ = ["OWN_ROWS"]
 

@@ -7,10 +7,10 @@ and the public record of a model come from these rows. No other module reads wha
 
 from __future__ import annotations
 
+from ..parameters.parameter import SPENDS, Parameter
+from ..parameters.parse import OpenRounds
 from . import readers
 from .own_params import OWN_ROWS
-from .parameter import SPENDS, Parameter
-from .parse import OpenRounds
 from .xgboost_params import XGBOOST_ROWS
 
 __all__ = ["ARGUMENTS", "DEFAULT_ROUNDS", "PARAMETERS"]

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyParameterError
-from . import parse
+from ..parameters import parse
 
 if TYPE_CHECKING:
     from .settings import Settings

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from . import parse
+from ..parameters import parse
 from .constraints import interaction_sets, monotone_directions
 from .features import by_index, declarations
 from .objectives import OBJECTIVES, REFUSED_OBJECTIVES
@@ -136,8 +136,21 @@ def exposure_bounds(name: str, value: Any, s: Settings) -> tuple[float, float]:
 
 
 def classes(name: str, value: Any, s: Settings) -> int:
-    """Number of declared classes."""
-    return parse.parse_classes(value)
+    """Number of classes K from an int K or the list 0..K-1."""
+    labels = parse.listed(value)
+    if labels is None:
+        return parse.parse_int(name, value, 2, 1 << 16)
+    try:
+        codes = [parse.parse_number(name, v) for v in labels]
+    except PrivacyParameterError:
+        codes = []
+    if len(codes) < 2 or codes != list(range(len(codes))):
+        raise PrivacyParameterError(
+            "`dp_classes` must be the list 0, 1, ..., K-1 with K >= 2 (or the number K): "
+            "XGBoost needs labels encoded as 0..K-1. Encode them with a mapping that is fixed "
+            "in advance."
+        )
+    return len(codes)
 
 
 def base_score(name: str, value: Any, s: Settings) -> float | list[float]:

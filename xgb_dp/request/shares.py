@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyParameterError
+from ..parameters import parse
 from ..releases import RELEASES, Release
 from ..releases.leaves import Leaves
 from ..releases.splits import Splits
-from . import parse
 
 if TYPE_CHECKING:
     from .settings import Settings

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..parameters.parse import OpenRounds
 from .defaults import OF_TREES
-from .parse import OpenRounds
 
 if TYPE_CHECKING:
     from .settings import Settings

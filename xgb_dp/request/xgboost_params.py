@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter
+from ..parameters.parse import Choice, Number, Whole, plain
 from . import defaults, quantiles, readers
 from .objectives import OBJECTIVES
-from .parameter import FREE, PUBLIC, SPENDS, Parameter
-from .parse import Choice, Number, Whole, plain
 
 __all__ = ["XGBOOST_ROWS"]
 

@@ -19,12 +19,12 @@ from ..data import rows
 from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
+from ..parameters.parse import shown
 from ..record import ledger
 from ..record.form import Ledger, Released, TrainingRecord
 from ..record.start import PublicStart
 from ..releases.intercept import Intercept
 from ..request import masking
-from ..request.parse import shown
 from ..request.settings import Settings
 from . import agreement, first_release, plan
 from .call_site import CallSite

@@ -25,7 +25,7 @@ from ..accounting.search import doubled, narrow
 from ..accounting.selection import SelectionCurve
 from ..accounting.units import all_same
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
-from ..request import parse
+from ..parameters import parse
 from ..request.defaults import of_epsilon
 from ..request.features import Schema
 from ..request.names import flatten

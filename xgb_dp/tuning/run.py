@@ -26,10 +26,10 @@ from ..engine.predictions import probabilities
 from ..engine.progress import progress
 from ..engine.workers import this_worker
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from ..parameters import parse
 from ..record import ledger
 from ..record.caution import warn_of
 from ..record.report import PrivacyReport, privacy_report
-from ..request import parse
 from ..request.features import Schema, read_schema
 from ..request.params import DEFAULT_ROUNDS
 from ..request.sizes import settings_of_sizes

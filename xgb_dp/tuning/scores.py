@@ -19,7 +19,7 @@ from ..evaluation.figures import TwoClasses
 from ..evaluation.grid import CELLS, UNIT, Grid, counts_matrix
 from ..evaluation.posterior import Solver, two_classes
 from ..evaluation.table import Block
-from ..request.parse import parse_number
+from ..parameters.parse import parse_number
 from .row_losses import Predicted, pinball, time_log_loss
 
 __all__ = ["Score", "ScoreValue"]

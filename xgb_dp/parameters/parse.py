@@ -26,7 +26,6 @@ __all__ = [
     "Whole",
     "listed",
     "mapped",
-    "parse_classes",
     "parse_flag",
     "parse_int",
     "parse_number",
@@ -77,52 +76,6 @@ def shown(value: Any) -> str:
     return repr(str.__str__(value)[:60]) if isinstance(value, str) else f"a {type(value).__name__}"
 
 
-def parse_number(
-    name: str,
-    value: Any,
-    *,
-    low: float = -math.inf,
-    high: float = math.inf,
-    open_low: bool = False,
-    open_high: bool = False,
-    finite: bool = True,
-    whole: bool = False,
-) -> float:
-    """A real number within a range, or an error that names the parameter."""
-    kind = "whole" if whole else "finite" if finite and math.isinf(high) else ""
-    expected = " ".join(filter(None, ("a", kind, "number", _range(low, high, open_low, open_high))))
-    try:
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        number = float(value)
-    except OverflowError:
-        raise PrivacyParameterError(
-            f"{_tick(name)} must be {expected}; got a number beyond 1e308."
-        ) from None
-    except Exception:  # an object of the caller may do anything
-        raise PrivacyParameterError(
-            f"{_tick(name)} must be {expected}; got a {type(value).__name__}."
-        ) from None
-    bad = math.isnan(number) or (finite and math.isinf(number)) or number < low or number > high
-    bad = bad or (open_low and number == low) or (open_high and number == high)
-    if bad or (whole and number != int(number)):
-        raise PrivacyParameterError(f"{_tick(name)} must be {expected}; got {_digits(number)}.")
-    return number
-
-
-def _range(low: float, high: float, open_low: bool, open_high: bool) -> str:
-    """A range in words; empty where every number will do."""
-    least, most = _digits(low, ".6g"), _digits(high, ".6g")
-    if math.isfinite(low) and math.isfinite(high) and not (open_low or open_high):
-        return f"from {least} to {most}"
-    ends = []
-    if math.isfinite(low):
-        ends.append(f"{'above' if open_low else 'of at least'} {least}")
-    if math.isfinite(high):
-        ends.append(f"{'below' if open_high else 'of at most'} {most}")
-    return " and ".join(ends)
-
-
 def _digits(number: float, form: str = "") -> str:
     """A number as people write it: whole ones up to a million without a point."""
     if math.isfinite(number) and number == int(number) and abs(number) <= 1 << 20:
@@ -130,9 +83,83 @@ def _digits(number: float, form: str = "") -> str:
     return format(number, form)
 
 
+@dataclass(frozen=True)
+class Number:
+    """Reads a real number within a range."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+    finite: bool = True
+    whole: bool = False
+
+    def __call__(self, name: str, value: Any, settings: Any = None) -> float:
+        """The number, or an error that names the parameter."""
+        kind = "whole" if self.whole else "finite" if self.finite and math.isinf(self.high) else ""
+        expected = (
+            f"{_tick(name)} must be {' '.join(filter(None, ('a', kind, 'number', self._range())))}"
+        )
+        try:
+            if isinstance(value, (bool, np.bool_)):
+                raise TypeError
+            number = float(value)
+        except OverflowError:
+            raise PrivacyParameterError(f"{expected}; got a number beyond 1e308.") from None
+        except Exception:  # an object of the caller may do anything
+            raise PrivacyParameterError(f"{expected}; got a {type(value).__name__}.") from None
+        below = number <= self.low if self.open_low else number < self.low
+        above = number >= self.high if self.open_high else number > self.high
+        bad = below or above or math.isnan(number) or (self.finite and math.isinf(number))
+        if bad or (self.whole and number != int(number)):
+            raise PrivacyParameterError(f"{expected}; got {_digits(number)}.")
+        return number
+
+    def _range(self) -> str:
+        """The range in words; empty where every number will do."""
+        least, most = _digits(self.low, ".6g"), _digits(self.high, ".6g")
+        closed = math.isfinite(self.low) and math.isfinite(self.high)
+        if closed and not (self.open_low or self.open_high):
+            return f"from {least} to {most}"
+        ends = []
+        if math.isfinite(self.low):
+            ends.append(f"{'above' if self.open_low else 'of at least'} {least}")
+        if math.isfinite(self.high):
+            ends.append(f"{'below' if self.open_high else 'of at most'} {most}")
+        return " and ".join(ends)
+
+    def __str__(self) -> str:
+        above, below = "<" if self.open_low else "<=", "<" if self.open_high else "<="
+        if self.high < math.inf and (self.open_low or self.open_high):
+            return f"{self.low:g} {above} value {below} {self.high:g}"
+        if self.high < math.inf:
+            return f"{self.low:g} to {self.high:g}"
+        return f"{'>' if self.open_low else '>='} {self.low:g}"
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Reads a whole number from `low` to `high`."""
+
+    low: int
+    high: int
+
+    def __call__(self, name: str, value: Any, settings: Any = None) -> int:
+        """The number, or an error that names the parameter."""
+        return int(Number(self.low, self.high, whole=True)(name, value))
+
+    def __str__(self) -> str:
+        return f"int {self.low} to {self.high}"
+
+
+def parse_number(name: str, value: Any, **limits: Any) -> float:
+    """A real number within the limits of :class:`Number`, or an error that names the parameter."""
+    return Number(**limits)(name, value)
+
+
 def parse_int(name: str, value: Any, low: int, high: int) -> int:
     """A whole number in [low, high], or an error that names the parameter."""
-    return int(parse_number(name, value, low=low, high=high, whole=True))
+    return Whole(low, high)(name, value)
 
 
 def parse_range(name: str, value: Any) -> tuple[float, float]:
@@ -154,90 +181,26 @@ def _tick(name: str) -> str:
     return name if name.startswith("`") else f"`{name}`"
 
 
-def parse_flag(name: str, value: Any) -> bool:
-    """A bool (or 0, 1, 'true', 'false'), or an error that names the parameter."""
-    if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
-        return bool(value)
-    table = {"true": True, "false": False, "1": True, "0": False}
-    if isinstance(value, str) and value.lower() in table:
-        return table[value.lower()]
-    raise PrivacyParameterError(f"`{name}` must be True or False; got a {type(value).__name__}.")
-
-
-def parse_classes(value: Any) -> int:
-    """Number of classes K from ``dp_classes``, an int K or the list 0..K-1."""
-    given = listed(value)
-    if given is None:
-        return parse_int("dp_classes", value, 2, 1 << 16)
-    try:
-        codes = [parse_number("dp_classes", v) for v in given]
-    except PrivacyParameterError:
-        codes = []
-    if len(codes) < 2 or codes != list(range(len(codes))):
-        raise PrivacyParameterError(
-            "`dp_classes` must be the list 0, 1, ..., K-1 with K >= 2 (or the number K): "
-            "XGBoost needs labels encoded as 0..K-1. Encode them with a mapping that is fixed "
-            "in advance."
-        )
-    return len(codes)
-
-
-@dataclass(frozen=True)
-class Number:
-    """Reads a real number within a range; see :func:`parse_number`."""
-
-    low: float = -math.inf
-    high: float = math.inf
-    open_low: bool = False
-    open_high: bool = False
-    finite: bool = True
-
-    def __call__(self, name: str, value: Any, settings: Any = None) -> float:
-        """The number, or an error that names the parameter."""
-        return parse_number(
-            name,
-            value,
-            low=self.low,
-            high=self.high,
-            open_low=self.open_low,
-            open_high=self.open_high,
-            finite=self.finite,
-        )
-
-    def __str__(self) -> str:
-        above, below = "<" if self.open_low else "<=", "<" if self.open_high else "<="
-        if self.high < math.inf and (self.open_low or self.open_high):
-            return f"{self.low:g} {above} value {below} {self.high:g}"
-        if self.high < math.inf:
-            return f"{self.low:g} to {self.high:g}"
-        return f"{'>' if self.open_low else '>='} {self.low:g}"
-
-
-@dataclass(frozen=True)
-class Whole:
-    """Reads a whole number from `low` to `high`."""
-
-    low: int
-    high: int
-
-    def __call__(self, name: str, value: Any, settings: Any = None) -> int:
-        """The number, or an error that names the parameter."""
-        return parse_int(name, value, self.low, self.high)
-
-    def __str__(self) -> str:
-        return f"int {self.low} to {self.high}"
-
-
 @dataclass(frozen=True)
 class Flag:
-    """Reads True or False."""
+    """Reads a bool, or 0, 1, 'true', 'false'."""
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> bool:
         """The truth value, or an error that names the parameter."""
-        return parse_flag(name, value)
+        if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
+            return bool(value)
+        words = {"true": True, "false": False, "1": True, "0": False}
+        if isinstance(value, str) and value.lower() in words:
+            return words[value.lower()]
+        raise PrivacyParameterError(
+            f"`{name}` must be True or False; got a {type(value).__name__}."
+        )
 
     def __str__(self) -> str:
         return "bool"
+
+
+parse_flag = Flag()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .parse import Reader
 
 if TYPE_CHECKING:
-    from .settings import Settings
+    from ..request.settings import Settings
 
 __all__ = ["FREE", "PUBLIC", "SPENDS", "Parameter"]
 
