@@ -23,24 +23,8 @@ CHECKED = re.compile(r"(.*\.)?(s|settings)(\.given)?")
 
 OTHERS = {
     # XGBoost's own record of a model, which uses the same words.
-    ("audit/training.py", "learner['learner_model_param']"),
-    ("cli/commands.py", "config['learner_model_param']"),
-    ("engine/models.py", "numbers"),
-    ("engine/predictions.py", "objective.get('quantile_loss_param', {})"),
-    ("evaluation/calibration.py", "numbers"),
-    ("evaluation/means.py", "config['tweedie_regression_param']"),
-    ("evaluation/means.py", "json.loads(model.booster.save_config())['learner']"),
-    ("evaluation/means.py", "learner"),
-    ("evaluation/rows.py", "config"),
-    ("record/ledger.py", "learner['gradient_booster']['model']['gbtree_model_param']"),
-    ("record/ledger.py", "learner['learner_model_param']"),
-    ("record/recheck.py", "learner"),
-    ("record/verify.py", "learner"),
-    ("engine/predictions.py", "json.loads(booster.save_config())['learner']"),
-    ("plotting/shapes.py", "learner['learner_model_param']"),
-    ("training/public_start.py", "learner"),
-    ("training/public_start.py", "model['gbtree_model_param']"),
-    ("training/public_start.py", "numbers"),
+    ("engine/model_json.py", "self._numbers"),
+    ("engine/model_json.py", "self._trees['gbtree_model_param']"),
     # The ledger of a model.
     ("record/card.py", "last.hyperparameters"),
     ("record/card.py", "last.public"),

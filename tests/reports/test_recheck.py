@@ -12,6 +12,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.calibrate import recorded
+from xgb_dp.engine.model_json import ModelJson
 from xgb_dp.record import sealed
 from xgb_dp.record.form import Ledger
 from xgb_dp.record.recheck import contradictions
@@ -126,7 +127,7 @@ ALL = (*CASES, "open", "selected", "continued")
 def test_what_was_trained_follows_from_its_settings(models: dict[str, Any]) -> None:
     for name, content in models.items():
         ledger = Ledger.from_json(ledger_of(content))
-        assert contradictions(ledger, content["learner"]) == [], name
+        assert contradictions(ledger, ModelJson(content)) == [], name
 
 
 @pytest.mark.parametrize("change", list(CHANGES))
@@ -141,7 +142,7 @@ def test_what_does_not_follow_is_named(models: dict[str, Any], change: str) -> N
         except xgb_dp.LedgerError:
             met += 1
             continue
-        found = contradictions(ledger, models[name]["learner"])
+        found = contradictions(ledger, ModelJson(models[name]))
         assert found and found[0].startswith("training"), (name, change)
         met += 1
     assert met
@@ -154,9 +155,9 @@ def test_a_model_of_other_columns_or_another_objective(models: dict[str, Any]) -
         ("learner_model_param", "num_feature", "5"),
         ("objective", "name", "reg:squarederror"),
     ):
-        learner = json.loads(json.dumps(content["learner"]))
-        learner[part][name] = value
-        assert "of the model" in contradictions(ledger, learner)[0]
+        changed = json.loads(json.dumps(content))
+        changed["learner"][part][name] = value
+        assert "of the model" in contradictions(ledger, ModelJson(changed))[0]
 
 
 def test_a_file_that_contradicts_itself_fails(models: dict[str, Any], tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_a_file_that_contradicts_itself_fails(models: dict[str, Any], tmp_path: 
 def test_another_machine_may_round_otherwise(models: dict[str, Any]) -> None:
     record = ledger_of(models["plain"])
     field("sigma2", lambda v: v + v // 1000)(record["trainings"][0])
-    assert contradictions(Ledger.from_json(record), models["plain"]["learner"]) == []
+    assert contradictions(Ledger.from_json(record), ModelJson(models["plain"])) == []
 
 
 def test_evaluations_are_no_part_of_the_calibration() -> None:
@@ -183,9 +184,8 @@ def test_evaluations_are_no_part_of_the_calibration() -> None:
     model = xgb.train(PARAMS, data, 2)
     twin = xgb_dp.evaluate(model, data, epsilon=0.5, delta=1e-6).calibrated(model)
     ledger = xgb_dp.privacy_report(twin).record
-    learner = json.loads(twin.save_raw("json"))["learner"]
     assert len(ledger.trainings[0].releases) == 2
-    assert contradictions(ledger, learner) == []
+    assert contradictions(ledger, ModelJson.of(twin)) == []
 
 
 def test_every_recorded_parameter_is_read() -> None:

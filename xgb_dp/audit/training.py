@@ -6,7 +6,6 @@ calibration, which reads no data, done once instead of before each of thousands 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..accounting import make_accountant
+from ..engine.model_json import ModelJson
 from ..errors import PrivacyParameterError
 from ..request.features import read_schema
 from ..request.params import DEFAULT_ROUNDS
@@ -153,20 +153,18 @@ class TreeView:
 
 def view_tree(model: Any, tree: int = 0) -> tuple[TreeView, float]:
     """One tree of a model and its base_score, as a reader of the saved file sees them."""
-    saved = model if isinstance(model, dict) else json.loads(model.save_raw("json"))
-    learner = saved["learner"]
-    base = float(np.atleast_1d(json.loads(learner["learner_model_param"]["base_score"]))[0])
-    t = learner["gradient_booster"]["model"]["trees"][tree]
+    saved = ModelJson(model) if isinstance(model, dict) else ModelJson.of(model)
+    t = saved.trees[tree]
     view = TreeView(
-        left=t["left_children"],
-        right=t["right_children"],
-        feature=t["split_indices"],
-        condition=t["split_conditions"],
-        default_left=[bool(v) for v in t["default_left"]],
-        leaf=t["split_conditions"],
-        cover=t["sum_hessian"],
+        left=t.left,
+        right=t.right,
+        feature=t.features,
+        condition=t.conditions,
+        default_left=[bool(v) for v in t.default_left],
+        leaf=t.conditions,
+        cover=t.covers,
     )
-    return view, base
+    return view, saved.base_score
 
 
 def audit_neighbours(

@@ -16,6 +16,7 @@ from xgboost.callback import TrainingCallback
 
 from .. import __version__
 from ..budget.budget import Budget
+from ..engine.model_json import ModelJson
 from ..engine.models import load_booster
 from ..engine.predictions import levels_of_model, objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
@@ -342,8 +343,7 @@ def _domain_of(booster: xgboost.Booster, model: Path) -> Domain:
     classes = None
     known = OBJECTIVES.get(objective_of(booster))
     if known is None or known.kind != "regression":
-        config = json.loads(booster.save_config())["learner"]
-        count = max(int(config["learner_model_param"]["num_class"]), 2)
+        count = max(ModelJson.config_of(booster).classes, 2)
         classes = tuple(map(str, range(count)))
     return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))
 

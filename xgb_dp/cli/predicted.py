@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 import pandas as pd
 import xgboost
 
+from ..engine.model_json import ModelJson
 from ..engine.predictions import levels_of_model, objective_of
 from ..errors import PrivacyRefusal
 from .domain import Domain
@@ -30,8 +30,7 @@ def outputs(booster: xgboost.Booster, domain: Domain) -> list[str]:
 
 def targets(booster: xgboost.Booster) -> int:
     """Labels of a row, or quantiles, of which a model predicts each."""
-    config = json.loads(booster.save_config())["learner"]["learner_model_param"]
-    return int(config["num_target"])
+    return ModelJson.config_of(booster).targets
 
 
 def contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .curve import Curve
+from .model_json import ModelJson
 
 __all__ = ["levels_of_model", "objective_of", "probabilities", "within"]
 
@@ -32,17 +33,13 @@ def within(bounds: Sequence[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def objective_of(booster: Any) -> str:
     """XGBoost's name of the loss that a model was trained with."""
-    return str(json.loads(booster.save_config())["learner"]["objective"]["name"])
+    return ModelJson.config_of(booster).objective
 
 
 def levels_of_model(booster: Any) -> list[float] | None:
     """Levels of the quantiles that a model predicts, in their order; None for other models."""
-    objective = json.loads(booster.save_config())["learner"]["objective"]
-    text = objective.get("quantile_loss_param", {}).get("quantile_alpha")
-    if text is None:
-        return None
-    found = json.loads(text)
-    return [float(v) for v in (found if isinstance(found, list) else [found])]
+    text = ModelJson.config_of(booster).objective_parameter("quantile_alpha")
+    return None if text is None else [float(v) for v in np.atleast_1d(json.loads(text))]
 
 
 def probabilities(booster: Any, matrix: Any) -> npt.NDArray[Any]:

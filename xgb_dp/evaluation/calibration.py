@@ -8,8 +8,6 @@ post-processing.
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -20,8 +18,8 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from ..engine.curve import CURVE, Curve
-from ..engine.models import intercept_margin
-from ..engine.predictions import objective_of, probabilities
+from ..engine.model_json import ModelJson
+from ..engine.predictions import probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
 from ..record.report import as_booster
@@ -78,6 +76,8 @@ def calibrated(booster: Any, found: Posterior, method: str, cost: Cost) -> Any:
     """A copy of a model with other probabilities, and with the cost in its ledger."""
     if method not in ("platt", "isotonic"):
         raise PrivacyParameterError("`method` must be 'platt' or 'isotonic'.")
+    from xgboost import Booster
+
     content = _of_two_classes(booster)
     before = None
     with suppress(LedgerError):
@@ -91,7 +91,8 @@ def calibrated(booster: Any, found: Posterior, method: str, cost: Cost) -> Any:
     if method == "platt":
         offset, slope = platt(found)
         shown |= {"offset": offset, "slope": slope}
-        made = _folded(content, objective_of(booster), offset, slope)
+        content.scale_margins(offset, slope)
+        made = Booster(model_file=content.to_bytes())
     else:
         made = booster.copy()
         curve = isotonic(found, booster.num_boosted_rounds())
@@ -102,11 +103,11 @@ def calibrated(booster: Any, found: Posterior, method: str, cost: Cost) -> Any:
     return made if method == "platt" else CalibratedModel(made)
 
 
-def _of_two_classes(booster: Any) -> dict[str, Any]:
+def _of_two_classes(booster: Any) -> ModelJson:
     """The content of a model that can be calibrated."""
-    content: dict[str, Any] = json.loads(booster.save_raw("json"))
-    trees = content["learner"]["gradient_booster"]["name"] == "gbtree"
-    if objective_of(booster) not in ("binary:logistic", "binary:logitraw") or not trees:
+    content = ModelJson.of(booster)
+    trees = content.booster == "gbtree"
+    if content.objective not in ("binary:logistic", "binary:logitraw") or not trees:
         raise PrivacyParameterError(
             "Only a model of two classes (binary:logistic or binary:logitraw) made of trees can be "
             "calibrated; use the calibration curve of the report for others."
@@ -117,30 +118,6 @@ def _of_two_classes(booster: Any) -> dict[str, Any]:
             f"it was made of, or drop its curve first: booster.set_attr({CURVE}=None)."
         )
     return content
-
-
-def _folded(content: dict[str, Any], objective: str, offset: float, slope: float) -> Any:
-    """A model whose margins are an offset and a slope times those of another."""
-    from xgboost import Booster
-
-    learner = content["learner"]
-    for tree in learner["gradient_booster"]["model"]["trees"]:
-        tree["base_weights"] = _scaled(tree["base_weights"], slope)
-        leaf = np.array(tree["left_children"]) == -1
-        ends = np.array(tree["split_conditions"], dtype=np.float32)
-        ends[leaf] = np.array(_scaled(ends[leaf], slope), dtype=np.float32)
-        tree["split_conditions"] = ends.astype(np.float64).tolist()
-    numbers = learner["learner_model_param"]
-    moved = offset + slope * intercept_margin(learner, objective)
-    if objective == "binary:logistic":
-        moved = 1.0 / (1.0 + math.exp(-moved))
-    listed = isinstance(json.loads(numbers["base_score"]), list)
-    numbers["base_score"] = json.dumps([moved] if listed else moved)
-    return Booster(model_file=bytearray(json.dumps(content).encode()))
-
-
-def _scaled(values: Any, slope: float) -> list[float]:
-    return (slope * np.array(values, dtype=np.float64)).astype(np.float32).tolist()
 
 
 class CalibratedModel:

@@ -9,7 +9,6 @@ Proof: docs/proofs/evaluation.md
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
-from ..engine.models import intercept_margin
+from ..engine.model_json import ModelJson
 from ..request.means import POWERS
 from .figure import Figure
 from .grid import tree_matrix
@@ -319,16 +318,15 @@ class Means:
 
 
 def _tweedie(model: Judged) -> float:
-    config = json.loads(model.booster.save_config())["learner"]["objective"]
-    return float(config["tweedie_regression_param"]["tweedie_variance_power"])
+    config = ModelJson.config_of(model.booster)
+    return float(config.objective_parameter("tweedie_variance_power"))
 
 
 def _usual_margin(model: Judged) -> float:
     """The margin of the average row, by the covers in the model; public like the model."""
-    learner = json.loads(model.booster.save_raw("json"))["learner"]
-    out = intercept_margin(learner, learner["objective"]["name"])
-    for tree in learner["gradient_booster"].get("model", {}).get("trees", ()):
-        leaf = np.array(tree["left_children"]) == -1
-        cover = np.maximum(np.array(tree["sum_hessian"])[leaf], 0.0) + 1e-9
-        out += float(np.array(tree["split_conditions"])[leaf] @ cover / cover.sum())
-    return out
+    saved = ModelJson.of(model.booster)
+    margin = saved.intercept_margin
+    for tree in saved.trees:
+        cover = np.maximum(np.array(tree.covers)[tree.leaves], 0.0) + 1e-9
+        margin += float(np.array(tree.leaf_values) @ cover / cover.sum())
+    return margin

@@ -5,7 +5,6 @@ Whether anything here raises is decided by public inputs or by one row alone.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +22,8 @@ from ..data.parts import Part
 from ..data.rows import check_base_margin, check_intervals, check_labels
 from ..engine import native
 from ..engine.curve import Curve
-from ..engine.models import intercept_margin, names_of_categories, stored_categories
+from ..engine.model_json import ModelJson
+from ..engine.models import names_of_categories, stored_categories
 from ..engine.predictions import levels_of_model, objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..record.ledger import read_ledger
@@ -79,15 +79,12 @@ class Judged:
         if self.curve is not None:
             low, high = logit(np.array(self.curve.probabilities)[[0, -1]]).tolist()
             return low, high
-        model = json.loads(self.booster.save_raw("json"))["learner"]
-        trees = model["gradient_booster"].get("model", {}).get("trees")
-        if trees is None or model["gradient_booster"]["name"] != "gbtree":
+        model = ModelJson.of(self.booster)
+        if model.booster != "gbtree":
             return -math.inf, math.inf
-        low = high = intercept_margin(model, objective_of(self.booster))
-        for tree in trees:
-            ends = [i for i, left in enumerate(tree["left_children"]) if left == -1]
-            leaves = [tree["split_conditions"][i] for i in ends]
-            low, high = low + min(leaves), high + max(leaves)
+        low = high = model.intercept_margin
+        for tree in model.trees:
+            low, high = low + min(tree.leaf_values), high + max(tree.leaf_values)
         return low, high
 
 
@@ -136,13 +133,13 @@ def judged(model: Any) -> Judged:
             f"objectives {', '.join(map(repr, OBJECTIVES))}."
         )
     kind = OBJECTIVES[objective].kind
-    config = json.loads(booster.save_config())["learner"]["learner_model_param"]
-    if int(config.get("num_target", 1)) > 1 and objective != "reg:quantileerror":
+    config = ModelJson.config_of(booster)
+    if config.targets > 1 and objective != "reg:quantileerror":
         raise PrivacyParameterError(
             "A model of several targets cannot be evaluated. Train and evaluate one model for "
             "each target."
         )
-    classes = {"binary": 2, "regression": 0}.get(kind, max(2, int(config["num_class"])))
+    classes = {"binary": 2, "regression": 0}.get(kind, max(2, config.classes))
     public: Mapping[str, Any] = {}
     private = False
     parts: tuple[Part | None, ...] = ()
@@ -263,7 +260,7 @@ def _check_dictionary(model: Judged, matrix: Any) -> None:
     brought = dictionaries_of(matrix)
     if not brought:
         return
-    stored = stored_categories(json.loads(model.booster.save_raw("json"))["learner"])
+    stored = stored_categories(ModelJson.of(model.booster))
     for i, names in brought.items():
         if i not in stored:
             raise PrivacyParameterError(

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..engine.model_json import ModelJson
+from ..engine.trees import Tree
 from ..errors import PrivacyParameterError
 from ..record.ledger import read_ledger
 from .privacy import titled
@@ -84,63 +86,26 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
         True
     """
     booster = model.get_booster() if hasattr(model, "get_booster") else model
-    learner = json.loads(booster.save_raw("json"))["learner"]
-    classes = int(learner["learner_model_param"]["num_class"])
-    targets = int(learner["learner_model_param"]["num_target"])
-    if max(classes, targets) > 1:
+    content = ModelJson.of(booster)
+    if max(content.classes, content.targets) > 1:
         raise PrivacyParameterError(
             "Shape functions can be drawn for models with one output only. This model has "
             "several classes, quantiles or targets."
         )
-    trees = [_Tree(t) for t in learner["gradient_booster"]["model"]["trees"]]
-    noise = _leaf_noise(booster, len(trees))
+    noise = _leaf_noise(booster, content.tree_count)
     names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
-    by_feature: dict[int, list[tuple[_Tree, _LeafNoise]]] = {}
-    for tree, of_tree in zip(trees, noise, strict=True):
-        if len(tree.features) > 1:
+    by_feature: dict[int, list[tuple[Tree, _LeafNoise]]] = {}
+    for tree, of_tree in zip(content.trees, noise, strict=True):
+        features = {tree.features[node] for node in tree.splits}
+        if len(features) > 1:
             raise PrivacyParameterError(
                 "A tree of this model splits on several features, so the model is not a sum of "
                 "functions of one feature each. Train with dp_features_per_tree=1, or "
                 "dp_preset='dp_ebm'."
             )
-        for feature in tree.features:
+        for feature in features:
             by_feature.setdefault(feature, []).append((tree, of_tree))
-    return [_shape(names[f], by_feature[f]) for f in sorted(by_feature)]
-
-
-class _Tree:
-    """A tree on one feature."""
-
-    def __init__(self, model: dict[str, Any]) -> None:
-        self.left, self.right = model["left_children"], model["right_children"]
-        self.default_left = model["default_left"]
-        self.condition = model["split_conditions"]  # the value, at a leaf
-        self.hess = model["sum_hessian"]
-        inner = [i for i, left in enumerate(self.left) if left != -1]
-        self.features = {int(model["split_indices"][i]) for i in inner}
-        self.right_of: dict[int, set[int]] = {}  # categories that go right
-        starts = zip(
-            model["categories_nodes"],
-            model["categories_segments"],
-            model["categories_sizes"],
-            strict=True,
-        )
-        for node, start, size in starts:
-            self.right_of[node] = set(model["categories"][start : start + size])
-        self.cuts = [float(np.float32(self.condition[i])) for i in inner if i not in self.right_of]
-
-    def leaf(self, value: float) -> int:
-        """The leaf of a value, NaN for missing."""
-        node = 0
-        while self.left[node] != -1:
-            if math.isnan(value):
-                goes_left = bool(self.default_left[node])
-            elif node in self.right_of:
-                goes_left = int(value) not in self.right_of[node]
-            else:
-                goes_left = value < np.float32(self.condition[node])
-            node = self.left[node] if goes_left else self.right[node]
-        return int(node)
+    return [_shape(names[f], f, by_feature[f]) for f in sorted(by_feature)]
 
 
 @dataclass(frozen=True)
@@ -166,7 +131,7 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
     The plan is that of the last training. Trees before those of it are taken for trees of its last
     round.
     """
-    updaters = json.loads(booster.save_config())["learner"]["gradient_booster"].get("updater", [])
+    updaters = ModelJson.config_of(booster).updaters
     texts = [u["dp_train_param"]["dp_plan"] for u in updaters if "dp_train_param" in u]
     if not texts or not texts[0]:
         raise PrivacyParameterError(
@@ -198,12 +163,19 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
     return found
 
 
-def _shape(name: str, parts: Sequence[tuple[_Tree, _LeafNoise]]) -> ShapeFunction:
-    trees = [tree for tree, _ in parts]
-    edges = np.unique([c for t in trees for c in t.cuts])
+def _shape(name: str, feature: int, parts: Sequence[tuple[Tree, _LeafNoise]]) -> ShapeFunction:
+    edges = np.unique(
+        [
+            float(np.float32(tree.conditions[node]))
+            for tree, _ in parts
+            for node in tree.splits
+            if node not in tree.right_categories
+        ]
+    )
     # The last cut only parts missing values from all others.
     edges = edges[edges < np.finfo(np.float32).max]
-    categories = max((c + 1 for t in trees for s in t.right_of.values() for c in s), default=0)
+    used = [c for tree, _ in parts for right in tree.right_categories.values() for c in right]
+    categories = max(used, default=-1) + 1
     if categories:
         points = np.arange(categories, dtype=np.float64)
     else:
@@ -212,10 +184,10 @@ def _shape(name: str, parts: Sequence[tuple[_Tree, _LeafNoise]]) -> ShapeFunctio
     missing = 0.0
     for tree, noise in parts:
         for i, point in enumerate(points):
-            leaf = tree.leaf(float(point))
-            values[i] += tree.condition[leaf]
-            variances[i] += noise.variance(tree.condition[leaf], tree.hess[leaf])
-        missing += tree.condition[tree.leaf(math.nan)]
+            leaf = tree.leaf_of({feature: float(point)})
+            values[i] += tree.conditions[leaf]
+            variances[i] += noise.variance(tree.conditions[leaf], tree.covers[leaf])
+        missing += tree.conditions[tree.leaf_of({feature: math.nan})]
     empty = np.empty(0)
     return ShapeFunction(
         name, empty if categories else edges, values, np.sqrt(variances), missing, categories

@@ -17,7 +17,8 @@ from typing import Any
 from ..accounting import Event, event_from_json
 from ..accounting.describe import is_within
 from ..accounting.events import release_counts
-from ..engine.models import check_parts, load_booster
+from ..engine.model_json import ModelJson
+from ..engine.models import load_booster
 from ..engine.native import tree_texts
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from . import sealed
@@ -59,8 +60,7 @@ class Drawn:
 
 def drawn(booster: Any) -> Drawn:
     """What the C++ trainer keeps of the training under way."""
-    config = json.loads(booster.save_config())
-    for updater in config["learner"]["gradient_booster"].get("updater", []):
+    for updater in ModelJson.config_of(booster).updaters:
         if updater.get(ATTRIBUTE):
             found = json.loads(updater[ATTRIBUTE])
             events = tuple(event_from_json(e) for e in found["trainings"][-1]["events"])
@@ -82,7 +82,7 @@ def read_ledger(booster: Any) -> Ledger:
     except AssertionError:  # XGBoost asserts that no attribute is empty
         text = ""
     ledger = parse_ledger(text)
-    check_trees(ledger, _learner(booster))
+    check_trees(ledger, _model_json(booster))
     return ledger
 
 
@@ -107,9 +107,9 @@ def _unreadable(reason: str) -> LedgerError:
     )
 
 
-def check_trees(ledger: Ledger, learner: Mapping[str, Any]) -> None:
+def check_trees(ledger: Ledger, model: ModelJson) -> None:
     """Refuse trees that the ledger does not name."""
-    digests, total = _tree_digests(learner)
+    digests, total = _tree_digests(model)
     known = ledger.trees
     unknown = [d for d in digests if d not in known]
     # Only the last training may be under way; its trees are the last ones.
@@ -125,30 +125,22 @@ def check_trees(ledger: Ledger, learner: Mapping[str, Any]) -> None:
         )
 
 
-def _learner(booster: Any) -> Mapping[str, Any]:
-    """Entry "learner" of a model as JSON; empty if it cannot be read, and no ledger is its."""
+def _model_json(booster: Any) -> ModelJson:
+    """A model as JSON; empty if it cannot be read, and no ledger is its."""
     try:
-        found: dict[str, Any] = json.loads(booster.save_raw("json"))["learner"]
-    except (ValueError, KeyError, RecursionError):
-        return {}
-    return found
+        return ModelJson.of(booster)
+    except (ValueError, RecursionError):
+        return ModelJson({})
 
 
-def _tree_digests(learner: Mapping[str, Any]) -> tuple[list[str], int]:
+def _tree_digests(model: ModelJson) -> tuple[list[str], int]:
     """Short names of the trees with all their numbers, and the number of rounds.
 
-    `plugin_cpp/tree_text.cc` writes the same text for models in memory. Saving and slicing do not
-    change the names.
+    Saving and slicing do not change the names.
     """
     try:
-        check_parts(learner)
-        score = learner["learner_model_param"]["base_score"]
-        model = learner["gradient_booster"]["model"]
-        digests = []
-        for tree in model["trees"]:
-            numbers = {name: value for name, value in tree.items() if name != "id"}
-            digests.append(_name(json.dumps([score, numbers], sort_keys=True).encode()))
-        return digests, len(model["iteration_indptr"]) - 1
+        model.check_trees()
+        return [_name(text.encode()) for text in model.tree_texts()], model.rounds
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LedgerError(
             "The trees of this model cannot be read: it is damaged, or its booster is not gbtree."
@@ -177,7 +169,7 @@ def sign(booster: Any, ledger: Ledger) -> Ledger:
 
 def tree_names(booster: Any) -> list[str]:
     """Short names of the trees of a model, with all their numbers."""
-    return _tree_digests(_learner(booster))[0]
+    return _tree_digests(_model_json(booster))[0]
 
 
 def evaluated(
@@ -235,16 +227,16 @@ def earlier_ledger(
             "`xgb_model` was trained on other columns: names, their order and which are "
             "categorical must be those of the training data."
         )
-    learner = _learner(booster)
-    stored = learner["gradient_booster"]["model"]["gbtree_model_param"]["num_parallel_tree"]
-    if any(t.hyperparameters["num_parallel_tree"] != int(stored) for t in ledger.trainings):
+    model = _model_json(booster)
+    parallel = model.parallel_trees
+    if any(t.hyperparameters["num_parallel_tree"] != parallel for t in ledger.trainings):
         raise PrivacyRefusal(
             "`xgb_model` is refused: its `num_parallel_tree` is not that of its ledger, so it was "
             "changed after its training. Take the model as it was saved, or train a new one."
         )
     # A training that was broken off named no trees. What it has grown is fixed from here on.
     known = ledger.trees
-    rest = tuple(d for d in _tree_digests(learner)[0] if d not in known)
+    rest = tuple(d for d in _tree_digests(model)[0] if d not in known)
     named = (replace(t, trees=rest) if t.trees is None else t for t in ledger.trainings)
     return replace(ledger, trainings=tuple(named))
 

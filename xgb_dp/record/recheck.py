@@ -6,11 +6,11 @@ here its events are calibrated once more. It costs nothing, and reads the ledger
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from ..accounting import Event, SelectionEvent, make_accountant
 from ..calibrate.recorded import NOISE, SLACK, differences, events_of_record
+from ..engine.model_json import ModelJson
 from ..request.objectives import OBJECTIVES
 from .form import Ledger, TrainingRecord
 
@@ -21,12 +21,12 @@ _LEAST = 0.5
 _OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})
 
 
-def contradictions(ledger: Ledger, learner: Mapping[str, Any]) -> list[str]:
+def contradictions(ledger: Ledger, model: ModelJson) -> list[str]:
     """What in a ledger does not follow from the settings that it names, in words."""
     found = []
     for number, training in enumerate(ledger.trainings, 1):
         try:
-            own = [*_of_model(training, learner), *_of_rounds(training), *_of_events(training)]
+            own = [*_of_model(training, model), *_of_rounds(training), *_of_events(training)]
         # Whoever writes a ledger may write anything, and every reader of a setting may meet it.
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError):
             own = ["its settings lead to no plan"]
@@ -34,11 +34,11 @@ def contradictions(ledger: Ledger, learner: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _of_model(training: TrainingRecord, learner: Mapping[str, Any]) -> Iterator[str]:
+def _of_model(training: TrainingRecord, model: ModelJson) -> Iterator[str]:
     public = training.public
-    if int(learner["learner_model_param"]["num_feature"]) != public["columns"]:
+    if model.columns != public["columns"]:
         yield "`columns` are not those of the model"
-    if learner["objective"]["name"] != public["objective"] or public["objective"] not in OBJECTIVES:
+    if model.objective != public["objective"] or public["objective"] not in OBJECTIVES:
         yield "`objective` is not that of the model"
 
 

@@ -20,6 +20,8 @@ from typing import Any
 from ..accounting.events import release_counts
 from ..engine import ubjson
 from ..engine.curve import CURVE, Curve
+from ..engine.model_json import ModelJson
+from ..engine.models import file_bytes, is_json
 from ..errors import LedgerError, PrivacyParameterError
 from ..request.arguments import takes
 from . import sealed
@@ -36,24 +38,6 @@ VERSION = 1
 """Of the form of :meth:`Verification.to_json`; it grows when a field changes or goes."""
 EXIT_CODES = {"passed": 0, "failed": 1, "unknown": 3}
 """Exit code of ``xgb-dp verify`` by verdict; 2 is a wrong call."""
-_MODEL_KEYS = {
-    (): {"learner", "version"},
-    ("learner",): {
-        "attributes", "feature_names", "feature_types", "gradient_booster",
-        "learner_model_param", "objective",
-    },
-    ("learner", "gradient_booster"): {"model", "name"},
-    ("learner", "gradient_booster", "model"): {
-        "cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees",
-    },
-    ("learner", "gradient_booster", "model", "gbtree_model_param"): {
-        "num_parallel_tree", "num_trees",
-    },
-    ("learner", "learner_model_param"): {
-        "base_score", "boost_from_average", "num_class", "num_feature", "num_target",
-    },
-}  # fmt: skip
-_MORE_PARTS = (("learner", "attributes"), ("learner", "objective"))
 _OWN_ATTRIBUTES = {ATTRIBUTE, "dp_schema", "scikit_learn"}
 _OF_EVALS = {"best_iteration", "best_score"}  # computed from evaluation sets, which were public
 
@@ -180,29 +164,30 @@ def verify(
         raise PrivacyParameterError("`max_epsilon` must be a number above 0.")
     if unit not in (None, "row", "person"):
         raise PrivacyParameterError("`unit` must be 'row' or 'person'.")
-    path, data = _bytes_of(model)
+    if not isinstance(model, (str, os.PathLike)):
+        raise PrivacyParameterError(
+            f"`model` must be the path of a saved model; got a {type(model).__name__}."
+        )
+    path, data = Path(model), file_bytes(model)
     found: dict[str, Any] = {
         "name": path.name,
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
-        "form": "json" if _is_json(data) else "ubj",
+        "form": "json" if is_json(data) else "ubj",
     }
     checks: list[Check] = []
     try:
-        content = read_model(data)
+        saved = read_model(data)
         checks.append(Check("file", True, f"a model in {found['form'].upper()}"))
-        learner = content["learner"]
-        ledger = parse_ledger(learner["attributes"].get(ATTRIBUTE))
+        ledger = parse_ledger(saved.attributes.get(ATTRIBUTE))
         steps = len(ledger.trainings)
         said = f"{steps} training{'' if steps == 1 else 's'}, and every event in it is known"
         checks.append(Check("ledger", True, said))
-        check_trees(ledger, learner)
+        check_trees(ledger, saved)
     except LedgerError as error:
         name = ("file", "ledger", "trees")[len(checks)]
         return Verification("unknown", (*checks, Check(name, False, str(error))), found)
-    parts = learner["gradient_booster"]["model"]
-    trees = len(parts["trees"])
-    said = f"{trees}, and the ledger names each of them"
+    said = f"{saved.tree_count}, and the ledger names each of them"
     if ledger.start is not None:
         whose = "follow from released sums" if ledger.start.released else "are of a public model"
         said += f"; {len(ledger.start.trees)} of them {whose}"
@@ -216,7 +201,7 @@ def verify(
         if report.private
         else Check("private", False, "trained without noise, or with noise that can be subtracted")
     )
-    others = contradictions(ledger, learner)
+    others = contradictions(ledger, saved)
     said = "every release follows from the settings in the ledger"
     checks.append(Check("settings", not others, "; ".join(others[:3]) if others else said))
     if max_epsilon is not None:
@@ -226,7 +211,7 @@ def verify(
     own = unit_of(ledger)
     if unit is not None:
         checks.append(Check("unit", own["name"] == unit, f"one {own['name']}, expected {unit}"))
-    others = sorted(set(_uncovered(content, ledger)) - {f"attribute {name}" for name in allow})
+    others = sorted(set(_uncovered(saved, ledger)) - {f"attribute {name}" for name in allow})
     said = (
         "the file contains nothing but the model"
         if not others
@@ -235,10 +220,10 @@ def verify(
     checks.append(Check("content", not others, said))
     more = {
         "unit": own,
-        "columns": learner["feature_names"],
-        "attributes": {k: v for k, v in learner["attributes"].items() if k != ATTRIBUTE},
-        "rounds": len(parts["iteration_indptr"]) - 1,
-        "trees": trees,
+        "columns": saved.feature_names,
+        "attributes": {k: v for k, v in saved.attributes.items() if k != ATTRIBUTE},
+        "rounds": saved.rounds,
+        "trees": saved.tree_count,
         "asked": {
             "epsilon": "inf" if math.isinf(epsilon) else epsilon,
             "delta": asked,
@@ -251,19 +236,14 @@ def verify(
     return Verification(verdict, tuple(checks), found, report, more)
 
 
-def read_model(data: bytes) -> dict[str, Any]:
-    """A saved model as XGBoost's JSON has it."""
+def read_model(data: bytes) -> ModelJson:
+    """A saved model."""
     try:
-        if _is_json(data):
-            found = json.loads(data, object_pairs_hook=sealed.unique)
+        if is_json(data):
+            model = ModelJson(json.loads(data, object_pairs_hook=sealed.unique))
         else:
-            found = ubjson.loads(data)
-        parts = [_part(found, path) for path in (*_MODEL_KEYS, *_MORE_PARTS)]
-        if not all(isinstance(part, dict) for part in parts):
-            raise ValueError("a part of it is not a mapping")
-        if not isinstance(found["learner"]["feature_names"], list):
-            raise ValueError("its columns are not a list")
-        json.dumps(found, ensure_ascii=False).encode()  # no half of a pair of surrogates
+            model = ModelJson(ubjson.loads(data))
+        model.check_form()
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         known = type(error) is ValueError
         raise LedgerError(
@@ -271,7 +251,7 @@ def read_model(data: bytes) -> dict[str, Any]:
             f"UBJSON{f': {error}' if known else ''}. Save the model as .json or .ubj, or take a "
             "sound copy."
         ) from None
-    return found
+    return model
 
 
 def unit_of(ledger: Ledger) -> dict[str, Any]:
@@ -284,56 +264,16 @@ def unit_of(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _part(content: Mapping[str, Any], path: Sequence[str]) -> Any:
-    here: Any = content
-    for key in path:
-        here = here[key]
-    return here
-
-
-def _bytes_of(model: str | os.PathLike[str]) -> tuple[Path, bytes]:
-    if not isinstance(model, (str, os.PathLike)):
-        raise PrivacyParameterError(
-            f"`model` must be the path of a saved model; got a {type(model).__name__}."
-        )
-    try:
-        path = Path(model)
-        return path, path.read_bytes()
-    except FileNotFoundError:
-        raise PrivacyParameterError(
-            f"There is no model file {os.fspath(model)!r}. Check the path."
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "this is not a path"
-        raise PrivacyParameterError(
-            f"{os.fspath(model)!r} cannot be read: {reason}. Give the path of a saved model that "
-            "you may read."
-        ) from None
-
-
-def _is_json(data: bytes) -> bool:
-    return data[1:2] == b'"' or data[1:2].isspace()
-
-
 def _is_real(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _uncovered(content: Mapping[str, Any], ledger: Ledger) -> Iterator[str]:
+def _uncovered(model: ModelJson, ledger: Ledger) -> Iterator[str]:
     """What the file holds besides a model with trees, by name."""
-    for path, known in _MODEL_KEYS.items():
-        yield from (".".join((*path, name)) for name in set(_part(content, path)) - known)
-    learner = content["learner"]
-    for name, value in learner["objective"].items():
-        if name != "name" and not name.endswith("_param"):
-            yield f"learner.objective.{name}"
-        elif isinstance(value, Mapping):
-            yield from (
-                f"learner.objective.{name}.{key}" for key, v in value.items() if not _is_number(v)
-            )
+    yield from model.unknown_parts()
     public = any(training.public.get("evals") for training in ledger.trainings)
-    for name in learner["attributes"]:
-        if name == CURVE and _is_curve(learner["attributes"][name], ledger):
+    for name, value in model.attributes.items():
+        if name == CURVE and _is_curve(value, ledger):
             continue
         if name not in _OWN_ATTRIBUTES and not (public and name in _OF_EVALS):
             yield f"attribute {name}"
@@ -346,14 +286,6 @@ def _is_curve(text: Any, ledger: Ledger) -> bool:
         return told and bool(Curve.from_json(text))
     except (ValueError, TypeError):
         return False
-
-
-def _is_number(text: Any) -> bool:
-    try:
-        float(text)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _claim(report: PrivacyReport) -> dict[str, Any]:

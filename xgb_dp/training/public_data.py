@@ -7,7 +7,6 @@ private row is looked at.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.matrices import private_matrix
+from ..engine.model_json import ModelJson
+from ..engine.trees import LEAF, Tree
 from ..errors import PrivacyParameterError
 from ..request.features import Schema, read_schema
 from ..request.names import flatten, read_one
@@ -117,7 +118,7 @@ def _quantiles(values: npt.NDArray[np.float32], count: int) -> list[float]:
     return [float(v) for v in found] or [0.0]
 
 
-def _stock_trees(sample: Any, s: Settings) -> list[Mapping[str, Any]]:
+def _stock_trees(sample: Any, s: Settings) -> list[Tree]:
     """Trees of stock XGBoost on the public rows, in the order of the plan."""
     import xgboost
 
@@ -138,43 +139,27 @@ def _stock_trees(sample: Any, s: Settings) -> list[Mapping[str, Any]]:
     for name in ("monotone_constraints", "interaction_constraints"):
         if any(s[name] or ()):
             params[name] = s[name]
-    booster = xgboost.train(params, sample, int(s.rounds))
-    learner = json.loads(booster.save_raw("json"))["learner"]
-    found: list[Mapping[str, Any]] = learner["gradient_booster"]["model"]["trees"]
-    return found
+    return ModelJson.of(xgboost.train(params, sample, int(s.rounds))).trees
 
 
-def _thresholds(trees: Sequence[Mapping[str, Any]], feature: int) -> npt.NDArray[np.float32]:
+def _thresholds(trees: Sequence[Tree], feature: int) -> npt.NDArray[np.float32]:
     """All thresholds of a numeric column in these trees, rising; one where there is none."""
     cuts = {
-        np.float32(cut)
+        np.float32(tree.conditions[node])
         for tree in trees
-        for f, cut, left in zip(
-            tree["split_indices"], tree["split_conditions"], tree["left_children"], strict=True
-        )
-        if left != -1 and f == feature
+        for node in tree.splits
+        if tree.features[node] == feature
     }
     return np.array(sorted(cuts) or [0.0], dtype=np.float32)
 
 
-def _preorder(
-    tree: Mapping[str, Any], cuts: Mapping[int, npt.NDArray[np.float32]], node: int = 0
-) -> list[int]:
-    left = tree["left_children"][node]
-    if left == -1:
+def _preorder(tree: Tree, cuts: Mapping[int, npt.NDArray[np.float32]], node: int = 0) -> list[int]:
+    left, right, feature = tree.left[node], tree.right[node], tree.features[node]
+    if left == LEAF:
         return [-1]
-    feature = tree["split_indices"][node]
     if feature in cuts:
-        at = int(np.searchsorted(cuts[feature], np.float32(tree["split_conditions"][node])))
+        at = int(np.searchsorted(cuts[feature], np.float32(tree.conditions[node])))
     else:
-        [at] = _right_categories(tree, node)
-    below = (_preorder(tree, cuts, child) for child in (left, tree["right_children"][node]))
-    return [feature, 2 * at + int(tree["default_left"][node]), *(n for part in below for n in part)]
-
-
-def _right_categories(tree: Mapping[str, Any], node: int) -> list[int]:
-    """The categories of a split that go right."""
-    at = tree["categories_nodes"].index(node)
-    begin = tree["categories_segments"][at]
-    found: list[int] = tree["categories"][begin : begin + tree["categories_sizes"][at]]
-    return found
+        [at] = tree.right_categories[node]
+    split = [feature, 2 * at + int(tree.default_left[node])]
+    return split + _preorder(tree, cuts, left) + _preorder(tree, cuts, right)

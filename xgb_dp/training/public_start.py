@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from ..engine.model_json import ModelJson
 from ..engine.models import load_booster, stored_categories
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
@@ -33,21 +34,20 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
     """
     try:
         booster = load_booster(xgb_model)
-        learner = json.loads(booster.save_raw("json"))["learner"]
+        model = ModelJson.of(booster)
         names = ledger.tree_names(booster)
     except (LedgerError, ValueError) as error:
         raise _misfit(f"it cannot be read ({error})") from None
-    if ledger.ATTRIBUTE in learner["attributes"]:
+    if ledger.ATTRIBUTE in model.attributes:
         raise PrivacyRefusal(
             "`xgb_model` carries a privacy ledger, so it was made of private rows, and "
             "dp_public_model=True cannot hold. Leave `dp_public_model` out: the ledgers of both "
             "trainings then add up."
         )
-    for problem in _problems(learner, s):
+    for problem in _problems(model, s):
         raise _misfit(problem)
-    _check_categories(learner, s)
-    rounds = len(learner["gradient_booster"]["model"]["iteration_indptr"]) - 1
-    return PublicStart.of(names, rounds)
+    _check_categories(model, s)
+    return PublicStart.of(names, model.rounds)
 
 
 def check_categories(xgb_model: Any, s: Settings) -> None:
@@ -57,11 +57,11 @@ def check_categories(xgb_model: Any, s: Settings) -> None:
     positions in these lists, so that another order would give them another meaning.
     """
     if s.schema.dictionaries:
-        _check_categories(json.loads(load_booster(xgb_model).save_raw("json"))["learner"], s)
+        _check_categories(ModelJson.of(load_booster(xgb_model)), s)
 
 
-def _check_categories(learner: Mapping[str, Any], s: Settings) -> None:
-    stored, brought = stored_categories(learner), s.schema.dictionaries
+def _check_categories(model: ModelJson, s: Settings) -> None:
+    stored, brought = stored_categories(model), s.schema.dictionaries
     if not brought:
         return
     for i in sorted({*stored, *brought}):
@@ -86,79 +86,57 @@ def _misfit(what: str, mend: str = _KEEP) -> PrivacyParameterError:
     )
 
 
-def _problems(learner: Mapping[str, Any], s: Settings) -> Iterable[str]:
+def _problems(model: ModelJson, s: Settings) -> Iterable[str]:
     """What does not fit, in words."""
-    numbers, booster = learner["learner_model_param"], learner["gradient_booster"]
-    if booster["name"] != "gbtree":  # tree_names has refused others; dart brings weights of trees
-        yield f"its booster is {booster['name']}, not gbtree"
-    model = booster["model"]
-    if "weight_drop" in model:  # what XGBoost 3.4 calls gbtree, with dropout
+    if model.booster != "gbtree":  # tree_names has refused others; dart brings weights of trees
+        yield f"its booster is {model.booster}, not gbtree"
+    if model.has_dropout:
         yield "its booster is gbtree with dropout, which gives its trees weights"
-    if not model["trees"]:
+    if not model.tree_count:
         yield "it has no trees; to start from its intercept alone, give that as `base_score`"
-    objective = learner["objective"]["name"]
-    if objective != s["objective"]:
-        yield f"its objective is {objective}, that of the training {s['objective']}"
-    classes = int(numbers["num_class"]) if s.kind == "multiclass" else 0
+    if model.objective != s["objective"]:
+        yield f"its objective is {model.objective}, that of the training {s['objective']}"
+    classes = model.classes if s.kind == "multiclass" else 0
     if classes and classes != s.classes:
         yield f"it has {classes} classes, the training {s.classes}"
-    leaf_size = {int(tree["tree_param"]["size_leaf_vector"]) for tree in model["trees"]}
-    targets = int(numbers["num_target"])
-    if targets != (1 if s.kind == "multiclass" else s.trees_per_round) or not leaf_size <= {0, 1}:
-        yield f"it predicts {targets} targets, the training {s.trees_per_round}"
+    trees = model.trees
+    expected = 1 if s.kind == "multiclass" else s.trees_per_round
+    if model.targets != expected or any(tree.leaf_size > 1 for tree in trees):
+        yield f"it predicts {model.targets} targets, the training {s.trees_per_round}"
     for name in s.objective.parameters:
-        if _own(learner, name) != _texts(s[name]):
+        stored = model.objective_parameter(name)
+        if stored is None or _texts(stored) != _texts(s[name]):
             yield f"its `{name}` is not that of the training"
-    parallel = int(model["gbtree_model_param"]["num_parallel_tree"])
+    parallel = model.parallel_trees
     if parallel != s["num_parallel_tree"]:
         yield (
             f"it has num_parallel_tree={parallel}, the training {s['num_parallel_tree']}, and a "
             "model has one number"
         )
-    yield from _column_problems(learner, s)
-    if not all(map(_is_finite, model["trees"])):
+    yield from _column_problems(model, s)
+    if not all(math.isfinite(value) for tree in trees for value in tree.leaf_values):
         yield "a leaf of it is not finite"
-
-
-def _own(learner: Mapping[str, Any], name: str) -> list[str]:
-    """A parameter of the objective as a model stores it."""
-    parts = [part for part in learner["objective"].values() if isinstance(part, Mapping)]
-    return next((_texts(part[name]) for part in parts if name in part), [])
 
 
 def _texts(value: Any) -> list[str]:
     """A number, several numbers or a name; numbers with the digits of 32-bit floats."""
     try:
-        found = json.loads(value) if isinstance(value, str) else value
-        return [f"{float(v):.6g}" for v in np.atleast_1d(found)]
+        numbers = json.loads(value) if isinstance(value, str) else value
+        return [f"{float(v):.6g}" for v in np.atleast_1d(numbers)]
     except ValueError:
         return [str(value)]
 
 
-def _column_problems(learner: Mapping[str, Any], s: Settings) -> Iterable[str]:
-    width = int(learner["learner_model_param"]["num_feature"])
-    names, types = learner["feature_names"], learner["feature_types"]
-    if width != s.schema.width:
-        yield f"it has {width} columns, the training data {s.schema.width}"
+def _column_problems(model: ModelJson, s: Settings) -> Iterable[str]:
+    names, types = model.feature_names, model.feature_types
+    if model.columns != s.schema.width:
+        yield f"it has {model.columns} columns, the training data {s.schema.width}"
     if names and (names != s.schema.names if s.schema.named else True):
         yield "its columns have other names, or another order, than those of the training data"
     categorical = {i for i, kind in enumerate(types) if kind == "c"}
     if types and categorical != set(s.schema.categorical):
         yield "other columns of it are categorical than of the training data"
     if s.schema.categorical and not types:
-        split = {i for tree in learner["gradient_booster"]["model"]["trees"] for i in _cat(tree)}
+        split = {tree.features[i] for tree in model.trees for i in tree.right_categories}
         if not split <= set(s.schema.categorical):
             yield "other columns of it are categorical than of the training data"
-
-
-def _cat(tree: Mapping[str, Any]) -> set[int]:
-    """Columns that a tree splits by category."""
-    return {tree["split_indices"][node] for node in tree["categories_nodes"]}
-
-
-def _is_finite(tree: Mapping[str, Any]) -> bool:
-    return all(
-        math.isfinite(value)
-        for value, left in zip(tree["split_conditions"], tree["left_children"], strict=True)
-        if left == -1
-    )

@@ -6,7 +6,6 @@ leaves hold every sum of their effects. Made of what was released and of public 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from xgboost.core import Booster
 
+from ..engine.model_json import ModelJson
+from ..engine.trees import complete_tree
 from .columns import ColumnEffects
 
 __all__ = ["PRESENT", "booster_with", "trees_of"]
@@ -25,7 +26,6 @@ PRESENT = float(str(np.finfo(np.float32).tiny))
 _COLUMNS_OF_TREE = 8
 _MOST_COLUMNS = 1024
 _LEAST_EFFECT = 1e-3  # of a column that a tree is grown for, in log-odds
-_ROOT = 2**31 - 1  # the parent of a root
 _BITS = 20  # of covers, so that 32-bit floats add them up exactly
 
 Floats = npt.NDArray[np.float64]
@@ -47,20 +47,15 @@ def booster_with(
     trees: list[dict[str, Any]], model: Any, params: Mapping[str, Any], cache: Sequence[Any]
 ) -> Booster:
     """A booster with these trees, each a round of its own, in place of one that has none."""
-    content = json.loads(bytes(model.save_raw("json")))
-    stored = content["learner"]["gradient_booster"]["model"]
-    stored["trees"] = trees
-    stored["tree_info"] = [0] * len(trees)
-    stored["iteration_indptr"] = list(range(len(trees) + 1))
-    stored["gbtree_model_param"]["num_trees"] = str(len(trees))
-    return Booster(dict(params), list(cache), bytearray(json.dumps(content).encode()))
+    content = ModelJson.of(model)
+    content.set_trees(trees)
+    return Booster(dict(params), list(cache), content.to_bytes())
 
 
 def _tree(
     columns: npt.NDArray[np.int64], found: ColumnEffects, total: float, number: int
 ) -> dict[str, Any]:
     """A complete tree, level by level: to the left of a split the cell is not above 0."""
-    depth = len(columns)
     weights, covers = np.zeros(1), np.full(1, total)
     for column in columns:
         rate = found.rates[column]
@@ -76,36 +71,5 @@ def _tree(
         gain = (w**2 * h).reshape(-1, 2).sum(axis=1) - weight**2 * cover
         levels.insert(0, (weight, cover, np.maximum(gain, 0.0)))
     weights, covers, gains = (np.concatenate(values) for values in zip(*levels, strict=True))
-    inner = (1 << depth) - 1
-    nodes, leaves = np.arange(len(weights)), inner + 1
-    used = np.repeat(columns, 1 << np.arange(depth))
-    conditions = np.concatenate([np.full(inner, PRESENT), weights[inner:]])
-    none = np.full(leaves, -1)
-    return {
-        "base_weights": _floats(weights),
-        "categories": [],
-        "categories_nodes": [],
-        "categories_segments": [],
-        "categories_sizes": [],
-        "default_left": [1] * inner + [0] * leaves,
-        "id": number,
-        "left_children": np.concatenate([2 * nodes[:inner] + 1, none]).tolist(),
-        "loss_changes": _floats(gains),
-        "parents": [_ROOT, *((nodes[1:] - 1) // 2).tolist()],
-        "right_children": np.concatenate([2 * nodes[:inner] + 2, none]).tolist(),
-        "split_conditions": _floats(conditions),
-        "split_indices": [*used.tolist(), *[0] * leaves],
-        "split_type": [0] * len(nodes),
-        "sum_hessian": _floats(covers),
-        "tree_param": {
-            "num_deleted": "0",
-            "num_feature": str(len(found.effects)),
-            "num_nodes": str(len(nodes)),
-            "size_leaf_vector": "1",
-        },
-    }
-
-
-def _floats(values: Floats) -> list[float]:
-    """The shortest decimals that read back as the same 32-bit floats."""
-    return [float(str(v)) for v in values.astype(np.float32)]
+    splits = [(int(column), PRESENT) for column in columns]
+    return complete_tree(number, len(found.effects), splits, weights, covers, gains)

@@ -1,0 +1,260 @@
+"""XGBoost's JSON of a model: the one place, with ``trees.py``, that knows its keys.
+
+A part is looked up when it is asked for, so a damaged model raises KeyError, TypeError or
+ValueError where it is damaged. Nothing here needs a compiled library.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .trees import LEAF, Tree
+
+__all__ = ["ModelJson"]
+
+_KNOWN_PARTS = {
+    (): {"learner", "version"},
+    ("learner",): {
+        "attributes", "feature_names", "feature_types", "gradient_booster",
+        "learner_model_param", "objective",
+    },
+    ("learner", "gradient_booster"): {"model", "name"},
+    ("learner", "gradient_booster", "model"): {
+        "cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees",
+    },
+    ("learner", "gradient_booster", "model", "gbtree_model_param"): {
+        "num_parallel_tree", "num_trees",
+    },
+    ("learner", "learner_model_param"): {
+        "base_score", "boost_from_average", "num_class", "num_feature", "num_target",
+    },
+}  # fmt: skip
+"""The parts of a model of trees, by their place."""
+_OTHER_PARTS = (("learner", "attributes"), ("learner", "objective"))
+_LOGARITHMS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:aft")
+
+
+def _at(*path: str, read: Callable[[Any], Any] = lambda part: part) -> Any:
+    """A property that reads the part at a place."""
+    return property(lambda model: read(model._part(path)))
+
+
+class ModelJson:
+    """A model or the configuration of a booster, as XGBoost writes them in JSON.
+
+    Attributes:
+        objective: Its name.
+        columns: Their number.
+        classes: Their number; 0 or 1 for objectives with one output.
+        targets: Number of targets or quantiles.
+        feature_names: Of the columns; empty if they have none.
+        feature_types: Of the columns, "c" for categories; empty if they have none.
+        attributes: Those of the booster.
+        booster: Its kind, for example "gbtree".
+    """
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+
+    @classmethod
+    def of(cls, booster: Any) -> ModelJson:
+        """The whole model."""
+        return cls(json.loads(booster.save_raw("json")))
+
+    @classmethod
+    def config_of(cls, booster: Any) -> ModelJson:
+        """The configuration, which has no trees, and what its updaters keep."""
+        return cls(json.loads(booster.save_config()))
+
+    def to_bytes(self) -> bytearray:
+        """The file of the model, as a Booster reads it."""
+        return bytearray(json.dumps(self.content).encode())
+
+    def _part(self, path: Sequence[str]) -> Any:
+        part: Any = self.content
+        for key in path:
+            part = part[key]
+        return part
+
+    _objective: dict[str, Any] = _at("learner", "objective")
+    _numbers: dict[str, Any] = _at("learner", "learner_model_param")
+    _booster: dict[str, Any] = _at("learner", "gradient_booster")
+    _trees: dict[str, Any] = _at("learner", "gradient_booster", "model")
+
+    objective: str = _at("learner", "objective", "name")
+    columns: int = _at("learner", "learner_model_param", "num_feature", read=int)
+    classes: int = _at("learner", "learner_model_param", "num_class", read=int)
+    targets: int = _at("learner", "learner_model_param", "num_target", read=int)
+    feature_names: list[str] = _at("learner", "feature_names")
+    feature_types: list[str] = _at("learner", "feature_types")
+    attributes: dict[str, str] = _at("learner", "attributes")
+    booster: str = _at("learner", "gradient_booster", "name")
+
+    @property
+    def updaters(self) -> list[dict[str, Any]]:
+        """What each updater keeps, of a configuration."""
+        return list(self._booster.get("updater", []))
+
+    @property
+    def trees(self) -> list[Tree]:
+        """The trees, in their order; none if the booster is not gbtree."""
+        return [Tree.of(tree) for tree in self._trees["trees"]] if self.booster == "gbtree" else []
+
+    @property
+    def tree_count(self) -> int:
+        """Number of trees, which are not looked at."""
+        return len(self._trees["trees"])
+
+    @property
+    def has_dropout(self) -> bool:
+        """Whether its trees have weights, as XGBoost 3.4 writes them for gbtree with dropout."""
+        return "weight_drop" in self._trees
+
+    @property
+    def rounds(self) -> int:
+        """Number of boosting rounds."""
+        return len(self._trees["iteration_indptr"]) - 1
+
+    @property
+    def parallel_trees(self) -> int:
+        """Trees of each output in a round."""
+        return int(self._trees["gbtree_model_param"]["num_parallel_tree"])
+
+    def objective_parameter(self, name: str) -> Any:
+        """A parameter of the objective as it is stored; None if it has none of this name."""
+        parts = [part for part in self._objective.values() if isinstance(part, Mapping)]
+        return next((part[name] for part in parts if name in part), None)
+
+    @property
+    def base_score(self) -> float:
+        """The intercept of the first output, in the units of predictions."""
+        score = json.loads(self._numbers["base_score"])
+        return float(score[0] if isinstance(score, list) else score)
+
+    @property
+    def intercept_margin(self) -> float:
+        """The margin that all predictions of a model with one output start from."""
+        start, objective = self.base_score, self.objective
+        if objective in _LOGARITHMS:
+            return math.log(max(start, 1e-38))
+        if objective in ("binary:logistic", "reg:logistic"):
+            start = min(max(start, 1e-7), 1.0 - 1e-7)
+            start = math.log(start) - math.log1p(-start)
+        return start
+
+    @property
+    def categories(self) -> dict[int, list[Any]]:
+        """The categories that it stores, by index of the column: names in bytes, or numbers."""
+        stored = self._booster.get("model", {}).get("cats", {}).get("enc", [])
+        listed = map(_categories, stored)
+        return {i: categories for i, categories in enumerate(listed) if categories}
+
+    def tree_texts(self) -> Iterator[str]:
+        """Each tree with all its numbers and the intercept.
+
+        `plugin_cpp/tree_text.cc` writes the same text for models in memory.
+        """
+        score = self._numbers["base_score"]
+        for tree in self._trees["trees"]:
+            numbers = {name: value for name, value in tree.items() if name != "id"}
+            yield json.dumps([score, numbers], sort_keys=True)
+
+    def check_form(self) -> None:
+        """Refuse what has not the parts of a model of trees."""
+        parts = [self._part(path) for path in (*_KNOWN_PARTS, *_OTHER_PARTS)]
+        if not all(isinstance(part, dict) for part in parts):
+            raise ValueError("a part of it is not a mapping")
+        if not isinstance(self.feature_names, list):
+            raise ValueError("its columns are not a list")
+        json.dumps(self.content, ensure_ascii=False).encode()  # no half of a pair of surrogates
+
+    def check_trees(self) -> None:
+        """Refuse trees whose parts do not fit each other; XGBoost would crash as it predicts."""
+        trees = self._trees
+        groups = max(1, self.classes, self.targets)
+        features = {tree["tree_param"]["num_feature"] for tree in trees["trees"]}
+        if not features <= {self._numbers["num_feature"]}:
+            raise ValueError("its trees are of another number of features")
+        if not all(0 <= group < groups for group in trees["tree_info"]):
+            raise ValueError("a tree is of an unknown class")
+        if not _ascends(trees["iteration_indptr"], len(trees["trees"])):
+            raise ValueError("its rounds are in no order")
+        _check_categories(trees["cats"])
+
+    def unknown_parts(self) -> Iterator[str]:
+        """Names of what a model of trees needs not, other than attributes."""
+        for path, known in _KNOWN_PARTS.items():
+            yield from (".".join((*path, name)) for name in set(self._part(path)) - known)
+        for name, value in self._objective.items():
+            place = f"learner.objective.{name}"
+            if name != "name" and not name.endswith("_param"):
+                yield place
+            elif isinstance(value, Mapping):
+                yield from (f"{place}.{key}" for key, v in value.items() if not _is_number(v))
+
+    def set_trees(self, trees: list[dict[str, Any]]) -> None:
+        """Put in trees of one output, each a round of its own."""
+        self._trees["trees"] = trees
+        self._trees["tree_info"] = [0] * len(trees)
+        self._trees["iteration_indptr"] = list(range(len(trees) + 1))
+        self._trees["gbtree_model_param"]["num_trees"] = str(len(trees))
+
+    def scale_margins(self, offset: float, slope: float) -> None:
+        """Make the margins of a model of two classes offset + slope times what they were."""
+        for tree in self._trees["trees"]:
+            tree["base_weights"] = _scaled(tree["base_weights"], slope)
+            leaf = np.array(tree["left_children"]) == LEAF
+            ends = np.array(tree["split_conditions"], dtype=np.float32)
+            ends[leaf] = np.array(_scaled(ends[leaf], slope), dtype=np.float32)
+            tree["split_conditions"] = ends.astype(np.float64).tolist()
+        score = offset + slope * self.intercept_margin
+        if self.objective == "binary:logistic":
+            score = 1.0 / (1.0 + math.exp(-score))
+        listed = isinstance(json.loads(self._numbers["base_score"]), list)
+        self._numbers["base_score"] = json.dumps([score] if listed else score)
+
+
+def _scaled(values: Any, slope: float) -> list[float]:
+    return (slope * np.array(values, dtype=np.float64)).astype(np.float32).tolist()
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _categories(column: Mapping[str, Any]) -> list[Any]:
+    values, ends = column["values"], column.get("offsets")
+    if ends is None:
+        return list(values)
+    text = bytes(v & 0xFF for v in values)
+    return [text[a:b] for a, b in pairwise(ends)]
+
+
+def _ascends(ends: list[int], last: int) -> bool:
+    return ends[:1] == [0] and ends[-1] == last and all(a <= b for a, b in pairwise(ends))
+
+
+def _check_categories(stored: dict[str, Any]) -> None:
+    """Where the categories of each column end, and the order in which they are sorted."""
+    columns, ends, order = stored["enc"], stored["feature_segments"], stored["sorted_idx"]
+    if not columns and not ends and not order:
+        return
+    if len(ends) != len(columns) + 1 or not _ascends(ends, len(order)):
+        raise ValueError("its categories are not those of its features")
+    for column, (first, end) in zip(columns, pairwise(ends), strict=True):
+        texts = column.get("offsets")  # of names; numbers have none
+        count = len(column["values"]) if texts is None else max(len(texts) - 1, 0)
+        if texts and not _ascends(texts, len(column["values"])):
+            raise ValueError("a name of a category has no end")
+        if count != end - first or sorted(order[first:end]) != list(range(count)):
+            raise ValueError("its categories are in no order")

@@ -1,0 +1,144 @@
+"""The trees of XGBoost's JSON of a model: what each node has, read and written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LEAF", "Tree", "complete_tree"]
+
+Floats = npt.NDArray[np.float64]
+
+LEAF = -1
+"""Child of a node that has none."""
+_PARENT_OF_ROOT = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One tree; each sequence has an entry for each node, and node 0 is the root.
+
+    Attributes:
+        left: Left child; -1 at a leaf.
+        right: Right child; -1 at a leaf.
+        features: Column of a split.
+        conditions: Threshold of a split, below which values go left; at a leaf its value.
+        default_left: Whether missing values go left.
+        covers: Sum of Hessians.
+        right_categories: The categories that go right, of each split by category.
+        leaf_size: Length of the value of a leaf; 0 or 1 if it is a number.
+    """
+
+    left: Sequence[int]
+    right: Sequence[int]
+    features: Sequence[int]
+    conditions: Sequence[float]
+    default_left: Sequence[int]
+    covers: Sequence[float]
+    right_categories: Mapping[int, list[int]]
+    leaf_size: int = 1
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Tree:
+        """A tree from its JSON."""
+        names = ("categories_nodes", "categories_segments", "categories_sizes")
+        segments = zip(*(stored[name] for name in names), strict=True)
+        categories = stored["categories"]
+        return cls(
+            stored["left_children"],
+            stored["right_children"],
+            stored["split_indices"],
+            stored["split_conditions"],
+            stored["default_left"],
+            stored.get("sum_hessian", ()),
+            {node: categories[begin : begin + size] for node, begin, size in segments},
+            int(stored["tree_param"]["size_leaf_vector"]),
+        )
+
+    @property
+    def leaves(self) -> list[int]:
+        """The nodes without children."""
+        return [node for node, child in enumerate(self.left) if child == LEAF]
+
+    @property
+    def splits(self) -> list[int]:
+        """The nodes with children."""
+        return [node for node, child in enumerate(self.left) if child != LEAF]
+
+    @property
+    def leaf_values(self) -> list[float]:
+        """The values of the leaves."""
+        return [self.conditions[node] for node in self.leaves]
+
+    def leaf_of(self, row: Sequence[float] | Mapping[int, float]) -> int:
+        """The leaf of a row, given by its values of the columns on the way."""
+        node = 0
+        while self.left[node] != LEAF:
+            value = row[self.features[node]]
+            if math.isnan(value):
+                goes_left = bool(self.default_left[node])
+            elif node in self.right_categories:
+                goes_left = int(value) not in self.right_categories[node]
+            else:
+                goes_left = bool(value < np.float32(self.conditions[node]))
+            node = self.left[node] if goes_left else self.right[node]
+        return int(node)
+
+
+def complete_tree(
+    number: int,
+    width: int,
+    splits: Sequence[tuple[int, float]],
+    weights: Floats,
+    covers: Floats,
+    gains: Floats,
+) -> dict[str, Any]:
+    """The JSON of a tree whose nodes of one depth all split alike, level by level.
+
+    Args:
+        number: Its place among the trees.
+        width: Number of columns of the model.
+        splits: Column and threshold of each depth; missing values go left.
+        weights: Value of each node, as that of a leaf.
+        covers: Sum of Hessians of each node.
+        gains: What each split gains; 0 at leaves.
+    """
+    inner = (1 << len(splits)) - 1
+    nodes, leaves = np.arange(2 * inner + 1), inner + 1
+    depths = 1 << np.arange(len(splits))
+    columns = np.repeat([column for column, _ in splits], depths).tolist()
+    thresholds = np.repeat([threshold for _, threshold in splits], depths)
+    none = [LEAF] * leaves
+    return {
+        "base_weights": _shortest(weights),
+        "categories": [],
+        "categories_nodes": [],
+        "categories_segments": [],
+        "categories_sizes": [],
+        "default_left": [1] * inner + [0] * leaves,
+        "id": number,
+        "left_children": (2 * nodes[:inner] + 1).tolist() + none,
+        "loss_changes": _shortest(gains),
+        "parents": [_PARENT_OF_ROOT, *((nodes[1:] - 1) // 2).tolist()],
+        "right_children": (2 * nodes[:inner] + 2).tolist() + none,
+        "split_conditions": _shortest(np.concatenate([thresholds, weights[inner:]])),
+        "split_indices": columns + [0] * leaves,
+        "split_type": [0] * len(nodes),
+        "sum_hessian": _shortest(covers),
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": str(width),
+            "num_nodes": str(len(nodes)),
+            "size_leaf_vector": "1",
+        },
+    }
+
+
+def _shortest(values: Floats) -> list[float]:
+    """The shortest decimals that read back as the same 32-bit floats."""
+    return [float(str(v)) for v in values.astype(np.float32)]
