@@ -13,10 +13,11 @@ import xgboost as xgb
 import xgb_dp
 import xgb_dp.testing
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
+from xgb_dp.accounting import event_from_json, make_accountant
 from xgb_dp.tuning import draws, run
 
 from ..batches import Batches
-from ..conftest import arrays
+from ..conftest import OBJECTIVE, arrays
 
 PARAMS: dict[str, Any] = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1}
 TWO = [{"max_depth": 1}, {"max_depth": 2, "eta": 0.3}]
@@ -35,40 +36,38 @@ def quick(dtrain: Any = None, settings: Any = TWO, params: Any = PARAMS, **chang
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Fixes the number of runs, which is otherwise random and secret."""
-
-    def fix(count: int) -> None:
-        monkeypatch.setattr(draws, "repetitions", lambda law: count)
-
-    return fix
+    return lambda count: monkeypatch.setattr(draws, "repetitions", lambda law: count)
 
 
-def test_model_report_and_ledger() -> None:
-    result = quick()
+@pytest.fixture
+def book(tmp_path: Path) -> xgb_dp.Budget:
+    return xgb_dp.Budget(tmp_path / "b.json", epsilon=6.0, delta=1e-5, selection_epsilon=5.0)
+
+
+@pytest.fixture(scope="module")
+def result() -> Any:
+    return quick()
+
+
+def test_model_report_and_ledger(result: Any) -> None:
     report = result.report
-    assert report.private
+    assert report.private and report.delta == 1e-6
     assert 0.97 * 4.0 <= report.epsilon <= 4.0
-    assert report.delta == 1e-6
     assert result.setting in TWO
     assert result.params == {**PARAMS, **result.setting}
     assert result.booster.num_boosted_rounds() == result.num_boost_round == 3
     assert result.score_name == "log_loss"
     assert "secret number of trainings" in report.statement()
     assert "the list of settings to choose from" in report.statement()
-    assert [s.release for s in report.spending()] == ["selection"]
-    assert "selection" in xgb_dp.model_card(result.booster)
     [training] = report.ledger["trainings"]
     [event] = training["events"]
     assert event["mechanism"] == "selection"
     # The model's own training cost much less than the selection.
-    own = xgb_dp.accounting.make_accountant(
-        "exact", [xgb_dp.accounting.event_from_json(e) for e in event["runs"][0]]
-    )
-    assert own.get_epsilon(1e-6) < 0.9 * report.epsilon
-    json.loads(report.to_json())
+    of_a_run = make_accountant("exact", [event_from_json(e) for e in event["runs"][0]])
+    assert of_a_run.get_epsilon(1e-6) < 0.9 * report.epsilon
 
 
-def test_saved_and_continued_models_keep_the_cost(tmp_path: Path) -> None:
-    result = quick()
+def test_saved_and_continued_models_keep_the_cost(result: Any, tmp_path: Path) -> None:
     result.booster.save_model(tmp_path / "model.json")
     loaded = xgb_dp.privacy_report(tmp_path / "model.json")
     assert loaded.epsilon == result.report.epsilon
@@ -106,14 +105,14 @@ def test_the_best_run_is_kept(runs: Any, monkeypatch: pytest.MonkeyPatch) -> Non
         return xgb_dp.tuning.scores.ScoreValue(10.0 * kept[-1] + len(kept), 0.0, kept[-1])
 
     monkeypatch.setattr(Score, "release", release)
-    assert quick().score == 10.0 * 0.7 + 2  # the first of equals
+    assert quick().score == 10.0 * 0.7 + 2  # ties go to the first
     assert len(kept) == 6
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_good_settings_win(runs: Any) -> None:
     """Stumps cannot learn an interaction; with little noise the deeper trees win."""
-    runs(32)  # each draws its setting: that none draws the deeper trees has a chance of 2^-32
+    runs(24)  # each draws its setting: that none draws the deeper trees has a chance of 2^-24
     rng = np.random.default_rng(5)
     X = rng.normal(size=(4000, 2)).astype(np.float32)
     dtrain = xgb.DMatrix(X, (X[:, 0] * X[:, 1] > 0).astype(int))
@@ -159,11 +158,7 @@ def test_trainings_do_not_see_the_rows_set_aside(
 
 @pytest.mark.parametrize("kind", ["regression", "multiclass"])
 def test_other_labels(kind: str) -> None:
-    objective = {
-        "regression": {"objective": "reg:squarederror", "dp_target_bounds": (-3.0, 3.0)},
-        "multiclass": {"objective": "multi:softprob", "num_class": 3},
-    }[kind]
-    result = quick(data(kind), params={**PARAMS, **objective})
+    result = quick(data(kind), params={**PARAMS, **OBJECTIVE[kind]})
     assert np.isfinite([result.score, result.score_noise]).all()
     assert result.report.epsilon <= 4.0
 
@@ -196,12 +191,8 @@ def test_quantiles_are_judged_by_their_own_loss(alpha: Any, runs: Any) -> None:
 def test_times_are_judged_by_their_likelihood(runs: Any) -> None:
     """Of two settings the one without trees, which says the same time to all, does not win."""
     runs(24)  # that none draws the longer training has a chance of 2^-24
-    result = quick(
-        times(6000),
-        [{"num_boost_round": 1, "eta": 1e-4}, {"num_boost_round": 20}],
-        {**PARAMS, **TIMES},
-        epsilon=200.0,
-    )
+    settings = [{"num_boost_round": 1, "eta": 1e-4}, {"num_boost_round": 20}]
+    result = quick(times(6000), settings, {**PARAMS, **TIMES}, epsilon=200.0)
     assert result.score_name == "time_log_loss" and -4.0 <= result.score <= 4.0
     assert result.num_boost_round == 20
 
@@ -222,19 +213,21 @@ def test_a_score_of_another_kind_is_refused(score: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mean", "family", "shape"), [(4.0, "poisson", 0), (4.1, "negative_binomial", 1)]
+    ("asked", "family", "shape"),
+    [
+        ({"mean_runs": 4.0}, "poisson", 0.0),  # the usual law follows the number of runs
+        ({"mean_runs": 4.1}, "negative_binomial", 1.0),
+        ({"mean_runs": 1.5, "repetitions": "geometric"}, "negative_binomial", 1.0),
+        ({"mean_runs": 1.5, "repetitions": "negative_binomial"}, "negative_binomial", -0.5),
+        ({"mean_runs": 1.5, "repetitions": "poisson"}, "poisson", 0.0),
+    ],
+    ids=str,
 )
-def test_the_usual_law_follows_the_number_of_runs(mean: float, family: str, shape: int) -> None:
-    ledger = json.loads(quick(mean_runs=mean, settings=[{}]).booster.attr("dp_ledger"))
-    [event] = ledger["trainings"][0]["events"]
-    law = event["repetitions"]
-    assert (law["family"], law["shape_num"]) == (family, shape << 16)
-
-
-@pytest.mark.parametrize("repetitions", ["geometric", "negative_binomial", "poisson"])
-def test_other_laws(repetitions: str) -> None:
-    result = quick(repetitions=repetitions, mean_runs=1.5, settings=[{}])
-    assert 0.97 * 4.0 <= result.report.epsilon <= 4.0
+def test_laws_of_the_number_of_runs(asked: Any, family: str, shape: float) -> None:
+    report = quick(settings=[{}], **asked).report
+    law = report.ledger["trainings"][0]["events"][0]["repetitions"]
+    assert (law["family"], law["shape_num"]) == (family, shape * (1 << 16))
+    assert 0.97 * 4.0 <= report.epsilon <= 4.0
 
 
 def test_empty_parts_and_no_rows_train() -> None:
@@ -252,38 +245,34 @@ def test_components_and_weights() -> None:
 
 
 def test_a_budget_books_it_before_anything_is_released(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    book: xgb_dp.Budget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=6.0, delta=1e-5, selection_epsilon=5.0)
-    result = quick(budget=budget.path, note="first")
-    [entry] = budget.entries
+    result = quick(budget=book.path, note="first")
+    [entry] = book.entries
     assert (entry.note, entry.state) == ("first", "spent")
     assert entry.charge.shift == pytest.approx(result.report.epsilon)
     assert entry.charge.extra == 1e-6
-    budget.verify()
+    book.verify()
 
     def fail(*args: Any) -> Any:
         raise AssertionError("a row was read")
 
     monkeypatch.setattr(run, "_train", fail)
-    with pytest.raises(BudgetError, match="selection_epsilon"):
-        quick(budget=budget)
-    assert len(budget.entries) == 1
     plain = xgb_dp.Budget(tmp_path / "plain.json", epsilon=6.0, delta=1e-5)
-    with pytest.raises(BudgetError, match="selection_epsilon"):
-        quick(budget=plain)
+    for full in (book, plain):
+        with pytest.raises(BudgetError, match="selection_epsilon"):
+            quick(budget=full)
+    assert len(book.entries) == 1
 
 
-def test_a_crash_leaves_the_booking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=6.0, delta=1e-5, selection_epsilon=5.0)
-
+def test_a_crash_leaves_the_booking(book: xgb_dp.Budget, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(*args: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "_train", crash)
     with pytest.raises(KeyboardInterrupt):
-        quick(budget=budget)
-    assert budget.spent.shift > 3.8
+        quick(budget=book)
+    assert book.spent.shift > 3.8
 
 
 def test_a_training_that_would_release_something_else_is_stopped(
@@ -342,14 +331,14 @@ def test_bad_arguments(
 
 def test_bad_data() -> None:
     X, y = arrays()
-    with pytest.raises(PrivacyParameterError, match="DMatrix"):
-        quick(X)
-    with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
-        quick(xgb.QuantileDMatrix(X, y))
-    with pytest.raises(PrivacyRefusal, match="Query groups"):
-        quick(xgb.DMatrix(X, y, qid=np.zeros(len(y), dtype=int)))
-    with pytest.raises(RowDomainError, match="dp_classes"):
-        quick(xgb.DMatrix(X, y + 1))
+    for rows, error, match in (
+        (X, PrivacyParameterError, "DMatrix"),
+        (xgb.QuantileDMatrix(X, y), PrivacyRefusal, "QuantileDMatrix"),
+        (xgb.DMatrix(X, y, qid=np.zeros(len(y), dtype=int)), PrivacyRefusal, "Query groups"),
+        (xgb.DMatrix(X, y + 1), RowDomainError, "dp_classes"),
+    ):
+        with pytest.raises(error, match=match):
+            quick(rows)
 
 
 def test_fixed_noise_is_refused() -> None:
@@ -359,8 +348,7 @@ def test_fixed_noise_is_refused() -> None:
 
 def test_selections_and_budgets_do_not_nest(tmp_path: Path) -> None:
     """What one would let through the other would not see."""
-    one = xgb_dp.Budget(tmp_path / "one.json", epsilon=9.0, delta=1e-5)
-    two = xgb_dp.Budget(tmp_path / "two.json", epsilon=9.0, delta=1e-5)
+    one, two = (xgb_dp.Budget(tmp_path / name, epsilon=9.0, delta=1e-5) for name in "ab")
     with pytest.raises(BudgetError, match="do not nest"), one.drawing():
         quick()
     with pytest.raises(BudgetError, match="do not nest"), one.drawing(), two.drawing():
@@ -375,28 +363,27 @@ def test_a_selection_runs_on_one_machine(monkeypatch: pytest.MonkeyPatch) -> Non
         quick()
 
 
-def test_an_accountant_of_its_own_is_refused_before_anything_is_booked(tmp_path: Path) -> None:
-    budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=9.0, delta=1e-5)
+def test_what_is_refused_before_anything_is_booked(book: xgb_dp.Budget, tmp_path: Path) -> None:
     with pytest.raises(PrivacyRefusal, match="dp_accountant"):
-        quick(params=PARAMS | {"dp_accountant": "rdp"}, budget=budget)
-    assert not budget.entries
+        quick(params=PARAMS | {"dp_accountant": "rdp"}, budget=book)
+    with pytest.raises(PrivacyRefusal, match=r"stay on disk.*Nothing was spent"):
+        quick(xgb.DMatrix(Batches([arrays(n=400)] * 2, tmp_path)), settings=[{}], budget=book)
+    assert book.entries == []
 
 
 @pytest.mark.parametrize("preset", ["dp_xgb", "dpboost"])
-def test_presets_with_an_accountant_of_their_own(preset: str, tmp_path: Path) -> None:
+def test_presets_with_an_accountant_of_their_own(preset: str, book: xgb_dp.Budget) -> None:
     """The selection's accountant certifies its runs, so that these are what was booked."""
-    budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=40.0, delta=1e-4, selection_epsilon=5.0)
-    dtrain = data()
-    bounds = dict.fromkeys(range(dtrain.num_col()), (-3.0, 3.0))
+    bounds = dict.fromkeys(range(4), (-3.0, 3.0))
     params = PARAMS | {"dp_preset": preset, "dp_feature_bounds": bounds}
-    result = quick(dtrain, params=params, budget=budget)
+    result = quick(params=params, budget=book)
     assert 0.9 * 4.0 <= result.report.epsilon <= 4.0
-    assert len(budget.entries) == 1
+    assert len(book.entries) == 1
 
 
 def test_chosen_parameters_select_and_continue_with_another_number_of_rounds() -> None:
     """They hold what the default made of epsilon, and nothing that follows the rounds."""
-    bounds = dict.fromkeys(range(data().num_col()), (-4.0, 4.0))
+    bounds = dict.fromkeys(range(4), (-4.0, 4.0))
     base = {**PARAMS, "dp_preset": "dp_tr_ada", "dp_feature_bounds": bounds}
     result = quick(params=base, settings=[{}])
     assert "dp_budget_shares" not in result.params
@@ -407,18 +394,11 @@ def test_chosen_parameters_select_and_continue_with_another_number_of_rounds() -
     assert quick(settings=[{}]).params["max_depth"] == 6  # whatever a run's epsilon is
 
 
-def test_rows_on_disk_are_refused_before_anything_is_spent(tmp_path: Path) -> None:
-    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=5.0, delta=1e-4, selection_epsilon=4.5)
-    with pytest.raises(PrivacyRefusal, match=r"stay on disk.*Nothing was spent"):
-        quick(xgb.DMatrix(Batches([arrays(n=400)] * 2, tmp_path)), settings=[{}], budget=budget)
-    assert budget.entries == []
-
-
 @pytest.mark.parametrize(("name", "hint"), [("scoring", "`score`"), ("max_depth", "`params`")])
 def test_unknown_arguments_name_the_way(name: str, hint: str) -> None:
     with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*Use {hint}"):
         quick(**{name: "accuracy"})
     X, y = arrays(n=40)
-    own = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2)
+    estimator = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2)
     with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*Use {hint}"):
-        own.fit_select(X, y, TWO, **{name: "accuracy"})
+        estimator.fit_select(X, y, TWO, **{name: "accuracy"})
