@@ -7,8 +7,10 @@ import json
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp import Budget, BudgetError, PrivacyParameterError, RowDomainError
+from xgb_dp import Budget, BudgetError, PrivacyParameterError
 from xgb_dp.accounting import GaussianEvent
 from xgb_dp.budget import file as budget_file
 
@@ -92,20 +94,10 @@ def test_a_total_admits_trainings_that_add_up_to_it(
 
 def test_more_than_the_total_is_refused(tmp_path: Path) -> None:
     budget = Budget(tmp_path / "one.json", epsilon=1.0, delta=1e-6)
-    with pytest.raises(BudgetError, match="about 1 at delta"):
-        budget.train({**PARAMS, "dp_epsilon": 1.01}, data(), 3)
-    with pytest.raises(BudgetError, match="about 1 at delta"):
-        budget.train({**PARAMS, "dp_delta": 1e-4}, data(), 3)
+    for more in ({"dp_epsilon": 1.01}, {"dp_delta": 1e-4}):
+        with pytest.raises(BudgetError, match="about 1 at delta"):
+            budget.train({**PARAMS, **more}, data(), 3)
     assert not budget.entries
-
-
-def test_the_ledger_is_what_was_booked(budget: Budget) -> None:
-    booster = budget.train(PARAMS, data(), 3)
-    [training] = xgb_dp.privacy_report(booster).ledger["trainings"]
-    [entry] = budget.entries
-    booked = [e.to_json() for e in entry.events]
-    assert all(event in training["events"] for event in booked)
-    assert len(booked) == len(training["events"])
 
 
 def test_refused_before_anything_is_released(
@@ -116,15 +108,6 @@ def test_refused_before_anything_is_released(
     with pytest.raises(BudgetError, match="Nothing was released"):
         budget.train({**PARAMS, "dp_epsilon": 3.0}, data(), 2)
     assert not released
-    assert not budget.entries
-
-
-def test_what_fails_before_a_release_costs_nothing(budget: Budget) -> None:
-    X, y = arrays()
-    with pytest.raises(RowDomainError):
-        budget.train(PARAMS, xgb.DMatrix(X, y + 5), 2)
-    with pytest.raises(PrivacyParameterError):
-        budget.train({**PARAMS, "dp_epsilon": -1}, data(), 2)
     assert not budget.entries
 
 
@@ -206,19 +189,13 @@ def test_totals_are_given_once(budget: Budget, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "totals",
-    [
-        {"epsilon": 0.0, "delta": 1e-6},
-        {"epsilon": math.inf, "delta": 1e-6},
-        {"epsilon": 1.0, "delta": 0.0},
-        {"epsilon": 1.0, "delta": 1.0},
-        {"epsilon": 1.0, "delta": 1e-6, "selection_epsilon": 1.5},
-        {"epsilon": 1.0, "delta": 1e-6, "selection_epsilon": -0.1},
-    ],
-)
-def test_bad_totals(totals: dict[str, float], tmp_path: Path) -> None:
+    "total",
+    [("epsilon", 0.0), ("epsilon", math.inf), ("delta", 0.0), ("delta", 1.0),
+     ("selection_epsilon", 1.5), ("selection_epsilon", -0.1)],
+)  # fmt: skip
+def test_bad_totals(total: tuple[str, float], tmp_path: Path) -> None:
     with pytest.raises(PrivacyParameterError):
-        Budget(tmp_path / "b.json", **totals)
+        Budget(tmp_path / "b.json", **{"epsilon": 1.0, "delta": 1e-6, **dict([total])})
     assert not list(tmp_path.iterdir())
 
 
@@ -248,33 +225,23 @@ def test_the_folder_may_change(budget: Budget, monkeypatch: pytest.MonkeyPatch) 
     assert len(budget.entries) == 1
 
 
-def damage(path: Path, kind: str) -> None:
-    text = path.read_text()
-    content = json.loads(text)
-    if kind == "cut":
-        path.write_text(text[: len(text) // 2])
-    elif kind == "empty":
-        path.write_text("")
-    elif kind == "binary":
-        path.write_bytes(b"\xff\xfe\x00")
-    elif kind == "forgotten entry":
-        path.write_text(json.dumps({**content, "entries": content["entries"][:-1]}))
-    elif kind == "smaller charge":
-        content["entries"][0]["mu2"] = 0.0
-        path.write_text(json.dumps(content))
-    elif kind == "version":
-        path.write_text(json.dumps({**content, "version": 99}))
-    else:
-        path.write_text("[]")
-
-
-DAMAGES = ["cut", "empty", "binary", "forgotten entry", "smaller charge", "version", "list"]
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda raw: raw[: len(raw) // 2],
+    "empty": lambda raw: b"",
+    "binary": lambda raw: b"\xff\xfe\x00",
+    "forgotten entry": lambda raw: json.dumps({**json.loads(raw), "entries": []}).encode(),
+    "smaller charge": lambda raw: re.sub(rb'"mu2": [^,}]*', b'"mu2": 0.0', raw),
+    "version": lambda raw: json.dumps({**json.loads(raw), "version": 99}).encode(),
+    "list": lambda raw: b"[]",
+}
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_file_is_refused(budget: Budget, kind: str) -> None:
     budget.reserve([QUIET])
-    damage(budget.path, kind)
+    whole = budget.path.read_bytes()
+    budget.path.write_bytes(DAMAGES[kind](whole))
+    assert budget.path.read_bytes() != whole
     before = budget.path.read_bytes()
     for use in (lambda: Budget(budget.path), lambda: budget.reserve([QUIET]), budget.remaining):
         with pytest.raises(BudgetError, match=r"damaged|cannot be read"):
@@ -408,17 +375,16 @@ def test_an_edited_entry_is_found_by_its_events(budget: Budget) -> None:
     budget.reserve([QUIET])
     budget.verify()
 
-    def cheaper(content: Any) -> Any:
-        return {**content, "entries": [{**e, "mu2": 1e-9} for e in content["entries"]]}
+    def charge(mu2: float) -> None:
+        def change(content: Any) -> Any:
+            return {**content, "entries": [{**e, "mu2": mu2} for e in content["entries"]]}
 
-    budget_file.update(budget.path, cheaper)
+        budget_file.update(budget.path, change)
+
+    charge(1e-9)
     with pytest.raises(BudgetError, match="costs more"):
         budget.verify()
-
-    def broken(content: Any) -> Any:
-        return {**content, "entries": [{**e, "mu2": -1.0} for e in content["entries"]]}
-
-    budget_file.update(budget.path, broken)
+    charge(-1.0)
     with pytest.raises(BudgetError, match="damaged"):
         budget.reserve([QUIET])
 
@@ -467,8 +433,7 @@ def test_an_entry_that_takes_delta_alone_is_verified_as_it_was_booked(tmp_path: 
 def test_a_parameter_given_twice_is_refused_as_by_train(budget: Budget) -> None:
     """The last value would win: 4 would be spent where somebody believes it was 1."""
     pairs = [*PARAMS.items(), ("dp_epsilon", 4.0)]
-    with pytest.raises(PrivacyParameterError, match="given twice"):
-        xgb.train(pairs, data(), 2)
-    with pytest.raises(PrivacyParameterError, match="given twice"):
-        budget.train(pairs, data(), 2)
+    for train in (xgb.train, budget.train):
+        with pytest.raises(PrivacyParameterError, match="given twice"):
+            train(pairs, data(), 2)
     assert not budget.entries

@@ -30,13 +30,29 @@ import fcntl
 
 TINY = GaussianEvent("mean", 1, 1 << 40, 1, 1)  # thousands of them fit
 TOTAL = {"epsilon": 3.0, "delta": 1e-6}
-BOOK = """
-import sys
+HEAD = """
+import os, signal, sys
 from xgb_dp import Budget, BudgetError
 from xgb_dp.accounting import GaussianEvent
 budget = Budget(sys.argv[1], epsilon=3.0, delta=1e-6)
-for i in range(int(sys.argv[2])):
+"""
+BOOK = """
+for i in range(60):
     print(budget.reserve([GaussianEvent("mean", 1, 1 << 40, 1, 1)]), flush=True)
+"""
+GREEDY = """
+booked = []
+try:
+    while True:
+        booked.append(budget.reserve([GaussianEvent("mean", 1 << 20, 1 << 26, 1, 1)]))
+        if len(booked) % 2:
+            budget.commit(booked[-1])
+except BudgetError:
+    print(" ".join(booked))
+"""
+DIE_WHILE_WRITING = """
+os.replace = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
+budget.reserve([GaussianEvent("mean", 1 << 20, 1 << 26, 1, 1)], "died")
 """
 
 
@@ -63,43 +79,54 @@ def meanwhile(action: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
-def processes(path: Path, number: int, each: int) -> list[str]:
+def child(script: str, path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", LIGHT + HEAD + script, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+
+
+def processes(script: str, path: Path, number: int) -> list[str]:
     """Entries that several processes have booked at the same time."""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", LIGHT + BOOK, str(path), str(each)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(number)
-    ]
-    booked = []
-    for process in running:
-        out, err = process.communicate(timeout=900)
-        assert process.returncode == 0, err
-        booked += out.split()
-    return booked
+    with ThreadPoolExecutor(number) as pool:
+        ended = list(pool.map(lambda _: child(script, path), range(number)))
+    assert not any(process.returncode for process in ended), ended
+    return [name for process in ended for name in process.stdout.split()]
 
 
-def test_a_lock_file_that_is_removed_all_the_time_loses_no_entry(path: Path) -> None:
-    lock = path.with_name(path.name + ".lock")
-    with meanwhile(lambda: lock.unlink(missing_ok=True)):
-        booked = processes(path, 3, 60)
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_lock_file_that_changes_all_the_time_loses_no_entry(path: Path, how: str) -> None:
+    lock, other = path.with_name(path.name + ".lock"), path.with_name("other")
+
+    def change() -> None:
+        if how == "removed":
+            lock.unlink(missing_ok=True)
+        else:
+            other.touch()
+            os.replace(other, lock)
+
+    with meanwhile(change):
+        booked = processes(BOOK, path, 3)
     assert len(booked) == 180
     assert sorted(booked) == sorted(e.id for e in Budget(path).entries)
 
 
-def test_a_lock_file_that_is_replaced_all_the_time_loses_no_entry(path: Path) -> None:
-    lock, other = path.with_name(path.name + ".lock"), path.with_name("other")
+def test_greedy_processes_lose_and_double_no_entry(path: Path) -> None:
+    booked = processes(GREEDY, path, 3)
+    entries = Budget(path).entries
+    assert sorted(booked) == sorted(e.id for e in entries)
+    assert len(set(booked)) == len(booked) > 15
+    # As many as fit one after another, and not one more.
+    alone = processes(GREEDY, path.with_name("alone.json"), 1)
+    assert len(alone) == len(booked)
+    spent = sum(e.state == "spent" for e in entries)
+    assert len(booked) / 2 <= spent <= len(booked) / 2 + 2
 
-    def replace() -> None:
-        other.touch()
-        os.replace(other, lock)
 
-    with meanwhile(replace):
-        booked = processes(path, 2, 60)
-    assert sorted(booked) == sorted(e.id for e in Budget(path).entries)
+def test_a_process_that_dies_while_writing_leaves_a_sound_file(path: Path) -> None:
+    budget = Budget(path, **TOTAL)
+    budget.reserve([TINY], "before")
+    assert child(DIE_WHILE_WRITING, path).returncode == -signal.SIGKILL
+    budget.reserve([TINY], "after")  # the lock is free
+    assert [e.note for e in budget.entries] == ["before", "after"]
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one budget", "a budget each"])
@@ -177,32 +204,25 @@ def test_a_lock_that_is_not_given_back_is_an_error(
 def test_a_forked_child_does_not_keep_the_lock(path: Path) -> None:
     """Its parent is killed while it books; the child lives on."""
     script = """
-import os, signal, sys, time
-from pathlib import Path
+import time
 from xgb_dp.budget import file as budget_file
 def fork(content):
     if os.fork() == 0:
         print(os.getpid(), flush=True)
-        os.close(1)
+        os.closerange(1, 3)
         time.sleep(900)
         os._exit(0)
     time.sleep(0.2)
     os.kill(os.getpid(), signal.SIGKILL)
-budget_file.update(Path(sys.argv[1]), fork)
+budget_file.update(budget.path, fork)
 """
     budget = Budget(path, **TOTAL)
-    process = subprocess.run(
-        [sys.executable, "-c", LIGHT + script, str(path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == -signal.SIGKILL
-    child = int(process.stdout)
+    parent = child(script, path)
+    assert parent.returncode == -signal.SIGKILL
     try:
         budget.reserve([TINY])  # an error, had the child the lock for longer than PATIENCE
     finally:
-        os.kill(child, signal.SIGKILL)
+        os.kill(int(parent.stdout), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+import xgboost as xgb
 
 import xgb_dp
 
 pytest.importorskip("statsmodels")
 
-from tests.books.walk import MOMENTS, STEPS, TOTAL, rows, walk
+from tests.books.walk import MOMENTS, PARAMS, STEPS, TOTAL, rows, walk
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,6 +35,29 @@ def test_the_walk_spends_what_it_planned(tmp_path: Path) -> None:
     assert book.remaining_selection() < 0.01
     assert "(2, 1e-06)-differentially private" in book.statement()
     book.verify()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "selection"), [(0.3, 0.0), (0.3, 0.25), (2.0, 0.0), (8.0, 0.25)]
+)
+def test_the_plan_fits(tmp_path: Path, epsilon: float, selection: float) -> None:
+    book = xgb_dp.Budget(
+        tmp_path / "b.json", epsilon=epsilon, delta=1e-6, selection_epsilon=selection * epsilon
+    )
+    plan = book.plan()
+    assert list(plan) == ["discover", "train", "evaluate", *(["select"] if selection else [])]
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(18, 90, 400), "town": rng.choice(["a", "b"], 400)})
+    xgb_dp.discover(table, **plan["discover"], budget=book)
+    params = PARAMS | {f"dp_{name}": value for name, value in plan["train"].items()}
+    matrix = xgb.DMatrix(table[["age"]], table["age"] > 50)
+    model = book.train(params, matrix, 5)
+    xgb_dp.evaluate(model, matrix, **plan["evaluate"], budget=book)
+    assert [e.state for e in book.entries] == ["spent"] * 3
+    book.verify()
+    if selection:
+        assert plan["select"]["epsilon"] == pytest.approx(selection * epsilon, rel=1e-3)
+    assert book.plan()["train"]["epsilon"] < plan["train"]["epsilon"]
 
 
 @pytest.fixture(scope="module")
