@@ -264,7 +264,7 @@ def commands_page() -> str:
     from xgb_dp.cli.commands import cli
 
     lines = []
-    for name, command in cli.commands.items():
+    for name, command in sorted(cli.commands.items()):
         given = [p for p in command.params if p.param_type_name == "argument"]
         options = [p for p in command.params if p.param_type_name == "option"]
         usage = " ".join([f"xgb-dp {name}", *(p.make_metavar(_context()) for p in given)])

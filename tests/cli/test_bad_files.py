@@ -142,7 +142,7 @@ def test_nothing_is_spent_on_files_that_cannot_be_written(
 ) -> None:
     """Found before training: a model that cannot be saved has cost its budget."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("xgb_dp.cli.commands.read_table", lambda *_, **__: pytest.fail("read"))
+    monkeypatch.setattr("xgb_dp.cli.cmd_train.read_table", lambda *_, **__: pytest.fail("read"))
     xgb_dp.Budget("total.json", epsilon=5.0, delta=1e-5)
     rows, total = Path("rows.csv").read_bytes(), Path("total.json").read_bytes()
     assert "cannot be written" in train("--model", "a" * 300 + ".json")

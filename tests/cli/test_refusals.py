@@ -113,7 +113,7 @@ def test_unexpected_errors_show_no_data(folder, monkeypatch):
     def defect(*_, **__):
         raise KeyError("the value of a cell")
 
-    monkeypatch.setattr("xgb_dp.cli.commands.read_table", defect)
+    monkeypatch.setattr("xgb_dp.cli.cmd_train.read_table", defect)
     shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
     assert "KeyError" in shown
     assert "cell" not in shown

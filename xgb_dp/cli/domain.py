@@ -9,89 +9,71 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..data.cells import MISSING
 from ..discovery.yaml_text import flow
+from ..engine.model_json import ModelJson
 from ..errors import PrivacyError, PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
 from ..request.id_names import looks_like_id
 from ..request.names import check_names, flatten
+from ..request.objectives import OBJECTIVES
 from ..request.params import PARAMETERS
-from .column import Column, mapping, read_column, short
+from .column import Column, read_column, short
 from .outcome import KEYS as OUTCOME_KEYS
-from .outcome import Outcome, column_of, read_outcome
+from .outcome import Outcome, read_outcome
 from .schema_file import read_schema_file
-from .values import texts, typed
+from .values import classes_of, column_of, mapping, texts, typed
 
 __all__ = [
     "ATTRIBUTE",
-    "Column",
     "Domain",
+    "domain_of_model",
     "from_mapping",
     "read_domain",
     "template",
 ]
 
 ATTRIBUTE = "dp_schema"
-_NAMES = ("target", "weight", "privacy_id")
-KEYS = (
-    "target", "classes", "target_bounds", "weight", "privacy_id", "missing", "drop", "columns",
-    "params", "discovered", *OUTCOME_KEYS,
-)  # fmt: skip
+_TOLD_BY_COLUMNS = {
+    "dp_categories": "categories", "dp_feature_bounds": "bounds", "dp_feature_cuts": "cuts",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Declared content of a file of rows. Every value is public.
-
-    Attributes:
-        target: Name of the column of labels.
-        classes: Class names in the order 0, 1, ...; None for regression.
-        target_bounds: Range of a regression target.
-        outcome: The objective, and the columns that it reads beside the target.
-        weight: Name of the column of row weights.
-        privacy_id: Name of the column that says who a row belongs to; None where the unit of
-            protection is a row.
-        missing: Texts that stand for a missing cell; a declared category of that name goes first.
-        drop: Columns to leave out.
-        columns: The features, in their order; None for every other column of the file, as numbers,
-            except those in `declared`.
-        declared: Features that options have declared one by one.
-        params: Further parameters of training.
-        discovered: What it cost to find the declarations on private rows, if they were; see
-            :meth:`xgb_dp.Discovery.schema`.
-    """
+    """Declared content of a file of rows. Every value is public."""
 
     target: str | None = None
-    classes: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None  # in the order 0, 1, ...; None for regression
     target_bounds: tuple[float, float] | None = None
     weight: str | None = None
-    privacy_id: str | None = None
-    missing: tuple[str, ...] = MISSING
+    privacy_id: str | None = None  # None where the unit of protection is a row
+    missing: tuple[str, ...] = MISSING  # a declared category of the same name goes first
     drop: tuple[str, ...] = ()
-    columns: dict[str, Column] | None = None
-    declared: dict[str, Column] = field(default_factory=dict)
+    columns: dict[str, Column] | None = None  # None: all of the file, as numbers, but `declared`
+    declared: dict[str, Column] = field(default_factory=dict)  # by options, one by one
     params: dict[str, Any] = field(default_factory=dict)
-    discovered: dict[str, Any] | None = None
+    discovered: dict[str, Any] | None = None  # what it cost, see xgb_dp.Discovery.schema
     outcome: Outcome = field(default_factory=Outcome)
 
     @property
     def features(self) -> dict[str, Column]:
         """What training sees: the columns, and the parts of dates in place of dates."""
-        found: dict[str, Column] = {}
+        features: dict[str, Column] = {}
         for name, column in (self.columns or {}).items():
             for feature, declared in column.features(name).items():
-                if feature in found:
+                if feature in features:
                     raise PrivacyParameterError(
                         f"Two columns become the feature {feature!r}, one of them as a part of a "
                         "date. Rename one of them in the file."
                     )
-                found[feature] = declared
-        return found
+                features[feature] = declared
+        return features
 
     def resolved(self, header: Sequence[str], *, training: bool) -> Domain:
         """The domain with its features spelt out for a file."""
@@ -140,102 +122,103 @@ class Domain:
     def parameters(self) -> dict[str, Any]:
         """The parameters of training that follow from what is declared of target and columns."""
         assert self.columns is not None
-        made: dict[str, Any] = {}
+        params: dict[str, Any] = {}
         if self.privacy_id is not None:
-            made = {"dp_privacy_id": self.privacy_id}
+            params["dp_privacy_id"] = self.privacy_id
         if self.classes is not None:
             binary = len(self.classes) == 2
-            made |= {"objective": "binary:logistic" if binary else "multi:softprob"}
-            made |= {"dp_classes" if binary else "num_class": len(self.classes)}
+            params["objective"] = "binary:logistic" if binary else "multi:softprob"
+            params["dp_classes" if binary else "num_class"] = len(self.classes)
         elif self.target_bounds is not None:
-            made |= {"objective": "reg:squarederror", "dp_target_bounds": self.target_bounds}
-        features = self.features
-        found = {
-            "dp_categories": {n: c.categories for n, c in features.items() if c.categories},
-            "dp_feature_bounds": {n: c.bounds for n, c in features.items() if c.bounds},
-            "dp_feature_cuts": {n: c.cuts for n, c in features.items() if c.cuts},
-        }
-        made |= self.outcome.parameters()
-        return {**made, **{key: value for key, value in found.items() if value}}
+            params |= {"objective": "reg:squarederror", "dp_target_bounds": self.target_bounds}
+        params |= self.outcome.parameters()
+        for name, attribute in _TOLD_BY_COLUMNS.items():
+            values = {n: getattr(column, attribute) for n, column in self.features.items()}
+            params[name] = {n: value for n, value in values.items() if value}
+        return {name: value for name, value in params.items() if value != {}}
 
     def to_json(self) -> str:
         """As text for the model's attribute ``dp_schema``."""
         assert self.columns is not None
-        made = {
-            "target": self.target,
-            "classes": self.classes,
-            "target_bounds": self.target_bounds,
-            "weight": self.weight,
-            "privacy_id": self.privacy_id,
-            "missing": self.missing,
+        names = ("target", "classes", "target_bounds", "weight", "privacy_id", "missing")
+        content = {
+            **{name: getattr(self, name) for name in names},
             "columns": {name: short(column) for name, column in self.columns.items()},
             "discovered": self.discovered,
             **self.outcome.to_json(),
         }
-        return json.dumps({k: v for k, v in made.items() if v is not None}, allow_nan=False)
+        return json.dumps({k: v for k, v in content.items() if v is not None}, allow_nan=False)
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    matches = difflib.get_close_matches(name, known, 1)
+    return f" Did you mean {matches[0]!r}?" if matches else ""
 
 
 def _not_in(name: str, header: Sequence[str]) -> str:
     if name in header:
         return f"Column {name!r} is in the file more than once. Rename or remove the others."
-    near = difflib.get_close_matches(name, list(header), 1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     # The names are not listed: in a file without a header they would be cells of a row.
     return (
-        f"The file has no column {name!r} among its {len(header)} columns.{hint} The first line "
-        "of a CSV file must hold the names; `xgb-dp schema FILE` shows them."
+        f"The file has no column {name!r} among its {len(header)} columns."
+        f"{_near(name, header)} The first line of a CSV file must hold the names; "
+        "`xgb-dp schema FILE` shows them."
     )
+
+
+def _columns(name: str, value: Any) -> dict[str, Column]:
+    columns = mapping(f"{name} must map names to declarations", value)
+    if not columns:
+        raise PrivacyParameterError(
+            f"{name} names no column. Leave it out to use every column as a number."
+        )
+    return {n: read_column(n, column) for n, column in columns.items()}
+
+
+def _params(name: str, value: Any) -> dict[str, Any]:
+    params = mapping(f"{name} must map names of parameters to values", value)
+    for n, given in params.items():
+        if given is None:
+            raise PrivacyParameterError(f"{name}: {n} has no value. Give one, or remove the line.")
+    return {n: typed(given) for n, given in params.items()}
+
+
+def _discovered(name: str, value: Any) -> dict[str, Any]:
+    """What a discovery has cost, as it was written; epsilon and delta are read as numbers."""
+    cost = dict(mapping(f"{name} must be what `xgb-dp schema --discover` writes", value))
+    for part in ("epsilon", "delta"):
+        cost[part] = parse_number(f"discovered: {part}", cost.get(part), low=0.0)
+    return cost
+
+
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "target": column_of,
+    "classes": classes_of,
+    "target_bounds": parse_range,
+    "weight": column_of,
+    "privacy_id": column_of,
+    "missing": texts,
+    "drop": texts,
+    "columns": _columns,
+    "params": _params,
+    "discovered": _discovered,
+}
+_KEYS = (*_READERS, *OUTCOME_KEYS)
 
 
 def from_mapping(given: Any) -> Domain:
     """A domain from the content of a schema file."""
-    mapping(f"A schema must be a mapping with some of the keys {', '.join(KEYS)}", given)
+    mapping(f"A schema must be a mapping with some of the keys {', '.join(_KEYS)}", given)
     for key in given:
-        if key not in KEYS:
-            near = difflib.get_close_matches(str(key), KEYS, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+        if key not in _KEYS:
+            hint = _near(str(key), _KEYS)
             raise PrivacyParameterError(
-                f"The schema has the unknown key {key!r}.{hint} Keys are {', '.join(KEYS)}."
+                f"The schema has the unknown key {key!r}.{hint} Keys are {', '.join(_KEYS)}."
             )
-    made: dict[str, Any] = {k: column_of(k, given[k]) for k in _NAMES if k in given}
-    if "classes" in given:
-        made["classes"] = texts("`classes`", given["classes"])
-        if len(made["classes"]) < 2:
-            raise PrivacyParameterError("`classes` must name at least two classes.")
-    if "target_bounds" in given:
-        made["target_bounds"] = parse_range("target_bounds", given["target_bounds"])
-    if "classes" in made and "target_bounds" in made:
+    values = {k: read(f"`{k}`", given[k]) for k, read in _READERS.items() if k in given}
+    if "classes" in values and "target_bounds" in values:
         raise PrivacyParameterError("Declare `classes` or `target_bounds`, not both.")
-    if "missing" in given:
-        made["missing"] = texts("`missing`", given["missing"])
-    if "drop" in given:
-        made["drop"] = texts("`drop`", given["drop"])
-    if "columns" in given:
-        columns = mapping("`columns` must map names to declarations", given["columns"])
-        if not columns:
-            raise PrivacyParameterError(
-                "`columns` names no column. Leave it out to use every column as a number."
-            )
-        made["columns"] = {n: read_column(n, c) for n, c in columns.items()}
-    params = mapping("`params` must map names of parameters to values", given.get("params", {}))
-    for name, value in params.items():
-        if value is None:
-            raise PrivacyParameterError(
-                f"`params`: {name} has no value. Give one, or remove the line."
-            )
-    made["params"] = {name: typed(value) for name, value in params.items()}
-    made["outcome"] = read_outcome(given)
-    if "discovered" in given:
-        made["discovered"] = _discovered(given["discovered"])
-    return Domain(**made)
-
-
-def _discovered(given: Any) -> dict[str, Any]:
-    """What a discovery has cost, as it was written; epsilon and delta are read as numbers."""
-    found = dict(mapping("`discovered` must be what `xgb-dp schema --discover` writes", given))
-    for name in ("epsilon", "delta"):
-        found[name] = parse_number(f"discovered: {name}", found.get(name), low=0.0)
-    return found
+    return Domain(**values, outcome=read_outcome(given))
 
 
 def read_domain(path: Path) -> Domain:
@@ -248,22 +231,26 @@ def read_domain(path: Path) -> Domain:
     return domain
 
 
-def _unit_of_protection(header: Sequence[str], target: str | None) -> list[str]:
-    """The question whom the guarantee protects, with the columns that look like an answer."""
-    found = [name for name in header if name != target and looks_like_id(name)]
-    return [
-        "# What is the unit of protection? Name the column that says who a row belongs to, and the",
-        "# guarantee is for all rows of one person; remove its line below, as it is not a feature.",
-        "# Without it the guarantee is for one row: too little for whoever has several rows.",
-        *(f"# privacy_id: {flow(n)}" for n in found or ["NAME OF THE COLUMN OF IDS"]),
-    ]
-
-
-_SHOWN = ("dp_preset", "max_depth", "eta", "max_bin")
+def domain_of_model(booster: Any, path: Path) -> Domain:
+    """The domain that a saved model carries, or that of a model with numbers only."""
+    text = booster.attr(ATTRIBUTE)
+    if text is not None:
+        return from_mapping(json.loads(text))
+    if booster.feature_names is None or "c" in (booster.feature_types or []):
+        raise PrivacyParameterError(
+            f"{path} was not trained by `xgb-dp train`, so it does not say how to read a file. "
+            "Give --schema with its columns in their order."
+        )
+    classes, config = None, ModelJson.config_of(booster)
+    known = OBJECTIVES.get(config.objective)
+    if known is None or known.kind != "regression":
+        classes = tuple(map(str, range(max(config.classes, 2))))
+    return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))
 
 
 def template(header: Sequence[str], target: str | None) -> str:
     """A schema file to fill in, in YAML, from the names of the columns alone."""
+    ids = [name for name in header if name != target and looks_like_id(name)]
     lines = [
         "# What the rows may contain. All of this is public: declare it from what is known of the",
         "# domain, not by looking at the rows.",
@@ -271,7 +258,10 @@ def template(header: Sequence[str], target: str | None) -> str:
         'classes: ["0", "1"]            # for classification, in the order 0, 1, ...',
         "# target_bounds: [0, 100]      # for regression, instead of classes",
         "# objective: count:poisson     # another loss of regression; docs/howto/objectives.md",
-        *_unit_of_protection(header, target),
+        "# What is the unit of protection? Name the column that says who a row belongs to, and the",
+        "# guarantee is for all rows of one person; remove its line below, as it is not a feature.",
+        "# Without it the guarantee is for one row: too little for whoever has several rows.",
+        *(f"# privacy_id: {flow(name)}" for name in ids or ["NAME OF THE COLUMN OF IDS"]),
         f"missing: {flow(MISSING)}",
         "columns:",
         "  # Each is one of these. Remove the lines of columns that are not features, as keys.",
@@ -285,6 +275,7 @@ def template(header: Sequence[str], target: str | None) -> str:
             question = "    # looks like an id: a feature?" if looks_like_id(name) else ""
             lines.append(f"  {flow(name)}: number{question}")
     lines += ["# params:                      # of training, by their names in docs/parameters.md"]
-    for parameter in map(PARAMETERS.__getitem__, _SHOWN):
-        lines.append(f"#   {parameter.name}: {parameter.unset}    # {parameter.meaning}")
+    for shown in ("dp_preset", "max_depth", "eta", "max_bin"):
+        parameter = PARAMETERS[shown]
+        lines.append(f"#   {shown}: {parameter.unset}    # {parameter.meaning}")
     return "\n".join(lines) + "\n"

@@ -29,8 +29,6 @@ __all__ = [
     "header_of",
     "ids_of",
     "is_parquet",
-    "is_text",
-    "read_cells",
     "read_whole",
     "truths_of",
     "write_table",
@@ -191,28 +189,21 @@ def _parsed(path: Path, csv: Csv, **options: Any) -> pd.DataFrame:
     return cells
 
 
-def read_cells(
-    path: Path, names: Sequence[str], missing: Sequence[str], ids: str | None, csv: Csv | None
-) -> pd.DataFrame:
-    """The cells of some columns as they are, those of CSV files as texts."""
-    cells = cells_of(path, list(names), header_of(path, csv), csv or Csv())
-    return cells if ids is None else cells.assign(**{ids: ids_of(cells[ids], missing)})
-
-
 def read_whole(
     path: Path, ids: str | None, missing: Sequence[str], csv: Csv
 ) -> tuple[Any, pd.Series | None]:
     """All cells of a file as they are, and the ids among them."""
-    if not is_parquet(path):
+    if is_parquet(path):
+        import pyarrow.parquet
+
+        with _reading(path):
+            cells = pyarrow.parquet.read_table(path)
+            column = None if ids is None else cells.column(ids).to_pandas().rename(ids)
+    else:
         header = header_of(path, csv)
         cells = cells_of(path, header, header, csv)
-        return cells, None if ids is None else ids_of(cells[ids], missing)
-    import pyarrow.parquet
-
-    with _reading(path):
-        table = pyarrow.parquet.read_table(path)
-        column = None if ids is None else table.column(ids).to_pandas().rename(ids)
-    return table, None if column is None else ids_of(column, missing)
+        column = None if ids is None else cells[ids]
+    return cells, None if column is None else ids_of(column, missing)
 
 
 def write_whole(table: Any, path: Path, csv: Csv) -> None:
@@ -227,7 +218,7 @@ def write_whole(table: Any, path: Path, csv: Csv) -> None:
 
 
 def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.DataFrame:
-    """The cells of some columns of a file whose names are known; see :func:`read_cells`."""
+    """The cells of some columns; those of CSV files are texts."""
     if is_parquet(path):
         with _reading(path):
             return pd.read_parquet(path, columns=wanted).reset_index(drop=True)[wanted]
@@ -237,18 +228,16 @@ def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.D
     return cells
 
 
-def is_text(cells: pd.Series) -> bool:
-    """Whether the cells of a column are objects or texts."""
-    return not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells))
-
-
 def ids_of(cells: pd.Series, missing: Sequence[str]) -> pd.Series:
     """Ids as they are; those of text files without spaces around them, as all of their cells."""
-    if not is_text(cells) or isinstance(cells.dtype, pd.CategoricalDtype):
+    types = pd.api.types
+    if types.is_numeric_dtype(cells) or types.is_bool_dtype(cells):
         return cells
-    found = [cell.strip() if isinstance(cell, str) else cell for cell in cells.astype("object")]
-    found = [None if isinstance(cell, str) and cell in missing else cell for cell in found]
-    return pd.Series(found, index=cells.index, name=cells.name, dtype="object")
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return cells
+    ids = [cell.strip() if isinstance(cell, str) else cell for cell in cells.astype("object")]
+    ids = [None if isinstance(cell, str) and cell in missing else cell for cell in ids]
+    return pd.Series(ids, index=cells.index, name=cells.name, dtype="object")
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

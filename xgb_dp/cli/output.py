@@ -19,8 +19,21 @@ from xgboost import Booster
 
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
+from ..record.report import PrivacyReport
 
-__all__ = ["Failure", "Interrupted", "Output", "booked_on", "model_file", "new_files", "save"]
+__all__ = [
+    "Failure",
+    "Interrupted",
+    "Output",
+    "booked_on",
+    "model_file",
+    "new_files",
+    "print_or_save",
+    "report_file",
+    "report_kind",
+    "report_text",
+    "save",
+]
 
 Content: TypeAlias = "str | bytes | Callable[[Path], object]"
 Output: TypeAlias = "tuple[Path, Content]"
@@ -93,8 +106,8 @@ def save(*outputs: Output) -> None:
             _write(path, content)
         except OSError as error:
             place = _elsewhere(path, content)
-            said = f"It is in {place} now: move it." if place else "It could be written nowhere."
-            failed.append(f"{path} could not be written: {error.strerror or error}. {said}")
+            where = f"It is in {place} now: move it." if place else "It could be written nowhere."
+            failed.append(f"{path} could not be written: {error.strerror or error}. {where}")
     if failed:
         raise Failure(" ".join(failed))
 
@@ -116,11 +129,11 @@ def _elsewhere(path: Path, content: Content) -> Path | None:
     """Where a file went that does not fit into its folder; None if it fits nowhere."""
     for folder in (Path(tempfile.gettempdir()), Path.home(), Path.cwd()):
         with suppress(OSError), ExitStack() as stack:
-            made = tempfile.mkdtemp(prefix="xgb-dp-", dir=folder)
-            stack.callback(shutil.rmtree, made, ignore_errors=True)
-            _fill(Path(made) / path.name, content)
+            place = Path(tempfile.mkdtemp(prefix="xgb-dp-", dir=folder)) / path.name
+            stack.callback(shutil.rmtree, place.parent, ignore_errors=True)
+            _fill(place, content)
             stack.pop_all()  # it stays
-            return Path(made) / path.name
+            return place
     return None
 
 
@@ -152,6 +165,40 @@ def model_file(path: Path, model: Any) -> Output:
     return path, model.save_model
 
 
+def report_text(report: PrivacyReport, kind: str, name: str = "") -> str:
+    """A report as "text", "json" or "html"."""
+    if kind == "json":
+        return report.to_json()
+    return report.to_html(name=name) if kind == "html" else report.summary(name=name)
+
+
+def report_kind(path: Path) -> str:
+    """The form in which a report is written, by the ending of the path."""
+    kind = {".txt": "text", ".json": "json", ".html": "html"}.get(path.suffix.lower())
+    if kind is None:
+        raise PrivacyParameterError(
+            f"{path}: a report is written as .txt, .json or .html. Give a name with one of these "
+            "endings."
+        )
+    return kind
+
+
+def report_file(report: PrivacyReport, path: Path, name: str = "") -> Output:
+    """A report in the form of :func:`report_kind`."""
+    return path, report_text(report, report_kind(path), name).rstrip("\n") + "\n"
+
+
+def print_or_save(
+    text: str, path: Path | None, *, force: bool, read: Sequence[Path], nl: bool = True
+) -> None:
+    """Print a text, or write it where a path is given."""
+    if path is None:
+        click.echo(text, nl=nl)
+    else:
+        new_files([path], force=force, read=read)
+        save((path, text))
+
+
 @contextmanager
 def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
     """The budget of a command; where the command ends early, what the book says of it."""
@@ -161,10 +208,10 @@ def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
     def words() -> str:
         if book is None:
             return "No budget was given, so nothing is booked."
-        made = [e.id for e in book.entries if e.id not in before and e.note == note]
-        if not made:
+        names = [e.id for e in book.entries if e.id not in before and e.note == note]
+        if not names:
             return f"The budget {path} has not booked it."
-        return f"The budget {path} has booked it, entry {', '.join(made)}: it counts as spent."
+        return f"The budget {path} has booked it, entry {', '.join(names)}: it counts as spent."
 
     try:
         yield book
@@ -172,6 +219,6 @@ def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
         raise Interrupted(f"Interrupted. {words()}") from None
     except BaseException:
         with suppress(Exception):
-            if "counts" in (said := words()):
-                click.echo(said, err=True)
+            if "counts" in (message := words()):
+                click.echo(message, err=True)
         raise

@@ -63,8 +63,8 @@ def part_of_file(path: Path) -> Part | None:
 
 
 def _digest(path: Path) -> str:
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(1 << 20):
-            made.update(piece)
-    return made.hexdigest()
+            digest.update(piece)
+    return digest.hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +24,7 @@ class Rows(click.Path):
         """The path of the file; for standard input one that ends with the command."""
         if str(value) not in _STDIN:
             return super().convert(value, param, ctx)
-        content = click.get_binary_stream("stdin").read()
+        content = sys.stdin.buffer.read()
         ending = next((e for start, e in _ENDINGS.items() if content.startswith(start)), ".csv")
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xgb-dp-"))

@@ -6,11 +6,11 @@ that the error says; see "Errors" in ``docs/guarantee.md``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from ..data.columns import cells_of
 from ..data.dates import EPOCH, parts_of_dates
 from ..data.parts import Part, mark
 from ..errors import PrivacyParameterError, RowDomainError
-from .column import Column
 from .domain import Domain
 from .files import Csv, header_of, ids_of
 from .files import cells_of as cells_of_file
@@ -29,32 +28,23 @@ from .part_file import part_of_file
 
 __all__ = ["Table", "read_table"]
 
+T = TypeVar("T")
+Floats = npt.NDArray[np.float32]
+
 
 @dataclass(frozen=True)
 class Table:
-    """Rows in the form that XGBoost takes.
+    """Rows in the form that XGBoost takes."""
 
-    Attributes:
-        frame: Features: 32-bit floats, and categories with their declared dictionary.
-        labels: Class numbers or target values; None where they were not asked for.
-        upper: Where labels are times: the latest ones, infinite where none is known; else None.
-        exposure: What each row was exposed to, or None.
-        weights: Row weights, or None.
-        ids: Whose row each row is, or None.
-        domain: The domain, with its columns spelt out.
-        kept: Columns that were asked for as they are.
-        part: The part of `xgb-dp split` that the file holds; None for all rows.
-    """
-
-    frame: pd.DataFrame
-    labels: npt.NDArray[np.float32] | None
-    weights: npt.NDArray[np.float32] | None
+    frame: pd.DataFrame  # features: 32-bit floats, and categories with their declared names
+    labels: Floats | None  # numbers of classes or values; None where they were not asked for
+    weights: Floats | None
     ids: pd.Series | None
-    domain: Domain
-    kept: pd.DataFrame
-    part: Part | None = None
-    upper: npt.NDArray[np.float32] | None = None
-    exposure: npt.NDArray[np.float32] | None = None
+    domain: Domain  # with its columns spelt out
+    kept: pd.DataFrame  # columns that were asked for as they are
+    part: Part | None  # of `xgb-dp split`; None for all rows
+    upper: Floats | None  # the latest times where labels are times, infinite where none is known
+    exposure: Floats | None
 
     @property
     def plain(self) -> bool:
@@ -66,7 +56,7 @@ class Table:
         from xgboost import DMatrix
 
         times = self.upper is not None
-        made = DMatrix(
+        matrix = DMatrix(
             self.frame,
             None if times else self.labels,
             weight=self.weights,
@@ -76,8 +66,8 @@ class Table:
             base_margin=None if self.exposure is None else np.log(self.exposure),
         )
         if self.part is not None:
-            mark(made, self.part)
-        return made
+            mark(matrix, self.part)
+        return matrix
 
 
 def read_table(
@@ -94,39 +84,37 @@ def read_table(
     header = header_of(path, csv)
     domain = domain.resolved(header, training=training)
     assert domain.columns is not None
-    wanted = [*domain.columns, *keep]
-    outcome = domain.outcome
-    if labels and domain.target is not None:
-        wanted += [domain.target, *outcome.columns]
-    if exposure and outcome.exposure is not None:
-        wanted.append(outcome.exposure)
-    if training:
-        wanted += [name for name in (domain.weight, domain.privacy_id) if name is not None]
-    missing = [name for name in wanted if name not in header]
-    if missing:
+    target = domain.target if labels else None
+    exposed = domain.outcome.exposure if exposure else None
+    weight, ids = (domain.weight, domain.privacy_id) if training else (None, None)
+    ends = domain.outcome.columns if target is not None else ()
+    special = [name for name in (target, *ends, exposed, weight, ids) if name is not None]
+    wanted = list(dict.fromkeys([*domain.columns, *keep, *special]))
+    absent = [name for name in wanted if name not in header]
+    if absent:
         raise PrivacyParameterError(
-            f"The file has no column {missing[0]!r}. `xgb-dp schema FILE` shows the names of its "
+            f"The file has no column {absent[0]!r}. `xgb-dp schema FILE` shows the names of its "
             "columns."
         )
-    cells = cells_of_file(path, list(dict.fromkeys(wanted)), header, csv or Csv())
-    features = _features(cells, domain)
-    target = upper = exposures = weights = ids = None
-    if labels and domain.target is not None:
-        target = _labels(cells[domain.target], domain)
-        upper = _upper(cells, target, domain)
-    if exposure and outcome.exposure is not None:
-        exposures = _exposures(cells[outcome.exposure], domain)
-    if training and domain.weight is not None:
-        weights = _weights(cells[domain.weight], domain)
-    if training and domain.privacy_id is not None:
-        ids = ids_of(cells[domain.privacy_id], domain.missing)
-    frame = pd.DataFrame(features, index=range(len(cells)))
-    part = part_of_file(path)
-    if part is not None:
-        # Not the ids: whether they are those of the division is told by the name of their column.
-        for held in (frame, target):
-            mark(held, part)
-    return Table(frame, target, weights, ids, domain, cells[list(keep)], part, upper, exposures)
+    cells = cells_of_file(path, wanted, header, csv or Csv())
+    frame = pd.DataFrame(_features(cells, domain), index=range(len(cells)))
+    lower = None if target is None else _labels(cells[target], domain)
+    table = Table(
+        frame=frame,
+        labels=lower,
+        upper=None if lower is None else _upper(cells, lower, domain),
+        exposure=None if exposed is None else _exposures(cells[exposed], domain),
+        weights=None if weight is None else _weights(cells[weight], domain),
+        ids=None if ids is None else ids_of(cells[ids], domain.missing),
+        domain=domain,
+        kept=cells[list(keep)],
+        part=part_of_file(path),
+    )
+    if table.part is not None:
+        # Not the ids: the name of their column says whether they are those of the division.
+        for rows in (frame, lower):
+            mark(rows, table.part)
+    return table
 
 
 def _features(cells: pd.DataFrame, domain: Domain) -> dict[str, Any]:
@@ -136,8 +124,9 @@ def _features(cells: pd.DataFrame, domain: Domain) -> dict[str, Any]:
     for name, column in (domain.columns or {}).items():
         try:
             if column.date is not None:
-                parts = _dates(cells[name], column, domain.missing)
-                out |= {f"{name}_{part}": values for part, values in parts.items()}
+                since = column.since or EPOCH
+                parts = parts_of_dates(cells[name], column.date, since, domain.missing)
+                out |= {f"{name}_{part}": v.astype(np.float32) for part, v in parts.items()}
             elif column.categories is None:
                 out[name] = _finite(_numbers(cells[name], domain.missing))
             else:
@@ -152,15 +141,7 @@ def _features(cells: pd.DataFrame, domain: Domain) -> dict[str, Any]:
     return out
 
 
-def _dates(
-    cells: pd.Series, column: Column, missing: Sequence[str]
-) -> dict[str, npt.NDArray[np.float32]]:
-    assert column.date is not None
-    found = parts_of_dates(cells, column.date, column.since or EPOCH, missing)
-    return {part: values.astype(np.float32) for part, values in found.items()}
-
-
-def _numbers(cells: pd.Series, missing: Sequence[str]) -> npt.NDArray[np.float32]:
+def _numbers(cells: pd.Series, missing: Sequence[str]) -> Floats:
     array = read_data(cells_of, cells, "number")
     values: npt.NDArray[Any] | None = None
     if array.dtype.kind in "biuf":
@@ -180,7 +161,7 @@ def _numbers(cells: pd.Series, missing: Sequence[str]) -> npt.NDArray[np.float32
         return values.astype(np.float64).astype(np.float32)
 
 
-def _finite(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _finite(values: Floats) -> Floats:
     if np.isinf(values).any():
         raise RowDomainError(
             "a row holds an infinite number, or one beyond 32-bit floats. Features are finite or "
@@ -221,11 +202,12 @@ def _codes(
                 return code.get(text, -1)
             number = _number(text)
             return lowest if number is None else by_value.get(number, lowest)
-        # A number is told by its value alone: one missing cell makes 1 a 1.0 in whole columns.
-        names = [str(bool(value)), str(bool(value)).lower()] if _is_truth(cell) else []
+        # Only the value of a number counts: one missing cell makes 1 a 1.0 in whole columns.
+        truth = isinstance(cell, (bool, np.bool_))
+        names = [str(bool(value)), str(bool(value)).lower()] if truth else []
         names.append(str(int(value)) if value.is_integer() else str(value))
-        found = next((code[name] for name in names if name in code), None)
-        return by_value.get(value, lowest) if found is None else found
+        exact = next((code[name] for name in names if name in code), None)
+        return by_value.get(value, lowest) if exact is None else exact
 
     array = read_data(cells_of, cells, "category")
     texts: dict[str, int] = {}
@@ -244,72 +226,66 @@ def _codes(
     return codes
 
 
-def _is_truth(cell: Any) -> bool:
-    return isinstance(cell, (bool, np.bool_))
-
-
-def _labels(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:
+def _or_none(read: Callable[..., T], *arguments: Any) -> T | None:
+    """What a reader makes of cells; None if one of them is outside its declaration."""
     try:
-        if domain.classes is None:
-            return _numbers(cells, domain.missing)
-        codes = _codes(cells, domain.classes, domain.missing, "error")
+        return read(*arguments)
     except RowDomainError:
-        codes = np.array([-1])
-    if (codes < 0).any():
-        kind = "a number" if domain.classes is None else "a declared class"
+        return None
+
+
+def _labels(cells: pd.Series, domain: Domain) -> Floats:
+    if domain.classes is None:
+        kind, values = "a number", _or_none(_numbers, cells, domain.missing)
+    else:
+        kind = "a declared class"
+        codes = _or_none(_codes, cells, domain.classes, domain.missing, "error")
+        values = None if codes is None or (codes < 0).any() else codes.astype(np.float32)
+    if values is None:
         raise RowDomainError(
             f"The target {domain.target!r} of a row is not {kind}. Drop or replace such rows by a "
             "rule that looks at one row at a time, or declare every class that may occur."
         )
-    return codes.astype(np.float32)
+    return values
 
 
-def _weights(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:
-    try:
-        return _numbers(cells, domain.missing)
-    except RowDomainError:
+def _weights(cells: pd.Series, domain: Domain) -> Floats:
+    weights = _or_none(_numbers, cells, domain.missing)
+    if weights is None:
         raise RowDomainError(
             f"The weight {domain.weight!r} of a row is not a number. Drop such rows, or replace "
             "it, by a rule that looks at one row at a time."
-        ) from None
+        )
+    return weights
 
 
-def _upper(
-    cells: pd.DataFrame, lower: npt.NDArray[np.float32], domain: Domain
-) -> npt.NDArray[np.float32] | None:
+def _upper(cells: pd.DataFrame, lower: Floats, domain: Domain) -> Floats | None:
     """The latest times, of an objective of times."""
-    outcome = domain.outcome
-    if outcome.target_upper is not None:
-        try:
-            found = _numbers(cells[outcome.target_upper], domain.missing)
-        except RowDomainError:
+    upper, event = domain.outcome.target_upper, domain.outcome.event
+    if upper is not None:
+        latest = _or_none(_numbers, cells[upper], domain.missing)
+        if latest is None:
             raise RowDomainError(
-                f"The latest time {outcome.target_upper!r} of a row is not a number. Leave the "
-                "cell empty where none is known."
-            ) from None
-        return np.where(np.isnan(found), np.float32(np.inf), found)
-    if outcome.event is None:
+                f"The latest time {upper!r} of a row is not a number. Leave the cell empty where "
+                "none is known."
+            )
+        return np.where(np.isnan(latest), np.float32(np.inf), latest)
+    if event is None:
         return None
-    try:
-        seen = _codes(cells[outcome.event], ("0", "1", "false", "true"), (), "error")
-    except RowDomainError:
-        seen = np.array([-1])
-    if (seen < 0).any():
+    seen = _or_none(_codes, cells[event], ("0", "1", "false", "true"), (), "error")
+    if seen is None or (seen < 0).any():
         raise RowDomainError(
-            f"The event {outcome.event!r} of a row is neither 1 (or true), where the end of the "
-            "time was seen, nor 0 (or false), where it was not. Write it as one of these."
+            f"The event {event!r} of a row is neither 1 (or true), where the end of the time was "
+            "seen, nor 0 (or false), where it was not. Write it as one of these."
         )
     return np.where(seen % 2 == 1, lower, np.float32(np.inf))
 
 
-def _exposures(cells: pd.Series, domain: Domain) -> npt.NDArray[np.float32]:
-    try:
-        found = _numbers(cells, domain.missing)
-    except RowDomainError:
-        found = np.full(1, np.nan, np.float32)
-    if not (found > 0).all() or np.isinf(found).any():
+def _exposures(cells: pd.Series, domain: Domain) -> Floats:
+    exposures = _or_none(_numbers, cells, domain.missing)
+    if exposures is None or not (exposures > 0).all() or np.isinf(exposures).any():
         raise RowDomainError(
             f"The exposure {domain.outcome.exposure!r} of a row is not a number above 0. Drop "
             "such rows, or replace it, by a rule that looks at one row at a time."
         )
-    return found
+    return exposures

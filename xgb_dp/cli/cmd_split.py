@@ -1,4 +1,4 @@
-"""The command that divides a file of rows into a part to train on and a part to judge on."""
+"""The command that splits a file of rows into a part to train on and a part to evaluate on."""
 
 from __future__ import annotations
 
@@ -12,52 +12,51 @@ import numpy as np
 from ..data.cells import MISSING
 from ..data.parts import part_of
 from ..errors import PrivacyParameterError
-from ..evaluation import split
+from ..evaluation import split as split_rows
 from .domain import read_domain
 from .files import Csv, header_of, is_parquet, read_whole, write_whole
-from .options import FILE, OUT, csv_options, guarded
+from .group import command
+from .options import FILE, OUT, csv_options, force_option, privacy_id_option
 from .output import new_files, save
 from .part_file import note_of, note_text
 
-__all__ = ["split_command"]
+__all__: list[str] = []
 
 
-@click.command("split")
+@command("split")
 @click.argument("data", type=FILE)
 @click.option("--train", "train_path", type=OUT, required=True, help="Where the first part goes.")
 @click.option("--test", "test_path", type=OUT, required=True, help="Where the second part goes.")
 @click.option(
     "--share", type=float, default=0.2, show_default=True, help="Probability of the second part."
 )
-@click.option("--privacy-id", metavar="COLUMN", help="Column that says who a row belongs to.")
+@privacy_id_option
 @click.option("--schema", "schema_file", type=FILE, help="Schema that names the column of ids.")
 @csv_options
-@click.option("--force", is_flag=True, help="Overwrite files.")
-@guarded
-def split_command(
+@force_option
+def split(
     data: Path,
     train_path: Path,
     test_path: Path,
     share: float,
     privacy_id: str | None,
     schema_file: Path | None,
-    separator: str,
-    encoding: str,
+    csv: Csv,
     force: bool,
 ) -> None:
-    """Divide the rows of DATA, by secret coins, into a part to train on and one to judge on.
+    """Split the rows of DATA, by secret coins, into a part to train on and one to evaluate on.
 
-    A row, or with --privacy-id a person with all rows, is in one part only, so it pays for the
-    model or for its figures. Costs nothing. Keep both parts as secret as the rows: who is where,
-    and how many, must not be known. `train`, `evaluate` and budgets know the parts again by the
-    notes beside them (.part.json), as long as nobody changes the files. Keep the notes secret too:
-    they have a digest of the rows.
+    A row, or with --privacy-id a person with all their rows, is in one part only, so it pays either
+    for the model or for its evaluation. Costs nothing. Keep both parts as secret as the rows:
+    nobody may learn who is in which part, or how many are. `train`, `evaluate` and budgets
+    recognise the parts by the notes beside them (.part.json), as long as nobody changes the files.
+    Keep the notes secret too: they contain a digest of the rows.
 
     \b
     xgb-dp split people.csv --train train.csv --test holdout.csv
     """
-    made = [train_path, test_path]
-    new_files([*made, *map(note_of, made)], force=force, read=[data, schema_file])
+    paths = [train_path, test_path]
+    new_files([*paths, *map(note_of, paths)], force=force, read=[data, schema_file])
     missing: Sequence[str] = MISSING
     if schema_file is not None:
         domain = read_domain(schema_file)
@@ -67,9 +66,7 @@ def split_command(
                 "them out."
             )
         privacy_id, missing = privacy_id or domain.privacy_id, domain.missing
-    csv = Csv(separator, encoding)
-    kinds = {is_parquet(path) for path in (data, *made)}
-    if len(kinds) > 1:
+    if len({is_parquet(path) for path in (data, *paths)}) > 1:
         raise PrivacyParameterError(
             "DATA and both parts must be of the same kind, CSV or Parquet. Give all three the "
             "same ending."
@@ -80,11 +77,11 @@ def split_command(
             "columns."
         )
     table, ids = read_whole(data, privacy_id, missing, csv)
-    parts = split((table, np.arange(table.shape[0])), test=share, privacy_id=ids)
-    for path, own in zip(made, (parts.train, parts.test), strict=True):
-        part = part_of(own)
+    parts = split_rows((table, np.arange(table.shape[0])), test=share, privacy_id=ids)
+    for path, rows in zip(paths, (parts.train, parts.test), strict=True):
+        part = part_of(rows)
         assert part is not None
-        save((path, partial(write_whole, own[0], csv=csv)))
+        save((path, partial(write_whole, rows[0], csv=csv)))
         save((note_of(path), note_text(path, part, privacy_id)))
     click.echo(
         f"{train_path} and {test_path}: a {parts.unit} is in one of them, by a secret coin. Train "

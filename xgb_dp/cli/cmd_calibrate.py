@@ -1,0 +1,124 @@
+"""The command that shows how much noise a training would draw."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import PrivacyParameterError
+from ..record.report_views import json_number, round_up, spending_rows
+from ..record.spending import Spending, spending
+from .column import Column
+from .group import command
+from .options import domain_from, domain_options, params_from, training_options
+
+if TYPE_CHECKING:
+    from ..training.prepare import Prepared
+
+__all__: list[str] = []
+
+
+@command("calibrate")
+@click.option("--epsilon", type=float, multiple=True, required=True, help="Epsilon, in nats.")
+@click.option(
+    "--delta", type=float, required=True, help="Probability with which the bound may fail."
+)
+@click.option("--columns", type=int, help="Number of numeric columns, if none are declared.")
+@training_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@domain_options
+def calibrate(
+    epsilon: tuple[float, ...],
+    delta: float,
+    rounds: int | None,
+    columns: int | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Show how much noise an epsilon needs. Reads no rows and spends nothing.
+
+    The noise multiplier is the standard deviation of the noise divided by the most that one row can
+    change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
+    """
+    from ..request.features import Schema
+    from ..training.prepare import prepare
+
+    domain = domain_from(given)
+    named = dict(domain.columns or domain.declared)
+    for i in range(columns or 0):
+        named.setdefault(f"column {i}", Column())
+    if not named:
+        raise PrivacyParameterError(
+            "The number of columns is missing. Declare the columns in a schema file, or give "
+            "--columns."
+        )
+    domain = replace(domain, columns=named, declared={})
+    features = domain.features
+    shape = Schema(
+        names=list(features),
+        named=True,
+        categorical=frozenset(i for i, c in enumerate(features.values()) if c.categories),
+        dictionaries={},
+    )
+    params = {"tree_method": "dp_hist", **domain.parameters(), **params_from(domain, given)}
+    results = [
+        (target, prepare({**params, "dp_epsilon": target, "dp_delta": delta}, shape, rounds))
+        for target in epsilon
+    ]
+    if as_json:
+        shown = [_json(target, prepared, delta) for target, prepared in results]
+        click.echo(json.dumps(shown, indent=2, allow_nan=False))
+        return
+    for target, prepared in results:
+        certified = round_up(prepared.noise.epsilon)
+        unit = prepared.settings.privacy_unit.phrase
+        click.echo(f"epsilon {target:g}: certified {certified} at delta {delta:g} for {unit}")
+        for limit, plan in _plans(prepared):
+            if limit is not None:
+                click.echo(f" {_words(limit, plan)}")
+            for s in _spending(plan, delta):
+                click.echo(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
+
+
+def _plans(prepared: Prepared) -> list[tuple[float | None, Prepared]]:
+    """Each plan with the number of rows below which it is taken; None where there is only one."""
+    if prepared.family is None:
+        return [(None, prepared)]
+    return list(zip(prepared.family.limits, prepared.plans, strict=True))
+
+
+def _spending(plan: Prepared, delta: float) -> list[Spending]:
+    return spending(plan.noise.events, delta, plan.settings.privacy_unit.group)
+
+
+def _words(limit: float, plan: Prepared) -> str:
+    s = plan.settings
+    where = "for more" if math.isinf(limit) else f"below about {limit:,.0f} rows"
+    return f"{where}: {s.rounds} rounds, depth {s['max_depth']}, eta {s['eta']:g}"
+
+
+def _json(target: float, prepared: Prepared, delta: float) -> dict[str, Any]:
+    content = {
+        "target": json_number(target),
+        "epsilon": json_number(prepared.noise.epsilon),
+        "delta": delta,
+        "unit": prepared.settings.unit,
+        "group": prepared.settings.privacy_unit.group,
+    }
+    plans = [
+        {
+            "rows_below": None if limit is None else json_number(limit),
+            "rounds": plan.settings.rounds,
+            "max_depth": plan.settings["max_depth"],
+            "eta": plan.settings["eta"],
+            "budget": spending_rows(_spending(plan, delta)),
+        }
+        for limit, plan in _plans(prepared)
+    ]
+    if prepared.family is None:
+        return {**content, "budget": plans[0]["budget"]}
+    return {**content, "plans": plans}

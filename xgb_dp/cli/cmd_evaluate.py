@@ -1,0 +1,140 @@
+"""The command that evaluates a saved model on private rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..engine.models import load_booster
+from ..errors import PrivacyParameterError
+from ..evaluation import evaluate as evaluate_rows
+from .domain import Domain, domain_of_model, read_domain
+from .files import Csv
+from .group import command
+from .options import (
+    FILE,
+    GROUP,
+    OUT,
+    ROWS,
+    budget_option,
+    csv_options,
+    force_option,
+    schema_option,
+)
+from .output import Output, booked_on, model_file, new_files, save
+from .table import read_table
+
+__all__: list[str] = []
+
+
+@command("evaluate")
+@click.argument("model", type=FILE)
+@click.argument("data", type=ROWS)
+@click.option("--epsilon", type=float, required=True, help="Budget of the figures, in nats.")
+@click.option(
+    "--delta", type=float, required=True, help="Probability with which the bound may fail."
+)
+@click.option("--against", type=FILE, help="Second model of two classes, to compare with.")
+@click.option(
+    "--by",
+    metavar="COLUMN[=A,B]",
+    help="Also evaluate groups: a column with declared categories, or with these values.",
+)
+@click.option("--error-bound", type=float, help="For regression: larger errors count as this.")
+@click.option("--group", type=int, help=GROUP)
+@budget_option
+@click.option("--json", "json_path", type=OUT, help="Also write the figures as JSON.")
+@click.option("--calibrated", type=OUT, help="Also save the model with calibrated margins.")
+@click.option(
+    "--method",
+    type=click.Choice(["platt", "isotonic"]),
+    default="platt",
+    show_default=True,
+    help="With --calibrated: a line, which every XGBoost reads, or a curve, which it does not.",
+)
+@schema_option
+@csv_options
+@force_option
+def evaluate(
+    model: Path,
+    data: Path,
+    against: Path | None,
+    by: str | None,
+    budget: Path | None,
+    json_path: Path | None,
+    calibrated: Path | None,
+    method: str,
+    schema_file: Path | None,
+    csv: Csv,
+    force: bool,
+    **given: Any,
+) -> None:
+    """Evaluate a saved MODEL on the private rows of DATA.
+
+    Spends epsilon and delta on these rows: all figures come from one noisy table. If the model may
+    have been trained on these rows, both costs add up.
+
+    \b
+    xgb-dp evaluate income.json holdout.csv --epsilon 0.5 --delta 1e-6 --by sex
+    """
+    paths = [path for path in (json_path, calibrated) if path is not None]
+    new_files(paths, force=force, read=[model, data, against, budget, schema_file])
+    booster = load_booster(model)
+    domain = read_domain(schema_file) if schema_file else domain_of_model(booster, model)
+    if domain.target is None:
+        raise PrivacyParameterError(
+            "The schema does not name the column of labels. Give --schema with a `target`."
+        )
+    if calibrated is not None and (against is not None or len(domain.classes or ()) != 2):
+        raise PrivacyParameterError(
+            "`--calibrated` is for an evaluation of one model of two classes. Leave it out."
+        )
+    groups = _groups(by, domain)
+    table = read_table(data, domain, training=True, csv=csv)
+    note = f"evaluate {model.name}"
+    with booked_on(budget, note) as book:
+        report = evaluate_rows(
+            booster if against is None else [booster, load_booster(against)],
+            (table.frame, table.labels) if table.plain else table.matrix(),
+            by=groups,
+            target_bounds=domain.target_bounds if domain.classes is None else None,
+            privacy_id=table.ids,
+            budget=book,
+            note=note,
+            **given,
+        )
+        outputs: list[Output] = []
+        if json_path is not None:
+            outputs.append((json_path, report.to_json() + "\n"))
+        if calibrated is not None:
+            outputs.append(model_file(calibrated, report.calibrated(booster, method=method)))
+        try:
+            save(*outputs)
+        finally:  # the figures are paid for
+            click.echo(report.summary())
+
+
+def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:
+    """The declared groups of an option."""
+    if by is None:
+        return None
+    column, equals, values = by.partition("=")
+    if equals:
+        return {column: [_number(value) for value in values.split(",")]}
+    declared = {**(domain.columns or {}), **domain.declared}.get(column)
+    if declared is None or not declared.categories:
+        raise PrivacyParameterError(
+            f"`--by {column}` needs the values of the column: it has no declared categories. Give "
+            f"them, as in --by {column}=0,1."
+        )
+    return {column: list(declared.categories)}
+
+
+def _number(text: str) -> Any:
+    """A value of a column of numbers, or the name of a category."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

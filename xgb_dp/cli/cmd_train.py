@@ -1,0 +1,198 @@
+"""The command that trains."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import xgboost
+from xgboost.callback import TrainingCallback
+
+from ..engine.models import load_booster
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..record.card import model_card
+from ..record.ledger import read_ledger
+from ..record.report import PrivacyReport, privacy_report
+from ..record.report_views import round_up
+from ..request.params import DEFAULT_ROUNDS
+from .domain import ATTRIBUTE, Domain
+from .files import Csv
+from .group import command
+from .options import (
+    FILE,
+    OUT,
+    ROWS,
+    budget_option,
+    csv_options,
+    domain_from,
+    domain_options,
+    force_option,
+    params_from,
+    training_options,
+)
+from .output import booked_on, model_file, new_files, report_file, report_kind, save
+from .part_file import note_of
+from .table import read_table
+
+__all__: list[str] = []
+
+
+@command("train")
+@click.argument("data", type=ROWS)
+@domain_options
+@click.option("--epsilon", type=float, required=True, help="Privacy budget of this model, in nats.")
+@click.option(
+    "--delta",
+    type=float,
+    required=True,
+    help="Probability with which the bound may fail: a constant well below 1 / number of people.",
+)
+@training_options
+@budget_option
+@click.option("--model", type=OUT, default="model.json", show_default=True, help="Where to save.")
+@click.option("--continue", "start", type=FILE, help="Private model to add rounds to.")
+@click.option(
+    "--public-start", "public", type=FILE, help="Model made without private rows, to start from."
+)
+@click.option(
+    "--public-data",
+    "public_rows",
+    type=FILE,
+    help="Public rows in the same form: their quantiles are split candidates, at no cost.",
+)
+@click.option(
+    "--report",
+    "reports",
+    type=OUT,
+    multiple=True,
+    help="Also write the privacy report, as .txt, .json or .html.",
+)
+@click.option("--card", "card_path", type=OUT, help="Also write a model card (.md).")
+@csv_options
+@force_option
+@click.option("--quiet", is_flag=True, help="Show no progress bar.")
+def train(
+    data: Path,
+    rounds: int | None,
+    budget: Path | None,
+    model: Path,
+    start: Path | None,
+    public: Path | None,
+    public_rows: Path | None,
+    reports: tuple[Path, ...],
+    card_path: Path | None,
+    csv: Csv,
+    force: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Train a private model on the rows of DATA.
+
+    Spends epsilon and delta. Everything that can be wrong is found before any noise is drawn; an
+    error spends nothing.
+
+    \b
+    xgb-dp train people.csv --target income --classes "<=50K,>50K" \\
+        --categories sex=Female,Male --epsilon 1 --delta 1e-6 --model income.json
+    """
+    paths = [model, *reports, *([card_path] if card_path else [])]
+    new_files(paths, force=force, read=[data, given["schema"], budget, start, public, public_rows])
+    for path in reports:
+        report_kind(path)  # an unknown ending is an error before training
+    domain = domain_from(given)
+    domain.check_target()
+    options = _options(domain, given)
+    table = read_table(data, domain, training=True, csv=csv)
+    domain = table.domain
+    params = {"tree_method": "dp_hist", "verbosity": 1, **domain.parameters(), **options}
+    if table.ids is not None:
+        params["dp_privacy_id"] = table.ids
+    if start and public:
+        raise PrivacyParameterError("Give --continue or --public-start, not both.")
+    if public:
+        params["dp_public_model"] = True
+    if public_rows:
+        params["dp_public_data"] = _public_rows(public_rows, data, domain, csv)
+    below = start or public
+    earlier = load_booster(below) if below else None
+    note = f"train {model.name}"
+    with booked_on(budget, note) as book:
+        training = xgboost.train if book is None else partial(book.train, note=note)
+        count = DEFAULT_ROUNDS if rounds is None else rounds
+        with _progress_bar(count, quiet) as bar:
+            booster = training(
+                params, table.matrix(), count, xgb_model=earlier, callbacks=[_Progress(bar)]
+            )
+        booster.set_attr(**{ATTRIBUTE: domain.to_json()})
+        report = privacy_report(booster)
+        outputs = [model_file(model, booster), *(report_file(report, path) for path in reports)]
+        save(*outputs, *([(card_path, model_card(booster))] if card_path else []))
+    _say_what_was_spent(report, model, domain)
+
+
+def _options(domain: Domain, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that options and the schema file give, epsilon and delta among them."""
+    options = params_from(domain, given)
+    for name in ("epsilon", "delta"):
+        if options.setdefault(f"dp_{name}", given[name]) != given[name]:
+            raise PrivacyParameterError(
+                f"`dp_{name}` is given twice with different values: keep --{name}."
+            )
+    return options
+
+
+def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
+    """The matrix of public rows; they need no ids, and none of the columns that are left out."""
+    if path.samefile(data) or note_of(path).is_file():
+        raise PrivacyRefusal(
+            "`--public-data` names private rows: the file of the training rows itself, or a part "
+            "that `xgb-dp split` has made. Their exact quantiles would be thresholds of the model. "
+            "Give rows of another source, which are public."
+        )
+    shared = replace(domain, privacy_id=None, drop=())
+    return read_table(path, shared, training=True, csv=csv).matrix()
+
+
+def _progress_bar(rounds: int, quiet: bool) -> Any:
+    hidden = quiet or not sys.stderr.isatty()
+    return click.progressbar(length=rounds, label="training", file=sys.stderr, hidden=hidden)
+
+
+class _Progress(TrainingCallback):
+    """Shows how many rounds are done; how many there are is public, or was released."""
+
+    def __init__(self, bar: Any) -> None:
+        super().__init__()
+        self.bar = bar
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Moves the bar by one round."""
+        del model, epoch, evals_log
+        self.bar.update(1)
+        return False
+
+    def before_training(self, model: Any) -> Any:
+        """The plan is known, and with it the number of rounds."""
+        self.bar.length = read_ledger(model).trainings[-1].rounds
+        return model
+
+
+def _say_what_was_spent(report: PrivacyReport, model: Path, domain: Domain) -> None:
+    if not report.private:
+        click.secho(report.statement(), fg="red")
+    else:
+        click.echo(
+            f"{model} is ({round_up(report.epsilon)}, {report.delta:g})-differentially private for "
+            f"{report.unit.phrase} added or removed."
+        )
+    click.echo(f"The whole statement: xgb-dp report {model}")
+    if domain.discovered is not None:
+        click.echo(
+            f"Its schema was found on private rows, for ({domain.discovered['epsilon']:g}, "
+            f"{domain.discovered['delta']:g}) more."
+        )

@@ -1,0 +1,82 @@
+"""The group of all commands, and the one way to register one: ``@command`` above a function."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..errors import NativeLibraryError, PrivacyError
+from .output import Failure, Interrupted
+
+__all__ = ["cli", "command"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="xgb-dp")
+def cli() -> None:
+    """Differentially private XGBoost: train, predict, and report what it cost.
+
+    Rows come as CSV or Parquet files with column names; DATA may be - for standard input. What
+    they may contain (classes, bounds, categories) is declared by options or in a schema file, and
+    never inferred from the rows.
+    """
+
+
+def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Registers a function as a command whose errors become messages."""
+
+    def register(function: Callable[..., Any]) -> click.Command:
+        registered: click.Command = cli.command(name, **settings)(_guarded(function))
+        return registered
+
+    return register
+
+
+def _warn(message: Any, *_: Any, **__: Any) -> None:
+    click.secho("Warning: ", fg="yellow", nl=False, err=True)
+    click.echo(str(message), err=True)
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn errors into messages; the details of unexpected ones are shown on request only."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        from xgboost.core import XGBoostError
+
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                return function(*args, **kwargs)
+        except XGBoostError as error:
+            # The first line is the message, after time and place; the rest is a stack.
+            line = str(error).strip().splitlines()[0]
+            raise Failure(re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", line)) from None
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except (PrivacyError, NativeLibraryError, OSError) as error:
+            raise Failure(str(error)) from None
+        except KeyboardInterrupt:
+            raise Interrupted("Interrupted.") from None
+        except UnicodeEncodeError:
+            raise Failure(
+                "A name or a cell cannot be written in the encoding of the output. Set "
+                "PYTHONUTF8=1, or rename what is not UTF-8 text."
+            ) from None
+        except Exception as error:
+            if os.environ.get("XGB_DP_DEBUG"):
+                raise
+            # Messages of other libraries may quote a cell.
+            raise Failure(
+                f"An unexpected {type(error).__name__}. Please report it. Its details may contain "
+                "data, so they are only shown with XGB_DP_DEBUG=1."
+            ) from None
+
+    return run
