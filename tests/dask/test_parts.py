@@ -31,7 +31,12 @@ FLOATS = [0.1, np.nan]
 
 def matrix(*parts: dict[str, Any], **params: Any) -> xgb.DMatrix:
     return worker_matrix(
-        params, parts=list(parts), model=None, Xy_cats=None, missing=np.nan, nthread=1
+        params.get("dp_categories"),
+        parts=list(parts),
+        model=None,
+        Xy_cats=None,
+        missing=np.nan,
+        nthread=1,
     )
 
 

@@ -14,6 +14,7 @@ from xgb_dp import errors
 from xgb_dp.engine import workers
 from xgb_dp.errors import PrivacyRefusal, RowDomainError
 from xgb_dp.request.features import Schema
+from xgb_dp.training.hook import common_schema
 
 
 class Collective:
@@ -50,7 +51,7 @@ def collective(monkeypatch: pytest.MonkeyPatch) -> Collective:
 def test_categories_of_a_data_frame_are_not_sent(collective: Collective) -> None:
     """They may be those that occur; only the declared ones are public."""
     mine = Schema(["a"], True, frozenset({0}), {0: [b"flu", b"a rare disease"]}, True)
-    assert workers.common_schema(mine) == mine
+    assert common_schema(mine) == mine
     assert collective.sent == [[["a"], True, [0], True, None, 1]]
 
 
@@ -85,7 +86,7 @@ def test_a_worker_without_columns_takes_those_of_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told(monkeypatch, b'[["a", "b"], true, [1], true, null, 3]')
-    found = workers.common_schema(Schema([], False, frozenset(), {}))
+    found = common_schema(Schema([], False, frozenset(), {}))
     assert found == Schema(["a", "b"], True, frozenset({1}), {}, True, labels=3)
 
 
@@ -115,7 +116,7 @@ def test_a_worker_whose_check_fails_does_not_go_on_whatever_it_is_told(
         workers.check_together(refuse)
     answer[0] = 0
     with pytest.raises(errors.PrivacyParameterError, match="do not agree"):
-        workers.check_agreement("a plan", Schema(["a"], True, frozenset(), {}))
+        workers.check_agreement("a plan")
 
 
 def test_no_class_is_made_of_what_others_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,4 +141,4 @@ def test_messages_of_strangers_are_refused_and_never_run(
 ) -> None:
     told(monkeypatch, said)
     with pytest.raises(PrivacyRefusal, match="not a message of xgb_dp"):
-        workers.common_schema(Schema([], False, frozenset(), {}))
+        common_schema(Schema([], False, frozenset(), {}))

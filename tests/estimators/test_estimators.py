@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import xgb_dp
 from xgb_dp import DPXGBClassifier, DPXGBRegressor
-from xgb_dp.data.frames import with_categories
+from xgb_dp.data.frames import prepared
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 
 from ..conftest import arrays
@@ -229,7 +229,7 @@ def test_undeclared_categories_are_refused_without_being_shown(kind: str) -> Non
 def test_codes_are_positions_in_the_declaration(kind: str) -> None:
     data, _ = frame()
     data.loc[3, "grade"] = None
-    coded = with_categories(as_table(data, kind), {1: NAMES})
+    coded = prepared(as_table(data, kind), {1: NAMES})
     matrix = xgb.DMatrix(coded, enable_categorical=True)
     assert matrix.feature_types[1] == "c"
     found = matrix.get_data().toarray()[:, 1]
@@ -260,7 +260,8 @@ def test_undeclared_columns_of_texts_are_refused(kind: str) -> None:
 
 def test_other_tables_are_left_alone() -> None:
     X, _ = arrays()
-    assert with_categories(X, {0: NAMES}) is X
+    assert prepared(X, {0: NAMES}) is X
     data, _ = frame()
-    assert with_categories(data, None) is data
-    assert with_categories(data, {"x": 3}) is data
+    data = data.drop(columns="grade")
+    assert prepared(data, None) is data
+    assert prepared(data, {"x": 3}) is data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -14,6 +13,8 @@ import xgb_dp
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.request.means import MEANS
 from xgb_dp.training.prepare import prepare
+
+from ..models import event, starts
 
 PARAMS: dict[str, Any] = {
     "tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-6, "nthread": 1,
@@ -69,9 +70,7 @@ def test_means_follow_the_truth(objective: str) -> None:
     assert trees.predict(xgb.DMatrix(X)).mean() / y.mean() == pytest.approx(1.0, abs=0.15)
     report = xgb_dp.privacy_report(model)
     assert 9.75 < report.epsilon <= 10.0
-    events = {e["release"]: e for e in report.ledger["trainings"][0]["events"]}
-    assert events["intercept"]["count"] == 2
-    assert events["correction"]["count"] == 2
+    assert event(model, "intercept")["count"] == event(model, "correction")["count"] == 2
 
 
 @pytest.mark.parametrize("high", [3, 500])
@@ -81,9 +80,7 @@ def test_without_noise_the_intercept_is_the_mean(high: int) -> None:
     for objective in ("count:poisson", "reg:squarederror"):
         params = PARAMS | {"objective": objective, "dp_target_bounds": (0, high)}
         model = xgb.train(params | {"dp_epsilon": math.inf}, xgb.DMatrix(X, y), 1)
-        found = json.loads(model.save_config())["learner"]["learner_model_param"]["base_score"]
-        start = float(np.atleast_1d(json.loads(found))[0])
-        assert start == pytest.approx(np.minimum(y, high).mean(), rel=1e-3)
+        assert starts(model)[0] == pytest.approx(np.minimum(y, high).mean(), rel=1e-3)
 
 
 @pytest.mark.parametrize("objective", MEAN_OBJECTIVES)
@@ -268,9 +265,9 @@ def test_matrices_of_workers_keep_their_intervals() -> None:
         dict(zip(names, (v[a:b] for v in (X, lower, upper)), strict=True))
         for a, b in ((0, 20), (20, 60))
     ]
-    found = worker_matrix({}, parts=parts, model=None, Xy_cats=None)
+    found = worker_matrix(None, parts=parts, model=None, Xy_cats=None)
     for name, values in zip(names[1:], (lower, upper), strict=True):
         np.testing.assert_array_equal(found.get_float_info(name), values.astype(np.float32))
     parts[1]["label_upper_bound"] = np.full(40, -np.inf)
     with pytest.raises(RowDomainError, match="bound of its label"):
-        worker_matrix({}, parts=parts, model=None, Xy_cats=None)
+        worker_matrix(None, parts=parts, model=None, Xy_cats=None)

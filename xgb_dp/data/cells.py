@@ -67,14 +67,13 @@ def read_data(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     Errors of this package, of the machine and warnings that were turned into errors pass. All
     others are replaced, without a cause or context that could still hold a cell.
     """
-    wrong = _UNREADABLE_DATA
     try:
         return function(*args, **kwargs)
     except (PrivacyError, NativeLibraryError, MemoryError, ImportError, Warning):
         raise
     except Exception as error:
         text = str(error)
-        wrong = next((own for theirs, own in _CELLS if theirs in text), _UNREADABLE_DATA)
+        wrong = next((mend for quoted, mend in _CELLS if quoted in text), _UNREADABLE_DATA)
     # Outside of the handler: an error that is raised in there keeps the other one as its context.
     raise RowDomainError(wrong)
 
@@ -165,20 +164,6 @@ _HASHED = {bool, int, float, str, type(None)}
 """Types whose cells are equal, with one hash, only if they have one value; not so of NumPy's."""
 
 
-class _Known(dict[Any, int]):
-    """Codes of cells that were looked up before, all of :data:`_HASHED`."""
-
-    def __init__(self, code: Callable[[Any], int]) -> None:
-        super().__init__()
-        self._code = code
-
-    def __missing__(self, cell: Any) -> int:
-        code = self._code(cell)
-        if code != ABSENT:  # each NaN is a cell of its own
-            self[cell] = code
-        return code
-
-
 class Names:
     """Declared names by the values of their cells: 1, 1.0 and True are one name, "1" another."""
 
@@ -198,9 +183,9 @@ class Names:
                     "one of them, or use texts."
                 )
             self._codes[value] = code
-        values = sorted((v, c) for v, c in self._codes.items() if isinstance(v, float))
-        self._values = np.array([v for v, _ in values], dtype=np.float64)
-        self._order = np.array([c for _, c in values], dtype=np.int64)
+        floats = {v: code for v, code in self._codes.items() if isinstance(v, float)}
+        self._values = np.array(sorted(floats), dtype=np.float64)
+        self._order = np.array([floats[v] for v in sorted(floats)], dtype=np.int64)
         self._absent = self._codes.get(None, ABSENT)
 
     def _code(self, cell: Any) -> int:
@@ -218,8 +203,8 @@ class Names:
             return np.where(np.isnat(cells), self._absent, UNREADABLE).astype(np.int64)
         flat = cells.ravel().tolist()
         code: Callable[[Any], int] = self._code
-        if set(map(type, flat)) <= _HASHED:
-            code = _Known(self._code).__getitem__
+        if set(map(type, flat)) <= _HASHED:  # each value is looked up once
+            code = {cell: self._code(cell) for cell in set(flat)}.__getitem__
         return np.fromiter(map(code, flat), np.int64, len(flat)).reshape(cells.shape)
 
     def _of_numbers(self, values: npt.NDArray[np.float64]) -> Ints:

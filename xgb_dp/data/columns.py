@@ -1,15 +1,15 @@
-"""The one room that turns what callers hand in into cells, whatever contains it.
+"""Columns and tables as arrays of cells, whatever library they come from.
 
-pandas, polars, Arrow, NumPy and lists become arrays of cells here: of features, labels, weights,
-groups and dates. The type of an array follows from the declared type of the column and never from
-its cells, except that the names in a data frame's own dictionary become objects. Codes of such
-dictionaries are never taken for anything.
+pandas, polars, Arrow, NumPy and lists become arrays here: of features, labels, weights, groups and
+dates. The type of an array follows from the declared type of the column and never from its cells,
+except that the names in a data frame's own dictionary become objects. Codes of such dictionaries
+are never taken for anything.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -20,9 +20,19 @@ import numpy.typing as npt
 from ..errors import PrivacyParameterError, RowDomainError
 from .cells import DATES, Names, is_sequence, number_of, numbers_of, read_data
 
-__all__ = ["cells_of", "codes_in", "collected", "kind_of", "library_of", "numbers"]
+__all__ = [
+    "cells_of",
+    "codes_in",
+    "collected",
+    "is_table",
+    "kind_of",
+    "library_of",
+    "numbers",
+    "type_of",
+]
 
-_TAKEN = (
+_TABLES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
+_EXPECTED = (
     "a list or another sequence, a NumPy array, or a column or table of pandas, polars or Arrow"
 )
 
@@ -30,7 +40,13 @@ _TAKEN = (
 def library_of(values: Any) -> str:
     """The library of a table or column: "pandas", "polars", "pyarrow", or else an empty text."""
     roots = (base.__module__.partition(".")[0] for base in type(values).__mro__)
-    return next((root for root in roots if root in _TYPED and root in sys.modules), "")
+    return next((root for root in roots if root in _TABLES and root in sys.modules), "")
+
+
+def is_table(values: Any) -> bool:
+    """Whether something is a table of named columns in memory."""
+    library = library_of(values)
+    return bool(library) and isinstance(values, getattr(sys.modules[library], _TABLES[library]))
 
 
 def collected(values: Any) -> Any:
@@ -48,9 +64,8 @@ def collected(values: Any) -> Any:
 def cells_of(values: Any, what: str) -> np.ndarray:
     """The cells of a column, or of a table of one kind, each as it is by itself."""
     values = collected(values)
-    library = library_of(values)
-    if library:
-        return read_data(_TYPED[library], values)
+    if library_of(values):
+        return read_data(_table if hasattr(values, "columns") else _column, values)
     if isinstance(values, (np.ndarray, np.generic)):
         return read_data(_array, np.asanyarray(values))
     if is_sequence(values):
@@ -58,7 +73,33 @@ def cells_of(values: Any, what: str) -> np.ndarray:
     if hasattr(values, "__array__"):
         return read_data(_converted, values)
     raise PrivacyParameterError(
-        f"The {what}s are in a {type(values).__name__}; {_TAKEN} was expected. Turn it into one."
+        f"The {what}s are in a {type(values).__name__}; {_EXPECTED} was expected. Turn it into one."
+    )
+
+
+def codes_in(values: Any, names: Names, what: str) -> npt.NDArray[np.int64]:
+    """The code of each cell of a column among declared names; see :meth:`.cells.Names.codes`."""
+    if library_of(values):
+        return _column(values, names.codes)
+    return names.codes(cells_of(values, what))
+
+
+def numbers(values: Any, what: str) -> npt.NDArray[Any]:
+    """Cells as numbers, each by itself; missing ones are NaN."""
+    array = cells_of(values, what)
+    if what == "weight" and array.ndim == 2 and array.shape[1] != 1:
+        raise RowDomainError("A row has another number of weights than one. Give each row one.")
+    if array.dtype.kind in "mM":
+        raise PrivacyParameterError(f"The {what}s are dates or durations. {DATES}")
+    if array.dtype.kind in "biuf":
+        # Whole numbers of 64 bits, and floats of more, count as 64-bit floats.
+        return array if array.dtype.itemsize < 8 else array.astype(np.float64, copy=False)
+    with suppress(ValueError):
+        return numbers_of(array.ravel().tolist()).reshape(array.shape)
+    # Outside of the handler, whose error quotes the cell.
+    raise RowDomainError(
+        f"A row has a {what} that is not a number: a text, a date, an object or a number beyond "
+        "the range of floats. Turn it into a number row by row, or drop such rows."
     )
 
 
@@ -89,8 +130,7 @@ def _row(value: Any) -> Sequence[Any] | None:
     if is_sequence(value):
         return list(value)
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "biufOU":
-        found: list[Any] = value.tolist()
-        return found
+        return list(value.tolist())
     return None
 
 
@@ -124,213 +164,177 @@ def _converted(values: Any) -> np.ndarray:
     if any(isinstance(cell, (str, np.datetime64, np.timedelta64)) for cell in cells):
         raise RowDomainError(
             f"A row of a {type(values).__name__} has a cell that is not a number. Give texts as "
-            f"{_TAKEN}. {DATES}"
+            f"{_EXPECTED}. {DATES}"
         )
     return np.array([number_of(cell) for cell in cells], np.float64).reshape(array.shape)
 
 
-def _pandas(values: Any) -> np.ndarray:
+def _table(values: Any) -> np.ndarray:
+    """A table as an array: of floats where the types of all columns are numbers, or of objects."""
+    if hasattr(values, "iloc"):
+        columns = [values.iloc[:, i] for i in range(values.shape[1])]
+    else:
+        columns = values.get_columns() if hasattr(values, "get_columns") else values.columns
+    arrays = [cells_of(column, "label") for column in columns]
+    if any(array.dtype.kind in "mM" for array in arrays):
+        raise PrivacyParameterError(f"A column contains dates or durations. {DATES}")
+    numeric = all(array.dtype.kind in "biuf" for array in arrays)
+    cells = np.empty((len(values), len(arrays)), dtype=np.float64 if numeric else object)
+    for i, array in enumerate(arrays):
+        cells[:, i] = array
+    return cells
+
+
+def _column(values: Any, read: Callable[[np.ndarray], np.ndarray] = np.asarray) -> np.ndarray:
+    """What a function of single cells makes of a column; it reads each listed name once."""
+    parts = []
+    for cells, codes in _pieces(values):
+        parts.append(read(cells) if codes is None else read(cells)[codes])
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+Piece = tuple[np.ndarray, "npt.NDArray[np.int64] | None"]
+"""Cells; or a list of names that ends with None, and the place of each cell in it."""
+
+
+def _pieces(values: Any) -> Iterator[Piece]:
+    """A column of pandas, polars or Arrow, piece by piece."""
+    library = library_of(values)
+    if library == "pandas":
+        import pandas as pd
+
+        column = pd.Series(values)
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            yield _objects([*column.cat.categories, None]), column.cat.codes.to_numpy()
+        elif hasattr(column.dtype, "pyarrow_dtype") or _storage(column.dtype) == "pyarrow":
+            yield from _arrow(column.array.__arrow_array__())
+        else:
+            yield _pandas(column), None
+    elif library == "polars":
+        yield from _polars(values)
+    else:
+        yield from _arrow(values)
+
+
+def _storage(kind: Any) -> str:
+    return str(getattr(kind, "storage", ""))
+
+
+def _pandas(column: Any) -> np.ndarray:
+    """A column of pandas that neither is a dictionary nor has Arrow behind it."""
     import pandas as pd
 
-    if isinstance(values, pd.DataFrame):
-        return _side_by_side([values.iloc[:, i] for i in range(values.shape[1])], len(values))
-    column = pd.Series(values)
     kind = column.dtype
-    if isinstance(kind, pd.CategoricalDtype):
-        return _from_codes(column.cat.codes.to_numpy(), list(kind.categories))
-    if (arrow := _backing(column)) is not None:
-        return _arrow(arrow)
-    if isinstance(kind, pd.StringDtype):
-        return column.to_numpy(dtype=object, na_value=None)
     if isinstance(kind, pd.SparseDtype):
         return _array(column.array.to_dense())
     if isinstance(kind, pd.DatetimeTZDtype):
-        return column.dt.tz_localize(None).to_numpy()
+        return np.asarray(column.dt.tz_localize(None).to_numpy())
     if isinstance(kind, np.dtype):
         return _array(column.to_numpy())
     if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):  # nullable
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return column.astype(object).to_numpy()
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(column.astype(object).to_numpy())
 
 
-def _backing(column: Any) -> Any:
-    """The Arrow array behind a column of pandas or polars; None where there is none."""
-    library = library_of(column)
-    if library == "pandas":
-        kind = getattr(column, "dtype", None)
-        arrow = hasattr(kind, "pyarrow_dtype") or getattr(kind, "storage", "") == "pyarrow"
-        return column.array.__arrow_array__() if arrow else None
-    if library != "polars" or not hasattr(column, "dtype"):
-        return column if library == "pyarrow" else None
+def _polars(column: Any) -> Iterator[Piece]:
     import polars as pl
 
-    kind = column.dtype
-    if kind == pl.Object:
-        return None
-    if kind.is_decimal() or kind in (pl.Int128, getattr(pl, "UInt128", pl.Int128)):
-        column = column.cast(pl.Float64)
-    elif getattr(kind, "time_zone", None) is not None:
-        column = column.dt.replace_time_zone(None)
-    return column.to_arrow()
+    if column.dtype == pl.Object:
+        yield _objects(column.to_list()), None
+    elif _is_wide(column.dtype):
+        yield from _arrow(column.cast(pl.Float64).to_arrow())
+    else:
+        yield from _arrow(column.to_arrow())
 
 
-def _polars(values: Any) -> np.ndarray:
-    import polars as pl
-
-    if isinstance(values, pl.DataFrame):
-        return _side_by_side(values.get_columns(), values.height)
-    arrow = _backing(values)
-    return _objects(values.to_list()) if arrow is None else _arrow(arrow)
+def _is_wide(kind: Any) -> bool:
+    """Whether a type of polars has numbers of 128 bits."""
+    return bool(kind.is_decimal()) or str(kind) in ("Int128", "UInt128")
 
 
-def _arrow(values: Any) -> np.ndarray:
+def _arrow(values: Any) -> Iterator[Piece]:
     import pyarrow as pa
 
-    if isinstance(values, (pa.Table, pa.RecordBatch)):
-        return _side_by_side(list(values.columns), values.num_rows)
-    found = [_chunk(chunk) for chunk in _chunks(values)]
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    for chunk in chunks or [pa.array([], values.type)]:
+        yield _chunk(chunk if isinstance(chunk, pa.Array) else pa.array(chunk))
 
 
-def _chunks(values: Any) -> list[Any]:
-    import pyarrow as pa
-
-    if not isinstance(values, pa.ChunkedArray):
-        return [values if isinstance(values, pa.Array) else pa.array(values)]
-    return values.chunks or [pa.array([], values.type)]
-
-
-def _chunk(values: Any) -> np.ndarray:
+def _chunk(values: Any) -> Piece:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind, types = values.type, pa.types
+    types = pa.types
+    if types.is_string(values.type) or types.is_large_string(values.type):
+        values = values.dictionary_encode()
+    kind = values.type
     if types.is_dictionary(kind):
-        return _from_codes(*_dictionary(values))
+        codes = pc.fill_null(values.indices.cast(pa.int64()), -1)
+        names = _objects([*values.dictionary.to_pylist(), None])
+        return names, codes.to_numpy(zero_copy_only=False)
     if types.is_decimal(kind) or types.is_integer(kind):
-        return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    if types.is_timestamp(kind) and kind.tz is not None:
+        values = values.cast(pa.float64(), safe=False)
+    elif types.is_timestamp(kind) and kind.tz is not None:
         values = pc.local_timestamp(values)
-    if types.is_null(kind):
-        return _objects([None] * len(values))
-    plain = types.is_floating(kind) or types.is_string(kind) or types.is_large_string(kind)
-    plain = plain or types.is_timestamp(kind) or types.is_date32(kind) or types.is_duration(kind)
-    return values.to_numpy(zero_copy_only=False) if plain else _objects(values.to_pylist())
+    plain = (types.is_floating, types.is_timestamp, types.is_date32, types.is_duration)
+    if any(test(values.type) for test in plain):
+        return values.to_numpy(zero_copy_only=False), None
+    return _objects(values.to_pylist()), None
 
 
-def _dictionary(values: Any) -> tuple[npt.NDArray[np.int64], list[Any]]:
-    """Codes of an Arrow array, -1 for missing cells, and what they stand for."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def type_of(column: Any) -> str:
+    """What a column contains by its type alone, which is public; no cell is read.
 
-    codes = pc.fill_null(values.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-    return codes, values.dictionary.to_pylist()
-
-
-def codes_in(values: Any, names: Names, what: str) -> npt.NDArray[np.int64]:
-    """The code of each cell of a column among declared names; see :meth:`.cells.Names.codes`.
-
-    Each name of a dictionary, or each distinct text of a typed column, is looked up once.
+    "number", "decimal" (numbers beyond 64 bits), "complex", "date", "datetime", "time", "text",
+    "names" (a dictionary), "object" (each cell says what it is), "other", or empty without a type.
     """
-    if library_of(values) == "pandas" and hasattr(values, "cat"):
-        names_of_codes = _objects([*values.cat.categories, None])
-        return names.codes(names_of_codes)[values.cat.codes.to_numpy()]
-    arrow = _backing(values)
-    if arrow is None:
-        return names.codes(cells_of(values, what))
-    found = []
-    for chunk in _chunks(arrow):
-        if str(chunk.type) in ("string", "large_string"):
-            chunk = chunk.dictionary_encode()
-        if hasattr(chunk, "dictionary"):
-            codes, listed = _dictionary(chunk)
-            found.append(names.codes(_objects([*listed, None]))[codes])
-        else:
-            found.append(names.codes(_chunk(chunk)))
-    return np.concatenate(found)
+    library = library_of(column)
+    kind: Any = getattr(column, "dtype", None)
+    if library == "polars":
+        if _is_wide(kind) or str(kind) == "Object":
+            return "object" if str(kind) == "Object" else "decimal"
+        return _arrow_type(column.clear().to_arrow().type)
+    if library == "pyarrow":
+        return _arrow_type(column.type)
+    if hasattr(kind, "pyarrow_dtype"):
+        return _arrow_type(kind.pyarrow_dtype)
+    name = type(kind).__name__
+    if library == "pandas" and name in ("CategoricalDtype", "StringDtype"):
+        return "names" if name == "CategoricalDtype" else "text"
+    if kind == np.dtype(object):
+        return "object"
+    letter = getattr(kind, "kind", "")
+    return _TYPES.get(letter, "other") if letter else ""
 
 
-def _from_codes(codes: npt.NDArray[Any], dictionary: Sequence[Any]) -> np.ndarray:
-    """Cells of a dictionary by their names; missing where the code is below 0."""
-    return _objects([*dictionary, None])[codes]
-
-
-def _side_by_side(columns: Sequence[Any], rows: int) -> np.ndarray:
-    """Columns as a table: of floats where the types of all of them are numbers, else of objects."""
-    found = [cells_of(column, "label") for column in columns]
-    if any(column.dtype.kind in "mM" for column in found):
-        raise PrivacyParameterError(f"A column contains dates or durations. {DATES}")
-    numeric = all(column.dtype.kind in "biuf" for column in found)
-    out = np.empty((rows, len(found)), dtype=np.float64 if numeric else object)
-    for i, column in enumerate(found):
-        out[:, i] = column
-    return out
-
-
-_TYPED: dict[str, Callable[[Any], np.ndarray]] = {
-    "pandas": _pandas,
-    "polars": _polars,
-    "pyarrow": _arrow,
+_TYPES = {
+    **dict.fromkeys("biuf", "number"),
+    **dict.fromkeys("US", "text"),
+    "M": "datetime",
+    "m": "time",
+    "c": "complex",
 }
 
 
-def numbers(values: Any, what: str) -> npt.NDArray[Any]:
-    """Cells as numbers, each by itself; missing ones are NaN."""
-    array = cells_of(values, what)
-    if what == "weight" and array.ndim == 2 and array.shape[1] != 1:
-        raise RowDomainError("A row has another number of weights than one. Give each row one.")
-    if array.dtype.kind in "mM":
-        raise PrivacyParameterError(f"The {what}s are dates or durations. {DATES}")
-    if array.dtype.kind in "biuf":
-        return _rounded(array)
-    found: npt.NDArray[np.float64] | None = None
-    with suppress(ValueError):
-        found = numbers_of(array.ravel().tolist())
-    if found is None:  # outside of the handler, whose error quotes the cell
-        raise RowDomainError(
-            f"A row has a {what} that is not a number: a text, a date, an object or a number "
-            "beyond the range of floats. Turn it into a number row by row, or drop such rows."
-        )
-    return found.reshape(array.shape)
-
-
-def _rounded(array: np.ndarray) -> np.ndarray:
-    """Whole numbers of 64 bits, and floats of more, as the 64-bit floats that they count as."""
-    wide = array.dtype.itemsize >= 8 and array.dtype != np.float64
-    return array.astype(np.float64) if wide else array
-
-
-def kind_of(column: Any) -> str:
-    """What a column contains by its type alone: "number", "text", "date" or "datetime".
-
-    Types of columns are public; no cell is read. Columns of objects are taken for texts.
-    """
-    library = library_of(column)
-    if library == "polars":
-        return _kind_polars(column.dtype)
-    if library == "pyarrow":
-        return _kind_arrow(column.type)
-    if library == "pandas" and hasattr(column.dtype, "pyarrow_dtype"):
-        return _kind_arrow(column.dtype.pyarrow_dtype)
-    kind = getattr(getattr(column, "dtype", None), "kind", None)
-    if kind is None:
-        return ""
-    return {"M": "datetime", **dict.fromkeys("biuf", "number")}.get(kind, "text")
-
-
-def _kind_polars(kind: Any) -> str:
-    import polars as pl
-
-    if kind.is_numeric() or kind == pl.Boolean:
-        return "number"
-    return {pl.Date: "date", pl.Datetime: "datetime"}.get(kind.base_type(), "text")
-
-
-def _kind_arrow(kind: Any) -> str:
+def _arrow_type(kind: Any) -> str:
     from pyarrow import types
 
     tests = (
         (types.is_integer, "number"), (types.is_floating, "number"), (types.is_boolean, "number"),
-        (types.is_decimal, "number"), (types.is_date, "date"), (types.is_timestamp, "datetime"),
+        (types.is_decimal, "decimal"), (types.is_null, "object"), (types.is_dictionary, "names"),
+        (types.is_date, "date"), (types.is_timestamp, "datetime"), (types.is_temporal, "time"),
     )  # fmt: skip
-    return next((name for test, name in tests if test(kind)), "text")
+    texts = ("string", "large_string", "string_view")
+    other = "text" if str(kind) in texts else "other"
+    return next((name for test, name in tests if test(kind)), other)
+
+
+def kind_of(column: Any) -> str:
+    """How a column is read by its type alone: "number", "text", "date", "datetime", or empty.
+
+    Columns of objects are taken for texts.
+    """
+    kind = type_of(column)
+    if kind in ("", "number", "date", "datetime"):
+        return kind
+    return "number" if kind == "decimal" else "text"

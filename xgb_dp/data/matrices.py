@@ -1,4 +1,4 @@
-"""Matrices that this package makes from rows for a private training: estimators, Dask, selection.
+"""Matrices that this package makes of rows: for estimators, Dask, public samples and evaluation.
 
 Whoever makes an ``xgboost.DMatrix`` by hand sees XGBoost's own messages, which quote cells.
 """
@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, RowDomainError
-from ..request.names import read_one
 from .cells import read_data
 from .columns import numbers
-from .frames import check_names, has_column, prepared, without_column
+from .frames import check_names, prepared
 from .ids import Persons, persons_of
-from .persons import attach, id_column
+from .persons import attach
 from .sparse import check_sparse
 
-__all__ = ["META", "check_shape", "checked", "estimator_matrix", "private_matrix"]
+__all__ = ["META", "check_shape", "checked", "private_matrix"]
 
 _BOUND = "bound of its label"
 META = {
@@ -55,17 +54,6 @@ def private_matrix(
     if persons is not None:
         attach(matrix, persons_of(persons, matrix.num_row()))
     return matrix
-
-
-def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> Any:
-    """A matrix of an estimator, under the name that XGBoost has for it."""
-    params = estimator.get_xgb_params()  # once: it draws a seed from a `random_state`
-    column, persons = id_column(params), None
-    if column is not None and (ref is None or has_column(data, column)):
-        data, ids = without_column(data, column)
-        persons = persons_of(ids, column=column) if ref is None else None
-    categories = read_one(params, "dp_categories")
-    return private_matrix(data, categories=categories, persons=persons, **kwargs)
 
 
 def check_shape(table: Any) -> None:

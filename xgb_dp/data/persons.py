@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -17,7 +17,6 @@ import numpy as np
 
 from ..engine import native, workers
 from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
-from ..request.names import flatten
 from .ids import SEVERAL_KINDS, Persons, column_of
 
 __all__ = ["Hold", "attach", "check_apart", "hold", "id_column", "taken_out"]
@@ -33,13 +32,10 @@ def attach(matrix: Any, persons: Persons) -> None:
     _ATTACHED[matrix] = persons
 
 
-def taken_out(
-    params: Mapping[str, Any] | Iterable[tuple[str, Any]], dtrain: Any
-) -> tuple[dict[str, Any], Any]:
+def taken_out(params: Mapping[str, Any], dtrain: Any) -> tuple[dict[str, Any], Any]:
     """Parameters without the ids, which say only that there are some; and the ids."""
-    flat = flatten(params)
-    given, brought = flat.get(_NAME), _ATTACHED.pop(dtrain, None)
-    if brought is None and (isinstance(given, str) or given is True):
+    given, attached = params.get(_NAME), _ATTACHED.pop(dtrain, None)
+    if attached is None and (isinstance(given, str) or given is True):
         raise PrivacyParameterError(
             f"`{_NAME}` takes one id for each row. The name of a column stands for them where "
             "xgb_dp makes the matrix of a table with that column: estimators, Dask, Spark and the "
@@ -47,11 +43,11 @@ def taken_out(
             f"themselves: {_NAME}=table[column]."
         )
     name = given if isinstance(given, str) else None
-    if brought is not None and (given is None or given is True or name):
-        given = brought
-    if given is not None:
-        flat[_NAME] = name or column_of(given) or True
-    return flat, given
+    if attached is not None and (given is None or given is True or name):
+        given = attached
+    if given is None:
+        return dict(params), None
+    return {**params, _NAME: name or column_of(given) or True}, given
 
 
 def id_column(params: Mapping[str, Any]) -> str | None:

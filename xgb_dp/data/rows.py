@@ -7,17 +7,10 @@ the guarantee is about, no check ever fails. Messages hold neither values nor ro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
-from ..engine import native
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
 from .columns import numbers
-
-if TYPE_CHECKING:
-    from ..request.objectives import Objective
-    from ..request.settings import Settings
 
 __all__ = [
     "check_base_margin",
@@ -25,43 +18,19 @@ __all__ = [
     "check_intervals",
     "check_labels",
     "check_range",
-    "check_rows",
-    "check_target",
     "check_unused",
     "check_weights",
 ]
 
 
-def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
-    """Read the rows, each by itself, after everything public has been checked."""
-    labels, n = dtrain.get_label(), dtrain.num_row()
-    lower, upper = (dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
-    if s.objective.intervals:
-        check_intervals(lower, upper, n)
-    else:
-        if labels.size != n * s.labels or s.schema.labels != s.labels:
-            raise PrivacyParameterError(
-                "`dtrain` must have one label for each row, or a column for each target, of which "
-                f"`dp_target_bounds` may have a range each; {s.labels} expected. Without rows give "
-                f"labels as np.empty((0, {s.labels}))."
-            )
-        check_labels(labels, s.kind, s.classes)
-        if s.kind == "regression":
-            check_range(labels, s.objective)
-        check_unused(lower, upper)
-    check_base_margin(dtrain.get_base_margin(), n, s.trees_per_round, declared=s["dp_base_margin"])
-    check_weights(
-        dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared="dp_max_weight" in s.given
-    )
-    native.check_rows(dtrain, plan_text)
-
-
 def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:
-    """Every label lies in its declared domain."""
-    if kind == "regression":
-        check_target(labels)
-    else:
+    """Every label is finite, or a class; those beyond ``dp_target_bounds`` are clamped later."""
+    if kind != "regression":
         check_class_labels(labels, classes)
+    elif not np.isfinite(labels).all():
+        raise RowDomainError(
+            "A row has a missing or infinite label. Drop or replace such labels row by row."
+        )
 
 
 def check_class_labels(labels: np.ndarray, classes: int) -> None:
@@ -80,21 +49,13 @@ def check_class_labels(labels: np.ndarray, classes: int) -> None:
         )
 
 
-def check_target(labels: np.ndarray) -> None:
-    """Every regression label is finite; those beyond ``dp_target_bounds`` are clamped later."""
-    if not np.isfinite(labels).all():
-        raise RowDomainError(
-            "A row has a missing or infinite label. Drop or replace such labels row by row."
-        )
-
-
-def check_range(labels: np.ndarray, known: Objective) -> None:
-    """Every label is one that the objective knows."""
-    low = labels > known.lowest if known.above else labels >= known.lowest
-    if not (low & (labels <= known.highest)).all():
-        ends = [f"{'above' if known.above else 'at least'} {known.lowest:g}"]
-        if known.highest < np.inf:
-            ends.append(f"at most {known.highest:g}")
+def check_range(labels: np.ndarray, lowest: float, highest: float, *, above: bool) -> None:
+    """Every label is one that the objective knows; `above`: the lowest number itself is none."""
+    low = labels > lowest if above else labels >= lowest
+    if not (low & (labels <= highest)).all():
+        ends = [f"{'above' if above else 'at least'} {lowest:g}"]
+        if highest < np.inf:
+            ends.append(f"at most {highest:g}")
         raise RowDomainError(
             f"A row has a label that is not {' and '.join(ends)}, as the objective demands. Drop "
             "or replace such labels row by row."

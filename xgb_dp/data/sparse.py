@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError
 
-__all__ = ["check_sparse"]
+__all__ = ["check_sparse", "is_sparse"]
 
 _TWICE = (
     "A row has two entries in one column. Give every cell of a sparse matrix once, and drop or "
@@ -37,62 +37,59 @@ _ILL_FORMED = (
 Integers = npt.NDArray[np.integer[Any]]
 
 
+def is_sparse(table: Any) -> bool:
+    """Whether something is a matrix or array of SciPy, which has then been loaded."""
+    scipy = sys.modules.get("scipy.sparse")
+    return scipy is not None and bool(scipy.issparse(table))
+
+
 def check_sparse(table: Any) -> None:
     """Refuse rows of a SciPy matrix or array that are no function of themselves."""
-    scipy = sys.modules.get("scipy.sparse")  # a matrix of SciPy has loaded it
-    if scipy is None or not scipy.issparse(table) or len(table.shape) != 2:
+    if not is_sparse(table) or len(table.shape) != 2:
         return
     if table.format == "bsr":
         raise PrivacyParameterError(_BLOCKS)
-    if table.format == "dok":  # a key is there once
-        _check_inside(np.array(list(table.keys()), dtype=np.int64).reshape(-1, 2), table.shape)
-        return
     if table.format == "dia":  # an offset is there once, and what lies outside is no cell
         return
-    if table.format == "lil":
-        rows = [np.asarray(row, dtype=np.int64) for row in table.rows]
-        lengths = [len(row) for row in rows]
-        _check_lines(
-            np.append(0, np.cumsum(lengths, dtype=np.int64)),
-            np.concatenate([*rows, np.empty(0, dtype=np.int64)]),
-            table.shape[1],
-        )
-    elif table.format == "coo":
+    lines, places = _entries(table)
+    n_lines, n_places = table.shape[::-1] if table.format == "csc" else table.shape
+    inside = (lines >= 0) & (lines < n_lines) & (places >= 0) & (places < n_places)
+    if not inside.all():
+        raise RowDomainError(_OUTSIDE)
+    if _is_rising(lines, places):
+        return
+    order = np.lexsort((places, lines))
+    if not _is_rising(lines[order], places[order]):
+        raise RowDomainError(_TWICE)
+
+
+def _is_rising(lines: Integers, places: Integers) -> bool:
+    """Whether each entry comes behind the one before, line by line."""
+    same_line = lines[1:] == lines[:-1]
+    behind = (lines[1:] > lines[:-1]) | (same_line & (places[1:] > places[:-1]))
+    return bool(behind.all())
+
+
+def _entries(table: Any) -> tuple[Integers, Integers]:
+    """The line (a row, or a column of csc) of each entry, and its place there."""
+    if table.format == "dok":
+        keys = np.array(list(table.keys()), dtype=np.int64).reshape(-1, 2)
+        return keys[:, 0], keys[:, 1]
+    if table.format == "coo":
         if not len(table.row) == len(table.col) == len(table.data):
             raise RowDomainError(_ILL_FORMED)
-        cells = np.stack([np.asarray(table.row), np.asarray(table.col)], axis=1).astype(np.int64)
-        _check_inside(cells, table.shape)
-        order = np.lexsort((cells[:, 1], cells[:, 0]))
-        if (np.diff(cells[order], axis=0) == 0).all(axis=1).any():
-            raise RowDomainError(_TWICE)
+        return np.asarray(table.row), np.asarray(table.col)
+    if table.format == "lil":
+        rows = [np.asarray(row, dtype=np.int64) for row in table.rows]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        places = np.concatenate([*rows, np.empty(0, dtype=np.int64)])
     else:
-        lines, across = table.shape if table.format == "csr" else table.shape[::-1]
-        indptr = np.asarray(table.indptr)
-        if len(indptr) != lines + 1 or len(table.indices) != len(table.data):
+        indptr = np.asarray(table.indptr).astype(np.int64)
+        lengths, places = np.diff(indptr), np.asarray(table.indices)
+        n_lines = table.shape[1] if table.format == "csc" else table.shape[0]
+        fits = len(indptr) == n_lines + 1 and len(places) == len(table.data)
+        if not fits or indptr[0] != 0 or (lengths < 0).any() or indptr[-1] > len(places):
             raise RowDomainError(_ILL_FORMED)
-        _check_lines(indptr, np.asarray(table.indices), across)
-
-
-def _check_inside(cells: Integers, shape: tuple[int, int]) -> None:
-    if not ((cells >= 0) & (cells < np.array(shape))).all():
-        raise RowDomainError(_OUTSIDE)
-
-
-def _check_lines(indptr: Integers, indices: Integers, across: int) -> None:
-    """Each line, from `indptr[i]` to `indptr[i + 1]`, has distinct indices below `across`."""
-    indptr = indptr.astype(np.int64)
-    lengths = indptr[1:] - indptr[:-1]
-    if indptr[0] != 0 or (lengths < 0).any() or indptr[-1] > len(indices):
-        raise RowDomainError(_ILL_FORMED)
-    indices = indices[: indptr[-1]]
-    if not ((indices >= 0) & (indices < across)).all():
-        raise RowDomainError(_OUTSIDE)
-    rising = indices[1:] > indices[:-1]
-    starts = indptr[1:-1]  # a line begins here, whatever came before
-    rising[starts[(starts > 0) & (starts < len(indices))] - 1] = True
-    if rising.all():
-        return
-    line = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((indices, line))
-    if ((np.diff(indices[order]) == 0) & (np.diff(line[order]) == 0)).any():
-        raise RowDomainError(_TWICE)
+        places = places[: indptr[-1]]
+    kind = np.int32 if len(lengths) < 1 << 31 else np.int64
+    return np.repeat(np.arange(len(lengths), dtype=kind), lengths), places

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from ..engine import workers
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..request.names import read_one
 from .cells import read_data
 from .columns import numbers
 from .frames import columns_of, prepared
@@ -54,7 +53,7 @@ class _Part:
 
 
 def worker_matrix(
-    params: Mapping[str, Any], *, parts: Any, model: Any, Xy_cats: Any, **given: Any
+    categories: Mapping[Any, Any] | None, *, parts: Any, model: Any, Xy_cats: Any, **given: Any
 ) -> Any:
     """The training matrix of one worker of a Dask cluster, however the rows lie on workers.
 
@@ -64,7 +63,6 @@ def worker_matrix(
     from xgboost import config
 
     del model, Xy_cats
-    categories = read_one(params, "dp_categories")
     mine = workers.check_together(
         lambda: [read_data(_read, part, categories) for part in parts or ()]
     )

@@ -15,21 +15,17 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import PrivacyError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 
-if TYPE_CHECKING:
-    from ..request.features import Schema
-
 __all__ = [
     "check_agreement",
     "check_together",
-    "common_schema",
     "first_of_all",
+    "no_message",
     "tell_all",
     "this_worker",
     "told_by",
@@ -38,7 +34,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-_TOLD: tuple[type[PrivacyError], ...] = (PrivacyParameterError, PrivacyRefusal, RowDomainError)
+_SHARED: tuple[type[PrivacyError], ...] = (PrivacyParameterError, PrivacyRefusal, RowDomainError)
 """Errors that are raised on all workers where one has them."""
 _LONGEST = 1 << 33
 """Bytes of a message; who says that a longer one comes is no worker of ours."""
@@ -65,7 +61,7 @@ def _broadcast(data: bytes, root: int) -> bytes:
     length = ctypes.c_uint64(len(data) if rank == root else 0)
     _check_call(_LIB.XGCommunicatorBroadcast(ctypes.byref(length), ctypes.sizeof(length), root))
     if length.value > _LONGEST:
-        raise _no_message()
+        raise no_message()
     if length.value == 0:
         return b""
     buffer = (ctypes.c_char * length.value)()
@@ -82,10 +78,11 @@ def _say(value: Any, root: int) -> Any:
     try:
         return json.loads(said)
     except (ValueError, RecursionError):
-        raise _no_message() from None
+        raise no_message() from None
 
 
-def _no_message() -> PrivacyRefusal:
+def no_message() -> PrivacyRefusal:
+    """The error about what is not a message of ours."""
     return PrivacyRefusal(
         "A worker has sent something that is not a message of xgb_dp. Start all workers with the "
         "same version, and let nobody else join them. Nothing was released."
@@ -116,33 +113,6 @@ def first_of_all(mine: Any) -> Any:
     return None if root == world else _say(mine, root)
 
 
-def common_schema(schema: Schema) -> Schema:
-    """The public schema, also for a worker whose matrix has neither rows nor columns."""
-    # Names and types are public. The categories that a data frame comes with are data of its
-    # worker, until they have been compared with the declared ones.
-    mine = [
-        schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights,
-        schema.labels,
-    ]  # fmt: skip
-    common = first_of_all(mine if schema.width else None)
-    if schema.width or common is None:
-        return schema
-    try:
-        names, named, categorical, typed, weights, labels = common
-        return replace(
-            schema,
-            names=[str(name) for name in names],
-            named=bool(named),
-            categorical=frozenset(int(index) for index in categorical),
-            dictionaries={},
-            typed=bool(typed),
-            weights=None if weights is None else tuple(float(w) for w in weights),
-            labels=int(labels),
-        )
-    except (TypeError, ValueError):
-        raise _no_message() from None
-
-
 def check_together(check: Callable[[], T]) -> T:
     """Run a check of this worker's rows, and fail on all workers where it fails on one.
 
@@ -152,38 +122,31 @@ def check_together(check: Callable[[], T]) -> T:
     if collective is None:
         return check()
     failure: Exception | None = None
-    found: Any = None
-    said: Any = None
     try:
-        found = check()
+        result = check()
     except Exception as error:
         failure = error
-    rank, world = this_worker()
-    candidate = np.array([world if failure is None else rank], dtype=np.int64)
-    root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
-    if root < world:
-        # Messages of this package hold no value and no row number, see rows.py; others might.
-        known = isinstance(failure, PrivacyError)
-        text = str(failure) if known else "Its checks failed. Nothing was released."
-        said = _say([type(failure).__name__, text], root)
+    # Messages of this package hold no value and no row number; others might.
+    known = isinstance(failure, PrivacyError)
+    text = str(failure) if known else "Its checks failed. Nothing was released."
+    said = first_of_all(None if failure is None else [type(failure).__name__, text])
     if failure is not None:  # also where somebody on the network says that none has failed
         raise failure
-    if root < world:
-        kind, reason = said if isinstance(said, list) and len(said) == 2 else ("", said)
-        told = next((e for e in _TOLD if e.__name__ == kind), RowDomainError)
-        raise told(f"On another worker: {reason}")
-    return cast(T, found)
+    if said is not None:
+        name, reason = said if isinstance(said, list) and len(said) == 2 else ("", said)
+        kind = next((e for e in _SHARED if e.__name__ == name), RowDomainError)
+        raise kind(f"On another worker: {reason}")
+    return result
 
 
-def check_agreement(plan_text: str, schema: Schema) -> None:
+def check_agreement(text: str) -> None:
     """All workers train by the same plan, on the same columns."""
     collective = _collective()
     if collective is None:
         return
-    mine = f"{plan_text}\n{schema.names}"
-    theirs = _say(mine, 0)
-    differs = collective.allreduce(np.array([mine != theirs], dtype=np.int32), collective.Op.MAX)
-    if differs[0] or mine != theirs:  # whatever somebody on the network says of it
+    differs = _say(text, 0) != text
+    some_differ = collective.allreduce(np.array([differs], dtype=np.int32), collective.Op.MAX)
+    if some_differ[0] or differs:  # whatever somebody on the network says of it
         raise PrivacyParameterError(
             "The workers do not agree on the training: parameters, columns, or versions of xgb_dp "
             "differ. Give every worker the same ones. Nothing was released."

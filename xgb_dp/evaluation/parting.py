@@ -112,9 +112,8 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
 def _exact(persons: Persons) -> np.ndarray:
     """The id of each row, exactly: as cells, whole numbers would be rounded to floats."""
     distinct = persons.distinct
-    if not isinstance(distinct, np.ndarray):
-        ids = [UUID(int=v) for v in distinct] if persons.kind == "UUIDs" else distinct
-        distinct = np.fromiter(ids, dtype=object, count=len(ids))
+    if persons.kind == "UUIDs":
+        distinct = np.array([UUID(int=v) for v in persons.listed], dtype=object)
     return distinct[persons.codes]
 
 

@@ -18,7 +18,6 @@ from ..budget.gate import check_here
 from ..data import parts, persons
 from ..data.dask_rows import bring_together
 from ..data.ids import persons_of
-from ..data.matrices import estimator_matrix
 from ..data.persons import id_column
 from ..data.spark_rows import spark_matrices, spark_rows
 from ..data.worker_rows import worker_matrix
@@ -26,10 +25,11 @@ from ..engine import native, workers
 from ..engine.once import Once
 from ..errors import PrivacyRefusal
 from ..record import caution
-from ..request.features import read_schema
+from ..request.features import Schema, read_schema
+from ..request.names import flatten, read_one
 from . import public_data
 from .call_site import CallSite, check_dask, check_evals, check_matrix
-from .interfaces import declared_classes, default_rounds, refuse_search
+from .interfaces import declared_classes, default_rounds, estimator_matrix, refuse_search
 from .pipelines import fitted_steps, warn_of_steps
 from .prepare import prepare
 from .run import Training
@@ -38,6 +38,7 @@ __all__ = [
     "before_dask",
     "before_train",
     "check_here",
+    "common_schema",
     "declared_classes",
     "default_rounds",
     "estimator_matrix",
@@ -97,7 +98,33 @@ async def before_dask(
 def _begin(params: Mapping[str, Any], once: Once) -> Callable[..., Any]:
     """Called by a worker that begins this training; makes its matrix later on."""
     once.begin()
-    return partial(worker_matrix, params)
+    return partial(worker_matrix, read_one(params, "dp_categories"))
+
+
+def common_schema(schema: Schema) -> Schema:
+    """The public schema, also for a worker whose matrix has neither rows nor columns."""
+    # The categories that a data frame comes with are data of its worker, until they have been
+    # compared with the declared ones.
+    public = [
+        schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights,
+        schema.labels,
+    ]  # fmt: skip
+    common = workers.first_of_all(public if schema.width else None)
+    if schema.width or common is None:
+        return schema
+    try:
+        names, named, categorical, typed, weights, labels = common
+        return Schema(
+            names=[str(name) for name in names],
+            named=bool(named),
+            categorical=frozenset(int(index) for index in categorical),
+            dictionaries={},
+            typed=bool(typed),
+            weights=None if weights is None else tuple(float(w) for w in weights),
+            labels=int(labels),
+        )
+    except (TypeError, ValueError):
+        raise workers.no_message() from None
 
 
 def before_train(
@@ -119,10 +146,10 @@ def before_train(
 
     # What is asked for, and with which noise. No row is looked at.
     check_matrix(dtrain)
-    params, ids = persons.taken_out(params, dtrain)
+    params, ids = persons.taken_out(flatten(params), dtrain)
     workers.check_together(lambda: check_evals(dtrain, call_site.evals))
     params, sample = workers.check_together(lambda: public_data.taken_out(params, dtrain))
-    schema = workers.common_schema(read_schema(dtrain))
+    schema = common_schema(read_schema(dtrain))
     continues = xgb_model is not None
     params, structures = public_data.declared(
         params, sample, schema, num_boost_round, continues=continues
@@ -142,7 +169,7 @@ def before_train(
     caution.warn_of_model(training.claim(), stacklevel=4)
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
-    workers.check_agreement(training.texts, schema)
+    workers.check_agreement(f"{training.texts}\n{schema.names}")
     training.check_sums(dtrain)
     who = workers.check_together(lambda: None if ids is None else persons_of(ids, dtrain.num_row()))
     persons.check_apart(who)

@@ -13,12 +13,22 @@ import numpy as np
 
 from ..budget.gate import in_force
 from ..data.columns import cells_of
+from ..data.frames import has_column, without_column
+from ..data.ids import persons_of
+from ..data.matrices import private_matrix
+from ..data.persons import id_column
 from ..data.rows import check_class_labels
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.names import read_one
 from ..request.params import DEFAULT_ROUNDS
 
-__all__ = ["declared_classes", "default_rounds", "refuse_margins", "refuse_search"]
+__all__ = [
+    "declared_classes",
+    "default_rounds",
+    "estimator_matrix",
+    "refuse_margins",
+    "refuse_search",
+]
 
 
 def default_rounds() -> int:
@@ -40,6 +50,17 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
     if y is not None:
         check_class_labels(cells_of(y, "label"), k)
     return np.arange(k)
+
+
+def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> Any:
+    """A matrix of an estimator, under the name that XGBoost has for it."""
+    params = estimator.get_xgb_params()  # once: it draws a seed from a `random_state`
+    column, persons = id_column(params), None
+    if column is not None and (ref is None or has_column(data, column)):
+        data, ids = without_column(data, column)
+        persons = persons_of(ids, column=column) if ref is None else None
+    categories = read_one(params, "dp_categories")
+    return private_matrix(data, categories=categories, persons=persons, **kwargs)
 
 
 def refuse_margins(params: Mapping[str, Any]) -> None:

@@ -15,7 +15,6 @@ from xgboost.core import Booster, XGBoostError
 from ..accounting import Event, event_from_json
 from ..accounting.events import counted
 from ..budget.gate import Release, before_release, look_before
-from ..data import rows
 from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
@@ -26,7 +25,7 @@ from ..record.start import PublicStart
 from ..releases.intercept import Intercept
 from ..request import masking
 from ..request.settings import Settings
-from . import agreement, first_release, plan
+from . import agreement, first_release, plan, row_checks
 from .call_site import CallSite
 from .columns import ColumnEffects
 from .earlier import check_earlier
@@ -184,7 +183,7 @@ class Training:
     def check_rows(self, dtrain: Any) -> None:
         """Read the rows, each by itself, for whichever plan is taken."""
         widest = max(self.options, key=lambda option: int(option.settings["max_bin"]))
-        rows.check_rows(dtrain, self.settings, widest.text)
+        row_checks.check_rows(dtrain, self.settings, widest.text)
 
     def check_sums(self, dtrain: Any) -> None:
         """Refuse more rows than can be summed exactly; all workers call it together."""

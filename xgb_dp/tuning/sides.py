@@ -49,7 +49,7 @@ class Given:
         """The rows, and parameters that say of ids only that there are some."""
         if not isinstance(data, Split):
             check_matrix(data)
-            flat, ids = persons.taken_out(params, data)
+            flat, ids = persons.taken_out(flatten(params), data)
             column = flat.get(_IDS) if isinstance(flat.get(_IDS), str) else None
             return flat, cls((data,), (ids,), for_persons(part_of(data), ids, column))
         matrices = (data.train, data.test)

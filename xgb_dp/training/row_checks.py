@@ -1,0 +1,37 @@
+"""Which checks of rows the settings of a training ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..data import rows
+from ..engine import native
+from ..errors import PrivacyParameterError
+from ..request.settings import Settings
+
+__all__ = ["check_rows"]
+
+
+def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
+    """Read the rows, each by itself, after everything public has been checked."""
+    labels, n = dtrain.get_label(), dtrain.num_row()
+    lower, upper = (dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
+    if s.objective.intervals:
+        rows.check_intervals(lower, upper, n)
+    else:
+        if labels.size != n * s.labels or s.schema.labels != s.labels:
+            raise PrivacyParameterError(
+                "`dtrain` must have one label for each row, or a column for each target, of which "
+                f"`dp_target_bounds` may have a range each; {s.labels} expected. Without rows give "
+                f"labels as np.empty((0, {s.labels}))."
+            )
+        rows.check_labels(labels, s.kind, s.classes)
+        if s.kind == "regression":
+            known = s.objective
+            rows.check_range(labels, known.lowest, known.highest, above=known.above)
+        rows.check_unused(lower, upper)
+    margins = dtrain.get_base_margin()
+    rows.check_base_margin(margins, n, s.trees_per_round, declared=s["dp_base_margin"])
+    heavier = "dp_max_weight" in s.given
+    rows.check_weights(dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared=heavier)
+    native.check_rows(dtrain, plan_text)
