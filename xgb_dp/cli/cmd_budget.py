@@ -11,9 +11,7 @@ from ..accounting.units import UNITS
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
 from .group import command
-from .options import FILE, OUT
-
-__all__: list[str] = []
+from .paths import FILE, OUT
 
 
 @command("budget")

@@ -12,14 +12,12 @@ import click
 from ..errors import PrivacyParameterError
 from ..record.report_views import json_number, round_up, spending_rows
 from ..record.spending import Spending, spending
+from . import options
 from .column import Column
 from .group import command
-from .options import domain_from, domain_options, params_from, training_options
 
 if TYPE_CHECKING:
     from ..training.prepare import Prepared
-
-__all__: list[str] = []
 
 
 @command("calibrate")
@@ -28,9 +26,9 @@ __all__: list[str] = []
     "--delta", type=float, required=True, help="Probability with which the bound may fail."
 )
 @click.option("--columns", type=int, help="Number of numeric columns, if none are declared.")
-@training_options
+@options.training
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@domain_options
+@options.domain
 def calibrate(
     epsilon: tuple[float, ...],
     delta: float,
@@ -47,7 +45,7 @@ def calibrate(
     from ..request.features import Schema
     from ..training.prepare import prepare
 
-    domain = domain_from(given)
+    domain = options.domain_from(given)
     named = dict(domain.columns or domain.declared)
     for i in range(columns or 0):
         named.setdefault(f"column {i}", Column())
@@ -64,7 +62,7 @@ def calibrate(
         categorical=frozenset(i for i, c in enumerate(features.values()) if c.categories),
         dictionaries={},
     )
-    params = {"tree_method": "dp_hist", **domain.parameters(), **params_from(domain, given)}
+    params = {"tree_method": "dp_hist", **domain.parameters(), **options.params_from(domain, given)}
     results = [
         (target, prepare({**params, "dp_epsilon": target, "dp_delta": delta}, shape, rounds))
         for target in epsilon

@@ -10,11 +10,10 @@ import click
 
 from ..record.card import model_card
 from ..record.deployment import KINDS, deployment_record, page_of
+from . import options
 from .group import command
-from .options import FILE, OUT, force_option
 from .output import print_or_save
-
-__all__: list[str] = []
+from .paths import FILE, OUT
 
 
 @command("card")
@@ -34,7 +33,7 @@ __all__: list[str] = []
     show_default=True,
     help="registry and nist: the fields of the deployments registry and of NIST SP 800-226.",
 )
-@force_option
+@options.force
 def card(
     model: Path,
     out: Path | None,

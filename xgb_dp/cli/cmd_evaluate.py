@@ -10,23 +10,13 @@ import click
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
 from ..evaluation import evaluate as evaluate_rows
+from . import options
 from .domain import Domain, domain_of_model, read_domain
 from .files import Csv
 from .group import command
-from .options import (
-    FILE,
-    GROUP,
-    OUT,
-    ROWS,
-    budget_option,
-    csv_options,
-    force_option,
-    schema_option,
-)
 from .output import Output, booked_on, model_file, new_files, save
+from .paths import FILE, OUT, ROWS
 from .table import read_table
-
-__all__: list[str] = []
 
 
 @command("evaluate")
@@ -43,8 +33,8 @@ __all__: list[str] = []
     help="Also evaluate groups: a column with declared categories, or with these values.",
 )
 @click.option("--error-bound", type=float, help="For regression: larger errors count as this.")
-@click.option("--group", type=int, help=GROUP)
-@budget_option
+@click.option("--group", type=int, help=options.GROUP)
+@options.budget
 @click.option("--json", "json_path", type=OUT, help="Also write the figures as JSON.")
 @click.option("--calibrated", type=OUT, help="Also save the model with calibrated margins.")
 @click.option(
@@ -54,9 +44,9 @@ __all__: list[str] = []
     show_default=True,
     help="With --calibrated: a line, which every XGBoost reads, or a curve, which it does not.",
 )
-@schema_option
-@csv_options
-@force_option
+@options.model_schema
+@options.csv
+@options.force
 def evaluate(
     model: Path,
     data: Path,

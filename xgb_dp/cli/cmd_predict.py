@@ -14,14 +14,13 @@ from ..engine.model_json import ModelJson
 from ..engine.models import load_booster
 from ..engine.predictions import levels_of_model, objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from . import options
 from .domain import Domain, domain_of_model, read_domain
 from .files import Csv, write_table
 from .group import command
-from .options import FILE, OUT, ROWS, csv_options, force_option, schema_option
 from .output import Failure, new_files, save
+from .paths import FILE, OUT, ROWS
 from .table import Table, read_table
-
-__all__: list[str] = []
 
 
 @command("predict")
@@ -29,12 +28,12 @@ __all__: list[str] = []
 @click.argument("data", type=ROWS)
 @click.option("--out", type=OUT, help="Where to write, as .csv or .parquet; stdout by default.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Column of DATA to copy, e.g. a key.")
-@schema_option
+@options.model_schema
 @click.option("--score", is_flag=True, help="Also print the score of labelled rows, to stderr.")
 @click.option("--rate", is_flag=True, help="Predict for an exposure of 1, without its column.")
 @click.option("--contributions", is_flag=True, help="Also write what each column contributes.")
-@csv_options
-@force_option
+@options.csv
+@options.force
 def predict(
     model: Path,
     data: Path,

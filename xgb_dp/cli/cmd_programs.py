@@ -6,8 +6,6 @@ import click
 
 from .group import command
 
-__all__: list[str] = []
-
 _PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
 
 

@@ -9,11 +9,10 @@ import click
 from ..accounting import ACCOUNTANTS
 from ..record.report import privacy_report
 from ..record.report_views import round_up
+from . import options
 from .group import command
-from .options import FILE, OUT, force_option
 from .output import new_files, report_file, report_text, save
-
-__all__: list[str] = []
+from .paths import FILE, OUT
 
 
 @command("report")
@@ -33,7 +32,7 @@ __all__: list[str] = []
     "--accountant", type=click.Choice(list(ACCOUNTANTS)), help="Print only epsilon, by this one."
 )
 @click.option("--replace-one", is_flag=True, help="Print only epsilon, for rows that are replaced.")
-@force_option
+@options.force
 def report(
     model: Path,
     kind: str,

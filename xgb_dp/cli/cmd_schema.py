@@ -13,13 +13,12 @@ from ..data.cells import MISSING
 from ..discovery import discover
 from ..discovery.columns import KINDS, kinds_of
 from ..errors import PrivacyParameterError
+from . import options
 from .domain import template
 from .files import Csv, cells_of, header_of, ids_of, is_parquet, truths_of
 from .group import command
-from .options import GROUP, OUT, ROWS, budget_option, csv_options, force_option, privacy_id_option
 from .output import booked_on, new_files, print_or_save, save
-
-__all__: list[str] = []
+from .paths import OUT, ROWS
 
 
 def _kind_options(function: Any) -> Any:
@@ -38,9 +37,9 @@ def _kind_options(function: Any) -> Any:
 @click.option("--delta", type=float, help="With --discover: its delta.")
 @_kind_options
 @click.option("--missing", multiple=True, metavar="TEXT", help="Text of a missing cell.")
-@privacy_id_option
-@click.option("--group", type=int, help=GROUP)
-@budget_option
+@options.privacy_id
+@click.option("--group", type=int, help=options.GROUP)
+@options.budget
 @click.option(
     "--use",
     type=click.Choice(["cuts", "bounds", "nothing"]),
@@ -49,8 +48,8 @@ def _kind_options(function: Any) -> Any:
     help="With --discover: what to declare about columns of numbers.",
 )
 @click.option("--out", type=OUT, help="Write .yaml or .json instead of printing YAML.")
-@csv_options
-@force_option
+@options.csv
+@options.force
 def schema(
     data: Path,
     target: str | None,

@@ -13,14 +13,13 @@ from ..data.cells import MISSING
 from ..data.parts import part_of
 from ..errors import PrivacyParameterError
 from ..evaluation import split as split_rows
+from . import options
 from .domain import read_domain
 from .files import Csv, header_of, is_parquet, read_whole, write_whole
 from .group import command
-from .options import FILE, OUT, csv_options, force_option, privacy_id_option
 from .output import new_files, save
 from .part_file import note_of, note_text
-
-__all__: list[str] = []
+from .paths import FILE, OUT
 
 
 @command("split")
@@ -30,10 +29,10 @@ __all__: list[str] = []
 @click.option(
     "--share", type=float, default=0.2, show_default=True, help="Probability of the second part."
 )
-@privacy_id_option
+@options.privacy_id
 @click.option("--schema", "schema_file", type=FILE, help="Schema that names the column of ids.")
-@csv_options
-@force_option
+@options.csv
+@options.force
 def split(
     data: Path,
     train_path: Path,

@@ -20,31 +20,19 @@ from ..record.ledger import read_ledger
 from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
 from ..request.params import DEFAULT_ROUNDS
+from . import options
 from .domain import ATTRIBUTE, Domain
 from .files import Csv
 from .group import command
-from .options import (
-    FILE,
-    OUT,
-    ROWS,
-    budget_option,
-    csv_options,
-    domain_from,
-    domain_options,
-    force_option,
-    params_from,
-    training_options,
-)
 from .output import booked_on, model_file, new_files, report_file, report_kind, save
 from .part_file import note_of
+from .paths import FILE, OUT, ROWS
 from .table import read_table
-
-__all__: list[str] = []
 
 
 @command("train")
 @click.argument("data", type=ROWS)
-@domain_options
+@options.domain
 @click.option("--epsilon", type=float, required=True, help="Privacy budget of this model, in nats.")
 @click.option(
     "--delta",
@@ -52,12 +40,15 @@ __all__: list[str] = []
     required=True,
     help="Probability with which the bound may fail: a constant well below 1 / number of people.",
 )
-@training_options
-@budget_option
+@options.training
+@options.budget
 @click.option("--model", type=OUT, default="model.json", show_default=True, help="Where to save.")
 @click.option("--continue", "start", type=FILE, help="Private model to add rounds to.")
 @click.option(
-    "--public-start", "public", type=FILE, help="Model made without private rows, to start from."
+    "--public-start",
+    "public",
+    type=FILE,
+    help="Model made without private rows, to start from.",
 )
 @click.option(
     "--public-data",
@@ -73,8 +64,8 @@ __all__: list[str] = []
     help="Also write the privacy report, as .txt, .json or .html.",
 )
 @click.option("--card", "card_path", type=OUT, help="Also write a model card (.md).")
-@csv_options
-@force_option
+@options.csv
+@options.force
 @click.option("--quiet", is_flag=True, help="Show no progress bar.")
 def train(
     data: Path,
@@ -104,12 +95,12 @@ def train(
     new_files(paths, force=force, read=[data, given["schema"], budget, start, public, public_rows])
     for path in reports:
         report_kind(path)  # an unknown ending is an error before training
-    domain = domain_from(given)
+    domain = options.domain_from(given)
     domain.check_target()
-    options = _options(domain, given)
+    asked = _asked(domain, given)
     table = read_table(data, domain, training=True, csv=csv)
     domain = table.domain
-    params = {"tree_method": "dp_hist", "verbosity": 1, **domain.parameters(), **options}
+    params = {"tree_method": "dp_hist", "verbosity": 1, **domain.parameters(), **asked}
     if table.ids is not None:
         params["dp_privacy_id"] = table.ids
     if start and public:
@@ -135,15 +126,15 @@ def train(
     _say_what_was_spent(report, model, domain)
 
 
-def _options(domain: Domain, given: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(domain: Domain, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that options and the schema file give, epsilon and delta among them."""
-    options = params_from(domain, given)
+    asked = options.params_from(domain, given)
     for name in ("epsilon", "delta"):
-        if options.setdefault(f"dp_{name}", given[name]) != given[name]:
+        if asked.setdefault(f"dp_{name}", given[name]) != given[name]:
             raise PrivacyParameterError(
                 f"`dp_{name}` is given twice with different values: keep --{name}."
             )
-    return options
+    return asked
 
 
 def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:

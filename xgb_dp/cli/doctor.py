@@ -15,7 +15,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -31,13 +31,7 @@ OK, WARNING, FAILED = "ok", "warning", "FAILED"
 
 @dataclass(frozen=True)
 class Check:
-    """Result of one check.
-
-    Attributes:
-        name: What was checked.
-        status: "ok", "warning" or "FAILED".
-        found: What was found, and how to mend it if it is not well.
-    """
+    """Result of one check: what was checked, and what was found and how to mend it."""
 
     name: str
     status: str
@@ -46,24 +40,17 @@ class Check:
 
 def check_installation() -> list[Check]:
     """Run all checks."""
-    checks: list[Callable[[], Iterator[Check]]] = [
-        _versions,
-        _library,
-        _python_part,
-        _own_files,
-        _beside,
-        _entropy,
-        _training,
-        _extras,
-    ]
-    out: list[Check] = []
+    checks = (
+        _versions, _library, _python_part, _own_files, _beside, _entropy, _training, _extras,
+    )  # fmt: skip
+    results: list[Check] = []
     for check in checks:
         try:
-            out += check()
+            results += check()
         except Exception as error:  # the doctor reports whatever is wrong
             name = check.__name__.strip("_").replace("_", " ")
-            out.append(Check(name, FAILED, f"{type(error).__name__}: {error}"))
-    return out
+            results.append(Check(name, FAILED, f"{type(error).__name__}: {error}"))
+    return results
 
 
 def _versions() -> Iterator[Check]:
@@ -71,12 +58,11 @@ def _versions() -> Iterator[Check]:
 
     python = f"Python {platform.python_version()} on {platform.platform()}"
     yield Check("system", OK if sys.version_info >= (3, 10) else FAILED, python)
-    installed = _version("xgb-dp")
-    folder = Path(__file__).resolve().parents[1]
-    if installed == __version__:
-        yield Check("xgb-dp", OK, f"{__version__} in {folder}")
-    elif installed is None:
+    installed, folder = _version("xgb-dp"), Path(__file__).resolve().parents[1]
+    if installed is None:
         yield Check("xgb-dp", WARNING, f"{__version__} in {folder}, not installed by pip")
+    elif installed == __version__:
+        yield Check("xgb-dp", OK, f"{__version__} in {folder}")
     else:
         yield Check(
             "xgb-dp",
@@ -97,54 +83,40 @@ def _library() -> Iterator[Check]:
     import xgboost
     from xgboost.core import _LIB
 
-    where = getattr(_LIB, "path", None) or getattr(_LIB, "_name", "an unknown place")
-    if native.is_dp_build():
-        build = native.build_info()
-        yield Check(
-            "library",
-            OK,
-            f"private build on XGBoost {xgboost.__version__}, plan version "
-            f"{build.get('plan_version')}, in {where}",
-        )
-    else:
+    if not native.is_dp_build():
         yield Check("library", FAILED, native.stock_hint())
+        return
+    where = getattr(_LIB, "path", None) or getattr(_LIB, "_name", "an unknown place")
+    plan = native.build_info().get("plan_version")
+    text = f"private build on XGBoost {xgboost.__version__}, plan version {plan}, in {where}"
+    yield Check("library", OK, text)
 
 
 def _python_part() -> Iterator[Check]:
     import xgboost
 
     folder = Path(xgboost.__file__).resolve().parent
-    unpatched = [
-        name
-        for name in ("training.py", "sklearn.py")
-        if "_dp_hook" not in (folder / name).read_text(encoding="utf-8")
-    ]
-    if unpatched:
-        yield Check(
-            "xgboost package",
-            FAILED,
-            f"{', '.join(unpatched)} in {folder} come from a stock wheel. {native.stock_hint()}",
-        )
-    else:
-        yield Check("xgboost package", OK, f"hands private trainings to xgb_dp, in {folder}")
+    files = ("training.py", "sklearn.py")
+    stock = [f for f in files if "_dp_hook" not in (folder / f).read_text(encoding="utf-8")]
+    text = f"hands private trainings to xgb_dp, in {folder}"
+    if stock:
+        text = f"{', '.join(stock)} in {folder} come from a stock wheel. {native.stock_hint()}"
+    yield Check("xgboost package", FAILED if stock else OK, text)
 
 
 def _own_files() -> Iterator[Check]:
     """Whether the files of this distribution are as they were installed."""
     try:
-        own = metadata.distribution("xgb-dp")
+        changed = _changed_files(metadata.distribution("xgb-dp"))
     except metadata.PackageNotFoundError:
         return  # the check of versions has said so
-    changed = _changed_files(own)
+    text = "as they were installed"
     if changed:
-        yield Check(
-            "own files",
-            FAILED,
+        text = (
             f"{len(changed)} files of xgb-dp are missing or were changed, such as {changed[0]}. "
-            "Mend it with: pip install --force-reinstall --no-deps xgb-dp",
+            "Mend it with: pip install --force-reinstall --no-deps xgb-dp"
         )
-    else:
-        yield Check("own files", OK, "as they were installed")
+    yield Check("own files", FAILED if changed else OK, text)
 
 
 def _beside() -> Iterator[Check]:
@@ -154,11 +126,9 @@ def _beside() -> Iterator[Check]:
         for d in metadata.distributions()
         if d.metadata["Name"] in ("xgboost", "xgboost-cpu")
     }
-    names = " and ".join(" ".join(owner) for owner in sorted(owners))
     damaged = False
     for (name, version), distribution in sorted(owners.items()):
-        changed = _changed_files(distribution)
-        if changed:
+        if changed := _changed_files(distribution):
             damaged = True
             yield Check(
                 "stock xgboost",
@@ -169,16 +139,15 @@ def _beside() -> Iterator[Check]:
             )
     if damaged:
         return
-    origin = stock_origin()
+    names = " and ".join(" ".join(owner) for owner in sorted(owners))
+    origin, status = stock_origin(), OK
     if origin is not None:
-        found = f"{names or 'a copy of no wheel'}, in {Path(origin).parent}"
-        yield Check("stock xgboost", OK, f"{found}. {_which()}")
+        text = f"{names or 'a copy of no wheel'}, in {Path(origin).parent}. {_which()}"
     elif owners:
-        yield Check(
-            "stock xgboost", WARNING, f"pip knows {names}, but nothing can be imported of it"
-        )
+        status, text = WARNING, f"pip knows {names}, but nothing can be imported of it"
     else:
-        yield Check("stock xgboost", OK, "none; `import xgboost` gives the private build")
+        text = "none; `import xgboost` gives the private build"
+    yield Check("stock xgboost", status, text)
 
 
 def _which() -> str:
@@ -197,22 +166,22 @@ def _changed_files(distribution: metadata.Distribution) -> list[str]:
 
     The record is read here: `Distribution.files` leaves out files that are missing.
     """
-    out = []
-    for name, digest, size in csv.reader((distribution.read_text("RECORD") or "").splitlines()):
-        mode, _, value = digest.partition("=")
+    changed = []
+    for name, recorded, size in csv.reader((distribution.read_text("RECORD") or "").splitlines()):
+        mode, _, value = recorded.partition("=")
         if not value:
             continue  # the record itself, and compiled Python
         path = Path(str(distribution.locate_file(name)))
         try:
             same = not size or path.stat().st_size == int(size)
             if same and path.suffix in (".py", ".pth"):
-                found = hashlib.new(mode, path.read_bytes()).digest()
-                same = base64.urlsafe_b64encode(found).decode().rstrip("=") == value
+                digest = hashlib.new(mode, path.read_bytes()).digest()
+                same = base64.urlsafe_b64encode(digest).decode().rstrip("=") == value
         except OSError:
             same = False
         if not same:
-            out.append(name)
-    return out
+            changed.append(name)
+    return changed
 
 
 def _entropy() -> Iterator[Check]:
@@ -272,12 +241,9 @@ _EXTRAS = {
 
 def _extras() -> Iterator[Check]:
     for extra, modules in _EXTRAS.items():
-        absent = [m for m in modules if importlib.util.find_spec(m) is None]
-        if absent:
-            found = f"not installed ({', '.join(absent)}): pip install 'xgb-dp[{extra}]'"
-        else:
-            found = "installed"
-        yield Check(f"extra {extra}", OK, found)
+        absent = ", ".join(m for m in modules if importlib.util.find_spec(m) is None)
+        advice = f"not installed ({absent}): pip install 'xgb-dp[{extra}]'"
+        yield Check(f"extra {extra}", OK, advice if absent else "installed")
 
 
 def main() -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,28 +15,9 @@ from .column import Column
 from .domain import Domain, read_domain
 from .files import Csv
 from .outcome import Outcome
-from .spool import Rows
+from .paths import FILE
 from .values import bounds_of, classes_of, levels_of, texts, typed
 
-__all__ = [
-    "FILE",
-    "GROUP",
-    "OUT",
-    "ROWS",
-    "budget_option",
-    "csv_options",
-    "domain_from",
-    "domain_options",
-    "force_option",
-    "params_from",
-    "privacy_id_option",
-    "schema_option",
-    "training_options",
-]
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-ROWS = Rows(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
-OUT = click.Path(dir_okay=False, path_type=Path)
 GROUP = "Rows (or people) that epsilon protects together; by default as in the budget, or 1."
 
 
@@ -52,22 +32,22 @@ def _adds(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callab
     return add
 
 
-force_option = click.option("--force", is_flag=True, help="Overwrite existing files.")
-schema_option = click.option(
+force = click.option("--force", is_flag=True, help="Overwrite existing files.")
+model_schema = click.option(
     "--schema", "schema_file", type=FILE, help="Schema file, instead of the one in the model."
 )
-budget_option = click.option(
+budget = click.option(
     "--budget",
     type=FILE,
     help="Charge this budget of the data set, made by `xgb-dp budget`; refused if it is used up.",
 )
-privacy_id_option = click.option(
+privacy_id = click.option(
     "--privacy-id",
     metavar="COLUMN",
     help="Column that says who a row belongs to: all rows of a person count together.",
 )
 
-domain_options = _adds(
+domain = _adds(
     click.option("--schema", type=FILE, help="Declarations in a .yaml, .toml or .json file."),
     click.option("--target", metavar="COLUMN", help="Column of labels."),
     click.option(
@@ -119,11 +99,11 @@ domain_options = _adds(
     ),
     click.option("--drop", multiple=True, metavar="COLUMN", help="Column to leave out."),
     click.option("--weight", metavar="COLUMN", help="Column of row weights."),
-    privacy_id_option,
+    privacy_id,
 )
 """Adds the options that :func:`domain_from` takes."""
 
-training_options = _adds(
+training = _adds(
     click.option(
         "--rounds",
         type=int,
@@ -141,7 +121,7 @@ training_options = _adds(
 """Adds the number of rounds, and the options that :func:`params_from` takes."""
 
 
-def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def csv(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options of CSV files to a command, which takes them as `csv`."""
 
     @click.option("--separator", default=",", show_default=True, help="Separator of CSV files.")

@@ -143,11 +143,12 @@ def _features(cells: pd.DataFrame, domain: Domain) -> dict[str, Any]:
 
 def _numbers(cells: pd.Series, missing: Sequence[str]) -> Floats:
     array = read_data(cells_of, cells, "number")
-    values: npt.NDArray[Any] | None = None
-    if array.dtype.kind in "biuf":
-        values = array
-    elif array.dtype.kind == "O":
-        listed = [None if _is_missing(cell, missing) else cell for cell in array.tolist()]
+    values: npt.NDArray[Any] | None = array if array.dtype.kind in "biuf" else None
+    if array.dtype.kind == "O":
+        listed = [
+            None if isinstance(cell, str) and cell.strip() in missing else cell
+            for cell in array.tolist()
+        ]
         with suppress(ValueError):
             values = numbers_of(listed)
     if values is None:
@@ -168,10 +169,6 @@ def _finite(values: Floats) -> Floats:
             "missing. Drop or replace such cells by a rule that looks at one row at a time."
         )
     return values
-
-
-def _is_missing(cell: Any, missing: Sequence[str]) -> bool:
-    return isinstance(cell, str) and cell.strip() in missing
 
 
 def _number(text: str) -> float | None:
@@ -210,14 +207,9 @@ def _codes(
         return by_value.get(value, lowest) if exact is None else exact
 
     array = read_data(cells_of, cells, "category")
-    texts: dict[str, int] = {}
-    codes = np.empty(len(array), dtype=np.int64)
-    for i, cell in enumerate(array if array.dtype.kind in "mM" else array.tolist()):
-        if type(cell) is not str:
-            codes[i] = of(cell)
-        else:
-            place = texts.get(cell)
-            codes[i] = texts[cell] = of(cell) if place is None else place
+    listed = list(array) if array.dtype.kind in "mM" else array.tolist()
+    of_texts = {text: of(text) for text in {cell for cell in listed if type(cell) is str}}
+    codes = np.array([of_texts[c] if type(c) is str else of(c) for c in listed], dtype=np.int64)
     if (codes == -2).any():
         raise RowDomainError(
             "a row holds something that is not declared. Declare all that may occur, or say in a "

@@ -18,16 +18,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check a model file."""
     parser = argparse.ArgumentParser(
         prog="xgb-dp verify",
-        description="Check what a model file claims of its privacy. Loads no XGBoost.",
-        epilog="Exit code: 0 passed; 1 not private, above a limit, or the file holds more than "
-        "the ledger speaks of; 2 wrong call; 3 nothing can be said.",
+        description="Check what a model file claims about its privacy. Loads no XGBoost.",
+        epilog="Exit code: 0 passed; 1 not private, above a limit, or the file contains something "
+        "that the ledger does not mention; 2 wrong call; 3 nothing can be said.",
     )
     parser.add_argument("model", type=Path, help="saved as .json or .ubj")
     add = parser.add_argument
     add("--max-epsilon", type=float, help="the largest epsilon that passes, in nats")
-    add("--delta", type=float, help="the delta at which it is stated; by default the model's")
+    add("--delta", type=float, help="the delta at which epsilon is stated; by default the model's")
     add("--group", type=int, help="rows or persons added or removed together; default: dp_group")
-    add("--replace-one", action="store_true", help="neighbours have them exchanged instead")
+    add("--replace-one", action="store_true", help="neighbours have them replaced instead")
     add("--unit", choices=["row", "person"], help="the unit of privacy that is expected")
     add(
         "--allow",
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say is among the checks
-            found = verify(
+            verification = verify(
                 given.model,
                 max_epsilon=given.max_epsilon,
                 delta=given.delta,
@@ -52,12 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 unit=given.unit,
                 allow=given.allow,
             )
-            text = found.to_json() if given.json or given.out else str(found)
+            text = verification.to_json() if given.json or given.out else str(verification)
         if given.out is not None:
             given.out.write_text(text + "\n", encoding="utf-8")
     except (PrivacyError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
     if not given.quiet:
-        print(text if given.json else found)
-    return found.exit_code
+        print(text if given.json else verification)
+    return verification.exit_code

@@ -1,4 +1,4 @@
-"""Rows from standard input, kept in memory, because commands read the names of columns first."""
+"""Types of the paths that commands take."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from typing import Any
 
 import click
 
-__all__ = ["Rows"]
+__all__ = ["FILE", "OUT", "ROWS"]
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
 
-class Rows(click.Path):
-    """A file of rows, or ``-`` for standard input: CSV, CSV that gzip has packed, or Parquet."""
+class _Rows(click.Path):
+    """A file of rows, or ``-`` for standard input: CSV, CSV that gzip has packed, or Parquet.
+
+    Standard input is kept in memory, because commands read the names of columns first.
+    """
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """The path of the file; for standard input one that ends with the command."""
@@ -36,3 +39,8 @@ class Rows(click.Path):
             path.write_bytes(content)
             ctx.call_on_close(stack.pop_all().close)
         return path
+
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+OUT = click.Path(dir_okay=False, path_type=Path)
+ROWS = _Rows(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
