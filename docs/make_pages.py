@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from xgb_dp.parameters.parameter import Parameter
+from xgb_dp.parameters.parameter import Parameter, Table
 from xgb_dp.presets import PRESETS, Preset
-from xgb_dp.request.defaults import OF_TREES
+from xgb_dp.releases.splits import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
 from xgb_dp.request.sizes import (
@@ -35,8 +35,10 @@ HEAD = f"""{NOTE}
 
 # Parameters of private training
 
-What you leave unset takes the private default below, not XGBoost's. A parameter that is in none of
-these tables is refused; [refused.md](refused.md) says why.
+Most trainings need the first table alone. The other tables have what a published system or a
+feature brought, each under its name. What you leave unset takes the private default below, not
+XGBoost's. A parameter that is in none of these tables is refused; [refused.md](refused.md) says
+why.
 
 The privacy effect is one of:
 
@@ -117,6 +119,26 @@ def _rounds() -> str:
     )
 
 
+ABOUT = {
+    Table.DEFAULT: "What the default preset chooses by itself. Its choices were measured on public "
+    "tables ([accuracy](accuracy.md)); other values cost accuracy more often than they bring some.",
+    Table.LOSSES: "Each is for the losses that it names ([how-to](howto/objectives.md)).",
+    Table.PUBLIC_ROWS: "For rows or a model that contain nobody's secret "
+    "([how-to](howto/public.md)).",
+    Table.MASKED_SUMS: "For several parties that do not trust each other "
+    "([how-to](howto/federated.md)).",
+    Table.SARUS: "What the presets [`sarus`](presets/sarus.md) and "
+    "[`sarus_average`](presets/sarus_average.md) set: noisy histograms as candidates, leaves whose "
+    "noise follows `min_child_weight`, and rounds that read a sample of the rows.",
+    Table.DPBOOST: "What the preset [`dpboost`](presets/dpboost.md) and its baselines "
+    "[`seq`](presets/seq.md) and [`para`](presets/para.md) set.",
+    Table.DP_XGB: "What the preset [`dp_xgb`](presets/dp_xgb.md) and its variants set.",
+    Table.MADDOCK: "What the presets after Maddock et al. (2022) set, such as "
+    "[`dp_tr`](presets/dp_tr.md), [`dp_ebm`](presets/dp_ebm.md), [`dp_rf`](presets/dp_rf.md) and "
+    "[`ldp`](presets/ldp.md): other ways to choose splits and columns, and forests.",
+    Table.STOCK: "XGBoost reads these itself. They change no tree.",
+}
+
 REFUSED_HEAD = f"""{NOTE}
 
 # Refused parameters
@@ -157,12 +179,12 @@ def _table(rows: Iterable[Parameter]) -> str:
 
 def parameters_page() -> str:
     """Text of ``docs/parameters.md``."""
-    own = [p for p in PARAMETERS.values() if p.name.startswith("dp_")]
-    ordinary = [p for p in PARAMETERS.values() if not p.name.startswith("dp_")]
+    tables = {table: _table(p for p in PARAMETERS.values() if p.table is table) for table in Table}
+    usual = tables.pop(Table.USUAL)
+    others = (f"## {table.value}\n\n{ABOUT[table]}\n\n{rows}\n" for table, rows in tables.items())
     return (
-        f"{HEAD}\n## The `dp_*` parameters\n\n{_table(own)}\n"
-        f"\n## Rounds\n\n{_rounds()}\n\n{_table(ARGUMENTS.values())}\n"
-        f"\n## Parameters of XGBoost\n\n{_table(ordinary)}\n"
+        f"{HEAD}\n## {Table.USUAL.value}\n\n{usual}\n"
+        f"\n## Rounds\n\n{_rounds()}\n\n{_table(ARGUMENTS.values())}\n\n" + "\n".join(others)
     )
 
 

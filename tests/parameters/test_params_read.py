@@ -317,8 +317,8 @@ BROKEN: dict[str, dict[str, Any]] = {
     "gradient leaves weigh no class": WEIGHTED | {"scale_pos_weight": 2},
     "noisy sums bring Gaussian leaves": {"dp_split": "partial", "dp_leaf_noise": "laplace"},
     "leaf noise output needs rows that count alike": {"dp_leaf_noise": "output"},
-    "dp_score gain needs unit weights": REGRESSION | {"dp_score": "gain", "dp_max_weight": 1},
-    "dp_leaf_noise output needs unit weights": OUTPUT | {"dp_max_weight": 1},
+    "score gain needs unit weights": REGRESSION | {"dp_score": "gain", "dp_max_weight": 1},
+    "output leaves need unit weights": OUTPUT | {"dp_max_weight": 1},
     "denominators of output leaves": OUTPUT | {"lambda": 2.0**20, "min_child_weight": 1},
     "geometric clip needs output leaves": {"dp_geometric_clip": True},
     "one learning rate of a geometric clip": OUTPUT
@@ -416,7 +416,7 @@ SCHEMAS = {
 
 
 def test_every_rule_has_a_case() -> None:
-    assert list(BROKEN) == [rule.name for rule in RULES]
+    assert sorted(BROKEN) == sorted(rule.name for rule in RULES)
 
 
 @pytest.mark.parametrize("name", list(BROKEN))

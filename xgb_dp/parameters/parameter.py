@@ -1,4 +1,4 @@
-"""One parameter of private training: a row of the table.
+"""A row of the table of parameters, and a rule between rows.
 
 The privacy effect of a parameter is one of
 
@@ -10,19 +10,37 @@ The privacy effect of a parameter is one of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from ..errors import PrivacyError, PrivacyParameterError
 from .parse import Reader
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["FREE", "PUBLIC", "SPENDS", "Parameter"]
+__all__ = ["FREE", "PUBLIC", "SPENDS", "Parameter", "Rule", "Table"]
 
 PUBLIC = "public"
 SPENDS = "spends budget"
 FREE = "free post-processing"
+
+
+class Table(Enum):
+    """Tables of docs/parameters.md in their order, by what brought the parameters."""
+
+    USUAL = "Parameters of most trainings"
+    DEFAULT = "The default, in detail"
+    LOSSES = "Losses and margins"
+    PUBLIC_ROWS = "Public rows and models"
+    MASKED_SUMS = "Masked sums"
+    SARUS = "DP-XGBoost of Sarus"
+    DPBOOST = "DPBoost"
+    DP_XGB = "DP-XGB"
+    MADDOCK = "DP-TR, DP-EBM, DP-RF and local reports"
+    STOCK = "Passed on to XGBoost"
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,7 @@ class Parameter:
         plan: Where the plan has it (``plugin_cpp/plan/plan.h``), if it travels there as it is.
         xgboost: Whether XGBoost reads it as well.
         recorded: Whether the public record of a model has it among its hyperparameters.
+        table: Where the page of parameters lists it.
     """
 
     name: str
@@ -58,6 +77,7 @@ class Parameter:
     plan: str = ""
     xgboost: bool = False
     recorded: bool = True
+    table: Table = Table.USUAL
 
     def value(self, settings: Settings) -> Any:
         """What holds in these settings."""
@@ -74,3 +94,27 @@ class Parameter:
     def unset(self) -> str:
         """What holds when it is unset, in words."""
         return self.shown or repr(self.default)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A demand on parameters.
+
+    Attributes:
+        name: Short name.
+        broken: Whether settings break it.
+        message: What does not go together, why, and how to mend it. ``{name}`` stands for the value
+            of a parameter.
+        error: :class:`PrivacyRefusal` where the combination would not be private, or is not proved
+            to be.
+    """
+
+    name: str
+    broken: Callable[[Settings], bool]
+    message: str
+    error: type[PrivacyError] = PrivacyParameterError
+
+    def check(self, settings: Settings) -> None:
+        """Raise its error if the settings break it."""
+        if self.broken(settings):
+            raise self.error(self.message.format_map(settings))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, LaplaceEvent
 from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound, candidates_sens2
+from ..errors import PrivacyRefusal
+from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
+from ..parameters.parse import Choice, Whole
 from . import columns
 from .release import (
     EXACT_BITS,
@@ -26,6 +29,105 @@ if TYPE_CHECKING:
     from ..request.settings import Settings
 
 __all__ = ["Candidates"]
+
+
+def _rounds(name: str, value: Any, s: Settings) -> int:
+    """Rounds that release candidates, at most all."""
+    return min(Whole(1, 1 << 20)(name, value), s.rounds)
+
+
+def _default_rounds(s: Settings) -> int:
+    """All of dp_approx, the first five of adaptive candidates, else the first."""
+    if s["tree_method"] == "dp_approx":
+        return s.rounds
+    return min(5, s.rounds) if s["dp_candidates"] == "adaptive" else 1
+
+
+def _weight(s: Settings) -> str:
+    """Hessians where candidates are released again and again."""
+    again = s["tree_method"] == "dp_approx" or s["dp_candidates"] == "adaptive"
+    return "hessian" if again and s.trees_per_round == 1 else "count"
+
+
+def _cells(s: Settings) -> int | None:
+    """At least 256 where bins are cut at equal mass; a quantile tree has none."""
+    if s["dp_candidates"] == "quantile_tree":
+        return None
+    bins = int(s["max_bin"])
+    return max(bins, 256) if s["dp_candidates"] == "histogram" else bins
+
+
+# fmt: off
+_PARAMETERS = (
+    Parameter("dp_candidates",
+              "where private split candidates come from: a tree of noisy counts over all floats, "
+              "or noisy histograms on dp_feature_bounds, cut at equal mass or refined round by "
+              "round",
+              Choice(("quantile_tree", "histogram", "adaptive")), "quantile_tree", SPENDS,
+              "candidates", plan="candidates.kind", table=Table.SARUS),
+    Parameter("dp_candidate_rounds",
+              "in how many rounds, from the first one on, candidates are released",
+              _rounds, _default_rounds, SPENDS, "candidates",
+              unit="rounds", values="int >= 1",
+              shown="1; 'adaptive' 5; tree_method='dp_approx' all", plan="candidates.rounds",
+              table=Table.SARUS),
+    Parameter("dp_candidate_weight",
+              "what a row adds to the counts of candidates: 1, or its Hessian",
+              Choice(("count", "hessian")), _weight, PUBLIC, "candidates",
+              shown="'count'; 'adaptive' and tree_method='dp_approx' 'hessian'",
+              table=Table.SARUS),
+    Parameter("dp_candidate_noise",
+              "the noise of the counts of candidates",
+              Choice(("gaussian", "laplace")), "gaussian", SPENDS, "candidates",
+              table=Table.SARUS),
+    Parameter("dp_candidate_cells",
+              "the number of cells of the public grid under noisy histograms",
+              Whole(2, 65536), _cells, PUBLIC, "candidates", unit="cells",
+              shown="'histogram' 256; 'adaptive' max_bin", table=Table.SARUS),
+    Parameter("dp_candidate_levels",
+              "the number of levels of the tree of counts from which candidates are read",
+              Whole(2, 17), 17, PUBLIC, "candidates", unit="levels", plan="candidates.levels",
+              table=Table.DEFAULT),
+)
+_RULES = (
+    Rule("one Hessian of a row",
+         lambda s: s["dp_candidate_weight"] == "hessian" and s.trees_per_round > 1,
+         "`dp_candidate_weight`='hessian' is refused for several classes or quantiles, each "
+         "of which has its own. Use 'count'.", PrivacyRefusal),
+    Rule("quantile trees are Gaussian",
+         lambda s: s["dp_candidate_noise"] == "laplace" and s["dp_candidates"] == "quantile_tree",
+         "`dp_candidate_noise`='laplace' needs dp_candidates='histogram' or 'adaptive': the "
+         "quantile tree releases a number of counts for which Gaussian noise is better."),
+    Rule("dp_approx releases always",
+         lambda s: s["tree_method"] == "dp_approx" and s["dp_candidate_rounds"] != s.rounds,
+         "tree_method='dp_approx' releases candidates for every tree. With `dp_candidate_rounds` "
+         "use tree_method='dp_hist'."),
+    Rule("Hessians of the rows of a round",
+         lambda s: (s["dp_candidate_weight"] == "hessian" and (s["subsample"] < 1.0
+                    or s["dp_ensemble"] > 1) and s["dp_candidate_rounds"] != s.rounds),
+         "`dp_candidate_weight`='hessian' with `subsample` or `dp_ensemble` "
+         "needs candidates in every round (tree_method='dp_approx'): all rounds "
+         "must release the same from their rows. Use 'count', which reads all "
+         "rows.", PrivacyRefusal),
+    Rule("adaptive edges are those of bins",
+         lambda s: s["dp_candidates"] == "adaptive" and s["dp_candidate_cells"] > s["max_bin"],
+         "`dp_candidate_cells` is at most max_bin with dp_candidates='adaptive', which moves the "
+         "edges of its bins. Lower it, or raise max_bin."),
+    Rule("cells need histograms",
+         lambda s: s["dp_candidates"] == "quantile_tree" and "dp_candidate_cells" in s.given,
+         "`dp_candidate_cells` has an effect with noisy histograms only; the quantile tree has "
+         "`dp_candidate_levels`."),
+)
+# fmt: on
+
+
+def _all_cells(s: Settings) -> int:
+    """All sums that one release may have, of all features together."""
+    if s["dp_candidates"] == "quantile_tree":
+        return s.private_features * ((1 << s["dp_candidate_levels"]) - 1)
+    grids = [len(f.grid) - 1 for f in s.features if f.kind == "private"]
+    # Edges that move become no more than there were, or than the bins.
+    return sum(max(cells, s["max_bin"]) for cells in grids)
 
 
 @dataclass(frozen=True)
@@ -49,6 +151,8 @@ class Candidates(Release):
     name = "candidates"
     share = "candidates"
     words = (("candidates", "the split candidates (noisy counts)"),)
+    parameters = _PARAMETERS
+    rules = _RULES
 
     row_bound: RowBound
     features: int
@@ -81,7 +185,7 @@ class Candidates(Release):
             s.row_bound,
             features=s.private_features,
             levels=s["dp_candidate_levels"] if tree else 1,
-            cells=s.candidate_cells,
+            cells=_all_cells(s),
             rounds=rounds,
             of_all_rounds=hessian and rounds == s.rounds,
             hessian=hessian,

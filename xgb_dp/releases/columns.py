@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.events import PlainEvent
+from ..errors import PrivacyRefusal
+from ..parameters.parameter import SPENDS, Parameter, Rule, Table
+from ..parameters.parse import Choice
 from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 
 if TYPE_CHECKING:
@@ -16,6 +19,45 @@ if TYPE_CHECKING:
 __all__ = ["SHARE", "Columns"]
 
 SHARE = 0.5
+
+# fmt: off
+_PARAMETERS = (
+    Parameter("dp_start",
+              "what the trees start from: the intercept; or noisy sums of the cells above 0 of "
+              "each class in each column, released once. The first trees then add up what each "
+              "column says of the label. With dp_features_per_tree the others are offered the "
+              "columns that say most, instead of random ones",
+              Choice(("intercept", "columns")), "intercept", SPENDS, "sensitivity",
+              shown="'intercept'; open rounds: follows the cells", table=Table.DEFAULT),
+)
+_RULES = (
+    Rule("columns of two classes",
+         lambda s: s.starts_from_columns and (s.kind != "binary" or s.labels > 1),
+         "`dp_start`='columns' is for one label of two classes, whose cells it sums. Leave it "
+         "out."),
+    Rule("columns of rows",
+         lambda s: s.starts_from_columns and s.unit != "row",
+         "`dp_start`='columns' is refused with `dp_privacy_id`: what a person adds to sums by "
+         "class and column is not proved. Leave one of them out.", PrivacyRefusal),
+    Rule("columns and labels are read together",
+         lambda s: s.starts_from_columns and s.intercept != "released",
+         "`dp_start`='columns' needs a released intercept, to which the first trees are centred. "
+         "Leave `base_score`, `dp_base_margin` or xgb_model out."),
+    Rule("columns are numbers",
+         lambda s: s.starts_from_columns and any(f.kind == "categorical" for f in s.features),
+         "`dp_start`='columns' is for numeric columns, whose cells are above 0 or not. Store the "
+         "categories as columns of 0 and 1, or leave it out."),
+    Rule("trees after columns",
+         lambda s: s.starts_from_columns and (
+             s["dp_split"] in ("additive", "public") or s["num_parallel_tree"] != 1
+             or s.schema.weights is not None or s["dp_feature_order"] == "cyclic"
+             or any(s["monotone_constraints"]) or bool(s["interaction_constraints"])),
+         "`dp_start`='columns' grows a tree a round on the columns that say most: it is refused "
+         "with dp_split='additive' or 'public', `num_parallel_tree`, `feature_weights`, "
+         "dp_feature_order='cyclic', `monotone_constraints` and `interaction_constraints`. Leave "
+         "them out."),
+)
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -32,6 +74,8 @@ class Columns(Release):
     share = "columns"
     words = (("columns", "what each column says of the label (noisy sums of its cells by class)"),)
     always_listed = False
+    parameters = _PARAMETERS
+    rules = _RULES
 
     columns: int
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.events import PlainEvent
 from ..errors import BudgetError
+from ..parameters.parameter import SPENDS, Parameter, Rule, Table
+from ..parameters.parse import Flag
 from .release import MAX_SIGMA2, Asked, Noise, Part, Release, grid_sigma2
 
 if TYPE_CHECKING:
@@ -17,6 +19,53 @@ if TYPE_CHECKING:
 __all__ = ["Correction"]
 
 _TIMES = 2
+
+
+def _reads_all_rows(s: Settings) -> bool:
+    """Whether every round has one tree, on Gaussian sums of all rows that are in the clear."""
+    return not (
+        s["dp_accountant"] == "pure"
+        or s["dp_ensemble"] > 1
+        or s["dp_leaf_noise"] == "output"
+        or s["subsample"] < 1.0
+        or s["num_parallel_tree"] > 1
+        or s["dp_local"]
+        or s["dp_secure_sum"]
+    )
+
+
+def _pays(s: Settings) -> bool:
+    """On for means by the default, where epsilon pays and the user divides nothing."""
+    return (
+        s.corrects_mean
+        and s["dp_preset"] == "default"
+        and s.unit_epsilon >= 1.0
+        and "dp_budget_shares" not in s.given
+        and s["dp_split"] == "exponential"
+        and s["dp_leaf_noise"] == "gaussian"
+        and _reads_all_rows(s)
+    )
+
+
+# fmt: off
+_PARAMETERS = (
+    Parameter("dp_mean_correction",
+              "releases the mean residual after the last tree and shifts the tree by it, twice. "
+              "Without it the clip pulls the mean of a skewed target down",
+              Flag(), _pays, SPENDS, "leaves", values="bool; regression with sums of all rows",
+              shown="False; regression with dp_epsilon / dp_group >= 1, dp_preset='default' and "
+              "without dp_budget_shares True", plan="correction.on", table=Table.DEFAULT),
+)
+_RULES = (
+    Rule("the mean of a regression is corrected",
+         lambda s: s["dp_mean_correction"] and not (
+             s.corrects_mean and _reads_all_rows(s) and not s.additive),
+         "`dp_mean_correction` is for squared error, counts and amounts of one target, whose "
+         "rounds read all rows, with one tree a round and Gaussian noise. Leave it out with "
+         "dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, subsample, "
+         "num_parallel_tree, dp_local, dp_secure_sum or additive rounds."),
+)
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -29,6 +78,8 @@ class Correction(Release):
     name = "correction"
     share = "correction"
     words = (("correction", "the mean residual (noisy sums)"),)
+    parameters = _PARAMETERS
+    rules = _RULES
 
     @classmethod
     def wanted(cls, s: Settings) -> bool:

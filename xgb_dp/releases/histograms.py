@@ -16,6 +16,20 @@ if TYPE_CHECKING:
 __all__ = ["Histograms"]
 
 
+def _cells(s: Settings) -> int:
+    """Sums that the noisy histogram of one feature of one node has at most."""
+    if s["dp_split"] == "partial":
+        return 2
+    bins = s["max_bin"]
+    tree = s["dp_candidates"] == "quantile_tree"
+    sizes = {
+        "cuts": lambda f: len(f.cuts) + 1,
+        "categorical": lambda f: f.size,
+        "private": lambda f: 4 * bins + 128 if tree else max(len(f.grid), bins) + 2,
+    }
+    return max(sizes[f.kind](f) for f in s.features) + 1  # one for missing values
+
+
 @dataclass(frozen=True)
 class Histograms(Release):
     """Noisy sums of each level of each tree.
@@ -49,7 +63,7 @@ class Histograms(Release):
     def of(cls, asked: Asked) -> Histograms:
         """The sums of all levels of a round."""
         s = asked.settings
-        cells = s.feature_cells << (s["max_depth"] - 1) if s.row_bound.of_person else 1
+        cells = _cells(s) << (s["max_depth"] - 1) if s.row_bound.of_person else 1
         return cls(
             s.row_bound.of_person,
             s.row_bound,

@@ -3,17 +3,121 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, LaplaceEvent, sensitivity
 from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound
+from ..errors import PrivacyRefusal
+from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
+from ..parameters.parse import Choice, Flag, Number
 from .release import MIN_SIGMA2, Asked, Noise, Part, Release, grid_sigma2, laplace_scale
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
 __all__ = ["Leaves"]
+
+_LARGEST_ALPHA = 1e12  # half widths
+
+
+def _has_sums(s: Settings) -> bool:
+    """Output perturbation releases no sums, by which signal could be told from noise."""
+    return bool(s["dp_leaf_noise"] != "output")
+
+
+def _shrinkage(name: str, value: Any, s: Settings) -> bool:
+    return Flag()(name, value) and _has_sums(s)
+
+
+# fmt: off
+_PARAMETERS = (
+    Parameter("dp_leaf",
+              "how a leaf gets its value: by a Newton step, or as a mean gradient, in which every "
+              "row counts 1 instead of its Hessian",
+              Choice(("newton", "gradient")), "newton", PUBLIC, "leaves", table=Table.SARUS),
+    Parameter("dp_leaf_noise",
+              "what gets the noise in a leaf: its sums (Gaussian or Laplace), or its value "
+              "(Laplace). With 'output' min_child_weight is a floor in the denominator",
+              Choice(("gaussian", "laplace", "output")), "gaussian", SPENDS, "leaves",
+              plan="leaf.noise", table=Table.SARUS),
+    Parameter("dp_geometric_clip",
+              "clips the values of round t to (1 - eta)^t gradient bounds",
+              Flag(), False, PUBLIC, "leaves", values="bool; with dp_leaf_noise='output'",
+              plan="leaf.geometric_clip", table=Table.DPBOOST),
+    Parameter("dp_eta_start",
+              "the learning rate of the first round, as a share of eta. It rises to eta by equal "
+              "steps from round to round",
+              Number(1e-3, 1), 1.0, FREE, "leaves", unit="share of eta",
+              shown="1; open rounds of quantiles: follows the rows, unless eta is given",
+              plan="leaf.eta_start", table=Table.DEFAULT),
+    Parameter("dp_shrinkage",
+              "shrinks leaves whose signal is smaller than their noise and the chance of the rows",
+              _shrinkage, _has_sums, FREE, "leaves", values="bool",
+              shown="True; False with dp_leaf_noise='output', which releases no sums",
+              plan="leaf.shrinkage", table=Table.DEFAULT),
+    Parameter("dp_shrinkage_strata",
+              "shrinks the effects of a tree's selections and their interactions each by its own "
+              "estimate, in complete trees of depth 8 or less, instead of all leaves by one",
+              Flag(), True, FREE, "leaves", plan="leaf.strata", table=Table.DEFAULT),
+    Parameter("eta",
+              "the learning rate. It also sets the clip of dp_geometric_clip",
+              # Less where many trees take a step at once.
+              Number(0, 1, open_low=True), lambda s: 0.3 if s.additive else 0.5, PUBLIC, "XGBoost",
+              shown="0.5, additive 0.3; open rounds: follows the rows", aliases=("learning_rate",),
+              plan="leaf.eta", xgboost=True),
+    Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
+              "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 1.0, PUBLIC, "XGBoost",
+              unit="hessian", values=">= 0", aliases=("reg_lambda",), plan="leaf.lambda",
+              xgboost=True, table=Table.DEFAULT),
+    Parameter("alpha", "L1 penalty on leaf weights", Number(0, 1e12), 0.0, FREE, "XGBoost",
+              unit="gradient", values=">= 0", aliases=("reg_alpha",), table=Table.DEFAULT),
+    Parameter("max_delta_step", "largest leaf weight before eta; 0 for none", Number(0, 1e12), 2.0,
+              FREE, "XGBoost", unit="leaf weight; regression: half widths of dp_target_bounds",
+              values=">= 0", plan="leaf.max_delta_step", xgboost=True, table=Table.DEFAULT),
+    Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf; part of the "
+              "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
+              unit="hessian", values=">= 0", plan="leaf.min_child_weight", xgboost=True,
+              table=Table.SARUS),
+)
+_RULES = (
+    Rule("gradient leaves weigh no class",
+         lambda s: s["dp_leaf"] == "gradient" and s["scale_pos_weight"] != 1.0,
+         "`scale_pos_weight` has no meaning with dp_leaf='gradient', where every row counts one. "
+         "Leave it out."),
+    Rule("noisy sums bring Gaussian leaves",
+         lambda s: s["dp_leaf_noise"] != "gaussian" and s.noisy_sums,
+         "`dp_leaf_noise` has no effect with dp_split={dp_split!r}: leaves are read from the "
+         "noisy sums of the splits. Leave it out."),
+    Rule("leaf noise output needs rows that count alike",
+         lambda s: s["dp_leaf_noise"] == "output" and not s.rows_count_alike,
+         "`dp_leaf_noise`='output' is refused for this objective: the "
+         "sensitivity of a leaf value is proved where every row counts the same. "
+         "Add dp_leaf='gradient', or use 'laplace'.", PrivacyRefusal),
+    Rule("output leaves need unit weights",
+         lambda s: s["dp_leaf_noise"] == "output" and "dp_max_weight" in s.given,
+         "`dp_leaf_noise`='output' is refused with row weights: it is proved for unit weights. "
+         "Leave `dp_max_weight` out, or take another value.", PrivacyRefusal),
+    Rule("output leaves of rows",
+         lambda s: s.unit == "person" and s["dp_leaf_noise"] == "output",
+         "`dp_leaf_noise`='output' is refused with `dp_privacy_id`: the sensitivity of a leaf "
+         "value is proved where every row counts one, and the rows of a person share what a "
+         "person may count. Use 'gaussian' or 'laplace'.", PrivacyRefusal),
+    Rule("denominators of output leaves",  # the arithmetic of the sensitivity is exact up to here
+         lambda s: s["dp_leaf_noise"] == "output" and s["lambda"] + s["min_child_weight"] > 1 << 20,
+         "`lambda` and `min_child_weight` together are at most 2^20 with dp_leaf_noise='output'. "
+         "Lower them."),
+    Rule("geometric clip needs output leaves",
+         lambda s: s["dp_geometric_clip"] and s["dp_leaf_noise"] != "output",
+         "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only. Leave it out."),
+    Rule("one learning rate of a geometric clip",
+         lambda s: s["dp_geometric_clip"] and s["dp_eta_start"] < 1.0,
+         "`dp_geometric_clip` follows one learning rate of all rounds. Leave `dp_eta_start` out."),
+    Rule("alpha in the unit of leaves",
+         lambda s: s["alpha"] > _LARGEST_ALPHA * s.scale,
+         "`alpha` must be at most 1e12 times half the width of dp_target_bounds; got {alpha}."),
+)
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -37,6 +141,8 @@ class Leaves(Release):
     name = "leaves"
     share = "leaves"
     words = (("leaves", "the leaf values (noisy sums, or the values with noise)"),)
+    parameters = _PARAMETERS
+    rules = _RULES
 
     row_bound: RowBound
     outputs: int = 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ..accounting.events import PlainEvent
 from ..errors import BudgetError
+from ..parameters.parameter import Parameter, Rule
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
@@ -110,6 +111,8 @@ class Release(ABC):
         words: The names that its events have, each with what is released, for people.
         share: Name of its part of the budget in ``dp_budget_shares``.
         always_listed: Whether a division of the budget names it where it is not released, too.
+        parameters: The rows of the table of parameters that are about it alone.
+        rules: What these demand.
         persons: Whether neighbours differ by all rows of a person, instead of by one row.
     """
 
@@ -117,6 +120,8 @@ class Release(ABC):
     share: ClassVar[str]
     words: ClassVar[tuple[tuple[str, str], ...]]
     always_listed: ClassVar[bool] = True
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    rules: ClassVar[tuple[Rule, ...]] = ()
     persons: bool
 
     @classmethod

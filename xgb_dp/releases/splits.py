@@ -3,20 +3,165 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..accounting import ExponentialEvent
 from ..accounting.events import PlainEvent
+from ..errors import PrivacyRefusal
+from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
+from ..parameters.parse import Choice, Flag, Number, Whole
 from .release import Asked, Noise, Part, Release
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["EPS_BITS", "Splits"]
+__all__ = ["EPS_BITS", "OF_TREES", "Splits", "of_epsilon", "of_trees"]
 
 EPS_BITS = 40
 _MAX_EPS_NUM = 2**47 - 1
+
+OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_split"}
+"""Parameters of the trees. Setting one disables the automatic choice of the others."""
+_DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
+_SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
+_PUBLIC = _SHALLOW | {"dp_tree_shape": "per_node"}
+_ADDITIVE = _SHALLOW | {"max_depth": 2, "max_bin": 16}
+
+
+def of_epsilon(s: Settings) -> dict[str, Any]:
+    """What the default makes of epsilon, which is public: the trees of a classifier.
+
+    From epsilon 1 on the leaves of deeper trees stand out of the noise; docs/accuracy.md has the
+    evidence. A user who chooses any parameter of the trees has the defaults of small epsilon.
+    """
+    if s["dp_preset"] != "default" or s.kind == "regression" or set(s.given) & OF_TREES:
+        return {}
+    trees = dict(_DEEP if s.unit_epsilon >= 1.0 else _SHALLOW)
+    if "dp_candidates" in s.given:  # bins are also the cells of other candidates
+        del trees["max_bin"]
+    return {name: value for name, value in trees.items() if name not in s.given}
+
+
+def of_trees(name: str) -> Callable[[Settings], Any]:
+    """Default of a parameter of the trees."""
+
+    def value(s: Settings) -> Any:
+        others = _ADDITIVE if s.additive else _PUBLIC if s["dp_split"] == "public" else _SHALLOW
+        return of_epsilon(s).get(name, others[name])
+
+    return value
+
+
+def _class_trees(s: Settings) -> str:
+    """Joint where trees of several classes or quantiles have the selections of the default."""
+    selected = s["dp_split"] == "exponential" and s["dp_score"] == "l1"
+    bounded = s.trees_per_round > 1 and s["dp_gradient_clip"] == "prediction"
+    return "joint" if s["dp_preset"] == "default" and selected and bounded else "per_class"
+
+
+def _complete(s: Settings) -> bool:
+    """Whether selections alone make trees, complete to max_depth."""
+    return s["dp_split"] == "exponential" and not s["dp_no_split"]
+
+
+def _selections_only(name: str) -> Rule:
+    return Rule(
+        f"{name} needs selections",
+        lambda s: s["dp_split"] != "exponential" and name in s.given,
+        f"`{name}` has an effect with dp_split='exponential' only; got {{dp_split!r}}. "
+        "Leave it out.",
+    )
+
+
+# fmt: off
+_PARAMETERS = (
+    Parameter("dp_score",
+              "the utility of a split",
+              Choice(("l1", "newton", "gain")), "l1", PUBLIC,
+              "splits", plan="score", table=Table.DP_XGB),
+    Parameter("dp_score_clip",
+              "the largest leaf weight tau in the score 'newton'",
+              Number(0, 1e6, open_low=True), 0.5, PUBLIC, "splits", unit="leaf weight",
+              values="> 0", plan="score_clip", table=Table.DP_XGB),
+    Parameter("dp_tree_shape",
+              "whether a split is chosen for each node, for each level, or both in turn",
+              Choice(("alternate", "per_node", "oblivious")),
+              of_trees("dp_tree_shape"), PUBLIC, "splits",
+              shown="open rounds: follows the rows; else 'alternate', classification with "
+              "dp_epsilon / dp_group >= 1 'oblivious'", plan="shape", table=Table.DEFAULT),
+    Parameter("dp_class_trees",
+              "how trees of several classes or targets are split: one choice for all trees of a "
+              "round, by the norm over the classes, or one choice for each tree",
+              Choice(("joint", "per_class")), _class_trees, SPENDS, "splits",
+              shown="several classes with dp_split='exponential', dp_score='l1' and "
+              "dp_gradient_clip='prediction' 'joint'; else, and in other presets, 'per_class'",
+              plan="class_trees", table=Table.DEFAULT),
+    Parameter("dp_split_levels",
+              "how many levels of a tree one selection fills. It picks a feature and a partition "
+              "of its values into 2^levels parts",
+              Whole(1, 4), lambda s: 2 if _complete(s) else 1, SPENDS,
+              "splits", unit="levels", shown="2; 1 with dp_no_split or another dp_split",
+              plan="split_levels", table=Table.DEFAULT),
+    Parameter("dp_split_candidates",
+              "how many random partitions of each feature such a selection compares",
+              Whole(1, 4096), 16, PUBLIC, "splits", unit="candidates", plan="split_candidates",
+              table=Table.DEFAULT),
+    Parameter("dp_split_prior",
+              "how much the released gains of earlier trees count in the choice of features",
+              Number(0, 0.999), lambda s: 0.5 if s["dp_split"] == "exponential" else 0.0, FREE,
+              "splits", shown="0.5; 0 with another dp_split", plan="split_prior",
+              table=Table.DEFAULT),
+    Parameter("dp_no_split",
+              "lets the mechanism choose not to split. gamma is the bonus of that choice",
+              Flag(), False, PUBLIC, "splits", shown="False: trees are complete to max_depth",
+              plan="no_split", table=Table.DEFAULT),
+    Parameter("gamma", "bonus of not splitting; only with dp_no_split", Number(0, 1e12), 0.0,
+              PUBLIC, "XGBoost", unit="score", values=">= 0", aliases=("min_split_loss",),
+              plan="gamma", table=Table.DEFAULT),
+)
+_RULES = (
+    *map(_selections_only, ("dp_score", "dp_score_clip", "dp_no_split")),
+    Rule("score gain needs rows that count alike",
+         lambda s: s["dp_score"] == "gain" and not s.rows_count_alike,
+         "`dp_score`='gain' is refused for this objective: one row changes the "
+         "gain without bound when second derivatives vary. Use 'l1' or 'newton', "
+         "or dp_leaf='gradient'.", PrivacyRefusal),
+    Rule("score gain needs unit weights",
+         lambda s: s["dp_score"] == "gain" and "dp_max_weight" in s.given,
+         "`dp_score`='gain' is refused with row weights: it is proved for unit weights. "
+         "Leave `dp_max_weight` out, or take another value.", PrivacyRefusal),
+    Rule("score gain of rows",
+         lambda s: s.unit == "person" and s["dp_score"] == "gain",
+         "`dp_score`='gain' is refused with `dp_privacy_id`: its range is proved where every row "
+         "counts one, and the rows of a person share what a person may count. Use 'l1' or "
+         "'newton'.", PrivacyRefusal),
+    Rule("score clip needs score newton",
+         lambda s: "dp_score_clip" in s.given and s["dp_score"] != "newton",
+         "`dp_score_clip` has an effect with dp_score='newton' only. Leave it out."),
+    Rule("several levels need complete selections",
+         lambda s: s["dp_split_levels"] > 1 and not _complete(s),
+         "`dp_split_levels` above 1 needs dp_split='exponential' without dp_no_split: one "
+         "selection then fills several levels. Leave it at 1, or change these."),
+    Rule("trees of one class",
+         lambda s: s["dp_class_trees"] == "joint" and s.trees_per_round == 1,
+         "`dp_class_trees`='joint' is for several classes, quantiles or targets. Leave it out."),
+    Rule("joint trees need rows bounded jointly",
+         lambda s: s["dp_class_trees"] == "joint" and s["dp_gradient_clip"] != "prediction",
+         "`dp_class_trees`='joint' needs dp_gradient_clip='prediction', which bounds the norm of a "
+         "row over all classes; got {dp_gradient_clip!r}."),
+    Rule("joint trees need selections by norms",
+         lambda s: (s["dp_class_trees"] == "joint"
+                    and (s["dp_split"] != "exponential" or s["dp_score"] != "l1")),
+         "`dp_class_trees`='joint' needs dp_split='exponential' and dp_score='l1': the splits are "
+         "chosen by the norm of the gradients of all classes."),
+    Rule("gamma needs no_split",
+         lambda s: s["gamma"] != 0.0 and not s["dp_no_split"],
+         "`gamma` is refused without dp_no_split=True: a threshold on the exact "
+         "gain is not private. With dp_no_split it is the bonus of not splitting.", PrivacyRefusal),
+)
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -32,6 +177,8 @@ class Splits(Release):
     name = "splits"
     share = "splits"
     words = (("splits", "the splits (exponential mechanism)"),)
+    parameters = _PARAMETERS
+    rules = _RULES
 
     selections: int
 

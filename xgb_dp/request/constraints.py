@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyParameterError
 from ..parameters import parse
-from .features import Schema, by_index, column_index
+from .features import by_index, column_index
+
+if TYPE_CHECKING:
+    from .settings import Settings
 
 __all__ = ["interaction_sets", "monotone_directions"]
 
@@ -24,9 +27,9 @@ def _entries(name: str, text: str) -> Any:
         ) from None
 
 
-def monotone_directions(value: Any, schema: Schema) -> tuple[int, ...]:
+def monotone_directions(name: str, value: Any, s: Settings) -> tuple[int, ...]:
     """Direction of every feature: 1 increasing, -1 decreasing, 0 free."""
-    name = "monotone_constraints"
+    schema = s.schema
     if isinstance(value, str):
         value = _entries(name, value) if value.strip() else []
     if not isinstance(value, Mapping):
@@ -49,9 +52,8 @@ def monotone_directions(value: Any, schema: Schema) -> tuple[int, ...]:
     return tuple(directions)
 
 
-def interaction_sets(value: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
+def interaction_sets(name: str, value: Any, s: Settings) -> tuple[tuple[int, ...], ...]:
     """Sets of features that may occur on one path of a tree."""
-    name = "interaction_constraints"
     if isinstance(value, str):
         value = _entries(name, value) if value.strip() else []
     sets = [
@@ -63,5 +65,6 @@ def interaction_sets(value: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
             f"`{name}` must be a list of lists of columns, e.g. [[0, 1], [2, 3]]."
         )
     return tuple(
-        tuple(sorted({column_index(name, column, schema) for column in one or ()})) for one in sets
+        tuple(sorted({column_index(name, column, s.schema) for column in one or ()}))
+        for one in sets
     )

@@ -16,12 +16,13 @@ from ..accounting.units import PERSON, ROW, Unit
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError
 from ..presets import PRESETS
+from .bound import row_bound
 from .candidates import Feature, resolve_features
 from .features import Schema
 from .masking import Masking
 from .objectives import OBJECTIVES, OWN, Loss, Objective
 from .params import PARAMETERS
-from .rules import check_rules
+from .rules import RULES
 
 __all__ = ["Settings", "resolve", "with_preset"]
 
@@ -238,29 +239,6 @@ class Settings:
         return min(found, self["dp_features_per_tree"]) if self.starts_from_columns else found
 
     @property
-    def candidate_cells(self) -> int:
-        """All sums that one release of private candidates may have, of all features together."""
-        if self["dp_candidates"] == "quantile_tree":
-            return self.private_features * ((1 << self["dp_candidate_levels"]) - 1)
-        grids = [len(f.grid) - 1 for f in self.features if f.kind == "private"]
-        # Edges that move become no more than there were, or than the bins.
-        return sum(max(cells, self["max_bin"]) for cells in grids)
-
-    @property
-    def feature_cells(self) -> int:
-        """Sums that the noisy histogram of one feature of one node has at most."""
-        if self["dp_split"] == "partial":
-            return 2
-        bins = self["max_bin"]
-        tree = self["dp_candidates"] == "quantile_tree"
-        sizes = {
-            "cuts": lambda f: len(f.cuts) + 1,
-            "categorical": lambda f: f.size,
-            "private": lambda f: 4 * bins + 128 if tree else max(len(f.grid), bins) + 2,
-        }
-        return max(sizes[f.kind](f) for f in self.features) + 1  # one for missing values
-
-    @property
     def spread_leaves(self) -> bool:
         """Whether persons count more in leaves where their rows are in several of them."""
         return bool(
@@ -269,11 +247,6 @@ class Settings:
             and self["dp_split"] in ("exponential", "random", "public")
             and (self.trees_per_round == 1 or self["dp_class_trees"] == "joint")
         )
-
-    @property
-    def complete_selections(self) -> bool:
-        """Whether selections alone make trees, complete to max_depth."""
-        return self["dp_split"] == "exponential" and not self["dp_no_split"]
 
     @property
     def noisy_sums(self) -> bool:
@@ -296,39 +269,15 @@ class Settings:
         return int(self["subsample"] * 2**32)
 
     @property
-    def logistic(self) -> bool:
-        """Whether Hessians are p (1 - p), at most a quarter."""
-        return self.kind == "binary" and self["dp_leaf"] == "newton"
-
-    @property
-    def largest_hessian(self) -> float:
-        """Largest Hessian of a row within the bound of weights."""
-        own = 1.0 if self.loss is None else self.loss.largest_hessian
-        return (self["dp_max_weight"] or 1.0) * (0.25 if self.logistic else own)
-
-    @property
     def row_bound(self) -> RowBound:
-        """Bound of one row; the figures are those of docs/proofs/sensitivity.md."""
-        declared, unit = "dp_max_weight" in self.given, self["dp_max_weight"] or 1.0
-        mode = self["dp_gradient_clip"]
-        # The clip of both derivatives together bounds every row whatever its weight; several
-        # classes share one row, and their joint bound is smaller when the weight is bounded too.
-        weighted = self.kind == ("multiclass" if mode in BALLS else "regression") or (
-            self.loss is not None and self.kind == "regression"
-        )
-        gradient, hessian = (1.0, 1.0) if self.loss is None else self.loss.of_output(self)
-        return RowBound(
-            mode=mode,
-            gradient_bound=self["dp_gradient_bound"],
-            hessian_weight=self["dp_hessian_weight"],
-            hessian_bound=1.0 if mode in BALLS else self.largest_hessian,
-            max_weight=unit if weighted or declared else 0.0,
-            unit_hessian=self["dp_leaf"] == "gradient",
-            of_person=self.unit == "person",
-            rows_per_person=self["dp_rows_per_person"],
-            output_gradient=gradient,
-            output_hessian=hessian,
-        )
+        """Bound of one row."""
+        return row_bound(self)
+
+    @property
+    def rows_count_alike(self) -> bool:
+        """Whether every row has the same Hessian, so that sums of them count rows."""
+        alike = self.squared or self["dp_leaf"] == "gradient"
+        return alike and self.trees_per_round == 1 and self["dp_gradient_clip"] not in BALLS
 
     @property
     def unit_weights(self) -> str:
@@ -363,7 +312,8 @@ def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bo
         settings[name]  # what every training needs comes first
     if not schema.width:
         raise PrivacyParameterError("The training data has no columns. Give at least one feature.")
-    check_rules(settings)
+    for rule in RULES:
+        rule.check(settings)
     for name in PARAMETERS:
         settings[name]
     _ = settings.features

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..parameters.parse import OpenRounds
-from .defaults import OF_TREES
+from ..releases.splits import OF_TREES
 
 if TYPE_CHECKING:
     from .settings import Settings

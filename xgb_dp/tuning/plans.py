@@ -26,7 +26,7 @@ from ..accounting.selection import SelectionCurve
 from ..accounting.units import all_same
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..parameters import parse
-from ..request.defaults import of_epsilon
+from ..releases.splits import of_epsilon
 from ..request.features import Schema
 from ..request.names import flatten
 from ..request.settings import Settings

@@ -1,0 +1,157 @@
+"""Parameters of the bound of one row, and the bound; the figures are those of the proofs.
+
+Proof: docs/proofs/sensitivity.md
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ..accounting.sensitivity import BALLS, RowBound
+from ..errors import PrivacyRefusal
+from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
+from ..parameters.parse import Choice, Number
+from .targets import CLIPS, TARGETS
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["PARAMETERS", "RULES", "row_bound"]
+
+_COARSEST_GRID = 16  # steps of a gradient C
+_LARGEST_HESSIAN = 60  # times C, in the norm of a row
+_LEAST_BOUND = 1e-6  # of C; at most its inverse
+
+
+def _largest_hessian(s: Settings) -> float:
+    """Largest Hessian of a row within the bound of weights."""
+    logistic = s.kind == "binary" and s["dp_leaf"] == "newton"  # p (1 - p)
+    largest = 1.0 if s.loss is None else s.loss.largest_hessian
+    return (s["dp_max_weight"] or 1.0) * (0.25 if logistic else largest)
+
+
+def row_bound(s: Settings) -> RowBound:
+    """Bound of one row."""
+    declared, unit = "dp_max_weight" in s.given, s["dp_max_weight"] or 1.0
+    mode = s["dp_gradient_clip"]
+    # The clip of both derivatives together bounds every row whatever its weight; several
+    # classes share one row, and their joint bound is smaller when the weight is bounded too.
+    weighted = s.kind == ("multiclass" if mode in BALLS else "regression") or (
+        s.loss is not None and s.kind == "regression"
+    )
+    gradient, hessian = (1.0, 1.0) if s.loss is None else s.loss.of_output(s)
+    return RowBound(
+        mode=mode,
+        gradient_bound=s["dp_gradient_bound"],
+        hessian_weight=s["dp_hessian_weight"],
+        hessian_bound=1.0 if mode in BALLS else _largest_hessian(s),
+        max_weight=unit if weighted or declared else 0.0,
+        unit_hessian=s["dp_leaf"] == "gradient",
+        of_person=s.unit == "person",
+        rows_per_person=s["dp_rows_per_person"],
+        output_gradient=gradient,
+        output_hessian=hessian,
+    )
+
+
+def _gradient_clip(s: Settings) -> str:
+    """Both derivatives together where they shrink together, by a factor without the label."""
+    if s.loss is not None:
+        return s.loss.clip
+    clipped = s.kind == "regression" or s["dp_leaf"] == "gradient"
+    return "clip" if clipped else "prediction"
+
+
+def _gradient_bound(s: Settings) -> float:
+    if s.loss is not None:
+        return s.loss.gradient_bound(s)
+    if s["dp_gradient_clip"] == "prediction" and s.kind == "multiclass":
+        return 1.0
+    if s["dp_gradient_clip"] in BALLS:
+        return 0.5
+    return 0.3 if s.kind == "regression" and s["dp_gradient_clip"] == "clip" else 1.0
+
+
+def _hessian_weight(s: Settings) -> float:
+    """By default the largest Hessian of a row counts a quarter of the gradient bound."""
+    if s["dp_gradient_clip"] in BALLS:
+        if s.loss is not None:
+            return s.loss.hessian_weight(s)
+        return 1.0 if s.kind == "binary" and s["dp_gradient_clip"] == "row_weight" else 0.25
+    if s.kind == "binary" and s["dp_leaf"] == "newton":
+        return 1.0
+    return min(max((0.25 * s["dp_gradient_bound"] / _largest_hessian(s)) ** 2, 1e-12), 1e6)
+
+
+# fmt: off
+PARAMETERS = (
+    Parameter("dp_gradient_bound",
+              "the bound C of the gradient of one row",
+              Number(1e-6, 1e6), _gradient_bound, PUBLIC, "sensitivity",
+              unit="gradient of the objective; regression: half widths of dp_target_bounds",
+              shown="'prediction' and 'row_weight' 0.5, several classes with 'prediction' 1; "
+              "'clip' 1, regression 0.3; 'filter' 1", table=Table.DEFAULT),
+    Parameter("dp_gradient_clip",
+              "how a row is bounded. 'prediction' scales its gradient and Hessian by a factor of "
+              "the prediction, which does not bias probabilities; 'row_weight' scales by the norm "
+              "of the row; 'clip' clips the gradient alone; 'filter' leaves rows beyond the bound "
+              "out of a round",
+              Choice(("prediction", "row_weight", "clip", "filter")), _gradient_clip,
+              PUBLIC, "sensitivity", shown="'prediction'; regression and dp_leaf='gradient' "
+              "'clip'", table=Table.DEFAULT),
+    Parameter("dp_hessian_weight",
+              "the weight r of the second derivative in the norm sqrt(g^2 + r h^2)",
+              Number(1e-12, 1e6), _hessian_weight, PUBLIC, "sensitivity",
+              shown="'prediction' 0.25; 'row_weight' 1, multi-class 0.25; regression and "
+              "dp_leaf='gradient' (0.25 C / dp_max_weight)^2", table=Table.DEFAULT),
+    Parameter("dp_max_weight",
+              "the largest row weight. Heavier rows count as this. With "
+              "dp_gradient_clip='prediction' weights keep their ratios up to it, otherwise up to "
+              "1",
+              Number(1e-6, 1e6), None, PUBLIC, "sensitivity", unit="row weight",
+              shown="binary: none needed; else 1, and a heavier row is refused", recorded=False),
+)
+RULES = (
+    Rule("rows left out of rows",
+         lambda s: s.unit == "person" and s["dp_gradient_clip"] == "filter",
+         "`dp_gradient_clip`='filter' is refused with `dp_privacy_id`: it leaves rows out one by "
+         "one. Use 'clip', or 'prediction' for classification.", PrivacyRefusal),
+    Rule("joint bound of classes",
+         lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] not in BALLS,
+         "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several classes: their joint "
+         "bound is proved for 'prediction' and 'row_weight' only.", PrivacyRefusal),
+    Rule("joint bound of outputs",
+         lambda s: (s.loss is not None and s.trees_per_round > 1
+                    and s["dp_gradient_clip"] != "prediction"),
+         "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several quantiles or targets: "
+         "their joint bound is proved for 'prediction' only.", PrivacyRefusal),
+    Rule("row weights of classes",
+         lambda s: s.squared and s["dp_gradient_clip"] in BALLS,
+         "`dp_gradient_clip`={dp_gradient_clip!r} is not for squared error. Use 'clip' "
+         "or 'filter'."),
+    Rule("a default bound that fits",
+         lambda s: not _LEAST_BOUND <= s["dp_gradient_bound"] <= 1 / _LEAST_BOUND,
+         "`dp_gradient_bound` would be {dp_gradient_bound} by default, from dp_max_weight and the "
+         "parameters of {objective}. It must lie within 1e-6 and 1e6: choose a dp_max_weight "
+         "nearer to 1, and scale the weights with it."),
+    Rule("a clip of several targets that fits",
+         lambda s: (s.kind == "regression" and s.labels > 1
+                    and not CLIPS[0] <= TARGETS.clip(s) <= CLIPS[1]),
+         "`dp_gradient_bound`={dp_gradient_bound} is the bound of all targets of a row: it "
+         "clips the residual of each below 1e-9 or above 1000 half widths of its range. Leave it "
+         "out for the default."),
+    Rule("Hessians that count",
+         lambda s: ((s["dp_score"] == "gain" or s["dp_leaf_noise"] == "output") and _COARSEST_GRID
+                    * math.sqrt(s["dp_hessian_weight"]) < s["dp_gradient_bound"]),
+         "`dp_hessian_weight` is too small for dp_score='gain' and dp_leaf_noise='output', which "
+         "count rows by their Hessians: sqrt(r) must be at least C / 16. Leave it out for the "
+         "default."),
+    Rule("Hessians that fit the grid",
+         lambda s: (s["dp_gradient_clip"] not in BALLS
+                    and math.sqrt(s["dp_hessian_weight"]) * _largest_hessian(s)
+                    > _LARGEST_HESSIAN * s["dp_gradient_bound"]),
+         "`dp_hessian_weight` is too large for `dp_max_weight` and `dp_gradient_bound`: sqrt(r) "
+         "* dp_max_weight must not exceed 60 C. Leave it out for the default."),
+)
+# fmt: on

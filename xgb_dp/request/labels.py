@@ -1,0 +1,261 @@
+"""Parameters of the labels and of the loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..parameters import parse
+from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
+from ..parameters.parse import Choice, Number, Whole
+from .objectives import OBJECTIVES, OWN_PARAMETERS, REFUSED_OBJECTIVES
+from .program import own_objective
+from .quantiles import levels
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["PARAMETERS", "RULES"]
+
+_LARGEST_LABEL, _LEAST_WIDTH, _LEAST_SHARE = 1e30, 1e-15, 1e-6
+_MOST_TARGETS = 1024
+_LEAST_LOGARITHMS = 0.01
+_SLOPES = 1e5
+_LEAST_TIME = 1e-30
+
+
+def _objective(name: str, value: Any, s: Settings) -> str:
+    """A loss whose gradients have a proved bound."""
+    if isinstance(value, str) and value in OBJECTIVES:
+        return value
+    reason = REFUSED_OBJECTIVES.get(value) if isinstance(value, str) else None
+    reason = reason or "its gradients have no proved bound per row"
+    raise PrivacyRefusal(
+        f"`objective` {parse.shown(value)} is refused: {reason}. Private training supports "
+        f"{', '.join(OBJECTIVES)}."
+    )
+
+
+def _default_objective(s: Settings) -> str:
+    """As in XGBoost, but only where the range of a target is declared."""
+    if "dp_target_bounds" in s.given or "dp_objective" in s.given:
+        return "reg:squarederror"
+    raise PrivacyParameterError(
+        f"`objective` is missing. Private training supports {', '.join(OBJECTIVES)}."
+    )
+
+
+def _of_objective(name: str, value: Any) -> Callable[[Settings], Any]:
+    """XGBoost's default of a parameter of some objectives; None for the others."""
+    return lambda s: value if name in s.objective.parameters else None
+
+
+def _target_bounds(
+    name: str, value: Any, s: Settings | None
+) -> tuple[float, float] | tuple[tuple[float, float], ...]:
+    """A public range, or one for each of several targets; a list of one is that of one target."""
+    pairs = parse.listed(list(value) if isinstance(value, np.ndarray) and value.ndim else value)
+    if not pairs or any(parse.listed(v) is None for v in pairs):
+        return _target_range(name, value)
+    if len(pairs) > _MOST_TARGETS:
+        raise PrivacyParameterError(f"`{name}` has more than {_MOST_TARGETS} targets.")
+    ranges = tuple(_target_range(f"{name}[{i}]", v) for i, v in enumerate(pairs))
+    return ranges if len(ranges) > 1 else ranges[0]
+
+
+def _target_range(name: str, value: Any) -> tuple[float, float]:
+    """A range that 32-bit labels can distinguish, with room for what is computed of them."""
+    low, high = parse.parse_range(name, value)
+    largest = max(-low, high)
+    if largest > _LARGEST_LABEL or high - low < max(_LEAST_WIDTH, _LEAST_SHARE * largest):
+        raise PrivacyParameterError(
+            f"`{name}` must lie within -1e30 and 1e30, and be at least 1e-15 and a millionth of "
+            "its larger end wide: labels are 32-bit numbers. Choose another unit for the target, "
+            "or subtract a public number from it."
+        )
+    return low, high
+
+
+def _default_target_bounds(s: Settings) -> tuple[float, float] | None:
+    """There is none for regression but the range that an objective has; no target for classes."""
+    objective = s.objective
+    if math.isfinite(objective.lowest) and math.isfinite(objective.highest):
+        return objective.lowest, objective.highest
+    if s.kind == "regression":
+        raise PrivacyParameterError(
+            "`dp_target_bounds` is missing: regression needs a public range of the target, e.g. "
+            "dp_target_bounds=(0, 100). Choose it from knowledge of the domain, not from the "
+            "training labels; labels beyond it are clamped."
+        )
+    return None
+
+
+def _classes(name: str, value: Any, s: Settings | None) -> int:
+    """Number of classes K from an int K or the list 0..K-1."""
+    labels = parse.listed(value)
+    if labels is None:
+        return parse.parse_int(name, value, 2, 1 << 16)
+    try:
+        codes = [parse.parse_number(name, v) for v in labels]
+    except PrivacyParameterError:
+        codes = []
+    if len(codes) < 2 or codes != list(range(len(codes))):
+        raise PrivacyParameterError(
+            "`dp_classes` must be the list 0, 1, ..., K-1 with K >= 2 (or the number K): "
+            "XGBoost needs labels encoded as 0..K-1. Encode them with a mapping that is fixed "
+            "in advance."
+        )
+    return len(codes)
+
+
+def _huber_slope(s: Settings) -> float | None:
+    """A tenth of the range; XGBoost's own is 1, whatever the unit of the target is."""
+    return s.half_width / 5.0 if "huber_slope" in s.objective.parameters else None
+
+
+# fmt: off
+PARAMETERS = (
+    Parameter("dp_target_bounds",
+              "range of the regression target, or of each of several; labels beyond are clamped "
+              "(those beyond a million widths lose precision, and count as any label)",
+              _target_bounds, _default_target_bounds, PUBLIC, "parameters", unit="label",
+              values="(low, high), low < high, within -1e30 and 1e30; reg:squarederror with "
+              "several columns of labels: one pair for all, or a list of one for each",
+              shown="none, must be given for regression", recorded=False),
+    Parameter("dp_classes",
+              "the classes",
+              _classes, None, PUBLIC, "parameters",
+              unit="labels", values="int K >= 2, or the list 0..K-1",
+              shown="binary: 2; XGBClassifier: must be given", recorded=False),
+    Parameter("dp_objective",
+              "a loss of your own: a function of one row, which is called once with symbols and "
+              "compiled", own_objective, None, PUBLIC, "howto/objectives",
+              values="callable of (prediction, label, weight) that returns (gradient, Hessian), in "
+              "arithmetic and calls of NumPy", shown="none", recorded=False, table=Table.LOSSES),
+    Parameter("objective",
+              "the loss",
+              _objective, _default_objective, PUBLIC, "XGBoost",
+              values=", ".join(OBJECTIVES),
+              shown="none, must be given; with dp_target_bounds reg:squarederror",
+              plan="objective", xgboost=True, recorded=False),
+    Parameter("num_class", "number of classes", Whole(0, 1 << 16), None, PUBLIC, "XGBoost",
+              unit="classes", values="int >= 2", shown="dp_classes", recorded=False),
+    Parameter("scale_pos_weight", "weight of positive rows; a public number",
+              Number(0, 1e6, open_low=True), 1.0, PUBLIC, "XGBoost", unit="row weight",
+              values="> 0"),
+    Parameter("quantile_alpha", "levels of the quantiles that are predicted", levels,
+              _of_objective("quantile_alpha", (0.5,)), PUBLIC, "XGBoost",
+              unit="share of the labels",
+              values="number in (0, 1), or a rising list of at most 64; reg:quantileerror only",
+              shown="0.5", xgboost=True, recorded=False, table=Table.LOSSES),
+    Parameter("tweedie_variance_power", "power of the mean that the variance follows",
+              Number(1, 2, open_low=True, open_high=True),
+              _of_objective("tweedie_variance_power", 1.5), PUBLIC, "XGBoost",
+              values="number in (1, 2); reg:tweedie only", shown="1.5", xgboost=True,
+              recorded=False, table=Table.LOSSES),
+    Parameter("aft_loss_distribution", "law of the logarithm of times",
+              Choice(("normal", "logistic", "extreme")),
+              _of_objective("aft_loss_distribution", "logistic"), PUBLIC, "XGBoost",
+              values="'normal', 'logistic' or 'extreme'; survival:aft only",
+              shown="'logistic', whose gradients are bounded",
+              xgboost=True, recorded=False, table=Table.LOSSES),
+    Parameter("aft_loss_distribution_scale", "scale of that law", Number(1e-3, 1e3),
+              _of_objective("aft_loss_distribution_scale", 1.0), PUBLIC, "XGBoost",
+              unit="logarithm of time", values="number in [0.001, 1000]; survival:aft only",
+              shown="1", xgboost=True, recorded=False, table=Table.LOSSES),
+    Parameter("huber_slope", "the residual at which the loss turns from squared to absolute",
+              Number(0, open_low=True), _huber_slope, PUBLIC, "XGBoost",
+              unit="target", values="> 0; reg:pseudohubererror only",
+              shown="a tenth of the width of dp_target_bounds", xgboost=True, recorded=False,
+              table=Table.LOSSES),
+)
+
+
+def _of_objectives(name: str) -> Rule:
+    objectives = [one for one, known in OBJECTIVES.items() if name in known.parameters]
+    return Rule(
+        f"{name} has its objectives",
+        lambda s: name in s.given and name not in s.objective.parameters,
+        f"`{name}` is for {', '.join(objectives)}; the objective is "
+        "{objective}. Leave it out, or change the objective.",
+    )
+
+
+def _takes(s: Settings, low: float, high: float) -> bool:
+    """Whether an objective has labels of a range; means above 0 may have one from 0 on."""
+    objective = s.objective
+    above = objective.intervals or (objective.above and objective.link == "identity")
+    least = max(objective.lowest, _LEAST_TIME) if objective.intervals else objective.lowest
+    return (low > least if above else low >= least) and high <= objective.highest
+
+
+RULES = (
+    Rule("no classes of a target",
+         lambda s: (s.kind == "regression" and (s["dp_classes"] is not None
+                    or s["num_class"] not in (None, 0, 1))),
+         "`dp_classes` and `num_class` are for classification only. Leave them out."),
+    Rule("two classes",
+         lambda s: s.kind == "binary" and s["dp_classes"] not in (None, 2),
+         "`dp_classes` declares more than two classes, but the objective is for two. Use "
+         "objective='multi:softprob'."),
+    Rule("num_class of two",
+         lambda s: s.kind == "binary" and s["num_class"] not in (None, 0, 1),
+         "`num_class` does not go with objectives for two classes. Leave it out, or use "
+         "objective='multi:softprob'."),
+    Rule("classes are declared",
+         lambda s: s.kind == "multiclass" and not s.classes,
+         "`num_class` (or `dp_classes`) is missing: classes are declared, never read off the "
+         "labels. Give num_class=K; labels are 0..K-1."),
+    Rule("one number of classes",
+         lambda s: (s.kind == "multiclass" and s["dp_classes"] is not None
+                    and s["dp_classes"] != s.classes),
+         "`dp_classes` and `num_class` declare different numbers of classes. Give one of them."),
+    Rule("several classes",
+         lambda s: s.kind == "multiclass" and s.classes < 2,
+         "`num_class` must be at least 2 for several classes; got {num_class}."),
+    Rule("no range of classes",
+         lambda s: s.kind != "regression" and "dp_target_bounds" in s.given,
+         "`dp_target_bounds` is for regression only. Leave it out."),
+    Rule("scale_pos_weight of two classes",
+         lambda s: s["scale_pos_weight"] != 1.0 and s.kind != "binary",
+         "`scale_pos_weight` is for two classes only. Leave it out."),
+    Rule("several targets of squared error",
+         lambda s: s.labels > 1 and s.objective.intercept != "means",
+         "Several targets are refused for this objective: a bound of all labels of a row together "
+         "is proved for reg:squarederror, without dp_objective, and for binary:logistic. Train a "
+         "model for each target, and book them in one xgb_dp.Budget.", PrivacyRefusal),
+    Rule("several labels weigh alike",
+         lambda s: s.kind == "binary" and s.labels > 1 and s["scale_pos_weight"] != 1.0,
+         "`scale_pos_weight` is for one label of a row; the matrix has several columns of labels. "
+         "Leave it out."),
+    *map(_of_objectives, OWN_PARAMETERS),
+    Rule("labels of the objective are in the range",
+         lambda s: s.target is not None and not _takes(s, *s.target),
+         "`dp_target_bounds` must lie within the labels that {objective} knows: counts and amounts "
+         "from 0 on, times above 1e-30, shares from 0 to 1, and above -1 for reg:squaredlogerror."),
+    Rule("logarithms differ in the range",
+         lambda s: (s["objective"] == "reg:squaredlogerror" and s.target is not None
+                    and math.log1p(s.target[1]) - math.log1p(s.target[0]) < _LEAST_LOGARITHMS),
+         "`dp_target_bounds` is too narrow for reg:squaredlogerror: the logarithms of 1 + label "
+         "differ by less than 0.01 in it, and are a straight line. Use reg:squarederror, which "
+         "fits the same model there."),
+    Rule("slope of the range",
+         lambda s: (s["huber_slope"] is not None and not
+                    s.half_width / _SLOPES <= s["huber_slope"] <= s.half_width * _SLOPES),
+         "`huber_slope` must be at least a hundred-thousandth of half the width of "
+         "dp_target_bounds, and at most 100,000 times as large; got {huber_slope}. Far below, the "
+         "loss is that of reg:absoluteerror; far above, that of reg:squarederror."),
+    Rule("an own objective predicts margins",
+         lambda s: s["dp_objective"] is not None and s["objective"] != "reg:squarederror",
+         "`objective` is {objective}, and a model of `dp_objective` predicts margins. Leave "
+         "`objective` out, or set it to 'reg:squarederror'."),
+    Rule("an own objective has no norm of predictions",
+         lambda s: s["dp_objective"] is not None and s["dp_gradient_clip"] == "prediction",
+         "`dp_gradient_clip`='prediction' is refused with `dp_objective`: the largest norm over "
+         "the labels is not known. Use 'row_weight' or 'clip'."),
+)
+# fmt: on

@@ -1,0 +1,194 @@
+"""Parameters of the trees that are about no single release, and what XGBoost reads itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PrivacyRefusal
+from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
+from ..parameters.parse import Choice, Flag, Number, Whole, plain, shown
+from ..releases.splits import of_trees
+from .constraints import interaction_sets, monotone_directions
+from .features import by_index, declarations
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["PARAMETERS", "RULES"]
+
+
+def _tree_method(name: str, value: Any, s: Settings) -> str:
+    if isinstance(value, str) and value in ("dp_hist", "dp_approx"):
+        return value
+    raise _refusal(f"is {shown(value)}")
+
+
+def _no_tree_method(s: Settings) -> str:
+    raise _refusal("is missing")
+
+
+def _refusal(got: str) -> PrivacyRefusal:
+    return PrivacyRefusal(
+        f"`tree_method` {got}, but dp_* parameters were given: only tree_method='dp_hist' (or "
+        "'dp_approx') trains privately. Set it, or remove the dp_* parameters to train without "
+        "privacy."
+    )
+
+
+def _by_column(name: str, value: Any, s: Settings | None) -> dict[Any, Any]:
+    """Declarations of single columns, by index; as the user names them while nothing is known."""
+    return declarations(name, value) if s is None else by_index(name, value, s.schema)
+
+
+def _subsample(name: str, value: Any, s: Settings) -> float:
+    """A whole number out of 2^32, which is what is drawn and accounted."""
+    rate = Number(0, 1, open_low=True)(name, value)
+    return max(1, round(rate * 2**32)) / 2**32
+
+
+# fmt: off
+PARAMETERS = (
+    Parameter("dp_feature_bounds",
+              "public ranges of features. An even or geometric grid of max_bin bins replaces the "
+              "private candidates, or lies under the noisy histograms",
+              _by_column, {}, PUBLIC, "candidates", unit="feature",
+              values="{name or index: (low, high) or (low, high, 'log')}",
+              shown="unset: candidates are released privately", recorded=False),
+    Parameter("dp_feature_cuts",
+              "public split points of features",
+              _by_column, {}, PUBLIC,
+              "candidates", unit="feature", values="{name or index: list of finite numbers}",
+              shown="unset", recorded=False),
+    Parameter("dp_categories",
+              "the categories of each categorical feature",
+              _by_column, {}, PUBLIC, "parameters", unit="categories",
+              values="{name or index: int K, or the list of names in the order of the data "
+              "frame's dictionary}", shown="none, must be given for each categorical feature",
+              recorded=False),
+    Parameter("dp_split",
+              "choice of splits: the exponential mechanism; a random feature and cut, which "
+              "reads no data and costs nothing; the best of one random cut for each feature, or "
+              "of all, on noisy sums, which give the leaves too; none: each round is a tree of "
+              "every feature alone, on the same gradients; or those of stock trees that were grown "
+              "on dp_public_data, which cost nothing",
+              Choice(("exponential", "random", "partial", "histogram", "additive", "public")),
+              "exponential", SPENDS, "splits", plan="split", table=Table.MADDOCK),
+    Parameter("dp_ensemble",
+              "how many rounds form one ensemble. The rounds of an ensemble read disjoint random "
+              "parts of the rows, so together they cost one round, and less with the exact "
+              "accountant, since nobody knows the part of a row",
+              Whole(1, 1 << 16), 1, SPENDS, "sampling", unit="rounds",
+              shown="1: every round reads all rows", plan="ensemble", table=Table.DPBOOST),
+    Parameter("dp_ensemble_halving",
+              "whether each round of an ensemble takes half of the rows that are left",
+              Flag(), False, PUBLIC, "sampling", shown="False: equal parts",
+              plan="ensemble_halving", table=Table.DPBOOST),
+    Parameter("dp_local",
+              "adds noise to the report of every row instead of to sums. dp_epsilon is then that "
+              "of one report",
+              Flag(), False, SPENDS, "accounting",
+              values="bool; with random splits and dp_n_public", table=Table.MADDOCK),
+    Parameter("dp_features_per_tree",
+              "the number of features that a tree may use",
+              lambda name, value, s: Whole(1, s.schema.width)(name, value),
+              lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC, "splits",
+              unit="features", values="int >= 1", shown="all (or colsample_bytree)",
+              plan="features_per_tree", table=Table.MADDOCK),
+    Parameter("dp_feature_order",
+              "whether trees take their features at random or in turn",
+              Choice(("random", "cyclic")), "random", PUBLIC, "splits", table=Table.MADDOCK),
+    Parameter("tree_method",
+              "selects private training. 'dp_approx' releases candidates for every tree",
+              _tree_method, _no_tree_method, PUBLIC, "XGBoost",
+              values="'dp_hist' or 'dp_approx'", shown="none, must be given", recorded=False),
+    Parameter("max_depth",
+              "the depth of the trees",
+              Whole(1, 10), of_trees("max_depth"),
+              PUBLIC, "XGBoost", unit="levels",
+              shown="open rounds: follows the rows; else 4, additive 2, classification with "
+              "dp_epsilon / dp_group >= 1 6",
+              plan="depth", xgboost=True),
+    Parameter("max_bin", "bins of a feature", Whole(2, 4096), of_trees("max_bin"), PUBLIC,
+              "XGBoost", unit="bins",
+              shown="open rounds: follows the rows; else 64, additive 16, classification with "
+              "dp_epsilon / dp_group >= 1 256",
+              plan="candidates.max_bin", xgboost=True),
+    Parameter("subsample",
+              "probability with which a round reads a row; secret coins, so that privacy is "
+              "amplified", _subsample, 1.0, SPENDS, "sampling", unit="probability",
+              values="0 < value <= 1", table=Table.SARUS),
+    Parameter("num_parallel_tree",
+              "trees of each class in one round, grown on the same gradients and averaged",
+              Whole(1, 1 << 20), lambda s: s.schema.width if s.additive else 1, SPENDS,
+              "accounting", unit="trees", shown="1; with dp_split='additive' one for each column",
+              plan="parallel_trees", xgboost=True, table=Table.MADDOCK),
+    Parameter("colsample_bytree", "fraction of the features that a tree may use",
+              Number(0, 1, open_low=True), 1.0, PUBLIC, "splits", unit="features", recorded=False,
+              table=Table.DEFAULT),
+    Parameter("monotone_constraints", "order of the prediction in a feature",
+              monotone_directions, lambda s: (0,) * s.schema.width, PUBLIC, "constraints",
+              values="list of -1, 0, 1 for each column, its text, or {name: direction}",
+              shown="none", plan="monotone"),
+    Parameter("interaction_constraints", "sets of features that may share a path of a tree",
+              interaction_sets, (), PUBLIC, "constraints",
+              values="list of lists of columns, or its text", shown="none", plan="interactions"),
+    Parameter("eval_metric", "metrics on public sets", plain, None, PUBLIC, "XGBoost",
+              values="names", shown="XGBoost's", xgboost=True, recorded=False, table=Table.STOCK),
+    Parameter("disable_default_eval_metric", "no default metric", plain, None, PUBLIC, "XGBoost",
+              values="bool", shown="XGBoost's", xgboost=True, recorded=False, table=Table.STOCK),
+    Parameter("nthread", "threads", plain, None, PUBLIC, "XGBoost", unit="threads", values="int",
+              shown="XGBoost's", aliases=("n_jobs",), xgboost=True, recorded=False,
+              table=Table.STOCK),
+    Parameter("verbosity", "messages", Whole(0, 3), None, PUBLIC, "XGBoost", values="0 to 3",
+              shown="XGBoost's", xgboost=True, recorded=False, table=Table.STOCK),
+    Parameter("seed", "never used for noise; accepted for compatibility",
+              Whole(-(1 << 63), (1 << 63) - 1), None, PUBLIC, "XGBoost", values="int",
+              shown="XGBoost's", aliases=("random_state",), xgboost=True, recorded=False,
+              table=Table.STOCK),
+    Parameter("seed_per_iteration", "never used for noise; accepted for compatibility", plain,
+              None, PUBLIC, "XGBoost", values="bool", shown="XGBoost's", xgboost=True,
+              recorded=False, table=Table.STOCK),
+    Parameter("validate_parameters", "warn about unused parameters", plain, None, PUBLIC,
+              "XGBoost", values="bool", shown="XGBoost's", xgboost=True, recorded=False,
+              table=Table.STOCK),
+)
+RULES = (
+    Rule("public trees need public rows",
+         lambda s: s["dp_split"] == "public" and not s["dp_public_data"],
+         "dp_split='public' grows its trees on public rows. Give them as `dp_public_data`."),
+    Rule("public trees as they are",
+         lambda s: s["dp_split"] == "public" and (
+             s["num_parallel_tree"] != 1 or s["dp_features_per_tree"] != s.schema.width
+             or s["dp_tree_shape"] != "per_node"),
+         "`num_parallel_tree`, `colsample_bytree`, `dp_features_per_tree` and `dp_tree_shape` are "
+         "refused with dp_split='public', which takes public trees as they are. Leave them out."),
+    Rule("one number of features",
+         lambda s: s["colsample_bytree"] != 1.0 and "dp_features_per_tree" in s.given,
+         "Give `colsample_bytree` or `dp_features_per_tree`, not both: either is the number of "
+         "features of a tree."),
+    Rule("weights of columns that are drawn",
+         lambda s: s.schema.weights is not None and (
+             s["dp_features_per_tree"] == s.schema.width or s["dp_feature_order"] == "cyclic"),
+         "`feature_weights` are the chances with which a tree draws its columns, and no column is "
+         "drawn here. Set `colsample_bytree` below 1 (or `dp_features_per_tree`), with "
+         "dp_feature_order='random', or leave the weights out."),
+    Rule("one tree of each column",
+         lambda s: s.additive and (s["num_parallel_tree"] != s.schema.width
+                                   or s["dp_features_per_tree"] != s.schema.width),
+         "`num_parallel_tree`, `colsample_bytree` and `dp_features_per_tree` are refused with "
+         "dp_split='additive': a round has one tree of each column. Leave them out."),
+    Rule("depth of one column",
+         lambda s: s.additive and s["max_depth"] > 4,
+         "`max_depth` is at most 4 with dp_split='additive'; got {max_depth}."),
+    Rule("one choice of rows",
+         lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
+         "Give `dp_ensemble` or `subsample`, not both: either decides which rows a round reads."),
+    Rule("halving needs an ensemble",
+         lambda s: s["dp_ensemble_halving"] and s["dp_ensemble"] == 1,
+         "`dp_ensemble_halving` has an effect with `dp_ensemble` only. Leave it out."),
+    Rule("all rows report",
+         lambda s: s["dp_local"] and (s["dp_ensemble"] > 1 or "subsample" in s.given),
+         "`dp_local` lets every row report in every round. Leave `dp_ensemble` and `subsample` "
+         "out."),
+)
+# fmt: on
