@@ -7,7 +7,23 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from xgb_dp.accounting import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, SampledEvent
+from xgb_dp.accounting import (
+    AllocatedEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ParallelEvent,
+    SampledEvent,
+)
+
+GAUSSIAN = GaussianEvent("leaves", 2**36, 2**44, 4, 5)
+SELECTION = ExponentialEvent("splits", 2**35, 40, 20)
+LAPLACE = LaplaceEvent("leaves", 2**20, 2**24, 5)
+ROUND = (SELECTION, GAUSSIAN)
+SAMPLED = SampledEvent(2**30, 32, ROUND, 5)
+PARALLEL = ParallelEvent(10, ROUND, 5)
+ALLOCATED = AllocatedEvent(10, ROUND, 5, False)
 
 UNIT = 2**40  # sigma of the grid so fine that the discreteness slack vanishes
 

@@ -1,4 +1,6 @@
-"""Slow, independent evaluation of the bounded-range recursion, by its definition."""
+"""What an adversary reaches, by definition: slow, and independent of the accountants."""
+
+import math
 
 import numpy as np
 
@@ -30,6 +32,41 @@ def recursion(steps, h, *, upper):
     return x, v
 
 
-def epsilon_of(x, v, delta):
-    """First grid point at which the curve is at most delta."""
-    return float(x[np.argmax(v <= delta)])
+def stick(p, q, x):
+    """Hockey stick of two discrete laws."""
+    return float(np.maximum(p - math.exp(x) * q, 0.0).sum())
+
+
+class Composed:
+    """`count` independent rounds of one pair of laws: some adversary has at least this.
+
+    Losses are rounded down to a grid; those of a round above `most` count as `most`, and those
+    below `-most` as none.
+    """
+
+    def __init__(self, p, q, count, step, most=8.0):
+        loss = np.log(p / q)
+        kept = loss > -most
+        cells = np.floor(np.minimum(loss[kept], most) / step).astype(int)
+        span = int(cells.max() - cells.min()) * count + 1
+        law = np.bincount(cells - cells.min(), weights=p[kept], minlength=span)
+        n = 1 << span.bit_length()
+        law = np.maximum(np.fft.irfft(np.fft.rfft(law, n) ** count, n)[:span], 0.0)
+        first = int(cells.min()) * count
+        positive = max(0, -first)  # only losses above an epsilon count, which is not negative
+        self.loss = (first + np.arange(positive, span)) * step
+        self.law = law[positive:]
+
+    def delta(self, epsilon):
+        over = self.loss > epsilon
+        return float(np.sum(self.law[over] * -np.expm1(epsilon - self.loss[over])))
+
+    def epsilon(self, delta):
+        """The largest grid point at which the curve is above delta; 0 where none is."""
+        low, high = 0, len(self.loss)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (
+                (middle + 1, high) if self.delta(self.loss[middle]) > delta else (low, middle)
+            )
+        return float(self.loss[low - 1]) if low else 0.0

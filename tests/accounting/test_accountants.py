@@ -183,7 +183,7 @@ def test_nothing_costs_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
 def test_bad_queries(name: str) -> None:
     accountant = make_accountant(name, [gaussian(1.0)])
-    for bad in ({"delta": -1.0}, {"delta": 2.0}, {"delta": 0.1, "group": 0}):
+    for bad in ({"delta": -1.0}, {"delta": 2.0}, {"delta": math.nan}, {"delta": 0.1, "group": 0}):
         with pytest.raises(ValueError, match=r"delta|group"):
             accountant.get_epsilon(**bad)
     with pytest.raises(ValueError, match="epsilon"):
@@ -205,18 +205,6 @@ def test_laplace_against_dp_accounting(epsilon: float, count: int) -> None:
     assert pure == pytest.approx(count * epsilon, rel=1e-4)
     alone = make_accountant("exact", [laplace(epsilon, count)]).get_epsilon(0.0)
     assert alone == pytest.approx(pure, rel=1e-12)
-
-
-@pytest.mark.parametrize("name", list(ACCOUNTANTS))
-def test_laplace_is_a_selection_of_twice_its_epsilon(name: str) -> None:
-    one = make_accountant(name, [laplace(0.125, 9), selections(0.3, 4)])
-    other = make_accountant(name, [selections(0.25, 9), selections(0.3, 4)])
-    if name == "pure":
-        assert one.get_epsilon(1e-6) == pytest.approx(9 * 0.125 + 4 * 0.3)
-    else:
-        assert one.get_epsilon(1e-6) <= other.get_epsilon(1e-6) * (1 + 1e-9)
-        assert one.get_epsilon(1e-6, 3) <= other.get_epsilon(1e-6, 3) * (1 + 1e-9)
-    assert one.get_delta(one.get_epsilon(1e-6)) <= 1e-6 * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("name", [n for n in ACCOUNTANTS if n != "pure"])
@@ -264,9 +252,10 @@ def test_what_an_accountant_does_not_know_is_not_free(name: str) -> None:
             make_accountant(name, [gaussian(1.0), event]).get_epsilon(1e-6)  # type: ignore[list-item]
 
 
-def test_laplace_without_noise_costs_everything() -> None:
-    for name in ACCOUNTANTS:
-        accountant = make_accountant(name, [LaplaceEvent("leaves", 1, 0, 1)])
+@pytest.mark.parametrize("name", list(ACCOUNTANTS))
+def test_releases_without_noise_cost_everything(name: str) -> None:
+    for event in (LaplaceEvent("leaves", 1, 0, 1), GaussianEvent("leaves", 1, 0, 2, 1)):
+        accountant = make_accountant(name, [event])
         assert accountant.get_epsilon(1e-6) == math.inf
         assert accountant.get_delta(100.0) == 1.0
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from functools import lru_cache
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -182,18 +182,17 @@ def test_with_other_releases(group: int) -> None:
     """Before or after, and several choices: at least what any way through them costs."""
     choice, other = plain(0.4), (selections(0.05, 30), gaussian(0.5))
     books = make_accountant("exact", [*other, choice, choice])
-    for one in choice.ways[::2]:
-        for two in choice.ways[::2]:
-            way = make_accountant("exact", [*other, *one, *two])
-            epsilon = way.get_epsilon(1e-6, group)
-            assert epsilon <= books.get_epsilon(1e-6, group) <= 1.02 * epsilon
+    for one, two in combinations_with_replacement(choice.ways[::2], 2):
+        way = make_accountant("exact", [*other, *one, *two])
+        epsilon = way.get_epsilon(1e-6, group)
+        assert epsilon <= books.get_epsilon(1e-6, group) <= 1.02 * epsilon
     assert books.get_delta(1.0, group) >= way.get_delta(1.0, group)
     assert books.get_delta(1.0, group) <= 1.2 * way.get_delta(1.0, group)
     doubled = make_accountant("exact", [*other, ChoiceEvent(choice.first, choice.options, 2)])
     assert doubled.get_epsilon(1e-6, group) == books.get_epsilon(1e-6, group)
 
 
-@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-10, 1e-14, 1e-40, 1e-200])
+@pytest.mark.parametrize("delta", [1e-3, 1e-14, 1e-200])
 def test_epsilon_and_delta_belong_together_beside_others(delta: float) -> None:
     """What a choice may exceed its Gaussian by is a share of delta, however small delta is."""
     for others in ([selections(0.05, 30), gaussian(0.5)], [plain(0.3)]):
@@ -272,12 +271,6 @@ def test_runs_of_a_selection_may_choose() -> None:
     law = Repetitions.of("geometric", 3.0)
     named = SelectionEvent(law, ((choice,),), (score,), 1)
     assert math.isfinite(make_accountant("rdp", [named]).get_epsilon(1e-6))
-
-
-def test_ledger_form() -> None:
-    choice = plain()
-    text = json.dumps(choice.to_json())
-    assert event_from_json(json.loads(text)) == choice
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from xgb_dp.presets import PRESETS
 from xgb_dp.request.features import Schema
 from xgb_dp.training.prepare import prepare
 
+from ..accounting.oracle import Composed
 from ..releases import releases
-from .test_groups import Composed
 
 SCHEMA = Schema(["a", "b", "c", "d"], named=True, categorical=frozenset(), dictionaries={})
 DELTA = 1e-6

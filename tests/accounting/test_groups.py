@@ -24,35 +24,9 @@ from xgb_dp.accounting.curve import Curve
 from xgb_dp.accounting.groups import delta_in_steps, epsilon_in_steps
 
 from .events import gaussian, laplace, sampled, selections
+from .oracle import Composed, stick
 
 Law = npt.NDArray[np.float64]
-
-
-def stick(p: Law, q: Law, x: float) -> float:
-    return float(np.maximum(p - math.exp(x) * q, 0.0).sum())
-
-
-class Composed:
-    """`count` independent rounds of one pair of laws, losses rounded down to a grid."""
-
-    def __init__(self, p: Law, q: Law, count: int, step: float) -> None:
-        loss = np.floor(np.log(p / q) / step).astype(int)
-        span = int(loss.max() - loss.min()) * count + 1
-        law = np.bincount(loss - loss.min(), weights=p, minlength=span)
-        n = 1 << span.bit_length()
-        self.law = np.maximum(np.fft.irfft(np.fft.rfft(law, n) ** count, n)[:span], 0.0)
-        self.loss = (loss.min() * count + np.arange(span)) * step
-
-    def delta(self, epsilon: float) -> float:
-        over = self.loss > epsilon
-        return float(np.sum(self.law[over] * -np.expm1(epsilon - self.loss[over])))
-
-    def epsilon(self, delta: float) -> float:
-        low, high = 0.0, 1000.0
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
-        return low
 
 
 # --------------------------------------------------------------------------- rows exchanged
@@ -182,7 +156,7 @@ class Shifts(Curve):
         self.cdf, self.size, self.rows = cdf, size, rows
 
     def delta(self, epsilon: float) -> float:
-        at = np.linspace(-40.0, 40.0, 80_001) / self.size
+        at = np.linspace(-40.0, 40.0, 10_001) / self.size
         power = self.cdf(at + self.rows)
         return float(max(0.0, np.max(power - math.exp(epsilon) * self.cdf(at))))
 
@@ -244,9 +218,9 @@ def test_steps_reach_the_worst_chain(steps: int) -> None:
 )
 def test_several_rows_of_rounds_cost_at_most_their_steps(event: Event) -> None:
     books = make_accountant("exact", [gaussian(20.0), event])
-    costs = [books.get_epsilon(1e-6, k) for k in (1, 2, 3, 5)]
+    costs = [books.get_epsilon(1e-6, k) for k in (1, 2, 5)]
     assert costs == sorted(costs)
-    for k, epsilon in zip((2, 3, 5), costs[1:], strict=True):
+    for k, epsilon in zip((2, 5), costs[1:], strict=True):
         assert epsilon <= epsilon_in_steps(books.privacy_curve(), 1e-6, k) * (1 + 1e-6)
         assert books.get_delta(epsilon, k) <= 1e-6 * (1 + 1e-2)
     assert books.get_epsilon(1e-300, 5) >= costs[-1]

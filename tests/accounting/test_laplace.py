@@ -16,6 +16,7 @@ from xgb_dp.accounting import ExponentialEvent, LaplaceEvent, make_accountant
 from xgb_dp.accounting.published import bounded_range_mu, laplace_mu
 
 from .events import gaussian, laplace, sampled, selections
+from .oracle import stick
 
 Law = npt.NDArray[np.float64]
 
@@ -28,10 +29,6 @@ def discrete(scale: int, shift: int, reach: int) -> Law:
     law[0] /= 1.0 - decay
     law[-1] /= 1.0 - decay
     return np.asarray(law * (1.0 - decay) / (1.0 + decay))
-
-
-def stick(p: Law, q: Law, x: float) -> float:
-    return float(np.maximum(p - math.exp(x) * q, 0.0).sum())
 
 
 @pytest.mark.parametrize(("scale", "shifts"), [(3, (4,)), (2, (1, 3)), (5, (2, 2, 3)), (1, (2, 1))])

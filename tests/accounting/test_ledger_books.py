@@ -66,11 +66,13 @@ def test_a_replaced_row_is_two_rows(name: str, rows: int) -> None:
 
 
 def test_sampled_rounds() -> None:
-    books = report(LEAVES, SampledEvent(2**30, 32, (SPLITS, LEAVES), 3))
+    events = [LEAVES, SampledEvent(2**30, 32, (SPLITS, LEAVES), 3)]
+    books = report(*events)
     one = books.get_epsilon(1e-6)
     assert 0.0 < one < books.get_epsilon(1e-6, adjacency="replace_one") < math.inf
     for name in ("rdp", "gdp", "zcdp", "pure"):
         assert books.get_epsilon(1e-6, accountant=name) == math.inf
+        assert make_accountant(name, events).get_delta(1.0) == 1.0
 
 
 def test_answers_are_kept_apart() -> None:

@@ -25,6 +25,7 @@ from xgb_dp.accounting.gaussian import Slack
 from xgb_dp.errors import LedgerError
 
 from .events import gaussian, sampled, selections
+from .oracle import Composed
 
 FEW = settings(max_examples=10, deadline=None)
 
@@ -33,24 +34,6 @@ FEW = settings(max_examples=10, deadline=None)
 def pld() -> Any:
     logging.getLogger("absl").setLevel(logging.ERROR)
     return pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-
-
-class LowerBound:
-    """Composition of one pair of laws on a grid, losses rounded down: some adversary has more."""
-
-    def __init__(
-        self, p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], count: int, step: float
-    ) -> None:
-        loss = np.floor(np.log(p / q) / step).astype(int)
-        span = int(loss.max() - loss.min()) * count + 1
-        law = np.bincount(loss - loss.min(), weights=p, minlength=span)
-        n = 1 << span.bit_length()
-        self.law = np.maximum(np.fft.irfft(np.fft.rfft(law, n) ** count, n)[:span], 0.0)
-        self.loss = (loss.min() * count + np.arange(span)) * step
-
-    def delta(self, epsilon: float) -> float:
-        over = self.loss > epsilon
-        return float(np.sum(self.law[over] * -np.expm1(epsilon - self.loss[over])))
 
 
 # --------------------------------------------------------------------------- Gaussian noise
@@ -162,7 +145,7 @@ def test_two_rows_on_either_side(rate: float, noise: float, count: int) -> None:
     both = (1 - rate) ** 2 * at(0) + 2 * rate * (1 - rate) * at(1.0) + rate**2 * at(2.0)
     accountant = ExactAccountant([sampled(rate, count, gaussian(noise))])
     for p, q in (one_each, (both, at(0)), (at(0), both)):
-        law = LowerBound(p / p.sum(), q / q.sum(), count, 2e-4)
+        law = Composed(p / p.sum(), q / q.sum(), count, 2e-4)
         for epsilon in (0.1, 0.5, 1.5):
             assert law.delta(epsilon) <= accountant.get_delta(epsilon, group=2) * (1 + 1e-9)
 
@@ -185,7 +168,7 @@ def test_selections_of_a_fixed_adversary(rate: float, eps0: float, inner: int, c
             p, q = np.outer(p, p1).ravel(), np.outer(q, q1).ravel()
         mixed = (1 - rate) * q + rate * p
         for x, y in ((mixed, q), (q, mixed)):
-            law = LowerBound(x, y, count, scale / 2000)
+            law = Composed(x, y, count, scale / 2000)
             for epsilon in best:
                 best[epsilon] = max(best[epsilon], law.delta(epsilon))
     for epsilon, want in best.items():
@@ -260,8 +243,9 @@ def test_more_of_anything_costs_more(
     assert ExactAccountant([gaussian(9.0)]).get_epsilon(1e-6) <= base
 
 
-@pytest.mark.parametrize("delta", [1e-20, 1e-12, 1e-6, 1e-2, 0.05])
-@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize(
+    ("delta", "group"), [(1e-20, 1), (1e-20, 2), (1e-6, 1), (1e-6, 2), (1e-2, 2), (0.05, 1)]
+)
 def test_epsilon_and_delta_agree(delta: float, group: int) -> None:
     accountant = ExactAccountant(
         [sampled(0.1, 30, selections(0.1, 4), gaussian(3.0)), gaussian(9.0)]
@@ -333,11 +317,6 @@ def test_slack_beyond_a_double_gives_up() -> None:
 # ----------------------------------------------------------------------------------- ledger
 EVENT = sampled(0.25, 7, selections(0.5, 4), gaussian(3.0))
 DATA = EVENT.to_json()
-
-
-def test_round_trip() -> None:
-    assert event_from_json(DATA) == EVENT
-    assert EVENT.rate == 0.25
 
 
 @pytest.mark.parametrize(
