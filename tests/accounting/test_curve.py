@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from xgb_dp.accounting.blocks import block_mu, merge_blocks
-from xgb_dp.accounting.bounded_range import Grid, choose_grid, selection_curve, tail_curve
+from xgb_dp.accounting.bounded_range import Grid, choose_grid, selection_curve, tail_curve, width
 from xgb_dp.accounting.flat import Composition
 from xgb_dp.accounting.gaussian import gaussian_delta
-from xgb_dp.accounting.kernel import width
 
 from .oracle import recursion
 

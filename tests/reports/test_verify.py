@@ -16,7 +16,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.accounting import bounded_range, kernel
+from xgb_dp.accounting import bounded_range
 from xgb_dp.cli.verify import main
 from xgb_dp.engine import ubjson
 from xgb_dp.errors import LedgerError, PrivacyParameterError
@@ -110,17 +110,19 @@ def test_the_kernel_in_numpy_is_the_one_in_cpp(monkeypatch):
     ]
     for steps, h, below, above in cases:
         native = bounded_range.selection_curve(steps, bounded_range.Grid(h, below, above))
-        assert np.array_equal(kernel.bounded_range_curve(steps, h, below, above), native), steps
+        assert np.array_equal(bounded_range.bounded_range_curve(steps, h, below, above), native), (
+            steps
+        )
     monkeypatch.setattr(bounded_range.native, "is_loaded", lambda: False)
     steps, h, below, above = cases[0]
     again = bounded_range.selection_curve(steps, bounded_range.Grid(h, below, above))
-    assert np.array_equal(again, kernel.bounded_range_curve(steps, h, below, above))
+    assert np.array_equal(again, bounded_range.bounded_range_curve(steps, h, below, above))
 
 
 def test_a_bad_grid_is_refused_without_the_library():
     for steps, h in (([(0.1, 1)], 0.7), ([(-0.1, 1)], 0.1), ([(math.nan, 1)], 0.1)):
         with pytest.raises(RuntimeError):
-            kernel.bounded_range_curve(steps, h, 4, 4)
+            bounded_range.bounded_range_curve(steps, h, 4, 4)
 
 
 def follows(value: Any, schema: dict[str, Any], where: str = "") -> None:

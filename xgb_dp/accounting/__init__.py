@@ -1,11 +1,26 @@
 """What a training released (events) and what that costs (accountants).
 
 :func:`make_accountant` takes the events in release order; accountants answer ``get_epsilon(delta,
-group)`` and ``get_delta(epsilon, group)``. The road between them: ``events`` (plain data),
-``simplify`` (what accountants compose), the curve of each kind, ``exact`` (everything together).
-Proofs: ``docs/proofs/accounting.md``.
+group)`` and ``get_delta(epsilon, group)``. Read the exact accountant in this order:
+
+1. ``units``, ``repetitions``, ``events``, ``nested``: plain data, as ledgers have it.
+2. ``curve``: what every accountant computes. ``simplify``: which few terms events amount to.
+3. ``search``, ``gaussian``, ``grid_curve``: roots that err on the safe side, the curve of Gaussian
+   noise and what noise on integers adds, curves that are known at points.
+4. ``bounded_range``, ``blocks``: selections, one by one and many at once. ``coarse``: bounds for
+   what is too large for a grid. ``flat``: all of these together.
+5. ``choice``, ``selection``, ``threshold``: what has a curve of its own.
+6. ``pure``, ``groups``: bounds that count beside the curve. ``accountant``, ``exact``: the smallest
+   of all.
+
+``filter`` keeps a total over several trainings. ``describe`` and ``sensitivity`` bound no epsilon
+of events. ``tenants`` names the events and accountants of ``xgb_dp.published``, which are loaded
+when somebody asks for them. Proofs: ``docs/proofs/accounting.md``.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from . import tenants
 from .accountant import ACCOUNTANTS, Accountant, make_accountant
 from .events import (
     Event,
@@ -18,16 +33,19 @@ from .events import (
     one_unit,
 )
 from .exact import ExactAccountant
-from .published import (
-    ClassicAccountant,
-    GDPAccountant,
-    PureAccountant,
-    RDPAccountant,
-    ZCDPAccountant,
-)
+from .nested import ChoiceEvent, SelectionEvent
+from .pure import PureAccountant
 from .repetitions import Repetitions
-from .rounds import AllocatedEvent, ChoiceEvent, ParallelEvent, SampledEvent, SelectionEvent
 from .units import PERSON, ROW, Unit
+
+if TYPE_CHECKING:
+    from ..published.accountants import (
+        ClassicAccountant,
+        GDPAccountant,
+        RDPAccountant,
+        ZCDPAccountant,
+    )
+    from ..published.rounds import AllocatedEvent, ParallelEvent, SampledEvent
 
 __all__ = [
     "ACCOUNTANTS",
@@ -57,3 +75,7 @@ __all__ = [
     "make_accountant",
     "one_unit",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return tenants.load(name)

@@ -5,19 +5,28 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterable, Sequence
+from pkgutil import resolve_name
 from typing import ClassVar
 
+from . import tenants
+from .coarse import ZCDPCurve
 from .curve import Curve
 from .events import Event, ThresholdEvent, one_unit
-from .rounds import SelectionEvent
+from .nested import SelectionEvent
 from .simplify import Neighbours, Terms, simplify
 from .threshold import WithThresholds
-from .zcdp import ZCDPCurve
 
 __all__ = ["ACCOUNTANTS", "Accountant", "make_accountant"]
 
-ACCOUNTANTS: dict[str, type[Accountant]] = {}
-"""Accountants by the name that ``dp_accountant`` takes; the first is the tightest."""
+ACCOUNTANTS: dict[str, type[Accountant] | str] = {
+    "exact": "xgb_dp.accounting.exact:ExactAccountant",
+    **tenants.ACCOUNTANTS,
+    "pure": "xgb_dp.accounting.pure:PureAccountant",
+}
+"""Accountants, or where they are defined, by the name that ``dp_accountant`` takes.
+
+The first is the tightest.
+"""
 
 
 class Accountant(abc.ABC):
@@ -132,4 +141,5 @@ def make_accountant(name: str, events: Iterable[Event]) -> Accountant:
     """
     if name not in ACCOUNTANTS:
         raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}; got {name!r}.")
-    return ACCOUNTANTS[name](events)
+    accountant = ACCOUNTANTS[name]
+    return (resolve_name(accountant) if isinstance(accountant, str) else accountant)(events)

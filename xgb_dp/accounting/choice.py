@@ -15,15 +15,14 @@ from functools import cached_property
 import numpy as np
 
 from .blocks import dominating_gaussian
+from .coarse import RDPCurve, ZCDPCurve, zcdp_mu2
 from .curve import Curve
 from .events import GaussianEvent
 from .flat import BETA, LOWEST, TAIL, Composition, FlatCurve, solve
 from .gaussian import GaussianTotals, gaussian_delta
 from .grid_curve import GridCurve
-from .rdp import RDPCurve
 from .search import narrow
 from .simplify import Choice, Terms
-from .zcdp import ZCDPCurve, zcdp_mu2
 
 __all__ = ["ChoiceCurve", "WithChoices", "hull"]
 
@@ -73,7 +72,7 @@ class ChoiceCurve(Curve):
 
     def __init__(self, choice: Choice, rows: int, work: float = 1e8) -> None:
         self._choice, self._rows, self._work = choice, rows, work
-        self._sampled = any(plan.rounds for plan in choice.plans)
+        self._unbounded = any(plan.others for plan in choice.plans)
         self._first = GaussianTotals.of(choice.first.gaussians, rows).mu
         # The largest totals of the Gaussians on any path.
         each = [GaussianTotals.of(way.gaussians, rows) for way in choice.ways]
@@ -91,9 +90,9 @@ class ChoiceCurve(Curve):
 
     @cached_property
     def _coarse(self) -> list[Curve]:
-        """Bounds that need no grid; infinite ones of plans that read samples of the rows."""
+        """Bounds that need no grid; infinite ones where a plan has rounds of another module."""
         whole = RDPCurve(Terms((self._choice,)), self._rows)
-        if self._sampled:
+        if self._unbounded:
             return [whole]
         like = hull(self._choice, self._rows, zcdp_mu2)
         mu2 = like.count * like.sensitivity2 / like.sigma2 if like.sigma2 else math.inf
@@ -104,7 +103,7 @@ class ChoiceCurve(Curve):
         if delta >= 1.0:
             return 0.0
         coarse = min(curve.epsilon(delta) for curve in self._coarse)
-        if self._sampled or delta < LOWEST or math.isinf(self._totals.mu):
+        if self._unbounded or delta < LOWEST or math.isinf(self._totals.mu):
             return coarse
         slack = self._totals.slack(math.log(delta * BETA))
         inner = delta * (1.0 - BETA) * math.exp(-slack.eta_to)
@@ -118,7 +117,7 @@ class ChoiceCurve(Curve):
     def delta(self, epsilon: float) -> float:
         """See :class:`Curve`."""
         coarse = min(curve.delta(epsilon) for curve in self._coarse)
-        if self._sampled or math.isinf(self._totals.mu) or math.isinf(epsilon):
+        if self._unbounded or math.isinf(self._totals.mu) or math.isinf(epsilon):
             return coarse
         whole = max(math.hypot(self._first, plan.scale) for plan in self._plans)
         guess = gaussian_delta(epsilon, whole)
@@ -144,7 +143,7 @@ class ChoiceCurve(Curve):
 
     def _raised(self, lowest: float) -> Callable[[float], float] | None:
         """The curve with the slack of discrete noise, known down to a delta; None without one."""
-        if self._sampled or math.isinf(self._totals.mu):
+        if self._unbounded or math.isinf(self._totals.mu):
             return None
         curve, _ = self._curves(math.log(lowest))
         beta = lowest * BETA
@@ -244,7 +243,7 @@ def hull(choice: Choice, rows: int, selection_mu2: Callable[[float], float]) -> 
             e.count * (e.sensitivity2 / e.sigma2) if e.sigma2 else math.inf for e in way.gaussians
         )
         worst = max(worst, gaussians + math.fsum(selections) / rows**2)
-    if math.isinf(worst) or any(way.rounds for way in choice.ways):  # costs everything
+    if math.isinf(worst) or any(way.others for way in choice.ways):  # costs everything
         return GaussianEvent("plan", 1, 0, 1, choice.count)
     sums = max(sum(e.count * max(e.coordinates, 1) for e in way.gaussians) for way in choice.ways)
     sigma2 = min((e.sigma2 for way in choice.ways for e in way.gaussians), default=1 << 60)

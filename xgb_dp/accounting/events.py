@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from pkgutil import resolve_name
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import LedgerError
+from . import tenants
 from .repetitions import Repetitions
 from .units import PERSON, ROW, UNITS
 
@@ -342,6 +344,8 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
 def _read(data: Any, levels: int) -> Event:
     """An event that contains at most so many levels of events, itself one of them."""
     name = data.get("mechanism") if isinstance(data, Mapping) else None
+    if type(name) is str and name in tenants.EVENTS:
+        resolve_name(tenants.EVENTS[name])  # registers it
     if type(name) is not str or name not in Event._kinds or not levels:
         raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
     kind, unit = Event._kinds[name], data.get("unit", ROW)

@@ -14,12 +14,10 @@ from .choice import ChoiceCurve, WithChoices
 from .curve import Curve
 from .events import Event, PlainEvent
 from .flat import WORK, FlatCurve
-from .groups import Smallest
-from .poisson import SampledCurve
+from .groups import MOST_ROWS, Smallest
+from .nested import ChoiceEvent, SelectionEvent
 from .pure import pure_curve
-from .rounds import ChoiceEvent, SelectionEvent
 from .selection import SelectionCurve, WithSelections
-from .several import MOST_ROWS
 from .simplify import Neighbours, Terms, parts_of_run, simplify
 
 __all__ = ["ExactAccountant", "compose"]
@@ -93,7 +91,8 @@ def _terms(events: Sequence[Event], neighbours: Neighbours) -> Terms:
 
 
 def compose(terms: Terms, neighbours: Neighbours, work: float = WORK) -> Curve:
-    """The exact curve of Gaussians, selections, Laplace noise and rounds."""
-    if any(rounds.inner.listed for rounds in terms.rounds):
-        return SampledCurve(terms, neighbours, work)
+    """The exact curve of Gaussians, selections, Laplace noise and, by their own module, others."""
+    for other in terms.others:
+        if not other.is_empty:
+            return other.compose(terms, neighbours, work)
     return FlatCurve(terms.flat, neighbours.rows, work)

@@ -15,10 +15,10 @@ from fractions import Fraction
 
 from .blocks import dominating_gaussian
 from .choice import ChoiceCurve
-from .events import Event, ThresholdEvent, one_unit
+from .events import Event, PlainEvent, ThresholdEvent, one_unit
 from .exact import ExactAccountant, compose
 from .gaussian import gaussian_delta, gaussian_epsilon
-from .rounds import AllocatedEvent, ChoiceEvent, ParallelEvent, SampledEvent, SelectionEvent
+from .nested import ChoiceEvent, SelectionEvent
 from .search import doubled, narrow
 from .simplify import Neighbours, simplify
 from .threshold import failure_of
@@ -29,7 +29,7 @@ _EXTRA = 0.25  # share of delta for what exceeds a Gaussian
 _EXTRA_EACH = 1e-4  # of delta, for one training
 _MARGIN = 0.004  # by which a training may cost more than the Gaussian of its epsilon
 _POINTS_PER_MU = 30
-_POINTS_SAMPLED = 12  # a point of a sampled curve costs more
+_POINTS_OF_ROUNDS = 12  # a point of their curve costs more
 _UP = 1.0 + 1e-12
 
 
@@ -268,12 +268,7 @@ def _gaussian(events: Sequence[Event], extra: float, group: int) -> float | None
     at_zero = compose(at_once, Neighbours(group, group)).delta(0.0)
     if at_zero == 0.0:
         return 0.0
-    sampled = any(
-        isinstance(e, SampledEvent)
-        or (isinstance(e, ParallelEvent) and group > 1)
-        or (isinstance(e, AllocatedEvent) and e.parts > 1)
-        for e in events
-    )
+    in_steps = group > 1 and not all(isinstance(event, PlainEvent) for event in events)
     curve = ExactAccountant(events).privacy_curve(group)
-    points = _POINTS_SAMPLED if sampled else _POINTS_PER_MU
+    points = _POINTS_OF_ROUNDS if at_once.others or in_steps else _POINTS_PER_MU
     return dominating_gaussian(curve.deltas, extra, at_zero, points)

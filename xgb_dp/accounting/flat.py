@@ -15,13 +15,12 @@ from typing import Protocol
 
 from .blocks import merge_blocks
 from .bounded_range import Grid, tail_curve
+from .coarse import RDPCurve, ZCDPCurve
 from .curve import Curve
 from .gaussian import GaussianTotals, gaussian_delta, gaussian_epsilon
 from .grid_curve import GridCurve
-from .rdp import RDPCurve
 from .search import root_above
 from .simplify import Terms
-from .zcdp import ZCDPCurve
 
 __all__ = ["BETA", "LOWEST", "TAIL", "WORK", "Composition", "FlatCurve", "solve"]
 

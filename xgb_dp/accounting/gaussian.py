@@ -20,7 +20,6 @@ __all__ = [
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
-    "mu2_before_sampling",
 ]
 
 _UP = 1.0 + 1e-12  # outweighs the rounding of a sum of positive doubles
@@ -132,12 +131,3 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return gaussian_delta(epsilon, mu) > delta
 
     return narrow(is_low, 0.0, doubled(is_low)[1], 60)[0]
-
-
-def mu2_before_sampling(mu2: float, rate: float) -> float:
-    """mu^2 of a round on all rows that is worth about `mu2` when it reads a Poisson sample.
-
-    With many rounds q^2 (e^(mu^2) - 1) is left of mu^2 (Bu, Dong, Long and Su 2020). For a small mu
-    this is about (q mu)^2. It steers the division of the budget and bounds nothing.
-    """
-    return mu2 if rate == 1.0 else math.log1p(mu2 / rate**2)

@@ -8,13 +8,14 @@ Proof: docs/proofs/accounting.md, "Gaussians last".
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-__all__ = ["ChordTable", "GridCurve"]
+__all__ = ["ChordTable", "GridCurve", "both_signs"]
 
 _ROUNDING = 1.0 + 1e-9
 _ALL = -40.0  # below, a curve is 1 for all that a double can tell
@@ -130,3 +131,11 @@ class ChordTable:
         # Bounds need not fall; the larger end is safe where they rise.
         end = np.maximum(self.v[i + 1], 0.0)
         return np.maximum(weight * self.v[i] + (1.0 - weight) * end, end) * _ROUNDING
+
+
+def both_signs(curve: Callable[[Array], Array], x: Array) -> Array:
+    """A curve that holds in both orders, continued to x < 0: D(-x) = 1 - e^-x + e^-x D(x)."""
+    size = np.abs(x)
+    value = curve(size)
+    negative = -np.expm1(-size) + np.exp(-size) * value
+    return np.asarray(np.minimum(1.0, np.where(x < 0.0, negative, value) * (1.0 + 1e-12)))

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from .curve import Curve
 from .search import narrow
 
-__all__ = ["Smallest", "delta_in_steps", "epsilon_in_steps"]
+__all__ = ["MOST_ROWS", "Smallest", "delta_in_steps", "epsilon_in_steps"]
+
+MOST_ROWS = 20  # in one step; of more rows at once only a coarse bound of sampled rounds is known
 
 _UP = 1.0 + 1e-12
 _LOWEST = -560.0  # log of a step's delta: no curve holds a smaller one

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import singledispatch
 
+from .accountant import Accountant
 from .curve import Curve
 from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, ThresholdEvent
-from .rounds import ChoiceEvent, ParallelEvent, SampledEvent, SelectionEvent
-from .simplify import parts_of_run
+from .nested import ChoiceEvent, SelectionEvent
+from .simplify import Neighbours, parts_of_run
 
-__all__ = ["PureCurve", "pure_curve", "pure_epsilon"]
+__all__ = ["PureAccountant", "PureCurve", "pure_curve", "pure_of", "pure_sum"]
 
 
 class PureCurve(Curve):
@@ -33,13 +35,17 @@ class PureCurve(Curve):
 
 def pure_curve(events: Sequence[Event], rows: int) -> PureCurve:
     """The curve of basic composition. k rows cost k times as much, as k steps of one row each."""
-    return PureCurve(rows * math.fsum(map(pure_epsilon, events)) * (1.0 + 1e-14))
+    return PureCurve(rows * pure_sum(events) * (1.0 + 1e-14))
 
 
-def pure_epsilon(event: Event) -> float:
-    """Pure epsilon of a whole event for one row, in nats; infinite if there is none."""
-    if not event.count:
-        return 0.0
+def pure_sum(events: Iterable[Event]) -> float:
+    """Pure epsilon of these events for one row, in nats; infinite if there is none."""
+    return math.fsum(pure_of(event) if event.count else 0.0 for event in events)
+
+
+@singledispatch
+def pure_of(event: Event) -> float:
+    """Pure epsilon of an event that happens. Kinds that are defined elsewhere register theirs."""
     if isinstance(event, GaussianEvent):
         return math.inf if event.sensitivity2 else 0.0
     if isinstance(event, ThresholdEvent):
@@ -48,32 +54,43 @@ def pure_epsilon(event: Event) -> float:
         return event.count * event.eps0
     if isinstance(event, LaplaceEvent):
         return event.count * event.epsilon * (1.0 + 1e-15)
-    if isinstance(event, SampledEvent):
-        return event.count * _sampled(event.rate, _sum(event.events)) * (1.0 + 1e-13)
-    if isinstance(event, ParallelEvent):  # what one row sees of an ensemble, once
-        return event.count * _sum(event.events)
     if isinstance(event, ChoiceEvent):
-        return event.count * max(map(_sum, event.ways)) * (1.0 + 1e-14)
+        return event.count * max(map(pure_sum, event.ways)) * (1.0 + 1e-14)
     if isinstance(event, SelectionEvent):
         return event.count * _best_run(event) * (1.0 + 1e-13)
     raise TypeError(f"Accountants do not know what the event {type(event).__name__} costs.")
 
 
-def _sum(events: Iterable[Event]) -> float:
-    return math.fsum(map(pure_epsilon, events))
-
-
-def _sampled(rate: float, inner: float) -> float:
-    """A round that reads a Poisson sample costs log(1 + q (e^eps - 1))."""
-    if inner < 30.0:
-        return math.log1p(rate * math.expm1(inner))
-    # The same, where e^inner may overflow.
-    return inner + math.log(rate + (1.0 - rate) * math.exp(-inner))
-
-
 def _best_run(event: SelectionEvent) -> float:
     """What the best of a random number of runs costs: docs/proofs/selection.md."""
-    run, law = max(map(_sum, parts_of_run(event, 1))), event.repetitions
+    run, law = max(map(pure_sum, parts_of_run(event, 1))), event.repetitions
     if law.family == "poisson":
         return run - law.rate * math.expm1(-run)
     return (2.0 + law.shape) * run
+
+
+class PureAccountant(Accountant):
+    """(epsilon, 0) of a list of events by basic composition.
+
+    A selection of range eps0 is eps0-private, and so is Laplace noise of scale sensitivity / eps0.
+    Rounds on disjoint parts cost as much as one of them. A round that reads a Poisson sample of
+    rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
+
+    Args:
+        events: In any order.
+
+    Examples:
+        >>> from xgb_dp.accounting import LaplaceEvent
+        >>> event = LaplaceEvent("leaves", sensitivity=1, scale=20, count=10)
+        >>> round(xgb_dp.accounting.PureAccountant([event]).get_epsilon(0.0), 6)
+        0.5
+    """
+
+    name = "pure"
+
+    def get_epsilon(self, delta: float = 0.0, group: int = 1, *, replaced: bool = False) -> float:
+        """Epsilon, the same for every delta, and infinite with any Gaussian noise."""
+        return super().get_epsilon(delta, group, replaced=replaced)
+
+    def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        return pure_curve(events, neighbours.rows)

@@ -1,6 +1,6 @@
 """Accounts for the best of a random number of runs, which private selection releases.
 
-Proof: docs/proofs/selection.md
+Proof: docs/proofs/selection.md, "The best of K runs"
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from .curve import Curve
-from .grid_curve import ChordTable
-from .ranks import BestOfRuns
+from .grid_curve import ChordTable, both_signs
 from .repetitions import Repetitions
 from .search import narrow
 
 __all__ = ["SelectionCurve", "WithSelections"]
+
+Array = npt.NDArray[np.float64]
 
 _UP = 1.0 + 1e-12
 _POINTS = 400  # of the curve of a run
@@ -25,6 +27,47 @@ _LOWEST = 1e-200
 _CHORDS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
 # Shares of delta that each of several selections is tried with: any of them gives a bound.
 _EACH = (1e-3, 1e-2, 0.1, 0.03, 0.3, *(10.0**-digits for digits in range(4, 21)))
+_LINES = 400  # whose largest is the bound of a weight
+_FEWEST = math.exp(-6.0)  # of the factors at which the bound has corners
+_FLATTEST = 1e-250  # slope of a line; flatter ones do not end the sum, and a constant is left
+_TINY = 1e-320  # more than what a weight below all normal numbers is off by
+
+
+class BestOfRuns:
+    """Upper bound of the hockey stick of the best run, in both orders."""
+
+    def __init__(self, law: Repetitions, run: ChordTable) -> None:
+        weight, ranks, mean = law.weight, law.ranks, law.mean
+        # What a set of chance u may have under the other law, at most.
+        grown = np.exp(np.minimum(run.x, 700.0))[:, None] * ranks + run.v[:, None]
+        left = 1.0 - np.exp(-run.x)[:, None] * np.maximum(1.0 - ranks - run.v[:, None], 0.0)
+        left += 1e-15
+        other = np.minimum(np.min(np.minimum(grown, left), axis=0) * (1.0 + 1e-12), 1.0)
+        other = np.maximum.accumulate(other)
+        # Between two ranks the weight is at most that of the better, and under the other law at
+        # least that of the worse.
+        first = mean * (weight(ranks[:-1]) * (1.0 + 1e-12) + _TINY)
+        second = mean * np.maximum(weight(other[1:]) * (1.0 - 1e-12) - _TINY, 0.0)
+        # The largest of first - z second, z = e^(x - loss), and 0, by its chords up to where it is
+        # 0, or hardly falls any more.
+        most = float(np.max(first / np.maximum(second, mean * _FLATTEST))) * (1.0 + 1e-12)
+        z = np.concatenate([[0.0], np.geomspace(min(_FEWEST, 0.5 * most), most, _LINES)])
+        top = np.array([float(np.max(first - at * second)) for at in z])
+        self._rest = max(0.0, float(top[-1]))
+        top[-1] = self._rest
+        slopes = np.append(np.diff(np.maximum(top, self._rest)) / np.diff(z), 0.0)
+        bends = np.maximum(np.diff(slopes), 0.0) + 2.0**-50 * np.abs(slopes[:-1])
+        self._weights, self._logs, self._run = bends * z[1:], np.log(z[1:]), run
+
+    @property
+    def end(self) -> float:
+        """Where the curve ends. Beyond, its last value counts."""
+        return float(self._logs[-1] + self._run.x[-1]) * (1.0 + 1e-12) + 1e-14
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound at any epsilon."""
+        values = both_signs(self._run, epsilon - self._logs)
+        return min(1.0, (float(np.sum(self._weights * values)) + self._rest) * (1.0 + 1e-9))
 
 
 def _chord(epsilon: float, end: float, delta: float) -> float:
@@ -89,7 +132,7 @@ class SelectionCurve(Curve):
         points = np.linspace(0.0, top or 1.0, _POINTS)
         curves = [run.deltas(list(points), max(lowest, _LOWEST)) for run in self._runs]
         worst = ChordTable(points, np.max(curves, axis=0))
-        return BestOfRuns(self._law.weight, self._law.ranks, self._law.mean, worst)
+        return BestOfRuns(self._law, worst)
 
 
 class WithSelections(Curve):

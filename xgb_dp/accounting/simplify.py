@@ -1,4 +1,4 @@
-"""Writes events as what accountants compose: Gaussians, losses of bounded range, sampled rounds.
+"""Writes events as what accountants compose: Gaussians, losses of bounded range, choices.
 
 Every step may only raise the cost. Proofs: docs/proofs/accounting.md, "Laplace" and "Disjoint
 parts"; docs/proofs/neighbours.md; docs/proofs/choice.md; docs/proofs/selection.md.
@@ -6,22 +6,24 @@ parts"; docs/proofs/neighbours.md; docs/proofs/choice.md; docs/proofs/selection.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
 
-from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, PlainEvent, counted
-from .rounds import AllocatedEvent, ChoiceEvent, ParallelEvent, SampledEvent, SelectionEvent
+from .curve import Curve
+from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from .nested import ChoiceEvent, SelectionEvent
 
 __all__ = [
     "BoundedRange",
     "Choice",
     "Neighbours",
-    "PrivateSelection",
-    "Rounds",
+    "OtherTerm",
     "Terms",
     "parts_of_run",
     "simplify",
+    "term_of",
     "touched",
 ]
 
@@ -49,11 +51,8 @@ class Neighbours:
 class BoundedRange:
     """`count` selections of range `eps0`, or Laplace noise, whose loss has a range too.
 
-    Attributes:
-        eps0: Range of the loss, in nats.
-        count: How often.
-        scale: Of Laplace noise, in grid units, >= 1; 0 for a selection. Laplace noise costs less
-            than any selection of its range, and may be charged as one.
+    Laplace noise has a `scale` of at least 1, in grid units. It costs less than any selection of
+    its range, and may be charged as one.
     """
 
     eps0: float
@@ -71,28 +70,8 @@ class BoundedRange:
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """Rounds that read rows nobody knows.
-
-    Attributes:
-        event: What the ledger says of them.
-        inner: What one round releases.
-    """
-
-    event: SampledEvent | AllocatedEvent
-    inner: Terms
-
-
-@dataclass(frozen=True)
 class Choice:
-    """`count` choices among plans.
-
-    Attributes:
-        first: Released before the choice.
-        plans: Released after it, for each of the plans.
-        ways: Both together, for each of the plans.
-        count: How many choices.
-    """
+    """`count` choices among plans after a first release; `ways` are both together."""
 
     first: Terms
     plans: tuple[Terms, ...]
@@ -101,18 +80,26 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class PrivateSelection:
-    """`count` private selections: alternatives for one run, of which the worst counts."""
+class OtherTerm(abc.ABC):
+    """`count` events of a kind that is defined outside of this package."""
 
-    event: SelectionEvent
-    runs: tuple[Terms, ...]
+    count: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it shows nothing."""
+        return not self.count
+
+    def compose(self, terms: Terms, neighbours: Neighbours, work: float) -> Curve:
+        """The exact curve of all these terms, of which this is one."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Terms:
     """What accountants compose, in an order that costs the most."""
 
-    listed: tuple[GaussianEvent | BoundedRange | Rounds | Choice | PrivateSelection, ...] = ()
+    listed: tuple[GaussianEvent | BoundedRange | Choice | OtherTerm, ...] = ()
 
     @cached_property
     def gaussians(self) -> tuple[GaussianEvent, ...]:
@@ -127,14 +114,14 @@ class Terms:
         return tuple(r for r in each if r.count and r.eps0)
 
     @cached_property
-    def rounds(self) -> tuple[Rounds, ...]:
-        """Rounds that happen, and read rows that nobody knows."""
-        return tuple(t for t in self.listed if isinstance(t, Rounds) and t.event.count)
-
-    @cached_property
     def choices(self) -> tuple[Choice, ...]:
         """Choices among plans that happen."""
         return tuple(t for t in self.listed if isinstance(t, Choice) and t.count)
+
+    @cached_property
+    def others(self) -> tuple[OtherTerm, ...]:
+        """What happens and has no bound in this package."""
+        return tuple(t for t in self.listed if isinstance(t, OtherTerm) and t.count)
 
     @cached_property
     def flat(self) -> Terms:
@@ -152,38 +139,31 @@ def simplify(events: Iterable[Event], coins: int, *, known_parts: bool = False) 
     Laplace noise comes first, because its worst pair of distributions is the same whatever was
     released before. Selections of unequal range keep their order.
     """
-    flat: list[Event] = []
-    for event in events:
-        secret = isinstance(event, AllocatedEvent) and event.parts > 1
-        if isinstance(event, ParallelEvent) and (coins > 1 or known_parts or not secret):
-            flat += touched(event, coins)
-        else:
-            flat.append(event)
-    front = [_term(e, coins, known_parts) for e in flat if isinstance(e, LaplaceEvent)]
-    rest = [_term(e, coins, known_parts) for e in flat if not isinstance(e, LaplaceEvent)]
-    return Terms((*front, *rest))
+    flat = [inner for event in events for inner in touched(event, coins, known_parts)]
+    flat.sort(key=lambda event: not isinstance(event, LaplaceEvent))  # a stable sort
+    return Terms(tuple(term_of(event, coins) for event in flat))
 
 
-def _term(
-    event: Event, coins: int, known_parts: bool
-) -> GaussianEvent | BoundedRange | Rounds | Choice | PrivateSelection:
+@singledispatch
+def touched(event: Event, coins: int, known_parts: bool) -> Sequence[Event]:
+    """What rows with so many coins take part in; of most kinds the event itself."""
+    return [event]
+
+
+@singledispatch
+def term_of(event: Event, coins: int) -> GaussianEvent | BoundedRange | Choice | OtherTerm:
+    """What accountants compose for one event. Kinds that are defined elsewhere register theirs."""
     if isinstance(event, GaussianEvent):
         return event
     if isinstance(event, ExponentialEvent):
         return BoundedRange(event.eps0, event.count)
     if isinstance(event, LaplaceEvent):
         return _laplace(event)
-    if isinstance(event, (SampledEvent, AllocatedEvent)):
-        return Rounds(event, simplify(event.events, coins))
     if isinstance(event, ChoiceEvent):
         first = simplify(event.first, coins)
         plans = tuple(simplify(option, coins) for option in event.options)
         ways = tuple(Terms((*first.listed, *plan.listed)) for plan in plans)
         return Choice(first, plans, ways, event.count)
-    if isinstance(event, SelectionEvent):
-        parts = parts_of_run(event, coins)
-        runs = tuple(simplify(part, coins, known_parts=known_parts) for part in parts)
-        return PrivateSelection(event, runs)
     raise TypeError(f"Accountants do not know what the event {type(event).__name__} costs.")
 
 
@@ -193,12 +173,6 @@ def _laplace(event: LaplaceEvent) -> GaussianEvent | BoundedRange:
     scale = max(event.scale, 1)
     # A loss in [-epsilon, epsilon] has range 2 epsilon.
     return BoundedRange(-(-(2 * event.sensitivity << 60) // scale) / 2**60, event.count, scale)
-
-
-def touched(event: ParallelEvent, coins: int) -> list[PlainEvent]:
-    """Releases that rows with so many coins take part in, each with all of them at worst."""
-    rounds = min(coins, event.parts)
-    return [counted(e, e.count * event.count * rounds) for e in event.events]
 
 
 def parts_of_run(event: SelectionEvent, coins: int) -> Sequence[tuple[Event, ...]]:

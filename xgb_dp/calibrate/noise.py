@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ..accounting import PERSON, ROW, AllocatedEvent, Event, SampledEvent
-from ..accounting.describe import squared_parts
+from ..accounting import PERSON, ROW, Event
 from ..accounting.events import PlainEvent, counted, with_unit
-from ..accounting.gaussian import mu2_before_sampling
 from ..errors import BudgetError
+from ..published.rounds import AllocatedEvent, SampledEvent, mu2_before_sampling, squared_parts
 from ..releases import Noise, Part
 from ..releases.release import MAX_SIGMA2
 from .mechanisms import SAMPLE_BITS, NoisePlan, Releases

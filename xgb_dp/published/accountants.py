@@ -7,27 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
-from .accountant import Accountant
-from .choice import hull
-from .curve import Curve
-from .events import Event
-from .gaussian import GaussianTotals, gaussian_delta
-from .groups import Smallest
-from .pure import pure_curve
-from .rdp import RDPCurve
-from .rounds import SelectionEvent
-from .search import narrow, root_above
-from .simplify import Choice, Neighbours, Terms, simplify
-from .zcdp import ZCDPCurve, zcdp_mu2
+from ..accounting.accountant import Accountant
+from ..accounting.choice import hull
+from ..accounting.coarse import ORDERS, RDPCurve, ZCDPCurve, zcdp_mu2
+from ..accounting.curve import Curve
+from ..accounting.events import Event
+from ..accounting.gaussian import GaussianTotals, gaussian_delta
+from ..accounting.groups import Smallest
+from ..accounting.nested import SelectionEvent
+from ..accounting.pure import pure_curve
+from ..accounting.repetitions import Repetitions
+from ..accounting.search import narrow, root_above
+from ..accounting.simplify import Choice, Neighbours, OtherTerm, Terms, parts_of_run, simplify
 
 __all__ = [
     "ClassicAccountant",
     "GDPAccountant",
-    "PureAccountant",
     "RDPAccountant",
     "ZCDPAccountant",
     "bounded_range_mu",
@@ -96,7 +98,7 @@ class _GDPCurve(Curve):
         )
         ranges = (t.count * mu**2 for t, mu in zip(terms.ranges, mus, strict=True))
         self._mu = math.sqrt(self._totals.mu**2 + math.fsum(ranges)) * _UP
-        if terms.rounds:
+        if terms.others:
             self._mu = math.inf
 
     def epsilon(self, delta: float) -> float:
@@ -146,7 +148,7 @@ class _ClassicCurve(Curve):
     """
 
     def __init__(self, terms: Terms, rows: int) -> None:
-        self._sampled = bool(terms.rounds)
+        self._unbounded = bool(terms.others)
         self._gaussians = [
             (_GDPCurve(Terms((replace(e, count=1),)), rows), e.count) for e in terms.gaussians
         ]
@@ -159,7 +161,7 @@ class _ClassicCurve(Curve):
         """See :class:`Curve`."""
         if delta >= 1.0:
             return 0.0
-        if self._sampled:
+        if self._unbounded:
             return math.inf
         if delta == 0.0:
             return math.inf if self._gaussians else self._sum
@@ -186,6 +188,40 @@ class _ClassicCurve(Curve):
         return math.exp(narrow(is_enough, 0.0, -600.0, 60)[0])
 
 
+@dataclass(frozen=True)
+class _PrivateSelection(OtherTerm):
+    """`count` private selections: alternatives for one run, of which the worst counts."""
+
+    law: Repetitions
+    runs: tuple[Terms, ...]
+
+    @classmethod
+    def of(cls, event: SelectionEvent, rows: int) -> _PrivateSelection:
+        # Its rows are charged as if none shared a coin.
+        runs = (simplify(part, rows, known_parts=True) for part in parts_of_run(event, rows))
+        return cls(event.count, event.repetitions, tuple(runs))
+
+
+class _RDPCurve(RDPCurve):
+    """The same with private selections."""
+
+    def of_term(self, term: Any) -> npt.NDArray[np.float64]:
+        """See :class:`RDPCurve`.
+
+        Source: Papernot and Steinke (2022), theorem 2, for the truncated negative binomial law.
+        There is no curve for Poisson repetitions here.
+        """
+        if not (isinstance(term, _PrivateSelection) and term.count):
+            return super().of_term(term)
+        law, a = term.law, ORDERS
+        if law.family == "poisson":
+            return np.full_like(ORDERS, math.inf)
+        run = np.max([RDPCurve(part, self._rows).divergences for part in term.runs], axis=0)
+        raised = float(np.min((1.0 - 1.0 / a) * run - math.log(law.rate) / a))
+        value = run + (1.0 + law.shape) * raised + math.log(law.mean) / (a - 1.0)
+        return term.count * np.asarray(value * _UP + 1e-13)
+
+
 class RDPAccountant(Accountant):
     """(epsilon, delta) by Rényi divergences of all orders.
 
@@ -203,15 +239,13 @@ class RDPAccountant(Accountant):
     name = "rdp"
 
     def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
-        rows, coins = neighbours.rows, neighbours.coins
-        listed = [
-            term
-            for event in events  # rows of a selection are charged as if none shared a coin
-            for term in simplify(
-                [event], rows if isinstance(event, SelectionEvent) else coins, known_parts=True
-            ).listed
-        ]
-        return RDPCurve(Terms(tuple(listed)), rows)
+        listed: list[Any] = []
+        for event in events:
+            if isinstance(event, SelectionEvent):
+                listed.append(_PrivateSelection.of(event, neighbours.rows))
+            else:
+                listed += simplify([event], neighbours.coins, known_parts=True).listed
+        return _RDPCurve(Terms(tuple(listed)), neighbours.rows)
 
 
 class GDPAccountant(Accountant):
@@ -254,7 +288,7 @@ class ZCDPAccountant(Accountant):
 
     def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
         terms = _with_hulls(terms, neighbours.coins, zcdp_mu2)
-        mu2 = math.inf if terms.rounds else 0.0
+        mu2 = math.inf if terms.others else 0.0
         for event in terms.gaussians:
             mu2 += event.count * (event.sensitivity2 / event.sigma2 if event.sigma2 else math.inf)
         steps = [(neighbours.rows * t.eps0, t.count) for t in terms.ranges]
@@ -283,30 +317,3 @@ class ClassicAccountant(Accountant):
 
     def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
         return _ClassicCurve(_with_hulls(terms, neighbours.coins, _gdp_mu2), neighbours.rows)
-
-
-class PureAccountant(Accountant):
-    """(epsilon, 0) of a list of events by basic composition.
-
-    A selection of range eps0 is eps0-private, and so is Laplace noise of scale sensitivity / eps0.
-    Rounds on disjoint parts cost as much as one of them. A round that reads a Poisson sample of
-    rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
-
-    Args:
-        events: In any order.
-
-    Examples:
-        >>> from xgb_dp.accounting import LaplaceEvent
-        >>> event = LaplaceEvent("leaves", sensitivity=1, scale=20, count=10)
-        >>> round(xgb_dp.accounting.PureAccountant([event]).get_epsilon(0.0), 6)
-        0.5
-    """
-
-    name = "pure"
-
-    def get_epsilon(self, delta: float = 0.0, group: int = 1, *, replaced: bool = False) -> float:
-        """Epsilon, the same for every delta, and infinite with any Gaussian noise."""
-        return super().get_epsilon(delta, group, replaced=replaced)
-
-    def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
-        return pure_curve(events, neighbours.rows)

@@ -17,7 +17,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .sampled import Rounds, both_signs, hull, hull_masses
+from ..accounting.grid_curve import both_signs
+from .sampled import Rounds, hull, hull_masses
 
 __all__ = ["AllocatedRounds"]
 

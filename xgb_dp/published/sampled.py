@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
+from ..accounting.grid_curve import both_signs
+
 __all__ = [
     "Composed",
     "Pair",
     "Rounds",
     "TooManyPoints",
     "best_tilt",
-    "both_signs",
     "hull",
     "hull_masses",
     "sampled_pairs",
@@ -109,14 +110,6 @@ def _logsumexp(terms: Array) -> float:
     """log of the sum of e^terms; scipy's own takes longer than the rounds that are summed here."""
     most = float(np.max(terms))
     return most + math.log(float(np.sum(np.exp(terms - most)))) if math.isfinite(most) else most
-
-
-def both_signs(curve: Curve, x: Array) -> Array:
-    """A curve that holds in both orders, continued to x < 0: D(-x) = 1 - e^-x + e^-x D(x)."""
-    size = np.abs(x)
-    value = curve(size)
-    negative = -np.expm1(-size) + np.exp(-size) * value
-    return np.asarray(np.minimum(1.0, np.where(x < 0.0, negative, value) * _UP))
 
 
 def removed_curve(rounds: Rounds, x: Array) -> Array:

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from ..accounting.curve import Curve
+from ..accounting.events import GaussianEvent
+from ..accounting.flat import FlatCurve, solve
+from ..accounting.gaussian import gaussian_epsilon
+from ..accounting.grid_curve import ChordTable, both_signs
+from ..accounting.groups import MOST_ROWS
+from ..accounting.simplify import BoundedRange, Neighbours, OtherTerm, Terms
 from . import sampled
 from .allocated import AllocatedRounds
-from .curve import Curve
-from .events import GaussianEvent
-from .flat import FlatCurve, solve
-from .gaussian import gaussian_epsilon
-from .grid_curve import ChordTable
-from .rounds import AllocatedEvent, SampledEvent
-from .several import MOST_ROWS, several_rows
-from .simplify import BoundedRange, Neighbours, Rounds, Terms
+from .several import several_rows
 
-__all__ = ["SampledCurve"]
+__all__ = ["AllocatedTerm", "SampledCurve", "SampledTerm"]
 
 _LOWEST_DELTA = 1e-200
 _LOWEST = 1e-250
@@ -38,13 +38,44 @@ _SMALLEST_STEP = 1e-12  # so that all losses in steps are integers of 64 bits
 _LARGEST_LOSS = 600.0  # its ratio is a double
 
 
+@dataclass(frozen=True)
+class _SecretRounds(OtherTerm):
+    """`count` rounds that each release `inner` of rows that nobody knows."""
+
+    inner: Terms
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether they show nothing."""
+        return not self.inner.listed
+
+    def compose(self, terms: Terms, neighbours: Neighbours, work: float) -> Curve:
+        """See :class:`OtherTerm`."""
+        return SampledCurve(terms, neighbours, work)
+
+
+@dataclass(frozen=True)
+class SampledTerm(_SecretRounds):
+    """Rounds that each read a row with probability `rate`."""
+
+    rate: float
+
+
+@dataclass(frozen=True)
+class AllocatedTerm(_SecretRounds):
+    """Ensembles of rounds that each read one part of the rows."""
+
+    parts: int
+    halving: bool
+
+
 class SampledCurve(Curve):
     """Rounds that each read rows nobody knows, together with releases that read all rows."""
 
     def __init__(self, terms: Terms, neighbours: Neighbours, work: float) -> None:
         self._terms, self._work = terms, work
         self._rows, self._coins = neighbours.rows, neighbours.coins
-        self._sampled = [r for r in terms.rounds if r.inner.listed]
+        self._sampled: list[Any] = [term for term in terms.others if not term.is_empty]
         self._rest = FlatCurve(terms.flat, self._rows, work)
         self._pairs: dict[tuple[float, float], list[list[sampled.Pair]]] = {}
 
@@ -118,7 +149,7 @@ class SampledCurve(Curve):
     @property
     def _drift(self) -> float:
         """How much the rounding of losses near log(1 - q) may add up to."""
-        return _DRIFT * sum(r.event.count for r in self._sampled)
+        return _DRIFT * sum(term.count for term in self._sampled)
 
     @cached_property
     def _unsampled(self) -> FlatCurve | None:
@@ -130,15 +161,15 @@ class SampledCurve(Curve):
         """
         flat: list[Any] = []
         for term in self._terms.listed:
-            if not isinstance(term, Rounds):
+            if not isinstance(term, _SecretRounds):
                 flat.append(term)
                 continue
             ranges = {t.eps0 for t in term.inner.ranges if not t.scale}
-            if term.event.count > 1 and len(ranges) > 1:
+            if term.count > 1 and len(ranges) > 1:
                 return None
             for inner in term.inner.listed:
                 if isinstance(inner, (GaussianEvent, BoundedRange)):
-                    flat.append(replace(inner, count=inner.count * term.event.count))
+                    flat.append(replace(inner, count=inner.count * term.count))
         return FlatCurve(Terms(tuple(flat)), self._rows, self._work)
 
     def _rounds(self, delta: float) -> list[sampled.Rounds] | None:
@@ -153,16 +184,16 @@ class SampledCurve(Curve):
             rounds.append(one)
         return rounds
 
-    def _round(self, term: Rounds, delta: float) -> sampled.Rounds | None:
+    def _round(self, term: SampledTerm | AllocatedTerm, delta: float) -> sampled.Rounds | None:
         """The curve of one round; None if it is too loud for a grid."""
-        event, rows = term.event, self._rows
+        rows, count = self._rows, term.count
         mu = FlatCurve(term.inner, rows).scale
         if mu > _LARGEST_MU:
             return None
         rate = 1.0  # that of a round which reads the row
-        if isinstance(event, SampledEvent):
-            rate = min(1.0, self._rate(event) * (1.0 + 1e-15))
-        lowest = min(max(delta * 1e-6 / event.count / rate, _LOWEST), 1e-6)
+        if isinstance(term, SampledTerm):
+            rate = min(1.0, self._rate(term.rate) * (1.0 + 1e-15))
+        lowest = min(max(delta * 1e-6 / count / rate, _LOWEST), 1e-6)
 
         def of_rows(several: int) -> ChordTable:
             inner = FlatCurve(term.inner, several, self._work)
@@ -171,28 +202,28 @@ class SampledCurve(Curve):
             return _table(inner, top, size / 32.0, lowest)
 
         table = of_rows(rows)
-        if isinstance(event, AllocatedEvent):  # of one row: `exact.py`
+        if isinstance(term, AllocatedTerm):  # of one row: `exact.py`
             if table.x[-1] > _LARGEST_LOSS:
                 return None
-            parts, lost = (event.parts, event.halving), delta * 1e-7 / event.count
-            return AllocatedRounds(1.0, mu, table, table.x, event.count, None, *parts, lost)
-        whole = sampled.Rounds(rate, mu, table, table.x, event.count)
+            parts, lost = (term.parts, term.halving), delta * 1e-7 / count
+            return AllocatedRounds(1.0, mu, table, table.x, count, None, *parts, lost)
+        whole = sampled.Rounds(rate, mu, table, table.x, count)
         if 1 < rows <= MOST_ROWS:
             tables = [*map(of_rows, range(1, rows)), table]
-            curves = [partial(sampled.both_signs, t) for t in tables]
+            curves = [partial(both_signs, t) for t in tables]
             one = FlatCurve(term.inner, 1).scale
-            mixed = several_rows(event.rate, one, curves, replaced=self._coins < rows)
+            mixed = several_rows(term.rate, one, curves, replaced=self._coins < rows)
             nodes = np.union1d(tables[0].x, table.x)
             return replace(whole, mu=one, nodes=nodes, mixed=mixed)
         if rows > 1:
             return replace(whole, mixed=partial(sampled.removed_curve, whole))
         return whole
 
-    def _rate(self, event: SampledEvent) -> float:
+    def _rate(self, rate: float) -> float:
         """Probability with which one of the coins, at least, lets its rows take part."""
-        if self._coins == 1 or event.rate == 1.0:
-            return event.rate
-        return -math.expm1(self._coins * math.log1p(-event.rate))
+        if self._coins == 1 or rate == 1.0:
+            return rate
+        return -math.expm1(self._coins * math.log1p(-rate))
 
     def _composed(
         self, rounds: Sequence[sampled.Rounds], delta: float, epsilon: float | None
@@ -265,6 +296,6 @@ class _Worst:
     def delta(self, epsilon: float) -> float:
         """Upper bound at an epsilon >= 0."""
         return max(
-            law.expect(np.clip(sampled.both_signs(self.rest, epsilon - law.losses), 0.0, 1.0))
+            law.expect(np.clip(both_signs(self.rest, epsilon - law.losses), 0.0, 1.0))
             for law in self.laws
         )

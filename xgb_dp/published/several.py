@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, logsumexp
 
-__all__ = ["MOST_ROWS", "several_rows"]
+__all__ = ["several_rows"]
 
 Array = npt.NDArray[np.float64]
 Curve = Callable[[Array], Array]
 
-MOST_ROWS = 20  # of more rows only the coarse bound is taken
 _HALVINGS = 40
 _REACH = 60.0
 _UP = 1.0 + 1e-10

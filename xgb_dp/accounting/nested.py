@@ -1,0 +1,116 @@
+"""Events that consist of others: choices among plans, private selections, and rounds.
+
+Proofs: docs/proofs/choice.md; docs/proofs/selection.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import LedgerError
+from .events import Event, GaussianEvent, PlainEvent
+from .repetitions import Repetitions
+
+__all__ = ["ChoiceEvent", "RoundsEvent", "SelectionEvent"]
+
+_MOST_OPTIONS = 64
+_MOST_SELECTIONS = 1 << 16  # each has a curve of its own
+
+
+class RoundsEvent(Event):
+    """Rounds that each release the same, `events`, in release order.
+
+    A module that defines a kind of them registers what it costs with :func:`pure.pure_of`,
+    :func:`simplify.touched` and :func:`simplify.term_of`. Otherwise accountants refuse it.
+    """
+
+    _several = "rounds"
+    events: tuple[PlainEvent, ...]
+
+    def _check(self) -> None:
+        sound = isinstance(self.events, tuple)
+        if not sound or not all(isinstance(e, PlainEvent) for e in self.events):
+            raise LedgerError("A round of the privacy ledger holds an unknown event.")
+
+
+@dataclass(frozen=True)
+class ChoiceEvent(Event):
+    """A first release, and then one of several plans, whichever the first release led to.
+
+    It costs as much as the worst way to choose. Whoever has seen the first release, and everything
+    before it, may take any of the plans.
+
+    Attributes:
+        first: What is released before the choice; Gaussian.
+        options: What each of the plans releases after it, in release order.
+        count: Number of choices, >= 0.
+    """
+
+    mechanism = "choice"
+    _several = "plan"
+    first: tuple[Event, ...]
+    options: tuple[tuple[Event, ...], ...]
+    count: int = 1
+
+    def _check(self) -> None:
+        inner = [e for option in self.options for e in option] if _are_lists(self.options) else [0]
+        sound = (
+            1 <= len(self.options) <= _MOST_OPTIONS
+            and self.count <= _MOST_OPTIONS
+            and all(isinstance(e, GaussianEvent) for e in self.first)
+            and all(isinstance(e, (PlainEvent, RoundsEvent)) for e in inner)
+        )
+        if not sound:
+            raise LedgerError("A choice of the privacy ledger does not list its plans.")
+
+    @property
+    def ways(self) -> tuple[tuple[Event, ...], ...]:
+        """Everything that is released, for each of the plans."""
+        return tuple((*self.first, *option) for option in self.options)
+
+
+@dataclass(frozen=True)
+class SelectionEvent(Event):
+    """The best, by a noisy score, of a secret number of runs.
+
+    Each run draws one of the settings without looking at the data, trains on one part of the rows
+    and scores on the other part; which part a row belongs to is drawn without looking at the data.
+
+    Attributes:
+        repetitions: Distribution of the number of runs.
+        runs: What a run trains, for each different cost among the settings, in release order.
+        score: What its score releases from the other part.
+        count: Number of selections, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent, Repetitions, SelectionEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> runs = Repetitions.of("geometric", mean=3.0)
+        >>> best = SelectionEvent(runs, runs=((event,),), score=(event,), count=1)
+        >>> once, chosen = (xgb_dp.accounting.make_accountant("exact", [e]) for e in (event, best))
+        >>> chosen.get_epsilon(1e-6) > once.get_epsilon(1e-6)
+        True
+    """
+
+    mechanism = "selection"
+    repetitions: Repetitions
+    runs: tuple[tuple[Event, ...], ...]
+    score: tuple[Event, ...]
+    count: int
+    release: str = "selection"
+
+    def _check(self) -> None:
+        if self.count > _MOST_SELECTIONS:
+            raise LedgerError("A selection of the privacy ledger is counted too often.")
+        lists = (*self.runs, self.score)
+        inner = [e for run in lists for e in run] if _are_lists(lists) else [0]
+        sound = isinstance(self.repetitions, Repetitions) and bool(self.runs)
+        if not sound or not all(
+            isinstance(e, Event) and not isinstance(e, SelectionEvent) for e in inner
+        ):
+            raise LedgerError("A selection of the privacy ledger does not list its runs.")
+
+
+def _are_lists(values: tuple[Any, ...]) -> bool:
+    return all(isinstance(value, tuple) for value in values)

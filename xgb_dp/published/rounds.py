@@ -1,0 +1,203 @@
+"""Rounds that read a sample or a part of the rows, and how accountants read their events.
+
+Proofs: docs/proofs/sampling.md; docs/proofs/accounting.md, "Disjoint parts";
+docs/proofs/allocation.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..accounting.describe import COVERED_BY_MORE, factor_of_mu2, mu2_of
+from ..accounting.events import Event, ExponentialEvent, PlainEvent, counted
+from ..accounting.nested import RoundsEvent
+from ..accounting.pure import pure_of, pure_sum
+from ..accounting.simplify import simplify, term_of, touched
+from ..errors import LedgerError
+from .poisson import AllocatedTerm, SampledTerm
+
+__all__ = [
+    "AllocatedEvent",
+    "ParallelEvent",
+    "SampledEvent",
+    "mu2_before_sampling",
+    "squared_parts",
+]
+
+
+@dataclass(frozen=True)
+class SampledEvent(RoundsEvent):
+    """`count` rounds, each of which reads its own Poisson sample of the rows.
+
+    Attributes:
+        rate_num: A row is in the sample of a round with probability rate_num / 2**rate_bits,
+            independently of everything else; 1 to 2**rate_bits.
+        rate_bits: 1 to 60.
+        events: What one round releases from its sample, in release order.
+        count: Number of rounds, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent, SampledEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> SampledEvent(rate_num=1, rate_bits=1, events=(event,), count=20).rate
+        0.5
+    """
+
+    mechanism = "poisson"
+    rate_num: int
+    rate_bits: int
+    events: tuple[PlainEvent, ...]
+    count: int
+
+    def _check(self) -> None:
+        super()._check()
+        if not 1 <= self.rate_bits <= 60 or not 1 <= self.rate_num <= 1 << self.rate_bits:
+            raise LedgerError("A ledger event has a sampling rate that is not in (0, 1].")
+
+    @property
+    def rate(self) -> float:
+        """Probability with which a round reads a row."""
+        return self.rate_num / 2**self.rate_bits
+
+
+@dataclass(frozen=True)
+class ParallelEvent(RoundsEvent):
+    """`count` ensembles of rounds that read disjoint parts of the rows.
+
+    Which part a row belongs to is drawn for each ensemble without looking at the data, so that one
+    row touches one round of an ensemble.
+
+    Attributes:
+        parts: Rounds of one ensemble, >= 1.
+        events: What one round releases from its part, in release order.
+        count: Number of ensembles, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent, ParallelEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> parts = ParallelEvent(parts=8, events=(event,), count=1)
+        >>> both = (xgb_dp.accounting.make_accountant("exact", [e]) for e in (event, parts))
+        >>> [round(a.get_epsilon(1e-6), 2) for a in both]  # a row is in one part only
+        [0.66, 0.66]
+    """
+
+    mechanism = "parallel"
+    _least = {"parts": 1}  # noqa: RUF012
+    parts: int
+    events: tuple[PlainEvent, ...]
+    count: int
+
+    def _check(self) -> None:
+        super()._check()
+        ranges = {e.eps0 for e in self.events if isinstance(e, ExponentialEvent) and e.count}
+        if len(ranges - {0.0}) > 1:  # accountants put all rounds of a kind together
+            raise LedgerError(
+                "An ensemble of the privacy ledger has selections of different ranges, and the "
+                "order of their costs is not known."
+            )
+
+
+@dataclass(frozen=True)
+class AllocatedEvent(ParallelEvent):
+    """`count` ensembles of rounds on disjoint parts, where nobody knows the part of a row.
+
+    Attributes:
+        halving: Whether the parts are 1/2, 1/4, ... of the rows, of which the last two are equal;
+            else all are.
+
+    Examples:
+        >>> from xgb_dp.accounting import AllocatedEvent, GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> parts = AllocatedEvent(parts=8, events=(event,), count=1, halving=False)
+        >>> known, secret = (xgb_dp.accounting.ExactAccountant([e]) for e in (event, parts))
+        >>> secret.get_epsilon(1e-6) < known.get_epsilon(1e-6)
+        True
+    """
+
+    mechanism = "allocation"
+    halving: bool
+
+    def _check(self) -> None:
+        super()._check()
+        if type(self.halving) is not bool:
+            raise LedgerError("A ledger event does not say with true or false whether it halves.")
+
+
+@pure_of.register
+def _(event: SampledEvent) -> float:
+    """A round that reads a Poisson sample costs log(1 + q (e^eps - 1))."""
+    inner, rate = pure_sum(event.events), event.rate
+    if inner < 30.0:
+        one = math.log1p(rate * math.expm1(inner))
+    else:  # the same, where e^inner may overflow
+        one = inner + math.log(rate + (1.0 - rate) * math.exp(-inner))
+    return event.count * one * (1.0 + 1e-13)
+
+
+@pure_of.register
+def _(event: ParallelEvent) -> float:
+    """What one row sees of an ensemble, once."""
+    return event.count * pure_sum(event.events)
+
+
+@touched.register
+def _(event: ParallelEvent, coins: int, known_parts: bool) -> Sequence[Event]:
+    """Releases that rows with so many coins take part in, each with all of them at worst."""
+    secret = isinstance(event, AllocatedEvent) and event.parts > 1
+    if secret and coins == 1 and not known_parts:
+        return [event]
+    rounds = min(coins, event.parts)
+    return [counted(e, e.count * event.count * rounds) for e in event.events]
+
+
+@term_of.register
+def _(event: SampledEvent, coins: int) -> SampledTerm:
+    return SampledTerm(event.count, simplify(event.events, coins), event.rate)
+
+
+@term_of.register
+def _(event: AllocatedEvent, coins: int) -> AllocatedTerm:
+    inner = simplify(event.events, coins)
+    return AllocatedTerm(event.count, inner, event.parts, event.halving)
+
+
+@factor_of_mu2.register
+def _(event: SampledEvent) -> float:
+    """About q^2 (e^(mu^2) - 1) is left of a round."""
+    return event.count * event.rate**2 * _grown(event)
+
+
+@factor_of_mu2.register
+def _(event: AllocatedEvent) -> float:
+    left = squared_parts(event.parts, halving=event.halving) * _grown(event)
+    return event.count * min(1.0, left)
+
+
+def _grown(event: RoundsEvent) -> float:
+    """(e^(mu^2) - 1) / mu^2 of a round."""
+    mu2 = mu2_of(event.events)
+    return math.expm1(min(mu2, 700.0)) / mu2 if mu2 else 0.0
+
+
+def squared_parts(parts: int, *, halving: bool) -> float:
+    """Sum of the squares of the parts of an ensemble, each as a share of the whole."""
+    if not halving:
+        return 1.0 / parts
+    last = 0.25 ** (parts - 1)
+    return (1.0 - last) / 3.0 + last
+
+
+def mu2_before_sampling(mu2: float, rate: float) -> float:
+    """mu^2 of a round on all rows that is worth about `mu2` when it reads a Poisson sample.
+
+    With many rounds q^2 (e^(mu^2) - 1) is left of mu^2 (Bu, Dong, Long and Su 2020). For a small mu
+    this is about (q mu)^2. It steers the division of the budget and bounds nothing.
+    """
+    return mu2 if rate == 1.0 else math.log1p(mu2 / rate**2)
+
+
+COVERED_BY_MORE[SampledEvent] = ("rate_num",)
+COVERED_BY_MORE[ParallelEvent] = ("parts",)
+COVERED_BY_MORE[AllocatedEvent] = ()  # more parts hide more of one row, and less of several
