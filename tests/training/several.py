@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,7 @@ import xgboost as xgb
 
 import xgb_dp
 
-__all__ = ["check_choice", "starts"]
-
-
-def starts(model: xgb.Booster) -> list[float]:
-    """The intercept of each output."""
-    return [float(v) for v in json.loads(model.save_config())["learner"]["learner_model_param"]
-            ["base_score"].strip("[]").split(",")]  # fmt: skip
+from ..models import starts
 
 
 def check_choice(model: xgb.Booster, data: xgb.DMatrix, base_score: Any, epsilon: float) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import xgboost as xgb
 
-import xgb_dp
 from tests.reference.comparison import trees_of
 from xgb_dp.errors import PrivacyParameterError
 
+from ..models import event
 from .test_trees import counts
 
 STRUCTURE = ("left", "right", "split_index", "default_left")
@@ -49,11 +49,7 @@ def test_one_selection_serves_all_classes(params: Any, matrix: Any) -> None:
     assert counts(joint)["splits"] == 4 * 2
     assert counts(each)["splits"] == 4 * 2 * 3
     assert counts(joint)["leaves"] == counts(each)["leaves"] == 4
-    first, second = (
-        next(e for e in xgb_dp.privacy_report(b).ledger["trainings"][0]["events"]
-             if e["mechanism"] == "exponential")["eps_num"]
-        for b in (joint, each)
-    )  # fmt: skip
+    first, second = (event(b, "splits")["eps_num"] for b in (joint, each))
     assert first > 1.5 * second
     shapes = [structure(tree) for tree in trees_of(each)[:3]]
     assert shapes[0] != shapes[1] or shapes[1] != shapes[2]
@@ -63,12 +59,7 @@ def test_a_round_is_bounded_like_one_class(params: Any, matrix: Any) -> None:
     leaves = {}
     for clip in ("prediction", "row_weight"):
         booster = xgb.train(params("multiclass", dp_gradient_clip=clip), matrix("multiclass"), 2)
-        (event,) = (
-            e
-            for e in xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
-            if e["release"] == "leaves"
-        )
-        leaves[clip] = event["sensitivity2"]
+        leaves[clip] = event(booster, "leaves")["sensitivity2"]
     assert leaves["prediction"] == 4**18
     assert leaves["row_weight"] == 3 * 4**18
 

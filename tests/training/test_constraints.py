@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from tests.reference.comparison import trees_of
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 from ..conftest import arrays
+from ..models import events, starts, training
 
 KINDS = ["binary", "regression", "multiclass"]
 
@@ -38,7 +38,7 @@ def sweep(booster: xgb.Booster, column: int, classes: int = 1) -> np.ndarray:
     return np.asarray(margin).reshape(40, len(grid), classes)
 
 
-@pytest.mark.parametrize("shape", ["alternate", "per_node"])
+@pytest.mark.parametrize("shape", ["alternate", "per_node", "oblivious"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_are_monotone(kind: str, shape: str, params: Any, matrix: Any) -> None:
     changes = {"dp_epsilon": 0.5, "max_depth": 5, "dp_tree_shape": shape}
@@ -63,8 +63,7 @@ def test_forms_of_monotone_constraints(given: Any, params: Any) -> None:
     X, y = arrays()
     d = xgb.DMatrix(X, y, feature_names=list("abcd"))
     booster = xgb.train(params(monotone_constraints=given), d, 2)
-    (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
-    assert training["public"]["hyperparameters"]["monotone_constraints"] == [1, -1, 0, 0]
+    assert training(booster)["public"]["hyperparameters"]["monotone_constraints"] == [1, -1, 0, 0]
 
 
 def test_categories_have_no_order(params: Any) -> None:
@@ -108,16 +107,8 @@ def test_base_margin_stands_in_for_the_intercept(params: Any) -> None:
     margin = np.where(X[:, 0] > 0, 2.0, -2.0)
     d = xgb.DMatrix(X, y, base_margin=margin)
     booster = xgb.train(params(dp_epsilon=8.0, dp_base_margin=True), d, 20)
-    (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
-    assert "intercept" not in {event["release"] for event in training["events"]}
-    assert (
-        float(
-            json.loads(booster.save_config())["learner"]["learner_model_param"]["base_score"].strip(
-                "[]"
-            )
-        )
-        == 0.5
-    )
+    assert "intercept" not in {event["release"] for event in events(booster)}
+    assert starts(booster) == [0.5]
     # The trees learn what the margins do not say already.
     gain = booster.get_score(importance_type="total_gain")
     alone = xgb.train(params(dp_epsilon=8.0), xgb.DMatrix(X, y), 20)
@@ -134,8 +125,8 @@ def test_whether_rows_have_margins_is_declared(params: Any, margins: bool) -> No
         margin = {"base_margin": np.zeros(n)} if margins else {}
         d = xgb.DMatrix(X[:n], y[:n], feature_names=list("abcd"), **margin)
         booster = xgb.train(params(dp_base_margin=margins), d, 2)
-        (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
-        seen.append((training["events"], training["public"], training["plan_digest"]))
+        record = training(booster)
+        seen.append([record[name] for name in ("events", "public", "plan_digest")])
     assert seen[0] == seen[1]
 
 
@@ -151,8 +142,7 @@ def test_margins_that_are_not_as_declared(params: Any) -> None:
 def test_subsample_is_accounted_and_trains(kind: str, params: Any, matrix: Any) -> None:
     booster = xgb.train(params(kind, subsample=0.5, dp_epsilon=1.0), matrix(kind), 4)
     report = xgb_dp.privacy_report(booster)
-    (training,) = report.ledger["trainings"]
-    (sampled,) = (e for e in training["events"] if e["mechanism"] == "poisson")
+    (sampled,) = (e for e in events(booster) if e["mechanism"] == "poisson")
     assert sampled["rate_num"] == 1 << 31
     assert sampled["count"] == 4
     assert 0.9 < report.epsilon <= 1.0

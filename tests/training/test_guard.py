@@ -94,14 +94,6 @@ def test_more_trees_than_calibrated(booster: xgb.Booster, dtrain: xgb.DMatrix) -
         again.update(dtrain, 3)
 
 
-def test_another_matrix_in_mid_training(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
-    other = xgb.DMatrix(*rows(400, seed=1))
-    again = from_plan(plan_of(booster), dtrain)
-    again.update(dtrain, 0)
-    with pytest.raises(XGBoostError, match="another"):
-        again.update(other, 1)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -143,14 +135,6 @@ def test_stock_parameters_with_dp_keys(dtrain: xgb.DMatrix) -> None:
     booster = xgb.Booster({**HIST, "dp_epsilon": 1.0}, [dtrain])
     with pytest.raises(XGBoostError, match="without privacy"):
         booster.update(dtrain, 0)
-
-
-def test_continuation_composes(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
-    longer = xgb.train(PARAMS, dtrain, 2, xgb_model=booster)
-    assert longer.num_boosted_rounds() == 5
-    report = xgb_dp.privacy_report(longer)
-    assert len(report.ledger["trainings"]) == 2
-    assert 1.0 < report.epsilon < 2.0
 
 
 class Meddle(xgb.callback.TrainingCallback):

@@ -23,7 +23,8 @@ from xgb_dp.training.first_release import base_score_from_sums
 from xgb_dp.training.plan import build_plan, dump_plan
 from xgb_dp.training.prepare import prepare
 
-from .several import check_choice, starts
+from ..models import starts
+from .several import check_choice
 
 Floats = npt.NDArray[np.float64]
 USUAL: dict[str, Any] = {

@@ -18,6 +18,7 @@ from xgb_dp.request.sizes import PUBLIC_ROUNDS
 from xgb_dp.testing import fixed_noise
 
 from ..conftest import arrays
+from ..models import events, training, trees
 
 KINDS = ["binary", "regression", "multiclass"]
 
@@ -27,14 +28,8 @@ def public(kind: str = "binary", n: int = 200) -> xgb.DMatrix:
     return xgb.DMatrix(X[300 : 300 + n], y[300 : 300 + n])
 
 
-def trees(model: xgb.Booster) -> list[dict[str, Any]]:
-    learner = json.loads(model.save_raw("json"))["learner"]
-    return list(learner["gradient_booster"]["model"]["trees"])
-
-
 def releases(model: xgb.Booster) -> set[str]:
-    [training] = xgb_dp.privacy_report(model).ledger["trainings"]
-    return {event["release"] for event in training["events"]}
+    return {event["release"] for event in events(model)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,7 +170,7 @@ def test_public_trees_of_persons(params, matrix):
 def test_open_rounds(params, matrix):
     said = params(dp_public_data=public(), max_depth=None)
     model = xgb.train(said, matrix())
-    assert "plan_choice" in xgb_dp.privacy_report(model).ledger["trainings"][0]["public"]
+    assert "plan_choice" in training(model)["public"]
     assert xgb.train(said | {"dp_split": "public"}, matrix()).num_boosted_rounds() == PUBLIC_ROUNDS
 
 
@@ -246,4 +241,4 @@ def test_estimators_take_pairs():
     )  # fmt: skip
     made = clone(model).fit(X[:300], y[:300])
     assert releases(made.get_booster()) == {"intercept", "leaves"}
-    assert made.privacy_report_.ledger["trainings"][0]["public"]["public_data"] is True
+    assert training(made)["public"]["public_data"] is True

@@ -19,6 +19,7 @@ from xgb_dp.record.form import Ledger
 from xgb_dp.testing import fixed_noise
 
 from ..conftest import OBJECTIVE, arrays
+from ..models import training, trees
 from ..upstream.stock import run_stock
 
 KINDS = ["binary", "regression", "multiclass"]
@@ -47,9 +48,9 @@ def test_private_trees_are_added_to_public_ones(params, matrix, kind, tmp_path):
         report = xgb_dp.privacy_report(tmp_path / name)
         assert report.private
         assert 0.99 < report.epsilon <= 1.0
-        assert report.ledger["trainings"][0]["rounds"] == 4
-        assert report.ledger["trainings"][0]["start"]["rounds"] == 3
-        assert "intercept" not in {e["release"] for e in report.ledger["trainings"][0]["events"]}
+        record = training(tmp_path / name)
+        assert (record["rounds"], record["start"]["rounds"]) == (4, 3)
+        assert "intercept" not in {e["release"] for e in record["events"]}
 
 
 def test_a_stock_xgboost_predicts_alike(params, matrix, tmp_path):
@@ -88,21 +89,20 @@ def test_reports_name_the_start(params, matrix, tmp_path):
     path = tmp_path / "model.json"
     model.save_model(path)
     text = xgb_dp.privacy_report(model).statement()
-    [training] = xgb_dp.privacy_report(model).ledger["trainings"]
+    start_record = training(model)["start"]
     assert "public model of 3 rounds" in text
-    assert training["start"]["digest"][:16] in text
+    assert start_record["digest"][:16] in text
     assert "the model that training started from" in text
-    assert training["start"]["digest"] in xgb_dp.model_card(model)
+    assert start_record["digest"] in xgb_dp.model_card(model)
     found = xgb_dp.verify(path)
     assert found.verdict == "passed"
     assert found.claim is not None
     assert found.claim["public_start"] == {
-        "digest": training["start"]["digest"], "rounds": 3, "trees": 3
+        "digest": start_record["digest"], "rounds": 3, "trees": 3
     }  # fmt: skip
     again = xgb.train(params(dp_public_model=True), matrix(), 2, xgb_model=bytearray(
         start.save_raw("ubj")))  # fmt: skip
-    [other] = xgb_dp.privacy_report(again).ledger["trainings"]
-    assert other["start"] == training["start"]
+    assert training(again)["start"] == start_record
 
 
 def test_continued_and_sliced(params, matrix):
@@ -124,9 +124,8 @@ def test_calibrated_models_keep_the_start(params, matrix):
     judged = xgb_dp.evaluate(model, xgb.DMatrix(X[300:], y[300:]), epsilon=1.0, delta=1e-6)
     better = judged.calibrated(model)
     assert xgb_dp.privacy_report(better).private
-    start = xgb_dp.privacy_report(better).ledger["trainings"][0]["start"]
-    before = xgb_dp.privacy_report(model).ledger["trainings"][0]["start"]
-    assert start["digest"] == before["digest"]
+    start = training(better)["start"]
+    assert start["digest"] == training(model)["start"]["digest"]
     assert start["trees"] == ledgers.tree_names(better)[:3]
 
 
@@ -286,7 +285,7 @@ def test_the_bound_of_a_row_holds_on_any_start(params):
     )  # fmt: skip
     here = np.eye(1, 40)[0]  # the row that the start is wrong of
     model = xgb.train(free, xgb.DMatrix(X, here), 1, xgb_model=wrong)
-    tree = json.loads(model.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"][-1]
+    tree = trees(model)[-1]
     leaf = tree["split_conditions"][tree["right_children"][0]]
     assert 0 < leaf <= 0.5 / 1.0 + 1e-3  # C over lambda: the row alone, bounded by C = 0.5
 
@@ -310,8 +309,7 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     spent = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "3"]
     told = ["train", "rows.csv", "--target", "y", "--classes", "0,1", *spent]
     run(*told, "--public-start", "public.json")
-    report = xgb_dp.privacy_report("model.json")
-    assert report.ledger["trainings"][0]["start"]["rounds"] == 3
+    assert training("model.json")["start"]["rounds"] == 3
     run(*told, "--continue", "model.json", "--model", "longer.json")
     assert len(xgb_dp.privacy_report("longer.json").ledger["trainings"]) == 2
     both = ["--continue", "model.json", "--public-start", "public.json", "--model", "c.json"]

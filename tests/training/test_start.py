@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,8 @@ from xgb_dp.record.ledger import read_ledger
 from xgb_dp.releases import Noise
 from xgb_dp.training.columns import ColumnEffects
 from xgb_dp.training.start import PRESENT, booster_with, trees_of
+
+from ..models import trees
 
 WIDTH, N = 60, 2500
 
@@ -106,8 +107,7 @@ def test_a_start_from_columns(objective: str) -> None:
     assert (model.predict(d, output_margin=True) == fresh).all()
     assert np.mean((fresh > 0) == d.get_label()) > 0.7
     # The other trees take offered columns alone, 20 at most.
-    trees = json.loads(model.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]
-    used = {i for tree in trees[training.start.rounds :] for i in tree["split_indices"]}
+    used = {i for tree in trees(model)[training.start.rounds :] for i in tree["split_indices"]}
     assert 1 < len(used) <= 20
     text = " ".join(str(xgb_dp.privacy_report(model)).split())
     assert f"The first {training.start.rounds} trees follow from the sums" in text

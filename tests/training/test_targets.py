@@ -20,7 +20,8 @@ from xgb_dp.testing import fixed_noise
 from xgb_dp.training.plan import build_plan, dump_plan
 from xgb_dp.training.prepare import prepare
 
-from .several import check_choice, starts
+from ..models import event, events, starts
+from .several import check_choice
 
 Floats = npt.NDArray[np.float64]
 BOUNDS = [(-4.0, 4.0), (-60.0, 160.0), (-6.0, 6.0)]
@@ -167,8 +168,7 @@ def test_persons_weights_and_margins() -> None:
     released = {e["release"] for e in events(model)}
     assert "intercept" not in released
     with_intercept = train(6, dp_privacy_id=who)
-    [first] = [e for e in events(with_intercept) if e["release"] == "intercept"]
-    assert first["coordinates"] == 4
+    assert event(with_intercept, "intercept")["coordinates"] == 4
     with pytest.raises(RowDomainError, match="base_margin"):
         train(2, base_margin=None, data=margin_of_one(X, Y), dp_base_margin=True)
 
@@ -178,11 +178,6 @@ def margin_of_one(X: Floats, Y: Floats) -> xgb.DMatrix:
     d = xgb.DMatrix(X, Y)
     d.set_base_margin(X[:, 0])
     return d
-
-
-def events(model: xgb.Booster) -> list[dict[str, Any]]:
-    """Of the first training."""
-    return list(xgb_dp.privacy_report(model).ledger["trainings"][0]["events"])
 
 
 def test_the_events_are_those_of_one_row_in_all_trees() -> None:

@@ -12,6 +12,8 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.testing import fixed_noise
 
+from ..models import events, starts, trees
+
 PARAMS = {
     "tree_method": "dp_hist",
     "objective": "binary:logistic",
@@ -28,11 +30,6 @@ def rows(n: int = 500, m: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarra
     y = (x[:, 0] - x[:, 1] + 0.5 * rng.normal(size=n) > 0).astype(np.float32)
     x[rng.random(n) < 0.2, 2] = np.nan
     return x, y
-
-
-def trees(booster: xgb.Booster) -> list[dict]:
-    model = json.loads(booster.save_raw("json"))
-    return model["learner"]["gradient_booster"]["model"]["trees"]
 
 
 def fixed(params: dict, dtrain: xgb.DMatrix, n_rounds: int = 3, key: int = 7) -> bytes:
@@ -189,12 +186,7 @@ def test_public_candidates_cost_nothing() -> None:
     x, y = rows(800)
     params = {**PARAMS, "dp_feature_bounds": dict.fromkeys(range(5), (-3.0, 3.0)), "max_bin": 64}
     booster = xgb.train(params, xgb.DMatrix(x, y), 3)
-    released = {
-        event["release"]
-        for training in xgb_dp.privacy_report(booster).ledger["trainings"]
-        for event in training["events"]
-    }
-    assert released == {"intercept", "splits", "leaves"}
+    assert {e["release"] for e in events(booster)} == {"intercept", "splits", "leaves"}
     grid = {np.float32(-3.0 + 6.0 * i / 64) for i in range(65)} | {np.finfo(np.float32).max}
     for tree in trees(booster):
         nodes = zip(tree["split_conditions"], tree["left_children"], strict=True)
@@ -229,14 +221,12 @@ def test_no_two_trainings_share_noise() -> None:
     """Same rows, same parameters: intercept, cuts and every leaf differ."""
     x, y = rows(3000)
     dtrain = xgb.DMatrix(x, y)
-    models = [
-        json.loads(xgb.train(PARAMS, dtrain, 4).save_raw("json"))["learner"] for _ in range(6)
-    ]
+    models = [xgb.train(PARAMS, dtrain, 4) for _ in range(6)]
     # Two are equal as 32-bit floats with a chance of 2e-5, two pairs of them with one of 2e-10.
-    assert len({m["learner_model_param"]["base_score"] for m in models}) >= 5
+    assert len({tuple(starts(m)) for m in models}) >= 5
     leaves: list[float] = []
     for model in models:
-        for tree in model["gradient_booster"]["model"]["trees"]:
+        for tree in trees(model):
             values = zip(tree["split_conditions"], tree["left_children"], strict=True)
             leaves += [value for value, left in values if left == -1 and abs(value) < 0.99]
     # Some 1,500 leaves that are not clipped, of which 250 are of one model: a repeat would be a

@@ -16,13 +16,13 @@ from xgb_dp.accounting.events import release_counts
 from xgb_dp.testing import fixed_noise
 
 from ..conftest import arrays
+from ..models import event, events
 from .test_constraints import KINDS, big
 
 
 def counts(booster: xgb.Booster) -> dict[str, int]:
     """Releases of the one training of a booster, by name."""
-    (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
-    return release_counts(map(event_from_json, training["events"]))
+    return release_counts(map(event_from_json, events(booster)))
 
 
 def features_of(tree: dict[str, Any]) -> set[int]:
@@ -89,9 +89,7 @@ def test_additive_rounds_are_one_release(kind: str, params: Any, matrix: Any) ->
         assert {tree["split_index"][k] for k in inner} == {i % d.num_col()}
     assert counts(booster)["leaves"] == 4
     assert "splits" not in counts(booster)
-    (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
-    (leaves,) = (e for e in training["events"] if e["release"] == "leaves")
-    assert leaves["coordinates"] == 2 * classes * (d.num_col() + 1)
+    assert event(booster, "leaves")["coordinates"] == 2 * classes * (d.num_col() + 1)
     assert 0.99 < xgb_dp.privacy_report(booster).epsilon <= 1.0
 
 
@@ -122,9 +120,8 @@ def test_random_splits_cost_nothing(params: Any) -> None:
     assert "splits" not in counts(booster)
     noise = {}
     for split in ("random", "exponential"):
-        ledger = xgb_dp.privacy_report(xgb.train(made | {"dp_split": split}, d, 30)).ledger
-        events = {e["release"]: e for t in ledger["trainings"] for e in t["events"]}
-        noise[split] = events["leaves"]["sigma2"]
+        model = xgb.train(made | {"dp_split": split}, d, 30)
+        noise[split] = event(model, "leaves")["sigma2"]
     assert noise["random"] < 0.75 * noise["exponential"]
     assert roc_auc_score(y, booster.predict(d)) > 0.8
 
@@ -178,10 +175,8 @@ def test_noisy_histograms_are_all_that_is_released(kind: str, params: Any, matri
     report = xgb_dp.privacy_report(booster)
     assert 0.99 < report.epsilon <= 1.0
     assert "noisy sums of split candidates" in report.statement()
-    (training,) = report.ledger["trainings"]
-    (event,) = (e for e in training["events"] if e["release"] == "histograms")
     classes = 3 if kind == "multiclass" else 1
-    assert event["coordinates"] == 2 * 2 * classes
+    assert event(booster, "histograms")["coordinates"] == 2 * 2 * classes
 
 
 def test_noisy_histograms_learn(params: Any) -> None:

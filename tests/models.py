@@ -1,0 +1,42 @@
+"""What tests read off a trained model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import xgboost as xgb
+
+import xgb_dp
+
+
+def learner(model: xgb.Booster) -> Any:
+    return json.loads(model.save_raw("json"))["learner"]
+
+
+def trees(model: xgb.Booster) -> list[dict[str, Any]]:
+    """As XGBoost saves them; `tests.reference.comparison.trees_of` has them as the oracle does."""
+    return list(learner(model)["gradient_booster"]["model"]["trees"])
+
+
+def starts(model: xgb.Booster) -> list[float]:
+    """The intercept of each output."""
+    config = json.loads(model.save_config())["learner"]["learner_model_param"]
+    return [float(v) for v in config["base_score"].strip("[]").split(",")]
+
+
+def training(model: Any) -> dict[str, Any]:
+    """The ledger's record of the only training of a booster, or of an estimator."""
+    [record] = xgb_dp.privacy_report(model).ledger["trainings"]
+    return dict(record)
+
+
+def events(model: Any) -> list[dict[str, Any]]:
+    """Those of the only training."""
+    return list(training(model)["events"])
+
+
+def event(model: Any, release: str) -> dict[str, Any]:
+    """The only event of a release."""
+    [single] = [e for e in events(model) if e["release"] == release]
+    return single
