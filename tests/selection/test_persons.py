@@ -17,6 +17,7 @@ from xgb_dp.evaluation.grid import CELLS, UNIT, Grid, counts_matrix
 from xgb_dp.tuning.scores import SCORES, Score
 
 from ..conftest import arrays
+from .test_scores import sums_of
 
 COMMON = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1, "max_depth": 2}
 SETTINGS = [{"eta": 0.3}, {"eta": 0.5}]
@@ -61,8 +62,8 @@ def test_a_person_moves_the_sums_by_no_more_than_a_row(name: str, rows: int) -> 
         if one_sided:  # all of them as bad as can be
             p[-rows:], y[-rows:] = (2.0, -2.0) if target else (0.0, 1.0)
         less = slice(0, len(others))
-        without = score._sums(p[less], y[less], target, codes[less])
-        moved = score._sums(p, y, target, codes) - without
+        without = sums_of(score, p[less], y[less], target, codes[less])
+        moved = sums_of(score, p, y, target, codes) - without
         assert int((moved.astype(object) ** 2).sum()) <= score.sensitivity2
         assert np.count_nonzero(moved) <= score.event(0.1, of_persons=True).coordinates
     assert score.event(0.1, of_persons=True).unit == PERSON
@@ -73,7 +74,9 @@ def test_persons_with_one_row_count_as_rows(name: str) -> None:
     rng = np.random.default_rng(5)
     p, y, target = case(name, rng, 500)
     codes = rng.permutation(500).astype(np.uint32)
-    assert list(Score(name)._sums(p, y, target, codes)) == list(Score(name)._sums(p, y, target))
+    assert list(sums_of(Score(name), p, y, target, codes)) == list(
+        sums_of(Score(name), p, y, target)
+    )
 
 
 def test_a_person_counts_with_the_mean_of_its_rows() -> None:
@@ -82,14 +85,14 @@ def test_a_person_counts_with_the_mean_of_its_rows() -> None:
     codes = sizes_of(rng, 300, 50).astype(np.uint32)
     p, y, _ = case("brier", rng, len(codes))
     weight = 1.0 / np.bincount(codes)[codes]
-    sums = Score("brier")._sums(p, y, None, codes)
+    sums = sums_of(Score("brier"), p, y, None, codes)
     loss = (p - y) ** 2
     assert sums[0] / 2**16 == pytest.approx(float(weight @ (0.5 - loss)), abs=300 * 2**-15)
     assert sums[1] == 300 * 2**14
     cells = Grid().cell(np.log(p / (1.0 - p))) + CELLS * y.astype(np.int64)
     shares = np.bincount(cells, weights=weight, minlength=2 * CELLS)
     expected = counts_matrix(Grid()) @ shares * (2**16 / UNIT)
-    np.testing.assert_allclose(Score("auc")._sums(p, y, None, codes), expected, rtol=0, atol=300)
+    np.testing.assert_allclose(sums_of(Score("auc"), p, y, None, codes), expected, rtol=0, atol=300)
 
 
 # ------------------------------------------------------------------------------------ selections

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import xgb_dp
 import xgb_dp.testing
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
 from xgb_dp.accounting import event_from_json, make_accountant
+from xgb_dp.budget import booked
 from xgb_dp.tuning import draws, run
 
 from ..batches import Batches
@@ -282,7 +284,7 @@ def test_a_training_that_would_release_something_else_is_stopped(
 
     def louder(*args: Any) -> Any:
         plan = plan_runs(*args)
-        return type(plan)(plan.event, plan.score, plan.runs, plan.epsilon * 1.5, plan.delta)
+        return replace(plan, epsilon=plan.epsilon * 1.5)
 
     monkeypatch.setattr(run, "plan_runs", louder)
     released = []
@@ -358,7 +360,7 @@ def test_selections_and_budgets_do_not_nest(tmp_path: Path) -> None:
 
 def test_a_selection_runs_on_one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers would each keep a run of the same trainings."""
-    monkeypatch.setattr(run, "this_worker", lambda: (1, 2))
+    monkeypatch.setattr(booked, "this_worker", lambda: (1, 2))
     with pytest.raises(PrivacyRefusal, match="one machine"):
         quick()
 
