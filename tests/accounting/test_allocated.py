@@ -84,7 +84,7 @@ def test_gaussian_rounds_against_quadrature(
 
 def test_each_order_by_itself() -> None:
     """Not only the larger of both: the curves of the pair that is composed."""
-    from xgb_dp.accounting.allocated import AllocatedRounds
+    from xgb_dp.published.allocated import AllocatedRounds
 
     def curve(x: Any) -> Any:
         return np.array([gaussian_delta(float(v), 1.0) for v in np.atleast_1d(x)])

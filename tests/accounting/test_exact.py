@@ -8,8 +8,8 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from xgb_dp.accounting import ExactAccountant, GaussianEvent, PureAccountant, blocks
+from xgb_dp.accounting.coarse import ZCDPCurve
 from xgb_dp.accounting.gaussian import GaussianTotals, gaussian_delta
-from xgb_dp.accounting.zcdp import ZCDPCurve
 
 from .events import UNIT, selections
 
