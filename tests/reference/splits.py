@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,6 +218,23 @@ def norms(values: Ints) -> Ints:
     return np.array(np.frompyfunc(math.isqrt, 1, 1)(squares), dtype=np.int64)
 
 
+@cache
+def newton_width(tau: float, root: float, most_g: float, most_h: float) -> float:
+    """The largest sup - inf of the change of a Newton utility, of rows where C = 1.
+
+    On fine sweeps of the ellipse, and of the pairs of one output, which is largest where the
+    gradient is, instead of by a closed form.
+    """
+
+    def width(g: Doubles, h: Doubles) -> float:
+        w = np.minimum(tau, g / np.maximum(h, 1e-300))  # where 2wg - hw^2 is largest
+        return float(np.max(2 * tau * g + tau * tau * h + 2 * w * g - h * w * w))
+
+    angle = np.linspace(0.0, math.pi / 2, 2_000_001)
+    e = np.linspace(0.0, most_h / root, 1_000_001)
+    return min(width(np.cos(angle), np.sin(angle) / root), width(np.full_like(e, most_g), e))
+
+
 @dataclass
 class Score:
     """phi of a node from its exact sums, in integer utility units, and the range of a change."""
@@ -268,12 +286,6 @@ class Score:
         w = self.weight(sums)
         return np.asarray(-(2.0 * w * g + h * w * w) / self.bound.g_unit)
 
-    def width(self, g: Doubles, h: Doubles) -> float:
-        """The largest sup - inf of the change of a Newton utility, of rows where C = 1."""
-        tau = self.tau
-        w = np.minimum(tau, g / np.maximum(h, 1e-300))  # where 2wg - hw^2 is largest
-        return float(np.max(2 * tau * g + tau * tau * h + 2 * w * g - h * w * w))
-
     @property
     def range_int(self) -> int:
         """sup - inf over rows of the change of a utility, with slack for rounding."""
@@ -289,12 +301,8 @@ class Score:
         if self.bound.mode not in ("prediction", "row_weight"):
             e = self.bound.hessian_max / (root * self.bound.B)
             real = 4.0 * tau if tau * e <= 1.0 else (1.0 + tau * e) ** 2 / e
-        else:  # the supremum over rows, on a fine sweep of the ellipse instead of its closed form
-            angle = np.linspace(0.0, math.pi / 2, 2_000_001)
-            real = self.width(np.cos(angle), np.sin(angle) / root)
-            # The same over the pairs of one output, which is largest where the gradient is.
-            e = np.linspace(0.0, most_h / self.bound.B / root, 1_000_001)
-            real = min(real, self.width(np.full_like(e, most_g / self.bound.B), e))
+        else:
+            real = newton_width(tau, root, most_g / self.bound.B, most_h / self.bound.B)
         return math.ceil(real * B * (1.0 + 1e-12)) + 64 * cells
 
 

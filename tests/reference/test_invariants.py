@@ -18,7 +18,6 @@ from tests.reference.candidates import (
     walk,
 )
 from tests.reference.draws import Noise
-from tests.reference.objective import gradients, initial_margin
 from tests.reference.plans import base_plan
 from tests.reference.trainer import RowBound, Score, candidates, train, utilities
 
@@ -90,46 +89,6 @@ def test_a_point_mass_has_its_own_cut() -> None:
     assert np.mean(column[bins == zero_bin] == 0) > 0.8
 
 
-@pytest.mark.parametrize("r", [0.25, 1.0, 11.0])
-def test_no_row_exceeds_its_bound(r: float) -> None:
-    rng = np.random.default_rng(3)
-    g, h = 3 * rng.normal(size=5000), np.abs(rng.normal(size=5000))
-    B = 1 << 18
-    pairs = bound(r=r).quantise(g, h, np.zeros_like(g), False)
-    assert np.all(pairs[:, 0] ** 2 + pairs[:, 1] ** 2 <= B * B)
-    assert np.all(pairs[:, 1] >= 0)
-    pairs = bound("clip", r=r).quantise(g, h, np.zeros_like(g), False)
-    assert np.abs(pairs[:, 0]).max() == B
-    assert pairs[:, 1].max() == math.ceil(math.sqrt(r) * B / 0.5)
-
-
-def test_bad_gradients_count_as_nothing() -> None:
-    bad = np.array([np.nan, np.inf, 0.1])
-    pairs = bound().quantise(bad, bad[::-1].copy(), np.zeros(3), False)
-    assert not pairs[:, :2].any()
-
-
-@pytest.mark.parametrize("score", ["l1", "newton", "gain"])
-def test_range_covers_one_more_row(score: str) -> None:
-    """Adding a row moves all utilities within one interval no wider than the range."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(61, 2)).astype(np.float32)
-    specs = [{"kind": "cuts", "cuts": [-1.0, 0.0, 1.0]}, {"kind": "cuts", "cuts": [0.5]}]
-    features = bin_features({"features": specs}, X, FREE)
-    s = Score(score, bound(r=0.5), 0.5, 1.0)
-    widest = 0
-    for sign in (-1, 1):
-        g = rng.uniform(-1, 1, 61) * 0.2 + 0.4 * sign
-        g[-1] = -sign
-        pairs = s.bound.quantise(g, np.abs(g) * 0.1, np.zeros(61), False)
-        with_row = utilities(plan(), features, [0, 1], pairs, np.arange(61), s)
-        without = utilities(plan(), features, [0, 1], pairs, np.arange(60), s)
-        change = with_row - without
-        assert change.max() - change.min() <= s.range_int
-        widest = max(widest, int(change.max() - change.min()), int(np.abs(change).max()))
-    assert widest > 0
-
-
 def test_utilities_follow_the_candidates() -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(80, 2)).astype(np.float32)
@@ -149,19 +108,6 @@ def test_utilities_follow_the_candidates() -> None:
         assert u == abs(pairs[left, 0].sum()) + abs(pairs[~left, 0].sum())
 
 
-def test_objectives() -> None:
-    y, w = np.array([0, 1, 1], np.float32), np.array([1, 1, 2], np.float32)
-    margin = initial_margin("binary:logistic", 0.25, 3, 1)
-    g, h = gradients("binary:logistic", margin, y, w)
-    np.testing.assert_allclose(g[:, 0], [0.25, -0.75, -1.5], rtol=1e-6)
-    np.testing.assert_allclose(h[:, 0], [0.1875, 0.1875, 0.375], rtol=1e-6)
-    margin = initial_margin("multi:softprob", [0.0, 0.0, math.log(2)], 3, 3)
-    g, h = gradients("multi:softprob", margin, y, w)
-    np.testing.assert_allclose(g.sum(axis=1), 0, atol=1e-6)
-    np.testing.assert_allclose(g[0], [-0.75, 0.25, 0.5], rtol=1e-6)
-    np.testing.assert_allclose(h[0], [0.375, 0.375, 0.5], rtol=1e-6)
-
-
 def test_it_learns_and_its_margins_are_its_trees() -> None:
     rng = np.random.default_rng(6)
     X = rng.normal(size=(400, 2)).astype(np.float32)
@@ -177,15 +123,3 @@ def test_it_learns_and_its_margins_are_its_trees() -> None:
                 node = tree["left" if left else "right"][node]
             margin[i] += tree["leaf"][node]
     np.testing.assert_array_equal(margin, model.margin[:, 0])
-
-
-def test_oblivious_levels_share_one_split() -> None:
-    rng = np.random.default_rng(7)
-    X, y = rng.normal(size=(200, 2)).astype(np.float32), rng.normal(size=200).astype(np.float32)
-    model = train(plan(shape="alternate", rounds=2), X, y)
-    shared = []
-    for tree in model.trees:
-        levels = [slice(0, 1), slice(1, 3), slice(3, 7)]
-        pairs = list(zip(tree["split_index"], tree["split_condition"], strict=True))
-        shared.append(all(len(set(pairs[level])) == 1 for level in levels))
-    assert shared == [True, False]
