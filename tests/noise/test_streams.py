@@ -24,6 +24,7 @@ import pytest
 import xgboost as xgb
 
 from tests.children import LIGHT
+from tests.models import starts, trees
 from xgb_dp.testing import fixed_noise
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,9 +81,8 @@ def empty() -> xgb.DMatrix:
 
 def noise_of(model: xgb.Booster) -> list[float]:
     """The intercept and the values of all leaves: noise alone, for a matrix without rows."""
-    learner = json.loads(model.save_raw("json"))["learner"]
-    out = [float(json.loads(learner["learner_model_param"]["base_score"])[0])]
-    for tree in learner["gradient_booster"]["model"]["trees"]:
+    out = starts(model)
+    for tree in trees(model):
         values = zip(tree["split_conditions"], tree["left_children"], strict=True)
         out += [value for value, left in values if left == -1]
     return out
@@ -144,11 +144,22 @@ def test_another_second_same_key() -> None:
         assert train(seed=2) == one
 
 
-def test_two_processes() -> None:
-    """A constant seed would give every process the same noise."""
-    code = "answer = noise_of(xgb.train(PARAMS, empty(), 3))"
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_processes_and_forks() -> None:
+    """Two processes, to which a constant seed would give the same noise, and children of one.
+
+    The children train at the same time as their parent, from the same memory.
+    """
+    forks = """
+d = empty()
+first = noise_of(xgb.train(PARAMS, d, 3))
+children = [send(lambda: noise_of(xgb.train(PARAMS, d, 3))) for _ in range(3)]
+answer = [first, noise_of(xgb.train(PARAMS, d, 3)), *(receive(*c) for c in children)]
+"""
+    alone = "answer = [noise_of(xgb.train(PARAMS, empty(), 3))]"
     with ThreadPoolExecutor(2) as pool:
-        assert_unrelated(list(pool.map(process, [code] * 2)))
+        first, second = pool.map(process, [forks, alone])
+    assert_unrelated(first + second)
 
 
 def test_threads() -> None:
@@ -157,22 +168,9 @@ def test_threads() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_forks() -> None:
-    """Children that train at the same time, from the same memory, and their parent."""
-    code = """
-d = empty()
-first = noise_of(xgb.train(PARAMS, d, 3))
-children = [send(lambda: noise_of(xgb.train(PARAMS, d, 3))) for _ in range(3)]
-answer = [first, noise_of(xgb.train(PARAMS, d, 3)), *(receive(*c) for c in children)]
-"""
-    assert_unrelated(process(code))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-@pytest.mark.parametrize("changes", [{}, {"subsample": 0.5}], ids=["all rows", "subsample"])
-def test_a_fork_in_the_middle_of_a_training(changes: dict[str, Any]) -> None:
+def test_a_fork_in_the_middle_of_a_training() -> None:
     """The child can neither grow the parent's next tree nor any other; the parent goes on."""
-    code = f"""
+    code = """
 said = []
 def child_of(model):
     def grow():
@@ -191,11 +189,11 @@ class Fork(xgb.callback.TrainingCallback):
         said.append((epoch, *receive(*send(child_of(model)))))
 
 d = xgb.DMatrix(np.ones((9, 3), np.float32), np.ones(9), nthread=1)
-model = xgb.train(PARAMS | {changes!r}, d, 3, callbacks=[Fork()])
-answer = [said, model.num_boosted_rounds()]
+models = [xgb.train(PARAMS | more, d, 3, callbacks=[Fork()]) for more in ({}, {"subsample": 0.5})]
+answer = [said, [model.num_boosted_rounds() for model in models]]
 """
     said, rounds = process(code)
-    assert rounds == 3 and len(said) == 3
+    assert rounds == [3, 3] and len(said) == 6
     for epoch, errors, grown in said:
         if epoch < 2:  # after the last round there is no tree left to grow
             assert "forked process" in errors[0]

@@ -18,6 +18,7 @@ import pytest
 
 pytest.importorskip("cryptography")
 
+from tests.children import light_environment
 from tests.secure import hosts
 from tests.secure.cluster import make_key, preloaded
 from xgb_dp import Budget, privacy_report, verify
@@ -71,8 +72,10 @@ def loopback(commands: list[tuple[int, list[str]]], folder: Path) -> list[dict[s
 
 
 @pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> Any:
+def network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Any:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    light = light_environment(tmp_path_factory.mktemp("light"))
+    monkeypatch.setenv("PYTHONPATH", light["PYTHONPATH"])
     return loopback if hosts.refusal() else hosts.run
 
 

@@ -329,53 +329,46 @@ from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyError
 
 job = json.loads(sys.stdin.read())
-drawn = []
+drawn, said = [], []
 native.release_intercept = lambda *_: drawn.append(1)
 with xgb.collective.CommunicatorContext(**job["worker"]):
     d = xgb.DMatrix(np.arange(20.0).reshape(10, 2), np.arange(10) % 2)
-    try:
-        xgb.train(job["params"], d, 2)
-        said = "trained"
-    except PrivacyError as error:
-        said = f"{type(error).__name__}: {error}"
+    for files in job["files"]:
+        try:
+            xgb.train(job["params"] | files, d, 2)
+            said.append("trained")
+        except PrivacyError as error:
+            said.append(f"{type(error).__name__}: {error}")
     print(json.dumps({"said": said, "drawn": drawn}), flush=True)
 """
+PARAMS = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 4.0,
+          "dp_delta": 1e-6, "dp_secure_sum": True, "dp_split": "random", "verbosity": 0,
+          "nthread": 1}  # fmt: skip
 
 
-def cluster(jobs: list[dict[str, str]]) -> list[str]:
-    """What workers with these files say, when nothing is drawn."""
-    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 4.0,
-              "dp_delta": 1e-6, "dp_secure_sum": True, "dp_split": "random", "verbosity": 0,
-              "nthread": 1}  # fmt: skip
-    said = []
-    for done in run_workers(WORKER, [{"params": params | job} for job in jobs]):
-        answer = json.loads(done.stdout.splitlines()[-1])
-        assert answer["drawn"] == []
-        said.append(answer["said"])
-    return said
+def files_of(folder: Path, name: str) -> dict[str, str]:
+    return {"dp_secure_key": str(folder / name), "dp_secure_parties": str(folder / "parties")}
 
 
-def test_workers_with_a_key_that_is_not_listed_end_the_training_on_all(files: Path) -> None:
+def test_a_key_that_is_not_listed_or_missing_ends_the_training_on_all(files: Path) -> None:
+    """With nothing drawn."""
     other = files / "other"
     other.mkdir()
     (other / "parties").write_text((files / "parties").read_text() + make_key(other / "new"))
     jobs = [
-        {"dp_secure_key": str(folder / name), "dp_secure_parties": str(folder / "parties")}
-        for folder, name in ((files, "north"), (files, "east"), (other, "new"))
-    ]
-    said = cluster(jobs)
-    assert sum("is none of the parties on the list" in text for text in said) == 3
-    assert all(text.startswith("PrivacyRefusal") for text in said)
-
-
-def test_a_worker_whose_key_is_missing_ends_the_training_on_all(files: Path) -> None:
-    jobs = [
-        {"dp_secure_key": str(files / name), "dp_secure_parties": str(files / "parties")}
-        for name in ("north", "east", "nobody")
-    ]
-    said = cluster(jobs)
-    assert all("`dp_secure_key`: the file cannot be read" in text for text in said)
-    assert not any(str(files) in text for text in said)
+        {"params": PARAMS, "files": [files_of(folder, name), files_of(files, named)]}
+        for folder, name, named in (
+            (files, "north", "north"), (files, "east", "east"), (other, "new", "nobody")
+        )
+    ]  # fmt: skip
+    for done in run_workers(WORKER, jobs):
+        answer = json.loads(done.stdout.splitlines()[-1])
+        unlisted, missing = answer["said"]
+        assert answer["drawn"] == []
+        assert unlisted.startswith("PrivacyRefusal")
+        assert "is none of the parties on the list" in unlisted
+        assert "`dp_secure_key`: the file cannot be read" in missing
+        assert str(files) not in missing
 
 
 BOOKS = """
@@ -386,41 +379,36 @@ from xgb_dp import Budget
 from xgb_dp.errors import PrivacyError
 
 job = json.loads(sys.stdin.read())
-book = Budget(job["book"], epsilon=job["epsilon"], delta=1e-5)
+answers = []
 with xgb.collective.CommunicatorContext(**job["worker"]):
     d = xgb.DMatrix(np.arange(20.0).reshape(10, 2), np.arange(10) % 2)
-    said = []
-    try:
-        book.train(job["params"], d, 2)
-    except PrivacyError as error:
-        said = [type(error).__name__, str(error), str(error.__cause__)]
-    print(json.dumps({"said": said, "booked": len(book.entries)}), flush=True)
+    for file, epsilon in job["books"]:
+        book, said = Budget(file, epsilon=epsilon, delta=1e-5), []
+        try:
+            book.train(job["params"], d, 2)
+        except PrivacyError as error:
+            said = [type(error).__name__, str(error), str(error.__cause__)]
+        answers.append((said, len(book.entries)))
+    print(json.dumps(answers), flush=True)
 """
 
 
-@pytest.mark.parametrize("least", [0.5, 9.0])
-def test_a_book_without_room_ends_the_training_before_any_party_has_booked(
-    least: float, files: Path
-) -> None:
-    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 4.0,
-              "dp_delta": 1e-6, "dp_secure_sum": True, "dp_split": "random", "verbosity": 0,
-              "nthread": 1, "dp_secure_parties": str(files / "parties")}  # fmt: skip
+def test_a_book_without_room_ends_the_training_before_any_party_has_booked(files: Path) -> None:
+    """With room in all of them, each party books it."""
     jobs = [
         {
-            "params": params | {"dp_secure_key": str(files / name)},
-            "book": str(files / f"{name}.json"),
-            "epsilon": least if name == "east" else 9.0,
+            "params": PARAMS | files_of(files, name),
+            "books": [
+                (str(files / f"{name}.{kind}.json"), room if name == "east" else 9.0)
+                for kind, room in (("small", 0.5), ("large", 9.0))
+            ],
         }
         for name in NAMES
     ]
-    done = run_workers(BOOKS, jobs)
-    answers = [json.loads(result.stdout.splitlines()[-1]) for result in done]
-    if least > 4:
-        assert [(answer["said"], answer["booked"]) for answer in answers] == [([], 1)] * 3
-        return
-    for name, answer in zip(NAMES, answers, strict=True):
-        kind, text, cause = answer["said"]
+    for name, done in zip(NAMES, run_workers(BOOKS, jobs), strict=True):
+        ((kind, text, cause), booked), with_room = json.loads(done.stdout.splitlines()[-1])
         assert kind == "PrivacyRefusal" and "budget of a party refuses" in text
-        assert answer["booked"] == 0
+        assert booked == 0
         assert ("would exceed" in cause) == (name == "east")
         assert str(files) not in text
+        assert with_room == [[], 1]
