@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from xgboost import XGBModel
 
 from ..budget.budget import as_budget
 from ..data.cells import read_data
 from ..data.frames import has_column, prepared, without_column
 from ..data.ids import Persons, persons_of
-from ..data.labels import declared
+from ..data.labels import codes_of, declared, label_array
 from ..data.matrices import private_matrix
 from ..data.parts import mark, part_of, reading
 from ..data.persons import id_column
@@ -42,12 +43,13 @@ _SHARED = (
 _OF_ROWS = ("sample_weight", "base_margin")
 _FITTED_BY = ("classes", "target_bounds", "budget")
 _TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
-_ESTIMATOR_NAMES = {train: own for own, train in _TRAIN_NAMES.items()}
+_ESTIMATOR_NAMES = {train: name for name, train in _TRAIN_NAMES.items()}
 
+P = TypeVar("P", bound="Private")
 Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 
 
-class Private:
+class Private(XGBModel):
     """What both estimators share. Comes before XGBoost's class and has no constructor."""
 
     _persons: Persons | None = None  # while a model is fitted; never saved
@@ -63,7 +65,7 @@ class Private:
             PrivacyParameterError: A declaration is given twice, e.g. as ``epsilon`` and
                 ``dp_epsilon``.
         """
-        params: dict[str, Any] = super().get_xgb_params()  # type: ignore[misc]
+        params: dict[str, Any] = super().get_xgb_params()
         for name in (*_SHARED, *_FITTED_BY):
             value = params.pop(name, None)
             if value is None or name == "budget":
@@ -77,7 +79,7 @@ class Private:
         return params
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # noise
         if tags.classifier_tags is not None:
             tags.target_tags.multi_output = False
@@ -108,32 +110,134 @@ class Private:
         finally:
             self._persons = None
 
-    def _fit(
-        self,
-        fit: Callable[..., Any],
-        X: Any,
-        y: Any,
-        code: Callable[[Any], Any],
-        privacy_id: Any,
-        **kwargs: Any,
-    ) -> Any:
-        """Call XGBoost's ``fit`` on coded columns and labels, on the budget if there is one."""
+    def fit(
+        self: P, X: Any, y: Any, *, sample_weight: Any = None, privacy_id: Any = None, **kwargs: Any
+    ) -> P:
+        """Train privately. Spends epsilon and delta, again at every call.
+
+        Args:
+            X: Table of features, shape (rows, columns).
+            y: Of a classifier labels, shape (rows,), each one of the declared classes, or shape
+                (rows, labels) for several labels of two classes each. Of a regressor targets in the
+                unit of ``target_bounds``, shape (rows,) or (rows, targets).
+            sample_weight: Weights of the rows, shape (rows,).
+            privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
+                which is then no feature. The guarantee is for all rows of a person; for each row by
+                itself without. Neither stored nor shown.
+            kwargs: Other arguments of XGBoost's ``fit``.
+
+        Raises:
+            PrivacyParameterError: A parameter or declaration is missing or out of range.
+            PrivacyRefusal: Something that would not be private.
+            RowDomainError: A row lies outside the declared domain.
+        """
+        classes = self._declared_classes()
+        kwargs["sample_weight"] = sample_weight
         eval_set = kwargs.get("eval_set")
         if eval_set:
             check_eval_set(X, eval_set)
         check_sample(X, self.get_xgb_params().get("dp_public_data"))
         # Weights and margins that somebody has computed may be those of other rows.
         given = [kwargs[name] for name in _OF_ROWS if kwargs.get(name) is not None]
-        part = part_of((X, y, *given))
-        with self._rows_of_persons(X, privacy_id) as features, reading(part):
+        objective: Any = self.objective  # type: ignore[has-type]
+        budget = getattr(self, "budget", None)
+        booking = as_budget(budget).one_training if budget is not None else nullcontext
+        with self._rows_of_persons(X, privacy_id) as features, reading(part_of((X, y, *given))):
             if eval_set:
-                kwargs["eval_set"] = [(self._coded(a, fitting=True), code(b)) for a, b in eval_set]
-            X, y = self._coded(features, fitting=True), code(y)
-            budget = getattr(self, "budget", None)
-            if budget is None:
-                return fit(X, y, **kwargs)
-            with as_budget(budget).one_training(type(self).__name__):
-                return fit(X, y, **kwargs)
+                kwargs["eval_set"] = [
+                    (self._coded(a, fitting=True), _codes(b, classes)) for a, b in eval_set
+                ]
+            rows, labels = self._coded(features, fitting=True), _codes(y, classes)
+            try:
+                with booking(type(self).__name__):
+                    super().fit(rows, labels, **kwargs)
+            finally:
+                self.objective = objective  # XGBoost writes the objective of several classes here
+        if classes is not None:
+            self._classes = classes
+        return self
+
+    def fit_select(
+        self: P,
+        X: Any,
+        y: Any,
+        settings: Settings,
+        *,
+        sample_weight: Any = None,
+        privacy_id: Any = None,
+        **kwargs: Any,
+    ) -> P:
+        """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
+
+        Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
+        ``best_score_``, which by default is a loss (smaller is better; see :class:`Score`); the
+        parameters of the estimator stay as they are.
+
+        Args:
+            X: Table of features, shape (rows, columns).
+            y: Labels, shape (rows,), each one of the declared classes; of a regressor targets,
+                shape (rows,), in the unit of ``target_bounds``.
+            settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
+                changes.
+            sample_weight: Weights of the rows in the trainings, shape (rows,).
+            privacy_id: Who each row belongs to, as in ``fit``.
+            kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
+                :func:`xgb_dp.select`.
+
+        Raises:
+            PrivacyParameterError: A parameter or declaration is missing or out of range.
+            PrivacyRefusal: Something that would not be private.
+            RowDomainError: A row lies outside the declared domain.
+        """
+        classes = self._declared_classes()
+        labels = _codes(y, classes)
+        with self._rows_of_persons(X, privacy_id) as features:
+            params = self._params_to_select(classes)
+            target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
+            if None in target.values():
+                raise PrivacyParameterError("`epsilon` and `delta` must be given.")
+            matrix = private_matrix(
+                features,
+                categories=read_one(params, "dp_categories"),
+                label=labels,
+                weight=sample_weight,
+                missing=self.missing,
+                feature_types=self.feature_types,
+                enable_categorical=self.enable_categorical,
+                nthread=self.n_jobs,
+            )
+            part = part_of((X, y) if sample_weight is None else (X, y, sample_weight))
+            if part is not None:
+                mark(matrix, part)
+            result = select(
+                params,
+                matrix,
+                _renamed(settings),
+                **target,
+                num_boost_round=self.get_num_boosting_rounds(),
+                budget=getattr(self, "budget", None),
+                **{"note": type(self).__name__, **kwargs},
+            )
+        self._Booster = result.booster
+        self.best_params_ = {_ESTIMATOR_NAMES.get(k, k): v for k, v in result.setting.items()}
+        self.best_score_ = result.score
+        if classes is not None:
+            self._classes, self.n_classes_ = classes, len(classes)
+        return self
+
+    def _declared_classes(self) -> np.ndarray | None:
+        """The declared classes of a classifier, in increasing order; None for a regressor."""
+        return None
+
+    def _params_to_select(self, classes: np.ndarray | None) -> dict[str, Any]:
+        params = self.get_xgb_params()
+        if classes is not None:
+            refuse_margins(params)
+        if classes is not None and len(classes) > 2:
+            if read_one(params, "objective") != "multi:softmax":
+                params["objective"] = "multi:softprob"
+            params["num_class"] = len(classes)
+        return params
 
     def _coded(self, X: Any, *, fitting: bool = False) -> Any:
         """A table of features as the model has them; the column of ids is none of them.
@@ -143,62 +247,13 @@ class Private:
         if self._id_column is not None and has_column(X, self._id_column):
             X, _ = without_column(X, self._id_column)
         categories = read_one(self.get_xgb_params(), "dp_categories")
-        if categories is None and not fitting and self.__sklearn_is_fitted__():  # type: ignore[attr-defined]
-            categories = names_of_categories(self.get_booster())  # type: ignore[attr-defined]
+        if categories is None and not fitting and self.__sklearn_is_fitted__():
+            categories = names_of_categories(self.get_booster())
         return read_data(prepared, X, categories)
-
-    def _select(
-        self,
-        X: Any,
-        y: Any,
-        codes: Any,
-        settings: Settings,
-        sample_weight: Any,
-        privacy_id: Any,
-        kwargs: dict[str, Any],
-        classes: int = 0,
-    ) -> None:
-        """Keep the best of a private selection as the fitted model."""
-        with self._rows_of_persons(X, privacy_id) as features:
-            params = self.get_xgb_params()
-            if classes:
-                refuse_margins(params)
-            target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
-            if None in target.values():
-                raise PrivacyParameterError("`epsilon` and `delta` must be given.")
-            matrix = private_matrix(
-                features,
-                categories=read_one(params, "dp_categories"),
-                label=codes,
-                weight=sample_weight,
-                missing=self.missing,  # type: ignore[attr-defined]
-                feature_types=self.feature_types,  # type: ignore[attr-defined]
-                enable_categorical=self.enable_categorical,  # type: ignore[attr-defined]
-                nthread=self.n_jobs,  # type: ignore[attr-defined]
-            )
-            part = part_of((X, y) if sample_weight is None else (X, y, sample_weight))
-            if part is not None:
-                mark(matrix, part)
-            if classes > 2:
-                if read_one(params, "objective") != "multi:softmax":
-                    params["objective"] = "multi:softprob"
-                params["num_class"] = classes
-            result = select(
-                params,
-                matrix,
-                _renamed(settings),
-                **target,
-                num_boost_round=self.get_num_boosting_rounds(),  # type: ignore[attr-defined]
-                budget=getattr(self, "budget", None),
-                **{"note": type(self).__name__, **kwargs},
-            )
-        self._Booster = result.booster
-        self.best_params_ = {_ESTIMATOR_NAMES.get(k, k): v for k, v in result.setting.items()}
-        self.best_score_ = result.score
 
     def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Leaf of every tree in which each row ends. Free post-processing for the model."""
-        leaves: np.ndarray = super().apply(self._coded(X), **kwargs)  # type: ignore[misc]
+        leaves: np.ndarray = super().apply(self._coded(X), **kwargs)
         return leaves
 
     @property
@@ -208,7 +263,12 @@ class Private:
         Raises:
             NotFittedError: ``fit`` was not called.
         """
-        return privacy_report(self.get_booster())  # type: ignore[attr-defined]
+        return privacy_report(self.get_booster())
+
+
+def _codes(labels: Any, classes: np.ndarray | None) -> Any:
+    labels = label_array(labels)
+    return labels if classes is None else codes_of(labels, classes)
 
 
 def _renamed(settings: Settings) -> Settings:

@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from xgboost import XGBClassifier, XGBRegressor
 
 from ..budget.budget import Budget
-from ..data.labels import codes_of, declared, label_array
+from ..data.labels import declared
 from ..engine.predictions import objective_of, within
 from ..errors import LedgerError, PrivacyParameterError
 from ..record.ledger import read_ledger
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
-from .base import Private, Settings
+from .base import Private
 
 __all__ = ["DPXGBClassifier", "DPXGBRegressor"]
 
@@ -103,77 +104,7 @@ class DPXGBClassifier(Private, XGBClassifier):
         self.budget = budget
         super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
 
-    def fit(
-        self, X: Any, y: Any, *, sample_weight: Any = None, privacy_id: Any = None, **kwargs: Any
-    ) -> DPXGBClassifier:
-        """Train privately. Spends epsilon and delta, again at every call.
-
-        Args:
-            X: Table of features, shape (rows, columns).
-            y: Labels, shape (rows,), each one of the declared classes; shape (rows, labels) for
-                several labels of two classes each.
-            sample_weight: Weights of the rows, shape (rows,).
-            privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
-                which is then no feature. The guarantee is for all rows of a person; for each row by
-                itself without. Neither stored nor shown.
-            kwargs: Other arguments of ``xgboost.XGBClassifier.fit``.
-
-        Raises:
-            PrivacyParameterError: A parameter or declaration is missing or out of range.
-            PrivacyRefusal: Something that would not be private.
-            RowDomainError: A row lies outside the declared domain.
-        """
-        classes = self._classes_to_fit()
-        objective: Any = self.objective  # type: ignore[has-type]
-
-        def code(labels: Any) -> np.ndarray:
-            return codes_of(label_array(labels), classes)
-
-        try:
-            self._fit(super().fit, X, y, code, privacy_id, sample_weight=sample_weight, **kwargs)
-        finally:
-            self.objective = objective  # XGBoost writes the objective of several classes here
-        self._classes = classes
-        return self
-
-    def fit_select(
-        self,
-        X: Any,
-        y: Any,
-        settings: Settings,
-        *,
-        sample_weight: Any = None,
-        privacy_id: Any = None,
-        **kwargs: Any,
-    ) -> DPXGBClassifier:
-        """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
-
-        Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
-        ``best_score_``, which by default is a loss (smaller is better; see :class:`Score`); the
-        parameters of the estimator stay as they are.
-
-        Args:
-            X: Table of features, shape (rows, columns).
-            y: Labels, shape (rows,), each one of the declared classes.
-            settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
-                changes.
-            sample_weight: Weights of the rows in the trainings, shape (rows,).
-            privacy_id: Who each row belongs to, as in ``fit``.
-            kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
-                :func:`xgb_dp.select`.
-
-        Raises:
-            PrivacyParameterError: A parameter or declaration is missing or out of range.
-            PrivacyRefusal: Something that would not be private.
-            RowDomainError: A row lies outside the declared domain.
-        """
-        classes = self._classes_to_fit()
-        codes = codes_of(label_array(y), classes)
-        self._select(X, y, codes, settings, sample_weight, privacy_id, kwargs, len(classes))
-        self._classes, self.n_classes_ = classes, len(classes)
-        return self
-
-    def _classes_to_fit(self) -> np.ndarray:
+    def _declared_classes(self) -> np.ndarray:
         if self.classes is None:
             raise PrivacyParameterError(
                 "`classes` is missing: a private classifier takes its classes from you and never "
@@ -195,12 +126,12 @@ class DPXGBClassifier(Private, XGBClassifier):
 
         Of several labels (rows, labels), the more probable class of each.
         """
-        found: np.ndarray = super().predict(self._coded(X), **kwargs)
+        codes: np.ndarray = super().predict(self._coded(X), **kwargs)
         if kwargs.get("output_margin"):
-            return found
-        if found.ndim == 2 and OBJECTIVES[objective_of(self.get_booster())].kind == "multiclass":
-            found = found.argmax(axis=1)  # XGBoost takes two classes of these for two labels
-        return self.classes_[found.astype(np.int64)]
+            return codes
+        if codes.ndim == 2 and OBJECTIVES[objective_of(self.get_booster())].kind == "multiclass":
+            codes = codes.argmax(axis=1)  # XGBoost takes two classes of these for two labels
+        return self.classes_[codes.astype(np.int64)]
 
     def predict_proba(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Probability of every declared class, (rows, classes), in the order of ``classes_``.
@@ -285,76 +216,17 @@ class DPXGBRegressor(Private, XGBRegressor):
         self.budget = budget
         super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
 
-    def fit(
-        self, X: Any, y: Any, *, sample_weight: Any = None, privacy_id: Any = None, **kwargs: Any
-    ) -> DPXGBRegressor:
-        """Train privately. Spends epsilon and delta, again at every call.
-
-        Args:
-            X: Table of features, shape (rows, columns).
-            y: Targets in the unit of ``target_bounds``, shape (rows,) or (rows, targets).
-            sample_weight: Weights of the rows, shape (rows,).
-            privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
-                which is then no feature. The guarantee is for all rows of a person; for each row by
-                itself without. Neither stored nor shown.
-            kwargs: Other arguments of ``xgboost.XGBRegressor.fit``.
-
-        Raises:
-            PrivacyParameterError: A parameter or declaration is missing or out of range.
-            PrivacyRefusal: Something that would not be private.
-            RowDomainError: A row lies outside the declared domain.
-        """
-        fit = super().fit
-        self._fit(fit, X, y, label_array, privacy_id, sample_weight=sample_weight, **kwargs)
-        return self
-
-    def fit_select(
-        self,
-        X: Any,
-        y: Any,
-        settings: Settings,
-        *,
-        sample_weight: Any = None,
-        privacy_id: Any = None,
-        **kwargs: Any,
-    ) -> DPXGBRegressor:
-        """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
-
-        Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
-        ``best_score_``, which by default is a loss (smaller is better; see :class:`Score`); the
-        parameters of the estimator stay as they are.
-
-        Args:
-            X: Table of features, shape (rows, columns).
-            y: Targets, shape (rows,), in the unit of ``target_bounds``.
-            settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
-                changes.
-            sample_weight: Weights of the rows in the trainings, shape (rows,).
-            privacy_id: Who each row belongs to, as in ``fit``.
-            kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
-                :func:`xgb_dp.select`.
-
-        Raises:
-            PrivacyParameterError: A parameter or declaration is missing or out of range.
-            PrivacyRefusal: Something that would not be private.
-            RowDomainError: A row lies outside the declared domain.
-        """
-        self._select(X, y, label_array(y), settings, sample_weight, privacy_id, kwargs)
-        return self
-
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Prediction for every row, within ``target_bounds``.
 
         With ``output_margin=True`` what the trees add up to, which may lie beyond: so does what the
         booster or another reader of the model predicts.
         """
-        found: np.ndarray = super().predict(self._coded(X), **kwargs)
+        values: np.ndarray = super().predict(self._coded(X), **kwargs)
         if kwargs.get("output_margin"):
-            return found
+            return values
         bounds = read_one(self.get_xgb_params(), "dp_target_bounds")
         if bounds is None:  # a private model that was loaded knows its own
-            try:
+            with suppress(LedgerError):
                 bounds = read_ledger(self.get_booster()).trainings[-1].public.get("target_bounds")
-            except LedgerError:
-                bounds = None
-        return found if bounds is None else within(bounds, found)
+        return values if bounds is None else within(bounds, values)
