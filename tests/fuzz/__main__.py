@@ -29,12 +29,12 @@ def main() -> int:
     asked = PARSER.parse_args()
     if asked.case is not None:
         with tempfile.TemporaryDirectory() as folder:
-            found = run(asked.seed, asked.case, Path(folder))
-        print(found["text"], found["end"], found["fault"] or "sound", sep="\n")
-        return bool(found["fault"])
+            result = run(asked.seed, asked.case, Path(folder))
+        print(result["text"], result["end"], result["fault"] or "sound", sep="\n")
+        return bool(result["fault"])
     started = time.monotonic()
     faults, ends = 0, collections.Counter[str]()
-    for result in run_all(asked.seed, asked.cases, asked.workers):
+    for result in run_all(asked.seed, asked.cases, asked.workers, run):
         ends[result["end"].split(":")[0]] += 1
         if asked.endings:
             ends[f"  {result['end']}"] += 1

@@ -2,115 +2,85 @@
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import os
 import queue
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
 
 from .inputs import MARKS
 
 __all__ = ["LIMIT", "run_all"]
 
 LIMIT = 120.0  # seconds after which a case counts as standing still, on a busy machine too
+START = 120.0  # the same for a process that has begun none
+SPAWN = multiprocessing.get_context("spawn")
+Judge = Callable[[int, int, Path], dict[str, str]]
 
 
-def run_all(seed: int, cases: int, workers: int) -> Iterator[dict[str, Any]]:
-    """Run cases 0 to `cases` of a seed.
-
-    Yields:
-        Results of :func:`tests.fuzz.judge.run` with their ``number``, in no order.
-    """
+def run_all(seed: int, cases: int, workers: int, judge: Judge) -> Iterator[dict[str, Any]]:
+    """Yield what `judge` says of cases 0 to `cases` of a seed, with their ``number``, unordered."""
     results: queue.Queue[dict[str, Any] | None] = queue.Queue()
-    threads = [
-        threading.Thread(target=_drive, args=(seed, w, cases, workers, results), daemon=True)
-        for w in range(workers)
-    ]
-    for thread in threads:
-        thread.start()
-    ended = 0
-    while ended < workers:
-        found = results.get()
-        if found is None:
-            ended += 1
-        else:
-            yield found
+
+    def drive(numbers: range) -> None:
+        try:
+            while numbers:
+                numbers = _one_process(seed, numbers, judge, results)
+        finally:
+            results.put(None)
+
+    for worker in range(workers):
+        numbers = range(worker, cases, workers)
+        threading.Thread(target=drive, args=(numbers,), daemon=True).start()
+    for _ in range(workers):
+        yield from iter(results.get, None)
 
 
-def _drive(seed: int, first: int, last: int, step: int, results: queue.Queue[Any]) -> None:
-    """Keep one worker running until its cases are done."""
-    try:
-        while first < last:
-            first = _one_process(seed, first, last, step, results) + step
-    finally:
-        results.put(None)
-
-
-def _one_process(seed: int, first: int, last: int, step: int, results: queue.Queue[Any]) -> int:
-    """Run a worker until it ends.
-
-    Returns:
-        The last case that it began.
-    """
-    ours, theirs = os.pipe()
-    command = [sys.executable, "-c", _START, *map(str, (seed, first, last, step, theirs))]
-    with tempfile.TemporaryFile("w+", errors="replace") as shown:
-        process = subprocess.Popen(
-            command, pass_fds=[theirs], stdin=subprocess.DEVNULL, stdout=shown, stderr=shown
-        )
-        os.close(theirs)
-        lines: queue.Queue[str] = queue.Queue()
-        with os.fdopen(ours) as pipe:
-            reader = threading.Thread(target=_read, args=(pipe, lines), daemon=True)
-            reader.start()
-            begun, open_case, fault = first, False, ""
-            while True:
-                try:
-                    line = lines.get(timeout=LIMIT if open_case else 120.0)
-                except queue.Empty:
-                    fault = f"no end within {LIMIT} s"
-                    process.kill()
-                    break
-                if not line:
-                    break
-                found = json.loads(line)
-                open_case = "start" in found
+def _one_process(seed: int, numbers: range, judge: Judge, results: queue.Queue[Any]) -> range:
+    """Run a worker until it ends, and return the cases that it did not begin."""
+    with tempfile.NamedTemporaryFile("r", errors="replace") as shown:
+        ours, theirs = SPAWN.Pipe(duplex=False)
+        process = SPAWN.Process(target=_work, args=(theirs, shown.name, judge, seed, numbers))
+        process.start()
+        theirs.close()
+        begun, open_case, fault = numbers[0], False, f"no end within {LIMIT} s"
+        try:
+            while ours.poll(LIMIT if open_case else START):
+                result = ours.recv()
+                open_case = isinstance(result, int)
                 if open_case:
-                    begun = found["start"]
+                    begun = result
                 else:
-                    results.put(found)
-            code = process.wait()
-            reader.join()
-        shown.seek(0)
+                    results.put({"number": begun, **result})
+            process.kill()
+        except EOFError:
+            fault = ""
+        process.join()
         printed = shown.read()
-    if not fault and code:
+    if not fault and process.exitcode:
+        code = process.exitcode
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         fault = f"the process ended: {name}: {printed[-500:]}"
     if not fault and MARKS.search(printed):
         fault = "something printed shows a cell"
     if fault or open_case:
-        text = "see the reproducer" if open_case else f"some case from {first} to {begun}"
-        results.put(
-            {"number": begun, "fault": fault or "the process ended", "text": text, "end": "broken"}
-        )
-    return begun
+        text = "see the reproducer" if open_case else f"some case from {numbers[0]} to {begun}"
+        fault = fault or "the process ended"
+        results.put({"number": begun, "fault": fault, "text": text, "end": "broken"})
+    return numbers[numbers.index(begun) + 1 :]
 
 
-def _read(pipe: IO[str], lines: queue.Queue[str]) -> None:
-    for line in pipe:
-        lines.put(line)
-    lines.put("")
-
-
-# Descriptor 3 is the parent's line; what the cases print goes elsewhere.
-_START = """
-import os, sys
-os.dup2(int(sys.argv[5]), 3, inheritable=False)
-from tests.fuzz.worker import main
-main(*map(int, sys.argv[1:5]))
-"""
+def _work(line: Connection, shown: str, judge: Judge, seed: int, numbers: range) -> None:
+    """Say which case begins, and what came of it; what the cases print goes to a file."""
+    with open(shown, "w") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    with tempfile.TemporaryDirectory() as folder:
+        for number in numbers:
+            line.send(number)
+            line.send(judge(seed, number, Path(folder)))
