@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError
-from .privacy import new_axes, titled
+from .privacy import labelled, new_axes
 
 __all__ = ["plot_calibration", "plot_groups", "plot_lift", "plot_roc"]
 
 
 def _curve(report: Any, name: str) -> Any:
-    found = getattr(report, name, None)
-    if found is None:
+    curve = getattr(report, name, None)
+    if curve is None:
         raise PrivacyParameterError(
             f"`report` has no {name.replace('_', ' ')}: it must be the report of an evaluation of "
             "a model of two classes, or one of its groups."
         )
-    return found()
+    return curve()
 
 
 def plot_roc(report: Any, ax: Any = None) -> Any:
@@ -46,11 +46,8 @@ def plot_roc(report: Any, ax: Any = None) -> Any:
     ax = new_axes(ax, 4.4, 4.2)
     ax.plot(false, true, color="C0", linewidth=1.8, label=f"AUC {report.auc}")
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8, label="guessing")
-    titled(ax, "ROC curve")
-    ax.set_xlabel("rate of false positives")
-    ax.set_ylabel("rate of true positives")
     ax.legend(loc="lower right", frameon=False)
-    return ax
+    return labelled(ax, "ROC curve", "rate of false positives", "rate of true positives")
 
 
 def plot_calibration(report: Any, ax: Any = None) -> Any:
@@ -75,14 +72,14 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
     """
     points = _curve(report, "calibration_curve")
     ax = new_axes(ax, 4.4, 4.2)
-    means = np.array([mean for mean, _, _ in points])
-    rates = np.array([float(rate) for _, rate, _ in points])
-    below = np.array([float(rate) - rate.low for _, rate, _ in points])
-    above = np.array([rate.high - float(rate) for _, rate, _ in points])
+    means = [mean for mean, _, _ in points]
+    rates = [rate for _, rate, _ in points]
+    below = [float(rate) - rate.low for rate in rates]
+    above = [rate.high - float(rate) for rate in rates]
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8, label="perfectly calibrated")
     ax.errorbar(
         means,
-        rates,
+        [float(rate) for rate in rates],
         [below, above],
         fmt="o-",
         color="C0",
@@ -91,10 +88,8 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
         label="the model, with 95% intervals",
     )
     ax.legend(loc="upper left", frameon=False, fontsize=9)
-    ax.set_xlabel("predicted probability")
-    ax.set_ylabel("share of positive rows")
-    titled(ax, f"Calibration, error {report.calibration_error}")
-    return ax
+    title = f"Calibration, error {report.calibration_error}"
+    return labelled(ax, title, "predicted probability", "share of positive rows")
 
 
 def plot_lift(report: Any, ax: Any = None) -> Any:
@@ -122,11 +117,8 @@ def plot_lift(report: Any, ax: Any = None) -> Any:
     known = np.isfinite(lift) & (chosen > 0.01)  # of fewer rows noise is all there is
     ax.plot(chosen[known], lift[known], color="C0", linewidth=1.8, label="the model")
     ax.axhline(1.0, color="0.7", linewidth=0.8, label="a random choice of rows")
-    titled(ax, "Lift")
     ax.legend(loc="upper right", frameon=False, fontsize=9)
-    ax.set_xlabel("share of rows with the highest scores")
-    ax.set_ylabel("lift")
-    return ax
+    return labelled(ax, "Lift", "share of rows with the highest scores", "lift")
 
 
 def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
@@ -163,12 +155,10 @@ def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
         )
     ax = new_axes(ax)
     for place, (name, figures) in enumerate(shown.items()):
-        found, color = figures[figure], "C1" if name == "all" else "C0"
-        ax.plot([found.low, found.high], [place, place], color=color)
-        ax.plot([float(found)], [place], "o", color=color)
+        value, color = figures[figure], "C1" if name == "all" else "C0"
+        ax.plot([value.low, value.high], [place, place], color=color)
+        ax.plot([float(value)], [place], "o", color=color)
     ax.set_yticks(range(len(shown)), list(shown))
     ax.invert_yaxis()
     label = figure.replace("_", " ").replace("auc", "AUC")
-    ax.set_xlabel(label)
-    titled(ax, f"{label} of each group, with 95% intervals")
-    return ax
+    return labelled(ax, f"{label} of each group, with 95% intervals", label)

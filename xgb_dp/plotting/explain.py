@@ -17,7 +17,7 @@ from ..data.cells import read_data
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.importance import column_names, importance, private_booster
 from ..record.report import as_booster
-from .privacy import new_axes, titled
+from .privacy import labelled, new_axes
 
 __all__ = ["contributions", "importance", "plot_contributions", "plot_importance"]
 
@@ -48,9 +48,8 @@ def plot_importance(
         >>> ax.get_xlabel()
         'total gain (noisy)'
     """
-    ax = _bars(importance(model, kind), max_features, f"{kind.replace('_', ' ')} (noisy)", ax)
-    titled(ax, "Importance of the columns")
-    return ax
+    ax = _bars(importance(model, kind), max_features, ax)
+    return labelled(ax, "Importance of the columns", f"{kind.replace('_', ' ')} (noisy)")
 
 
 def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
@@ -91,8 +90,8 @@ def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
         matrix = read_data(DMatrix, coded, enable_categorical=True)
     if not matrix.num_row():
         raise PrivacyParameterError("`data` has no rows to explain. Give at least one.")
-    found = np.asarray(booster.predict(matrix, pred_contribs=True), dtype=np.float64)
-    return found[..., :-1], found[..., -1]
+    values = np.asarray(booster.predict(matrix, pred_contribs=True), dtype=np.float64)
+    return values[..., :-1], values[..., -1]
 
 
 def plot_contributions(
@@ -146,18 +145,15 @@ def plot_contributions(
         values = values[:, class_index, :]
     one = len(values) == 1
     mean = values[0] if one else np.abs(values).mean(axis=0)
-    found = dict(zip(column_names(as_booster(model)), map(float, mean), strict=True))
+    by_name = dict(zip(column_names(as_booster(model)), map(float, mean), strict=True))
     label = "added to the margin" if one else "mean absolute contribution to the margin"
-    ax = _bars(found, max_features, label, ax)
-    titled(ax, "Contributions of the columns")
-    return ax
+    return labelled(_bars(by_name, max_features, ax), "Contributions of the columns", label)
 
 
-def _bars(values: Mapping[str, float], most: int, label: str, ax: Any) -> Any:
+def _bars(values: Mapping[str, float], most: int, ax: Any) -> Any:
     names = sorted(values, key=lambda name: -abs(values[name]))[:most]
     ax = new_axes(ax, height=0.8 + 0.28 * len(names))
     shown = [values[name] for name in names]
     ax.barh(names, shown, color=["C0" if v >= 0 else "C3" for v in shown])
     ax.invert_yaxis()
-    ax.set_xlabel(label)
     return ax

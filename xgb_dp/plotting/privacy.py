@@ -13,7 +13,7 @@ from ..accounting import Unit
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.report import PrivacyReport, privacy_report
 
-__all__ = ["new_axes", "plot_budget", "plot_epsilon", "plot_scores", "titled"]
+__all__ = ["labelled", "new_axes", "plot_budget", "plot_epsilon", "plot_scores"]
 
 
 def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Any:
@@ -26,9 +26,11 @@ def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Any:
     return ax
 
 
-def titled(ax: Any, title: str) -> None:
-    """Write the title of a plot, at the left above it."""
+def labelled(ax: Any, title: str, x: str, y: str = "") -> Any:
+    """The axes with a title, at the left above them, and with labels."""
     ax.set_title(title, loc="left", fontsize=11)
+    ax.set(xlabel=x, ylabel=y)
+    return ax
 
 
 def _report(model: Any) -> PrivacyReport:
@@ -84,11 +86,9 @@ def plot_epsilon(
         )
     ax.set_xscale("log")
     ax.set_ylim(bottom=0)
-    ax.set_xlabel("delta")
-    ax.set_ylabel("epsilon" if unit == Unit() else f"epsilon for {unit.label}")
-    titled(ax, "What the model guarantees")
     ax.legend(loc="upper right", frameon=False, fontsize=9)
-    return ax
+    shown = "epsilon" if unit == Unit() else f"epsilon for {unit.label}"
+    return labelled(ax, "What the model guarantees", "delta", shown)
 
 
 def plot_budget(model: Any, ax: Any = None) -> Any:
@@ -121,9 +121,8 @@ def plot_budget(model: Any, ax: Any = None) -> Any:
     ax.bar_label(bars, [f"{100 * s.share:.1f}%, alone {s.epsilon:.3g}" for s in spent], padding=4)
     ax.margins(x=0.35)
     ax.invert_yaxis()
-    ax.set_xlabel(f"share of the budget in % (epsilon alone at delta = {report.delta:g})")
-    titled(ax, "What the budget was spent on")
-    return ax
+    share = f"share of the budget in % (epsilon alone at delta = {report.delta:g})"
+    return labelled(ax, "What the budget was spent on", share)
 
 
 def plot_scores(
@@ -157,9 +156,8 @@ def plot_scores(
         >>> ax.get_ylabel()
         'test AUC'
     """
-    epsilons = sorted(scores)
-    runs = {e: np.atleast_1d(np.asarray(scores[e], dtype=float)) for e in epsilons}
-    if not epsilons or any(not 0 < e < math.inf or not len(runs[e]) for e in epsilons):
+    runs = {e: np.atleast_1d(np.asarray(scores[e], dtype=float)) for e in sorted(scores)}
+    if not runs or any(not 0 < e < math.inf or not len(run) for e, run in runs.items()):
         raise PrivacyParameterError(
             "`scores` must map each positive, finite epsilon to at least one score."
         )
@@ -174,25 +172,24 @@ def plot_scores(
             textcoords="offset points",
             color="0.35",
         )
-    means = [float(np.mean(runs[e])) for e in epsilons]
-    ax.plot(epsilons, means, marker="o", color="C0", linewidth=1.8, label="mean of the models")
-    for epsilon, mean in zip(epsilons, means, strict=True):
-        ax.plot(
-            [epsilon] * len(runs[epsilon]),
-            runs[epsilon],
-            ".",
-            color="C0",
-            alpha=0.45,
-            label="one model" if epsilon == epsilons[0] else None,
-        )
+    _draw_runs(ax, runs)
+    known = "" if delta is None else f" (delta = {delta:g})"
+    budget = f"epsilon, the privacy budget of one model{known}"
+    return labelled(ax, f"What privacy costs: {metric} against epsilon", budget, metric)
+
+
+def _draw_runs(ax: Any, runs: Mapping[float, np.ndarray]) -> None:
+    means = {epsilon: float(np.mean(scores)) for epsilon, scores in runs.items()}
+    line = {"marker": "o", "color": "C0", "linewidth": 1.8, "label": "mean of the models"}
+    ax.plot(list(means), list(means.values()), **line)
+    label: str | None = "one model"
+    for epsilon, scores in runs.items():
+        ax.plot([epsilon] * len(scores), scores, ".", color="C0", alpha=0.45, label=label)
+        label = None
+        mean = means[epsilon]
         ax.annotate(f"{mean:.3f}", (epsilon, mean), (8, -12), textcoords="offset points")
     ax.set_xscale("log")
-    ax.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+    ax.set_xticks(list(runs), [f"{epsilon:g}" for epsilon in runs])
     ax.minorticks_off()
     ax.margins(x=0.12, y=0.18)
-    known = "" if delta is None else f" (delta = {delta:g})"
-    ax.set_xlabel(f"epsilon, the privacy budget of one model{known}")
-    ax.set_ylabel(metric)
-    titled(ax, f"What privacy costs: {metric} against epsilon")
     ax.legend(loc="lower right", frameon=False, fontsize=9)
-    return ax

@@ -23,7 +23,7 @@ from ..engine.model_json import ModelJson
 from ..engine.trees import Tree
 from ..errors import PrivacyParameterError
 from ..record.ledger import read_ledger
-from .privacy import titled
+from .privacy import labelled
 
 __all__ = ["ShapeFunction", "plot_shapes", "shape_functions"]
 
@@ -154,13 +154,13 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
         factor=float(leaf["eta"]) / parallel * float(bound["scale"]),
         offset=float(leaf["lambda"]),
     )
-    own = len(read_ledger(booster).trainings[-1].trees or ())
+    count = len(read_ledger(booster).trainings[-1].trees or ())
     last_round, start = int(plan["rounds"]) - 1, float(leaf.get("eta_start", 1.0))
-    found = [last] * (trees - own)
-    for i in range(own):
+    noise = [last] * (trees - count)
+    for i in range(count):
         to_go = 1.0 - i // int(plan["parallel_trees"]) / last_round if last_round else 0.0
-        found.append(replace(last, factor=last.factor * (1.0 - (1.0 - start) * to_go)))
-    return found
+        noise.append(replace(last, factor=last.factor * (1.0 - (1.0 - start) * to_go)))
+    return noise
 
 
 def _shape(name: str, feature: int, parts: Sequence[tuple[Tree, _LeafNoise]]) -> ShapeFunction:
@@ -188,10 +188,8 @@ def _shape(name: str, feature: int, parts: Sequence[tuple[Tree, _LeafNoise]]) ->
             values[i] += tree.conditions[leaf]
             variances[i] += noise.variance(tree.conditions[leaf], tree.covers[leaf])
         missing += tree.conditions[tree.leaf_of({feature: math.nan})]
-    empty = np.empty(0)
-    return ShapeFunction(
-        name, empty if categories else edges, values, np.sqrt(variances), missing, categories
-    )
+    edges = edges[:0] if categories else edges
+    return ShapeFunction(name, edges, values, np.sqrt(variances), missing, categories)
 
 
 def plot_shapes(
@@ -255,15 +253,12 @@ def _draw(ax: Any, shape: ShapeFunction) -> None:
             alpha=0.7,
             label="effect, and ± 2 standard deviations of the noise",
         )
-        ax.set_xlabel(f"{shape.feature} (category)")
     else:
-        width = float(np.ptp(shape.edges)) if len(shape.edges) > 1 else 2.0
-        ends = [shape.edges[0] - 0.05 * width] if len(shape.edges) else [-1.0]
-        last = shape.edges[-1] + 0.05 * width if len(shape.edges) else 1.0
-        x = np.concatenate([ends, shape.edges, [last]])
+        margin = 0.05 * float(np.ptp(shape.edges)) if len(shape.edges) > 1 else 0.1
+        ends = shape.edges[[0, -1]] + [-margin, margin] if len(shape.edges) else (-1.0, 1.0)
+        x = np.concatenate([ends[:1], shape.edges, ends[1:]])
         ax.stairs(shape.values, x, baseline=None, color="C0", label="effect")
         band = "± 2 standard deviations of the noise"
         ax.stairs(high, x, baseline=low, fill=True, alpha=0.25, color="C0", label=band)
-        ax.set_xlabel(shape.feature)
-    ax.set_ylabel("added to the margin")
-    titled(ax, f"Effect of {shape.feature}")
+    column = f"{shape.feature} (category)" if shape.categories else shape.feature
+    labelled(ax, f"Effect of {shape.feature}", column, "added to the margin")
