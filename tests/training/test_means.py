@@ -11,7 +11,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
-from xgb_dp.request.means import MEANS
+from xgb_dp.request.losses import MEANS
 from xgb_dp.training.prepare import prepare
 
 from ..models import event, starts

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 
 from ..engine.model_json import ModelJson
-from ..request.means import POWERS
+from ..request.losses import POWERS
 from .figure import Figure
 from .grid import tree_matrix
 from .posterior import DRAWS, Solver

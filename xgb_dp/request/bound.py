@@ -12,7 +12,7 @@ from ..accounting.sensitivity import BALLS, RowBound
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
 from ..parameters.parse import Choice, Number
-from .targets import CLIPS, TARGETS
+from .losses import CLIPS, TARGETS
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -137,7 +137,7 @@ RULES = (
          "nearer to 1, and scale the weights with it."),
     Rule("a clip of several targets that fits",
          lambda s: (s.kind == "regression" and s.labels > 1
-                    and not CLIPS[0] <= TARGETS.clip(s) <= CLIPS[1]),
+                    and not CLIPS[0] <= TARGETS.residual(s) <= CLIPS[1]),
          "`dp_gradient_bound`={dp_gradient_bound} is the bound of all targets of a row: it "
          "clips the residual of each below 1e-9 or above 1000 half widths of its range. Leave it "
          "out for the default."),

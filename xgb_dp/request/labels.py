@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
 from ..parameters.parse import Choice, Number, Whole
 from .objectives import OBJECTIVES, OWN_PARAMETERS, REFUSED_OBJECTIVES
 from .program import own_objective
-from .quantiles import levels
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PARAMETERS", "RULES"]
 
 _LARGEST_LABEL, _LEAST_WIDTH, _LEAST_SHARE = 1e30, 1e-15, 1e-6
-_MOST_TARGETS = 1024
+_MOST_TARGETS, _MOST_LEVELS = 1024, 64
 _LEAST_LOGARITHMS = 0.01
 _SLOPES = 1e5
 _LEAST_TIME = 1e-30
@@ -112,6 +112,19 @@ def _classes(name: str, value: Any, s: Settings | None) -> int:
     return len(codes)
 
 
+def _levels(name: str, value: Any, s: Settings) -> tuple[float, ...]:
+    """One level in (0, 1), or a list of them in rising order."""
+    values = parse.listed(value)
+    read = Number(0, 1, open_low=True, open_high=True)
+    out = tuple(read(name, v) for v in ([value] if values is None else values))
+    if not 1 <= len(out) <= _MOST_LEVELS or any(a >= b for a, b in pairwise(out)):
+        raise PrivacyParameterError(
+            f"`{name}` must be a level above 0 and below 1, or a list of at most {_MOST_LEVELS} "
+            "levels in rising order, e.g. quantile_alpha=[0.1, 0.5, 0.9]."
+        )
+    return out
+
+
 def _huber_slope(s: Settings) -> float | None:
     """A tenth of the range; XGBoost's own is 1, whatever the unit of the target is."""
     return s.half_width / 5.0 if "huber_slope" in s.objective.parameters else None
@@ -147,7 +160,7 @@ PARAMETERS = (
     Parameter("scale_pos_weight", "weight of positive rows; a public number",
               Number(0, 1e6, open_low=True), 1.0, PUBLIC, "XGBoost", unit="row weight",
               values="> 0"),
-    Parameter("quantile_alpha", "levels of the quantiles that are predicted", levels,
+    Parameter("quantile_alpha", "levels of the quantiles that are predicted", _levels,
               _of_objective("quantile_alpha", (0.5,)), PUBLIC, "XGBoost",
               unit="share of the labels",
               values="number in (0, 1), or a rising list of at most 64; reg:quantileerror only",

@@ -19,8 +19,9 @@ from ..presets import PRESETS
 from .bound import row_bound
 from .candidates import Feature, resolve_features
 from .features import Schema
+from .losses import Loss
 from .masking import Masking
-from .objectives import OBJECTIVES, OWN, Loss, Objective
+from .objectives import OBJECTIVES, OWN, Objective
 from .params import PARAMETERS
 from .rules import RULES
 

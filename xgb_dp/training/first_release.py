@@ -13,7 +13,7 @@ import numpy as np
 
 from ..accounting.sensitivity import LABEL_CELLS
 from ..calibrate.mechanisms import NoisePlan
-from ..request.quantiles import QUANTILES
+from ..request.losses import QUANTILES
 from ..request.settings import Settings
 from . import cells, means
 from .columns import ColumnEffects

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..calibrate.mechanisms import NoisePlan
-from ..request.means import MEANS, Measured
+from ..request.losses import MEANS, Measured
 from ..request.settings import Settings
 
 __all__ = ["Sums", "cap", "measured"]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from ..errors import PrivacyParameterError
-from ..request.quantiles import QUANTILES
+from ..request.losses import QUANTILES
 from ..request.settings import Settings
 
 __all__ = ["Predicted", "kind_of", "pinball", "time_log_loss"]
