@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 from tests.reference import grow, trainer
-from xgb_dp.audit import ApproximateClaim, audit_one_run, mechanisms, persons, scenarios
-from xgb_dp.audit import __main__ as command
+from xgb_dp.audit import ApproximateClaim, audit_one_run
 from xgb_dp.audit.result import AuditResult, table
-from xgb_dp.audit.suite import Size
 from xgb_dp.calibrate.search import calibrate
 
-from . import broken
+from . import __main__ as all_audits
+from . import broken, mechanisms, persons, scenarios
+from .cases import Size
 
 SURE = 1.0 - 1e-6
 ASKED = mechanisms.small_training()
@@ -31,16 +31,7 @@ PLAN = calibrate(ASKED, 4.0, 1e-6)
 TINY = Size(draws=20_000, trainings=40, broken=40, few=100, canaries=300)
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        mechanisms.leaves,
-        mechanisms.candidates,
-        mechanisms.intercept,
-        mechanisms.selections,
-        mechanisms.whole_training,
-    ],
-)
+@pytest.mark.parametrize("build", mechanisms.BUILDERS)
 def test_real_mechanisms_pass(build):
     result = mechanisms.audit(build(ASKED, PLAN), 100_000, confidence=SURE)
     assert not result.violated
@@ -156,26 +147,33 @@ def test_table_and_page(tmp_path, monkeypatch, capsys):
     assert "| a | s | 1,000 | 1e-06 | 1.000 | 2.000 | VIOLATED |" in table([bad])
     assert "| 0.000 | no violation |" in table([good])
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{command.BEGIN}\nold\n{command.END}\nafter\n", encoding="utf-8")
-    monkeypatch.setattr(command, "cases", lambda size: [lambda: good])
-    assert command.main(["--broken", "none", "--write", str(page)]) == 0
+    block = f"{all_audits.BEGIN}\nold\n{all_audits.END}"
+    page.write_text(f"before\n{block}\nafter\n", encoding="utf-8")
+    monkeypatch.setattr(all_audits, "cases", lambda size: [lambda: good])
+    monkeypatch.setattr(broken, "cases", lambda size: [lambda: bad])
+    assert all_audits.main(["--write", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
     assert "no violation" in text
     assert "old" not in text
     assert text.startswith("before\n")
     assert text.endswith("after\n")
-    monkeypatch.setattr(command, "cases", lambda size: [lambda: bad])
-    assert command.main(["--broken", "none"]) == 1
-    assert "NOT AS CLAIMED" in capsys.readouterr().out
+    for sound, faulty in ((bad, bad), (good, good)):
+        monkeypatch.setattr(all_audits, "cases", lambda size, sound=sound: [lambda: sound])
+        monkeypatch.setattr(broken, "cases", lambda size, faulty=faulty: [lambda: faulty])
+        assert all_audits.main([]) == 1
+        assert "NOT AS CLAIMED" in capsys.readouterr().out
 
 
-def test_command_explains_itself():
+@pytest.mark.parametrize(
+    ("module", "option"), [("xgb_dp.audit", "--fast"), ("tests.audit", "--write")]
+)
+def test_commands_explain_themselves(module, option):
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
-        [sys.executable, "-m", "xgb_dp.audit", "--help"],
+        [sys.executable, "-m", module, "--help"],
         cwd=root, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "--broken" in done.stdout
+    assert option in done.stdout
 
 
 def test_every_fault_of_the_list_has_an_audit():
@@ -191,7 +189,7 @@ def test_some_audits_keep_the_other_lines_of_the_page() -> None:
         "### B\n\n| audited | d |\n| z | 3 |"
     )
     new = "### A\n\n| audited | d |\n|---|---|\n| y | 5 |\n| w | 6 |\n\n### B\n\n| audited | d |"
-    assert command._merged(old, new) == (
+    assert all_audits.merged(old, new) == (
         "### A\n\n| audited | d |\n|---|---|\n| x | 1 |\n| y | 5 |\n| w | 6 |\n\n"
         "### B\n\n| audited | d |\n| z | 3 |"
     )
@@ -201,10 +199,10 @@ def test_only_audits_of_a_name_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = "evaluation of two classes, ε = 4"
-    real = command.cases
+    real = all_audits.cases
     monkeypatch.setattr(
-        command, "cases", lambda size: (partial(case, confidence=SURE) for case in real(size))
+        all_audits, "cases", lambda size: (partial(case, confidence=SURE) for case in real(size))
     )
-    assert command.main(["--fast", "--only", asked, "--broken", "none"]) == 0
+    assert all_audits.main(["--fast", "--only", asked]) == 0
     said = capsys.readouterr().out
     assert asked in said and "leaf sums" not in said

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xgb_dp.audit import discovery
 from xgb_dp.discovery.plan import plan_discovery
+
+from . import discovery
 
 SURE = 1.0 - 1e-6
 

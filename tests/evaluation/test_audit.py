@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from xgb_dp.audit import evaluation, mechanisms
+from tests.audit import evaluation, mechanisms
 from xgb_dp.evaluation.table import events_for
 
 SURE = 1.0 - 1e-6

@@ -24,7 +24,6 @@ CHECKED = re.compile(r"(.*\.)?(s|settings)(\.given)?")
 OTHERS = {
     # XGBoost's own record of a model, which uses the same words.
     ("engine/model_json.py", "self._numbers"),
-    ("engine/model_json.py", "self._trees['gbtree_model_param']"),
     # The ledger of a model.
     ("record/card.py", "last.hyperparameters"),
     ("record/card.py", "last.public"),

@@ -3,7 +3,7 @@
 An audit cannot prove privacy; it can refute a claim. Two-neighbour audits repeat a mechanism or a
 training many times on two neighbouring data sets (:func:`audit_scores`,
 :func:`audit_neighbours`); a one-run audit looks for many canary rows in a single training
-(:func:`audit_one_run`). All take any trainer. ``python -m xgb_dp.audit`` runs those of this
+(:func:`audit_one_run`). All take any trainer. ``python -m xgb_dp.audit`` runs some of both on this
 library. ``docs/audit.md`` has the method and ``docs/tables/audits.md`` the results.
 """
 
@@ -18,7 +18,7 @@ from .bounds import (
     violates,
 )
 from .result import AuditResult
-from .training import PreparedTraining, TreeView, audit_neighbours, audit_one_run, view_tree
+from .training import PreparedTraining, audit_neighbours, audit_one_run
 from .two_neighbour import audit_scores, ratio_scores
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "Claim",
     "GaussianClaim",
     "PreparedTraining",
-    "TreeView",
     "audit_neighbours",
     "audit_one_run",
     "audit_scores",
@@ -36,6 +35,5 @@ __all__ = [
     "one_run_lower_bound",
     "one_run_p_value",
     "ratio_scores",
-    "view_tree",
     "violates",
 ]

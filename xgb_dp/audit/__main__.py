@@ -1,132 +1,82 @@
-"""Command ``python -m xgb_dp.audit``: run every audit and print the results as Markdown.
+"""Command ``python -m xgb_dp.audit``: attack trainings of this library, and print what that shows.
 
-The exit status is 0 if no audit of this library shows a violation and every trainer broken on
-purpose shows one.
+The exit status is 0 if no audit of this library shows a violation, and if the audit of a trainer
+without noise shows one.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 from ..engine import native
 from ..engine.progress import progress
 from .result import AuditResult, table
-from .suite import FAST, FULL, cases
+from .suite import FAST, FULL, broken_cases, cases
 
-BEGIN, END = "<!-- audit results: begin -->", "<!-- audit results: end -->"
+__all__ = ["audit_all", "main", "parser"]
 
-
-def _name_of(audit: Any) -> str:
-    """The name of a case, which is among its arguments; empty where it has none."""
-    own = [*getattr(audit, "keywords", {}).values(), *getattr(audit, "args", ())]
-    return next((value for value in own if isinstance(value, str)), "")
+Audits = Iterable[Callable[[], AuditResult]]
 
 
-def _run(audits: Iterable[Callable[[], AuditResult]], only: list[str]) -> list[AuditResult]:
-    listed = [a for a in audits if not only or any(text in _name_of(a) for text in only)]
-    results = []
-    with progress("audit", len(listed)) as step:
-        for number, audit in enumerate(listed, 1):
-            step(f"{number} of {len(listed)}")
-            start = time.perf_counter()
-            result = audit()
-            print(
-                f"{time.perf_counter() - start:6.1f} s  {result.verdict:12}  {result.name}",
-                file=sys.stderr,
-            )
-            results.append(result)
-    return results
-
-
-def _found(module: str) -> bool:
-    """Whether the module can be imported; its parents may be missing too."""
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
-
-
-def _merged(old: str, new: str) -> str:
-    """A block of results in which some lines are new: instead of those of their name."""
-    head: list[str] = []
-    fresh: dict[str, dict[str, str]] = {}
-    for line in new.splitlines():
-        if line.startswith("### "):
-            head.append(line)
-            fresh[line] = {}
-        elif line.startswith("| ") and not line.startswith("| audited"):
-            fresh[head[-1]][line.split("|")[1]] = line
-    out: list[str] = []
-    part: dict[str, str] = {}
-    for line in [*old.splitlines(), "### "]:
-        if line.startswith("### "):
-            while out and not out[-1]:
-                out.pop()
-            out += [*part.values(), *([""] if out else [])]
-            part = dict(fresh.get(line, {}))
-        out.append(part.pop(line.split("|")[1], line) if line.startswith("| ") else line)
-    return "\n".join(out[:-1]).strip()
-
-
-def _write(page: Path, text: str, *, part: bool) -> None:
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    old, found, after = rest.partition(END)
-    if not found:
-        raise SystemExit(f"{page} has no block between {BEGIN!r} and {END!r}.")
-    text = _merged(old, text) if part else text
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the audits."""
-    parser = argparse.ArgumentParser(prog="python -m xgb_dp.audit", description=__doc__)
-    parser.add_argument("--fast", action="store_true", help="fewer draws, within a minute")
-    parser.add_argument(
-        "--broken",
-        default="tests.audit.broken",
-        metavar="MODULE",
-        help="module whose cases(size) are broken trainers; skipped where it cannot be imported, "
-        "as outside of the repository. 'none' for no such module",
-    )
-    parser.add_argument(
+def parser(program: str, description: str | None) -> argparse.ArgumentParser:
+    """The options that a choice of audits has."""
+    options = argparse.ArgumentParser(prog=program, description=description)
+    options.add_argument("--fast", action="store_true", help="fewer draws, within a minute")
+    options.add_argument(
         "--only",
         action="append",
         default=[],
         metavar="TEXT",
-        help="only audits with this in their name; may be repeated. The page keeps all others",
+        help="only audits with this in their name; may be repeated",
     )
-    parser.add_argument(
-        "--write",
-        nargs="?",
-        const=Path("docs/tables/audits.md"),
-        type=Path,
-        metavar="PAGE",
-        help="also replace the block of results in this page",
-    )
-    options = parser.parse_args(arguments)
+    return options
+
+
+def audit_all(sound: Audits, broken: Audits, only: list[str]) -> tuple[str, bool]:
+    """The results as Markdown, and whether they are as claimed; loads the library first."""
     native.lib()
-    size, start = FAST if options.fast else FULL, time.perf_counter()
-    real = _run(cases(size), options.only)
-    parts = ["### This library", table(real)]
-    good = not any(result.violated for result in real)
-    if options.broken != "none" and _found(options.broken):
-        broken = _run(importlib.import_module(options.broken).cases(size), options.only)
-        parts += ["### Trainers broken on purpose", table(broken)]
-        good &= all(result.violated for result in broken)
-    else:
-        print("The broken trainers are not available and were not audited.", file=sys.stderr)
-    text = "\n\n".join(parts)
+    start = time.perf_counter()
+    of_sound, of_broken = _run(sound, only), _run(broken, only)
+    parts = ["### This library", table(of_sound), "### Trainers broken on purpose"]
+    text = "\n\n".join([*parts, table(of_broken)])
+    good = not any(result.violated for result in of_sound)
+    good &= all(result.violated for result in of_broken)
     print(text)
-    if options.write:
-        _write(options.write, text, part=bool(options.only))
     print(f"{time.perf_counter() - start:.0f} s; {'as claimed' if good else 'NOT AS CLAIMED'}")
+    return text, good
+
+
+def _run(audits: Audits, only: list[str]) -> list[AuditResult]:
+    chosen = [a for a in audits if not only or any(text in _name_of(a) for text in only)]
+    results = []
+    with progress("audit", len(chosen)) as step:
+        for number, audit in enumerate(chosen, 1):
+            step(f"{number} of {len(chosen)}")
+            start = time.perf_counter()
+            result = audit()
+            seconds = time.perf_counter() - start
+            print(f"{seconds:6.1f} s  {result.verdict:12}  {result.name}", file=sys.stderr)
+            results.append(result)
+    return results
+
+
+def _name_of(audit: Callable[[], AuditResult]) -> str:
+    """The name of a case, which is the first text among its arguments; empty where it has none."""
+    if not isinstance(audit, partial):
+        return ""
+    arguments = [*audit.keywords.values(), *audit.args]
+    return next((value for value in arguments if isinstance(value, str)), "")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the audits."""
+    options = parser("python -m xgb_dp.audit", __doc__).parse_args(arguments)
+    size = FAST if options.fast else FULL
+    _, good = audit_all(cases(size), broken_cases(size), options.only)
     return 0 if good else 1
 
 

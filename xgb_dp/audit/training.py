@@ -7,14 +7,12 @@ calibration, which reads no data, done once instead of before each of thousands 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..accounting import make_accountant
-from ..engine.model_json import ModelJson
 from ..errors import PrivacyParameterError
 from ..request.features import read_schema
 from ..request.params import DEFAULT_ROUNDS
@@ -26,10 +24,8 @@ from .two_neighbour import audit_scores
 
 __all__ = [
     "PreparedTraining",
-    "TreeView",
     "audit_neighbours",
     "audit_one_run",
-    "view_tree",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -109,62 +105,6 @@ class PreparedTraining:
 
         rounds = DEFAULT_ROUNDS if self._rounds is None else self._rounds
         return xgboost.train(self.params, dtrain, rounds)
-
-
-@dataclass(frozen=True)
-class TreeView:
-    """What a saved model says about one tree, as columns over its nodes.
-
-    Attributes:
-        left: Left child; -1 at leaves.
-        right: Right child.
-        feature: Feature of a split.
-        condition: Threshold of a split; values below go left.
-        default_left: Whether missing values go left.
-        leaf: Value of a leaf.
-        cover: Hessian sum.
-    """
-
-    left: Sequence[int]
-    right: Sequence[int]
-    feature: Sequence[int]
-    condition: Sequence[float]
-    default_left: Sequence[bool]
-    leaf: Sequence[float]
-    cover: Sequence[float]
-
-    def leaf_of(self, row: Sequence[float]) -> int:
-        """Node in which a row without categories ends."""
-        node = 0
-        while self.left[node] != -1:
-            value = row[self.feature[node]]
-            goes_left = self.default_left[node] if np.isnan(value) else value < self.condition[node]
-            node = self.left[node] if goes_left else self.right[node]
-        return int(node)
-
-    def sums_of(self, row: Sequence[float], eta: float, reg_lambda: float) -> tuple[float, float]:
-        """Noisy (G, H) of the row's leaf, undone from its value and cover.
-
-        Exact where the leaf is neither shrunk nor clipped; otherwise still a function of the model.
-        """
-        node = self.leaf_of(row)
-        return -self.leaf[node] / eta * (self.cover[node] + reg_lambda), self.cover[node]
-
-
-def view_tree(model: Any, tree: int = 0) -> tuple[TreeView, float]:
-    """One tree of a model and its base_score, as a reader of the saved file sees them."""
-    saved = ModelJson(model) if isinstance(model, dict) else ModelJson.of(model)
-    t = saved.trees[tree]
-    view = TreeView(
-        left=t.left,
-        right=t.right,
-        feature=t.features,
-        condition=t.conditions,
-        default_left=[bool(v) for v in t.default_left],
-        leaf=t.conditions,
-        cover=t.covers,
-    )
-    return view, saved.base_score
 
 
 def audit_neighbours(

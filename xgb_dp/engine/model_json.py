@@ -18,22 +18,19 @@ from .trees import LEAF, Tree
 
 __all__ = ["ModelJson"]
 
+_NUMBERS = ("learner", "learner_model_param")
+_BOOSTER = ("learner", "gradient_booster")
+_TREES = (*_BOOSTER, "model")
 _KNOWN_PARTS = {
     (): {"learner", "version"},
     ("learner",): {
         "attributes", "feature_names", "feature_types", "gradient_booster",
         "learner_model_param", "objective",
     },
-    ("learner", "gradient_booster"): {"model", "name"},
-    ("learner", "gradient_booster", "model"): {
-        "cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees",
-    },
-    ("learner", "gradient_booster", "model", "gbtree_model_param"): {
-        "num_parallel_tree", "num_trees",
-    },
-    ("learner", "learner_model_param"): {
-        "base_score", "boost_from_average", "num_class", "num_feature", "num_target",
-    },
+    _BOOSTER: {"model", "name"},
+    _TREES: {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"},
+    (*_TREES, "gbtree_model_param"): {"num_parallel_tree", "num_trees"},
+    _NUMBERS: {"base_score", "boost_from_average", "num_class", "num_feature", "num_target"},
 }  # fmt: skip
 """The parts of a model of trees, by their place."""
 _OTHER_PARTS = (("learner", "attributes"), ("learner", "objective"))
@@ -49,14 +46,13 @@ class ModelJson:
     """A model or the configuration of a booster, as XGBoost writes them in JSON.
 
     Attributes:
-        objective: Its name.
-        columns: Their number.
-        classes: Their number; 0 or 1 for objectives with one output.
-        targets: Number of targets or quantiles.
-        feature_names: Of the columns; empty if they have none.
-        feature_types: Of the columns, "c" for categories; empty if they have none.
-        attributes: Those of the booster.
+        columns, classes, targets: Their numbers; `classes` is 0 or 1 for objectives without.
+        base_score: Intercept of the first output, in the units of predictions.
+        feature_names, feature_types: Of the columns; empty if they have none.
         booster: Its kind, for example "gbtree".
+        updaters: What each updater keeps, in a configuration.
+        parallel_trees: Trees of each output in a round.
+        has_dropout: Whether trees have weights, as XGBoost 3.4 writes them for gbtree.
     """
 
     def __init__(self, content: dict[str, Any]) -> None:
@@ -83,59 +79,35 @@ class ModelJson:
         return part
 
     _objective: dict[str, Any] = _at("learner", "objective")
-    _numbers: dict[str, Any] = _at("learner", "learner_model_param")
-    _booster: dict[str, Any] = _at("learner", "gradient_booster")
-    _trees: dict[str, Any] = _at("learner", "gradient_booster", "model")
+    _numbers: dict[str, Any] = _at(*_NUMBERS)
+    _trees: dict[str, Any] = _at(*_TREES)
 
     objective: str = _at("learner", "objective", "name")
-    columns: int = _at("learner", "learner_model_param", "num_feature", read=int)
-    classes: int = _at("learner", "learner_model_param", "num_class", read=int)
-    targets: int = _at("learner", "learner_model_param", "num_target", read=int)
+    columns: int = _at(*_NUMBERS, "num_feature", read=int)
+    classes: int = _at(*_NUMBERS, "num_class", read=int)
+    targets: int = _at(*_NUMBERS, "num_target", read=int)
+    base_score: float = _at(
+        *_NUMBERS, "base_score", read=lambda text: float(np.atleast_1d(json.loads(text))[0])
+    )
     feature_names: list[str] = _at("learner", "feature_names")
     feature_types: list[str] = _at("learner", "feature_types")
     attributes: dict[str, str] = _at("learner", "attributes")
-    booster: str = _at("learner", "gradient_booster", "name")
-
-    @property
-    def updaters(self) -> list[dict[str, Any]]:
-        """What each updater keeps, of a configuration."""
-        return list(self._booster.get("updater", []))
+    booster: str = _at(*_BOOSTER, "name")
+    updaters: list[dict[str, Any]] = _at(*_BOOSTER, read=lambda kept: kept.get("updater", []))
+    rounds: int = _at(*_TREES, "iteration_indptr", read=lambda ends: len(ends) - 1)
+    parallel_trees: int = _at(*_TREES, "gbtree_model_param", "num_parallel_tree", read=int)
+    tree_count: int = _at(*_TREES, "trees", read=len)
+    has_dropout: bool = _at(*_TREES, read=lambda model: "weight_drop" in model)
 
     @property
     def trees(self) -> list[Tree]:
         """The trees, in their order; none if the booster is not gbtree."""
         return [Tree.of(tree) for tree in self._trees["trees"]] if self.booster == "gbtree" else []
 
-    @property
-    def tree_count(self) -> int:
-        """Number of trees, which are not looked at."""
-        return len(self._trees["trees"])
-
-    @property
-    def has_dropout(self) -> bool:
-        """Whether its trees have weights, as XGBoost 3.4 writes them for gbtree with dropout."""
-        return "weight_drop" in self._trees
-
-    @property
-    def rounds(self) -> int:
-        """Number of boosting rounds."""
-        return len(self._trees["iteration_indptr"]) - 1
-
-    @property
-    def parallel_trees(self) -> int:
-        """Trees of each output in a round."""
-        return int(self._trees["gbtree_model_param"]["num_parallel_tree"])
-
     def objective_parameter(self, name: str) -> Any:
         """A parameter of the objective as it is stored; None if it has none of this name."""
         parts = [part for part in self._objective.values() if isinstance(part, Mapping)]
         return next((part[name] for part in parts if name in part), None)
-
-    @property
-    def base_score(self) -> float:
-        """The intercept of the first output, in the units of predictions."""
-        score = json.loads(self._numbers["base_score"])
-        return float(score[0] if isinstance(score, list) else score)
 
     @property
     def intercept_margin(self) -> float:
@@ -151,8 +123,8 @@ class ModelJson:
     @property
     def categories(self) -> dict[int, list[Any]]:
         """The categories that it stores, by index of the column: names in bytes, or numbers."""
-        stored = self._booster.get("model", {}).get("cats", {}).get("enc", [])
-        listed = map(_categories, stored)
+        model = self._part(_BOOSTER).get("model", {})
+        listed = map(_categories, model.get("cats", {}).get("enc", []))
         return {i: categories for i, categories in enumerate(listed) if categories}
 
     def tree_texts(self) -> Iterator[str]:

@@ -98,16 +98,7 @@ def complete_tree(
     covers: Floats,
     gains: Floats,
 ) -> dict[str, Any]:
-    """The JSON of a tree whose nodes of one depth all split alike, level by level.
-
-    Args:
-        number: Its place among the trees.
-        width: Number of columns of the model.
-        splits: Column and threshold of each depth; missing values go left.
-        weights: Value of each node, as that of a leaf.
-        covers: Sum of Hessians of each node.
-        gains: What each split gains; 0 at leaves.
-    """
+    """The JSON of a tree whose splits of one depth are the same; its nodes level by level."""
     inner = (1 << len(splits)) - 1
     nodes, leaves = np.arange(2 * inner + 1), inner + 1
     depths = 1 << np.arange(len(splits))

@@ -10,13 +10,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ..accounting import make_accountant
-from ..discovery.plan import DiscoveryPlan, plan_discovery
-from ..discovery.release import release_numbers, release_texts, weights
-from .result import AuditResult
-from .two_neighbour import audit_scores
-
-__all__ = ["audit_numbers", "audit_texts"]
+from xgb_dp.accounting import make_accountant
+from xgb_dp.audit import AuditResult, audit_scores
+from xgb_dp.discovery.plan import DiscoveryPlan, plan_discovery
+from xgb_dp.discovery.release import release_numbers, release_texts, weights
 
 _KNOWN = 40  # rows that both neighbours have
 

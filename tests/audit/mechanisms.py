@@ -13,33 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..accounting import Event, ExactAccountant, sensitivity
-from ..accounting.sensitivity import RowBound
-from ..calibrate.mechanisms import AnyRelease, NoisePlan, Releases
-from ..releases.candidates import Candidates
-from ..releases.intercept import Intercept
-from ..releases.leaves import Leaves
-from ..releases.splits import EPS_BITS, Splits
-from . import native
-from .bounds import Claim
-from .result import AuditResult
-from .two_neighbour import audit_scores
-
-__all__ = [
-    "Mechanism",
-    "audit",
-    "candidates",
-    "gaussian_scores",
-    "intercept",
-    "leaves",
-    "selections",
-    "small_training",
-    "whole_training",
-]
+from tests.noise import native
+from xgb_dp.accounting import Event, ExactAccountant, sensitivity
+from xgb_dp.accounting.sensitivity import RowBound
+from xgb_dp.audit import AuditResult, Claim, audit_scores
+from xgb_dp.calibrate.mechanisms import AnyRelease, NoisePlan, Releases
+from xgb_dp.releases.candidates import Candidates
+from xgb_dp.releases.intercept import Intercept
+from xgb_dp.releases.leaves import Leaves
+from xgb_dp.releases.splits import EPS_BITS, Splits
 
 Floats = npt.NDArray[np.float64]
 Sampler = Callable[[bool, int], Floats]
 _CHUNK = 250_000
+_STREAM = 1  # that of trainings; each call has a fresh key of the operating system
 
 
 @dataclass(frozen=True)
@@ -85,8 +72,8 @@ def gaussian_scores(shift: npt.ArrayLike, sigma2: int) -> Sampler:
     moved = np.asarray(shift, dtype=np.int64)
 
     def sample(with_row: bool, n: int) -> Floats:
-        noise = native.discrete_gaussian(sigma2, n * moved.size).reshape(n, moved.size)
-        released = noise + moved if with_row else noise
+        noise = native.discrete_gaussian(None, _STREAM, sigma2, n * moved.size)
+        released = noise.reshape(n, moved.size) + (moved if with_row else 0)
         return np.asarray(released @ moved.astype(np.float64) / sigma2, dtype=np.float64)
 
     return sample
@@ -149,8 +136,8 @@ def selections(
     k = _of(asked, Splits).selections
 
     def sample(with_row: bool, n: int) -> Floats:
-        chosen = native.select(utilities[with_row], eps_num, den, n * k).reshape(n, k)
-        first = np.count_nonzero(chosen < half, axis=1)
+        chosen = native.select(None, _STREAM, utilities[with_row], eps_num, den, n * k)
+        first = np.count_nonzero(chosen.reshape(n, k) < half, axis=1)
         return np.asarray((first - 0.5 * k) * (eps_num / 2**EPS_BITS), dtype=np.float64)
 
     return _mechanism("selections", plan, "splits", sample)
@@ -165,6 +152,9 @@ def whole_training(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = N
 
     claim = ExactAccountant(plan.events)
     return Mechanism("all releases of one tree", "likelihood ratio", claim, sample)
+
+
+BUILDERS = (leaves, candidates, intercept, selections, whole_training)
 
 
 def audit(

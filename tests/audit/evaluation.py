@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..accounting import ExactAccountant
-from ..evaluation.rows import Groups, judged
-from ..evaluation.run import plan_of
-from ..evaluation.table import Layout, events_for
-from .mechanisms import Mechanism, gaussian_scores
+from xgb_dp.accounting import ExactAccountant
+from xgb_dp.evaluation.rows import Groups, judged
+from xgb_dp.evaluation.run import plan_of
+from xgb_dp.evaluation.table import Layout, events_for
 
-__all__ = ["KINDS", "evaluation", "layout_of"]
+from .mechanisms import Mechanism, gaussian_scores
 
 _GROUPS = Groups(0, (0, 1, 2))
 

@@ -7,7 +7,6 @@ run with this library, where it must find nothing, and with trainers broken on p
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,28 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .result import AuditResult
-from .training import PreparedTraining, TreeView, audit_neighbours, view_tree
-
-__all__ = [
-    "SHARED",
-    "TWO_CUTS",
-    "TWO_SIDES",
-    "Outcome",
-    "Rows",
-    "Scenario",
-    "Trainer",
-    "exact_sum",
-    "guessed_seed",
-    "label_sum",
-    "leaf_and_split",
-    "min_child_weight",
-    "outcome_of",
-    "reused_noise",
-    "root_split",
-    "shares",
-    "split_winner",
-]
+from xgb_dp.audit import AuditResult, PreparedTraining, audit_neighbours
+from xgb_dp.audit.suite import PLAIN
+from xgb_dp.engine.model_json import ModelJson
+from xgb_dp.engine.trees import LEAF, Tree
 
 Floats = npt.NDArray[np.float32]
 
@@ -52,7 +33,7 @@ class Rows(NamedTuple):
 class Outcome(NamedTuple):
     """What is published: trees and intercept."""
 
-    trees: Sequence[TreeView]
+    trees: Sequence[Tree]
     base_score: float
 
 
@@ -65,7 +46,7 @@ class Scenario:
 
     Attributes:
         statistic: What the score is, for the report.
-        params: Parameters of ``xgboost.train`` beyond those that all scenarios share.
+        params: Parameters of ``xgboost.train`` beyond those of `PLAIN`.
         rounds: Boosting rounds.
         rest: Rows of both neighbours.
         canary: Features and label of the row that only the second one has.
@@ -82,7 +63,7 @@ class Scenario:
     @cached_property
     def training(self) -> PreparedTraining:
         """This library's training."""
-        return PreparedTraining(SHARED | self.params, self.matrix(self.rest), self.rounds)
+        return PreparedTraining(PLAIN | self.params, self.matrix(self.rest), self.rounds)
 
     @property
     def with_canary(self) -> Rows:
@@ -102,7 +83,7 @@ class Scenario:
 
     def real(self, rows: Rows) -> Outcome:
         """Train with this library and with noise from the operating system."""
-        return outcome_of(self.training(self.matrix(rows)), self.rounds)
+        return outcome_of(self.training(self.matrix(rows)))
 
     def audit(
         self,
@@ -132,36 +113,26 @@ class Scenario:
         )
 
 
-# No shrinkage, no clip of leaves and lambda=0: noisy leaf sums can be read from a model.
-SHARED: dict[str, Any] = {
-    "tree_method": "dp_hist",
-    "objective": "binary:logistic",
-    "dp_delta": 1e-6,
-    "dp_epsilon": 1.0,
-    "dp_tree_shape": "per_node",
-    "dp_shrinkage": False,
-    "max_depth": 1,
-    "max_delta_step": 0,
-    "eta": 1.0,
-    "lambda": 0.0,
-    "base_score": 0.5,
-    "disable_default_eval_metric": True,
-    "nthread": 1,
-    "verbosity": 0,
-}
-
-
 def shares(splits: float, intercept: float = 0.0) -> dict[str, float]:
     """Division of the budget; the leaves get the rest."""
     leaves = 1.0 - splits - intercept
     return {"candidates": 0.0, "base_score": intercept, "splits": splits, "leaves": leaves}
 
 
-def outcome_of(model: Any, trees: int) -> Outcome:
-    """What a model with `trees` trees publishes; a booster or its parsed JSON form."""
-    saved = model if isinstance(model, dict) else json.loads(model.save_raw("json"))
-    views = [view_tree(saved, i) for i in range(trees)]
-    return Outcome([tree for tree, _ in views], views[0][1])
+def outcome_of(booster: Any) -> Outcome:
+    """What a model publishes, as a reader of its file sees it."""
+    saved = ModelJson.of(booster)
+    return Outcome(saved.trees, saved.base_score)
+
+
+def sums_of(tree: Tree, row: Sequence[float], training: PreparedTraining) -> tuple[float, float]:
+    """Noisy (G, H) of the row's leaf, undone from its value and cover.
+
+    Exact where the leaf is neither shrunk nor clipped; otherwise still a function of the model.
+    """
+    node, s = tree.leaf_of(row), training.settings
+    cover = tree.covers[node]
+    return -tree.conditions[node] / s["eta"] * (cover + s["lambda"]), cover
 
 
 def _rows(*groups: tuple[Sequence[float], float, int]) -> Rows:
@@ -178,11 +149,11 @@ _CORNER = ([0.0, 0.0], 0.0)
 TWO_CUTS = {"dp_feature_cuts": {0: [0.5], 1: [0.5]}}
 
 
-def _chosen_side(tree: TreeView) -> int:
+def _chosen_side(tree: Tree) -> int:
     """+1 if the root is split by the feature that the canary strengthens, -1 for the other."""
-    if tree.left[0] == -1 or tree.condition[0] != 0.5:
+    if tree.left[0] == LEAF or tree.conditions[0] != 0.5:
         return 0
-    return 1 if tree.feature[0] == 0 else -1
+    return 1 if tree.features[0] == 0 else -1
 
 
 def root_split(epsilon: float = 1.0, levels: int = 1) -> Scenario:
@@ -209,7 +180,7 @@ def leaf_and_split(
     def score(training: PreparedTraining, outcome: Outcome) -> float:
         tree, noise, s = outcome.trees[0], training.noise, training.settings
         side = _chosen_side(tree)
-        g, h = tree.sums_of(_CORNER[0], s["eta"], s["lambda"])
+        g, h = sums_of(tree, _CORNER[0], training)
         # Known sums of the other rows there: 20 rows of one sign, or everything.
         unit = s["dp_gradient_bound"] / 2**noise.grid_bits
         root_r = float(np.sqrt(s["dp_hessian_weight"]))
@@ -253,7 +224,7 @@ def min_child_weight() -> Scenario:
     """Whether a split is chosen whose child reaches min_child_weight with the canary only."""
 
     def score(_: PreparedTraining, outcome: Outcome) -> float:
-        return float(outcome.trees[0].condition[0] == 0.5)
+        return float(outcome.trees[0].conditions[0] == 0.5)
 
     params = {
         "dp_feature_cuts": {0: [0.5, 1.5]},
@@ -271,9 +242,9 @@ def split_winner() -> Scenario:
 
     def score(_: PreparedTraining, outcome: Outcome) -> float:
         tree = outcome.trees[0]
-        if tree.left[0] == -1 or tree.feature[0] != 0:
+        if tree.left[0] == LEAF or tree.features[0] != 0:
             return 0.0
-        return {0.5: -1.0, 1.5: 1.0}.get(float(tree.condition[0]), 0.0)
+        return {0.5: -1.0, 1.5: 1.0}.get(float(tree.conditions[0]), 0.0)
 
     params = {"dp_feature_cuts": {0: [0.5, 1.5], 1: [0.5]}, "dp_split_levels": 1}
     rest = _rows(([0, 0], 0, 10), ([2, 0], 1, 10))
@@ -284,10 +255,9 @@ def reused_noise() -> Scenario:
     """Difference of a leaf's gradient sums in two trees; the leaf holds the canary or nothing."""
 
     def score(training: PreparedTraining, outcome: Outcome) -> float:
-        s = training.settings
-        if any(tree.left[0] == -1 or tree.condition[0] != 0.5 for tree in outcome.trees):
+        if any(tree.left[0] == LEAF or tree.conditions[0] != 0.5 for tree in outcome.trees):
             return -1e9
-        first, second = (t.sums_of([0.0], s["eta"], s["lambda"])[0] for t in outcome.trees)
+        first, second = (sums_of(tree, [0.0], training)[0] for tree in outcome.trees)
         return -abs(first - second)
 
     params = {"dp_feature_cuts": {0: [0.5]}}
@@ -299,7 +269,7 @@ def exact_sum() -> Scenario:
     """Cover of the root in the saved model."""
 
     def score(_: PreparedTraining, outcome: Outcome) -> float:
-        return float(outcome.trees[0].cover[0])
+        return float(outcome.trees[0].covers[0])
 
     return Scenario("cover of the root", dict(TWO_CUTS), 1, TWO_SIDES, _CORNER, score)
 
@@ -309,7 +279,7 @@ def guessed_seed(train: Callable[[Rows, int], Outcome], seeds: int = 64) -> Scen
     tables: dict[bool, set[tuple[float, ...]]] = {}
 
     def print_of(outcome: Outcome) -> tuple[float, ...]:
-        return tuple(outcome.trees[0].leaf)
+        return tuple(outcome.trees[0].conditions)
 
     def score(_: PreparedTraining, outcome: Outcome) -> float:
         if not tables:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .scenarios import SHARED, TWO_CUTS, TWO_SIDES, Outcome, Rows, Scenario, outcome_of, shares
-from .training import PreparedTraining
+from xgb_dp.audit import PreparedTraining
+from xgb_dp.audit.suite import PLAIN
 
-__all__ = ["PersonScenario", "in_all_leaves", "in_one_leaf"]
+from .scenarios import TWO_CUTS, TWO_SIDES, Outcome, Rows, Scenario, outcome_of, shares, sums_of
 
 _CORNERS = ([0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0])
 
@@ -30,7 +30,7 @@ class PersonScenario(Scenario):
     @cached_property
     def training(self) -> PreparedTraining:
         """This library's training, with its claim for persons."""
-        params = SHARED | self.params | {"dp_privacy_id": True}
+        params = PLAIN | self.params | {"dp_privacy_id": True}
         return PreparedTraining(params, self.matrix(self.rest), self.rounds)
 
     @property
@@ -54,7 +54,7 @@ class PersonScenario(Scenario):
         import xgboost
 
         params = {k: v for k, v in (self.training.params | ids).items() if v is not None}
-        return outcome_of(xgboost.train(params, self.matrix(rows), self.rounds), self.rounds)
+        return outcome_of(xgboost.train(params, self.matrix(rows), self.rounds))
 
 
 def in_one_leaf(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
@@ -62,8 +62,7 @@ def in_one_leaf(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
     person = Rows(np.zeros((rows, 2), dtype=np.float32), np.zeros(rows, dtype=np.float32))
 
     def score(training: PreparedTraining, outcome: Outcome) -> float:
-        s = training.settings
-        return outcome.trees[0].sums_of([0.0, 0.0], s["eta"], s["lambda"])[0]
+        return sums_of(outcome.trees[0], [0.0, 0.0], training)[0]
 
     # Whichever feature is split, the other rows are on the other side.
     params = {**TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": shares(splits=0.02)}
@@ -79,9 +78,9 @@ def in_all_leaves(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
     person = Rows(X, np.zeros(rows, dtype=np.float32))
 
     def score(training: PreparedTraining, outcome: Outcome) -> float:
-        s, tree = training.settings, outcome.trees[0]
+        tree = outcome.trees[0]
         leaves = {tree.leaf_of(corner): corner for corner in _CORNERS}
-        return sum(tree.sums_of(corner, s["eta"], s["lambda"])[0] for corner in leaves.values())
+        return sum(sums_of(tree, corner, training)[0] for corner in leaves.values())
 
     params = {**TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": shares(splits=0.02)}
     params |= {"max_depth": 2, "dp_split_levels": 1}
