@@ -20,8 +20,9 @@ from sklearn import metrics
 
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.evaluation.binary import Binary
+from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.rows import judged
-from xgb_dp.evaluation.table import Layout, events_for, release
+from xgb_dp.noisy_sums import Layout, release
 
 from .datasets import Dataset, load
 from .lines import show_lines

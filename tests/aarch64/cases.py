@@ -10,9 +10,9 @@ import numpy as np
 import xgboost as xgb
 
 from tests.conftest import arrays
-from xgb_dp.discovery import release
 from xgb_dp.discovery.plan import plan_discovery
 from xgb_dp.engine import native
+from xgb_dp.noisy_sums import numbers_request, weights
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.run import Training
 
@@ -173,8 +173,6 @@ def write_discovery(folder: Path) -> None:
     columns = np.ascontiguousarray(arrays(n=1500)[0].T)
     plan = plan_discovery(1, len(columns), 2.0, 1e-6)
     columns.tofile(folder / "rows")
-    release.weights(None, columns.shape[1], plan.number_shift).tofile(folder / "weights")
+    weights(None, columns.shape[1], plan.number_shift).tofile(folder / "weights")
     key = KEY.to_bytes(32, "little").hex()
-    write_lines(
-        folder / "request", json.dumps(release.request_of(plan, private=False, test_key=key))
-    )
+    write_lines(folder / "request", json.dumps(numbers_request(plan, private=False, test_key=key)))

@@ -18,9 +18,9 @@ from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.discovery import run
 from xgb_dp.discovery.columns import read_texts
 from xgb_dp.discovery.plan import plan_discovery
-from xgb_dp.discovery.release import Tree
 from xgb_dp.discovery.result import found_number
 from xgb_dp.discovery.yaml_text import yaml_of
+from xgb_dp.noisy_sums import Tree
 from xgb_dp.testing import fixed_noise
 
 DELTA = 1e-6

@@ -12,13 +12,22 @@ from xgboost.core import XGBoostError
 from tests.reference.candidates import private_cuts, walk
 from tests.reference.draws import Noise
 from tests.reference.noise import ChaCha20Source
+from xgb_dp import noisy_sums
 from xgb_dp.accounting import GaussianEvent, ThresholdEvent, Unit, event_from_json
 from xgb_dp.accounting.events import PERSON
 from xgb_dp.accounting.threshold import failure_of
-from xgb_dp.discovery import release
-from xgb_dp.discovery.plan import LEVELS, DiscoveryPlan, plan_discovery
+from xgb_dp.discovery.plan import epsilon_of, plan_discovery
 from xgb_dp.engine import draws, native
-from xgb_dp.errors import BudgetError
+from xgb_dp.errors import BudgetError, LedgerError
+from xgb_dp.noisy_sums import (
+    LEVELS,
+    ColumnPlan,
+    numbers_request,
+    release_numbers,
+    release_texts,
+    votes,
+    weights,
+)
 
 KEY = "5a" * 32
 STREAM = 1 << 30
@@ -33,7 +42,7 @@ def table(n: int = 400, seed: int = 0) -> np.ndarray:
     return columns.astype(np.float32)
 
 
-def plan_of(columns: int, epsilon: float = 2.0, **changes) -> DiscoveryPlan:
+def plan_of(columns: int, epsilon: float = 2.0, **changes) -> ColumnPlan:
     return replace(plan_discovery(1, columns, epsilon, 1e-6), **changes)
 
 
@@ -43,11 +52,11 @@ def test_trees_are_those_of_the_oracle(noisy, persons):
     columns = table()
     plan = plan_of(len(columns))
     codes = np.arange(columns.shape[1], dtype=np.uint32) // 3 if persons else None
-    each = release.weights(codes, columns.shape[1], plan.number_shift)
+    each = weights(codes, columns.shape[1], plan.number_shift)
     changes = {"private": False, "test_key": KEY}
     if not noisy:
         changes = {"private": False, "noise_free": True, "sigma2": 0}
-    request = release.request_of(plan, **changes)
+    request = numbers_request(plan, **changes)
     found = native.discover_numbers(columns, each, request)["columns"]
     noise = Noise({"noise_free": not noisy, "test_key": KEY})
     noise.source = ChaCha20Source(bytes.fromhex(KEY), STREAM)
@@ -64,7 +73,7 @@ def test_trees_are_those_of_the_oracle(noisy, persons):
 
 def test_the_event_is_that_of_the_plan():
     for plan in (plan_of(3), plan_of(3, unit=PERSON)):
-        event = event_from_json(native.describe_numbers(3, release.request_of(plan)))
+        event = event_from_json(native.describe_numbers(3, numbers_request(plan)))
         assert isinstance(event, GaussianEvent)
         assert event == plan.events[0]
 
@@ -75,10 +84,10 @@ def test_private_requests_are_for_private_noise():
     plan = plan_of(4, number_shift=0)
     for changes in ({"noise_free": True, "sigma2": 0}, {"test_key": KEY}, {"sigma2": 0}):
         with pytest.raises(XGBoostError):
-            native.discover_numbers(columns, each, release.request_of(plan, **changes))
+            native.discover_numbers(columns, each, numbers_request(plan, **changes))
     for wrong in (each * 2, -each):
         with pytest.raises(XGBoostError, match="weighs too much"):
-            native.discover_numbers(columns, wrong, release.request_of(plan))
+            native.discover_numbers(columns, wrong, numbers_request(plan))
 
 
 def changes_of(columns, weights, more_columns, more_weights, plan) -> float:
@@ -112,10 +121,10 @@ def test_neighbours_differ_by_at_most_the_sensitivity(rows_of_person):
     for _ in range(5):
         more = np.concatenate([columns, table(rows_of_person, int(rng.integers(1 << 30)))], axis=1)
         codes = np.concatenate([np.arange(60), np.full(rows_of_person, 60)]).astype(np.uint32)
-        weights = release.weights(codes, 60 + rows_of_person, plan.number_shift)
-        before = release.weights(codes[:60], 60, plan.number_shift)
-        assert weights[60:].sum() <= 1 << plan.number_shift
-        changed = changes_of(columns, before, more, weights, plan)
+        after = weights(codes, 60 + rows_of_person, plan.number_shift)
+        before = weights(codes[:60], 60, plan.number_shift)
+        assert after[60:].sum() <= 1 << plan.number_shift
+        changed = changes_of(columns, before, more, after, plan)
         assert changed <= plan.events[0].sensitivity2
 
 
@@ -124,7 +133,7 @@ def test_one_row_attains_the_sensitivity():
     plan = plan_of(len(columns))
     row = np.array([[3.0], [4.0], [1.0], [0.0]], dtype=np.float32)
     more = np.concatenate([columns, row], axis=1)
-    each = release.weights(None, 61, plan.number_shift)
+    each = weights(None, 61, plan.number_shift)
     assert changes_of(columns, each[:60], more, each, plan) == plan.events[0].sensitivity2
 
 
@@ -132,7 +141,7 @@ def test_votes_are_fair_and_one_for_each_person():
     codes = np.array([0, 1, 1, 1, 2, 2, 1], dtype=np.uint32)
     seen = np.zeros(len(codes))
     for _ in range(4000):
-        rows = release.voters(codes)
+        rows = votes(codes)
         assert sorted(codes[rows]) == [0, 1, 2]
         seen[rows] += 1
     expected = 4000 / np.bincount(codes)[codes]
@@ -142,7 +151,7 @@ def test_votes_are_fair_and_one_for_each_person():
 
 
 def test_a_text_is_shown_by_its_noisy_count(monkeypatch):
-    plan = DiscoveryPlan(1, 0, "row", text_shift=3, text_sigma2=64, threshold=80)
+    plan = ColumnPlan(1, 0, "row", text_shift=3, text_sigma2=64, threshold=80)
     codes = np.repeat([-1, 0, 1, 2], [5, 10, 9, 20])
     noise = np.array([8, 0, 8, -81])
 
@@ -150,17 +159,18 @@ def test_a_text_is_shown_by_its_noisy_count(monkeypatch):
         assert (sigma2, size) == (64, 4)
         return noise
 
-    monkeypatch.setattr(draws, "discrete_gaussian", drawn)
-    found = release.release_texts(codes, ["b", "a", "c"], plan)
+    monkeypatch.setattr(noisy_sums, "discrete_gaussian", drawn)
+    found = release_texts(plan, {"t": (codes, ["b", "a", "c"])})["t"]
     assert found.counts == {"a": 10.0, "b": 10.0}  # both at the threshold; sorted
     assert list(found.counts) == ["a", "b"]
     assert found.missing == 6.0
 
 
 def test_a_text_without_a_vote_is_never_shown(monkeypatch):
-    plan = DiscoveryPlan(1, 0, "row", text_shift=0, text_sigma2=1, threshold=1)
-    monkeypatch.setattr(draws, "discrete_gaussian", lambda s, size: np.full(size, 10**9))
-    found = release.release_texts(np.array([0, 0, -1]), ["a", "only in other rows"], plan)
+    plan = ColumnPlan(1, 0, "row", text_shift=0, text_sigma2=1, threshold=1)
+    monkeypatch.setattr(noisy_sums, "discrete_gaussian", lambda s, size: np.full(size, 10**9))
+    columns = {"t": (np.array([0, 0, -1]), ["a", "only in other rows"])}
+    found = release_texts(plan, columns)["t"]
     assert set(found.counts) == {"a"}
 
 
@@ -182,10 +192,39 @@ def test_a_single_unit_is_shown_no_more_often_than_claimed():
 def test_noise_meets_the_target_and_wastes_little(texts, numbers, epsilon, persons, group):
     unit = Unit("person" if persons else "row", group)
     plan = plan_discovery(texts, numbers, epsilon, 1e-6, unit)
-    assert 0.97 * epsilon <= plan.epsilon(1e-6, group) <= epsilon
+    assert 0.97 * epsilon <= epsilon_of(plan, 1e-6, group) <= epsilon
     assert {e.unit for e in plan.events} == {"person" if persons else "row"}
 
 
 def test_a_target_too_small():
     with pytest.raises(BudgetError):
         plan_discovery(1, 1, 1e-9, 1e-40)
+
+
+@pytest.mark.parametrize("persons", [None, np.zeros(5, dtype=np.uint32)])
+def test_more_than_the_plan_pays_for_is_not_drawn(persons, monkeypatch):
+    """Another column, or rows where the plan is for persons and the other way round."""
+    for name in ("discrete_gaussian", "coins"):
+        monkeypatch.setattr(noisy_sums, name, lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr(native, "discover_numbers", lambda *_: pytest.fail("drawn"))
+    text, values = (np.zeros(5, dtype=np.int64), ["a"]), np.zeros((2, 5), dtype=np.float32)
+    same, other = ("row", PERSON) if persons is None else (PERSON, "row")
+    for unit, numbers, names in ((same, 1, "ab"), (other, 2, "a")):
+        plan = ColumnPlan(1, numbers, unit, 3, 64, 80, 3, 64)
+        with pytest.raises(LedgerError, match="more than was booked"):
+            release_numbers(plan, values, persons)
+        with pytest.raises(LedgerError, match="more than was booked"):
+            release_texts(plan, dict.fromkeys(names, text), persons)
+
+
+def test_the_event_is_that_of_what_was_drawn(monkeypatch):
+    drawn = native.discover_numbers
+    monkeypatch.setattr(
+        native,
+        "discover_numbers",
+        lambda values, each, request: drawn(
+            values, each, {**request, "sigma2": request["sigma2"] + 1}
+        ),
+    )
+    with pytest.raises(LedgerError, match="other noise than planned"):
+        release_numbers(plan_of(4), table(20))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from tests.noise import native
-from xgb_dp.evaluation import table
 
 
 def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -37,29 +34,8 @@ PRIVATE = {
     "dp_feature_bounds": dict.fromkeys(range(5), (-4.0, 4.0)),
     "nthread": 1,
 }
+COMMON = {k: v for k, v in PRIVATE.items() if k not in ("dp_epsilon", "dp_delta")}
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
-
-
-@pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables without noise."""
-    monkeypatch.setattr(
-        table, "discrete_gaussian", lambda sigma2, size: np.zeros(size, dtype=np.int64)
-    )
-
-
-@pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables with noise of the library's sampler, under a key and streams that are always the same.
-
-    For tests that compare noisy figures or intervals with the truth: they say the same every time.
-    """
-    streams = itertools.count()
-    monkeypatch.setattr(
-        table,
-        "discrete_gaussian",
-        lambda sigma2, size: native.discrete_gaussian(native.TEST_KEY, next(streams), sigma2, size),
-    )
 
 
 def refused(error: type[Exception], match: str, *args: Any, **kwargs: Any) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pytest
 
 from tests.audit import evaluation, mechanisms
-from xgb_dp.evaluation.table import events_for
+from xgb_dp.evaluation.kinds import events_for
 
 SURE = 1.0 - 1e-6
 

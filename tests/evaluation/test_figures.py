@@ -10,9 +10,7 @@ import xgboost as xgb
 from sklearn import metrics
 
 import xgb_dp
-from tests.evaluation.tasks import TARGET, known, quiet, rows, stock
-
-__all__ = ["known", "quiet"]
+from tests.evaluation.tasks import TARGET, rows, stock
 
 
 def expected_error(p: np.ndarray, y: np.ndarray) -> float:
@@ -29,10 +27,14 @@ def task() -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
     return model, X[test], y[test], model.predict(xgb.DMatrix(X[test]))
 
 
-@pytest.mark.usefixtures("quiet")
-def test_without_noise_figures_are_the_exact_ones(task: Any) -> None:
-    model, X, y, p = task
-    report = xgb_dp.evaluate(model, xgb.DMatrix(X, y), epsilon=10.0, delta=1e-3)
+@pytest.fixture
+def report(task: Any, quiet: None) -> Any:
+    model, X, y, _ = task
+    return xgb_dp.evaluate(model, xgb.DMatrix(X, y), epsilon=10.0, delta=1e-3)
+
+
+def test_without_noise_figures_are_the_exact_ones(task: Any, report: Any) -> None:
+    _, _, y, p = task
     up = p >= 0.5
     exact = {
         "rows": len(y),
@@ -60,18 +62,15 @@ def test_without_noise_figures_are_the_exact_ones(task: Any) -> None:
             assert float(confusion[name]) == pytest.approx(value, abs=0.002 * len(y)), name
 
 
-@pytest.mark.usefixtures("quiet")
-def test_curves_without_noise(task: Any) -> None:
-    model, X, y, p = task
-    report = xgb_dp.evaluate(model, xgb.DMatrix(X, y), epsilon=10.0, delta=1e-3)
+def test_curves_without_noise(task: Any, report: Any) -> None:
+    _, _, y, p = task
     wrong, right, thresholds = report.roc()
     exact = metrics.roc_curve(y, p)
     np.testing.assert_allclose(right, np.interp(wrong, *exact[:2]), atol=0.015)
     assert np.all(np.diff(thresholds) > 0) and np.all(np.diff(wrong) <= 0)
     assert (wrong[0], right[0], wrong[-1], right[-1]) == (1.0, 1.0, 0.0, 0.0)
-    assert float(np.trapezoid(right[::-1], wrong[::-1])) == pytest.approx(
-        float(report.auc), abs=1e-3
-    )
+    area = float(np.trapezoid(right[::-1], wrong[::-1]))
+    assert area == pytest.approx(float(report.auc), abs=1e-3)
     for mean, rate, count in report.calibration_curve():
         inside = np.abs(p - np.floor(mean * 10) / 10 - 0.05) <= 0.05
         assert count == pytest.approx(inside.sum(), rel=0.03)
@@ -83,10 +82,8 @@ def test_curves_without_noise(task: Any) -> None:
     assert chosen[0] == pytest.approx(1.0) and lift[0] == pytest.approx(1.0)
 
 
-@pytest.mark.usefixtures("quiet")
-def test_the_threshold_with_the_least_cost(task: Any) -> None:
-    model, X, y, p = task
-    report = xgb_dp.evaluate(model, xgb.DMatrix(X, y), epsilon=10.0, delta=1e-3)
+def test_the_threshold_with_the_least_cost(task: Any, report: Any) -> None:
+    _, _, y, p = task
     chosen = report.threshold({"fp": 1.0, "fn": 5.0})
 
     def cost(threshold: float) -> float:

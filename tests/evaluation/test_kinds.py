@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import xgb_dp
-from tests.evaluation.tasks import TARGET, known, quiet, refused, rows, stock
+from tests.evaluation.tasks import TARGET, refused, rows, stock
 from xgb_dp.evaluation.compare import Pair
+from xgb_dp.evaluation.grid import value_cells
 from xgb_dp.evaluation.groups import Groups, group_codes
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.several import Several
-from xgb_dp.evaluation.table import Layout, Released
-from xgb_dp.evaluation.values import value_cells, value_matrix
-
-__all__ = ["known", "quiet"]
+from xgb_dp.evaluation.values import value_matrix
+from xgb_dp.noisy_sums import Layout, Released
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 ANY = st.floats(width=32)
@@ -91,12 +90,8 @@ def test_a_value_adds_its_moments() -> None:
     matrix = value_matrix()
     for value in (-1.0, -0.3, 0.0, 0.77, 1.0):
         column = matrix[:, value_cells(np.array([value]))[0]] / 256.0
-        expected = np.sqrt([0.2, 0.25, 0.15, 0.2]) * [
-            1,
-            value,
-            2 * abs(value) - 1,
-            2 * value**2 - 1,
-        ]
+        moments = [1, value, 2 * abs(value) - 1, 2 * value**2 - 1]
+        expected = np.sqrt([0.2, 0.25, 0.15, 0.2]) * moments
         np.testing.assert_allclose(column[:4], expected, atol=0.03)
         assert float((column[4:] ** 2).sum()) == pytest.approx(0.2, rel=0.05)
     assert value_cells(np.array([np.nan, np.inf, -np.inf, 5, -5])).tolist() == [127, 127, 0, 127, 0]

@@ -40,10 +40,7 @@ def test_groups(report: Any) -> None:
 def test_other_reports_are_refused(report: Any) -> None:
     X, y = rows(500)
     plain = xgb_dp.evaluate(stock(X, y), (X, y), **TARGET)
-    for call in (
-        lambda: plotting.plot_groups(plain),
-        lambda: plotting.plot_groups(report, "nothing"),
-        lambda: plotting.plot_roc(3),
-    ):
+    plot_groups, plot_roc = plotting.plot_groups, plotting.plot_roc
+    for plot, *wrong in ((plot_groups, plain), (plot_groups, report, "nothing"), (plot_roc, 3)):
         with pytest.raises(xgb_dp.PrivacyParameterError):
-            call()
+            plot(*wrong)

@@ -9,9 +9,9 @@ import pytest
 
 from xgb_dp.evaluation.figure import Figure
 from xgb_dp.evaluation.figures import TwoClasses
-from xgb_dp.evaluation.grid import CELLS, Grid, counts_matrix
+from xgb_dp.evaluation.grid import CELLS, Grid, counts_matrix, value_cells
 from xgb_dp.evaluation.posterior import TOTALS, Posterior, Solver
-from xgb_dp.evaluation.values import Values, value_cells, value_matrix
+from xgb_dp.evaluation.values import Values, value_matrix
 
 TIMES = 4_000
 # Of 4,000 samples at least 92% cover: where 95% do in truth, that is 8.7 deviations away.

@@ -10,12 +10,10 @@ import xgboost as xgb
 from sklearn import metrics
 
 import xgb_dp
-from tests.evaluation.tasks import known, quiet
+from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.evaluation.run import plan_of
-from xgb_dp.evaluation.table import Layout, events_for, release
-
-__all__ = ["known", "quiet"]
+from xgb_dp.noisy_sums import Layout, release
 
 BOUNDS = (0.0, 500_001.0)  # of the labels of houses, which many of them reach
 CLEAR = {"epsilon": 10.0, "delta": 1e-3}

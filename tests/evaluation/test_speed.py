@@ -10,8 +10,8 @@ import pytest
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, rows, stock
+from xgb_dp import noisy_sums
 from xgb_dp.engine.blas import one_thread
-from xgb_dp.evaluation import table
 
 threadpoolctl = pytest.importorskip("threadpoolctl")
 
@@ -40,7 +40,7 @@ def test_an_evaluation_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None
         seen.append(set(threads()))
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr(table, "discrete_gaussian", noise)
+    monkeypatch.setattr(noisy_sums, "discrete_gaussian", noise)
     xgb_dp.evaluate(stock(*rows(300)), rows(300), by={4: [0, 1, 2]}, **TARGET)
     assert seen and all(one == {1} for one in seen)
 

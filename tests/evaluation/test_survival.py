@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xgb_dp
-from tests.evaluation.tasks import TARGET, known, quiet, refused
+from tests.evaluation.tasks import TARGET, refused
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.evaluation.survival import Survival
-from xgb_dp.evaluation.table import Layout
+from xgb_dp.noisy_sums import Layout
 
 from .test_kinds import CLEAR, EXAMPLES, moved
-
-__all__ = ["known", "quiet"]
 
 ANY = st.one_of(st.floats(width=32), st.sampled_from([0.0, 1.0, 1e-30, 3e38]))
 BOUNDS = (0.5, 2000.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from xgb_dp import noisy_sums
 from xgb_dp.accounting import GaussianEvent, make_accountant
 from xgb_dp.errors import BudgetError, LedgerError
-from xgb_dp.evaluation import table
 from xgb_dp.evaluation.binary import Binary
 from xgb_dp.evaluation.grid import BINS, CELLS, UNIT, Grid, counts_matrix
-from xgb_dp.evaluation.rows import Groups, Persons
-from xgb_dp.evaluation.table import Block, Later, Layout, Released, events_for, release
+from xgb_dp.evaluation.kinds import events_for
+from xgb_dp.evaluation.rows import Groups
+from xgb_dp.noisy_sums import Block, Later, Layout, Released, release, weights
 
 EXAMPLES = settings(max_examples=100, deadline=None)
 SURE = 1e-7
@@ -65,7 +67,7 @@ def test_sums_are_those_of_the_rows(low: float, width: float, rows: list[Any]) -
     margins = np.array([m for m, _ in rows])
     labels = np.array([y for _, y in rows], dtype=np.float64)
     (cells,) = plan.cells(margins, labels, None)
-    found = plan.blocks[0].sums(cells, None)[0]
+    found = plan.blocks[0].sums(cells)[0]
     expected = sum((one_row(grid, m, y) for m, y in rows), np.zeros(len(found), dtype=np.int64))
     np.testing.assert_array_equal(found, expected)
 
@@ -91,7 +93,7 @@ def test_one_row_moves_no_more_than_the_event_says(
     sums = []
     for n in (len(rows), len(rows) - 1):
         cells = plan.cells(margins[:n], labels[:n], codes[:n])
-        sums.append([b.sums(c, None) for b, c in zip(plan.blocks, cells, strict=True)])
+        sums.append([b.sums(c) for b, c in zip(plan.blocks, cells, strict=True)])
     moved = sum(int(((a - b) ** 2).sum()) for a, b in zip(*sums, strict=True))
     assert 0 < moved <= layout.sensitivity2
 
@@ -115,14 +117,14 @@ def test_one_person_moves_no_more_than_the_event_says(rows: list[tuple[int, floa
     plan = binary(Grid())
     layout = Layout(plan.blocks, 16, "person")
     (cells,) = plan.cells(margins, labels, None)
-    persons = Persons.of(ids, len(ids), 16)
-    whole = plan.blocks[0].sums(cells, persons.weights)
+    codes = ids.astype(np.uint32)
+    whole = plan.blocks[0].sums(cells, codes, 16)
     for person in np.unique(ids):
         left = ids != person
         # Without the person nothing changes for the others: their weights are their own.
-        others = Persons.of(ids[left], int(left.sum()), 16)
-        np.testing.assert_array_equal(others.weights, persons.weights[left])
-        moved = whole - plan.blocks[0].sums(cells[left], others.weights)
+        others = weights(codes[left], int(left.sum()), 16)
+        np.testing.assert_array_equal(others, weights(codes, len(codes), 16)[left])
+        moved = whole - plan.blocks[0].sums(cells[left], codes[left], 16)
         assert int((moved.astype(object) ** 2).sum()) <= layout.sensitivity2
 
 
@@ -145,14 +147,14 @@ def test_one_row_moves_the_second_step_within_its_room(seed: int, rows: float, s
     cell, group = int(rng.integers(2 * CELLS)), int(rng.integers(3))
     places = (cell, cell + 2 * CELLS * group)
     moved = sum(
-        int((b.sums(np.array([p]), None).astype(object) ** 2).sum())
+        int((b.sums(np.array([p])).astype(object) ** 2).sum())
         for b, p in zip(blocks, places, strict=True)
     )
     assert moved <= plan.later.norm2
 
 
 def test_a_second_step_beyond_its_room_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    block = Block("b", np.full((1, 2), 10))
+    block = Block(np.full((1, 2), 10))
     layout = Layout((block,), later=Later(50, 1))
     events = events_for(layout, 1.0, 1e-6)
     assert [e.sensitivity2 for e in events] == [100, 50] and len({e.sigma2 for e in events}) == 1
@@ -162,12 +164,12 @@ def test_a_second_step_beyond_its_room_is_not_released(monkeypatch: pytest.Monke
         drawn.append(size)
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr(table, "discrete_gaussian", noise)
+    monkeypatch.setattr(noisy_sums, "discrete_gaussian", noise)
     cells = [np.array([0, 1])]
-    small = Block("s", np.full((1, 2), 7))
+    small = Block(np.full((1, 2), 7))
     found = release(layout, events, cells, None, lambda first: (small,))
     assert found.aimed is not None and float(found.aimed.sums[0][0, 0]) == 14.0
-    for wide in (Block("w", np.full((1, 2), 8)), Block("w", np.full((2, 2), 5))):
+    for wide in (Block(np.full((1, 2), 8)), Block(np.full((2, 2), 5))):
         drawn.clear()
         with pytest.raises(LedgerError, match="more than was booked"):
             release(layout, events, cells, None, lambda first, own=wide: (own,))
@@ -183,13 +185,13 @@ def test_both_steps_together_meet_the_target() -> None:
 
 
 def test_cells_out_of_range_add_nothing() -> None:
-    block = Block("b", np.ones((2, 3), dtype=np.int64))
-    np.testing.assert_array_equal(block.sums(np.array([-1, 0, 2, 3, 99]), None), [[2, 2]])
+    block = Block(np.ones((2, 3), dtype=np.int64))
+    np.testing.assert_array_equal(block.sums(np.array([-1, 0, 2, 3, 99])), [[2, 2]])
 
 
 @pytest.mark.parametrize("epsilon, delta", [(0.5, 1e-6), (0.05, 1e-9), (8.0, 1e-5), (60.0, 0.1)])
 def test_noise_is_the_least_that_meets_the_target(epsilon: float, delta: float) -> None:
-    layout = Layout((Block("scores", counts_matrix(Grid())),))
+    layout = Layout((Block(counts_matrix(Grid())),))
     (event,) = events_for(layout, epsilon, delta)
     assert make_accountant("exact", [event]).get_epsilon(delta) <= epsilon
     less = GaussianEvent(
@@ -199,20 +201,44 @@ def test_noise_is_the_least_that_meets_the_target(epsilon: float, delta: float) 
 
 
 def test_noise_that_fits_no_grid_is_refused() -> None:
-    layout = Layout((Block("scores", counts_matrix(Grid())),), 16)
+    layout = Layout((Block(counts_matrix(Grid())),), 16)
     with pytest.raises(BudgetError, match="epsilon"):
         events_for(layout, 1e-3, 1e-6)
 
 
 def test_released_sums_have_the_noise_that_the_event_says() -> None:
-    layout = Layout((Block("scores", counts_matrix(Grid())),), 3)
+    layout = Layout((Block(counts_matrix(Grid())),), 3, "person")
     (event,) = events_for(layout, 1.0, 1e-6)
-    cells, weights = np.full(7, 20), np.full(7, 2)
+    cells, persons = np.full(8, 20), np.repeat(np.arange(2, dtype=np.uint32), 4)
     draws = [
-        release(layout, [event], [cells], weights).sums[0] * 8 - layout.blocks[0].matrix[:, 20] * 14
+        release(layout, [event], [cells], persons).sums[0] * 8 - layout.blocks[0].matrix[:, 20] * 16
         for _ in range(20)
     ]
     noise = np.concatenate(draws).ravel()
     assert np.all(noise == np.rint(noise))
     total = float((noise**2).sum()) / event.sigma2
     assert chi2.ppf(SURE, noise.size) < total < chi2.isf(SURE, noise.size)
+
+
+def test_less_than_is_drawn_cannot_be_booked() -> None:
+    """Whatever a caller books and hands in: rows of nobody, a smaller norm, another release."""
+    layout = Layout((Block(np.full((1, 2), 10)),))
+    [event] = layout.events(400)
+    cells, persons = [np.array([0, 1])], np.array([0, 0], dtype=np.uint32)
+    assert release(layout, [event], cells).events == (event,)
+    for wrong in (
+        replace(event, sensitivity2=99),
+        replace(event, coordinates=0),
+        replace(event, unit="person"),
+        replace(event, release="score"),
+        replace(event, count=0),
+    ):
+        with pytest.raises(LedgerError, match="more than was booked"):
+            release(layout, [wrong], cells)
+    with pytest.raises(LedgerError, match="more than was booked"):
+        release(layout, [event], cells, persons)
+    of_persons = Layout(layout.blocks, 3, "person")
+    with pytest.raises(LedgerError, match="more than was booked"):
+        release(of_persons, of_persons.events(400), cells)
+    with pytest.raises(LedgerError, match="Not every row has a person"):
+        release(of_persons, of_persons.events(400), cells, persons[:1])

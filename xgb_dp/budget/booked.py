@@ -8,14 +8,28 @@ from typing import TypeVar
 
 from ..accounting import PERSON, ROW, Event, Unit
 from ..data.parts import Part
+from ..engine import tape
+from ..engine.workers import this_worker
+from ..errors import PrivacyRefusal
 from ..parameters.parse import parse_int
 from .budget import Budget, as_budget
 from .gate import before_release
 from .whose import MOST
 
-__all__ = ["booked", "unit_of"]
+__all__ = ["booked", "check_alone", "unit_of"]
 
 T = TypeVar("T")
+
+
+def check_alone(what: str, secret: str, several: str) -> None:
+    """Refuse to release where noise would not be secret, or be drawn by each of several workers."""
+    if this_worker()[1] > 1:
+        raise PrivacyRefusal(several)
+    if tape.noise_key() is not None:
+        raise PrivacyRefusal(
+            f"Noise from a fixed key is refused in {what}: {secret} always secret. Call it outside "
+            "of the block that fixes the key."
+        )
 
 
 def booked(
@@ -49,5 +63,5 @@ def unit_of(
     name = PERSON if persons else ROW
     if group is not None:
         return Unit(name, parse_int("group", group, 1, MOST), column)
-    own = Unit() if budget is None else as_budget(budget).unit
-    return Unit(name, own.group if own.name == name else 1, column)
+    unit = Unit() if budget is None else as_budget(budget).unit
+    return Unit(name, unit.group if unit.name == name else 1, column)

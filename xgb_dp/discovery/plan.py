@@ -6,91 +6,37 @@ Proof: docs/proofs/discovery.md
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ..accounting import Event, GaussianEvent, ThresholdEvent, make_accountant
+from ..accounting import ThresholdEvent, make_accountant
 from ..accounting.search import narrow
 from ..accounting.threshold import failure_of
-from ..accounting.units import ONE_ROW, ROW, Unit
+from ..accounting.units import ONE_ROW, Unit
 from ..errors import BudgetError
+from ..noisy_sums import LEVELS, ColumnPlan
 from ..releases.release import shifted
 
-__all__ = ["LEVELS", "DiscoveryPlan", "plan_discovery"]
+__all__ = ["epsilon_of", "plan_discovery"]
 
-LEVELS = 13  # of a quantile tree: sign, exponent and 3 bits of the fraction, an eighth of an octave
 _THRESHOLD_SHARE = 0.25  # of delta
 
 
-@dataclass(frozen=True)
-class DiscoveryPlan:
-    """What a discovery releases.
-
-    Attributes:
-        texts: Number of text columns.
-        numbers: Number of columns of numbers, dates included.
-        unit: "row" or "person".
-        text_shift: Counts of texts are multiplied by 2**text_shift before noise.
-        text_sigma2: Parameter of their noise.
-        threshold: The least noisy count that is shown, in the same unit.
-        number_shift: The same for counts of numbers.
-        number_sigma2: The same.
-    """
-
-    texts: int
-    numbers: int
-    unit: str
-    text_shift: int = 0
-    text_sigma2: int = 0
-    threshold: int = 0
-    number_shift: int = 0
-    number_sigma2: int = 0
-
-    @property
-    def events(self) -> list[Event]:
-        """In release order."""
-        out: list[Event] = []
-        if self.numbers:
-            unit2 = 1 << (2 * self.number_shift)
-            # The rows of a person may be in all nodes of a level.
-            touched = LEVELS if self.unit == ROW else 1 << LEVELS
-            out.append(
-                GaussianEvent(
-                    "ranges",
-                    self.numbers * LEVELS * unit2,
-                    self.number_sigma2,
-                    self.numbers * touched,
-                    1,
-                    unit=self.unit,
-                )
-            )
-        if self.texts:
-            unit, sigma2 = 1 << self.text_shift, self.text_sigma2
-            out += [
-                GaussianEvent(
-                    "categories", self.texts * unit * unit, sigma2, self.texts, 1, unit=self.unit
-                ),
-                ThresholdEvent(
-                    "categories", unit, sigma2, self.threshold, self.texts, unit=self.unit
-                ),
-            ]
-        return out
-
-    def epsilon(self, delta: float, group: int = 1) -> float:
-        """Certified epsilon of all of it, in nats, for so many rows or persons."""
-        return make_accountant("exact", self.events).get_epsilon(delta, group)
+def epsilon_of(plan: ColumnPlan, delta: float, group: int = 1) -> float:
+    """Certified epsilon of all of it, in nats, for so many rows or persons."""
+    return make_accountant("exact", plan.events).get_epsilon(delta, group)
 
 
 def plan_discovery(
     texts: int, numbers: int, epsilon: float, delta: float, unit: Unit = ONE_ROW
-) -> DiscoveryPlan:
+) -> ColumnPlan:
     """The least noise that meets the target; every column has the same part of the budget."""
 
-    def of(mu: float) -> DiscoveryPlan:
+    def of(mu: float) -> ColumnPlan:
         return _with_noise(texts, numbers, unit, mu * mu / (texts + numbers), delta)
 
     def fits(mu: float) -> bool:
         try:
-            return of(mu).epsilon(delta, unit.group) <= epsilon
+            return epsilon_of(of(mu), delta, unit.group) <= epsilon
         except BudgetError:  # so much noise that no grid holds it
             return True
 
@@ -99,18 +45,18 @@ def plan_discovery(
     while fits(high) and high < 1e4:
         low, high = high, 2.0 * high
     mu, _ = narrow(fits, low, high, 40)
-    found = of(mu)
-    if found.epsilon(delta, unit.group) > epsilon:
+    plan = of(mu)
+    if epsilon_of(plan, delta, unit.group) > epsilon:
         raise BudgetError(
             f"No noise meets epsilon={epsilon:g} at delta={delta:g} for so many columns. Look at "
             "fewer columns, or spend more."
         )
-    return found
+    return plan
 
 
-def _with_noise(texts: int, numbers: int, unit: Unit, each: float, delta: float) -> DiscoveryPlan:
+def _with_noise(texts: int, numbers: int, unit: Unit, each: float, delta: float) -> ColumnPlan:
     """The integers for a mu^2 of each column, rounded to more noise."""
-    plan, persons = DiscoveryPlan(texts, numbers, unit.name), unit.of_persons
+    plan, persons = ColumnPlan(texts, numbers, unit.name), unit.of_persons
     if numbers:
         touched = numbers * LEVELS
         shift, sigma2 = shifted(touched, numbers * each, persons=persons)

@@ -14,10 +14,9 @@ import numpy as np
 
 from ..accounting import Event, Unit, make_accountant
 from ..errors import PrivacyParameterError
+from ..noisy_sums import ColumnPlan, Texts, Tree
 from ..record.report_views import round_up
 from .columns import DATES
-from .plan import DiscoveryPlan
-from .release import Texts, Tree
 from .yaml_text import yaml_of
 
 __all__ = ["Discovery", "FoundColumn", "found_number", "found_text"]
@@ -73,7 +72,7 @@ def found_text(released: Texts, total: float | None) -> FoundColumn:
     )
 
 
-def found_number(tree: Tree, kind: str, plan: DiscoveryPlan) -> FoundColumn:
+def found_number(tree: Tree, kind: str, plan: ColumnPlan) -> FoundColumn:
     """A column of numbers or dates, from what was released of it."""
     present = sum(count for *_, count in tree.leaves)
     noise = math.sqrt(plan.number_sigma2) / 2**plan.number_shift
@@ -202,27 +201,27 @@ class Discovery:
         """
         if use not in ("cuts", "bounds", "nothing"):
             raise PrivacyParameterError("`use` must be 'cuts', 'bounds' or 'nothing'.")
-        made: dict[str, Any] = {}
+        schema: dict[str, Any] = {}
         if target is not None:
-            made = {"target": target, **self._of_target(target)}
+            schema = {"target": target, **self._of_target(target)}
         if self.unit.column is not None:
-            made["privacy_id"] = self.unit.column
+            schema["privacy_id"] = self.unit.column
         if self.missing:
-            made["missing"] = list(self.missing)
+            schema["missing"] = list(self.missing)
         declared = {
             name: self._declared(column, use, least)
             for name, column in self.columns.items()
             if name != target
         }
-        made["columns"] = {name: value for name, value in declared.items() if value is not None}
-        made["discovered"] = {
+        schema["columns"] = {name: value for name, value in declared.items() if value is not None}
+        schema["discovered"] = {
             "epsilon": float(round_up(self.epsilon)),
             "delta": self.delta,
             "unit": self.unit.name,
             **({} if self.unit.group == 1 else {"group": self.unit.group}),
             "events": [event.to_json() for event in self.events],
         }
-        return made
+        return schema
 
     def _of_target(self, name: str) -> dict[str, Any]:
         column = self.columns.get(name)
@@ -252,14 +251,14 @@ class Discovery:
                 return None
             # "error" and "missing" have a meaning of their own as `other`.
             return {"categories": [*kept, *([] if _OTHER in kept else [_OTHER])], "other": _OTHER}
-        made: dict[str, Any] = {}
+        declared: dict[str, Any] = {}
         if column.kind in DATES:
-            made = {"date": list(DATES[column.kind]), "since": self.since}
+            declared = {"date": list(DATES[column.kind]), "since": self.since}
         if use == "bounds" and column.range is not None:
-            made["bounds"] = list(column.range)
+            declared["bounds"] = list(column.range)
         if use == "cuts" and column.cuts:
-            made["cuts"] = list(column.cuts)
-        return made or "number"
+            declared["cuts"] = list(column.cuts)
+        return declared or "number"
 
     def save(self, path: str | os.PathLike[str], target: str | None = None, **how: Any) -> None:
         """Write a schema file.

@@ -13,26 +13,30 @@ import numpy as np
 
 from ..accounting import Unit
 from ..budget import Budget
-from ..budget.booked import booked, unit_of
+from ..budget.booked import booked, check_alone, unit_of
 from ..budget.gate import check_free
 from ..data.cells import MISSING
 from ..data.columns import collected
 from ..data.dates import EPOCH, read_day
 from ..data.frames import columns_of
 from ..data.ids import column_of, persons_of
-from ..engine import native, tape
+from ..engine import native
 from ..engine.progress import progress
-from ..engine.workers import this_worker
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError
+from ..noisy_sums import ColumnPlan, release_numbers, release_texts
 from ..parameters.parse import parse_number
 from ..record.caution import warn_of
 from ..request.arguments import takes
 from .columns import DATES, cells_by_name, kinds_of, read_numbers, read_texts
-from .plan import DiscoveryPlan, plan_discovery
-from .release import release_numbers, release_texts, voters, weights
+from .plan import plan_discovery
 from .result import Discovery, found_number, found_text
 
 __all__ = ["discover"]
+
+_ONE_MACHINE = (
+    "A discovery is refused on several workers: it runs on one machine, which has all rows. Run it "
+    "there."
+)
 
 
 @takes(missing="texts", note="text")
@@ -96,16 +100,7 @@ def discover(
     epsilon = parse_number("epsilon", epsilon, low=0.0, open_low=True)
     delta = parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     since = read_day("`since`", since)
-    if this_worker()[1] > 1:
-        raise PrivacyRefusal(
-            "A discovery is refused on several workers: it runs on one machine, which has all "
-            "rows. Run it there."
-        )
-    if tape.noise_key() is not None:
-        raise PrivacyRefusal(
-            "Noise from a fixed key is refused in a discovery: its coins and noise are always "
-            "secret. Call it outside of the block that fixes the key."
-        )
+    check_alone("a discovery", "its coins and noise are", _ONE_MACHINE)
     if budget is not None:
         check_free()
     data = collected(data)
@@ -159,7 +154,7 @@ def _release(
     texts: Mapping[str, Any],
     numbers: Mapping[str, Any],
     codes: Any,
-    plan: DiscoveryPlan,
+    plan: ColumnPlan,
     delta: float,
     since: str,
     missing: Sequence[str],
@@ -167,14 +162,12 @@ def _release(
 ) -> Discovery:
     trees = {}
     if numbers:
-        values = np.stack(list(numbers.values()))
-        each = weights(codes, values.shape[1], plan.number_shift)
-        trees = dict(zip(numbers, release_numbers(values, each, plan), strict=True))
-    counted = {}
-    for name, (found, known) in texts.items():
-        rows = found if codes is None else found[voters(codes)]
-        counted[name] = release_texts(rows, known, plan)
-    total = _total([sum(c for *_, c in t.leaves) + t.missing for t in trees.values()])
+        released = release_numbers(plan, np.stack(list(numbers.values())), codes)
+        trees = dict(zip(numbers, released, strict=True))
+    counted = release_texts(plan, texts, codes)
+    sums = [sum(count for *_, count in tree.leaves) + tree.missing for tree in trees.values()]
+    # Noisy number of rows or persons, as each column of numbers tells it.
+    total = max(0.0, float(np.mean(sums))) if sums else None
     columns = {
         name: found_text(counted[name], total)
         if kind == "text"
@@ -190,8 +183,3 @@ def _release(
         since=since if any(kind in DATES for kind in kinds.values()) else None,
         missing=tuple(missing),
     )
-
-
-def _total(sums: Sequence[float]) -> float | None:
-    """Noisy number of rows or persons, as each column of numbers tells it."""
-    return max(0.0, float(np.mean(sums))) if sums else None

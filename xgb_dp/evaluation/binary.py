@@ -1,5 +1,9 @@
 """Evaluation of a model of two classes: the blocks of both steps, and the figures from them.
 
+AUC and mean log loss are, to first order, sums over the rows of what each row does to them. Once
+the first step has shown roughly where the rows lie, one sum for each of both says more about it
+than many sums over all scales. These two are the second step.
+
 Proof: docs/proofs/evaluation.md
 """
 
@@ -14,105 +18,120 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
-from .aim import AIMED, AIMED_SHARE, aimed_matrix
-from .figures import TwoClasses
+from ..noisy_sums import Block, Later, Released
+from .figures import TwoClasses, influence
 from .grid import CELLS, UNIT, Grid, counts_matrix
+from .kinds import Kind, scaled
 from .posterior import DRAWS, Posterior, Solver, two_classes
 from .rows import Groups, Judged
-from .table import Block, Later, Released
 
-__all__ = ["Binary", "scaled"]
+__all__ = ["Binary"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-
-def scaled(matrix: Ints, share: float) -> Ints:
-    """A matrix of a block with a share of the squared norm."""
-    return np.asarray(np.rint(matrix * math.sqrt(share)), dtype=np.int64)
+_AUC, _LOSS = 0.25, 0.1  # of the squared norm of what a row adds in both steps
+_AIMED_SHARE = _AUC + _LOSS
+_AIMED = 2  # sums of the second step
+_FINEST, _TRIED = 50.0, 40
+_WIDER = 3.0  # than what is best if the first step were exact
 
 
 @dataclass(frozen=True, eq=False)
-class Binary:
-    """What is released about two classes, and how it is read.
-
-    Attributes:
-        grid: Cells of the score.
-        groups: Declared groups.
-        blocks: The first step: all rows, and the same for each group.
-        later: Room of the second step.
-    """
+class Binary(Kind):
+    """What is released about two classes, and how it is read."""
 
     grid: Grid
     groups: Groups | None
-    blocks: tuple[Block, ...]
-    later: Later
 
     @classmethod
     def of(cls, model: Judged, groups: Groups | None) -> Binary:
         """The blocks for a model. No row is looked at."""
-        return cls.on(Grid.within(*model.margins), groups)
+        return cls(Grid.within(*model.margins), groups)
 
-    @classmethod
-    def on(cls, grid: Grid, groups: Groups | None) -> Binary:
-        """The blocks for scores on a grid."""
-        matrix = counts_matrix(grid)
-        room = math.floor(UNIT**2 * AIMED_SHARE)
-        if groups is None:
-            first = Block("scores", scaled(matrix, 1.0 - AIMED_SHARE))
-            return cls(grid, None, (first,), Later(room, AIMED))
-        half, copies = scaled(matrix, 0.5 - 0.5 * AIMED_SHARE), len(groups.names)
-        blocks = (Block("scores", half), Block("groups", half, copies))
-        return cls(grid, groups, blocks, Later(room, AIMED * (1 + copies)))
+    @property
+    def later(self) -> Later:
+        """Room of the second step."""
+        sets = 1 if self.groups is None else 1 + len(self.groups.names)
+        return Later(math.floor(UNIT**2 * _AIMED_SHARE), _AIMED * sets)
 
-    def cells(self, margins: Floats, labels: Floats, groups: Ints | None) -> list[Ints]:
-        """The cell of each row in each block, of either step."""
-        cell = self.grid.cell(margins) + CELLS * (labels > 0.5).astype(np.int64)
-        return [cell] if groups is None else [cell, cell + 2 * CELLS * groups]
+    def _matrices(self) -> list[Ints]:
+        share = self.share - self.share * _AIMED_SHARE
+        return [scaled(counts_matrix(self.grid), share)]
+
+    def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
+        return [self.grid.cell(predictions) + CELLS * (labels > 0.5).astype(np.int64)]
 
     def aimed(self, released: Released) -> tuple[Block, ...]:
         """The blocks of the second step, from what the first has released."""
-        share = AIMED_SHARE if self.groups is None else 0.5 * AIMED_SHARE
-        overall, by_group = self._posteriors(released, draws=1)
-        noise = released.noise / UNIT
-        blocks = [Block("aimed", aimed_matrix(overall, noise, share))]
-        if by_group:
-            own = block_diag(*(aimed_matrix(one, noise, share) for one in by_group))
-            blocks.append(Block("aimed at groups", np.asarray(own, dtype=np.int64)))
-        return tuple(blocks)
+        share, noise = self.share * _AIMED_SHARE, released.noise / UNIT
+        overall, *by_group = (
+            _aimed_matrix(one, noise, share) for one in self._posteriors(released, draws=1)
+        )
+        if not by_group:
+            return (Block(overall),)
+        return Block(overall), Block(np.asarray(block_diag(*by_group), dtype=np.int64))
 
     def views(
         self, released: Released, level: float
     ) -> tuple[TwoClasses, Mapping[str, TwoClasses]]:
         """Figures of all rows, and of each group."""
-        overall, by_group = self._posteriors(released, draws=DRAWS)
+        posteriors = self._posteriors(released, draws=DRAWS)
+        overall, *by_group = (TwoClasses(posterior, level) for posterior in posteriors)
         names = () if self.groups is None else self.groups.names
-        own = {n: TwoClasses(one, level) for n, one in zip(names, by_group, strict=True)}
-        return TwoClasses(overall, level), own
+        return overall, dict(zip(names, by_group, strict=True))
 
-    def _posteriors(self, released: Released, *, draws: int) -> tuple[Posterior, list[Posterior]]:
+    def _posteriors(self, released: Released, *, draws: int) -> list[Posterior]:
         """What all steps so far say of all rows, and of each group."""
-        matrix, second = self.blocks[0].matrix, released.aimed
-
-        def read(sums: Floats, part: float, block: int, copy: int) -> Posterior:
-            """From sums with `part` of the noise of one, and from the second step."""
+        matrix, size, posteriors = self.blocks[0].matrix, 2 * CELLS, []
+        for number, ([sums], part) in enumerate(self._sets(released)):
+            first = Solver.of(matrix / part)  # of sums with the whole noise
             matrices: list[npt.NDArray[Any]] = [matrix / part]
             values = [sums / part]
-            if second is not None:
-                rows, size = slice(AIMED * copy, AIMED * (copy + 1)), 2 * CELLS
-                aimed = second.layout.blocks[block].matrix
+            if released.aimed is not None:
+                block, copy = min(number, 1), max(number - 1, 0)
+                rows = slice(_AIMED * copy, _AIMED * (copy + 1))
+                aimed = released.aimed.layout.blocks[block].matrix
                 matrices.append(aimed[rows, size * copy : size * (copy + 1)])
-                values.append(second.sums[block][0][rows])
-            solver, first = Solver.of(np.vstack(matrices)), Solver.of(matrices[0])
-            released_all = np.concatenate(values)
-            return two_classes(self.grid, solver, released_all, released.noise, draws, first)
+                values.append(released.aimed.sums[block][0][rows])
+            solver, seen = Solver.of(np.vstack(matrices)), np.concatenate(values)
+            posteriors.append(two_classes(self.grid, solver, seen, released.noise, draws, first))
+        return posteriors
 
-        sums = released.sums[0][0]
-        if self.groups is None:
-            return read(sums, 1.0, 0, 0), []
-        parts = released.sums[1]
-        # All rows were counted twice: at once, and as the sum of their groups with more noise.
-        k = len(parts)
-        both = (k * sums + parts.sum(axis=0)) / (k + 1)
-        overall = read(both, math.sqrt(k / (k + 1.0)), 0, 0)
-        return overall, [read(values, 1.0, 1, copy) for copy, values in enumerate(parts)]
+
+def _aimed_matrix(posterior: Posterior, noise: float, share: float) -> Ints:
+    """What a row in each cell adds in the second step: (sums, 2 * CELLS), negatives first."""
+    neg, pos = posterior.by_class
+    rows, logits = posterior.by_class.ravel(), posterior.grid.centres
+    pulls = influence(neg, pos, float(neg.sum()), float(pos.sum())).ravel()
+    loss = np.concatenate([np.logaddexp(0.0, logits), np.logaddexp(0.0, -logits)])
+    loss -= float(loss @ rows / rows.sum())
+    whole = np.stack(
+        [
+            math.sqrt(part) * _clipped(pull, rows, noise / math.sqrt(share * part))
+            for pull, part in ((pulls, _AUC / _AIMED_SHARE), (loss, _LOSS / _AIMED_SHARE))
+        ]
+    )
+    largest = math.sqrt(float((whole**2).sum(axis=0).max()))
+    if largest > 0.0:
+        whole *= UNIT * math.sqrt(share) / largest
+    return np.trunc(whole).astype(np.int64)  # towards 0, so that no norm grows
+
+
+def _clipped(pull: Floats, rows: Floats, noise: float) -> Floats:
+    """What rows pull, in units of a limit beyond which they count as that: in [-1, 1].
+
+    A low limit leaves little noise and says nothing of the rows beyond it. The best one is looked
+    for as if the rows of a cell were Poisson around what is expected; what is really known of the
+    rare ones is less, so a wider one is taken.
+    """
+    most = float(np.abs(pull).max())
+    if most <= 0.0:
+        return np.zeros_like(pull)
+
+    def precision(limit: float) -> float:
+        clipped = np.clip(pull / limit, -1.0, 1.0)
+        return float((pull * clipped) @ rows) ** 2 / (float(clipped**2 @ rows) + noise**2)
+
+    best = max(np.geomspace(most / _FINEST, most, _TRIED).tolist(), key=precision)
+    return np.clip(pull / min(_WIDER * best, most), -1.0, 1.0)

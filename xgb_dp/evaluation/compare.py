@@ -8,19 +8,20 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .binary import scaled
-from .figure import Figure
+from ..noisy_sums import Block, Later, Released
+from .figure import Figure, as_json
 from .figures import TwoClasses, auc, influence
-from .grid import CELLS, UNIT, Grid, counts_matrix
+from .grid import CELLS, UNIT, Grid, counts_matrix, value_cells, value_points
+from .kinds import Kind, scaled
 from .posterior import DRAWS, Posterior, Solver, two_classes
 from .report import Cost
-from .rows import Judged
-from .table import Block, Later, Released
-from .values import Values, value_cells, value_matrix, value_points
+from .rows import Groups, Judged
+from .values import Values, value_matrix
 
 __all__ = ["ComparisonReport", "Pair"]
 
@@ -97,74 +98,69 @@ class ComparisonReport:
 
     def to_json(self) -> str:
         """The figures and the statement as JSON text."""
-        shown = {
-            name: {k: v if math.isfinite(v) else None for k, v in vars(f).items()}
-            for name, f in self.figures().items()
-        }
-        return json.dumps({"figures": shown, "statement": self.statement()}, indent=2)
+        figures = as_json(self.figures())
+        return json.dumps({"figures": figures, "statement": self.statement()}, indent=2)
 
     def __str__(self) -> str:
         return self.summary()
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(Kind):
     """What is released about two models, and how it is read.
 
-    Attributes:
-        grids: Cells of the score of each.
-        blocks: Scores of each model, differences of the loss, and joint counts of both scores.
-        later: Room of the second step.
+    The blocks are scores of each model, differences of the loss, and joint counts of both scores.
     """
 
-    grids: tuple[Grid, Grid]
-    blocks: tuple[Block, ...]
-    later: Later
+    grids: tuple[Grid, Grid]  # cells of the score of each
+    groups: Groups | None = None
 
     @classmethod
     def of(cls, first: Judged, second: Judged) -> Pair:
         """The blocks for two models. No row is looked at."""
-        grids = Grid.within(*first.margins), Grid.within(*second.margins)
-        joint = _UNIT * np.eye(2 * _COARSE**2, dtype=np.int64)
-        blocks = (
-            *(
-                Block(f"scores {i + 1}", scaled(_finer(counts_matrix(g)), _SCORES))
-                for i, g in enumerate(grids)
-            ),
-            Block("loss difference", scaled(_finer(value_matrix(_POWER)), _LOSS)),
-            Block("joint", scaled(joint, _JOINT)),
-        )
-        room = math.floor(_UNIT**2 * _AIMED_AUC) + math.floor(_UNIT**2 * _AIMED_LOSS)
-        return cls(grids, blocks, Later(room, 2))
+        return cls((Grid.within(*first.margins), Grid.within(*second.margins)))
 
-    def cells(self, margins: tuple[Floats, ...], labels: Floats) -> list[Ints]:
-        """The cell of each row in each block of the first step."""
-        positive = (labels > 0.5).astype(np.int64)
-        own = [grid.cell(m) for grid, m in zip(self.grids, margins, strict=True)]
-        coarse = [c // (CELLS // _COARSE) for c in own]
+    @property
+    def later(self) -> Later:
+        """Room of the second step."""
+        return Later(math.floor(_UNIT**2 * _AIMED_AUC) + math.floor(_UNIT**2 * _AIMED_LOSS), 2)
+
+    def _matrices(self) -> list[Ints]:
+        finer = _UNIT // UNIT
         return [
-            *(c + CELLS * positive for c in own),
-            value_cells(_gap(margins, labels), _POWER),
-            (coarse[0] * _COARSE + coarse[1]) + _COARSE**2 * positive,
+            *(scaled(finer * counts_matrix(grid), _SCORES) for grid in self.grids),
+            scaled(finer * value_matrix(_POWER), _LOSS),
+            scaled(_UNIT * np.eye(2 * _COARSE**2, dtype=np.int64), _JOINT),
         ]
 
-    def later_cells(self, margins: tuple[Floats, ...], labels: Floats) -> list[Ints]:
+    def _cells(self, predictions: tuple[Floats, ...], labels: Floats) -> list[Ints]:
+        positive = (labels > 0.5).astype(np.int64)
+        scores = self._scores(predictions)
+        one, other = (score // (CELLS // _COARSE) for score in scores)
+        return [
+            *(score + CELLS * positive for score in scores),
+            value_cells(_gap(predictions, labels), _POWER),
+            (one * _COARSE + other) + _COARSE**2 * positive,
+        ]
+
+    def later_cells(self, predictions: tuple[Floats, ...], labels: Floats) -> list[Ints]:
         """The cell of each row in each block of the second step."""
-        one, other = (grid.cell(m) for grid, m in zip(self.grids, margins, strict=True))
+        one, other = self._scores(predictions)
         joint = ((labels > 0.5).astype(np.int64) * CELLS + one) * CELLS + other
-        return [joint, value_cells(_gap(margins, labels), _POWER, _FINE)]
+        return [joint, value_cells(_gap(predictions, labels), _POWER, _FINE)]
+
+    def _scores(self, margins: tuple[Floats, ...]) -> list[Ints]:
+        return [grid.cell(m) for grid, m in zip(self.grids, margins, strict=True)]
 
     def aimed(self, released: Released) -> tuple[Block, ...]:
         """The blocks of the second step, from what the first has released."""
-        views = self._views(released, draws=1)
-        pulls, limit = _pulls(*views)
+        pulls, limit = _pulls(*self._views(released, draws=1))
         ranks = math.sqrt(_AIMED_AUC) * np.clip(pulls.ravel() / limit, -1.0, 1.0)
         values = self._losses(released, 0.95)
         fine = _LARGEST * value_points(_POWER, _FINE)
         loss = math.sqrt(_AIMED_LOSS) * np.clip(fine / _limit(values), -1.0, 1.0)
         return tuple(
-            Block(name, np.trunc(_UNIT * whole).astype(np.int64)[np.newaxis])
-            for name, whole in (("difference of ranks", ranks), ("difference of losses", loss))
+            Block(np.trunc(_UNIT * whole).astype(np.int64)[np.newaxis]) for whole in (ranks, loss)
         )
 
     def _views(self, released: Released, draws: int) -> tuple[Posterior, ...]:
@@ -178,30 +174,25 @@ class Pair:
         solver, sums = Solver.of(self.blocks[2].matrix), released.sums[2][0]
         return Values.of(solver, sums, released.noise, 0.0, _LARGEST, level, _POWER)
 
-    def report(self, released: Released, cost: Cost, level: float) -> ComparisonReport:
+    def report(
+        self, released: Released, cost: Cost, level: float, model: Any = None
+    ) -> ComparisonReport:
         """Figures of both models and of their differences."""
         second = released.aimed
         assert second is not None
-        found = self._views(released, DRAWS)
-        views = tuple(TwoClasses(one, level) for one in found)
+        ranks, losses = (float(sums[0, 0]) for sums in second.sums)
+        posteriors = self._views(released, DRAWS)
+        first, other = (TwoClasses(one, level) for one in posteriors)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
-        _, limit = _pulls(*found)
-        moved, noise = (
-            limit * number / (_UNIT * math.sqrt(_AIMED_AUC))
-            for number in (float(second.sums[0][0, 0]), second.noise)
-        )
-        gap = _auc_difference(found, joint, moved, noise, level)
+        scale = _pulls(*posteriors)[1] / (_UNIT * math.sqrt(_AIMED_AUC))
+        gap = _auc_difference(posteriors, joint, scale * ranks, scale * second.noise, level)
         values = self._losses(released, level)
         rows = max(float(values.counts.sum()), 1.0)
         scale = _limit(values) / (_UNIT * math.sqrt(_AIMED_LOSS) * rows)
-        value, noise = scale * float(second.sums[1][0, 0]), scale * second.noise
+        value, noise = scale * losses, scale * second.noise
         spread = math.hypot(noise, math.sqrt(_mean_square(values) / rows))
         loss = Figure.around(value, spread, noise, level, low=-_LARGEST, high=_LARGEST)
-        return ComparisonReport(views[0], views[1], gap, loss, cost, level)
-
-
-def _finer(matrix: Ints) -> Ints:
-    return matrix * (_UNIT // UNIT)
+        return ComparisonReport(first, other, gap, loss, cost, level)
 
 
 def _gap(margins: tuple[Floats, ...], labels: Floats) -> Floats:
@@ -225,35 +216,35 @@ def _limit(values: Values) -> float:
 
 def _pulls(first: Posterior, second: Posterior) -> tuple[Floats, float]:
     """What a row does to the difference of the areas, (2, cells, cells), and its limit."""
-    (one, n, m), (other, _, _) = (_influence(found) for found in (first, second))
+    (one, n, m), (other, _, _) = (_influence(one) for one in (first, second))
     pulls = one[:, :, np.newaxis] - other[:, np.newaxis, :]
     return pulls, _RANKS / min(n, m)
 
 
-def _influence(found: Posterior) -> tuple[Floats, float, float]:
+def _influence(posterior: Posterior) -> tuple[Floats, float, float]:
     """What one more row in each cell does to the area, (2, cells); and rows of both classes."""
-    neg, pos = found.by_class
+    neg, pos = posterior.by_class
     n, m = max(float(neg.sum()), 1.0), max(float(pos.sum()), 1.0)
     return influence(neg, pos, n, m), n, m
 
 
 def _auc_difference(
-    found: tuple[Posterior, ...], joint: Floats, moved: float, noise: float, level: float
+    posteriors: tuple[Posterior, ...], joint: Floats, moved: float, noise: float, level: float
 ) -> Figure:
     """The difference of the areas, whose sampling noise the joint counts tell."""
-    areas, pulls, own = [], [], []
+    areas, pulls, variances = [], [], []
     shape = (2, _COARSE, CELLS // _COARSE)
-    for one in found:
+    for one in posteriors:
         fine, weight = _influence(one)[0], one.by_class
         areas.append(float(auc(*weight)))
         rows = weight.reshape(shape).sum(axis=-1)
         pull = (fine * weight).reshape(shape).sum(axis=-1) / rows
         pulls.append(pull)
         # Variances one by one, from each model's own counts; the covariance from the joint ones.
-        own.append(float((rows * pull**2).sum()))
+        variances.append(float((rows * pull**2).sum()))
     counts = joint.reshape(2, _COARSE, _COARSE)
     both = float((counts * pulls[0][:, :, np.newaxis] * pulls[1][:, np.newaxis, :]).sum())
-    most = math.sqrt(own[0] * own[1])
-    sampling = max(own[0] + own[1] - 2.0 * min(max(both, 0.0), most), 0.0)
+    both = min(max(both, 0.0), math.sqrt(variances[0] * variances[1]))
+    sampling = max(variances[0] + variances[1] - 2.0 * both, 0.0)
     value, spread = areas[0] - areas[1] + moved, math.sqrt(noise**2 + sampling)
     return Figure.around(value, spread, noise, level, low=-1.0, high=1.0)

@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
 from .figure import Figure
-from .means import Losses, Order
+from .means import Order
 from .moments import Moment, Moments
 from .values import Values
 
@@ -76,7 +75,7 @@ class Errors:
         width: Distance of the bounds of the target; None where none are known.
         level: Probability with which each interval covers.
         quantiles: The sums over the errors of each quantile that the model predicts.
-        losses: Deviances of counts and amounts; None for others.
+        losses: Sums over deviances of counts and amounts; None for others.
         order: Counts and amounts by the order of their predictions; None for others.
 
     Examples:
@@ -95,7 +94,7 @@ class Errors:
     width: float | None
     level: float
     quantiles: Mapping[float, Moments] = field(default_factory=dict)
-    losses: Losses | None = None
+    losses: Moments | None = None
     order: Order | None = None
 
     @property
@@ -245,34 +244,37 @@ class Errors:
     @property
     def deviance(self) -> Figure:
         """Mean deviance of counts or amounts; see :meth:`Order.deviance_saved`."""
-        return self._of_means("deviance", self.losses).mean
+        order, losses = self._in_order("deviance"), self.losses
+        assert losses is not None
+        share = losses.mean({"loss": 1.0}, losses.total({"loss 2": 1.0}), 0.0, 1.0)
+        return share.moved(lambda loss: float(order.most * loss))
 
     @property
     def gini(self) -> Figure:
         """See :meth:`Order.gini`."""
-        return self._of_means("gini", self.order).gini
+        return self._in_order("gini").gini
 
     @property
     def mean_ratio(self) -> Figure:
         """See :meth:`Order.mean_ratio`."""
-        return self._of_means("mean_ratio", self.order).mean_ratio
+        return self._in_order("mean_ratio").mean_ratio
 
     @property
     def deviance_saved(self) -> Figure:
         """See :meth:`Order.deviance_saved`."""
-        return self._of_means("deviance_saved", self.order).deviance_saved
+        return self._in_order("deviance_saved").deviance_saved
 
     def lift(self, shares: int = 10) -> list[tuple[float, float]]:
         """See :meth:`Order.lift`."""
-        return self._of_means("lift", self.order).lift(shares)
+        return self._in_order("lift").lift(shares)
 
-    def _of_means(self, name: str, found: Any) -> Any:
-        if found is None:
+    def _in_order(self, name: str) -> Order:
+        if self.order is None:
             raise PrivacyParameterError(
                 f"`{name}` exists for models of count:poisson, reg:gamma and reg:tweedie only. "
                 "Evaluate such a model, or use another figure."
             )
-        return found
+        return self.order
 
     def figures(self) -> dict[str, Figure]:
         """The plain figures by name; those of errors that may be clipped begin with "clipped"."""

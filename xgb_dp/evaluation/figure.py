@@ -5,14 +5,16 @@ All of it is post-processing of released counts and costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-__all__ = ["Figure"]
+__all__ = ["Drawn", "Figure", "as_json", "figure_of", "quotient_of", "rising"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -126,3 +128,46 @@ class Figure:
 
     def __str__(self) -> str:
         return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+def as_json(figures: Mapping[str, Figure]) -> dict[str, dict[str, float | None]]:
+    """Figures as JSON has them; what is infinite is None."""
+    return {
+        name: {key: v if math.isfinite(v) else None for key, v in vars(figure).items()}
+        for name, figure in figures.items()
+    }
+
+
+class Drawn(Protocol):
+    """Estimated counts, and others that are as likely."""
+
+    @property
+    def counts(self) -> Floats: ...  # noqa: D102
+    @property
+    def draws(self) -> Floats: ...  # noqa: D102
+    @property
+    def sampled(self) -> Floats:
+        """Draws of other rows of the same population."""
+
+    @property
+    def level(self) -> float: ...  # noqa: D102
+
+
+def figure_of(drawn: Drawn, of: Callable[[Floats], Floats], low: float, high: float) -> Figure:
+    """A smooth function of counts."""
+    noise, spread = (float(np.std(of(counts))) for counts in (drawn.draws, drawn.sampled))
+    value = float(of(drawn.counts))
+    return Figure.around(value, spread, noise, drawn.level, low=low, high=high)
+
+
+def quotient_of(drawn: Drawn, parts: Callable[[Floats], Floats], low: float, high: float) -> Figure:
+    """A quotient of two smooth functions of counts, (..., 2)."""
+    noise, spread = (np.cov(parts(counts), rowvar=False) for counts in (drawn.draws, drawn.sampled))
+    return Figure.quotient(parts(drawn.counts), noise, spread, drawn.level, low=low, high=high)
+
+
+def rising(values: Floats) -> Floats:
+    """Noisy values of a rising function, made to rise along the last axis."""
+    up = np.maximum.accumulate(values, axis=-1)
+    down = np.minimum.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
+    return np.asarray(0.5 * (up + down))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.special import expit
 from scipy.stats import chi2
 
-from .figure import Figure
+from .figure import Figure, rising
 from .grid import BINS, CELLS, Grid
 from .posterior import Posterior
 
@@ -25,6 +25,10 @@ Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]
 
 _LEAST = 1e-9
+_PLAIN = (
+    "rows", "base_rate", "mean_prediction", "auc", "log_loss", "brier", "calibration_error", "ks",
+    "accuracy", "precision", "recall", "selection_rate",
+)  # fmt: skip
 _WIDER = 1.25  # than drawn, of calibration: the draws take the smoothness of the curve as known
 
 
@@ -80,10 +84,6 @@ class TwoClasses:
         return self.posterior.mean[CELLS:]
 
     @cached_property
-    def _noisy(self) -> Floats:
-        return self.posterior.draws
-
-    @cached_property
     def _sampled(self) -> Floats:
         return self.posterior.sampled()
 
@@ -98,7 +98,7 @@ class TwoClasses:
         value = float(of(self.negatives, self.positives))
         spread, noise = (
             float(np.std(of(drawn[:, :CELLS], drawn[:, CELLS:])))
-            for drawn in (self._sampled, self._noisy)
+            for drawn in (self._sampled, self.posterior.draws)
         )
         return Figure.around(value, spread, noise, self.level, low=low, high=high)
 
@@ -156,8 +156,8 @@ class TwoClasses:
                 that of a positive one.
             high: Highest value that it has.
         """
-        found = losses(self.grid.probability, self.grid.centres)
-        of_neg, of_pos = (np.asarray(loss, dtype=np.float64) for loss in found)
+        both = losses(self.grid.probability, self.grid.centres)
+        of_neg, of_pos = (np.asarray(loss, dtype=np.float64) for loss in both)
         return self.figure(
             lambda neg, pos: _ratio(neg @ of_neg + pos @ of_pos, (neg + pos).sum(axis=-1)),
             high=high,
@@ -172,31 +172,28 @@ class TwoClasses:
         has been freed of the noise of the release and of sampling. The interval begins at 0 where
         the counts do not refute that the model is calibrated.
         """
-        p, bins = self.grid.probability, self.grid.bins
-        found = self.posterior
-        share = expit(self.grid.centres + found.curve)
-        residual = _by_bin(found.density * (share - p), bins)
-        drawn = _ratio(np.abs(residual).sum(axis=-1), found.density.sum(axis=-1))
+        density = self.posterior.density
+        share = expit(self.grid.centres + self.posterior.curve)
+        residual = _by_bin(density * (share - self.grid.probability), self.grid.bins)
+        drawn = _ratio(np.abs(residual).sum(axis=-1), density.sum(axis=-1))
         tail = 0.5 - 0.5 * self.level
         low, value, high = (float(np.quantile(drawn, q)) for q in (tail, 0.5, 1.0 - tail))
         low, high = max(value - _WIDER * (value - low), 0.0), value + _WIDER * (high - value)
         if self._may_be_calibrated():
             low = 0.0
-        noisy = self._noisy
-        noise = _by_bin(noisy[:, CELLS:] * (1.0 - p) - noisy[:, :CELLS] * p, bins)
+        noise = self._residual(self.posterior.draws)
         total = max(float(self.posterior.mean.sum()), 1.0)
         spread = float(np.std(np.abs(noise).sum(axis=-1))) / total
         return Figure(value, low, high, spread)
 
+    def _residual(self, counts: Floats) -> Floats:
+        """Positives less what is predicted, in each bin."""
+        p = self.grid.probability
+        return _by_bin(counts[..., CELLS:] * (1.0 - p) - counts[..., :CELLS] * p, self.grid.bins)
+
     def _may_be_calibrated(self) -> bool:
         """Whether the residuals of all bins may be noise; a chi-squared test at the level."""
-        p, bins = self.grid.probability, self.grid.bins
-
-        def residual(counts: Floats) -> Floats:
-            return _by_bin(counts[..., CELLS:] * (1.0 - p) - counts[..., :CELLS] * p, bins)
-
-        drawn = residual(self._sampled)
-        seen = residual(self.posterior.mean)
+        drawn, seen = self._residual(self._sampled), self._residual(self.posterior.mean)
         spread = np.cov(drawn.T) + np.eye(BINS) * 1e-6
         distance = float(seen @ np.linalg.solve(spread, seen))
         return bool(distance <= chi2.ppf(self.level, BINS))
@@ -214,33 +211,17 @@ class TwoClasses:
 
     def figures(self) -> dict[str, Figure]:
         """The plain figures by name; those that need a threshold at 0.5."""
-        names = [
-            "rows",
-            "base_rate",
-            "mean_prediction",
-            "auc",
-            "log_loss",
-            "brier",
-            "calibration_error",
-            "ks",
-            "accuracy",
-            "precision",
-            "recall",
-            "selection_rate",
-        ]
-        found = ((name, getattr(self, name)) for name in names)
-        return {name: value if isinstance(value, Figure) else value() for name, value in found}
+        values = {name: getattr(self, name) for name in _PLAIN}
+        return {name: v if isinstance(v, Figure) else v() for name, v in values.items()}
 
     # --- at a threshold ------------------------------------------------------------------------
 
     def above(self, threshold: float) -> Floats:
         """Part of each cell whose probability is at least a threshold, 0 to 1."""
-        logit = float(np.log(threshold) - np.log1p(-threshold)) if 0.0 < threshold < 1.0 else 0.0
         if threshold <= 0.0 or threshold >= 1.0:
-            return np.full(CELLS, 1.0 if threshold <= 0.0 else 0.0)
-        ends = np.concatenate([[self.grid.low], self.grid.edges, [self.grid.high]])
-        width = ends[1:] - ends[:-1]
-        return np.clip((ends[1:] - logit) / width, 0.0, 1.0)
+            return np.full(CELLS, float(threshold <= 0.0))
+        logit, ends = float(np.log(threshold) - np.log1p(-threshold)), self.grid.ends
+        return np.clip((ends[1:] - logit) / np.diff(ends), 0.0, 1.0)
 
     def confusion(self, threshold: float = 0.5) -> dict[str, Figure]:
         """Numbers of true and false positives and negatives: "tp", "fp", "tn", "fn".
@@ -249,12 +230,13 @@ class TwoClasses:
             threshold: Probability from which on a row counts as positive.
         """
         up = self.above(threshold)
-        return {
-            "tp": self.figure(lambda neg, pos: pos @ up, high=np.inf),
-            "fp": self.figure(lambda neg, pos: neg @ up, high=np.inf),
-            "tn": self.figure(lambda neg, pos: neg @ (1.0 - up), high=np.inf),
-            "fn": self.figure(lambda neg, pos: pos @ (1.0 - up), high=np.inf),
+        counts: dict[str, Of] = {
+            "tp": lambda neg, pos: pos @ up,
+            "fp": lambda neg, pos: neg @ up,
+            "tn": lambda neg, pos: neg @ (1.0 - up),
+            "fn": lambda neg, pos: pos @ (1.0 - up),
         }
+        return {name: self.figure(of, high=np.inf) for name, of in counts.items()}
 
     def accuracy(self, threshold: float = 0.5) -> Figure:
         """Share of rows that are told rightly."""
@@ -282,23 +264,26 @@ class TwoClasses:
 
     def roc(self) -> tuple[Floats, Floats, Floats]:
         """The ROC curve: rates of false and of true positives, and the threshold of each point."""
-        neg, pos = (_monotone(counts) for counts in (self.negatives, self.positives))
-        return 1.0 - neg, 1.0 - pos, self._thresholds
+        return *self._rates, self._thresholds
+
+    @cached_property
+    def _rates(self) -> tuple[Floats, Floats]:
+        """Shares of negatives and of positives above each threshold."""
+        neg, pos = (_distribution(counts) for counts in (self.negatives, self.positives))
+        return 1.0 - neg, 1.0 - pos
 
     def precision_recall(self) -> tuple[Floats, Floats, Floats]:
         """Precision and recall, and the threshold of each point."""
-        neg, pos = (_monotone(counts) for counts in (self.negatives, self.positives))
-        base = float(self.base_rate)
-        hits, errors = base * (1.0 - pos), (1.0 - base) * (1.0 - neg)
+        (false, true), base = self._rates, float(self.base_rate)
+        hits, errors = base * true, (1.0 - base) * false
         precision = np.where(hits + errors > _LEAST, hits / np.maximum(hits + errors, _LEAST), 1.0)
-        return precision, 1.0 - pos, self._thresholds
+        return precision, true, self._thresholds
 
     def lift(self) -> tuple[Floats, Floats]:
         """Share of the rows with the highest scores, and how many times the base rate they have."""
-        neg, pos = (_monotone(counts) for counts in (self.negatives, self.positives))
-        base = float(self.base_rate)
-        chosen = base * (1.0 - pos) + (1.0 - base) * (1.0 - neg)
-        lift = np.where(chosen > _LEAST, (1.0 - pos) / np.maximum(chosen, _LEAST), np.nan)
+        (false, true), base = self._rates, float(self.base_rate)
+        chosen = base * true + (1.0 - base) * false
+        lift = np.where(chosen > _LEAST, true / np.maximum(chosen, _LEAST), np.nan)
         return chosen, np.asarray(lift)
 
     def calibration_curve(self) -> list[tuple[float, Figure, float]]:
@@ -310,12 +295,12 @@ class TwoClasses:
         p, bins = self.grid.probability, self.grid.bins
         out = []
         for number in range(BINS):
-            own = (bins == number).astype(np.float64)
-            count = self.figure(partial(_rows_in, own), high=np.inf)
+            inside = (bins == number).astype(np.float64)
+            count = self.figure(partial(_rows_in, inside), high=np.inf)
             if count.value < max(1.0, 2.0 * count.noise):
                 continue
-            rate = self.figure(partial(_rate_in, own))
-            mean = float(((self.negatives + self.positives) * p) @ own) / count.value
+            rate = self.figure(partial(_rate_in, inside))
+            mean = float(((self.negatives + self.positives) * p) @ inside) / count.value
             out.append((min(max(mean, number / BINS), (number + 1) / BINS), rate, count.value))
         return out
 
@@ -342,14 +327,14 @@ class TwoClasses:
         )
 
 
-def _rows_in(own: Floats, neg: Floats, pos: Floats) -> Floats:
+def _rows_in(inside: Floats, neg: Floats, pos: Floats) -> Floats:
     """Rows in some of the cells."""
-    return np.asarray((neg + pos) @ own)
+    return np.asarray((neg + pos) @ inside)
 
 
-def _rate_in(own: Floats, neg: Floats, pos: Floats) -> Floats:
+def _rate_in(inside: Floats, neg: Floats, pos: Floats) -> Floats:
     """Share of positive rows in some of the cells."""
-    return _ratio(np.asarray(pos @ own), (neg + pos) @ own)
+    return _ratio(np.asarray(pos @ inside), (neg + pos) @ inside)
 
 
 def _by_bin(values: Floats, bins: npt.NDArray[np.int64]) -> Floats:
@@ -357,10 +342,9 @@ def _by_bin(values: Floats, bins: npt.NDArray[np.int64]) -> Floats:
     return np.stack([values[..., bins == k].sum(axis=-1) for k in range(BINS)], axis=-1)
 
 
-def _monotone(counts: Floats) -> Floats:
+def _distribution(counts: Floats) -> Floats:
     """The distribution function at the ends of all cells, made to rise from 0 to 1."""
     total = max(float(counts.sum()), _LEAST)
     steps = np.concatenate([[0.0], np.cumsum(counts) / total])
     steps[-1] = 1.0
-    up, down = np.maximum.accumulate(steps), np.minimum.accumulate(steps[::-1])[::-1]
-    return np.clip(0.5 * (up + down), 0.0, 1.0)
+    return np.clip(rising(steps), 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""The public cells of a score: where they lie, and the integer matrix that releases their counts.
+"""The public cells of scores and values: where they lie, and what a row in each of them adds.
 
 A score of two classes lies in one of 128 cells on the scale of its logit. The counts of the cells
 are not released one by one: sums and differences of neighbouring cells (a Haar tree for each
@@ -18,7 +18,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-__all__ = ["BINS", "CELLS", "UNIT", "Grid", "counts_matrix", "tree_matrix"]
+__all__ = [
+    "BINS",
+    "CELLS",
+    "UNIT",
+    "Grid",
+    "counts_matrix",
+    "log_cells",
+    "tree_matrix",
+    "value_cells",
+    "value_ends",
+    "value_points",
+]
 
 CELLS = 128
 """Cells of a score, a power of 2."""
@@ -38,12 +49,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of a score on the scale of the logit.
-
-    Attributes:
-        low: First edge.
-        high: Last edge. What lies beyond counts for the first or last cell.
-    """
+    """Cells of a score on the scale of the logit; scores beyond count for the first or last."""
 
     low: float = -_FARTHEST
     high: float = _FARTHEST
@@ -65,9 +71,14 @@ class Grid:
         return _edges(self.low, self.high)
 
     @property
+    def ends(self) -> Floats:
+        """All edges."""
+        return np.concatenate([[self.low], self.edges, [self.high]])
+
+    @property
     def centres(self) -> Floats:
         """The logit that stands for each cell."""
-        ends = np.concatenate([[self.low], self.edges, [self.high]])
+        ends = self.ends
         return np.asarray(0.5 * (ends[1:] + ends[:-1]))
 
     @property
@@ -124,3 +135,29 @@ def tree_matrix(cells: int, root: float, tree: float) -> Floats:
         sides = np.concatenate([np.ones(half), -np.ones(half)])
         rows.append(math.sqrt(share[level]) * np.kron(np.eye(1 << level), sides))
     return np.vstack(rows)
+
+
+def value_cells(values: Floats, power: int = 1, cells: int = CELLS) -> Ints:
+    """The cell of each value; what lies beyond -1 or 1 counts as that, NaN as 1."""
+    clipped = np.clip(np.nan_to_num(values, nan=1.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
+    root = np.sign(clipped) * np.abs(clipped) ** (1.0 / power)
+    return np.minimum(((root + 1.0) * (cells / 2)).astype(np.int64), cells - 1)
+
+
+def value_ends(power: int = 1, cells: int = CELLS) -> Floats:
+    """The edges of the cells of values, which are even on the scale of a root of the value."""
+    return np.asarray(np.linspace(-1.0, 1.0, cells + 1) ** power)
+
+
+def value_points(power: int = 1, cells: int = CELLS) -> Floats:
+    """The value in the middle of each cell."""
+    ends = value_ends(power, cells)
+    return np.asarray(0.5 * (ends[1:] + ends[:-1]))
+
+
+def log_cells(values: Floats, low: float, high: float, cells: int) -> Ints:
+    """The cell of the logarithm of each value; what is no number is in the first."""
+    with np.errstate(all="ignore"):
+        place = (np.log(values) - low) / (high - low) * cells
+    place = np.nan_to_num(place, nan=0.0, neginf=0.0, posinf=cells)
+    return np.clip(place, 0, cells - 1).astype(np.int64)

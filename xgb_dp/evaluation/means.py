@@ -10,7 +10,6 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,46 +19,45 @@ from scipy.linalg import block_diag
 
 from ..engine.model_json import ModelJson
 from ..request.losses import POWERS
-from .figure import Figure
-from .grid import tree_matrix
-from .posterior import DRAWS, Solver
+from .figure import Figure, figure_of, quotient_of
+from .grid import log_cells, tree_matrix, value_cells, value_points
+from .moments import UNIT, Moment, Moments, moment_matrix
+from .posterior import Solver
 from .rows import Judged
-from .values import smoothed, value_cells, value_points
+from .values import smoothed
 
-__all__ = ["UNIT", "Deviance", "Losses", "Means", "Order", "loss_matrix"]
+__all__ = ["Deviance", "Means", "Order"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-UNIT = 1 << 14
-"""Grid units of what one row adds: labels are small beside the end of their range."""
 _PLACES, _LABELS = 64, 128  # cells of the prediction, values of the label
 _COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # of the squared norm of a row
-_MOMENTS = (0.2, 0.6, 0.2)  # of the squared norm of a row: rows, losses, squared losses
 _LOSSES = 4096  # cells of the loss, fine where it is small
 _WIDEST = 14.0  # of the range of predictions, on the scale of the logarithm
+_TINY = 1e-9
 _LEAST = 1e-3  # of the usual mean: smaller labels have its deviance, where that of 0 is infinite
+_OF_LOSS = (
+    Moment("rows", np.ones_like, 0.2),
+    Moment("loss", np.asarray, 0.6, even=True),
+    Moment("loss 2", np.square, 0.2, even=True),
+)
 
 
 @dataclass(frozen=True)
 class Deviance:
-    """Deviance of a row from its prediction, of a variance that is a power of the mean.
+    """Deviance of a row from its prediction, of a variance that is a power of the mean."""
 
-    Attributes:
-        power: 1 for counts, 2 for reg:gamma, between them for reg:tweedie.
-        floor: Smaller labels count as this, with power 2.
-    """
-
-    power: float
-    floor: float = 0.0
+    power: float  # 1 for counts, 2 for reg:gamma, between them for reg:tweedie
+    floor: float = 0.0  # smaller labels count as this, with power 2
 
     def __call__(self, y: Floats, mean: Floats) -> Floats:
         """Of labels and predicted means above 0; at least 0."""
         p = self.power
         if p == 1.0:
             with np.errstate(divide="ignore", invalid="ignore"):
-                own = np.where(y > 0, y * np.log(y / mean), 0.0)
-            return np.asarray(2.0 * (own - y + mean))
+                logs = np.where(y > 0, y * np.log(y / mean), 0.0)
+            return np.asarray(2.0 * (logs - y + mean))
         if p == 2.0:
             share = np.maximum(y, self.floor) / mean
             return np.asarray(2.0 * (share - 1.0 - np.log(share)))
@@ -79,46 +77,15 @@ class Deviance:
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Rows and labels in each cell of the prediction, and what follows from their order.
+    """Rows and labels in each cell of the prediction, and what follows from their order."""
 
-    Attributes:
-        counts: Estimated rows and sums of labels of the cells, (2 * cells,); without bias.
-        draws: The same that are as likely, given the sums; (draws, 2 * cells).
-        means: The prediction that stands for each cell.
-        square: Mean squared label, for how much labels of one cell spread.
-        deviance: That of one row.
-        level: Probability with which an interval covers.
-    """
-
-    counts: Floats
-    draws: Floats
-    means: Floats
-    square: float
+    counts: Floats  # estimated rows and sums of labels of the cells, (2 * cells,); without bias
+    draws: Floats  # the same that are as likely, given the sums; (draws, 2 * cells)
+    means: Floats  # the prediction that stands for each cell
+    square: float  # mean squared label, for how much labels of one cell spread
     deviance: Deviance
+    most: float  # deviances beyond count as this
     level: float
-
-    def _figure(self, of: Callable[[Floats, Floats], Floats], low: float, high: float) -> Figure:
-        """A smooth function of rows and sums of labels, (..., cells) each."""
-
-        def value(counts: Floats) -> Floats:
-            rows, sums = counts[..., :_PLACES], counts[..., _PLACES:]
-            return of(rows, sums)
-
-        noise, spread = (float(np.std(value(d))) for d in (self.draws, self.sampled))
-        return Figure.around(
-            float(value(self.counts)), spread, noise, self.level, low=low, high=high
-        )
-
-    def _quotient(
-        self, of: Callable[[Floats, Floats], tuple[Floats, Floats]], low: float, high: float
-    ) -> Figure:
-        """A quotient of two smooth functions of rows and sums of labels, (..., cells) each."""
-
-        def parts(counts: Floats) -> Floats:
-            return np.stack(of(counts[..., :_PLACES], counts[..., _PLACES:]), axis=-1)
-
-        noise, spread = (np.cov(parts(d), rowvar=False) for d in (self.draws, self.sampled))
-        return Figure.quotient(parts(self.counts), noise, spread, self.level, low=low, high=high)
 
     @cached_property
     def sampled(self) -> Floats:
@@ -140,114 +107,66 @@ class Order:
         curve says which share of all labels the rows up to there have. 0 for no order at all.
         """
 
-        def parts(rows: Floats, sums: Floats) -> tuple[Floats, Floats]:
+        def parts(counts: Floats) -> Floats:
+            rows, sums = _halves(counts)
             below = np.cumsum(rows, axis=-1) - 0.5 * rows
             whole = rows.sum(axis=-1) * sums.sum(axis=-1)
-            return 2.0 * (sums * below).sum(axis=-1) - whole, whole
+            return np.stack([2.0 * (sums * below).sum(axis=-1) - whole, whole], axis=-1)
 
-        return self._quotient(parts, -1.0, 1.0)
+        return quotient_of(self, parts, -1.0, 1.0)
 
     @property
     def mean_ratio(self) -> Figure:
         """Mean prediction over mean label."""
-        return self._quotient(
-            lambda rows, sums: (rows @ self.means, sums.sum(axis=-1)), 0.0, np.inf
-        )
+
+        def parts(counts: Floats) -> Floats:
+            rows, sums = _halves(counts)
+            return np.stack([rows @ self.means, sums.sum(axis=-1)], axis=-1)
+
+        return quotient_of(self, parts, 0.0, np.inf)
 
     @property
     def deviance_saved(self) -> Figure:
         """Mean deviance of the mean label less that of the predictions: what the model explains."""
         loss = self.deviance
 
-        def of(rows: Floats, sums: Floats) -> Floats:
-            n = _above(rows.sum(axis=-1))
+        def of(counts: Floats) -> Floats:
+            rows, sums = _halves(counts)
+            n = np.maximum(rows.sum(axis=-1), _TINY)
             mean = np.clip(sums.sum(axis=-1) / n, self.means[0], self.means[-1])[..., np.newaxis]
-            own = (loss.slope(self.means) - loss.slope(mean)) * sums
-            own = own + (loss.offset(mean) - loss.offset(self.means)) * rows
-            return np.asarray(own.sum(axis=-1) / n)
+            saved = (loss.slope(self.means) - loss.slope(mean)) * sums
+            saved = saved + (loss.offset(mean) - loss.offset(self.means)) * rows
+            return np.asarray(saved.sum(axis=-1) / n)
 
-        return self._figure(of, -np.inf, np.inf)
+        return figure_of(self, of, -np.inf, np.inf)
 
     def lift(self, shares: int = 10) -> list[tuple[float, float]]:
         """Mean prediction and label of equal shares of the rows, in the order of predictions."""
-        rows, sums = np.maximum(self.counts[:_PLACES], 0.0), self.counts[_PLACES:]
-        part = np.minimum((np.cumsum(rows) - 0.5 * rows) / _above(rows.sum()) * shares, shares - 1)
-        found = []
-        for own in (part.astype(int) == k for k in range(shares)):
-            n = float(rows[own].sum())
-            if n > 0.0:
-                found.append((float(rows[own] @ self.means[own]) / n, float(sums[own].sum()) / n))
-        return found
+        rows, sums = _halves(self.counts)
+        rows = np.maximum(rows, 0.0)
+        place = np.cumsum(rows) - 0.5 * rows
+        part = np.minimum(place / max(rows.sum(), _TINY) * shares, shares - 1).astype(int)
+        totals = (
+            np.bincount(part, weights=values, minlength=shares).tolist()
+            for values in (rows, rows * self.means, sums)
+        )
+        return [(m / n, label / n) for n, m, label in zip(*totals, strict=True) if n > 0.0]
 
 
-@dataclass(frozen=True, eq=False)
-class Losses:
-    """The mean of a loss that rows have within a public limit.
-
-    Attributes:
-        sums: Rows, losses and squared losses, (3,), losses in units of the limit; without bias.
-        draws: The same that are as likely, given what was released; (draws, 3).
-        most: The limit.
-        level: Probability with which an interval covers.
-    """
-
-    sums: Floats
-    draws: Floats
-    most: float
-    level: float
-
-    @classmethod
-    def read(cls, sums: Floats, noise: float, matrix: Ints, most: float, level: float) -> Losses:
-        """What noisy sums of the block say."""
-        # As they are in whole numbers: most losses are small beside the difference of two sums.
-        weights = np.abs(matrix[:, 0])
-        rng = np.random.default_rng(0)
-        noisy = sums + noise * np.vstack([np.zeros(3), rng.normal(size=(DRAWS, 3))])
-        told = noisy / weights
-        told[:, 1:] = 0.5 * (told[:, 1:] + told[:, :1])
-        return cls(told[0], told[1:], most, level)
-
-    @property
-    def mean(self) -> Figure:
-        """Mean loss."""
-        rows = max(float(self.sums[0]), 1.0)
-        own = self.draws[:, 1] / np.maximum(self.draws[:, 0], 1.0)
-        value = float(self.sums[1]) / rows
-        around = max(float(self.sums[2]) / rows - value**2, 0.0)
-        noise = self.most * float(np.std(own))
-        spread = math.hypot(noise, self.most * math.sqrt(around / rows))
-        return Figure.around(self.most * value, spread, noise, self.level, low=0.0, high=self.most)
-
-
-def loss_matrix() -> Ints:
-    """What a row adds whose loss lies in each of 4,096 cells: 1, 2v - 1 and 2v^2 - 1, weighted."""
-    v = value_points(3, 2 * _LOSSES)[_LOSSES:]
-    moments = np.stack([np.ones(_LOSSES), 2.0 * v - 1.0, 2.0 * v**2 - 1.0])
-    weighted = UNIT * np.sqrt(np.array(_MOMENTS))[:, np.newaxis] * moments
-    return np.rint(weighted).astype(np.int64)
-
-
-def _above(values: Floats) -> Floats:
-    return np.maximum(values, 1e-9)
+def _halves(counts: Floats) -> tuple[Floats, Floats]:
+    """Rows and sums of labels, (..., cells) each."""
+    return counts[..., :_PLACES], counts[..., _PLACES:]
 
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """What is released about counts or amounts beside their errors, and how it is read.
+    """What is released about counts or amounts beside their errors, and how it is read."""
 
-    Attributes:
-        low: Logarithm of the smallest prediction that has a cell of its own.
-        high: That of the largest one.
-        points: Values of the label, rising from the lower to the upper end of its range.
-        deviance: That of one row.
-        most: Deviances beyond count as this.
-    """
-
-    low: float
-    high: float
-    points: Floats
+    low: float  # logarithm of the smallest prediction that has a cell of its own
+    high: float  # that of the largest one
+    points: Floats  # values of the label, rising from the lower to the upper end of its range
     deviance: Deviance
-    most: float
+    most: float  # deviances beyond count as this
 
     @classmethod
     def of(cls, model: Judged, objective: str, target: tuple[float, float]) -> Means:
@@ -280,7 +199,7 @@ class Means:
             UNIT * tree_matrix(_PLACES, *own) for own in ((_COUNT, _COUNT_TREE), (_SUM, _SUM_TREE))
         )  # type: ignore[return-value]
 
-    def matrix(self) -> Ints:
+    def order_matrix(self) -> Ints:
         """What a row adds: (sums, cells times labels), labels of the first cell first."""
         rows, sums = self._trees
         one = np.ones(len(self.points))
@@ -290,31 +209,41 @@ class Means:
         coins = np.random.default_rng(4).random(whole.shape)
         return np.floor(whole + np.where(whole == 0.0, 0.0, coins)).astype(np.int64)
 
-    def cells(self, predictions: Floats, labels: Floats) -> Ints:
-        """The cell of each row."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            place = (np.log(predictions) - self.low) / (self.high - self.low) * _PLACES
-        place = np.clip(np.nan_to_num(place, nan=0.0, neginf=0.0, posinf=_PLACES), 0, _PLACES - 1)
+    def order_cells(self, predictions: Floats, labels: Floats) -> Ints:
+        """The cell of each row by its prediction and label."""
+        place = log_cells(predictions, self.low, self.high, _PLACES)
         between = 0.5 * (self.points[1:] + self.points[:-1])
         label = np.searchsorted(between, np.nan_to_num(labels, nan=0.0), side="right")
-        return np.asarray(place.astype(np.int64) * len(self.points) + label)
+        return np.asarray(place * len(self.points) + label)
 
-    def losses(self, predictions: Floats, labels: Floats) -> Ints:
+    def read_order(
+        self, sums: Floats, noise: float, share: float, square: float, level: float
+    ) -> Order:
+        """The cells behind noisy sums of a block with a share of the squared norm."""
+        rows, labels = self._trees
+        solver = Solver.of(math.sqrt(share) * block_diag(rows, labels / self.points[-1]))
+        counts, draws = solver.counts(sums, noise, np.random.default_rng(0))
+        return Order(counts, draws, self.means, square, self.deviance, self.most, level)
+
+    @staticmethod
+    def loss_matrix() -> Ints:
+        """What a row adds whose loss lies in each of 4,096 cells."""
+        return moment_matrix(_OF_LOSS, value_points(3, 2 * _LOSSES)[_LOSSES:], 1.0)
+
+    def loss_cells(self, predictions: Floats, labels: Floats) -> Ints:
         """The cell of each row by its deviance; what is no number counts as the most."""
         inside = np.clip(labels, self.points[0], self.points[-1])
         with np.errstate(all="ignore"):
-            found = self.deviance(inside, np.asarray(predictions, dtype=np.float64)) / self.most
-        found = np.clip(np.nan_to_num(found, nan=1.0, posinf=1.0), 0.0, 1.0)
-        return np.asarray(value_cells(found, 3, 2 * _LOSSES) - _LOSSES)
+            loss = self.deviance(inside, np.asarray(predictions, dtype=np.float64)) / self.most
+        loss = np.clip(np.nan_to_num(loss, nan=1.0, posinf=1.0), 0.0, 1.0)
+        return np.asarray(value_cells(loss, 3, 2 * _LOSSES) - _LOSSES)
 
-    def read(self, sums: Floats, noise: float, share: float, square: float, level: float) -> Order:
-        """The cells behind noisy sums."""
-        rows, labels = self._trees
-        solver = Solver.of(math.sqrt(share) * block_diag(rows, labels / self.points[-1]))
-        counts = solver.covariance @ (solver.matrix.T @ sums)
-        rng = np.random.default_rng(0)
-        draws = counts + noise * rng.normal(size=(DRAWS, 2 * _PLACES)) @ solver.root.T
-        return Order(counts, draws, self.means, square, self.deviance, level)
+    @staticmethod
+    def read_losses(sums: Floats, noise: float, matrix: Ints, level: float) -> Moments:
+        """The sums of losses, in units of the limit, behind noisy ones of a block."""
+        # As they are in whole numbers: most losses are small beside the difference of two sums.
+        weights = np.abs(matrix[:, 0]).astype(np.float64)
+        return Moments.read(_OF_LOSS, sums, noise, weights, level)
 
 
 def _tweedie(model: Judged) -> float:

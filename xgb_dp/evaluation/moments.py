@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .figure import Figure
 
-__all__ = ["FINE", "UNIT", "Moment", "Moments", "fine_cells", "fine_points", "moment_matrix"]
+__all__ = ["FINE", "UNIT", "Moment", "Moments", "moment_matrix", "moment_weights"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -30,64 +30,44 @@ UNIT = 1 << 14
 
 @dataclass(frozen=True)
 class Moment:
-    """A sum over the rows.
-
-    Attributes:
-        name: By which figures refer to it.
-        of: What a row adds, of the numbers of all cells.
-        share: Squared weight, of the squared norm of a row.
-        even: Whether it lies in [0, 1], and is released as 2 * it - 1: the number of rows has
-            little noise, and what is left to add is then half as large.
-    """
+    """A sum over the rows, by its name."""
 
     name: str
-    of: Callable[[Floats], Floats]
-    share: float
+    of: Callable[[Floats], Floats]  # what a row adds, of the numbers of all cells
+    share: float  # squared weight, of the squared norm of a row
+    # Whether it lies in [0, 1], and is released as 2 * it - 1: the number of rows has little noise,
+    # and what is left to add is then half as large.
     even: bool = False
 
 
-def fine_points() -> Floats:
-    """The number in the middle of each fine cell."""
-    return np.asarray((np.arange(FINE) + 0.5) * (2.0 / FINE) - 1.0)
-
-
-def fine_cells(values: Floats, cells: int = FINE) -> Ints:
-    """The cell of each number; what lies beyond -1 or 1 counts as that, NaN as 1."""
-    inside = np.clip(np.nan_to_num(values, nan=1.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
-    return np.minimum(((inside + 1.0) * (cells / 2)).astype(np.int64), cells - 1)
-
-
-def moment_matrix(moments: Sequence[Moment], points: Floats, part: float) -> Ints:
+def moment_matrix(moments: Sequence[Moment], points: Floats, part: float, unit: int = UNIT) -> Ints:
     """What a row in each cell adds: (sums, cells), whole numbers."""
     rows = []
     for one in moments:
-        own = np.broadcast_to(one.of(points), points.shape[-1:])
-        rows.append(math.sqrt(part * one.share) * (2.0 * own - 1.0 if one.even else own))
-    return np.rint(UNIT * np.vstack(rows)).astype(np.int64)
+        values = np.broadcast_to(one.of(points), points.shape[-1:])
+        rows.append(math.sqrt(part * one.share) * (2.0 * values - 1.0 if one.even else values))
+    return np.rint(unit * np.vstack(rows)).astype(np.int64)
+
+
+def moment_weights(moments: Sequence[Moment], part: float) -> Floats:
+    """The weights of the sums of a block."""
+    return np.asarray(UNIT * np.sqrt([part * one.share for one in moments]))
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What noisy sums say, each without bias.
+    """What noisy sums say, each without bias."""
 
-    Attributes:
-        place: Where each sum is, by its name.
-        totals: The sums.
-        noise: Their covariance by the noise of the release.
-        level: Probability with which each interval covers.
-    """
-
-    place: Mapping[str, int]
+    place: Mapping[str, int]  # where each sum is, by its name
     totals: Floats
-    noise: Floats
-    level: float
+    noise: Floats  # their covariance by the noise of the release
+    level: float  # probability with which each interval covers
 
     @classmethod
     def read(
-        cls, moments: Sequence[Moment], sums: Floats, noise: float, part: float, level: float
+        cls, moments: Sequence[Moment], sums: Floats, noise: float, weights: Floats, level: float
     ) -> Moments:
-        """The sums behind released ones; the first is the number of rows."""
-        weights = UNIT * np.sqrt([part * one.share for one in moments])
+        """The sums behind released ones, which had weights; the first is the number of rows."""
         decode = np.diag(1.0 / weights)
         for place, one in enumerate(moments):
             if one.even:
@@ -129,9 +109,9 @@ class Moments:
     ) -> Figure:
         """Mean over the rows of a linear function of what they add."""
         n = self.count
-        own = np.stack([self.vector(of), self.vector({"rows": 1.0})])
-        parts = own @ self.totals
-        noise = own @ self.noise @ own.T
+        weights = np.stack([self.vector(of), self.vector({"rows": 1.0})])
+        parts = weights @ self.totals
+        noise = weights @ self.noise @ weights.T
         # Of rows of a population of the mean q, the sum of f - q has the variance of (f - q)^2.
         first = max(square, parts[0] ** 2 / n)
         spread = noise + np.array([[first, parts[0]], [parts[0], n]])

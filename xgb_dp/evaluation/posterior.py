@@ -42,28 +42,16 @@ _SMOOTH = 0.75  # width over which the density of the prior is averaged, in logi
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the noisy sums say about the counts of the cells.
-
-    Attributes:
-        grid: Cells of the score.
-        mean: Counts of the rows: negatives, then positives; (2 * CELLS,).
-        draws: Counts that are as likely, given the sums; (draws, 2 * CELLS).
-        population: Counts to be expected in other rows of the same population; >= 0.
-        density: Rows in each cell of the population, as `draws`.
-        curve: Logit of the share of positives in each cell of the population, less the predicted
-            one; as `draws`.
-        totals: Positive rows and all rows by the sums alone, without bias or prior; (2,).
-        totals_noise: Covariance of `totals` by the noise of the release; (2, 2).
-    """
+    """What the noisy sums say about the counts of the cells."""
 
     grid: Grid
-    mean: Floats
-    draws: Floats
-    population: Floats
-    density: Floats
-    curve: Floats
-    totals: Floats
-    totals_noise: Floats
+    mean: Floats  # counts of the rows: negatives, then positives; (2 * CELLS,)
+    draws: Floats  # counts that are as likely, given the sums; (draws, 2 * CELLS)
+    population: Floats  # counts to be expected in other rows of the same population; >= 0
+    density: Floats  # rows in each cell of the population, as `draws`
+    curve: Floats  # logit of the share of positives in the population, less the predicted one
+    totals: Floats  # positive rows and all rows by the sums alone, without bias or prior; (2,)
+    totals_noise: Floats  # covariance of `totals` by the noise of the release; (2, 2)
 
     @property
     def by_class(self) -> Floats:
@@ -79,17 +67,11 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class Solver:
-    """The counts that sums stand for, without bias: a least-squares problem.
+    """The counts that sums stand for, without bias: a least-squares problem."""
 
-    Attributes:
-        matrix: What a row in each cell adds to the sums; (sums, 2 * CELLS), of full column rank.
-        covariance: Of the counts, where each sum has noise of variance 1.
-        root: A matrix whose product with its transpose is `covariance`.
-    """
-
-    matrix: Floats
-    covariance: Floats
-    root: Floats
+    matrix: Floats  # what a row in each cell adds to the sums; of full column rank
+    covariance: Floats  # of the counts, where each sum has noise of variance 1
+    root: Floats  # its product with its transpose is `covariance`
 
     @classmethod
     def of(cls, matrix: npt.ArrayLike) -> Solver:
@@ -97,6 +79,16 @@ class Solver:
         values = np.asarray(matrix, dtype=np.float64)
         covariance = np.linalg.inv(values.T @ values)
         return cls(values, covariance, np.linalg.cholesky(covariance))
+
+    def solve(self, sums: Floats) -> Floats:
+        """Counts for sums."""
+        return np.asarray(self.covariance @ (self.matrix.T @ sums))
+
+    def counts(self, sums: Floats, noise: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Counts for noisy sums, and others that are as likely."""
+        counts = self.solve(sums)
+        draws = counts + noise * rng.normal(size=(DRAWS, len(counts))) @ self.root.T
+        return counts, np.asarray(draws)
 
 
 def two_classes(
@@ -109,8 +101,8 @@ def two_classes(
 ) -> Posterior:
     """The posterior of the counts of two classes."""
     alone = first or solver
-    totals = TOTALS @ (alone.covariance @ (alone.matrix.T @ released[: len(alone.matrix)]))
-    seen = solver.covariance @ (solver.matrix.T @ released)
+    totals = TOTALS @ alone.solve(released[: len(alone.matrix)])
+    seen = solver.solve(released)
     error = noise**2 * solver.covariance
     state = _start(seen, error)
     fits = []

@@ -5,10 +5,8 @@ Proof: docs/proofs/evaluation.md
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +14,14 @@ import numpy.typing as npt
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_number
 from ..request.objectives import OBJECTIVES
-from .binary import scaled
 from .errors import ERRORS, JOINT, QUANTILE, TARGET, TREE, Errors
-from .grid import CELLS, tree_matrix
-from .means import Losses, Means, loss_matrix
-from .moments import UNIT, Moment, Moments, fine_cells, fine_points, moment_matrix
+from .grid import CELLS, tree_matrix, value_cells, value_points
+from .kinds import Kind, scaled
+from .means import Means
+from .moments import FINE, UNIT, Moment, Moments, moment_matrix, moment_weights
 from .posterior import Solver
 from .rows import Groups, Judged
-from .table import Block, Released
-from .values import Values, value_cells
+from .values import Values
 
 __all__ = ["Errors", "Regression"]
 
@@ -37,25 +34,14 @@ _COARSE = 128  # cells of errors, and of targets, where both are looked at toget
 
 
 @dataclass(frozen=True, eq=False)
-class Regression:
-    """What is released about a regression, and how it is read.
+class Regression(Kind):
+    """What is released about a regression, and how it is read."""
 
-    Attributes:
-        bound: Largest size of an error, in the unit of the target.
-        target: Bounds of the target; None where none are known.
-        groups: Declared groups.
-        blocks: The table.
-        levels: Of the quantiles that the model predicts; empty for other models.
-        means: For counts and amounts; None for others.
-    """
-
-    bound: float
-    target: tuple[float, float] | None
+    bound: float  # largest size of an error, in the unit of the target
+    target: tuple[float, float] | None  # bounds of the target
     groups: Groups | None
-    blocks: tuple[Block, ...]
-    levels: tuple[float, ...] = ()
-    means: Means | None = None
-    later: ClassVar[None] = None  # no second step
+    levels: tuple[float, ...] = ()  # of the quantiles that the model predicts
+    means: Means | None = None  # for counts and amounts
 
     @classmethod
     def of(
@@ -66,141 +52,103 @@ class Regression:
         target: tuple[float, float] | None,
     ) -> Regression:
         """The blocks for a model. No row is looked at."""
-        objective, levels = model.objective, model.levels
         known = model.public.get("target_bounds")
         if target is None and known:
             target = (float(known[0]), float(known[1]))
-        if error_bound is None and target is None:
+        if error_bound is not None:
+            bound = parse_number("error_bound", error_bound, low=0.0, open_low=True)
+        elif target is not None:
+            bound = target[1] - target[0]
+        else:
             raise PrivacyParameterError(
                 "`target_bounds` is missing. The evaluation of a regression needs a public range "
                 "of the target, e.g. target_bounds=(0, 100): the width of it bounds the errors. "
                 "Without one, give `error_bound` in the unit of the target: larger errors count "
                 "as this bound, and the figures are those of clipped errors."
             )
-        bound = (
-            target[1] - target[0]
-            if error_bound is None and target is not None
-            else parse_number("error_bound", error_bound, low=0.0, open_low=True)
-        )
         means = None
-        if objective in ("count:poisson", "reg:gamma", "reg:tweedie"):
-            if target is None:
-                raise PrivacyParameterError(
-                    f"`target_bounds` is missing: the figures of {objective} need a public range "
-                    "of the labels, e.g. target_bounds=(0, 10)."
-                )
-            if target[0] < OBJECTIVES[objective].lowest:
-                raise PrivacyParameterError(
-                    f"`target_bounds` must begin at 0 or later: labels of {objective} are not "
-                    "negative. Give their public range, e.g. target_bounds=(0, 10)."
-                )
-            means = Means.of(model, objective, target)
-        plan = cls(bound, target, groups, (), levels, means)
-        return replace(plan, blocks=plan._table())
+        if model.objective in ("count:poisson", "reg:gamma", "reg:tweedie"):
+            means = Means.of(model, model.objective, _labels_of(model.objective, target))
+        return cls(bound, target, groups, model.levels, means)
 
     @property
-    def _half(self) -> float:
-        """Share of the squared norm of a row that all rows have, and so have the groups."""
-        return 1.0 if self.groups is None else 0.5
-
-    @property
-    def _parts(self) -> tuple[tuple[Moment, ...], float]:
-        """The sums over errors and target, and the factor of their shares."""
+    def _moments(self) -> tuple[Moment, ...]:
+        """The sums over errors, and over errors and target."""
         if self.levels:
-            return QUANTILE, self._half / len(self.levels)
-        moments = ERRORS if self.target is None else (*ERRORS, *TARGET, *JOINT)
-        whole = TREE + sum(one.share for one in moments)
+            return QUANTILE
+        return ERRORS if self.target is None else (*ERRORS, *TARGET, *JOINT)
+
+    @property
+    def _part(self) -> float:
+        """The factor of their shares."""
+        if self.levels:
+            return self.share / len(self.levels)
         own = 1.0 if self.means is None else _OF_MEANS["errors"]
-        return moments, self._half * own / whole
+        return self.share * own / (TREE + sum(one.share for one in self._moments))
 
     def _tree(self) -> Ints:
-        tree = tree_matrix(CELLS, 0.0, TREE * self._parts[1])[1:]
+        tree = tree_matrix(CELLS, 0.0, TREE * self._part)[1:]
         return np.rint(UNIT * tree).astype(np.int64)
 
-    def _table(self) -> tuple[Block, ...]:
-        part, points = self._parts[1], fine_points()
+    def _matrices(self) -> list[Ints]:
+        part, points = self._part, value_points(1, FINE)
         if self.levels:
-            own = moment_matrix(QUANTILE, points, part)
-            blocks = [Block(f"errors of {level:g}", own) for level in self.levels]
-        else:
-            blocks = [Block("errors", moment_matrix(ERRORS, points, part))]
-            blocks.append(Block("order of errors", self._tree()))
-        if not self.levels and self.target is not None:
-            coarse = (np.arange(_COARSE) + 0.5) * (2.0 / _COARSE) - 1.0
+            return [moment_matrix(QUANTILE, points, part)] * len(self.levels)
+        matrices = [moment_matrix(ERRORS, points, part), self._tree()]
+        if self.target is not None:
+            coarse = value_points(1, _COARSE)
             both = np.stack([np.repeat(coarse, _COARSE), np.tile(coarse, _COARSE)])
-            blocks.append(Block("target", moment_matrix(TARGET, points, part)))
-            blocks.append(Block("errors by target", moment_matrix(JOINT, both, part)))
+            matrices.append(moment_matrix(TARGET, points, part))
+            matrices.append(moment_matrix(JOINT, both, part))
         if self.means is not None:
-            order = scaled(self.means.matrix(), self._half * _OF_MEANS["order"])
-            loss = scaled(loss_matrix(), self._half * _OF_MEANS["deviance"])
-            blocks += [Block("deviance", loss), Block("order", order)]
-        if self.groups is not None:
-            copies = len(self.groups.names)
-            blocks += [Block(f"{b.name} of groups", b.matrix, copies) for b in blocks]
-        return tuple(blocks)
+            matrices.append(scaled(self.means.loss_matrix(), self.share * _OF_MEANS["deviance"]))
+            matrices.append(scaled(self.means.order_matrix(), self.share * _OF_MEANS["order"]))
+        return matrices
 
-    def cells(self, predictions: Floats, labels: Floats, groups: Ints | None) -> list[Ints]:
-        """The cell of each row in each block."""
+    def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
         outputs = predictions.T if predictions.ndim == 2 else [predictions]
         # Clamped as in a training, so that errors and target are about the same labels.
         inside = labels if self.target is None else np.clip(labels, *self.target)
         with np.errstate(over="ignore", invalid="ignore"):
             errors = [(output - inside) / self.bound for output in outputs]
-        own = [fine_cells(error) for error in errors]
-        if not self.levels:
-            own.append(value_cells(errors[0], _POWER))
-        if not self.levels and self.target is not None:
+        cells = [value_cells(error, 1, FINE) for error in errors]
+        if self.levels:
+            return cells
+        cells.append(value_cells(errors[0], _POWER))
+        if self.target is not None:
             low, high = self.target
             with np.errstate(over="ignore", invalid="ignore"):
                 place = 2.0 * (inside - low) / (high - low) - 1.0
-            own.append(fine_cells(place))
-            own.append(fine_cells(errors[0], _COARSE) * _COARSE + fine_cells(place, _COARSE))
+            cells.append(value_cells(place, 1, FINE))
+            coarse = value_cells(errors[0], 1, _COARSE) * _COARSE
+            cells.append(coarse + value_cells(place, 1, _COARSE))
         if self.means is not None:
-            own.append(self.means.losses(predictions, labels))
-            own.append(self.means.cells(predictions, labels))
-        if groups is None:
-            return own
-        sizes = (block.matrix.shape[1] for block in self.blocks)
-        return own + [cells + size * groups for cells, size in zip(own, sizes, strict=False)]
-
-    def views(self, released: Released, level: float) -> tuple[Errors, Mapping[str, Errors]]:
-        """Figures of all rows, and of each group."""
-        if self.groups is None:
-            return self._view([s[0] for s in released.sums], released.noise, level), {}
-        copies, per = len(self.groups.names), len(self.blocks) // 2
-        pairs = zip(released.sums[:per], released.sums[per:], strict=True)
-        both = [(copies * a[0] + b.sum(axis=0)) / (copies + 1) for a, b in pairs]
-        overall = self._view(both, released.noise * math.sqrt(copies / (copies + 1.0)), level)
-        parts = released.sums[per:]
-        return overall, {
-            name: self._view([s[i] for s in parts], released.noise, level)
-            for i, name in enumerate(self.groups.names)
-        }
+            cells.append(self.means.loss_cells(predictions, labels))
+            cells.append(self.means.order_cells(predictions, labels))
+        return cells
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> Errors:
-        """Figures of one set of rows, from the sums of all blocks."""
-        moments, part = self._parts
+        moments, weights = self._moments, moment_weights(self._moments, self._part)
         width = None if self.target is None else self.target[1] - self.target[0]
         clipped = width is None or self.bound < width
         if self.levels:
-            read = [Moments.read(moments, own, noise, part, level) for own in sums]
+            read = [Moments.read(moments, own, noise, weights, level) for own in sums]
             by_level = dict(zip(self.levels, read, strict=True))
             return Errors(read[0], None, self.bound, clipped, width, level, by_level)
         released = [sums[0], *(sums[2:4] if self.target is not None else ())]
-        read_all = Moments.read(moments, np.concatenate(released), noise, part, level)
-        root = UNIT * math.sqrt(part * ERRORS[0].share)
-        solver = Solver.of(np.vstack([np.full((1, CELLS), root), self._tree()]))
+        totals = Moments.read(moments, np.concatenate(released), noise, weights, level)
+        solver = Solver.of(np.vstack([np.full((1, CELLS), weights[0]), self._tree()]))
         tree = np.concatenate([sums[0][:1], sums[1]])
         values = Values.of(solver, tree, noise, 0.0, self.bound, level, _POWER)
-        losses = order = None
+        of_means: dict[str, Any] = {}
         if self.means is not None:
-            last = self.blocks[len(sums) - 2].matrix
-            losses = Losses.read(sums[-2], noise, last, self.means.most, level)
-            share = self._half * _OF_MEANS["order"]
-            order = self.means.read(sums[-1], noise, share, self._square(read_all), level)
-        return Errors(
-            read_all, values, self.bound, clipped, width, level, losses=losses, order=order
-        )
+            matrix, share = self.blocks[len(sums) - 2].matrix, self.share * _OF_MEANS["order"]
+            square = self._square(totals)
+            of_means = {
+                "losses": self.means.read_losses(sums[-2], noise, matrix, level),
+                "order": self.means.read_order(sums[-1], noise, share, square, level),
+            }
+        return Errors(totals, values, self.bound, clipped, width, level, **of_means)
 
     def _square(self, sums: Moments) -> float:
         """Mean squared label."""
@@ -209,3 +157,18 @@ class Regression:
         middle, half = low + (high - low) / 2.0, (high - low) / 2.0
         of = {"target 2": half**2, "target": 2.0 * middle * half, "rows": middle**2}
         return sums.total(of) / sums.count
+
+
+def _labels_of(objective: str, target: tuple[float, float] | None) -> tuple[float, float]:
+    """The range of the labels of counts or amounts."""
+    if target is None:
+        raise PrivacyParameterError(
+            f"`target_bounds` is missing: the figures of {objective} need a public range "
+            "of the labels, e.g. target_bounds=(0, 10)."
+        )
+    if target[0] < OBJECTIVES[objective].lowest:
+        raise PrivacyParameterError(
+            f"`target_bounds` must begin at 0 or later: labels of {objective} are not "
+            "negative. Give their public range, e.g. target_bounds=(0, 10)."
+        )
+    return target

@@ -6,7 +6,6 @@ Everything here is post-processing of one released table.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from ..record.ledger import tree_names
 from ..record.report import as_booster
 from ..record.report_views import round_up
 from .calibration import calibrated
-from .figure import Figure
+from .figure import Figure, as_json
 
 __all__ = ["Cost", "EvaluationReport"]
 
@@ -30,33 +29,21 @@ _CLIPPED = (
 
 @dataclass(frozen=True)
 class Cost:
-    """What an evaluation cost, and whom.
-
-    Attributes:
-        events: What was released, for ledgers and budgets.
-        epsilon: Target in nats.
-        delta: Its delta.
-        unit: Whom both are about.
-        parallel: Whether the rows are known to have trained nothing of the model, so that its cost
-            and that of the evaluation do not add up.
-        model_private: Whether the model has the ledger of a private training.
-        part: The part of the rows, as ledgers have it; None for all rows.
-        entry: Name of its entry in a budget; None where it was not booked.
-    """
+    """What an evaluation cost, and whom."""
 
     events: tuple[GaussianEvent, ...]
     epsilon: float
     delta: float
     unit: Unit
+    # Whether the rows are known to have trained nothing of the model, so that its cost and that of
+    # the evaluation do not add up.
     parallel: bool
-    model_private: bool
-    part: Mapping[str, str] | None
-    entry: str | None = None
+    model_private: bool  # whether the model has the ledger of a private training
+    entry: str | None = None  # in a budget; None where it was not booked
 
     def statement(self) -> str:
         """The guarantee in prose."""
-        own = make_accountant("exact", self.events)
-        spent = own.get_epsilon(self.delta, self.unit.group)
+        spent = make_accountant("exact", self.events).get_epsilon(self.delta, self.unit.group)
         text = (
             f"The figures are together ({round_up(spent)}, {self.delta:g})-differentially private "
             f"for adding or removing {self.unit.neighbours()} of the data that was evaluated: all "
@@ -125,20 +112,17 @@ class EvaluationReport:
         """A ``pandas.DataFrame``: figures by group, with value, low, high and noise."""
         import pandas as pd
 
-        rows = []
-        for name in (None, *self.groups):
-            for label, figure in self.figures(name).items():
-                rows.append(
-                    {
-                        "group": "all" if name is None else name,
-                        "figure": label,
-                        "value": figure.value,
-                        "low": figure.low,
-                        "high": figure.high,
-                        "noise": figure.noise,
-                    }
-                )
+        rows = [
+            {"group": group, "figure": name, **vars(figure)}
+            for group, figures in self._by_group("all", "")
+            for name, figure in figures.items()
+        ]
         return pd.DataFrame(rows).set_index(["group", "figure"])
+
+    def _by_group(self, every: str, before: str) -> list[tuple[str, dict[str, Figure]]]:
+        """The figures of all rows and of each group, with a name for each."""
+        groups = ((f"{before}{name}", self.figures(name)) for name in self.groups)
+        return [(every, self.figures()), *groups]
 
     def statement(self) -> str:
         """What the figures cost, whom, and what the intervals mean, in prose."""
@@ -153,30 +137,19 @@ class EvaluationReport:
 
     def summary(self) -> str:
         """The figures as a table, and the statement."""
+        head = f"  {'figure':<20}{'value':>12}{'low':>12}{'high':>12}"
         parts = []
-        for name in (None, *self.groups):
-            title = "All rows" if name is None else f"Group {name}"
+        for title, figures in self._by_group("All rows", "Group "):
             lines = [
                 f"  {label:<20}{_shown(f.value):>12}{_shown(f.low):>12}{_shown(f.high):>12}"
-                for label, f in self.figures(name).items()
+                for label, f in figures.items()
             ]
-            head = f"  {'figure':<20}{'value':>12}{'low':>12}{'high':>12}"
             parts.append("\n".join([title, head, *lines]))
         return "\n\n".join([*parts, self.statement()])
 
     def to_json(self) -> str:
         """The figures and the statement as JSON text; what is infinite is null."""
-
-        def rounded(value: float) -> float | None:
-            return value if math.isfinite(value) else None
-
-        views = {
-            "all" if name is None else name: {
-                label: {k: rounded(v) for k, v in vars(figure).items()}
-                for label, figure in self.figures(name).items()
-            }
-            for name in (None, *self.groups)
-        }
+        views = {group: as_json(figures) for group, figures in self._by_group("all", "")}
         return json.dumps(
             {
                 "kind": self.kind,
@@ -235,8 +208,7 @@ class EvaluationReport:
                 "`model` is not the model that this report is about. Give the model that was "
                 "evaluated."
             )
-        counts, cost = self.overall.posterior, self.cost
-        return calibrated(booster, counts, method, cost)
+        return calibrated(booster, self.overall.posterior, method, self.cost)
 
     def __str__(self) -> str:
         return self.summary()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,9 @@ import numpy.typing as npt
 from scipy.special import logit
 
 from ..data.columns import numbers
-from ..data.ids import persons_of
 from ..data.labels import codes_of
 from ..data.matrices import private_matrix
-from ..data.parts import Part
+from ..data.parts import Part, apart
 from ..data.rows import check_base_margin, check_intervals, check_labels
 from ..engine import native
 from ..engine.curve import Curve
@@ -26,14 +26,14 @@ from ..engine.model_json import ModelJson
 from ..engine.models import names_of_categories, stored_categories
 from ..engine.predictions import levels_of_model, objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
-from ..record.ledger import read_ledger
+from ..record.ledger import read_ledger, tree_names
 from ..record.report import as_booster
 from ..request.features import check_source, dictionaries_of
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from .groups import Groups, group_codes, read_groups
 
-__all__ = ["Groups", "Judged", "Persons", "Rows", "judged", "read_groups", "read_rows"]
+__all__ = ["Groups", "Judged", "Rows", "judged", "read_groups", "read_rows"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -41,32 +41,31 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A model whose predictions are judged; public.
-
-    Attributes:
-        booster: The xgboost.Booster.
-        model: What the caller gave.
-        kind: "binary", "multiclass" or "regression".
-        classes: Number of classes; 0 for regression.
-        public: What its last training took as public; empty without a ledger.
-        parts: The part that each of its trainings has read, None where that is not known, or where
-            it was calibrated by an evaluation, of other rows; empty without a ledger.
-        private: Whether it has the ledger of a private model.
-        curve: By which its probabilities are calibrated; None without.
-        objective: XGBoost's name of its loss.
-        levels: Of the quantiles that it predicts; empty for other models.
-    """
+    """A model whose predictions are judged; public."""
 
     booster: Any
-    model: Any
-    kind: str
-    classes: int
-    public: Mapping[str, Any]
+    model: Any  # what the caller gave
+    kind: str  # "binary", "multiclass" or "regression"
+    classes: int  # number of classes; 0 for regression
+    public: Mapping[str, Any]  # what its last training took as public; empty without a ledger
+    # The part that each of its trainings has read, None where that is not known, or where it was
+    # calibrated by an evaluation, of other rows; empty without a ledger.
     parts: tuple[Part | None, ...]
-    private: bool
-    curve: Curve | None = None
+    private: bool  # whether it has the ledger of a private model
+    curve: Curve | None = None  # by which its probabilities are calibrated
     objective: str = ""
-    levels: tuple[float, ...] = ()
+    levels: tuple[float, ...] = ()  # of the quantiles that it predicts
+
+    @property
+    def trees(self) -> tuple[str, ...] | None:
+        """Names of its trees; None where it has none."""
+        with suppress(LedgerError):
+            return tuple(tree_names(self.booster))
+        return None
+
+    def is_apart(self, part: Part | None, unit: str) -> bool:
+        """Whether no part of it was trained on the rows of another part of a division."""
+        return bool(self.parts) and all(apart(own, part, unit) for own in self.parts)
 
     @property
     def intervals(self) -> bool:
@@ -89,37 +88,11 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class Persons:
-    """Weights by which the rows of a person count one at most.
-
-    Attributes:
-        weights: Whole numbers, one for each row.
-        shift: A person counts 2**shift at most.
-    """
-
-    weights: Ints
-    shift: int
-
-    @classmethod
-    def of(cls, ids: Any, rows: int, shift: int) -> Persons:
-        """Weights of rows from the ids of their persons."""
-        codes = np.asarray(persons_of(ids, rows).codes, dtype=np.int64)
-        count = np.bincount(codes) if rows else np.zeros(0, dtype=np.int64)
-        return cls((1 << shift) // np.maximum(count[codes], 1), shift)
-
-
-@dataclass(frozen=True, eq=False)
 class Rows:
-    """What is counted of each row; as private as the rows.
+    """What is counted of each row; as private as the rows."""
 
-    Attributes:
-        predictions: For each model margins (rows,), probabilities (rows, classes) or values.
-        labels: Codes of classes, or values, (rows,); of times both ends, (rows, 2).
-        groups: Number of the group of each row; None without groups.
-    """
-
-    predictions: tuple[Floats, ...]
-    labels: Floats
+    predictions: tuple[Floats, ...]  # of each model margins, probabilities or values
+    labels: Floats  # codes of classes, or values, (rows,); of times both ends, (rows, 2)
     groups: Ints | None
 
 
@@ -143,12 +116,10 @@ def judged(model: Any) -> Judged:
     public: Mapping[str, Any] = {}
     private = False
     parts: tuple[Part | None, ...] = ()
-    try:
+    with suppress(LedgerError):
         ledger = read_ledger(booster)
         public, private = ledger.trainings[-1].public, ledger.private
         parts = tuple(_part(training.public) for training in ledger.trainings)
-    except LedgerError:
-        pass
     curve = Curve.of(booster) if kind == "binary" else None
     levels = tuple(levels_of_model(booster) or ())
     return Judged(booster, model, kind, classes, public, parts, private, curve, objective, levels)
@@ -257,11 +228,11 @@ def _check_dictionary(model: Judged, matrix: Any) -> None:
     XGBoost takes a name that it does not know for the next one in the alphabet, and where the model
     stores no names the codes of a data frame's own dictionary, which one row may change for all.
     """
-    brought = dictionaries_of(matrix)
-    if not brought:
+    dictionaries = dictionaries_of(matrix)
+    if not dictionaries:
         return
     stored = stored_categories(ModelJson.of(model.booster))
-    for i, names in brought.items():
+    for i, names in dictionaries.items():
         if i not in stored:
             raise PrivacyParameterError(
                 f"Column {(matrix.feature_names or range(i + 1))[i]!r} of `data` has names of "
@@ -280,10 +251,10 @@ def _predictions(model: Judged, matrix: Any) -> Floats:
     if matrix.num_row() == 0:
         columns = model.classes if model.kind == "multiclass" else len(model.levels)
         return np.zeros((0, columns) if columns > 1 else 0)
-    if model.kind == "binary":
-        found = model.booster.predict(matrix, output_margin=True)
-        if model.curve is not None:
-            found = logit(model.curve(found))
+    if model.kind != "binary":
+        predictions = probabilities(model.booster, matrix)
     else:
-        found = probabilities(model.booster, matrix)
-    return np.asarray(found, dtype=np.float64)
+        predictions = model.booster.predict(matrix, output_margin=True)
+        if model.curve is not None:
+            predictions = logit(model.curve(predictions))
+    return np.asarray(predictions, dtype=np.float64)

@@ -7,40 +7,41 @@ from __future__ import annotations
 
 import os
 import warnings
-from contextlib import suppress
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from ..accounting import PERSON
-from ..budget.booked import booked, unit_of
+from ..budget.booked import booked, check_alone, unit_of
 from ..budget.budget import Budget
 from ..budget.gate import check_free
-from ..data.ids import column_of
-from ..data.parts import apart, for_persons, part_of
-from ..engine import native, tape
+from ..data.ids import column_of, persons_of
+from ..data.parts import for_persons, part_of
+from ..engine import native
 from ..engine.blas import one_thread
 from ..engine.progress import progress
-from ..engine.workers import this_worker
-from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from ..errors import PrivacyParameterError, PrivacyWarning
+from ..noisy_sums import release
 from ..parameters import parse
 from ..record.caution import warn_of
-from ..record.ledger import tree_names
 from .binary import Binary
 from .compare import Pair
+from .kinds import Kind, events_for
 from .parting import Split
 from .regression import Regression
-from .report import Cost, EvaluationReport
-from .rows import Groups, Judged, Persons, judged, read_groups, read_rows
+from .report import Cost
+from .rows import Groups, Judged, judged, read_groups, read_rows
 from .several import MOST_CLASSES, Several
 from .survival import Survival
-from .table import Layout, events_for, release, shift_for
 
-__all__ = ["Plan", "evaluate", "plan_of"]
+__all__ = ["evaluate", "plan_of"]
 
-Ints = npt.NDArray[np.int64]
-Plan: TypeAlias = Binary | Several | Regression | Survival | Pair
+_ONE_MACHINE = (
+    "An evaluation runs on one machine: every worker of a cluster would release a table of its "
+    "own. Evaluate on one machine."
+)
+_FOR_ROWS = (
+    "The model is for persons, and its figures will be for rows: a person with several rows is "
+    "protected less by them than by the model. Give the ids: evaluate(..., privacy_id=ids)."
+)
 
 
 def evaluate(
@@ -109,48 +110,32 @@ def evaluate(
     epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
     delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     level = parse.parse_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
-    _check_place(booked=budget is not None)
-    several = isinstance(model, (list, tuple))
-    models = tuple(judged(one) for one in (model if several else [model]))
-    if several:
-        _check_pair(models, by)
+    if budget is not None:
+        check_free()
+    check_alone("an evaluation", "its noise is", _ONE_MACHINE)
+    models = _models(model, by)
     groups = read_groups(by, models[0])
     if isinstance(data, Split):
         privacy_id = data.test_ids if privacy_id is None else privacy_id
         data = data.test
     unit = unit_of(privacy_id is not None, column_of(privacy_id), group, budget)
-    column = unit.column
-    part = for_persons(part_of(data), privacy_id, column)
+    part = for_persons(part_of(data), privacy_id, unit.column)
     plan = plan_of(models, groups, error_bound, target_bounds)
     with progress("evaluate: predict"):
         rows = read_rows(models, data, groups)
-    persons, layout = None, Layout(plan.blocks, later=plan.later)
-    if privacy_id is not None:
-        shift = shift_for(layout, epsilon, delta, unit.group)
-        persons = Persons.of(privacy_id, len(rows.labels), shift)
-        layout = Layout(plan.blocks, shift, "person", plan.later)
+    persons = None if privacy_id is None else persons_of(privacy_id, len(rows.labels)).codes
+    layout = plan.layout(epsilon, delta, unit.group, persons=persons is not None)
     events = events_for(layout, epsilon, delta, unit.group)
     warn_of(epsilon, delta, None, stacklevel=2, unit=unit)
     if not unit.of_persons and any(m.public.get("unit") == PERSON for m in models):
-        warnings.warn(
-            "The model is for persons, and its figures will be for rows: a person with several "
-            "rows is protected less by them than by the model. Give the ids: "
-            "evaluate(..., privacy_id=ids).",
-            PrivacyWarning,
-            stacklevel=2,
-        )
-    later = None
-    if isinstance(plan, Pair):
-        cells = plan.cells(rows.predictions, rows.labels)
-        later = plan.later_cells(rows.predictions, rows.labels)
-    else:
-        cells = plan.cells(rows.predictions[0], rows.labels, rows.groups)
+        warnings.warn(_FOR_ROWS, PrivacyWarning, stacklevel=2)
+    predictions = rows.predictions if isinstance(plan, Pair) else rows.predictions[0]
+    cells = plan.cells(predictions, rows.labels, rows.groups)
+    later = plan.later_cells(predictions, rows.labels)
     native.lib()
-    weights = None if persons is None else persons.weights
-    aim = plan.aimed if isinstance(plan, (Binary, Pair)) else None
     with progress("evaluate: count"), one_thread():
         released, entry = booked(
-            lambda: release(layout, events, cells, weights, aim, later),
+            lambda: release(layout, events, cells, persons, plan.aimed, later),
             events,
             budget,
             note,
@@ -159,31 +144,23 @@ def evaluate(
             part=part,
         )
     cost = Cost(
-        events=events,
+        events=released.events,
         epsilon=epsilon,
         delta=delta,
         unit=unit,
-        parallel=unit.group == 1
-        and all(
-            bool(m.parts) and all(apart(own, part, unit.name) for own in m.parts) for m in models
-        ),
+        parallel=unit.group == 1 and all(m.is_apart(part, unit.name) for m in models),
         model_private=all(m.private for m in models),
-        part=None if part is None else part.to_json(),
         entry=entry,
     )
-    if isinstance(plan, Pair):
-        with progress("evaluate: figures"), one_thread():
-            return plan.report(released, cost, level)
     with progress("evaluate: figures"), one_thread():
-        overall, by_group = plan.views(released, level)
-    trees: tuple[str, ...] | None = None
-    with suppress(LedgerError):
-        trees = tuple(tree_names(models[0].booster))
-    return EvaluationReport(models[0].kind, overall, by_group, cost, level, trees)
+        return plan.report(released, cost, level, models[0])
 
 
-def _check_pair(models: tuple[Judged, ...], by: Any) -> None:
-    """Two models of two classes, which are compared on all rows."""
+def _models(model: Any, by: Any) -> tuple[Judged, ...]:
+    """The model, or two models of two classes, which are compared on all rows."""
+    if not isinstance(model, (list, tuple)):
+        return (judged(model),)
+    models = tuple(map(judged, model))
     if len(models) != 2 or any(m.kind != "binary" for m in models):
         raise PrivacyParameterError(
             "`model` must be one model, or a list of two models of two classes to compare."
@@ -193,22 +170,7 @@ def _check_pair(models: tuple[Judged, ...], by: Any) -> None:
             "`by` cannot be given where two models are compared. Leave it out, or evaluate one "
             "model."
         )
-
-
-def _check_place(*, booked: bool) -> None:
-    """Refuse to release where the noise would not be secret, or be drawn several times."""
-    if booked:
-        check_free()
-    if this_worker()[1] > 1:
-        raise PrivacyRefusal(
-            "An evaluation runs on one machine: every worker of a cluster would release a table of "
-            "its own. Evaluate on one machine."
-        )
-    if tape.noise_key() is not None:
-        raise PrivacyRefusal(
-            "Noise from a fixed key is refused in an evaluation: its noise is always secret. "
-            "Call it outside of the block that fixes the key."
-        )
+    return models
 
 
 def plan_of(
@@ -216,7 +178,7 @@ def plan_of(
     groups: Groups | None = None,
     error_bound: Any = None,
     target_bounds: Any = None,
-) -> Plan:
+) -> Kind:
     """What an evaluation releases. No row is looked at."""
     model = models[0]
     if model.kind == "regression":

@@ -6,23 +6,20 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from .binary import scaled
 from .figure import Figure
 from .figures import TwoClasses
-from .grid import CELLS, UNIT, Grid, counts_matrix
+from .grid import CELLS, UNIT, Grid, counts_matrix, value_cells
+from .kinds import Kind, scaled
 from .posterior import Solver, two_classes
 from .rows import Groups, Judged
-from .table import Block, Released
-from .values import Values, value_cells, value_matrix
+from .values import Values, value_matrix
 
 __all__ = ["Several", "SeveralClasses"]
 
@@ -86,25 +83,19 @@ class SeveralClasses:
         The intervals of the classes are not independent; that of the mean is the mean of theirs,
         which is never too short.
         """
-        found = [view.auc for view in self.one_against_rest]
-        value, low, high = (
-            float(np.mean([getattr(f, name) for f in found])) for name in ("value", "low", "high")
-        )
-        return Figure(value, low, high, float(np.mean([f.noise for f in found])))
+        each = [astuple(view.auc) for view in self.one_against_rest]
+        return Figure(*np.mean(each, axis=0).tolist())
 
     def confusion(self) -> list[list[Figure]]:
         """Numbers of rows by true class (first index) and predicted class."""
         wide = float(norm.ppf(0.5 + 0.5 * self.level))
-        out = []
-        for row in self.counts:
-            line = []
-            for count in row:
-                half = wide * math.sqrt(self.noise**2 + max(float(count), 0.0))
-                value = max(float(count), 0.0)
-                high = max(float(count) + half, value)
-                line.append(Figure(value, max(float(count) - half, 0.0), high, self.noise))
-            out.append(line)
-        return out
+
+        def figure(count: float) -> Figure:
+            value = max(count, 0.0)
+            half = wide * math.sqrt(self.noise**2 + value)
+            return Figure(value, max(count - half, 0.0), max(count + half, value), self.noise)
+
+        return [[figure(count) for count in row] for row in self.counts.tolist()]
 
     def figures(self) -> dict[str, Figure]:
         """The plain figures by name."""
@@ -122,100 +113,65 @@ class SeveralClasses:
 
 
 @dataclass(frozen=True, eq=False)
-class Several:
+class Several(Kind):
     """What is released about several classes, and how it is read.
 
-    Attributes:
-        classes: Number of classes.
-        groups: Declared groups.
-        blocks: The table: confusion, loss, top class, and each class against the rest; for all
-            rows, and for each group.
+    The blocks are confusion, loss, top class, and each class against the rest.
     """
 
     classes: int
     groups: Groups | None
-    blocks: tuple[Block, ...]
-    later: ClassVar[None] = None  # no second step
 
     @classmethod
     def of(cls, model: Judged, groups: Groups | None) -> Several:
         """The blocks for a model. No row is looked at."""
-        k = model.classes
-        scores = counts_matrix(Grid())
+        return cls(model.classes, groups)
+
+    def _matrices(self) -> list[Ints]:
+        k, scores = self.classes, counts_matrix(Grid())
         unit = UNIT * np.eye(k * k, dtype=np.int64)
+        each = scaled(scores, self.share * _EACH / k)
+        return [
+            scaled(unit, self.share * _CONFUSION),
+            scaled(value_matrix(), self.share * _LOSS),
+            scaled(scores, self.share * _TOP),
+            *([each] * k),
+        ]
 
-        def blocks(name: str, share: float, copies: int) -> list[Block]:
-            return [
-                Block(f"{name} confusion", scaled(unit, share * _CONFUSION), copies),
-                Block(f"{name} loss", scaled(value_matrix(), share * _LOSS), copies),
-                Block(f"{name} top", scaled(scores, share * _TOP), copies),
-                *(
-                    Block(f"{name} class {i}", scaled(scores, share * _EACH / k), copies)
-                    for i in range(k)
-                ),
-            ]
-
-        if groups is None:
-            return cls(k, None, tuple(blocks("all", 1.0, 1)))
-        copies = len(groups.names)
-        return cls(k, groups, (*blocks("all", 0.5, 1), *blocks("groups", 0.5, copies)))
-
-    def cells(self, probabilities: Floats, labels: Floats, groups: Ints | None) -> list[Ints]:
-        """The cell of each row in each block."""
+    def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
         truth, grid = labels.astype(np.int64), Grid()
-        p = np.nan_to_num(probabilities, nan=0.0)
+        p = np.nan_to_num(predictions, nan=0.0)
         n, k = len(truth), self.classes
         with np.errstate(divide="ignore"):
             logits = np.log(p) - np.log1p(-np.minimum(p, 1.0))
             loss = -np.log(p[np.arange(n), truth]) if n else np.zeros(0)
-        told = p.argmax(axis=1) if n else np.zeros(0, dtype=np.int64)
-        top = logits[np.arange(n), told] if n else np.zeros(0)
-        own = [
-            truth * k + told,
+        likeliest = p.argmax(axis=1) if n else np.zeros(0, dtype=np.int64)
+        top = logits[np.arange(n), likeliest] if n else np.zeros(0)
+        return [
+            truth * k + likeliest,
             value_cells(2.0 * loss / _LARGEST_LOSS - 1.0),
-            grid.cell(top) + CELLS * (told == truth),
+            grid.cell(top) + CELLS * (likeliest == truth),
             *(grid.cell(logits[:, i]) + CELLS * (truth == i) for i in range(k)),
         ]
-        if groups is None:
-            return own
-        sizes = [block.matrix.shape[1] for block in self.blocks[: len(own)]]
-        return own + [c + size * groups for c, size in zip(own, sizes, strict=True)]
 
-    def views(
-        self, released: Released, level: float
-    ) -> tuple[SeveralClasses, Mapping[str, SeveralClasses]]:
-        """Figures of all rows, and of each group."""
-        per = 3 + self.classes
-        solvers = [Solver.of(block.matrix) for block in self.blocks[1:4]]
-        half = _LARGEST_LOSS / 2.0
+    @cached_property
+    def _solvers(self) -> list[Solver]:
+        """Of loss, top class, and a class."""
+        return [Solver.of(block.matrix) for block in self.blocks[1:4]]
 
-        def view(sums: list[Floats], noise: float) -> SeveralClasses:
-            unit = float(self.blocks[0].matrix[0, 0])
-            grid = Grid()
-            each = tuple(
-                TwoClasses(two_classes(grid, solvers[2], s, noise), level) for s in sums[3:]
-            )
-            return SeveralClasses(
-                self.classes,
-                (sums[0] / unit).reshape(self.classes, self.classes),
-                Values.of(solvers[0], sums[1], noise, half, half, level),
-                TwoClasses(two_classes(grid, solvers[1], sums[2], noise), level),
-                each,
-                noise / unit,
-                level,
-            )
-
-        if self.groups is None:
-            return view([s[0] for s in released.sums], released.noise), {}
-        copies = len(self.groups.names)
-        all_rows, parts = released.sums[:per], released.sums[per:]
-        both = [
-            (copies * a[0] + b.sum(axis=0)) / (copies + 1)
-            for a, b in zip(all_rows, parts, strict=True)
-        ]
-        overall = view(both, released.noise * math.sqrt(copies / (copies + 1.0)))
-        by_group = {
-            name: view([s[i] for s in parts], released.noise)
-            for i, name in enumerate(self.groups.names)
-        }
-        return overall, by_group
+    def _view(self, sums: list[Floats], noise: float, level: float) -> SeveralClasses:
+        of_loss, of_top, of_class = self._solvers
+        unit, half = float(self.blocks[0].matrix[0, 0]), _LARGEST_LOSS / 2.0
+        top, *each = (
+            TwoClasses(two_classes(Grid(), solver, counts, noise), level)
+            for solver, counts in zip([of_top, *[of_class] * self.classes], sums[2:], strict=True)
+        )
+        return SeveralClasses(
+            self.classes,
+            (sums[0] / unit).reshape(self.classes, self.classes),
+            Values.of(of_loss, sums[1], noise, half, half, level),
+            top,
+            tuple(each),
+            noise / unit,
+            level,
+        )

@@ -10,29 +10,25 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
-from .binary import scaled
-from .figure import Figure
-from .grid import tree_matrix
+from .figure import Figure, figure_of, quotient_of
+from .grid import log_cells, tree_matrix
+from .kinds import Kind, scaled
 from .posterior import DRAWS
 from .rows import Groups, Judged
-from .table import Block, Released
 
-__all__ = ["UNIT", "Survival", "Times"]
+__all__ = ["Survival", "Times"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-UNIT = 1 << 12
-"""Grid units of what one row adds: in a tree of two directions all entries are small."""
+_UNIT = 1 << 12  # grid units of what one row adds: in a tree of two directions all are small
 _PLACES = 32  # cells of the prediction, and of the time
 _ROOT, _TREE = 0.3, 0.7  # of the squared norm of a row in one direction
 _WIDEST = 12.0  # of the range of predictions, on the scale of the logarithm
@@ -44,25 +40,14 @@ def _tree() -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """What the released sums say about a model of times, on one set of rows.
+    """What the released sums say about a model of times, on one set of rows."""
 
-    Attributes:
-        counts: Estimated rows by (seen or not, prediction, time); noisy, without bias.
-        draws: Counts that are as likely, given the sums.
-        error: Covariance of the noise of two cells of one half, by rows and columns of the tree, in
-            the unit of the counts: its Kronecker product with itself.
-        level: Probability with which each interval covers.
-    """
-
-    counts: Floats
-    draws: Floats
+    counts: Floats  # estimated rows by (seen or not, prediction, time); noisy, without bias
+    draws: Floats  # counts that are as likely, given the sums
+    # Covariance of the noise of two cells of one half, by rows and columns of the tree, in the unit
+    # of the counts: its Kronecker product with itself.
     error: Floats
-    level: float
-
-    def _quotient(self, parts: Callable[[Floats], Floats]) -> Figure:
-        """A share: of numerator and denominator, (..., 2), as a function of counts."""
-        noise, spread = (np.cov(parts(d), rowvar=False) for d in (self.draws, self.sampled))
-        return Figure.quotient(parts(self.counts), noise, spread, self.level, low=0.0, high=1.0)
+    level: float  # probability with which each interval covers
 
     @cached_property
     def sampled(self) -> Floats:
@@ -79,10 +64,7 @@ class Times:
     @property
     def rows(self) -> Figure:
         """Number of rows, or persons."""
-        noise, spread = (
-            float(np.std(d.sum(axis=(-1, -2, -3)))) for d in (self.draws, self.sampled)
-        )
-        return Figure.around(float(self.counts.sum()), spread, noise, self.level, low=0.0)
+        return figure_of(self, lambda counts: counts.sum(axis=(-1, -2, -3)), 0.0, np.inf)
 
     @property
     def seen(self) -> Figure:
@@ -92,7 +74,7 @@ class Times:
             seen = counts[..., 0, :, :].sum(axis=(-1, -2))
             return np.stack([seen, counts.sum(axis=(-1, -2, -3))], axis=-1)
 
-        return self._quotient(parts)
+        return quotient_of(self, parts, 0.0, 1.0)
 
     @property
     def concordance(self) -> Figure:
@@ -101,26 +83,26 @@ class Times:
         count; pairs within one cell of the time are left out. 0.5 for no order at all.
         """
         # What the noise, which both rows of a pair share, adds to products of counts on average.
-        own = np.triu(self.error, 1).sum()
-        order = np.triu(self.error, 1).sum() + 0.5 * np.trace(self.error)
-        extra = own * order, own * self.error.sum()
+        above = np.triu(self.error, 1).sum()
+        order = above + 0.5 * np.trace(self.error)
+        extra = above * order, above * self.error.sum()
 
         def parts(counts: Floats) -> Floats:
             first, all_rows = counts[..., 0, :, :], counts.sum(axis=-3)
             later = _after(all_rows)  # in time
-            longer = _after(np.swapaxes(later, -1, -2))
             ties = np.swapaxes(later, -1, -2)
+            longer = _after(ties)
             right = (np.swapaxes(first, -1, -2) * (longer + 0.5 * ties)).sum(axis=(-1, -2))
             pairs = (first.sum(axis=-2) * later.sum(axis=-2)).sum(axis=-1)
             return np.stack([right - extra[0], pairs - extra[1]], axis=-1)
 
-        found = self._quotient(parts)
+        figure = quotient_of(self, parts, 0.0, 1.0)
         # Of pairs within one cell it is only known that they are in order as often as others, or
         # by chance, or anything between both.
         alike, tied = self._within_cells
-        more = max(found.value - 0.5, 0.0)
-        low = max(found.low - alike * more, 0.0)
-        return Figure(found.value, low, min(found.high + tied * more, 1.0), found.noise)
+        more = max(figure.value - 0.5, 0.0)
+        low, high = max(figure.low - alike * more, 0.0), min(figure.high + tied * more, 1.0)
+        return replace(figure, low=low, high=high)
 
     @property
     def _within_cells(self) -> tuple[float, float]:
@@ -143,30 +125,14 @@ def _after(counts: Floats) -> Floats:
     return np.asarray(whole - np.cumsum(counts, axis=-1))
 
 
-def _cells(values: Floats, low: float, high: float) -> Ints:
-    """The cell of the logarithm of each value; what is no number is in the first."""
-    place = (np.log(values) - low) / (high - low) * _PLACES
-    return np.clip(np.nan_to_num(place, nan=0.0), 0, _PLACES - 1).astype(np.int64)
-
-
 @dataclass(frozen=True, eq=False)
-class Survival:
-    """What is released about times, and how it is read.
+class Survival(Kind):
+    """What is released about times, and how it is read."""
 
-    Attributes:
-        low: Logarithm of the smallest prediction that has a cell of its own.
-        high: That of the largest one.
-        target: Logarithms of the bounds of times.
-        groups: Declared groups.
-        blocks: The table.
-    """
-
-    low: float
-    high: float
-    target: tuple[float, float]
+    low: float  # logarithm of the smallest prediction that has a cell of its own
+    high: float  # that of the largest one
+    target: tuple[float, float]  # logarithms of the bounds of times
     groups: Groups | None
-    blocks: tuple[Block, ...]
-    later: ClassVar[None] = None  # no second step
 
     @classmethod
     def of(
@@ -188,43 +154,27 @@ class Survival:
         if high - low > _WIDEST:
             middle = 0.5 * (low + high)
             low, high = middle - _WIDEST / 2.0, middle + _WIDEST / 2.0
-        both = np.kron(_tree(), _tree())
-        whole = np.rint(UNIT * np.kron(np.eye(2), both)).astype(np.int64)
-        if groups is None:
-            blocks: tuple[Block, ...] = (Block("times", whole),)
-        else:
-            half = scaled(whole, 0.5)
-            blocks = (Block("times", half), Block("times of groups", half, len(groups.names)))
-        return cls(low, high, (first, last), groups, blocks)
+        return cls(low, high, (first, last), groups)
 
-    def cells(self, predictions: Floats, labels: Floats, groups: Ints | None) -> list[Ints]:
-        """The cell of each row in each block; labels are both ends of the time, (rows, 2)."""
+    def _matrices(self) -> list[Ints]:
+        both = np.kron(np.eye(2), np.kron(_tree(), _tree()))
+        whole = np.rint(_UNIT * both).astype(np.int64)
+        return [scaled(whole, self.share)]
+
+    def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
+        """Labels are both ends of the time, (rows, 2)."""
         lower, upper = labels[:, 0], labels[:, 1]
         seen = np.isfinite(upper)
         with np.errstate(all="ignore"):
             time = np.where(seen, np.sqrt(lower) * np.sqrt(upper), lower)
-            place = _cells(predictions, self.low, self.high)
-            when = _cells(time, *self.target)
-        cell = ((~seen).astype(np.int64) * _PLACES + place) * _PLACES + when
-        return [cell] if groups is None else [cell, cell + 2 * _PLACES**2 * groups]
+        place = log_cells(predictions, self.low, self.high, _PLACES)
+        when = log_cells(time, *self.target, _PLACES)
+        return [((~seen).astype(np.int64) * _PLACES + place) * _PLACES + when]
 
-    def views(self, released: Released, level: float) -> tuple[Times, Mapping[str, Times]]:
-        """Figures of all rows, and of each group."""
-        share = 1.0 if self.groups is None else 0.5
-        inverse = np.linalg.inv(math.sqrt(UNIT * math.sqrt(share)) * _tree())
+    def _view(self, sums: list[Floats], noise: float, level: float) -> Times:
+        inverse = np.linalg.inv(math.sqrt(_UNIT * math.sqrt(self.share)) * _tree())
         shape = (2, _PLACES, _PLACES)
-
-        def view(sums: Floats, noise: float) -> Times:
-            rng = np.random.default_rng(0)
-            moved = noise * rng.normal(size=(DRAWS, *shape))
-            counts = inverse @ sums.reshape(shape) @ inverse.T
-            draws = counts + inverse @ moved @ inverse.T
-            return Times(counts, draws, noise * inverse @ inverse.T, level)
-
-        if self.groups is None:
-            return view(released.sums[0][0], released.noise), {}
-        parts, copies = released.sums[1], len(self.groups.names)
-        both = (copies * released.sums[0][0] + parts.sum(axis=0)) / (copies + 1)
-        overall = view(both, released.noise * math.sqrt(copies / (copies + 1.0)))
-        names = zip(self.groups.names, parts, strict=True)
-        return overall, {name: view(own, released.noise) for name, own in names}
+        moved = noise * np.random.default_rng(0).normal(size=(DRAWS, *shape))
+        counts = inverse @ sums[0].reshape(shape) @ inverse.T
+        draws = counts + inverse @ moved @ inverse.T
+        return Times(counts, draws, noise * inverse @ inverse.T, level)

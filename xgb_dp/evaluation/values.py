@@ -5,7 +5,6 @@ Proof: docs/proofs/evaluation.md
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,49 +13,33 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from .figure import Figure
-from .grid import CELLS, UNIT, tree_matrix
-from .posterior import DRAWS, Solver
+from .figure import Figure, figure_of, rising
+from .grid import CELLS, UNIT, tree_matrix, value_ends, value_points
+from .moments import Moment, moment_matrix
+from .posterior import Solver
 
-__all__ = ["Values", "smoothed", "value_cells", "value_matrix", "value_points"]
+__all__ = ["Values", "smoothed", "value_matrix"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_ROWS, _MEAN, _SIZE, _SQUARE, _TREE = 0.2, 0.25, 0.15, 0.2, 0.2  # of the squared norm of a row
+_TREE = 0.2  # of the squared norm of a row
+_MOMENTS = (
+    Moment("rows", np.ones_like, 0.2),
+    Moment("value", np.asarray, 0.25),
+    Moment("size", np.abs, 0.15, even=True),
+    Moment("square", np.square, 0.2, even=True),
+)
 
 
 @lru_cache(maxsize=2)
 def value_matrix(power: int = 1) -> Ints:
-    """What a row adds whose value v in [-1, 1] lies in each of 128 cells.
-
-    Its number, v, 2|v| - 1 and 2v^2 - 1, each with a weight, and a Haar tree without its root.
-    """
-    v = value_points(power)
-    shares = (_ROWS, _MEAN, _SIZE, _SQUARE)
-    moments = np.stack([np.ones(CELLS), v, 2.0 * np.abs(v) - 1.0, 2.0 * v**2 - 1.0])
-    weighted = np.sqrt(np.array(shares))[:, np.newaxis] * moments
-    whole = np.vstack([weighted, tree_matrix(CELLS, 0.0, _TREE)[1:]])
-    matrix = np.rint(UNIT * whole).astype(np.int64)
+    """What a row adds whose value lies in each of 128 cells: its moments, and a Haar tree."""
+    moments = moment_matrix(_MOMENTS, value_points(power), 1.0, UNIT)
+    tree = np.rint(UNIT * tree_matrix(CELLS, 0.0, _TREE)[1:]).astype(np.int64)
+    matrix = np.vstack([moments, tree])
     matrix.setflags(write=False)
     return matrix
-
-
-def value_cells(values: Floats, power: int = 1, cells: int = CELLS) -> Ints:
-    """The cell of each value; what lies beyond -1 or 1 counts as that, NaN as 1."""
-    clipped = np.clip(np.nan_to_num(values, nan=1.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
-    root = np.sign(clipped) * np.abs(clipped) ** (1.0 / power)
-    return np.minimum(((root + 1.0) * (cells / 2)).astype(np.int64), cells - 1)
-
-
-def _ends(power: int, cells: int = CELLS) -> Floats:
-    return np.asarray(np.linspace(-1.0, 1.0, cells + 1) ** power)
-
-
-def value_points(power: int = 1, cells: int = CELLS) -> Floats:
-    """The value in the middle of each cell; see :func:`value_cells`."""
-    ends = _ends(power, cells)
-    return np.asarray(0.5 * (ends[1:] + ends[:-1]))
 
 
 def smoothed(counts: Floats, reach: int) -> Floats:
@@ -76,7 +59,7 @@ class Values:
         middle: Value in the middle of the cells.
         half: Distance of the ends from there.
         level: Probability with which each interval covers.
-        power: See :func:`value_cells`.
+        power: See :func:`grid.value_cells`.
         seed: Of the draws of `sampled`.
 
     Examples:
@@ -119,13 +102,11 @@ class Values:
             middle: Value in the middle of the cells.
             half: Distance of the ends from there.
             level: Probability with which an interval is to cover.
-            power: See :func:`value_cells`.
+            power: See :func:`grid.value_cells`.
             seed: Of the draws. Two blocks of which one figure is made must have two seeds: with
                 one, their noise would count as the same.
         """
-        counts = solver.covariance @ (solver.matrix.T @ sums)
-        rng = np.random.default_rng(2 * seed)
-        draws = counts + noise * rng.normal(size=(DRAWS, CELLS)) @ solver.root.T
+        counts, draws = solver.counts(sums, noise, np.random.default_rng(2 * seed))
         error = noise**2 * solver.covariance
         return cls(counts, draws, error, middle, half, level, power, seed)
 
@@ -156,9 +137,7 @@ class Values:
             low: Lowest value that it has.
             high: Highest value that it has.
         """
-        value = float(of(self.counts))
-        noise, spread = (float(np.std(of(drawn))) for drawn in (self.draws, self.sampled))
-        return Figure.around(value, spread, noise, self.level, low=low, high=high)
+        return figure_of(self, of, low, high)
 
     def points_of(self, power: int = 1, *, size: bool = False) -> Floats:
         """A power of the value of each cell, or its size."""
@@ -166,7 +145,7 @@ class Values:
             return np.abs(self.points)
         points = np.asarray(self.points**power)
         if power == 2:  # of a cell, whose values are not all in its middle
-            points = points + (self.half * np.diff(_ends(self.power))) ** 2 / 12.0
+            points = points + (self.half * np.diff(value_ends(self.power))) ** 2 / 12.0
         return points
 
     def mean_of(self, counts: Floats, power: int = 1) -> Floats:
@@ -182,10 +161,11 @@ class Values:
             low: Lowest value that the mean has.
             high: Highest value that it has.
         """
-        own = np.stack([points, np.ones(CELLS)])
-        noise = own @ self.error @ own.T
-        spread = noise + (own * self._around) @ own.T
-        return Figure.quotient(own @ self.counts, noise, spread, self.level, low=low, high=high)
+        weights = np.stack([points, np.ones(CELLS)])
+        noise = weights @ self.error @ weights.T
+        spread = noise + (weights * self._around) @ weights.T
+        parts = weights @ self.counts
+        return Figure.quotient(parts, noise, spread, self.level, low=low, high=high)
 
     @property
     def rows(self) -> Figure:
@@ -204,7 +184,7 @@ class Values:
         Args:
             share: In (0, 1).
         """
-        ends = self.middle + self.half * _ends(self.power)
+        ends = self.middle + self.half * value_ends(self.power)
 
         def short(counts: Floats) -> Floats:
             """Rows below each end of a cell less those that are to be."""
@@ -214,27 +194,17 @@ class Values:
 
         def of(counts: Floats) -> Floats:
             """Where rows reach what is to be: the middle of the first and the last such place."""
-            own = np.atleast_2d(short(counts))
-            first = np.maximum.accumulate(own, axis=-1)
-            last = np.minimum.accumulate(own[:, ::-1], axis=-1)[:, ::-1]
-            middle = 0.5 * (first + last)
-            return np.array([np.interp(0.0, row, ends) for row in middle])
+            lacking = np.atleast_2d(short(counts))
+            return np.array([np.interp(0.0, row, ends) for row in rising(lacking)])
 
         # The interval has all cells of which the noise leaves open that the quantile is there.
-        own = short(np.eye(CELLS)).T
+        weights = short(np.eye(CELLS)).T
         # At the quantile, rows of a population lie below with the probability of the share.
         drawn = share * (1.0 - share) * max(float(self.counts.sum()), 1.0)
-        variance = ((own @ self.error) * own).sum(axis=1) + drawn
+        variance = ((weights @ self.error) * weights).sum(axis=1) + drawn
         wide = float(norm.ppf(0.5 + 0.5 * self.level)) * np.sqrt(variance)
         value, around = float(of(self.counts)[0]), short(self.counts)
         first = int(np.argmax(around + wide >= 0.0))
         last = CELLS - int(np.argmax((around - wide)[::-1] <= 0.0))
         low, high = float(ends[max(first - 1, 0)]), float(ends[min(last + 1, CELLS)])
         return Figure(value, min(low, value), max(high, value), float(np.std(of(self.draws))))
-
-
-def root_mean_square(values: Values) -> Figure:
-    """Root of the mean of the squared values."""
-    most = math.hypot(abs(values.middle) + values.half, values.half / CELLS)
-    square = values.mean_figure(values.points_of(2), 0.0, most**2)
-    return square.moved(math.sqrt)

@@ -12,13 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..accounting import (
-    Event,
-    GaussianEvent,
-    Repetitions,
-    SelectionEvent,
-    make_accountant,
-)
+from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
 from ..accounting.curve import Curve
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.search import doubled, narrow
@@ -41,7 +35,6 @@ Params = dict[str, Any]
 ACCOUNTANT = "exact"
 """What certifies the trainings of a selection, and the selection itself."""
 
-_GIVEN = ("dp_epsilon", "dp_delta")
 _REFUSED = {
     "dp_n_public": "which rows are set aside is secret, and so is how many are left",
     "dp_local": "the reports of rows have an epsilon of their own",
@@ -54,39 +47,29 @@ _ATTEMPTS = 8
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting among which a selection chooses.
+    """One setting among which a selection chooses."""
 
-    Attributes:
-        params: Parameters of ``xgboost.train`` without ``dp_epsilon`` and ``dp_delta``, with what
-            the default makes of epsilon.
-        change: What it changes of the common parameters, as given.
-        rounds: Boosting rounds; those of the default where they are open.
-        settings: The same, checked.
-    """
-
-    params: Params
-    change: Params
-    rounds: int
-    settings: Settings
+    params: Params  # without `dp_epsilon` and `dp_delta`, with what the default makes of epsilon
+    change: Params  # what it changes of the common parameters, as given
+    rounds: int  # boosting rounds; those of the default where they are open
+    settings: Settings  # the same, checked
 
 
 @dataclass(frozen=True)
 class TuningPlan:
-    """What a selection does, fixed before it reads a row.
+    """What a selection does, fixed before it reads a row."""
 
-    Attributes:
-        event: What it releases, for the ledger.
-        score: What a run's score releases.
-        runs: What each trial's training releases.
-        epsilon: ``dp_epsilon`` of every training.
-        delta: ``dp_delta`` of every training.
-    """
+    event: SelectionEvent  # for the ledger
+    runs: tuple[tuple[Event, ...], ...]  # what each trial's training releases
+    epsilon: float  # `dp_epsilon` of every training
+    delta: float  # `dp_delta` of every training
 
-    event: SelectionEvent
-    score: GaussianEvent
-    runs: tuple[tuple[Event, ...], ...]
-    epsilon: float
-    delta: float
+    @property
+    def score(self) -> GaussianEvent:
+        """What the score of a run releases."""
+        [event] = self.event.score
+        assert isinstance(event, GaussianEvent)
+        return event
 
 
 def trials(
@@ -97,29 +80,8 @@ def trials(
     epsilon: float,
 ) -> list[Trial]:
     """Every setting, checked like the parameters of a training."""
-    out = []
     common = flatten(params)  # once: it may be an iterator
-    for change in changes:
-        own = dict(change)
-        count = own.pop("num_boost_round", rounds)
-        if not isinstance(count, parse.OpenRounds):
-            count = parse.parse_int("num_boost_round", count, 0, 100_000)
-        user = {**common, **flatten(own)}
-        user = {name: value for name, value in user.items() if value is not None}
-        for name in _GIVEN:
-            if name in user:
-                raise PrivacyParameterError(
-                    f"`{name}` of the single trainings follows from that of the selection. Leave "
-                    "it out."
-                )
-        settings = check({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, count)
-        for name, reason in _REFUSED.items():
-            if name in user and settings[name]:
-                raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
-        if len(settings_of_sizes(settings)[1]) == 1:  # else the trees follow the number of rows
-            trees = of_epsilon(settings)
-            user, settings = user | trees, settings.changed(trees)
-        out.append(Trial(user, dict(change), count, settings))
+    out = [_trial(common, change, rounds, schema, epsilon) for change in changes]
     if not all_same(c.settings.privacy_unit for c in out):
         raise PrivacyParameterError(
             "All settings of a selection must have the same unit of privacy: give `dp_privacy_id` "
@@ -132,6 +94,31 @@ def trials(
             "bounds, because their scores are compared. Give these in `params`."
         )
     return out
+
+
+def _trial(
+    common: Params, change: Mapping[str, Any], rounds: int, schema: Schema, epsilon: float
+) -> Trial:
+    changed = dict(change)
+    rounds = changed.pop("num_boost_round", rounds)
+    if not isinstance(rounds, parse.OpenRounds):
+        rounds = parse.parse_int("num_boost_round", rounds, 0, 100_000)
+    user = {**common, **flatten(changed)}
+    user = {name: value for name, value in user.items() if value is not None}
+    for name in ("dp_epsilon", "dp_delta"):
+        if name in user:
+            raise PrivacyParameterError(
+                f"`{name}` of the single trainings follows from that of the selection. Leave "
+                "it out."
+            )
+    settings = check({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, rounds)
+    for name, reason in _REFUSED.items():
+        if name in user and settings[name]:
+            raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
+    if len(settings_of_sizes(settings)[1]) == 1:  # else the trees follow the number of rows
+        trees = of_epsilon(settings)
+        user, settings = user | trees, settings.changed(trees)
+    return Trial(user, dict(change), rounds, settings)
 
 
 class _Gaussian(Curve):
@@ -152,28 +139,22 @@ def plan_runs(
 ) -> TuningPlan:
     """Noise of the trainings and of the score, as little as the target allows."""
     unit = settings[0].settings.privacy_unit
-    own_delta = delta / law.mean
+    run_delta = delta / law.mean
     mu = _guess(law, epsilon, delta)
-    own = gaussian_epsilon(mu, own_delta) or epsilon
+    run_epsilon = gaussian_epsilon(mu, run_delta) or epsilon
     best: TuningPlan | None = None
     for _ in range(_ATTEMPTS):
-        event = score.event(_SCORE_MU * mu / unit.group, of_persons=unit.of_persons)
-        runs = [
-            calibrated(
-                c.settings.changed(
-                    {"dp_epsilon": own, "dp_delta": own_delta, "dp_accountant": ACCOUNTANT}
-                )
-            ).events
-            for c in settings
-        ]
-        whole = SelectionEvent(law, tuple(dict.fromkeys(runs)), (event,), 1)
-        certified = make_accountant(ACCOUNTANT, [whole]).get_epsilon(delta, unit.group)
-        if certified <= epsilon and (best is None or own > best.epsilon):
-            best = TuningPlan(whole, event, tuple(runs), own, own_delta)
+        scored = score.event(_SCORE_MU * mu / unit.group, of_persons=unit.of_persons)
+        target = {"dp_epsilon": run_epsilon, "dp_delta": run_delta, "dp_accountant": ACCOUNTANT}
+        runs = tuple(calibrated(trial.settings.changed(target)).events for trial in settings)
+        event = SelectionEvent(law, tuple(dict.fromkeys(runs)), (scored,), 1)
+        certified = make_accountant(ACCOUNTANT, [event]).get_epsilon(delta, unit.group)
+        if certified <= epsilon and (best is None or run_epsilon > best.epsilon):
+            best = TuningPlan(event, runs, run_epsilon, run_delta)
         if 0.99 * epsilon <= certified <= epsilon:
             break
         factor = min(0.996 * epsilon / certified, 4.0) if certified > 0.0 else 4.0
-        mu, own = mu * factor, own * factor
+        mu, run_epsilon = mu * factor, run_epsilon * factor
     if best is None:
         raise BudgetError(
             f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this selection. Take fewer "

@@ -27,17 +27,11 @@ _LAWS = {"normal": stats.norm, "logistic": stats.logistic, "extreme": stats.gumb
 
 @dataclass(frozen=True)
 class Predicted:
-    """What the predictions of a setting are; public.
+    """What the predictions of a setting are; public."""
 
-    Attributes:
-        levels: Of quantiles; empty for other objectives.
-        law: Of the logarithm of times around that of the prediction.
-        scale: Of the law.
-    """
-
-    levels: tuple[float, ...] = ()
-    law: str = "logistic"
-    scale: float = 1.0
+    levels: tuple[float, ...] = ()  # of quantiles
+    law: str = "logistic"  # of the logarithm of times around that of the prediction
+    scale: float = 1.0  # of the law
 
     @classmethod
     def of(cls, s: Settings) -> Predicted:

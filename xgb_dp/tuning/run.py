@@ -17,15 +17,15 @@ import numpy as np
 import xgboost as xgb
 
 from ..accounting import Event, Repetitions, SelectionEvent
+from ..budget.booked import check_alone
 from ..budget.budget import Budget, as_budget
 from ..budget.gate import Release, check_free, guarded
 from ..data import persons
 from ..data.parts import Part
-from ..engine import native, tape
+from ..engine import native
 from ..engine.predictions import probabilities
 from ..engine.progress import progress
-from ..engine.workers import this_worker
-from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from ..errors import BudgetError, PrivacyParameterError, PrivacyWarning
 from ..parameters import parse
 from ..record import ledger
 from ..record.caution import warn_of
@@ -44,6 +44,11 @@ from .sides import Given, Side
 
 __all__ = ["Selection", "select"]
 
+_ONE_MACHINE = (
+    "A selection runs on one machine: every worker of a cluster would make a choice of its own "
+    "among the same trainings, and more than the best of them would be released. Select on one "
+    "machine, then train on the cluster with the setting found."
+)
 # Up to so many expected runs Poisson's law leaves most to a run for the rank that the best reaches.
 _FEW_RUNS = 4.0
 
@@ -153,13 +158,7 @@ def select(
         >>> best.setting["max_depth"] in (2, 4), best.score_name
         (True, 'log_loss')
     """
-    for name in unknown:
-        hint = "`score`" if name in ("scoring", "metric", "eval_metric") else "`params`"
-        raise PrivacyParameterError(
-            f"`{name}` is not an argument of a selection. A selection judges by a noisy `score` "
-            f"(one of {', '.join(SCORES)}) and takes parameters of the model in `params` and "
-            f"`settings`. Use {hint}."
-        )
+    _refuse(unknown)
     epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
     delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     share = parse.parse_number(
@@ -167,20 +166,47 @@ def select(
     )
     params, given = Given.of(params, dtrain)
     check_free(booked=budget is not None)
-    if this_worker()[1] > 1:
-        raise PrivacyRefusal(
-            "A selection runs on one machine: every worker of a cluster would make a choice of its "
-            "own among the same trainings, and more than the best of them would be released. "
-            "Select on one machine, then train on the cluster with the setting found."
-        )
-    if tape.noise_key() is not None:
-        raise PrivacyRefusal(
-            "Noise from a fixed key is refused in a selection: the number of runs and the noise "
-            "of scores are always secret. Call it outside of the block that fixes the key."
-        )
+    check_alone("a selection", "the number of runs and the noise of scores are", _ONE_MACHINE)
     schema = read_schema(given.matrices[0])
-    found = trials(params, _listed(settings), num_boost_round, schema, epsilon)
-    kind = kind_of([c.settings for c in found])
+    candidates = trials(params, _listed(settings), num_boost_round, schema, epsilon)
+    judge = _judge(score, kind_of([trial.settings for trial in candidates]))
+    law = _law(repetitions, mean_runs, len(candidates))
+    unit = candidates[0].settings.privacy_unit
+    warn_of(epsilon, delta, candidates[0].settings["dp_n_public"], stacklevel=2, unit=unit)
+    with progress("select: calibrate"):
+        plan = plan_runs(candidates, law, judge, epsilon, delta)
+    native.lib()
+    sides = given.sides(unit.column)
+    with progress("select: check"):
+        for side in sides:
+            _rehearse(candidates, plan, side, schema)
+    fit, valid = given.divided(sides, share)
+    entry = None
+    if budget is not None:
+        book = as_budget(budget)
+        # Noted as spent right away: the time at which the file changes last must not tell how many
+        # runs there were.
+        entry = book.reserve([plan.event], note, delta=delta, unit=unit, part=given.part)
+        book.commit(entry)
+
+    with progress("select: train and score"):  # how many runs there are is secret
+        best = _best_run(candidates, plan, judge, fit, valid)
+    return _result(best, plan.event, judge, (epsilon, delta), given.part, entry)
+
+
+def _refuse(unknown: Mapping[str, Any]) -> None:
+    """Arguments that there are not, with what to use instead."""
+    for name in unknown:
+        hint = "`score`" if name in ("scoring", "metric", "eval_metric") else "`params`"
+        raise PrivacyParameterError(
+            f"`{name}` is not an argument of a selection. A selection judges by a noisy `score` "
+            f"(one of {', '.join(SCORES)}) and takes parameters of the model in `params` and "
+            f"`settings`. Use {hint}."
+        )
+
+
+def _judge(score: Score | str | None, kind: str) -> Score:
+    """What models are judged by."""
     judge = Score.default(kind) if score is None else score
     judge = Score(judge) if isinstance(judge, str) else judge
     if not isinstance(judge, Score):
@@ -189,34 +215,17 @@ def select(
             f"{type(judge).__name__}. Functions of exact scores would not be private."
         )
     judge.check(kind)
+    return judge
+
+
+def _law(family: str | None, mean_runs: float | None, settings: int) -> Repetitions:
+    """How the number of runs is drawn."""
     try:
-        mean = min(max(2.0, len(found)), _FEW_RUNS) if mean_runs is None else float(mean_runs)
+        mean = min(max(2.0, settings), _FEW_RUNS) if mean_runs is None else float(mean_runs)
         usual = "poisson" if mean <= _FEW_RUNS else "geometric"
-        law = Repetitions.of(usual if repetitions is None else repetitions, mean)
+        return Repetitions.of(usual if family is None else family, mean)
     except (TypeError, ValueError, OverflowError) as error:
         raise PrivacyParameterError(f"`mean_runs` or `repetitions`: {error}") from None
-    unit = found[0].settings.privacy_unit
-    warn_of(epsilon, delta, found[0].settings["dp_n_public"], stacklevel=2, unit=unit)
-    with progress("select: calibrate"):
-        plan = plan_runs(found, law, judge, epsilon, delta)
-    native.lib()
-    sides = given.sides(unit.column)
-    with progress("select: check"):
-        for side in sides:
-            _rehearse(found, plan, side, schema)
-    fit, valid = given.divided(sides, share)
-    part = given.part
-    entry = None
-    if budget is not None:
-        book = as_budget(budget)
-        # Noted as spent right away: the time at which the file changes last must not tell how many
-        # runs there were.
-        entry = book.reserve([plan.event], note, delta=delta, unit=unit, part=part)
-        book.commit(entry)
-
-    with progress("select: train and score"):  # how many runs there are is secret
-        best = _best_run(found, plan, judge, fit, valid)
-    return _result(best, plan.event, judge, (epsilon, delta), part, entry)
 
 
 @dataclass(frozen=True)
@@ -226,14 +235,14 @@ class _Run:
     score: ScoreValue
 
 
-def _rehearse(found: Sequence[Trial], plan: TuningPlan, side: Side, schema: Schema) -> None:
+def _rehearse(candidates: Sequence[Trial], plan: TuningPlan, side: Side, schema: Schema) -> None:
     """Find whatever would end a run, of any setting and on all rows, before anything is booked.
 
     Otherwise the secret coins would decide whether a row outside its domain raises an error: those
     that set rows aside, and those that draw settings.
     """
-    for trial in found:
-        training = Training.of(prepare(_own(trial, plan), schema, trial.rounds), None)
+    for trial in candidates:
+        training = Training.of(prepare(_params_of(trial, plan), schema, trial.rounds), None)
         training.check_sums(side.matrix)
         hold = persons.hold(side.matrix, side.persons)
         try:
@@ -243,7 +252,7 @@ def _rehearse(found: Sequence[Trial], plan: TuningPlan, side: Side, schema: Sche
             hold.release(side.matrix)
 
 
-def _own(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
+def _params_of(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
     """The parameters of one training."""
     return {
         **trial.params,
@@ -255,13 +264,13 @@ def _own(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
 
 
 def _best_run(
-    found: Sequence[Trial], plan: TuningPlan, judge: Score, fit: Side, valid: Side
+    candidates: Sequence[Trial], plan: TuningPlan, judge: Score, fit: Side, valid: Side
 ) -> _Run:
     """The best of a secret number of runs. Everything else about them is forgotten."""
     best: _Run | None = None
     for _ in range(draws.repetitions(plan.event.repetitions)):
-        position = secrets.randbelow(len(found))
-        trial = found[position]
+        position = secrets.randbelow(len(candidates))
+        trial = candidates[position]
         booster = _train(trial, plan, plan.runs[position], fit)
         value = judge.release(
             _predict(booster, valid.matrix),
@@ -281,7 +290,8 @@ def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: Side)
     """One training, stopped before it releases anything but what is accounted for."""
 
     def check(release: Release) -> tuple[str, ...]:
-        if not release.private or release.events != tuple(expected):
+        booked = tuple(expected) in plan.event.runs
+        if not booked or not release.private or release.events != tuple(expected):
             raise BudgetError(
                 "A training of the selection would release something else than was accounted for. "
                 "This is a defect of xgb_dp: please report it."
@@ -291,10 +301,10 @@ def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: Side)
     with guarded(check), warnings.catch_warnings():
         # Said once for the whole selection; said here, they would count the runs.
         warnings.simplefilter("ignore", PrivacyWarning)
-        own = _own(trial, plan)
+        params = _params_of(trial, plan)
         if fit.persons is not None:
-            own["dp_privacy_id"] = fit.persons
-        return xgb.train(own, fit.matrix, trial.rounds)
+            params["dp_privacy_id"] = fit.persons
+        return xgb.train(params, fit.matrix, trial.rounds)
 
 
 def _predict(booster: Any, dvalid: Any) -> np.ndarray:

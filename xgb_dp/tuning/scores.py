@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..accounting import PERSON, ROW, GaussianEvent
-from ..engine.draws import discrete_gaussian
 from ..errors import BudgetError, PrivacyParameterError
 from ..evaluation.figures import TwoClasses
 from ..evaluation.grid import CELLS, UNIT, Grid, counts_matrix
 from ..evaluation.posterior import Solver, two_classes
-from ..evaluation.table import Block
+from ..noisy_sums import MOST_SIGMA2, Block, Layout, release
 from ..parameters.parse import parse_number
 from .row_losses import Predicted, pinball, time_log_loss
 
@@ -26,13 +25,10 @@ __all__ = ["Score", "ScoreValue"]
 
 GRID = 1 << 16  # units of one row
 _COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
-_MOST_SIGMA2 = 1 << 56  # of the sampler
+_LEAST_SIGMA2 = 1 << 20
 _LOG_LOSS_BOUND = 3.0
 _TIME_BOUND = 4.0
 _AUC_GRID = Grid()
-_AUC_SCALE = GRID // UNIT
-_PERSONS_AT_ONCE = 4096
-_AUC_TOUCHED = 2 + CELLS.bit_length() - 1  # sums that a row touches: rows, levels, one residual
 _KINDS = {
     "log_loss": ("binary", "multiclass"),
     "brier": ("binary", "multiclass"),
@@ -60,26 +56,19 @@ _SAID = {
     "quantile": "a quantile",
     "quantiles": "several quantiles",
 }
-_HIGHER_IS_BETTER = ("accuracy", "auc")
 
 Floats = npt.NDArray[np.float64]
-Sums = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
 class ScoreValue:
-    """A released score.
+    """A released score."""
 
-    Attributes:
-        value: In the unit of the score; what is larger or smaller by noise alone is in `noise`.
-        noise: About the standard deviation of the noise in it.
-        rank: What the runs of a selection are ordered by; larger is better.
-    """
-
-    value: float
-    noise: float
-    rank: float
+    value: float  # in the unit of the score
+    noise: float  # about the standard deviation of the noise in it
+    rank: float  # what the runs of a selection are ordered by; larger is better
 
 
 @dataclass(frozen=True)
@@ -146,9 +135,16 @@ class Score:
     @property
     def sensitivity2(self) -> int:
         """Squared L2 norm of what one row adds to the sums, in grid units."""
-        if self.name == "auc":
-            return _auc_block().norm2
-        return (GRID // 2) ** 2 + _COUNT**2
+        return self._layout(of_persons=False).sensitivity2
+
+    @property
+    def _block(self) -> Block:
+        """What a row in each cell adds."""
+        return _auc_block() if self.name == "auc" else _loss_block()
+
+    def _layout(self, *, of_persons: bool) -> Layout:
+        unit = PERSON if of_persons else ROW
+        return Layout((self._block,), unit=unit, name="score", all_sums=False)
 
     def event(self, mu: float, *, of_persons: bool = False) -> GaussianEvent:
         """Release of this score as a Gaussian of this mu.
@@ -160,17 +156,14 @@ class Score:
         Raises:
             BudgetError: The noise fits no grid.
         """
-        sigma2 = max(math.ceil(self.sensitivity2 / mu**2), 1 << 20)
-        if sigma2 > _MOST_SIGMA2:
+        sigma2 = max(math.ceil(self.sensitivity2 / mu**2), _LEAST_SIGMA2)
+        if sigma2 > MOST_SIGMA2:
             raise BudgetError(
                 "The noise of the score would be above 2^12 rows: epsilon is too small for a "
                 "useful result. Take fewer runs or a larger epsilon."
             )
-        coordinates = 2
-        if self.name == "auc":  # the rows of a person may touch all sums
-            coordinates = len(_auc_block().matrix) if of_persons else _AUC_TOUCHED
-        unit = PERSON if of_persons else ROW
-        return GaussianEvent("score", self.sensitivity2, sigma2, coordinates, 1, unit=unit)
+        [event] = self._layout(of_persons=of_persons).events(sigma2)
+        return event
 
     def release(
         self,
@@ -194,10 +187,13 @@ class Score:
             persons: Code of the person of each row, 0, 1, ...; None where every row counts one.
             predicted: What the predictions are; needed for quantiles and times.
         """
-        sums = self._sums(prediction, labels, target, persons, predicted)
-        noisy = (sums + discrete_gaussian(event.sigma2, len(sums))) / GRID
-        sigma = math.sqrt(event.sigma2) / GRID
-        return self._auc(noisy, sigma) if self.name == "auc" else self._mean(noisy, sigma, target)
+        cells = self._cells(prediction, labels, target, predicted)
+        layout = self._layout(of_persons=persons is not None)
+        released = release(layout, [event], [cells], persons)
+        sums = released.sums[0][0]
+        if self.name == "auc":
+            return self._auc(sums, released.noise)
+        return self._mean(sums, released.noise, target)
 
     def _bound(self, target: tuple[float, float] | None) -> float:
         if self.bound is not None:
@@ -206,34 +202,21 @@ class Score:
             return _TIME_BOUND
         return (target[1] - target[0]) / 4.0 if target is not None else _LOG_LOSS_BOUND
 
-    def _sums(
+    def _cells(
         self,
         p: Floats,
         y: Floats,
         target: tuple[float, float] | None,
-        persons: Codes | None = None,
         predicted: Predicted | None = None,
-    ) -> Sums:
-        """What is released without its noise: integers that one row changes a little.
-
-        A person counts with the mean of its rows, rounded towards 0, so as much as one row at most.
-        """
+    ) -> Ints:
+        """The cell of each row."""
         p, y = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if self.name == "auc":
             with np.errstate(divide="ignore", invalid="ignore"):
                 logit = np.log(p) - np.log1p(-p)
-            cells = _AUC_GRID.cell(logit) + CELLS * (y > 0.5).astype(np.int64)
-            if persons is None:
-                return _auc_block().sums(cells, None)[0]
-            return _mean_columns(cells, persons)
+            return _AUC_GRID.cell(logit) + CELLS * (y > 0.5).astype(np.int64)
         loss = np.clip(np.nan_to_num(self._losses(p, y, target, predicted), nan=1.0), 0.0, 1.0)
-        units = np.rint((0.5 - loss) * GRID).astype(np.int64)
-        if persons is not None:
-            total = np.zeros(_number(persons), dtype=np.int64)
-            np.add.at(total, persons, units)
-            rows = np.bincount(persons, minlength=len(total))
-            units = np.sign(total) * (np.abs(total) // np.maximum(rows, 1))
-        return np.array([units.sum(), _COUNT * len(units)], dtype=np.int64)
+        return np.rint((0.5 - loss) * GRID).astype(np.int64) + GRID // 2
 
     def _losses(
         self,
@@ -263,54 +246,38 @@ class Score:
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log((p * right).sum(axis=1)) / self._bound(None))
 
-    def _mean(self, noisy: Floats, sigma: float, target: tuple[float, float] | None) -> ScoreValue:
+    def _mean(self, sums: Floats, sigma: float, target: tuple[float, float] | None) -> ScoreValue:
         """The mean loss from the noisy sum and the noisy number of rows; post-processing."""
-        rows = max(float(noisy[1]) * GRID / _COUNT, 1.0)
-        loss = min(max(0.5 - float(noisy[0]) / rows, 0.0), 1.0)
+        rows = max(float(sums[1]) / _COUNT, 1.0)
+        rank = float(sums[0]) / GRID
+        loss = min(max(0.5 - rank / rows, 0.0), 1.0)
         unit = self._bound(target) if self.name in _BOUNDED else 1.0
-        noise = sigma / rows
-        if self.name == "squared_error":
-            value, noise = unit**2 * loss, unit**2 * noise
-        elif self.name == "accuracy":
+        scale = {"squared_error": unit**2, "time_log_loss": 2.0 * unit}.get(self.name, unit)
+        value = scale * loss
+        if self.name == "accuracy":
             value = 1.0 - loss
-        elif self.name == "time_log_loss":
-            value, noise = unit * (2.0 * loss - 1.0), 2.0 * unit * noise
-        else:
-            value, noise = unit * loss, unit * noise
-        return ScoreValue(value, noise, float(noisy[0]))
+        elif self.name == "time_log_loss":  # of either sign
+            value = unit * (2.0 * loss - 1.0)
+        return ScoreValue(value, scale * (sigma / GRID / rows), rank)
 
     @staticmethod
-    def _auc(noisy: Floats, sigma: float) -> ScoreValue:
+    def _auc(sums: Floats, sigma: float) -> ScoreValue:
         """Area under the curve from a noisy table, as an evaluation reads it; post-processing."""
         solver = Solver.of(_auc_block().matrix)
-        found = TwoClasses(two_classes(_AUC_GRID, solver, noisy * GRID, sigma * GRID)).auc
+        area = TwoClasses(two_classes(_AUC_GRID, solver, sums, sigma)).auc
         # Not-a-number is above nothing and below nothing: runs would have no order.
-        rank = -math.inf if math.isnan(found.value) else found.value
-        return ScoreValue(found.value, found.noise, rank)
-
-
-def _number(persons: Codes) -> int:
-    """How many persons there are, of codes that leave none out."""
-    return int(persons.max()) + 1 if len(persons) else 0
-
-
-def _mean_columns(cells: npt.NDArray[np.int64], persons: Codes) -> Sums:
-    """Sums over persons of the mean of what their rows add, rounded towards 0."""
-    # In doubles, whose products are fast, and exact: every partial sum is below 2^53.
-    columns = _auc_block().matrix.T.astype(np.float64)
-    rows = np.bincount(persons, minlength=_number(persons))
-    sums = np.zeros(columns.shape[1], dtype=np.int64)
-    for first in range(0, len(rows), _PERSONS_AT_ONCE):
-        own = rows[first : first + _PERSONS_AT_ONCE]
-        inside = (persons >= first) & (persons < first + len(own))
-        counts = np.zeros((len(own), 2 * CELLS))
-        np.add.at(counts, (persons[inside].astype(np.int64) - first, cells[inside]), 1)
-        total = (counts @ columns).astype(np.int64)
-        sums += (np.sign(total) * (np.abs(total) // np.maximum(own, 1)[:, np.newaxis])).sum(axis=0)
-    return sums
+        rank = -math.inf if math.isnan(area.value) else area.value
+        return ScoreValue(area.value, area.noise, rank)
 
 
 @lru_cache(maxsize=1)
 def _auc_block() -> Block:
     """The table of an evaluation, on the grid of scores."""
-    return Block("scores", counts_matrix(_AUC_GRID) * _AUC_SCALE)
+    return Block(counts_matrix(_AUC_GRID) * (GRID // UNIT))
+
+
+@lru_cache(maxsize=1)
+def _loss_block() -> Block:
+    """Half less the loss, on the grid, and the number of rows."""
+    losses = np.arange(-GRID // 2, GRID // 2 + 1)
+    return Block(np.stack([losses, np.full(len(losses), _COUNT)]))

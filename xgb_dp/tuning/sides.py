@@ -32,17 +32,11 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The rows of a selection: a matrix that it divides itself, or a division that stands.
-
-    Attributes:
-        matrices: The matrix, or both parts.
-        ids: One id for each row of each matrix; None where every row counts for itself.
-        part: The part of another division that the rows are; None for all rows.
-    """
+    """The rows of a selection: a matrix that it divides itself, or both parts of a division."""
 
     matrices: tuple[Any, ...]
-    ids: tuple[Any, ...]
-    part: Part | None
+    ids: tuple[Any, ...]  # of the rows of each matrix; None where every row counts for itself
+    part: Part | None  # of another division that the rows are; None for all rows
 
     @classmethod
     def of(cls, params: Mapping[str, Any], data: Any) -> tuple[dict[str, Any], Given]:
@@ -88,8 +82,8 @@ class Given:
             return sides[0], sides[1]
         whole = sides[0]
         whose = whole.persons
-        found = halves(whole.matrix, share, None if whose is None else whose.codes)
-        first, second = (Side(taken, whose and whose.some(rows)) for rows, taken in found)
+        parts = halves(whole.matrix, share, None if whose is None else whose.codes)
+        first, second = (Side(taken, whose and whose.some(rows)) for rows, taken in parts)
         return first, second
 
 

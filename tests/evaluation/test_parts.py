@@ -1,0 +1,195 @@
+"""Parts of a division: which objects are known as one, and what the book says of them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from scipy.sparse import csr_matrix
+
+import xgb_dp
+from tests.evaluation.tasks import COMMON, PRIVATE, TARGET, rows, stock
+from xgb_dp.accounting import GaussianEvent
+from xgb_dp.data.parts import Part, apart, mark, part_of
+from xgb_dp.record.ledger import read_ledger
+
+
+def test_coins_of_rows_do_not_divide_persons() -> None:
+    row, other = (Part("1f", name, "row") for name in ("train", "test"))
+    assert apart(row, other, "row") and not apart(row, other, "person")
+    person, second = (Part("2f", name, "person") for name in ("train", "test"))
+    assert apart(person, second, "person") and apart(person, second, "row")
+    assert not any(apart(one, two, "row") for one, two in ((row, second), (row, row), (None, row)))
+
+
+def charge(budget: xgb_dp.Budget, part: Part | None, unit: str = "row") -> None:
+    budget.reserve([GaussianEvent("x", 1 << 20, 400 << 20, 1, 1, unit=unit)], part=part)
+
+
+def test_the_book_takes_the_larger_of_two_parts(tmp_path: Path) -> None:
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
+    one = 1 / 400
+    a, b = (Part("aa", name, "row") for name in ("train", "test"))
+    c, d = (Part("cc", name, "row") for name in ("train", "test"))
+    for part, expected in ((a, 1), (b, 1), (b, 2), (a, 2), (None, 3), (c, 4), (d, 4), (d, 5)):
+        charge(budget, part)
+        assert budget.spent.mu2 == pytest.approx(expected * one, rel=1e-2)
+    stored = json.loads(Path(budget.path).read_text())
+    assert stored["entries"][0]["part"] == {"split": "aa", "name": "train", "unit": "row"}
+    # A part that is damaged is refused, not taken for all rows or none.
+    with pytest.raises(ValueError, match="part"):
+        Part.from_json({"split": "aa", "name": "both", "unit": "row"})
+
+
+def test_coins_of_rows_add_up_for_persons_in_the_book(tmp_path: Path) -> None:
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5, unit="person")
+    for name in ("train", "test"):
+        charge(budget, Part("aa", name, "row"), "person")
+    assert budget.spent.mu2 == pytest.approx(2 / 400, rel=1e-2)
+
+
+def test_objects_are_known_as_they_are() -> None:
+    X, y = rows(200)
+    parts = xgb_dp.split((X, y))
+    part = part_of(parts.test)
+    assert part == Part(parts.name, "test", "row")
+    assert part_of((parts.test[0], parts.train[1])) is None
+    assert part_of(parts.test[0][:]) is None and part_of((X, y)) is None
+    name = id(parts.test[0])
+    held = parts.test[0]
+    assert part_of(held) == part
+    del parts, held
+    thing = type("Thing", (), {})()
+    assert part_of(thing) is None or id(thing) != name
+    mark(3, Part("aa", "test", "row"))  # what cannot be watched is not known
+    assert part_of(3) is None
+
+
+def table_of(kind: str, X: np.ndarray, y: np.ndarray) -> Any:
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    return {
+        "numpy": (X, y), "pandas": (frame, pd.Series(y)), "sparse": (csr_matrix(X), y),
+        "texts": (frame.astype(str).astype(object), y), "matrix": xgb.DMatrix(X, y),
+    }[kind]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("numpy", lambda test: test[0].__setitem__((3, 1), 7.0)),
+        ("sparse", lambda test: test[0].__setitem__((3, 1), 7.0)),
+        ("pandas", lambda test: test[0].iloc.__setitem__((3, 1), 7.0)),
+        ("texts", lambda test: test[0].iloc.__setitem__((3, 1), 7.0)),
+        ("pandas", lambda test: test[0].__setitem__("more", 1.0)),
+        ("matrix", lambda test: test.set_label(1.0 - test.get_label())),
+        ("matrix", lambda test: test.set_weight(np.ones(test.num_row()))),
+        ("matrix", lambda test: test.set_info(label_upper_bound=np.ones(test.num_row()))),
+    ],
+)
+def test_what_was_changed_in_place_is_no_part(kind: str, change: Any) -> None:
+    parts = xgb_dp.split(table_of(kind, *rows(300)), test=0.5)
+    held = parts.test if kind == "matrix" else parts.test[0]
+    assert part_of(held) == part_of(held) == Part(parts.name, "test", "row")
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        change(parts.test)
+    with pytest.warns(xgb_dp.PrivacyWarning, match="changed in place"):
+        assert part_of(held) is None
+    assert part_of(held) is None
+
+
+@pytest.mark.parametrize("kind", ["pandas", "numpy", "matrix"])
+def test_both_parts_together_are_all_rows(kind: str) -> None:
+    X, y = rows(1000)
+    X[:, 0] = np.arange(1000)
+    parts = xgb_dp.split(table_of(kind, X, y), test=0.3)
+    seen, labels = [], []
+    for part in (parts.train, parts.test):
+        if kind == "matrix":
+            seen.append(part.get_data().toarray()[:, 0])
+            labels.append(part.get_label())
+        else:
+            seen.append(np.asarray(part[0])[:, 0])
+            labels.append(part[1])
+    numbers = np.concatenate(seen)
+    np.testing.assert_array_equal(np.sort(numbers), np.arange(1000))
+    np.testing.assert_array_equal(np.concatenate(labels), y[numbers.astype(int)])
+    assert 200 < len(seen[1]) < 400  # eleven deviations
+    assert repr(parts) == f"Split(name={parts.name!r}, unit='row')"  # no numbers of rows
+
+
+@pytest.mark.parametrize("kind", ["int64", "Int64", "int64[pyarrow]", "uint64", "UUID"])
+def test_ids_of_a_division_are_exact(kind: str) -> None:
+    """Two ids that one 64-bit float stands for are two persons in both parts."""
+    X, y = rows(40)
+    numbers = [2**53 + i for i in range(40)]
+    plain = pd.Series(np.array(numbers))  # pandas itself reads lists by way of floats
+    ids = [UUID(int=i) for i in numbers] if kind == "UUID" else plain.astype(kind)
+    parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
+    seen = [*parts.train_ids.tolist(), *parts.test_ids.tolist()]
+    assert sorted(seen) == (list(ids) if kind == "UUID" else numbers)
+
+
+def test_coins_of_persons_keep_their_rows_together() -> None:
+    X, y = rows(1200)
+    ids = np.repeat(np.arange(300), 4)
+    parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
+    train, test = set(parts.train_ids), set(parts.test_ids)
+    assert train.isdisjoint(test) and train | test == set(range(300))
+    assert parts.unit == "person" and len(parts.test_ids) == len(parts.test[1])
+    report = xgb_dp.evaluate(stock(X, y), parts, **TARGET)
+    assert report.cost.unit.name == "person"
+    assert "all rows of any one person" in report.statement()
+    # People and not rows, of which there are four times as many.
+    assert abs(float(report.rows) - len(test)) < 6.0 * report.rows.noise
+    assert float(report.rows) + 6.0 * report.rows.noise < len(parts.test_ids)
+
+
+def test_other_persons_than_those_of_the_coins_add_up(tmp_path: Path) -> None:
+    """A hospital has rows on both sides of a division by patients."""
+    X, y = rows(1200)
+    patients = pd.Series(np.repeat(np.arange(300), 4), name="patient")
+    hospitals = np.repeat(np.arange(30), 40)
+    parts = xgb_dp.split((X, y), test=0.5, privacy_id=patients)
+    here = np.isin(patients, parts.test_ids)
+    model = stock(X, y)
+    book = xgb_dp.Budget(tmp_path / "p.json", epsilon=20.0, delta=1e-5, unit="person")
+
+    def judge(ids: Any) -> Part | None:
+        xgb_dp.evaluate(model, parts.test, privacy_id=ids, budget=book, **TARGET)
+        return book.entries[-1].part
+
+    own = part_of(parts.test)
+    assert own is not None and judge(parts.test_ids) == own
+    assert judge(hospitals[here]) is None and judge(np.array(parts.test_ids)) is None
+    assert judge(patients[here]) == own  # by the name of the column
+    others = "'patient', and this one identifies them by 'ward'"
+    with pytest.raises(xgb_dp.BudgetError, match=others):
+        judge(pd.Series(hospitals[here], name="ward"))
+    book.verify()
+
+
+def test_trainings_of_other_persons_name_no_part() -> None:
+    X, y = rows(400)
+    ids = np.arange(400) // 2
+    parts = xgb_dp.split(xgb.DMatrix(X, y), privacy_id=ids)
+
+    def trained(ids: Any) -> Any:
+        return xgb.train({**PRIVATE, "dp_privacy_id": ids}, parts.train, 1)
+
+    def selected(ids: Any) -> Any:
+        params = {**COMMON, "dp_privacy_id": ids}
+        more = {"epsilon": 1.9, "delta": 1e-6, "num_boost_round": 1}
+        return xgb_dp.select(params, parts.train, [{}], **more).booster
+
+    own = {"split": parts.name, "name": "train", "unit": "person"}
+    for way in (trained, selected):
+        for ids, part in ((parts.train_ids, own), (np.array(parts.train_ids) // 2, None)):
+            assert read_ledger(way(ids)).trainings[-1].public.get("part") == part
