@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
 from .frames import without_column
-from .ids import Persons, column_of, persons_of
+from .ids import column_of, persons_of
 from .sparse import check_sparse
 
 __all__ = ["bring_together"]
@@ -40,20 +40,20 @@ async def bring_together(
     divided: list[Any] = []
     for address, parts in dtrain.worker_map.items():
         for part in parts:
-            own = None if ids is None else ids[dtrain.partition_order[part.key]]
-            again = {"workers": [address], "pure": False}
-            divided.append(client.submit(_divided, part, own, column, key, len(addresses), **again))
+            ids_of_part = None if ids is None else ids[dtrain.partition_order[part.key]]
+            more = (ids_of_part, column, key, len(addresses))
+            divided += _each(client, _divided, [part], *more, workers=[address])
     failures = [f for f in await client.gather(_each(client, _failure, divided)) if f is not None]
     if failures:
         raise failures[0]
-    found = copy.copy(dtrain)
-    found.worker_map = defaultdict(list)
+    rows = copy.copy(dtrain)
+    rows.worker_map = defaultdict(list)
     for number, address in enumerate(addresses):
         pieces = _each(client, _piece, divided, number)
-        found.worker_map[address] = _each(client, _moved, pieces, workers=[address])
-    moved = [part for parts in found.worker_map.values() for part in parts]
-    await client.gather(_each(client, _arrived, moved))
-    return {**dict(params), _NAME: column or True}, found
+        rows.worker_map[address] = _each(client, _moved, pieces, workers=[address])
+    moved = [part for parts in rows.worker_map.values() for part in parts]
+    await client.gather(_each(client, _failure, moved))  # until all have arrived
+    return {**dict(params), _NAME: column or True}, rows
 
 
 def _each(client: Any, function: Any, futures: list[Any], *more: Any, **kwargs: Any) -> list[Any]:
@@ -81,18 +81,17 @@ def _divided(
     An error that a task raises is logged together with what the task was given.
     """
     try:
-        made = dict(part)
+        rows = dict(part)
         if ids is None and column is not None:
-            made["data"], ids = without_column(made["data"], column)
-        check_sparse(made["data"])  # before it is divided
-        persons = persons_of(ids, made["data"].shape[0], column)
-        target = persons.places(key, world)[persons.codes]
-        out = []
-        for number in range(world):
-            rows = target == number
-            piece = {name: values[rows] for name, values in made.items()}
-            out.append({**piece, "persons": persons.some(rows)})
-        return out
+            rows["data"], ids = without_column(rows["data"], column)
+        check_sparse(rows["data"])  # before it is divided
+        persons = persons_of(ids, rows["data"].shape[0], column)
+        places = persons.places(key, world)[persons.codes]
+        pieces = []
+        for here in (places == number for number in range(world)):
+            piece = {name: values[here] for name, values in rows.items()}
+            pieces.append({**piece, "persons": persons.some(here)})
+        return pieces
     except PrivacyError as error:
         return type(error)(str(error))
     except Exception:
@@ -102,8 +101,8 @@ def _divided(
         )
 
 
-def _failure(divided: Any) -> PrivacyError | None:
-    return divided if isinstance(divided, PrivacyError) else None
+def _failure(result: Any) -> PrivacyError | None:
+    return result if isinstance(result, PrivacyError) else None
 
 
 def _piece(divided: list[dict[str, Any]], number: int) -> dict[str, Any]:
@@ -112,7 +111,3 @@ def _piece(divided: list[dict[str, Any]], number: int) -> dict[str, Any]:
 
 def _moved(piece: dict[str, Any]) -> dict[str, Any]:
     return piece
-
-
-def _arrived(piece: dict[str, Any]) -> bool:
-    return isinstance(piece["persons"], Persons)

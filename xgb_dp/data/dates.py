@@ -35,6 +35,11 @@ _TEXT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
 )
+_NO_DATE = (
+    "a row has a cell that is not a date. Dates are written as in ISO 8601, such as 2024-02-29 or "
+    "2024-02-29T13:45; texts that stand for missing cells are listed under `missing` in a schema "
+    "file."
+)
 
 
 def read_day(name: str, value: Any) -> str:
@@ -55,32 +60,27 @@ def parts_of_dates(
     number = days.astype(np.int64)  # since 1970-01-01, a Thursday
     months = seconds.astype("datetime64[M]").astype(np.int64)
     first = np.datetime64(since, "D").astype(np.int64)
-    found = {
+    values = {
         "days": number - first,
         "month": months % 12 + 1,
         "weekday": (number + 3) % 7,
         "hour": (seconds - days).astype("timedelta64[h]").astype(np.int64),
     }
-    return {part: np.where(absent, np.nan, found[part].astype(np.float64)) for part in parts}
+    return {part: np.where(absent, np.nan, values[part].astype(np.float64)) for part in parts}
 
 
 def _seconds(cells: Any, missing: Sequence[str]) -> npt.NDArray[np.datetime64]:
     """Date and time of each cell as they are written."""
     array = cells_of(cells, "date")
     if array.ndim != 1:
-        raise RowDomainError(_wrong())
+        raise RowDomainError(_NO_DATE)
     if array.dtype.kind == "M":
         return array.astype("datetime64[s]")
-    known: dict[str, np.datetime64] = {}  # of texts alone: equal times may be written differently
-    out = np.empty(len(array), "datetime64[s]")
-    for i, cell in enumerate(array.tolist() if array.dtype.kind != "m" else array):
-        value = known.get(cell) if type(cell) is str else None
-        if value is None:
-            value = _second(cell, missing)
-            if type(cell) is str:
-                known[cell] = value
-        out[i] = value
-    return out
+    cells = list(array) if array.dtype.kind == "m" else array.tolist()
+    # Texts are read once; of other cells, equal ones may be different times.
+    known = {cell: _second(cell, missing) for cell in {c for c in cells if type(c) is str}}
+    seconds = [known[c] if type(c) is str else _second(c, missing) for c in cells]
+    return np.array(seconds, dtype="datetime64[s]")
 
 
 def _second(cell: Any, missing: Sequence[str]) -> np.datetime64:
@@ -93,20 +93,9 @@ def _second(cell: Any, missing: Sequence[str]) -> np.datetime64:
             return np.datetime64("NaT", "s")
     if isinstance(cell, date):  # a Timestamp of pandas is one, too
         text = cell.isoformat(sep=" ") if isinstance(cell, datetime) else cell.isoformat()
-    found = _TEXT.fullmatch(text.strip()) if isinstance(text, str) else None
-    value = None
-    if found is not None:
-        clock = ":".join(part or "00" for part in found.groups()[3:])
+    match = _TEXT.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is not None:
+        clock = ":".join(part or "00" for part in match.groups()[3:])
         with suppress(ValueError):
-            value = np.datetime64(f"{found[1]}-{found[2]}-{found[3]}T{clock}", "s")
-    if value is None:
-        raise RowDomainError(_wrong())
-    return value
-
-
-def _wrong() -> str:
-    return (
-        "a row has a cell that is not a date. Dates are written as in ISO 8601, such as "
-        "2024-02-29 or 2024-02-29T13:45; texts that stand for missing cells are listed under "
-        "`missing` in a schema file."
-    )
+            return np.datetime64(f"{match[1]}-{match[2]}-{match[3]}T{clock}", "s")
+    raise RowDomainError(_NO_DATE)

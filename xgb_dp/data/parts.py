@@ -13,9 +13,9 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import PrivacyWarning
@@ -40,53 +40,43 @@ TRAIN, TEST = "train", "test"
 
 @dataclass(frozen=True)
 class Part:
-    """One of the two parts of a division.
-
-    Attributes:
-        split: Name of the division.
-        name: "train" or "test".
-        unit: What the coins were drawn for: "row" or "person".
-    """
+    """One of the two parts of a division, which its name stands for."""
 
     split: str
-    name: str
-    unit: str
+    name: str  # "train" or "test"
+    unit: str  # "row" or "person": what the coins were drawn for
 
     def to_json(self) -> dict[str, str]:
         """The form of ledgers and budgets."""
-        return {"split": self.split, "name": self.name, "unit": self.unit}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Any) -> Part:
         """The inverse of :meth:`to_json`."""
-        if not isinstance(data, Mapping) or set(data) != {"split", "name", "unit"}:
+        sound = isinstance(data, Mapping) and set(data) == {"split", "name", "unit"}
+        sound = sound and type(data["split"]) is str and data["split"].isalnum()
+        sound = sound and data["name"] in (TRAIN, TEST) and data["unit"] in ("row", "person")
+        if not sound:
             raise ValueError("a part names its division, itself and its unit")
-        part = cls(data["split"], data["name"], data["unit"])
-        sound = type(part.split) is str and part.split and part.split.isalnum()
-        if not sound or part.name not in (TRAIN, TEST) or part.unit not in ("row", "person"):
-            raise ValueError("a part names its division, itself and its unit")
-        return part
+        return cls(**data)
 
 
 _columns: dict[str, str] = {}  # name of the column of ids, by division
-_known: dict[int, tuple[weakref.ref[Any], Part, bytes]] = {}  # with what they held
+_known: dict[int, tuple[weakref.ref[Any], Part, bytes]] = {}  # by id(), with a digest of the rows
 
 
 def mark(thing: Any, part: Part) -> None:
     """Note that an object holds the rows of a part; what cannot be watched is not noted."""
-    key, held = id(thing), digest(thing)
-    if held is None:
-        _known.pop(key, None)
-        return
+    key, content = id(thing), digest(thing)
 
     def forget(gone: weakref.ref[Any]) -> None:
         if key in _known and _known[key][0] is gone:
             del _known[key]
 
-    try:
-        _known[key] = (weakref.ref(thing, forget), part, held)
-    except TypeError:
-        _known.pop(key, None)
+    _known.pop(key, None)
+    if content is not None:
+        with suppress(TypeError):  # it takes no weak references
+            _known[key] = (weakref.ref(thing, forget), part, content)
 
 
 def part_of(thing: Any) -> Part | None:
@@ -98,10 +88,12 @@ def part_of(thing: Any) -> Part | None:
     if isinstance(thing, (tuple, list)):
         parts = {part_of(one) for one in thing}
         return parts.pop() if len(parts) == 1 else None
-    found = _known.get(id(thing))
-    if found is None or found[0]() is not thing:
+    if id(thing) not in _known:
         return None
-    if digest(thing) != found[2]:
+    reference, part, content = _known[id(thing)]
+    if reference() is not thing:
+        return None
+    if digest(thing) != content:
         del _known[id(thing)]
         warnings.warn(
             "A part of xgb_dp.split was changed in place after it was made. It may have other "
@@ -111,7 +103,7 @@ def part_of(thing: Any) -> Part | None:
             stacklevel=3,
         )
         return None
-    return found[1]
+    return part
 
 
 def divided_by(split: str, column: str | None) -> None:
@@ -153,9 +145,9 @@ def assumed() -> Part | None:
 
     Others may follow in the same context, from a callback of the first: their rows are not known.
     """
-    found = _READING.get()
+    part = _READING.get()
     _READING.set(None)
-    return found
+    return part
 
 
 def apart(one: Part | None, other: Part | None, unit: str) -> bool:

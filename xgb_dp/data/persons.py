@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-import numpy as np
-
 from ..engine import native, workers
 from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from .ids import SEVERAL_KINDS, Persons, column_of
@@ -104,12 +102,12 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
     An error may end a training without a word to its matrix. Its hold then ends with its thread,
     with the exception that still refers to it, or when its thread starts the next training.
     """
-    made = Hold(persons)
+    claim = Hold(persons)
     with _LOCK:
         holds = _HOLDS.setdefault(dtrain, WeakSet())
         running = [h for h in holds if h.thread.is_alive()]
-        others = [h for h in running if h.thread is not made.thread]
-        if others and others[0].digest != made.digest:
+        others = [h for h in running if h.thread is not claim.thread]
+        if others and others[0].digest != claim.digest:
             raise PrivacyRefusal(
                 "Another thread is training on this DMatrix for other persons than this training, "
                 "or one of both is for rows. Nothing was released. Give each training a DMatrix "
@@ -121,11 +119,11 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
                 "reads them in one thread at a time. Nothing was released. Give each training a "
                 "DMatrix of its own, or wait for the other one to end."
             )
-        if not running or running[0].digest != made.digest:
+        if not running or running[0].digest != claim.digest:
             holds.clear()
             native.set_persons(dtrain, None if persons is None else persons.codes)
-        holds.add(made)
-    return made
+        holds.add(claim)
+    return claim
 
 
 def check_apart(persons: Persons | None) -> None:
@@ -140,12 +138,13 @@ def check_apart(persons: Persons | None) -> None:
         return
     kinds = set(workers.tell_all(persons.kind)) - {""}
     key = bytes.fromhex(workers.tell_all(secrets.token_hex(32) if rank == 0 else "")[0])
-    mine = persons.hashes(key)
+    mine = persons.hashes(key).tobytes()
+    ours = {mine[i : i + 16] for i in range(0, len(mine), 16)}
     shared = False
     for root in range(world):
-        theirs = workers.told_by(root, mine.tobytes())
+        theirs = workers.told_by(root, mine)
         if root < rank:
-            shared = shared or _meet(mine, np.frombuffer(theirs, mine.dtype).reshape(-1, 2))
+            shared |= any(theirs[i : i + 16] in ours for i in range(0, len(theirs), 16))
 
     def refuse() -> None:
         if len(kinds) > 1:
@@ -159,9 +158,3 @@ def check_apart(persons: Persons | None) -> None:
             )
 
     workers.check_together(refuse)
-
-
-def _meet(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two lists of hashes have one in common."""
-    one = one[np.isin(one[:, 0], other[:, 0])]
-    return not set(map(tuple, one.tolist())).isdisjoint(map(tuple, other.tolist()))

@@ -16,13 +16,13 @@ __all__ = ["digest"]
 
 def digest(thing: Any) -> bytes | None:
     """A digest of what may be changed in place; None for what cannot be read, by its type alone."""
-    made = hashlib.blake2b(digest_size=16)
+    state = hashlib.blake2b(digest_size=16)
     try:
         for piece in _pieces(thing):
-            made.update(piece)
+            state.update(piece)
     except Exception:  # a container of its own kind: whatever it raises, it is not known
         return None
-    return made.digest()
+    return state.digest()
 
 
 def _pieces(thing: Any) -> Iterator[bytes]:
@@ -42,16 +42,12 @@ def _pieces(thing: Any) -> Iterator[bytes]:
         yield ascii(thing.columns if hasattr(thing, "columns") else thing.name).encode()
         hashed = thing.hash_rows() if hasattr(thing, "hash_rows") else thing.hash()
         yield hashed.to_numpy().tobytes()
-    elif module == "pyarrow":  # never changes
-        yield b""
     elif hasattr(thing, "indptr"):
         for name in ("data", "indices", "indptr"):
             yield from _of_array(getattr(thing, name))
     elif isinstance(thing, np.ndarray):
         yield from _of_array(thing)
-    elif module == "xgb_dp":  # of the library itself, and never changed
-        yield b""
-    else:
+    elif module not in ("pyarrow", "xgb_dp"):  # these never change
         raise TypeError("a container of another kind")
 
 

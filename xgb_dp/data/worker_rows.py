@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from ..engine import workers
 from ..errors import PrivacyParameterError, PrivacyRefusal
@@ -23,33 +23,19 @@ from .columns import numbers
 from .frames import columns_of, prepared
 from .ids import Persons, joined
 from .matrices import META, check_shape, checked, private_matrix
-from .sparse import check_sparse
+from .sparse import check_sparse, is_sparse
 
 __all__ = ["worker_matrix"]
 
-Cells: TypeAlias = Any
-"""32-bit floats: an array, or a sparse matrix by rows. Declared categories are codes."""
 Layout: TypeAlias = Mapping[str, Any]
 """What must be the same in all parts, by the name that errors have for it; of JSON's types."""
+Rows: TypeAlias = Mapping[str, Any]
+"""Rows of a part as plain numbers, by the names of arguments of a matrix, and whose they are.
+
+Features are 32-bit floats, in an array or a sparse matrix by rows; declared categories are codes.
+"""
 
 _TABLE, _COLUMNS, _PERSONS = "the kind of table", "the columns", "`dp_privacy_id`"
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Some rows of a worker as plain numbers.
-
-    Attributes:
-        layout: Names, widths and what is given at all; public.
-        cells: One row for each row.
-        meta: Labels, weights and margins by their names, with one entry for each row.
-        persons: Who the rows belong to; None where the unit of privacy is a row.
-    """
-
-    layout: Layout
-    cells: Cells
-    meta: Mapping[str, npt.NDArray[np.float64]]
-    persons: Persons | None
 
 
 def worker_matrix(
@@ -63,18 +49,18 @@ def worker_matrix(
     from xgboost import config
 
     del model, Xy_cats
-    mine = workers.check_together(
+    read = workers.check_together(
         lambda: [read_data(_read, part, categories) for part in parts or ()]
     )
-    layout = workers.first_of_all(mine[0].layout if mine else None)
-    workers.check_together(lambda: _check_layout(layout, mine))
+    layout = workers.first_of_all(read[0][0] if read else None)
+    workers.check_together(lambda: _check_layouts(layout, [other for other, _ in read]))
 
     def make(settings: Mapping[str, Any]) -> Any:
         with config.config_context(**settings):
-            rows = read_data(_joined, layout, mine or [_no_rows(layout)], categories)
+            rows = [rows for _, rows in read] or [_no_rows(layout)]
             # Categories are the declared ones, so that nothing else has to allow them.
             given.update(categories=categories, enable_categorical=True)
-            return private_matrix(**rows, **given)
+            return private_matrix(**read_data(_joined, layout, rows, categories), **given)
 
     def make_alone() -> Any:
         # The thread is no member of the cluster, so that no matrix is compared with another one.
@@ -84,37 +70,40 @@ def worker_matrix(
     return workers.check_together(make_alone)
 
 
-def _read(part: Mapping[str, Any], categories: Any) -> _Part:
+def _read(part: Mapping[str, Any], categories: Any) -> tuple[Layout, Rows]:
     """One part by itself: nothing of another part or worker is known here."""
     if part.get("qid") is not None:
         raise PrivacyRefusal(
             "Query groups (`qid`) are refused: they couple rows, and weights would belong to "
             "groups. Leave `qid` out of the DaskDMatrix."
         )
-    kind, columns, cells = _table(part["data"], categories)
+    kind, columns, cells = _cells(part["data"], categories)
+    layout: dict[str, Any] = {_TABLE: kind, _COLUMNS: columns, _PERSONS: "persons" in part}
+    rows = {"data": cells}
+    if "persons" in part:
+        rows["persons"] = part["persons"]
     given = {name: part[name] for name in META if part.get(name) is not None}
-    meta = {
-        name: values.astype(np.float64) for name, values in checked(given, cells.shape[0]).items()
-    }
-    layout = {_TABLE: kind, _COLUMNS: columns, _PERSONS: "persons" in part}
-    for name, values in meta.items():
+    for name, values in checked(given, cells.shape[0]).items():
         if len(values) != cells.shape[0]:  # margins too, which may be several for each row
             raise PrivacyParameterError(f"`{name}` must have one entry for each row of the data.")
-        names = [_spelt(n) for n in columns_of(given[name])] if _named(given[name]) else None
-        layout[f"`{name}`"] = [list(values.shape[1:]), names]
-    return _Part(layout, cells, meta, part.get("persons"))
+        named = hasattr(given[name], "columns")
+        layout[f"`{name}`"] = [list(values.shape[1:]), _names(given[name]) if named else None]
+        rows[name] = values.astype(np.float64)
+    return layout, rows
 
 
-def _table(table: Any, categories: Any) -> tuple[str, Any, Cells]:
+def _cells(table: Any, categories: Any) -> tuple[str, Any, Any]:
     """Kind of a table, its names or its width, and its cells."""
-    import scipy.sparse as sp
-
     check_shape(table)
-    if _named(table) and hasattr(table, "iloc"):
-        names = [_spelt(name) for name in columns_of(table)]
-        return "data frame", names, _cells_of_frame(table, categories)
+    if hasattr(table, "columns") and hasattr(table, "iloc"):
+        names = _names(table)
+        table = prepared(table, categories)
+        for index in _dictionaries(table):
+            codes = table.iloc[:, index].cat.codes.to_numpy()
+            table.isetitem(index, np.where(codes < 0, np.nan, codes.astype(np.float64)))
+        return "data frame", names, _floats(table.to_numpy(dtype=np.float64, na_value=np.nan))
     table = prepared(table, categories)
-    if sp.issparse(table):
+    if is_sparse(table):
         check_sparse(table)  # rows of other formats may be added up on their way
         table = table.tocsr()
         stored = _floats(numbers(table.data, "feature"))
@@ -128,20 +117,9 @@ def _table(table: Any, categories: Any) -> tuple[str, Any, Cells]:
     )
 
 
-def _cells_of_frame(table: Any, categories: Any) -> npt.NDArray[np.float32]:
-    table = prepared(table, categories)
-    for index in _dictionaries(table):
-        codes = table.iloc[:, index].cat.codes.to_numpy()
-        table.isetitem(index, np.where(codes < 0, np.nan, codes.astype(np.float64)))
-    return _floats(table.to_numpy(dtype=np.float64, na_value=np.nan))
-
-
 def _dictionaries(table: Any) -> dict[int, Any]:
     """Types of the columns of declared categories, by index."""
-    import pandas as pd
-
-    kinds = enumerate(table.dtypes)
-    return {index: kind for index, kind in kinds if isinstance(kind, pd.CategoricalDtype)}
+    return {i: kind for i, kind in enumerate(table.dtypes) if hasattr(kind, "categories")}
 
 
 def _floats(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -150,23 +128,23 @@ def _floats(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         return values.astype(np.float64, copy=False).astype(np.float32)
 
 
-def _named(values: Any) -> bool:
-    return hasattr(values, "columns")
+def _names(table: Any) -> list[Any]:
+    """Names of columns as other workers read them: a text, a number, or a list for a tuple."""
+    return [_spelt(name) for name in columns_of(table)]
 
 
 def _spelt(name: Any) -> Any:
-    """The name of a column as other workers read it: a text, a number, or a list for a tuple."""
     if isinstance(name, tuple):
         return [_spelt(part) for part in name]
     name = name.item() if isinstance(name, np.generic) else name
     return name if isinstance(name, (str, int, float)) else str(name)
 
 
-def _check_layout(layout: Layout, parts: Sequence[_Part]) -> None:
-    for part in parts:
-        for name in {**layout, **part.layout}:
-            one, other = (json.dumps(v.get(name), sort_keys=True) for v in (layout, part.layout))
-            if one != other:
+def _check_layouts(layout: Layout, others: Sequence[Layout]) -> None:
+    for other in others:
+        for name in {**layout, **other}:
+            texts = {json.dumps(v.get(name), sort_keys=True) for v in (layout, other)}
+            if len(texts) > 1:
                 raise PrivacyParameterError(
                     f"Two partitions differ in {name}. All must have the same kind of table, and "
                     "the same columns in the same order, for features, labels, weights and "
@@ -176,33 +154,32 @@ def _check_layout(layout: Layout, parts: Sequence[_Part]) -> None:
                 )
 
 
-def _no_rows(layout: Layout) -> _Part:
+def _no_rows(layout: Layout) -> Rows:
     """What a worker has that has no part: the same columns as all others."""
     columns = layout[_COLUMNS]
     width = columns if isinstance(columns, int) else len(columns)
-    cells: Cells = np.empty((0, width), dtype=np.float32)
-    if layout[_TABLE] == "sparse matrix":
-        import scipy.sparse as sp
+    make = sp.csr_matrix if layout[_TABLE] == "sparse matrix" else np.empty
+    rows: dict[str, Any] = {"data": make((0, width), dtype=np.float32)}
+    for name in META:
+        if f"`{name}`" in layout:
+            rows[name] = np.empty((0, *layout[f"`{name}`"][0]))
+    return {**rows, "persons": joined([])} if layout[_PERSONS] else rows
 
-        cells = sp.csr_matrix(cells)
-    meta = {name: np.empty((0, *layout[f"`{name}`"][0])) for name in META if f"`{name}`" in layout}
-    return _Part(layout, cells, meta, joined([]) if layout[_PERSONS] else None)
 
-
-def _joined(layout: Layout, parts: Sequence[_Part], categories: Any) -> dict[str, Any]:
-    """All parts of a worker as arguments of ``xgboost.DMatrix``; their layouts are the same."""
-    cells: Cells
-    if layout[_TABLE] == "sparse matrix":
-        import scipy.sparse as sp
-
-        cells = sp.vstack([part.cells for part in parts], format="csr")
-    else:
-        cells = np.concatenate([part.cells for part in parts])
+def _joined(layout: Layout, parts: Sequence[Rows], categories: Any) -> Rows:
+    """All parts of a worker, whose layouts are the same."""
+    rows = {name: _stacked([part[name] for part in parts]) for name in parts[0]}
     if layout[_TABLE] == "data frame":
-        cells = _frame(cells, layout[_COLUMNS], categories)
-    rows = {name: np.concatenate([part.meta[name] for part in parts]) for name in parts[0].meta}
-    persons = [part.persons for part in parts if part.persons is not None]
-    return {"data": cells, **rows, **({"persons": joined(persons)} if persons else {})}
+        rows["data"] = _frame(rows["data"], layout[_COLUMNS], categories)
+    return rows
+
+
+def _stacked(values: Sequence[Any]) -> Any:
+    if isinstance(values[0], Persons):
+        return joined(values)
+    if is_sparse(values[0]):
+        return sp.vstack(values, format="csr")
+    return np.concatenate(values)
 
 
 def _frame(cells: npt.NDArray[np.float32], names: Sequence[Any], categories: Any) -> Any:
