@@ -19,25 +19,15 @@ __all__ = ["Book"]
 
 
 class Book:
-    """A file of entries with a total; :class:`Budget` is its user's side.
-
-    Attributes:
-        path: The file.
-        epsilon: Total in nats.
-        delta: Total probability of failure.
-        selection_epsilon: The part set aside for releases without a Gaussian bound.
-        whose: Whom the total is for.
-        any_group: Whether releases for another group are charged for this one.
-        charge_earlier: Whether earlier releases of a continued model are charged if they are new.
-    """
+    """A file of entries with a total; :class:`Budget` is its user's side."""
 
     path: Path
-    epsilon: float
+    epsilon: float  # the totals
     delta: float
-    selection_epsilon: float
+    selection_epsilon: float  # set aside for releases without a Gaussian bound
     whose: Whose
-    any_group: bool
-    charge_earlier: bool
+    any_group: bool  # whether releases for another group are charged for this one
+    charge_earlier: bool  # whether earlier releases of a continued model are charged if new
 
     @property
     def unit(self) -> Unit:
@@ -140,17 +130,17 @@ class Book:
             self.whose.check_column(release.unit, [entry.unit for entry in entries])
             lines: list[dict[str, Any]] = []
 
-            def add(own: Release, own_cost: tuple[int, Charge], text: str, state: str) -> str:
-                charged, charge = own_cost
+            def add(one: Release, price: tuple[int, Charge], text: str, state: str) -> str:
+                charged, charge = price
                 # What is on the other part of the same division costs these rows nothing; the rule
                 # by which charges add up is that of all entries.
-                part = own.part if divides(own.part, own.events, charged) else None
+                part = one.part if divides(one.part, one.events, charged) else None
                 spent = taken(entries, part)
-                room = self.filter.charge(spent, own.events, charge, charged, taken(entries))
+                room = self.filter.charge(spent, one.events, charge, charged, taken(entries))
                 if room is None:
-                    raise words.refusal(self, spent, charge, own.events)
-                block = group if own is release else None
-                line = new_line(text, state, own.events, room, own.unit, charged, own.part, block)
+                    raise words.refusal(self, spent, charge, one.events)
+                block = group if one is release else None
+                line = new_line(text, state, one.events, room, one.unit, charged, one.part, block)
                 lines.append(line)
                 entries.append(read_entry(line))
                 return entries[-1].id
@@ -177,20 +167,17 @@ class Book:
 
     def _commit(self, key: str, value: str) -> int:
         """Mark the entries with such a field; how many there are."""
-        found = 0
 
         def note(content: dict[str, Any] | None) -> dict[str, Any]:
-            nonlocal found
             content = self._same(content)
-            found = sum(line.get(key) == value for line in content["entries"])
             entries = [
                 {**line, "state": SPENT} if line.get(key) == value else line
                 for line in content["entries"]
             ]
             return {**content, "entries": entries}
 
-        budget_file.update(self.path, note)
-        return found
+        entries = budget_file.update(self.path, note)["entries"]
+        return sum(line.get(key) == value for line in entries)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "seen": budget_file.seen(self.path)}
@@ -209,8 +196,8 @@ class Book:
                 f"The budget file {str(self.path)!r} is gone, and what was spent with it. Restore "
                 "it from a copy that holds every training."
             )
-        own = (self.epsilon, self.delta, self.selection_epsilon)
-        same = own == tuple(content[k] for k in ("epsilon", "delta", "selection_epsilon"))
+        totals = ("epsilon", "delta", "selection_epsilon")
+        same = all(content[name] == getattr(self, name) for name in totals)
         if not same or Whose.of_content(content) != self.whose:
             raise BudgetError(
                 f"The budget file {str(self.path)!r} was replaced by another one, so what was "

@@ -8,17 +8,19 @@ were chosen: the composition is a privacy filter (``docs/proofs/filter.md``,
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..accounting import Event, Unit, one_unit
 from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError
-from ..parameters.parse import parse_flag
+from ..parameters.parse import parse_flag, parse_number
 from ..record.caution import warn_of
 from ..record.report import privacy_report
 from ..request.arguments import takes
@@ -29,7 +31,6 @@ from . import words
 from .book import Book
 from .entry import Entry, is_booked
 from .gate import Release, guarded
-from .totals import new_content, totals
 from .whose import Whose
 
 __all__ = ["Budget", "Entry", "as_budget"]
@@ -89,7 +90,7 @@ class Budget(Book):
         charge_earlier: bool = False,
     ) -> None:
         self.path = Path(path).resolve()  # one file has one lock, whatever links lead to it
-        given = totals(epsilon, delta, selection_epsilon)
+        given = _totals(epsilon, delta, selection_epsilon)
         self.any_group = parse_flag("any_group", any_group)
         self.charge_earlier = parse_flag("charge_earlier", charge_earlier)
         content = budget_file.read(self.path)
@@ -101,7 +102,9 @@ class Budget(Book):
                     f"There is no budget file {str(self.path)!r}. Give the total of the data set "
                     "to make one: Budget(path, epsilon=..., delta=...)."
                 )
-            content = budget_file.update(self.path, lambda old: old or new_content(given, whose))
+            new = {**given, "selection_epsilon": given["selection_epsilon"] or 0.0}
+            new |= {**whose.to_content(), "entries": []}
+            content = budget_file.update(self.path, lambda old: old or new)
             warn_of(content["epsilon"], content["delta"], None, stacklevel=2, unit=whose.unit)
         for name, value in given.items():
             if value is not None and value != content[name]:
@@ -175,8 +178,7 @@ class Budget(Book):
         with self.one_training(note):
             return train(params, dtrain, num_boost_round, **kwargs)
 
-    @contextmanager
-    def drawing(self, note: str = "training") -> Iterator[list[str]]:
+    def drawing(self, note: str = "training") -> AbstractContextManager[list[str]]:
         """Book every private training of this block, whoever calls it.
 
         Trainings of threads and tasks that are started with the context of the block
@@ -197,11 +199,9 @@ class Budget(Book):
                 anything. Also at the end of a block in which nothing was booked: what it trained
                 was not private, or ran in a process that was there before.
         """
-        with self._booking(note, str(self.path)) as booked:
-            yield booked
+        return self._booking(note, str(self.path))
 
-    @contextmanager
-    def one_training(self, note: str = "training") -> Iterator[list[str]]:
+    def one_training(self, note: str = "training") -> AbstractContextManager[list[str]]:
         """:meth:`drawing` around one call that trains in this thread; others are left alone.
 
         Args:
@@ -213,32 +213,25 @@ class Budget(Book):
         Raises:
             BudgetError: As for :meth:`drawing`.
         """
-        with self._booking(note, None) as booked:
-            yield booked
+        return self._booking(note, None)
 
     @contextmanager
     def _booking(self, note: str, block: str | None) -> Iterator[list[str]]:
         booked: list[str] = []
         group = secrets.token_hex(8)
 
-        def checked(private: bool) -> None:
-            if not private:
+        def book(release: Release, *, write: bool = True) -> list[str]:
+            if not release.private:
                 raise BudgetError(
                     "A training without noise, or with noise from a fixed key, cannot be booked: "
                     "no budget covers it. Give a finite dp_epsilon."
                 )
-
-        def book(release: Release) -> list[str]:
-            checked(release.private)
-            names = self._reserve(release, note, None, group)
-            booked.append(names[-1])
+            names = self._reserve(release, note, None, group, write=write)
+            if write:
+                booked.append(names[-1])
             return names
 
-        def look(release: Release) -> list[str]:
-            checked(release.private)
-            return self._reserve(release, note, None, group, write=False)
-
-        with guarded(book, block=block, look=look):
+        with guarded(book, block=block, look=partial(book, write=False)):
             yield booked
         # Not after an error: how much was released is not known. Forked processes book in the file.
         if not self._commit("group", group):
@@ -275,8 +268,8 @@ class Budget(Book):
             BudgetError: They would exceed the total, or are for others than it; nothing was
                 booked.
         """
-        name, own = one_unit(events), self.unit
-        whom = unit or Unit(name, own.group if name == own.name else 1)
+        name = one_unit(events)
+        whom = unit or Unit(name, self.unit.group if name == self.unit.name else 1)
         return self._reserve(Release(tuple(events), True, whom, part), note, delta, None)[-1]
 
     def commit(self, name: str) -> None:
@@ -288,7 +281,6 @@ class Budget(Book):
         Raises:
             BudgetError: There is no such entry.
         """
-
         if not self._commit("id", name):
             raise BudgetError(
                 "The budget has no entry of that name. `print(budget)` lists the entries."
@@ -340,3 +332,17 @@ def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
             f"`budget` must be an xgb_dp.Budget or its path; got a {type(budget).__name__}."
         )
     return Budget(budget)
+
+
+def _totals(
+    epsilon: float | None, delta: float | None, selection_epsilon: float | None
+) -> dict[str, Any]:
+    """What the user has given of the totals; None for what was left out."""
+    if epsilon is not None:
+        epsilon = parse_number("epsilon", epsilon, low=0.0, open_low=True)
+    if delta is not None:
+        delta = parse_number("delta", delta, low=1e-100, high=1.0, open_high=True)
+    if selection_epsilon is not None:
+        high = math.inf if epsilon is None else epsilon
+        selection_epsilon = parse_number("selection_epsilon", selection_epsilon, low=0.0, high=high)
+    return {"epsilon": epsilon, "delta": delta, "selection_epsilon": selection_epsilon}

@@ -19,10 +19,8 @@ from ..record.form import Released
 __all__ = ["RESERVED", "SPENT", "Entry", "divides", "is_booked", "new_line", "read_entry", "taken"]
 
 RESERVED, SPENT = "reserved", "spent"
-_FIELDS = {
-    *("id", "note", "time", "state", "events", "unit", "charged"),
-    *("mu2", "shift", "extra"),
-}
+_TEXTS, _NUMBERS = ("id", "note", "time", "state"), ("mu2", "shift", "extra")
+_FIELDS = {*_TEXTS, *_NUMBERS, "events", "unit", "charged"}
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,8 @@ def new_line(
 def read_entry(line: Mapping[str, Any]) -> Entry:
     """An entry as the file holds it."""
     try:
-        texts = [line[key] for key in ("id", "note", "time", "state")]
-        numbers = [line[key] for key in ("mu2", "shift", "extra")]
+        texts = [line[key] for key in _TEXTS]
+        numbers = [line[key] for key in _NUMBERS]
         sound = _FIELDS <= set(line) <= _FIELDS | {"group", "part"}
         sound = sound and all(type(text) is str for text in texts) and texts[3] in (RESERVED, SPENT)
         # As `json` reads numbers; nan is none of them.
@@ -128,20 +126,14 @@ def taken(entries: Iterable[Entry], part: Part | None = None) -> Charge:
     sums: dict[str, dict[str, list[Charge]]] = {}
     common = []
     for entry in entries:
-        own = entry.part
-        if own is None or not divides(own, entry.events, entry.charged):
+        read = entry.part
+        if read is None or not divides(read, entry.events, entry.charged):
             common.append(entry.charge)
-        elif part is None or own.split != part.split or own.name == part.name:
-            sums.setdefault(own.split, {}).setdefault(own.name, []).append(entry.charge)
+        elif part is None or read.split != part.split or read.name == part.name:
+            sums.setdefault(read.split, {}).setdefault(read.name, []).append(entry.charge)
     for parts in sums.values():
         totals = [Charge.total(charges) for charges in parts.values()]
-        common.append(
-            Charge(
-                max(t.mu2 for t in totals),
-                max(t.shift for t in totals),
-                max(t.extra for t in totals),
-            )
-        )
+        common.append(Charge(*(max(getattr(t, name) for t in totals) for name in _NUMBERS)))
     return Charge.total(common)
 
 

@@ -157,10 +157,9 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
 
 def _are_totals(content: Content) -> bool:
     """Whether the totals are in the ranges in which budgets are made."""
-    epsilon, delta, part = own = [
-        content[name] for name in ("epsilon", "delta", "selection_epsilon")
-    ]
-    numbers = all(type(total) in (int, float) for total in own)
+    totals = [content[name] for name in ("epsilon", "delta", "selection_epsilon")]
+    epsilon, delta, part = totals
+    numbers = all(type(total) in (int, float) for total in totals)
     return numbers and epsilon > 0 and 1e-100 <= delta < 1 and 0 <= part <= epsilon
 
 

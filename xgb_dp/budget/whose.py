@@ -64,36 +64,35 @@ class Whose:
         most = self.most_rows
         if most_rows is not None:
             most = parse_int("most_rows", most_rows, 1, MOST)
-        found = Unit(name, size)
-        if most is not None and not found.of_persons:
+        unit = Unit(name, size)
+        if most is not None and not unit.of_persons:
             raise PrivacyParameterError(
                 "`most_rows` says how many rows a person has at most, for a budget of persons "
                 "(unit='person'). A budget for so many rows of one person has group=..."
             )
-        return Whose(found, most)
+        return Whose(unit, most)
 
     def charged(self, events: Sequence[Event], unit: Unit | None, *, any_group: bool) -> int:
         """For how many rows (or persons) events are charged."""
-        name, own = one_unit(events), self.unit
-        if name == own.name:
-            if unit is None or unit.group == own.group or any_group:
-                return own.group
+        name, whole = one_unit(events), self.unit
+        if name == whole.name:
+            if unit is None or unit.group == whole.group or any_group:
+                return whole.group
             raise BudgetError(
-                f"The budget is for {own.phrase}, and this was calibrated for {unit.phrase}. "
-                f"Nothing was released. Set dp_group={own.group} (group={own.group} of evaluate "
-                "and discover), which makes both the same; or "
-                "open the budget with any_group=True: it is then charged with what it costs for "
-                f"{own.phrase}."
+                f"The budget is for {whole.phrase}, and this was calibrated for {unit.phrase}. "
+                f"Nothing was released. Set dp_group={whole.group} (group={whole.group} of "
+                "evaluate and discover), which makes both the same; or open the budget with "
+                f"any_group=True: it is then charged with what it costs for {whole.phrase}."
             )
-        if own.of_persons and self.most_rows is not None:
-            return own.group * self.most_rows
+        if whole.of_persons and self.most_rows is not None:
+            return whole.group * self.most_rows
         raise BudgetError(
-            f"The budget is for {own.phrase}, and this is for {(unit or Unit(name)).phrase}: "
+            f"The budget is for {whole.phrase}, and this is for {(unit or Unit(name)).phrase}: "
             "what the one costs says nothing about the other. Nothing was released. "
             + (
                 "Train with `dp_privacy_id`; or, where no person has more than k rows, make the "
                 "budget with most_rows=k, and this is charged for k rows."
-                if own.of_persons
+                if whole.of_persons
                 else "Draw on a budget for persons, made with unit='person'."
             )
         )

@@ -73,8 +73,7 @@ def _scope(budget: Book) -> str:
 
 def _others(budget: Book, entry: Entry) -> str:
     """That an entry was calibrated for others than the total is for."""
-    own = budget.unit
-    if (entry.unit.name, entry.unit.group) == (own.name, own.group):
+    if (entry.unit.name, entry.unit.group) == (budget.unit.name, budget.unit.group):
         return ""
     size = f"{entry.charged} {entry.unit.name if entry.charged == 1 else entry.unit.plural}"
     return f", calibrated for {entry.unit.phrase} and charged for {size}"
