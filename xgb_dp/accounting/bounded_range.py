@@ -63,10 +63,6 @@ def _reach(steps: Sequence[tuple[float, int]], log_tail: float) -> float:
     return min(rho + math.sqrt(4.0 * rho * -log_tail), math.fsum(n * e for e, n in steps))
 
 
-def _widths(steps: Sequence[tuple[float, int]], h: float) -> list[int]:
-    return [width(e, h) for e, _ in steps]
-
-
 def choose_grid(
     steps: Sequence[tuple[float, int]], mu: float, log_tail: float, work: float
 ) -> Grid | None:
@@ -79,9 +75,7 @@ def choose_grid(
     reach = _reach(steps, _USUAL_LOG_TAIL)
 
     def cost(h: float) -> float:
-        return (2.0 * reach / h + 1.0) * sum(
-            n * m for (_, n), m in zip(steps, _widths(steps, h), strict=True)
-        )
+        return (2.0 * reach / h + 1.0) * sum(n * width(e, h) for e, n in steps)
 
     h = min(largest / _MOST_POINTS_PER_RANGE, _FINE_STEP)
     coarsest = min(largest / _FEWEST_POINTS_PER_RANGE, _LARGEST_STEP)
@@ -92,9 +86,8 @@ def choose_grid(
         return None
 
     # Every range is rounded up to whole steps: of the steps nearby, take the one that fits best.
-    def excess(candidate: float) -> float:
-        widths = _widths(steps, candidate)
-        return math.fsum(n * (m * candidate) ** 2 for (_, n), m in zip(steps, widths, strict=True))
+    def excess(h: float) -> float:
+        return math.fsum(n * (width(e, h) * h) ** 2 for e, n in steps)
 
     nudge = 1.0 + 1e-13  # so that m steps are not a rounding error short of the range
     candidates = [h]
@@ -109,7 +102,7 @@ def choose_grid(
     best = min(excesses) * (1.0 + 1e-9)
     step = max(c for c, x in zip(candidates, excesses, strict=True) if x <= best)
     # The domain is that of the ranges as the kernel rounds them.
-    rounded = [(m * step, n) for (_, n), m in zip(steps, _widths(steps, step), strict=True)]
+    rounded = [(width(e, step) * step, n) for e, n in steps]
     points = math.ceil(_reach(rounded, log_tail) / step) + 1
     return Grid(step, points, points)
 
@@ -129,7 +122,7 @@ def tail_curve(
         return None
     threads = 2 if work > 2e9 else 1
     # Nothing loses more than this.
-    most = 1 + sum(n * m for (_, n), m in zip(alike, _widths(alike, grid.step), strict=True))
+    most = 1 + sum(n * width(e, grid.step) for e, n in alike)
     while True:
         curve = selection_curve(steps, grid, threads)
         for epsilon, n in laplace:
@@ -147,13 +140,11 @@ def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid, threads: int
         return -np.expm1(np.minimum(grid.points(), 0.0))
     if not native.is_loaded():
         return bounded_range_curve(steps, grid.step, grid.below, grid.above)
-    eps0 = (ctypes.c_double * n)(*(e for e, _ in steps))
-    count = (ctypes.c_int64 * n)(*(k for _, k in steps))
     out = np.empty(grid.below + grid.above + 1)
     lib = native.lib()
     status = lib.XGDPBoundedRangeCurve(
-        eps0,
-        count,
+        (ctypes.c_double * n)(*(eps0 for eps0, _ in steps)),
+        (ctypes.c_int64 * n)(*(count for _, count in steps)),
         ctypes.c_int64(n),
         ctypes.c_double(grid.step),
         ctypes.c_int64(grid.below),
@@ -167,35 +158,22 @@ def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid, threads: int
     return out
 
 
-@dataclass(frozen=True)
 class _TwoPoint:
     """The two-point laws {t_j, t_j - eps0}, t_j = j h, eps0 = m h."""
 
-    m: int
-    q: list[float]  # P-probability of the loss t_j
-    p: list[float]  # 1 - q, without cancellation
-    dq: list[float]  # q_j - q_{j+1}
-    kappa: list[float]  # bound of q's departure from its chord: see the proof
-
-    @classmethod
-    def of(cls, eps0: float, h: float) -> _TwoPoint:
-        m = width(eps0, h)
+    def __init__(self, m: int, h: float) -> None:
         denominator = -math.expm1(-(m * h))
         growth = math.expm1(h)
         left = [(m - j) * h for j in range(m + 1)]  # eps0 - t_j
         scaled = [math.exp(-x) / denominator for x in left]
-        return cls(
-            m=m,
-            q=[-math.expm1(-x) / denominator for x in left],
-            p=[-math.expm1(-j * h) * s for j, s in enumerate(scaled)],
-            dq=[s * growth for s in scaled],
-            kappa=[s * growth * growth for s in scaled],
-        )
+        self.q = [-math.expm1(-x) / denominator for x in left]  # P-probability of the loss t_j
+        self.p = [-math.expm1(-j * h) * s for j, s in enumerate(scaled)]  # 1 - q, as exactly
+        self.dq = [s * growth for s in scaled]  # q_j - q_{j+1}
+        self.kappa = [dq * growth for dq in self.dq]  # bound of q's departure from its chord
 
 
-def _step(v: Array, n: int, law: _TwoPoint) -> Array:
+def _step(v: Array, n: int, m: int, law: _TwoPoint) -> Array:
     """One step of the recursion at n points. v has m more points on either side."""
-    m = law.m
     out = np.zeros(n)
 
     def at(j: int) -> tuple[Array, Array]:
@@ -228,8 +206,8 @@ def bounded_range_curve(
     rounding = 64.0  # relative error in units of 2^-53; every step is a sum of positives
     x_min = -below * h
     for eps0, count in reversed(steps):
-        law = _TwoPoint.of(eps0, h)
-        m = law.m
+        m = width(eps0, h)
+        law = _TwoPoint(m, h)
         # The curve falls by at most the growth of e^x: below the grid it is bounded by this.
         growth = np.array([math.exp(x_min) * -math.expm1(-d * h) for d in range(m, 0, -1)])
         padded = np.empty(n + 2 * m)
@@ -237,7 +215,7 @@ def bounded_range_curve(
             padded[m : m + n] = curve
             padded[:m] = np.minimum(curve[0] + growth, 1.0)
             padded[m + n :] = curve[-1]
-            curve = _step(padded, n, law)
+            curve = _step(padded, n, m, law)
         rounding += count * (64.0 + 8.0 * m * h)
     # The true curve does not increase, so a smaller bound to the left bounds what follows too.
     return np.minimum.accumulate(

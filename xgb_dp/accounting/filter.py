@@ -1,9 +1,7 @@
 """Keeps a fixed total for releases that are chosen one after another, each by what came before.
 
-This is a privacy filter. It accepts whatever fits and refuses whatever would exceed the total. All
-that it has accepted satisfies the (epsilon, delta) of the total, however it was chosen.
-
-Proof: docs/proofs/filter.md
+This is a privacy filter: all that it accepts satisfies the (epsilon, delta) of the total, however
+it was chosen. Proof: docs/proofs/filter.md
 """
 
 from __future__ import annotations
@@ -129,17 +127,11 @@ class Filter:
     The first release that costs anything decides, before anything was shown, by which rule all
     charges add up: Gaussian charges in mu^2, or epsilons and deltas as they are. The second rule is
     for what the first has no room for, above all a single training that takes the whole total.
-
-    Attributes:
-        epsilon: Total in nats.
-        delta: Total probability of failure.
-        selection_epsilon: The part of epsilon set aside for what has no Gaussian bound; if there is
-            one, charges always add up in mu^2.
     """
 
     epsilon: float
     delta: float
-    selection_epsilon: float = 0.0
+    selection_epsilon: float = 0.0  # set aside for what has no Gaussian bound; then mu^2 add up
 
     def adds_up(self, spent: Charge) -> bool:
         """Whether epsilons add up as they are, which follows from what was spent."""
@@ -174,8 +166,8 @@ class Filter:
     def _plain(self, spent: Charge, events: Sequence[Event], group: int) -> Charge | None:
         room = Capacity(0.0, self.epsilon, self.delta)
         # First without delta, which leaves it to others; then with all that is left.
-        for own in (0.0, _left(self.delta, spent.extra)):
-            plain = plain_charge(events, own, group)
+        for delta in (0.0, _left(self.delta, spent.extra)):
+            plain = plain_charge(events, delta, group)
             if room.holds(Charge.total([spent, plain])):
                 return plain
         return None

@@ -49,28 +49,20 @@ class Slack:
 
 @dataclass(frozen=True)
 class GaussianTotals:
-    """Sums over all Gaussian releases of one composition.
+    """Sums over all Gaussian releases of one composition, of which `a` are over coordinates."""
 
-    Attributes:
-        mu: sqrt(sum sensitivity2 / sigma2), the mean shift in standard deviations.
-        shift: sqrt(sum sensitivity2 / sigma2**2).
-        a1: Sum of 1 / sigma2 over all touched coordinates.
-        a2: Euclidean norm of the same.
-        a_max: Largest of the same.
-    """
-
-    mu: float
-    shift: float
-    a1: float
-    a2: float
-    a_max: float
+    mu: float  # sqrt(sum sensitivity2 / sigma2), the mean shift in standard deviations
+    shift: float  # sqrt(sum sensitivity2 / sigma2**2)
+    a1: float  # sum of 1 / sigma2
+    a2: float  # Euclidean norm of the same
+    a_max: float  # largest of the same
 
     @classmethod
     def of(cls, events: Sequence[GaussianEvent], group: int) -> GaussianTotals:
         """Totals when `group` rows are added or removed together."""
         used = [e for e in events if e.count and e.sensitivity2]
         if any(e.sigma2 == 0 for e in used):
-            return cls(math.inf, math.inf, math.inf, math.inf, math.inf)
+            return cls(*[math.inf] * 5)
         mu2 = math.fsum(e.count * e.sensitivity2 / e.sigma2 for e in used)
         shift2 = math.fsum(e.count * e.sensitivity2 / e.sigma2**2 for e in used)
         inverse = [(e.count * max(e.coordinates, 1) * group, 1.0 / e.sigma2) for e in used]

@@ -79,14 +79,7 @@ class GridCurve:
         total = float(inner) + float(up[-1]) * float(v[-1]) + float(down[0])
         return min(1.0, total * _ROUNDING)
 
-    def _mean_weight(
-        self,
-        epsilon: float,
-        mu: float,
-        x: Array,
-        z: Array,
-        p: Array,
-    ) -> Array:
+    def _mean_weight(self, epsilon: float, mu: float, x: Array, z: Array, p: Array) -> Array:
         """The mean of the weights in closed form plus its rounding, where steps are not small."""
         tilted = z + mu  # E[e^-Y; Y in I] is the chance of I under N(-mu^2/2, mu^2)
         up, down = ndtr(tilted), ndtr(-tilted)
@@ -105,18 +98,16 @@ class GridCurve:
 
 def _ramp(x: Array) -> Array:
     """(1 - e^-x) / x, continued to 1 at 0."""
-    safe = np.where(np.abs(x) < 1e-12, 1.0, x)
-    return np.where(np.abs(x) < 1e-12, 1.0 - 0.5 * x, -np.expm1(-safe) / safe)
+    near = np.abs(x) < 1e-12
+    safe = np.where(near, 1.0, x)
+    return np.where(near, 1.0 - 0.5 * x, -np.expm1(-safe) / safe)
 
 
 @dataclass(frozen=True)
 class ChordTable:
-    """A curve by its upper bounds at points from 0 on, and by chords in e^x between them.
+    """A curve by its upper bounds v at points x from 0 on, and by chords in e^x between them.
 
-    Attributes:
-        x: Ascending, in nats; the first is 0. Below it nothing is known, above the last one the
-            last bound counts.
-        v: Upper bound at each.
+    Above the last point the last bound counts.
     """
 
     x: Array

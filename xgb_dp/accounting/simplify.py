@@ -30,16 +30,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What two data sets differ by.
+    """What two data sets differ by."""
 
-    Attributes:
-        rows: Rows added or removed together (or persons), >= 1; a row that is replaced is two.
-        coins: Draws that decide where these rows take part. A row and the one that replaces it
-            share one.
-    """
-
-    rows: int
-    coins: int
+    rows: int  # added or removed together (or persons), >= 1; a row that is replaced is two
+    coins: int  # that decide where they take part; a row and the one that replaces it share one
 
     @classmethod
     def of(cls, group: int, *, replaced: bool) -> Neighbours:

@@ -1,8 +1,7 @@
 """Bounds rounds that read disjoint parts of the rows, where nobody knows the part of a row.
 
-With the row, an ensemble is a mixture: each of its rounds in turn is the one that reads it. The
-likelihood ratio of the mixture is a mean of independent ratios, one for each round. The code adds
-them up on a grid. Every value goes to its two neighbours there, in proportions that keep its mean.
+The likelihood ratio of an ensemble is a mean of independent ratios, one for each round. They are
+added up on a grid. Every value goes to its two neighbours there, in proportions that keep its mean.
 This raises the mean of every convex function, and so every hockey stick. Proof:
 docs/proofs/allocation.md.
 """
@@ -38,22 +37,13 @@ _CHUNK = 1 << 21  # sums at a time
 
 @dataclass(frozen=True)
 class Ratios:
-    """A distribution above that of a likelihood ratio in convex order, once `missing` is added.
+    """A distribution above that of a likelihood ratio in convex order, once `missing` is added."""
 
-    Attributes:
-        at: Values, ascending, of which the first is 0.
-        q: Probability of each, under the law without the row.
-        missing: What is left out of the mean: probability of an infinite ratio under the law with
-            the row.
-        mu: About how far the round behind it moves, in standard deviations.
-        spread: About the standard deviation of its logarithm.
-    """
-
-    at: Array
-    q: Array
-    missing: float
-    mu: float
-    spread: float
+    at: Array  # values, ascending, of which the first is 0
+    q: Array  # probability of each, under the law without the row
+    missing: float  # from the mean: probability of an infinite ratio under the law with the row
+    mu: float  # about how far the round behind it moves, in standard deviations
+    spread: float  # about the standard deviation of its logarithm
 
     @classmethod
     def of_round(cls, table: Callable[[Array], Array], nodes: Array, mu: float) -> Ratios:
@@ -131,17 +121,11 @@ class Ratios:
 
 @dataclass(frozen=True)
 class AllocatedRounds(Rounds):
-    """`count` ensembles of rounds of one kind. `rate` and `curve` are those of one round.
+    """`count` ensembles of rounds of one kind. `rate` and `curve` are those of one round."""
 
-    Attributes:
-        parts: Rounds of an ensemble, >= 2.
-        halving: Whether each round takes half of what is left, instead of equal parts.
-        lost: Chance of losses that may be called infinite.
-    """
-
-    parts: int = 2
-    halving: bool = False
-    lost: float = 0.0
+    parts: int = 2  # rounds of an ensemble
+    halving: bool = False  # whether each round takes half of what is left
+    lost: float = 0.0  # chance of losses that may be called infinite
 
     @property
     def size(self) -> float:

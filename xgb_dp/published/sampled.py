@@ -41,19 +41,12 @@ _MOST_POINTS = 1 << 17
 
 @dataclass(frozen=True)
 class Pair:
-    """Two laws whose privacy loss lies on a grid.
+    """Two laws whose privacy loss lies on a grid."""
 
-    Attributes:
-        step: Step of the grid, in nats.
-        at: Losses in steps, ascending.
-        p: Probability of each loss under the first law.
-        infinite: Probability of an infinite loss.
-    """
-
-    step: float
-    at: Indices
-    p: Array
-    infinite: float
+    step: float  # of the grid, in nats
+    at: Indices  # losses in steps, ascending
+    p: Array  # probability of each loss under the first law
+    infinite: float  # probability of an infinite loss
 
     @cached_property
     def losses(self) -> Array:
@@ -69,24 +62,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Rounds:
-    """`count` rounds of one kind.
+    """`count` rounds of one kind, with bounds of hockey sticks at losses >= 0 in both orders."""
 
-    Attributes:
-        rate: Probability with which a round reads the row (or one of several).
-        mu: About how far a round that reads it moves, in standard deviations.
-        curve: Upper bound of the hockey stick of such a round at losses >= 0, in both orders.
-        nodes: Losses >= 0 at which it has its corners.
-        count: Number of rounds.
-        mixed: Where several rows differ, added or removed or exchanged: upper bound of the hockey
-            stick of a round with its sample, at losses >= 0, in both orders. None for one row.
-    """
-
-    rate: float
-    mu: float
-    curve: Curve
-    nodes: Array
+    rate: float  # probability with which a round reads the row (or one of several)
+    mu: float  # about how far a round that reads it moves, in standard deviations
+    curve: Curve  # of such a round
+    nodes: Array  # losses at which it has its corners
     count: int
-    mixed: Curve | None = None
+    mixed: Curve | None = None  # of a round with its sample where several rows differ
 
     @property
     def size(self) -> float:

@@ -15,8 +15,8 @@ from typing import Any
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.arguments import takes
 from .form import Ledger
-from .importance import importance
-from .report import as_booster, privacy_report
+from .importance import column_names, importance
+from .report import PrivacyReport, as_booster, privacy_report
 from .report_views import meaning, round_up, tables
 
 __all__ = ["model_card"]
@@ -77,6 +77,8 @@ def model_card(
         >>> "# Who comes back" in card.splitlines()
         True
     """
+    import xgboost
+
     booster = as_booster(model)
     report = privacy_report(booster)
     if not report.private:
@@ -89,9 +91,6 @@ def model_card(
             "`metrics_source` is missing: say which rows `metrics` were computed on and whether "
             "they are public. Exact metrics of private rows are not covered by the report."
         )
-    ledger = report.record
-    last = ledger.trainings[-1]
-    budget, curve, groups = tables(report)
     fields = {
         "name": name,
         "description": description or "No description was given.",
@@ -100,29 +99,21 @@ def model_card(
         "license": license or "not stated",
         "license_field": json.dumps(license or "unknown"),
         "contact": contact or "not stated",
-        "epsilon": round_up(report.epsilon),
-        "delta": f"{report.delta:g}",
-        "unit": report.unit.phrase,
-        "statement": report.statement(),
-        "meaning": meaning(report),
-        "objective": f"`{last.public.get('objective', 'unknown')}`",
-        "rounds": str(ledger.rounds),
-        "max_depth": str(last.hyperparameters.get("max_depth", "unknown")),
+        **_facts(report),
         "columns_table": _columns(booster),
-        "budget_table": _markdown(*budget[1:]),
-        "curve_table": _markdown(*curve[1:]),
-        "groups_title": groups[0],
-        "groups_table": _markdown(*groups[1:]),
-        "public_table": _markdown(["what", "value"], _public(ledger)),
         "metrics_table": _metrics(metrics, metrics_source),
-        **_versions(),
+        "xgb_dp_version": version("xgb-dp"),
+        "xgboost_version": xgboost.__version__,
     }
-    text = template
-    if text is None:
+    return _filled(template, fields)
+
+
+def _filled(template: str | None, fields: Mapping[str, str]) -> str:
+    if template is None:
         file = files("xgb_dp.record").joinpath("templates/model_card.md")
-        text = file.read_text(encoding="utf-8")
+        template = file.read_text(encoding="utf-8")
     try:
-        return Template(text).substitute(fields)
+        return Template(template).substitute(fields)
     except (KeyError, ValueError) as error:
         raise PrivacyParameterError(
             f"`template` has a field that is unknown or badly written ({error}). Fields are "
@@ -130,10 +121,25 @@ def model_card(
         ) from None
 
 
-def _versions() -> dict[str, str]:
-    import xgboost
-
-    return {"xgb_dp_version": version("xgb-dp"), "xgboost_version": xgboost.__version__}
+def _facts(report: PrivacyReport) -> dict[str, str]:
+    """What the ledger says of the model."""
+    last = report.record.trainings[-1]
+    budget, curve, groups = tables(report)
+    return {
+        "epsilon": round_up(report.epsilon),
+        "delta": f"{report.delta:g}",
+        "unit": report.unit.phrase,
+        "statement": report.statement(),
+        "meaning": meaning(report),
+        "objective": f"`{last.public.get('objective', 'unknown')}`",
+        "rounds": str(report.record.rounds),
+        "max_depth": str(last.hyperparameters.get("max_depth", "unknown")),
+        "budget_table": _markdown(*budget[1:]),
+        "curve_table": _markdown(*curve[1:]),
+        "groups_title": groups[0],
+        "groups_table": _markdown(*groups[1:]),
+        "public_table": _markdown(["what", "value"], _public(report.record)),
+    }
 
 
 def _cell(value: str) -> str:
@@ -146,7 +152,7 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _columns(booster: Any) -> str:
-    names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
+    names = column_names(booster)
     types = booster.feature_types or ["float"] * len(names)
     kinds = {"c": "categorical", "float": "number"}
     gains = importance(booster)

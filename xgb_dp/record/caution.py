@@ -1,12 +1,13 @@
-"""What is said when a guarantee is formally right and says little about anybody.
+"""Warns of a guarantee that is formally right and says little about anybody.
 
-Asked before anything is released and again by the report. It depends on public numbers only.
+Trainings ask before anything is released, and reports ask again. Only public numbers count.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..accounting import Unit, make_accountant
@@ -19,43 +20,38 @@ if TYPE_CHECKING:
     from ..request.settings import Settings
     from .form import Ledger
 
-__all__ = [
-    "LARGE_DELTA",
-    "LARGE_EPSILON",
-    "concerns",
-    "warn",
-    "warn_of",
-    "warn_of_columns",
-    "warn_of_model",
-]
+__all__ = ["concerns", "warn", "warn_of", "warn_of_columns", "warn_of_model"]
 
-LARGE_EPSILON = 10.0
-"""Epsilon, in nats, above which a guarantee says little about anybody."""
-LARGE_DELTA = 1e-3
-"""Delta above which a guarantee says little, however many rows there are."""
+_LARGE_EPSILON = 10.0
+_LARGE_DELTA = 1e-3  # however many rows there are
 
 
 def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ONE_ROW) -> list[str]:
     """Why a guarantee says little: whole sentences, none if there is no reason."""
-    found = []
-    if epsilon > LARGE_EPSILON:
-        found.append(
-            f"Epsilon is above {LARGE_EPSILON:g}: the probability of an outcome may change by a "
+    reasons = []
+    if epsilon > _LARGE_EPSILON:
+        reasons.append(
+            f"Epsilon is above {_LARGE_EPSILON:g}: the probability of an outcome may change by a "
             f"factor of e^{epsilon:.4g} with {unit.counted()}, which protects hardly anybody. 1 is "
             "strong and 4 is usual."
         )
-    if delta > LARGE_DELTA:
-        found.append(
-            f"Delta is {delta:.4g}, above {LARGE_DELTA:g}: with this probability the guarantee may "
-            "fail altogether. Take 1e-6 or less."
+    if delta > _LARGE_DELTA:
+        reasons.append(
+            f"Delta is {delta:.4g}, above {_LARGE_DELTA:g}: with this probability the guarantee "
+            "may fail altogether. Take 1e-6 or less."
         )
     elif n_public is not None and delta * n_public > 1.0:
-        found.append(
+        reasons.append(
             f"Delta is {delta:.4g}, above 1 / {n_public}, one over the declared number of rows: a "
             "mechanism that publishes a random row as it is would have this guarantee. Take a far "
             "smaller one."
         )
-    return found
+    return reasons
+
+
+def _issue(texts: Iterable[str], stacklevel: int) -> None:
+    for text in texts:
+        warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 2)
 
 
 def warn_of(
@@ -66,19 +62,17 @@ def warn_of(
     unit: Unit = ONE_ROW,
 ) -> None:
     """Issue a ``PrivacyWarning`` for each of the :func:`concerns`."""
-    for text in concerns(epsilon, delta, n_public, unit):
-        warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
+    _issue(concerns(epsilon, delta, n_public, unit), stacklevel)
 
 
 def warn(settings: Settings, stacklevel: int = 2) -> None:
     """Issue a ``PrivacyWarning`` for what the target of a training lacks."""
     if math.isinf(settings.epsilon):
-        warnings.warn(
+        text = (
             "`dp_epsilon` is infinite: this trains without noise, for debugging, and the model is "
-            "NOT private.",
-            PrivacyWarning,
-            stacklevel=stacklevel + 1,
+            "NOT private."
         )
+        _issue([text], stacklevel)
         return
     unit = settings.privacy_unit
     warn_of(settings.epsilon, settings.delta, settings["dp_n_public"], stacklevel + 1, unit)
@@ -92,33 +86,30 @@ def warn_of_columns(schema: Schema, stacklevel: int = 2) -> None:
     if not schema.named:
         return
     numbers = [name for i, name in enumerate(schema.names) if i not in schema.categorical]
-    found = [repr(name) for name in numbers if looks_like_id(name)]
-    if found:
-        warnings.warn(
-            f"By its name the feature {', '.join(found)} looks like an id. If it says who a row "
+    ids = [repr(name) for name in numbers if looks_like_id(name)]
+    if ids:
+        text = (
+            f"By its name the feature {', '.join(ids)} looks like an id. If it says who a row "
             "belongs to, name it as that, so that all rows of a person are protected together, and "
             "not each row by itself: `dp_privacy_id` (estimators: fit(..., privacy_id=); command "
             "line: --privacy-id). Otherwise leave the column out: an id is not a feature. A "
-            "feature that is none of these can be renamed.",
-            PrivacyWarning,
-            stacklevel=stacklevel + 1,
+            "feature that is none of these can be renamed."
         )
+        _issue([text], stacklevel)
 
 
 def warn_of_model(claimed: Ledger, stacklevel: int = 2) -> None:
     """Issue a ``PrivacyWarning`` where a continued model as a whole has a large epsilon."""
     if len(claimed.trainings) < 2 or not claimed.private or claimed.noise != "os":
         return
-    *earlier, own = claimed.trainings
+    *earlier, last = claimed.trainings
     before = "training" if len(earlier) == 1 else f"{len(earlier)} trainings"
     delta = max(t.target[1] for t in claimed.trainings)
     unit = claimed.unit
     epsilon = make_accountant("exact", claimed.events).get_epsilon(delta, unit.group)
-    reasons = " ".join(concerns(epsilon, 0.0, None, unit))
-    if own.target[0] <= LARGE_EPSILON < epsilon:
-        warnings.warn(
+    if last.target[0] <= _LARGE_EPSILON < epsilon:
+        text = (
             f"With the {before} before this one the model is at epsilon {epsilon:.4g}: "
-            f"`dp_epsilon` is what the new trees add. {reasons}",
-            PrivacyWarning,
-            stacklevel=stacklevel + 1,
+            "`dp_epsilon` is what the new trees add."
         )
+        _issue([" ".join([text, *concerns(epsilon, 0.0, None, unit)])], stacklevel)

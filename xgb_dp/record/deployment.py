@@ -69,20 +69,12 @@ def deployment_record(
             "This model is not differentially private: it should not be published or registered. "
             "Train with a finite dp_epsilon."
         )
-    given = {
-        "name": name or _NOT_STATED,
-        "data": data or _NOT_STATED,
-        "intended_use": intended_use or _NOT_STATED,
-        "contact": contact or _NOT_STATED,
-    }
-    if kind == "json":
-        return {**given, **as_dict(report)}
-    return {**given, **(_registry(report) if kind == "registry" else _nist(report))}
-
-
-def _common(report: PrivacyReport) -> dict[str, Any]:
+    texts = {"name": name, "data": data, "intended_use": intended_use, "contact": contact}
+    given = {key: text or _NOT_STATED for key, text in texts.items()}
     shown = as_dict(report)
-    return {
+    if kind == "json":
+        return {**given, **shown}
+    common = {
         "privacy_unit": report.unit.phrase,
         "neighbours": "one unit added or removed",
         "epsilon": shown["epsilon"],
@@ -93,42 +85,39 @@ def _common(report: PrivacyReport) -> dict[str, Any]:
         "epsilon_curve": shown["epsilon_curve"],
         "mechanisms": shown["budget"],
     }
+    return {**given, **(_registry if kind == "registry" else _nist)(report, common)}
 
 
-def _registry(report: PrivacyReport) -> dict[str, Any]:
+def _registry(report: PrivacyReport, common: dict[str, Any]) -> dict[str, Any]:
+    masked = any(training.public.get("masked_sums") for training in report.record.trainings)
     return {
         "format": "xgb-dp deployment record",
         "format_version": 1,
-        "deployment_model": "central" if not _masked(report) else "central, with masked sums",
+        "deployment_model": "central, with masked sums" if masked else "central",
         "release": "one machine-learning model (gradient-boosted trees)",
         "release_frequency": "once",
         "flavour": "(epsilon, delta)-differential privacy",
-        **_common(report),
+        **common,
         "accounting": "exact composition, recomputed from the ledger that the model carries",
         "implementation": "xgb-dp",
         "verification": "xgb-dp verify MODEL",
     }
 
 
-def _nist(report: PrivacyReport) -> dict[str, Any]:
-    public = [dict(t.public) for t in report.record.trainings]
+def _nist(report: PrivacyReport, common: dict[str, Any]) -> dict[str, Any]:
     return {
         "format": "xgb-dp answers to NIST SP 800-226",
         "format_version": 1,
-        **_common(report),
+        **common,
         "guarantee_in_words": report.statement(),
         "attack_success_at_even_odds": report.attack_success,
         "accounting": "all noisy releases of all trainings, composed adaptively",
         "trust_model": "the party that trains sees the rows; who gets the model does not",
         "randomness": "exact integer samplers, keyed by the operating system's generator",
-        "public_inputs": public,
+        "public_inputs": [dict(t.public) for t in report.record.trainings],
         "data_collection_and_access": _NOT_STATED,
         "hazards": list(_HAZARDS),
     }
-
-
-def _masked(report: PrivacyReport) -> bool:
-    return any(training.public.get("masked_sums") for training in report.record.trainings)
 
 
 def page_of(model: Any, *, name: str, data: str, intended_use: str, contact: str) -> str:
@@ -140,8 +129,7 @@ def page_of(model: Any, *, name: str, data: str, intended_use: str, contact: str
             "This model is not differentially private, so it gets no card. Train with a finite "
             "dp_epsilon."
         )
-    told = "".join(
-        f"<p><b>{key}</b>: {html.escape(text or _NOT_STATED)}</p>" for key, text in given.items()
-    )
-    head = f"<h1>{html.escape(name or 'Private XGBoost model')}</h1>{told}"
-    return as_html(report, page=True).replace("<body>", f"<body>\n{head}", 1)
+    lines = [f"<h1>{html.escape(name or 'Private XGBoost model')}</h1>"]
+    for key, text in given.items():
+        lines.append(f"<p><b>{key}</b>: {html.escape(text or _NOT_STATED)}</p>")
+    return as_html(report, page=True).replace("<body>", "<body>\n" + "".join(lines), 1)

@@ -64,6 +64,6 @@ def importance(model: Any, kind: str = "total_gain") -> dict[str, float]:
     if kind not in _KINDS:
         raise PrivacyParameterError(f"`kind` must be one of {', '.join(_KINDS)}.")
     booster = private_booster(model)
-    found = booster.get_score(importance_type=kind)
-    every = {name: float(found.get(name, 0.0)) for name in column_names(booster)}
+    scores = booster.get_score(importance_type=kind)
+    every = {name: float(scores.get(name, 0.0)) for name in column_names(booster)}
     return dict(sorted(every.items(), key=lambda item: -item[1]))

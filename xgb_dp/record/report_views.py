@@ -96,15 +96,15 @@ def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]
 
 def release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[str, str]]:
     """What somebody who signs a release must know of a private model: titles and texts."""
-    told = report.paragraphs()
+    words = report.paragraphs()
     rows = [
         ("Date of this report", datetime.date.today().isoformat()),
         ("Protected", f"{report.unit.phrase}, added or removed"),
         ("Epsilon, delta", f"{round_up(report.epsilon)}, {report.delta:g}"),
         ("What that means", meaning(report)),
-        ("Warning", " ".join(told[key] for key in ("concerns", "preprocessing") if key in told)),
-        ("Public", _untitled(told["public"])),
-        ("Not covered", _untitled(told["not covered"])),
+        ("Warning", " ".join(words[key] for key in ("concerns", "preprocessing") if key in words)),
+        ("Public", _untitled(words["public"])),
+        ("Not covered", _untitled(words["not covered"])),
         ("Evaluation", _evaluated(evaluation)),
     ]
     return [(title, text) for title, text in rows if text]

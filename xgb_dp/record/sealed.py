@@ -63,10 +63,10 @@ def loads(text: str | bytes) -> dict[str, Any]:
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these pairs; for ``json.loads``."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    content = dict(pairs)
+    if len(content) != len(pairs):
         raise ValueError("a key is given twice")
-    return found
+    return content
 
 
 def _refuse(text: str) -> float:

@@ -63,19 +63,18 @@ def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spen
     kinds = dict.fromkeys((e.label, e.mechanism) for event in events for e in inner_events(event))
     costs = {kind: math.fsum(mu2_of_kind(event, kind) for event in events) for kind in kinds}
     total = math.fsum(costs.values())
-    out = []
-    for kind in kinds:
-        own = of_kind(events, kind)
-        out.append(
+    parts = []
+    for kind, cost in costs.items():
+        alone = of_kind(events, kind)
+        words = dict.fromkeys(noise_in_words(e) for event in alone for e in inner_events(event))
+        parts.append(
             Spending(
                 release=kind[0],
                 mechanism=_NAMES[kind[1]],
-                count=release_counts(own)[kind[0]],
-                noise="; ".join(
-                    dict.fromkeys(noise_in_words(e) for event in own for e in inner_events(event))
-                ),
-                share=costs[kind] / total if 0.0 < total < math.inf else 0.0,
-                epsilon=make_accountant("exact", own).get_epsilon(delta, group),
+                count=release_counts(alone)[kind[0]],
+                noise="; ".join(words),
+                share=cost / total if 0.0 < total < math.inf else 0.0,
+                epsilon=make_accountant("exact", alone).get_epsilon(delta, group),
             )
         )
-    return out
+    return parts

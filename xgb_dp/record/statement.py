@@ -33,7 +33,7 @@ _NOT_COVERED = (
 def paragraphs(report: PrivacyReport) -> dict[str, str]:
     """The paragraphs of the statement of a private model, by what they are about."""
     record = report.record
-    found = {
+    every = {
         "guarantee": _guarantee(report),
         "concerns": _concerns(report),
         "preprocessing": _preprocessing(record),
@@ -44,7 +44,7 @@ def paragraphs(report: PrivacyReport) -> dict[str, str]:
         "history": _history(record),
         "not covered": _NOT_COVERED,
     }
-    return {key: text for key, text in found.items() if text}
+    return {key: text for key, text in every.items() if text}
 
 
 def _guarantee(report: PrivacyReport) -> str:
