@@ -53,12 +53,7 @@ _UNREADABLE_DATA = (
     "quote a cell. Pass a two-dimensional array or a data frame whose columns are numbers or "
     "declared categories."
 )
-# What XGBoost says about cells when it makes a matrix, and what this package says instead.
-_CELLS = (
-    ("contains `inf`", "A row has an infinite feature. Features are finite or missing."),
-    ("Label contains", "A row has a missing or infinite label. Drop or replace it row by row."),
-    ("Weights must be", "A row has a negative, missing or infinite weight."),
-)
+_INFINITE = "A row has an infinite feature. Features are finite or missing."
 
 
 def read_data(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -72,8 +67,8 @@ def read_data(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     except (PrivacyError, NativeLibraryError, MemoryError, ImportError, Warning):
         raise
     except Exception as error:
-        text = str(error)
-        wrong = next((mend for quoted, mend in _CELLS if quoted in text), _UNREADABLE_DATA)
+        # What XGBoost says about a cell when it makes a matrix.
+        wrong = _INFINITE if "contains `inf`" in str(error) else _UNREADABLE_DATA
     # Outside of the handler: an error that is raised in there keeps the other one as its context.
     raise RowDomainError(wrong)
 

@@ -104,11 +104,7 @@ def _declared(X: Any, categories: Mapping[Any, Any] | None) -> dict[Any, list[An
 
 
 def _refuse_undeclared(columns: Sequence[Any], what: str) -> None:
-    """Refuse names of categories that nobody has declared.
-
-    XGBoost would refuse texts, but take the codes of a dictionary that a data frame has made of its
-    rows: then one more row may give all others another code.
-    """
+    """Refuse names of categories that nobody has declared: one row may change codes of others."""
     if columns:
         raise PrivacyParameterError(
             f"The categories of {what} are missing: {', '.join(map(repr, columns))}. Declare the "
@@ -176,11 +172,9 @@ def _numbers(X: Any, column: Any, kind: str) -> Any:
 
 
 def _rounded(values: Any, kind: str) -> Any:
-    """Whole numbers of 64 bits as the 64-bit floats that they count as.
-
-    None where all of them are such floats already. They stay whole numbers, as the type of a column
-    is part of a model. XGBoost reads columns of pandas so by itself (`read-cells-alone.patch`).
-    """
+    """Whole numbers of 64 bits as the 64-bit floats that they count as; None if all are such."""
+    # They stay whole numbers, as the type of a column is part of a model. XGBoost reads columns of
+    # pandas so by itself (`read-cells-alone.patch`).
     import pyarrow as pa
 
     floats = cells_of(values, "feature")

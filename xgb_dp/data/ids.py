@@ -42,20 +42,12 @@ SEVERAL_KINDS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Persons:
-    """Who the rows belong to.
+    """Who the rows belong to."""
 
-    Attributes:
-        codes: Code of each row, 0 to the number of persons - 1.
-        kind: "whole numbers", "texts", "bytes" or "UUIDs"; empty without rows.
-        distinct: The ids in the order of their codes, of 64-bit numbers or of objects; UUIDs as
-            whole numbers.
-        column: Name of the column that they come from; None without. Public.
-    """
-
-    codes: Codes
-    kind: str
-    distinct: np.ndarray
-    column: str | None = None
+    codes: Codes  # of each row, 0 to the number of persons - 1
+    kind: str  # "whole numbers", "texts", "bytes" or "UUIDs"; empty without rows
+    distinct: np.ndarray  # the ids by code, 64-bit numbers or objects; UUIDs as whole numbers
+    column: str | None = None  # name of the column that they come from; public
 
     @property
     def listed(self) -> list[Any]:

@@ -61,12 +61,7 @@ def id_column(params: Mapping[str, Any]) -> str | None:
 
 
 class Hold:
-    """The claim of a running training on who the rows of its matrix belong to.
-
-    Attributes:
-        digest: Of the codes of the persons; None where the unit of privacy is a row.
-        thread: The thread that trains.
-    """
+    """The claim of a running training on who the rows of its matrix belong to."""
 
     def __init__(self, persons: Persons | None) -> None:
         self.digest = None if persons is None else hashlib.sha256(persons.codes.tobytes()).digest()

@@ -15,12 +15,7 @@ __all__ = ["one_thread"]
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS take one thread, where threadpoolctl is installed; otherwise nothing changes.
-
-    The limit is that of the process while it lasts: scikit-learn does the same.
-
-    Privacy: free. No data are read.
-    """
+    """Let BLAS of this process take one thread meanwhile, where threadpoolctl is installed."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:

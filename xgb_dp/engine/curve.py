@@ -27,17 +27,11 @@ _MOST = 4096
 
 @dataclass(frozen=True)
 class Curve:
-    """Probabilities at some margins; between them a straight line, beyond them the nearest.
+    """Probabilities at some margins; between them a straight line, beyond them the nearest."""
 
-    Attributes:
-        margins: Ascending, finite.
-        probabilities: As many, in (0, 1), not falling.
-        rounds: Boosting rounds of the model that it is for.
-    """
-
-    margins: tuple[float, ...]
-    probabilities: tuple[float, ...]
-    rounds: int
+    margins: tuple[float, ...]  # ascending, finite
+    probabilities: tuple[float, ...]  # as many, in (0, 1), not falling
+    rounds: int  # of the model that it is for
 
     def __post_init__(self) -> None:
         sound = 1 <= len(self.margins) == len(self.probabilities) <= _MOST
@@ -50,8 +44,7 @@ class Curve:
 
     def __call__(self, margins: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The probability at each margin."""
-        found = np.asarray(margins, dtype=np.float64)
-        return np.asarray(np.interp(found, self.margins, self.probabilities))
+        return np.asarray(np.interp(np.asarray(margins), self.margins, self.probabilities))
 
     def to_json(self) -> str:
         """The text of the attribute."""
@@ -61,17 +54,14 @@ class Curve:
     def from_json(cls, text: str) -> Curve:
         """The inverse of :meth:`to_json`."""
         data = json.loads(text)
-        if not isinstance(data, Mapping) or set(data) != {
-            "form", "margins", "probabilities", "rounds",
-        } or data["form"] != 1:  # fmt: skip
+        names = {"form", "margins", "probabilities", "rounds"}
+        if not isinstance(data, Mapping) or set(data) != names or data["form"] != 1:
             raise ValueError("a curve of another form")
         try:
-            margins, probabilities = (
-                tuple(float(v) for v in data[name]) for name in ("margins", "probabilities")
-            )
+            margins, probabilities = map(float, data["margins"]), map(float, data["probabilities"])
+            return cls(tuple(margins), tuple(probabilities), data["rounds"])
         except TypeError:
             raise ValueError("a curve is made of numbers") from None
-        return cls(margins, probabilities, data["rounds"])
 
     @classmethod
     def of(cls, booster: Any) -> Curve | None:
@@ -80,16 +70,16 @@ class Curve:
         if text is None:
             return None
         try:
-            found = cls.from_json(text)
+            curve = cls.from_json(text)
         except ValueError:
             raise LedgerError(
                 f"The attribute {CURVE!r} of the model is damaged. Calibrate the model again, or "
                 f"drop the curve: booster.set_attr({CURVE}=None)."
             ) from None
-        if found.rounds != booster.num_boosted_rounds():
+        if curve.rounds != booster.num_boosted_rounds():
             raise LedgerError(
-                f"The probabilities of this model were calibrated after {found.rounds} rounds, "
+                f"The probabilities of this model were calibrated after {curve.rounds} rounds, "
                 f"and the model has {booster.num_boosted_rounds()} now. Calibrate it again, or "
                 f"drop the curve: booster.set_attr({CURVE}=None)."
             )
-        return found
+        return curve

@@ -23,14 +23,9 @@ _BEGUN: set[tuple[str, str]] = set()  # training and worker, for the life of thi
 
 @dataclass(frozen=True)
 class Once:
-    """A training that each of the workers of a cluster may begin once.
+    """A training that each of the workers of a cluster may begin once."""
 
-    Attributes:
-        workers: Names of the workers that were there when it was started.
-        name: Drawn for this training.
-    """
-
-    workers: frozenset[str]
+    workers: frozenset[str]  # names of those that were there when it was started
     name: str = field(default_factory=secrets.token_hex)
 
     @classmethod

@@ -31,17 +31,11 @@ _FORMATS = "make one with `ssh-keygen -t ed25519 -N '' -C NAME -f FILE`"
 
 @dataclass(frozen=True)
 class Party:
-    """What a worker proves itself with, and whom it accepts.
+    """What a worker proves itself with, and whom it accepts."""
 
-    Attributes:
-        key: Its private key. It leaves this object for no file, message or model.
-        name: Its own name on the list.
-        accepted: Names of all parties by their public keys; public.
-    """
-
-    key: Any
-    name: str
-    accepted: Mapping[bytes, str]
+    key: Any  # private: it leaves this object for no file, message or model
+    name: str  # its own on the list
+    accepted: Mapping[bytes, str]  # names of all parties by their public keys; public
 
 
 def load_party(key_file: str | os.PathLike[str], parties_file: str | os.PathLike[str]) -> Party:
@@ -72,13 +66,13 @@ def load_party(key_file: str | os.PathLike[str], parties_file: str | os.PathLike
             f"without a passphrase: {_FORMATS}."
         )
     accepted = _parties(_read(Path(parties_file), "dp_secure_parties"))
-    own = key.public_key().public_bytes_raw()
-    if own not in accepted:
+    public = key.public_key().public_bytes_raw()
+    if public not in accepted:
         raise PrivacyParameterError(
             "`dp_secure_parties`: the list does not have this party's own key. It must contain "
             "the public key of `dp_secure_key` as well, and be the same at all parties."
         )
-    return Party(key, accepted[own], accepted)
+    return Party(key, accepted[public], accepted)
 
 
 def _read(path: Path, parameter: str) -> bytes:
@@ -98,7 +92,7 @@ def _parties(text: bytes) -> dict[bytes, str]:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-    found: dict[bytes, str] = {}
+    parties: dict[bytes, str] = {}
     for number, line in enumerate(text.decode("utf-8", "replace").splitlines(), 1):
         words = line.split(maxsplit=2)
         if not words or words[0].startswith("#"):
@@ -118,13 +112,13 @@ def _parties(text: bytes) -> dict[bytes, str]:
                 "line from the file that ends in .pub."
             )
         raw, name = key.public_bytes_raw(), words[2].strip()
-        if raw in found or name in found.values():
+        if raw in parties or name in parties.values():
             raise PrivacyParameterError(
                 f"`dp_secure_parties`, line {number}: the key or the name is on the list already. "
                 "Every party needs a key and a name of its own."
             )
-        found[raw] = name
-    return found
+        parties[raw] = name
+    return parties
 
 
 class Handshake:
@@ -167,9 +161,9 @@ class Handshake:
                     f"two workers have {what}. Start one worker for each party, on a machine with "
                     "a random generator of its own"
                 )
-        said = [self._agreed, self.world, list(hellos)]
         self._keys = keys
-        self._transcript = hashlib.sha256(_LABEL + json.dumps(said).encode()).digest()
+        agreed = json.dumps([self._agreed, self.world, list(hellos)])
+        self._transcript = hashlib.sha256(_LABEL + agreed.encode()).digest()
         return str(self.me.key.sign(self._signed(self.rank)).hex())
 
     @property

@@ -26,10 +26,7 @@ _SHOWN: ContextVar[bool] = ContextVar("xgb_dp_progress", default=False)
 
 @contextmanager
 def progress(name: str, total: int | None = None) -> Iterator[Step]:
-    """Show how far something is.
-
-    Privacy: free. Hand in public names and counts only.
-    """
+    """Show how far something is. Hand in public names and counts only."""
     bar = None if _SHOWN.get() else _bar(name, total)
     if bar is None:
         yield _silent

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import MutableMapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +41,9 @@ __all__ = [
 ]
 
 
+_METRICS = "its exact metrics would be published every round. Remove it."
+
+
 def check_matrix(dtrain: Any) -> None:
     """Refuse what is not an ordinary matrix of independent rows."""
     if not isinstance(dtrain, DMatrix):
@@ -62,13 +66,17 @@ def _check_plain(matrix: Any, name: str) -> None:
     quantiles = isinstance(matrix, (QuantileDMatrix, ExtMemQuantileDMatrix))
     if quantiles or type(matrix) is DMatrix:
         kind = type(matrix).__name__ if quantiles else "matrix of bins"
-        raise PrivacyRefusal(
-            f"{name} is a {kind}, whose bins are exact quantiles: of its own rows or, with `ref`, "
-            "of the training rows. Pass an xgboost.DMatrix; private training finds its own bins."
-        )
+        raise _of_quantiles(name, kind, "xgboost.DMatrix")
     raise PrivacyRefusal(
         f"{name} is a {type(matrix).__name__}: private training takes exactly xgboost.DMatrix, of "
         "whose rows it knows what they depend on. Build an xgboost.DMatrix."
+    )
+
+
+def _of_quantiles(name: str, kind: str, instead: str) -> PrivacyRefusal:
+    return PrivacyRefusal(
+        f"{name} is a {kind}, whose bins are exact quantiles: of its own rows or, with `ref`, of "
+        f"the training rows. Pass an {instead}; private training finds its own bins."
     )
 
 
@@ -79,17 +87,15 @@ def check_evals(dtrain: Any, evals: Sequence[Any]) -> None:
     with the training rows would tell which rows are there.
     """
     for pair in evals:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[1], str):
+        if not _is_list(pair) or len(pair) != 2 or not isinstance(pair[1], str):
             raise PrivacyParameterError(
                 "`evals` must be a list of pairs (xgboost.DMatrix, name), with a text as the name."
             )
-        data = pair[0]
-        if not isinstance(data, DMatrix):
+        if not isinstance(pair[0], DMatrix):
             raise PrivacyParameterError(
-                f"`evals` must hold xgboost.DMatrix objects; got {type(data).__name__}."
+                f"`evals` must hold xgboost.DMatrix objects; got {type(pair[0]).__name__}."
             )
-        leak = "its exact metrics would be published every round. Remove it."
-        check_public(dtrain, data, "A set in `evals`", leak)
+        check_public(dtrain, pair[0], "A set in `evals`", _METRICS)
 
 
 def check_public(dtrain: Any, data: Any, name: str, leak: str) -> None:
@@ -129,33 +135,31 @@ def _check_shape(dtrain: Any, data: Any, name: str) -> None:
 
 
 def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
-    """Refuse the training table of an estimator, or a view of it, as an evaluation set.
-
-    Only where the tables are stored is compared: to compare rows would tell which ones are there.
-    """
-    if not isinstance(eval_set, (list, tuple)):
+    """Refuse the training table of an estimator, or a view of it, as an evaluation set."""
+    if not _is_list(eval_set) or not all(_is_list(pair) and len(pair) == 2 for pair in eval_set):
         raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
-    for pair in eval_set:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
-        if _is_part_of(pair[0], X):
-            raise PrivacyRefusal(
-                "`eval_set` (`evals`) holds training rows: their exact metrics would be published "
-                "every round. Evaluate on other rows, which are public."
-            )
+    if any(_is_part_of(table, X) for table, _ in eval_set):
+        raise PrivacyRefusal(
+            "`eval_set` (`evals`) holds training rows: their exact metrics would be published "
+            "every round. Evaluate on other rows, which are public."
+        )
 
 
 def check_sample(X: Any, sample: Any) -> None:
     """Refuse the training table of an estimator, or a view of it, as ``dp_public_data``."""
-    if isinstance(sample, (tuple, list)) and len(sample) == 2 and _is_part_of(sample[0], X):
+    if _is_list(sample) and len(sample) == 2 and _is_part_of(sample[0], X):
         raise PrivacyRefusal(
             "`dp_public_data` holds training rows: their exact quantiles would be thresholds of "
             "the model. Give rows of another source, which are public."
         )
 
 
+def _is_list(values: Any) -> bool:
+    return isinstance(values, (list, tuple))
+
+
 def _is_part_of(table: Any, X: Any) -> bool:
-    """Whether a table is another one or a view of it, by where they are stored."""
+    """Whether a table is another one or a view of it; to compare rows would tell which it has."""
     arrays = isinstance(table, np.ndarray) and isinstance(X, np.ndarray)
     return table is X or (arrays and bool(np.shares_memory(table, X)))
 
@@ -167,17 +171,10 @@ def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
     check_here()
     sets = [pair[0] for pair in evals or []]
     if any(data is dtrain for data in sets):
-        raise PrivacyRefusal(
-            "`evals` holds the training data: its exact metrics would be published every round. "
-            "Remove it."
-        )
+        raise PrivacyRefusal(f"`evals` holds the training data: {_METRICS}")
     for name, data in [("`dtrain`", dtrain), *(("A set in `evals`", data) for data in sets)]:
         if isinstance(data, DaskDMatrix) and type(data) is not DaskDMatrix:
-            raise PrivacyRefusal(
-                f"{name} is a {type(data).__name__}, whose bins are exact quantiles: of its own "
-                "rows or, with `ref`, of the training rows. Pass an xgboost.dask.DaskDMatrix; "
-                "private training finds its own bins."
-            )
+            raise _of_quantiles(name, type(data).__name__, "xgboost.dask.DaskDMatrix")
 
 
 @dataclass(frozen=True)
@@ -228,11 +225,7 @@ class CallSite:
             )
 
     def rehearse(self, booster: Any, dtrain: Any) -> None:
-        """Do once what every round does besides growing trees: metrics, stopping, printing.
-
-        ``custom_metric`` is called once for each public set. Other callbacks than those of XGBoost
-        are not called: theirs is what happens in training.
-        """
+        """Do once what every round does besides growing trees: metrics, stopping, printing."""
         try:
             CallbackContainer(self.callbacks, metric=self.custom_metric)
             container = CallbackContainer(
@@ -255,27 +248,20 @@ class CallSite:
 
     def _stand_ins(self) -> list[TrainingCallback]:
         """XGBoost's own callbacks as this training has them, which print nothing."""
-        out: list[TrainingCallback] = []
+        stand_ins: list[TrainingCallback] = []
         for c in self.callbacks:
             if type(c) is EarlyStopping:
-                out.append(
-                    EarlyStopping(
-                        rounds=c.rounds,
-                        metric_name=c.metric_name,
-                        data_name=c.data,
-                        maximize=c.maximize,
-                        min_delta=c._min_delta,
-                    )
-                )
+                stand_ins.append(deepcopy(c))
             elif type(c) is EvaluationMonitor:
-                out.append(EvaluationMonitor(c.printer_rank, c.period, logger=_say_nothing))
+                stand_ins.append(EvaluationMonitor(c.printer_rank, c.period, logger=_say_nothing))
         # The rest as `xgboost.train` adds it.
         if self.verbose_eval:
             period = 1 if self.verbose_eval is True else self.verbose_eval
-            out.append(EvaluationMonitor(period=period, logger=_say_nothing))
+            stand_ins.append(EvaluationMonitor(period=period, logger=_say_nothing))
         if self.early_stopping_rounds:
-            out.append(EarlyStopping(rounds=self.early_stopping_rounds, maximize=self.maximize))
-        return out
+            rounds = self.early_stopping_rounds
+            stand_ins.append(EarlyStopping(rounds=rounds, maximize=self.maximize))
+        return stand_ins
 
 
 def _say_nothing(text: str) -> None:

@@ -34,40 +34,29 @@ _STEP = 0.75
 
 @dataclass(frozen=True)
 class ColumnEffects:
-    """What a cell above 0 in each column adds to the log-odds of label 1.
+    """What a cell above 0 in each column adds to the log-odds of label 1."""
 
-    Attributes:
-        effects: Log-odds, shape (columns,).
-        rates: Share of rows that have such a cell, in [0, 1], shape (columns,).
-        offered: The columns that say most, ascending.
-        share: Share of rows with label 1, in (0, 1).
-        rows: Number of rows, at least what noise alone may be.
-    """
-
-    effects: Floats
-    rates: Floats
-    offered: tuple[int, ...]
-    share: float
-    rows: float
+    effects: Floats  # log-odds, of each column
+    rates: Floats  # share of rows that have such a cell, in [0, 1]
+    offered: tuple[int, ...]  # the columns that say most, ascending
+    share: float  # of rows with label 1, in (0, 1)
+    rows: float  # at least what noise alone may be
 
     @classmethod
     def of(
         cls, s: Settings, noise: NoisePlan, first: Sequence[int], by_column: Sequence[int]
     ) -> ColumnEffects:
-        """Estimate the effects. Post-processing, costs nothing.
-
-        All workers take what the first one has computed, so that the last bits of its floats are
-        those of all.
-        """
-        told = Sums.of(s, noise, first)
-        share = min(max(0.5 + 0.5 * told.label, 0.001), 0.999)
+        """Estimate the effects. Post-processing, costs nothing."""
+        sums = Sums.of(s, noise, first)
+        share = min(max(0.5 + 0.5 * sums.label, 0.001), 0.999)
         cells = np.ldexp(np.array(by_column, dtype=np.float64), -noise["columns"].shift)
         variance = math.ldexp(float(noise["columns"].sigma2), -2 * noise["columns"].shift)
-        mine = _estimate(cells.reshape(2, -1), variance, share, told.rows)
-        text = json.dumps([values.tolist() for values in mine]).encode()
-        effects, rates, said = map(np.array, json.loads(workers.told_by(0, text)))
-        most = np.argsort(-said, kind="stable")[: s["dp_features_per_tree"]]
-        return cls(effects, rates, tuple(sorted(most.tolist())), share, told.rows)
+        estimate = _estimate(cells.reshape(2, -1), variance, share, sums.rows)
+        # All workers take that of the first one, down to the last bits of its floats.
+        text = json.dumps([values.tolist() for values in estimate]).encode()
+        effects, rates, scores = map(np.array, json.loads(workers.told_by(0, text)))
+        most = np.argsort(-scores, kind="stable")[: s["dp_features_per_tree"]]
+        return cls(effects, rates, tuple(sorted(most.tolist())), share, sums.rows)
 
     @property
     def centre(self) -> float:
@@ -94,10 +83,7 @@ def _estimate(
 
 
 def _posterior(seen: Floats, variance: Floats) -> Floats:
-    """Posterior means of effects, whose prior is a mixture of normal ones that all share.
-
-    The parts of the mixture are those of the largest likelihood (expectation maximisation).
-    """
+    """Posterior means of effects, whose common prior is a mixture of normals (found by EM)."""
     prior = _DEVIATIONS**2
     total = variance[:, None] + prior
     log_density = -0.5 * (np.log(total) + seen[:, None] ** 2 / total)

@@ -66,9 +66,7 @@ class _Holds(TrainingCallback):
         self.hold.check(self.dtrain)
         return False
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """The persons were those of this training."""
-        return self.before_iteration(model, epoch, evals_log)
+    after_iteration = before_iteration
 
     def after_training(self, model: Any) -> Any:
         """The matrix is free for others."""
@@ -146,15 +144,15 @@ def before_train(
 
     # What is asked for, and with which noise. No row is looked at.
     check_matrix(dtrain)
-    params, ids = persons.taken_out(flatten(params), dtrain)
+    flat, ids = persons.taken_out(flatten(params), dtrain)
     workers.check_together(lambda: check_evals(dtrain, call_site.evals))
-    params, sample = workers.check_together(lambda: public_data.taken_out(params, dtrain))
+    flat, sample = workers.check_together(lambda: public_data.taken_out(flat, dtrain))
     schema = common_schema(read_schema(dtrain))
     continues = xgb_model is not None
-    params, structures = public_data.declared(
-        params, sample, schema, num_boost_round, continues=continues
+    flat, structures = public_data.declared(
+        flat, sample, schema, num_boost_round, continues=continues
     )
-    prepared = prepare(params, schema, num_boost_round, continues=continues)
+    prepared = prepare(flat, schema, num_boost_round, continues=continues)
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_search()

@@ -122,9 +122,8 @@ _REFUSED_CALLERS = {
 def refuse_search() -> None:
     """Refuse a training that scikit-learn has called with rows or for a use that nothing bounds.
 
-    What a search publishes is computed from exact scores of private rows; other callers make the
-    training rows, their labels or weights from other rows. They are recognised by their frames on
-    the call stack: an estimator is not told who fits it.
+    The callers are recognised by their frames on the call stack: an estimator is not told who fits
+    it.
     """
     frame = inspect.currentframe()
     while frame is not None:

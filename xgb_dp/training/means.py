@@ -18,19 +18,12 @@ __all__ = ["Sums", "cap", "measured"]
 
 @dataclass(frozen=True)
 class Sums:
-    """What one release of label sums has said, per row.
+    """What one release of label sums has said, per row."""
 
-    Attributes:
-        rows: Number of rows, at least what noise alone may be.
-        floor: Standard deviation of the noise of a sum, in rows, at least 1.
-        label: Mean of labels, on [-1, 1].
-        exposure: The same of exposures; None where they are not released.
-    """
-
-    rows: float
-    floor: float
-    label: float
-    exposure: float | None
+    rows: float  # their number, at least what noise alone may be
+    floor: float  # standard deviation of the noise of a sum, in rows, at least 1
+    label: float  # mean of labels, on [-1, 1]
+    exposure: float | None  # the same of exposures; None where they are not released
 
     @classmethod
     def of(cls, s: Settings, noise: NoisePlan, sums: Sequence[int], position: int = 0) -> Sums:
@@ -43,12 +36,9 @@ class Sums:
         return cls(rows, floor, _within(sums[position] / unit / rows), exposure)
 
     def mean(self, low: float, high: float) -> float:
-        """The mean of labels of a range.
-
-        It is at least the standard deviation of its noise, but for the middle of the range, so that
-        it has a logarithm.
-        """
+        """The mean of labels of a range."""
         half = (high - low) / 2
+        # At least the standard deviation of its noise, so that it has a logarithm.
         least = min(low + half * self.floor / self.rows, low + half)
         return max(low + half + half * self.label, least)
 

@@ -38,7 +38,7 @@ _ELSE = (
 
 def fitted_steps() -> list[tuple[str, str]]:
     """Steps that were fitted on the training rows before this training, as far as can be told."""
-    found: list[tuple[str, str]] = []
+    fitted: list[tuple[str, str]] = []
     frame = inspect.currentframe()
     seen: list[Any] = []
     while frame is not None:
@@ -48,9 +48,9 @@ def fitted_steps() -> list[tuple[str, str]]:
             steps = getattr(pipeline, "steps", None)
             if isinstance(steps, list) and not any(pipeline is other for other in seen):
                 seen.append(pipeline)
-                found += _of_steps(steps[:-1])
+                fitted += _of_steps(steps[:-1])
         frame = frame.f_back
-    return found
+    return fitted
 
 
 def _of_steps(steps: Any) -> Iterator[tuple[str, str]]:
@@ -65,7 +65,7 @@ def _of_step(name: str, step: Any) -> Iterator[tuple[str, str]]:
     for inner in ("steps", "transformers", "transformer_list"):
         parts = getattr(step, inner, None)
         if isinstance(parts, list):
-            yield from ((f"{name}, {own}", instead) for own, instead in _of_steps(parts))
+            yield from ((f"{name}, {inside}", instead) for inside, instead in _of_steps(parts))
             yield from _of_step(f"{name}, remainder", getattr(step, "remainder", None))
             return
     if not _by_row(step):

@@ -18,7 +18,7 @@ from ..engine.model_json import ModelJson
 from ..engine.trees import LEAF, Tree
 from ..errors import PrivacyParameterError
 from ..request.features import Schema, read_schema
-from ..request.names import flatten, read_one
+from ..request.names import read_one
 from ..request.settings import Settings
 from ..request.sizes import settings_of_sizes
 from .call_site import check_public
@@ -31,18 +31,17 @@ _LEAST_SHARE = 0.002
 """Rows of a leaf of a public tree, at least, of all public rows: leaves are private sums."""
 
 
-def taken_out(params: Any, dtrain: Any) -> tuple[dict[str, Any], Any]:
+def taken_out(params: dict[str, Any], dtrain: Any) -> tuple[dict[str, Any], Any]:
     """Parameters without the public rows, which say only that there are some; and the rows."""
     from xgboost import DMatrix
 
-    flat = flatten(params)
-    given = flat.get(_NAME)
+    given = params.get(_NAME)
     if given is None or given is False:
-        return flat, None
+        return params, None
     if isinstance(given, (tuple, list)) and len(given) == 2:
         X, y = given
         given = private_matrix(
-            X, categories=read_one(flat, "dp_categories"), label=y, enable_categorical=True
+            X, categories=read_one(params, "dp_categories"), label=y, enable_categorical=True
         )
     if not isinstance(given, DMatrix):
         raise PrivacyParameterError(
@@ -59,25 +58,21 @@ def taken_out(params: Any, dtrain: Any) -> tuple[dict[str, Any], Any]:
         )
     if not given.num_row():
         raise PrivacyParameterError(f"`{_NAME}` has no rows. Give some, or leave it out.")
-    flat[_NAME] = True
-    return flat, given
+    return {**params, _NAME: True}, given
 
 
 def declared(
     params: dict[str, Any], sample: Any, schema: Schema, rounds: Any, *, continues: bool
 ) -> tuple[dict[str, Any], list[list[int]] | None]:
-    """Parameters with the cuts of the sample as public ones, and the structures of trees.
-
-    Privacy: free; the sample is public.
-    """
+    """Parameters with the cuts of the sample as public ones, and the structures of trees."""
     if sample is None:
         return params, None
     s = check(params, schema, rounds, continues=continues)
     values = _columns(sample)
     if s["dp_split"] != "public":
         private = [i for i, feature in enumerate(s.features) if feature.kind == "private"]
-        cuts = {i: _quantiles(values[i], s["max_bin"] - 1) for i in private}
-        return {**params, "dp_feature_cuts": {**s["dp_feature_cuts"], **cuts}}, None
+        quantiles = {i: _quantiles(values[i], s["max_bin"] - 1) for i in private}
+        return {**params, "dp_feature_cuts": {**s["dp_feature_cuts"], **quantiles}}, None
     if s.workers > 1:
         raise PrivacyParameterError(
             "dp_split='public' is for one worker: each of several would grow public trees of its "
@@ -97,9 +92,9 @@ def declared(
             )
     _, [plan] = settings_of_sizes(s)
     trees = _stock_trees(sample, plan)
-    found = {i: _thresholds(trees, i) for i in range(schema.width) if i not in schema.categorical}
-    params = {**params, "dp_feature_cuts": {i: list(map(float, c)) for i, c in found.items()}}
-    return params, [_preorder(tree, found) for tree in trees]
+    cuts = {i: _thresholds(trees, i) for i in range(schema.width) if i not in schema.categorical}
+    params = {**params, "dp_feature_cuts": {i: list(map(float, c)) for i, c in cuts.items()}}
+    return params, [_preorder(tree, cuts) for tree in trees]
 
 
 def _columns(sample: Any) -> list[npt.NDArray[np.float32]]:
@@ -110,12 +105,12 @@ def _columns(sample: Any) -> list[npt.NDArray[np.float32]]:
 
 def _quantiles(values: npt.NDArray[np.float32], count: int) -> list[float]:
     """At most so many cuts that part the values evenly; each is a value, as XGBoost's cuts are."""
-    found = np.unique(values)
-    if len(found) > count + 1:
-        found = np.unique(np.quantile(values, np.linspace(0, 1, count + 2)[1:-1], method="nearest"))
-    elif len(found) > 1:
-        found = found[1:]  # below the least value there is no row
-    return [float(v) for v in found] or [0.0]
+    cuts = np.unique(values)
+    if len(cuts) > count + 1:
+        cuts = np.unique(np.quantile(values, np.linspace(0, 1, count + 2)[1:-1], method="nearest"))
+    elif len(cuts) > 1:
+        cuts = cuts[1:]  # below the least value there is no row
+    return [float(v) for v in cuts] or [0.0]
 
 
 def _stock_trees(sample: Any, s: Settings) -> list[Tree]:

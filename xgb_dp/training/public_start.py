@@ -51,11 +51,8 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
 
 
 def check_categories(xgb_model: Any, s: Settings) -> None:
-    """Refuse a model that stores other names of categories than the training data bring.
-
-    XGBoost compares only how many there are, and that after the first release. Trees split on
-    positions in these lists, so that another order would give them another meaning.
-    """
+    """Refuse a model that stores other names of categories than the training data bring."""
+    # XGBoost compares only how many there are, and that after the first release.
     if s.schema.dictionaries:
         _check_categories(ModelJson.of(load_booster(xgb_model)), s)
 

@@ -31,14 +31,14 @@ _BITS = 20  # of covers, so that 32-bit floats add them up exactly
 Floats = npt.NDArray[np.float64]
 
 
-def trees_of(found: ColumnEffects) -> list[dict[str, Any]]:
+def trees_of(effects: ColumnEffects) -> list[dict[str, Any]]:
     """The trees as XGBoost stores them in JSON, the columns that move most predictions first."""
-    moved = found.effects**2 * found.rates
+    moved = effects.effects**2 * effects.rates
     order = np.argsort(-moved, kind="stable")
-    chosen = order[np.abs(found.effects[order]) >= _LEAST_EFFECT][:_MOST_COLUMNS]
-    cover = max(found.rows * found.share * (1.0 - found.share), 1.0)
+    chosen = order[np.abs(effects.effects[order]) >= _LEAST_EFFECT][:_MOST_COLUMNS]
+    cover = max(effects.rows * effects.share * (1.0 - effects.share), 1.0)
     return [
-        _tree(chosen[i : i + _COLUMNS_OF_TREE], found, cover, i // _COLUMNS_OF_TREE)
+        _tree(chosen[i : i + _COLUMNS_OF_TREE], effects, cover, i // _COLUMNS_OF_TREE)
         for i in range(0, len(chosen), _COLUMNS_OF_TREE)
     ]
 
@@ -53,13 +53,13 @@ def booster_with(
 
 
 def _tree(
-    columns: npt.NDArray[np.int64], found: ColumnEffects, total: float, number: int
+    columns: npt.NDArray[np.int64], effects: ColumnEffects, total: float, number: int
 ) -> dict[str, Any]:
     """A complete tree, level by level: to the left of a split the cell is not above 0."""
     weights, covers = np.zeros(1), np.full(1, total)
     for column in columns:
-        rate = found.rates[column]
-        weights = np.stack([weights, weights + found.effects[column]], axis=1).ravel()
+        rate = effects.rates[column]
+        weights = np.stack([weights, weights + effects.effects[column]], axis=1).ravel()
         covers = np.stack([covers * (1.0 - rate), covers * rate], axis=1).ravel()
     unit = 2.0 ** (math.ceil(math.log2(total)) - _BITS)
     covers = np.maximum(np.rint(covers / unit), 1.0) * unit
@@ -72,4 +72,4 @@ def _tree(
         levels.insert(0, (weight, cover, np.maximum(gain, 0.0)))
     weights, covers, gains = (np.concatenate(values) for values in zip(*levels, strict=True))
     splits = [(int(column), PRESENT) for column in columns]
-    return complete_tree(number, len(found.effects), splits, weights, covers, gains)
+    return complete_tree(number, len(effects.effects), splits, weights, covers, gains)
