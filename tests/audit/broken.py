@@ -208,72 +208,72 @@ def exact_cover(scenario: Scenario) -> scenarios.Trainer:
 
 
 # ---------------------------------------------------------------------------------------- the list
-def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
-    """One audit, or two, for each fault; every one of them must show a violation."""
+def of_mechanisms(size: Size) -> Iterator[Callable[[], AuditResult]]:
+    """The noise of a mechanism is not the one of its claim."""
     asked = mechanisms.small_training()
     plan = calibrate(asked, 4.0, 1e-6)
     b = 1 << plan.grid_bits
-    audit, few = mechanisms.audit, size.few
-    thin = "noise at 70%"
-    yield lambda: audit(
-        mechanisms.leaves(asked, plan, less_noise(plan)), size.draws, name=f"{thin}: leaf sums"
-    )
-    yield lambda: audit(
-        mechanisms.whole_training(asked, plan, less_noise(plan)),
-        size.draws,
-        name=f"{thin}: all releases",
-    )
-    scenario = scenarios.leaf_and_split(epsilon=8.0, leaves=0.98)
-    train = trained_with(scenario, less_leaf_noise)
-    yield partial(scenario.audit, f"{thin}: leaves of trainings", train, size.broken)
-
-    small = "sensitivity too small"
-    yield lambda: audit(
-        mechanisms.leaves(asked, plan, row=(b, b)), size.draws, name=f"{small}: leaf sums"
-    )
-    yield lambda: audit(
-        mechanisms.selections(asked, plan, half_range(plan)),
-        size.draws,
-        name=f"{small}: range of the score",
-    )
-    scenario = scenarios.leaf_and_split(leaves=0.98, hessian_weight=16.0, joint_bound=False)
-    train = trained_with(scenario, unclipped_pair)
-    yield partial(scenario.audit, f"{small}: row bound of trainings", train, size.broken)
-
-    scenario = scenarios.min_child_weight()
-    train = by_reference(scenario, grow, utilities=only_heavy_children)
-    yield partial(scenario.audit, "exact min_child_weight test", train, few)
-
-    scenario = scenarios.split_winner()
-    train = by_reference(scenario, grow, utilities=only_winners)
-    yield partial(scenario.audit, "winners of features picked without noise", train, few)
-
-    scenario = scenarios.reused_noise()
-    train = by_reference(scenario, Noise=ReusedNoise)
-    yield partial(scenario.audit, "one noise draw reused in two trees", train, few)
-
-    scenario = scenarios.guessed_seed(with_seed)
-    yield partial(scenario.audit, "noise from a seed that can be guessed", clock_seeded(64), few)
-
-    scenario = scenarios.exact_sum()
-    yield partial(scenario.audit, "exact sum in the saved model", exact_cover(scenario), few)
-
+    thin, half = less_noise(plan), half_range(plan)
+    faults = {
+        "noise at 70%: leaf sums": mechanisms.leaves(asked, plan, thin),
+        "noise at 70%: all releases": mechanisms.whole_training(asked, plan, thin),
+        "sensitivity too small: leaf sums": mechanisms.leaves(asked, plan, row=(b, b)),
+        "sensitivity too small: range of the score": mechanisms.selections(asked, plan, half),
+    }
+    for name, mechanism in faults.items():
+        yield partial(mechanisms.audit, mechanism, size.draws, name=name)
     for kind in evaluation.KINDS:
         halved = evaluation.evaluation(4.0, 1e-6, 2, kind)
         name = f"half the variance of an evaluation of {kind}"
-        yield partial(audit, halved, size.draws // 4, name=name)
-    looked = plan_discovery(1, 0, 1.0, 0.04)
-    low = replace(looked, threshold=2 * looked.threshold // 3)
+        yield partial(mechanisms.audit, halved, size.draws // 4, name=name)
+
+
+def of_discoveries(size: Size) -> Iterator[Callable[[], AuditResult]]:
+    """The plan of a look at columns is not the one of its claim."""
+    plan = plan_discovery(1, 0, 1.0, 0.04)
+    low = replace(plan, threshold=2 * plan.threshold // 3)
     yield partial(discovery.audit_texts, "texts shown too early", size.draws // 20, low)
-    looked = plan_discovery(0, 1, 4.0, 1e-6)
-    thin = replace(looked, number_sigma2=looked.number_sigma2 // 49)
+    plan = plan_discovery(0, 1, 4.0, 1e-6)
+    thin = replace(plan, number_sigma2=plan.number_sigma2 // 49)
     yield partial(discovery.audit_numbers, "thin noise of a discovery", size.draws // 20, thin)
 
-    sold = "a bound for rows sold as one for persons"
-    for name, many in (
+
+def of_trainings(size: Size) -> Iterator[Callable[[], AuditResult]]:
+    """The trainer is another one than the claim is for."""
+    scenario = scenarios.leaf_and_split(epsilon=8.0, leaves=0.98)
+    train = trained_with(scenario, less_leaf_noise)
+    yield partial(scenario.audit, "noise at 70%: leaves of trainings", train, size.broken)
+    scenario = scenarios.leaf_and_split(leaves=0.98, hessian_weight=16.0, joint_bound=False)
+    train = trained_with(scenario, unclipped_pair)
+    name = "sensitivity too small: row bound of trainings"
+    yield partial(scenario.audit, name, train, size.broken)
+
+    scenario = scenarios.min_child_weight()
+    train = by_reference(scenario, grow, utilities=only_heavy_children)
+    yield partial(scenario.audit, "exact min_child_weight test", train, size.few)
+    scenario = scenarios.split_winner()
+    train = by_reference(scenario, grow, utilities=only_winners)
+    yield partial(scenario.audit, "winners of features picked without noise", train, size.few)
+    scenario = scenarios.reused_noise()
+    train = by_reference(scenario, Noise=ReusedNoise)
+    yield partial(scenario.audit, "one noise draw reused in two trees", train, size.few)
+    scenario, train = scenarios.guessed_seed(with_seed), clock_seeded(64)
+    yield partial(scenario.audit, "noise from a seed that can be guessed", train, size.few)
+    scenario = scenarios.exact_sum()
+    train = exact_cover(scenario)
+    yield partial(scenario.audit, "exact sum in the saved model", train, size.few)
+
+    sold = "a bound for rows sold as one for persons: rows in"
+    for where, many in (
         ("one leaf", persons.in_one_leaf()),
         ("all leaves", persons.in_all_leaves()),
     ):
-        yield partial(many.audit, f"{sold}: rows in {name}", many.for_rows, few)
+        yield partial(many.audit, f"{sold} {where}", many.for_rows, size.few)
 
+
+def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
+    """One audit, or two, for each fault; every one of them must show a violation."""
+    yield from of_mechanisms(size)
+    yield from of_discoveries(size)
+    yield from of_trainings(size)
     yield from suite.broken_cases(size)

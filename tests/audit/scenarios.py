@@ -184,12 +184,12 @@ def leaf_and_split(
         # Known sums of the other rows there: 20 rows of one sign, or everything.
         unit = s["dp_gradient_bound"] / 2**noise.grid_bits
         root_r = float(np.sqrt(s["dp_hessian_weight"]))
-        own = np.array([0.5, root_r * 0.25])
+        row = np.array([0.5, root_r * 0.25])
         if joint_bound:
-            own *= min(1.0, s["dp_gradient_bound"] / float(np.hypot(*own)))
-        known = own * np.array([20.0 * side, 20.0 if side else 40.0])
+            row *= min(1.0, s["dp_gradient_bound"] / float(np.hypot(*row)))
+        known = row * np.array([20.0 * side, 20.0 if side else 40.0])
         seen = np.array([g, root_r * h])
-        ratio = float((seen - known) @ own) / (noise["leaves"].sigma2 * unit * unit)
+        ratio = float((seen - known) @ row) / (noise["leaves"].sigma2 * unit * unit)
         return ratio + 0.5 * side * noise["splits"].eps_num / 2**40
 
     params = {
@@ -283,12 +283,12 @@ def guessed_seed(train: Callable[[Rows, int], Outcome], seeds: int = 64) -> Scen
 
     def score(_: PreparedTraining, outcome: Outcome) -> float:
         if not tables:
-            for with_canary, rows in ((False, made.rest), (True, made.with_canary)):
+            for with_canary, rows in ((False, scenario.rest), (True, scenario.with_canary)):
                 tables[with_canary] = {print_of(train(rows, seed)) for seed in range(seeds)}
         seen = print_of(outcome)
         return float(seen in tables[True]) - float(seen in tables[False])
 
-    made = Scenario(
+    scenario = Scenario(
         f"trainings repeated with {seeds} guessed seeds",
         dict(TWO_CUTS),
         1,
@@ -296,4 +296,4 @@ def guessed_seed(train: Callable[[Rows, int], Outcome], seeds: int = 64) -> Scen
         _CORNER,
         score,
     )
-    return made
+    return scenario

@@ -18,6 +18,7 @@ import pytest
 
 from tests.reference import grow, trainer
 from xgb_dp.audit import ApproximateClaim, audit_one_run
+from xgb_dp.audit.__main__ import name_of
 from xgb_dp.audit.result import AuditResult, table
 from xgb_dp.calibrate.search import calibrate
 
@@ -177,7 +178,7 @@ def test_commands_explain_themselves(module, option):
 
 
 def test_every_fault_of_the_list_has_an_audit():
-    names = " ".join(str(getattr(c, "args", "")) for c in broken.cases(TINY))
+    names = " ".join(map(name_of, broken.cases(TINY)))
     faults = ("70%", "too small", "min_child_weight", "winners", "reused", "guessed", "saved")
     for fault in (*faults, "sold as one for persons"):
         assert fault in names

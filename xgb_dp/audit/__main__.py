@@ -17,7 +17,7 @@ from ..engine.progress import progress
 from .result import AuditResult, table
 from .suite import FAST, FULL, broken_cases, cases
 
-__all__ = ["audit_all", "main", "parser"]
+__all__ = ["audit_all", "main", "name_of", "parser"]
 
 Audits = Iterable[Callable[[], AuditResult]]
 
@@ -51,7 +51,7 @@ def audit_all(sound: Audits, broken: Audits, only: list[str]) -> tuple[str, bool
 
 
 def _run(audits: Audits, only: list[str]) -> list[AuditResult]:
-    chosen = [a for a in audits if not only or any(text in _name_of(a) for text in only)]
+    chosen = [a for a in audits if not only or any(text in name_of(a) for text in only)]
     results = []
     with progress("audit", len(chosen)) as step:
         for number, audit in enumerate(chosen, 1):
@@ -64,7 +64,7 @@ def _run(audits: Audits, only: list[str]) -> list[AuditResult]:
     return results
 
 
-def _name_of(audit: Callable[[], AuditResult]) -> str:
+def name_of(audit: Callable[[], AuditResult]) -> str:
     """The name of a case, which is the first text among its arguments; empty where it has none."""
     if not isinstance(audit, partial):
         return ""

@@ -7,7 +7,7 @@ the draws; the hits are counted on the other part, which keeps the confidence ex
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,44 @@ def ratio_scores(d: npt.NDArray[np.generic], d2: npt.NDArray[np.generic]) -> tup
     return score[np.searchsorted(values, d)], score[np.searchsorted(values, d2)]
 
 
+def _hits_each_way(x: Floats, y: Floats, thresholds: Floats) -> list[tuple[Ints, int, Ints, int]]:
+    """Hits and draws of both samples, above and below thresholds, for both orders of the two."""
+    above_x, above_y = _hits(x, thresholds), _hits(y, thresholds)
+    above = (above_x, len(x), above_y, len(y))
+    below = (len(x) - above_x, len(x), len(y) - above_y, len(y))
+    return [above, (*above[2:], *above[:2]), below, (*below[2:], *below[:2])]
+
+
+def _rejection_set(x: Floats, y: Floats, claimed: Mapping[float, float]) -> tuple[int, float]:
+    """Direction and end of the half line that exceeds the claim most surely.
+
+    If none clearly does, that of the best bound.
+    """
+    thresholds = _thresholds(x, y)
+    surest, best = (-np.inf, 0, thresholds[0]), (-np.inf, 0, thresholds[0])
+    for direction, hits in enumerate(_hits_each_way(x, y, thresholds)):
+        for delta, epsilon in claimed.items():
+            z = _deviations(*hits, epsilon, delta)
+            i = int(np.argmax(z))
+            if z[i] > surest[0]:
+                surest = (float(z[i]), direction, thresholds[i])
+            excess = epsilon_lower_bound(*hits, delta, _CAUTION) - epsilon
+            i = int(np.argmax(excess))
+            if excess[i] > best[0]:
+                best = (float(excess[i]), direction, thresholds[i])
+    _, direction, threshold = surest if surest[0] > _CLEAR else best
+    return direction, threshold
+
+
+def _delta_to_report(bounds: Mapping[float, float], claimed: Mapping[float, float]) -> float:
+    """The smallest delta that is clearly violated; without one, where the bound is closest."""
+    violated = [delta for delta in claimed if bounds[delta] > claimed[delta]]
+    if not violated:
+        return max(claimed, key=lambda d: max(bounds[d], 0.0) / max(claimed[d], 1e-9))
+    clear = [delta for delta in violated if bounds[delta] > 1.1 * claimed[delta]]
+    return clear[0] if clear else max(violated, key=lambda d: bounds[d] - claimed[d])
+
+
 def audit_scores(
     d: npt.ArrayLike,
     d2: npt.ArrayLike,
@@ -100,38 +138,10 @@ def audit_scores(
     if min(x.size, y.size) < 30 or not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError("`d` and `d2` must hold at least 30 finite scores each.")
     claimed = {delta: claim.get_epsilon(delta) for delta in deltas}
-    informative = [delta for delta in deltas if np.isfinite(claimed[delta]) and claimed[delta] > 0]
-    looked_at = informative or list(deltas)
+    informative = {d: e for d, e in claimed.items() if np.isfinite(e) and e > 0} or claimed
     cut_x, cut_y = int(len(x) * _SELECTION), int(len(y) * _SELECTION)
-    thresholds = _thresholds(x[:cut_x], y[:cut_y])
-
-    def counts(a: Floats, b: Floats, t: Floats) -> list[tuple[Ints, int, Ints, int]]:
-        hits_a, hits_b = _hits(a, t), _hits(b, t)
-        up = (hits_a, len(a), hits_b, len(b))
-        down = (len(a) - hits_a, len(a), len(b) - hits_b, len(b))
-        return [up, (up[2], up[3], up[0], up[1]), down, (down[2], down[3], down[0], down[1])]
-
-    # The set that exceeds the claim most surely or, if none clearly does, that of the best bound.
-    surest, best = (-np.inf, 0, thresholds[0]), (-np.inf, 0, thresholds[0])
-    for direction, count in enumerate(counts(x[:cut_x], y[:cut_y], thresholds)):
-        for delta in looked_at:
-            z = _deviations(*count, claimed[delta], delta)
-            i = int(np.argmax(z))
-            if z[i] > surest[0]:
-                surest = (float(z[i]), direction, thresholds[i])
-            excess = epsilon_lower_bound(*count, delta, _CAUTION) - claimed[delta]
-            i = int(np.argmax(excess))
-            if excess[i] > best[0]:
-                best = (float(excess[i]), direction, thresholds[i])
-    _, direction, threshold = surest if surest[0] > _CLEAR else best
-    final = counts(x[cut_x:], y[cut_y:], np.array([threshold]))[direction]
-    bounds = {
-        delta: float(epsilon_lower_bound(*final, delta, confidence)[0]) for delta in looked_at
-    }
-    violated = [delta for delta in looked_at if bounds[delta] > claimed[delta]]
-    if violated:
-        clear = [z for z in violated if bounds[z] > 1.1 * claimed[z]]
-        at = clear[0] if clear else max(violated, key=lambda z: bounds[z] - claimed[z])
-    else:
-        at = max(looked_at, key=lambda z: max(bounds[z], 0.0) / max(claimed[z], 1e-9))
+    direction, threshold = _rejection_set(x[:cut_x], y[:cut_y], informative)
+    hits = _hits_each_way(x[cut_x:], y[cut_y:], np.array([threshold]))[direction]
+    bounds = {d: float(epsilon_lower_bound(*hits, d, confidence)[0]) for d in informative}
+    at = _delta_to_report(bounds, informative)
     return AuditResult(name, statistic, x.size + y.size, at, claimed[at], bounds[at], confidence)

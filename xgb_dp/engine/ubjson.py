@@ -6,7 +6,6 @@ off can end the process. Every file is read here first.
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ _TYPES = {
     b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8",
     b"C": ">S1",
 }  # fmt: skip
-_INTEGERS = {b"i": ">b", b"U": ">B", b"I": ">h", b"l": ">i", b"L": ">q"}
+_INTEGERS = frozenset({b"i", b"U", b"I", b"l", b"L"})
 _CONSTANTS = {b"Z": None, b"T": True, b"F": False}
 _DEEPEST = 100
 
@@ -33,13 +32,13 @@ class _Reader:
         return self.data[self.at - size : self.at]
 
     def length(self) -> int:
-        form = _INTEGERS.get(self.take(1))
-        if form is None:
+        mark = self.take(1)
+        if mark not in _INTEGERS:
             raise ValueError("a length is no integer")
-        (value,) = struct.unpack(form, self.take(struct.calcsize(form)))
+        value = int(self.numbers(mark, 1)[0])
         if value < 0:
             raise ValueError("a length is negative")
-        return int(value)
+        return value
 
     def value(self, mark: bytes, depth: int) -> Any:
         """The value of a type; arrays of numbers as NumPy holds them."""
@@ -58,48 +57,48 @@ class _Reader:
         return _CONSTANTS[mark]
 
     def numbers(self, mark: bytes, count: int) -> Any:
-        kind = np.dtype(_TYPES[mark])
-        return np.frombuffer(self.take(kind.itemsize * count), kind)
+        dtype = np.dtype(_TYPES[mark])
+        return np.frombuffer(self.take(dtype.itemsize * count), dtype)
 
     def text(self) -> bytes:
         return self.take(self.length())
 
     def members(self, depth: int) -> dict[bytes, Any]:
-        found: dict[bytes, Any] = {}
+        content: dict[bytes, Any] = {}
         while self.data[self.at : self.at + 1] != b"}":
             name = self.text()
             value = self.value(self.take(1), depth + 1)
-            if name in found:  # readers differ in which one they take
+            if name in content:  # readers differ in which one they take
                 raise ValueError("a key is given twice")
-            found[name] = value
+            content[name] = value
         self.take(1)
-        return found
+        return content
 
     def array(self, depth: int) -> Any:
         mark = self.data[self.at : self.at + 1]
         if mark == b"$":
             self.take(1)
-            kind = self.take(1)
-            if kind not in _TYPES or self.take(1) != b"#":
+            mark = self.take(1)
+            if mark not in _TYPES or self.take(1) != b"#":
                 raise ValueError("an array is of an unknown type")
-            return self.numbers(kind, self.length())
+            return self.numbers(mark, self.length())
         if mark == b"#":
             self.take(1)
             return [self.value(self.take(1), depth + 1) for _ in range(self.length())]
-        found = []
+        values = []
         while (mark := self.take(1)) != b"]":
-            found.append(self.value(mark, depth + 1))
-        return found
+            values.append(self.value(mark, depth + 1))
+        return values
 
 
 def _read(data: bytes) -> dict[bytes, Any]:
     reader = _Reader(data)
     if reader.take(1) != b"{":
         raise ValueError("the file does not begin with an object")
-    found: dict[bytes, Any] = reader.value(b"{", 0)
+    content = reader.members(0)
     if reader.at != len(data):
         raise ValueError("the file goes on after its end")
-    return found
+    return content
 
 
 def check(data: bytes) -> None:
@@ -109,8 +108,8 @@ def check(data: bytes) -> None:
 
 def loads(data: bytes) -> dict[str, Any]:
     """The object that a file holds, as ``json.loads`` reads it from XGBoost's JSON."""
-    found: dict[str, Any] = _plain(_read(data))
-    return found
+    content: dict[str, Any] = _plain(_read(data))
+    return content
 
 
 def _plain(value: Any) -> Any:
