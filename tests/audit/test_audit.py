@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from tests.reference import grow, trainer
-from xgb_dp.audit import ApproximateClaim, audit_one_run
-from xgb_dp.audit.__main__ import name_of
+from xgb_dp.audit import ApproximateClaim, audit_one_run, suite
+from xgb_dp.audit import __main__ as command
 from xgb_dp.audit.result import AuditResult, table
 from xgb_dp.calibrate.search import calibrate
 
@@ -177,8 +177,16 @@ def test_commands_explain_themselves(module, option):
     assert option in done.stdout
 
 
+def test_the_command_of_users_passes_and_finds_a_trainer_without_noise(capsys, monkeypatch):
+    monkeypatch.setattr(command, "FAST", suite.Size(trainings=30, canaries=400))
+    assert command.main(["--fast"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("| no violation |") == 4
+    assert shown.count("| VIOLATED |") == 1
+
+
 def test_every_fault_of_the_list_has_an_audit():
-    names = " ".join(map(name_of, broken.cases(TINY)))
+    names = " ".join(map(command.name_of, broken.cases(TINY)))
     faults = ("70%", "too small", "min_child_weight", "winners", "reused", "guessed", "saved")
     for fault in (*faults, "sold as one for persons"):
         assert fault in names
