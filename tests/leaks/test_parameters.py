@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.testing import fixed_noise
 
-from .scan import COMMON, DATA, KINDS, OBJECTIVE, matrix, saved_trees, small
+from ..models import trees
+from .scan import COMMON, DATA, KINDS, OBJECTIVE, matrix, small
 
 OTHER_OBJECTIVES = re.findall(r"\S+", """
 reg:expectileerror binary:hinge survival:cox rank:ndcg rank:map rank:pairwise
@@ -151,6 +153,13 @@ def test_stock_thresholds_do_nothing(change: dict[str, Any]) -> None:
     assert dump(**change) == dump()
 
 
+@cache
+def first_trees(kind: str, **changes: Any) -> list[dict[str, Any]]:
+    with fixed_noise(6):
+        grown = trees(xgb.train(COMMON | OBJECTIVE[kind] | changes, matrix(kind), 2))
+    return grown[: len(grown) // 2]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "change",
@@ -166,12 +175,7 @@ def test_stock_thresholds_do_nothing(change: dict[str, Any]) -> None:
 def test_leaf_parameters_act_on_released_values_only(kind: str, change: dict[str, Any]) -> None:
     """They change no split of the first tree, whose gradients they cannot have touched."""
 
-    def first_trees(**extra: Any) -> list[dict[str, Any]]:
-        with fixed_noise(6):
-            trees = saved_trees(xgb.train(COMMON | OBJECTIVE[kind] | extra, matrix(kind), 2))
-        return trees[: len(trees) // 2]
-
-    for one, other in zip(first_trees(**change), first_trees(), strict=True):
+    for one, other in zip(first_trees(kind, **change), first_trees(kind), strict=True):
         inner = [i for i, left in enumerate(one["left_children"]) if left != -1]
         assert one["left_children"] == other["left_children"]
         for field in ("split_indices", "split_conditions", "default_left"):
@@ -191,7 +195,7 @@ def test_gamma_without_no_split_is_refused_and_with_it_is_a_candidate() -> None:
     for key in range(12):
         with fixed_noise(key):
             model = xgb.train(params | {"dp_no_split": True, "gamma": 40.0}, small(n=20), 1)
-        sizes.add(len(saved_trees(model)[0]["left_children"]))
+        sizes.add(len(trees(model)[0]["left_children"]))
     assert len(sizes) > 1
 
 
@@ -201,6 +205,8 @@ def test_gamma_without_no_split_is_refused_and_with_it_is_a_candidate() -> None:
     [
         {"objective": "survival:cox"},
         {"objective": "rank:pairwise"},
+        {"objective": "reg:absoluteerror"},
+        {"objective": "reg:squarederror", "scale_pos_weight": 50},
         {"num_class": 2},
         {"num_class": 5},
         {"tree_method": "hist"},

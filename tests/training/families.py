@@ -19,9 +19,9 @@ SHORT = (
 
 
 def asked(kind: str = "binary", **changes: Any) -> dict[str, Any]:
-    made = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "nthread": 1}
-    made |= OBJECTIVE[kind] | changes
-    return {k: v for k, v in made.items() if v is not None}
+    parameters = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "nthread": 1}
+    parameters |= OBJECTIVE[kind] | changes
+    return {k: v for k, v in parameters.items() if v is not None}
 
 
 def data(n: int, kind: str = "binary", **kwargs: Any) -> xgb.DMatrix:

@@ -26,8 +26,8 @@ def structure(tree: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("parallel", [1, 2])
 def test_trees_of_a_round_share_their_splits(parallel: int, params: Any, matrix: Any) -> None:
-    made = params("multiclass", num_parallel_tree=parallel, max_depth=4)
-    booster = xgb.train(made, matrix("multiclass"), 3)
+    asked = params("multiclass", num_parallel_tree=parallel, max_depth=4)
+    booster = xgb.train(asked, matrix("multiclass"), 3)
     trees = trees_of(booster)
     assert len(trees) == 9 * parallel
     for t in range(3):
@@ -74,10 +74,10 @@ def test_probabilities_are_those_of_the_classes(trees: str, params: Any) -> None
     shares = np.bincount(y.astype(int)) / len(y)
     off = {}
     for clip in ("prediction", "row_weight"):
-        made = params("multiclass", dp_epsilon=float("inf"), dp_gradient_clip=clip)
-        made |= {"dp_class_trees": trees if clip == "prediction" else "per_class"}
+        asked = params("multiclass", dp_epsilon=float("inf"), dp_gradient_clip=clip)
+        asked |= {"dp_class_trees": trees if clip == "prediction" else "per_class"}
         with pytest.warns(UserWarning, match="NOT private"):
-            booster = xgb.train(made, d, 20)
+            booster = xgb.train(asked, d, 20)
         off[clip] = float(np.abs(booster.predict(d).mean(axis=0) - shares).sum())
     assert off["prediction"] < 0.005
     assert off["row_weight"] > 0.02
@@ -93,10 +93,10 @@ def test_probabilities_are_those_of_the_classes(trees: str, params: Any) -> None
     ],
 )
 def test_what_joint_trees_need(kind: str, changes: Any, named: str, params: Any) -> None:
-    made = params(kind, dp_class_trees="joint", **changes)
+    asked = params(kind, dp_class_trees="joint", **changes)
     d = xgb.DMatrix(np.zeros((4, 1), np.float32), np.zeros(4, np.float32))
     with pytest.raises(PrivacyParameterError, match=named):
-        xgb.train(made, d, 1)
+        xgb.train(asked, d, 1)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_other_choices_have_trees_of_their_own(changes: Any, params: Any, matrix
     booster = xgb.train(params("multiclass", max_depth=4, **changes), matrix("multiclass"), 4)
     shapes = [str(structure(tree)) for tree in trees_of(booster)]
     rounds = (shapes[at : at + 3] for at in range(0, 12, 3))
-    alike = sum(a == b for found in rounds for a, b in combinations(found, 2))
+    alike = sum(a == b for of_round in rounds for a, b in combinations(of_round, 2))
     # Trees of depth 2 are alike by chance in one of 1,000 pairs, those of depth 4 are so in less
     # than one of 100,000.
     assert alike <= 1

@@ -27,7 +27,7 @@ class Asked(dict[str, Any]):
     labels, exposures = 1, None
 
 
-def found(
+def effects_of(
     matter: int,
     effect: float,
     deviation: float = 0.0,
@@ -66,7 +66,7 @@ def found(
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.9])
 def test_effects_without_noise_are_those_of_the_columns(share: float) -> None:
     """But for the step, and the little that the prior takes."""
-    seen = found(20, 1.0, share=share, rows=10**7)
+    seen = effects_of(20, 1.0, share=share, rows=10**7)
     assert np.allclose(seen.effects[:20], 0.75 * np.resize([1.0, -1.0], 20), rtol=0.05)
     assert np.abs(seen.effects[20:]).max() < 0.01
     assert np.allclose(seen.rates, EACH / WIDTH, rtol=1e-3)
@@ -79,19 +79,19 @@ def test_effects_without_noise_are_those_of_the_columns(share: float) -> None:
 
 def test_columns_that_say_nothing_have_no_effect() -> None:
     """Noise alone: hardly any log-odds, in any of many draws."""
-    assert max(np.abs(found(0, 0.0, 5.0, seed).effects).max() for seed in range(40)) < 0.3
+    assert max(np.abs(effects_of(0, 0.0, 5.0, seed).effects).max() for seed in range(40)) < 0.3
 
 
 def test_few_columns_keep_their_effects_in_the_noise() -> None:
     """And the others, of which each is as noisy, have none."""
-    seen = found(10, 2.0, 5.0)
+    seen = effects_of(10, 2.0, 5.0)
     assert np.abs(seen.effects[:10]).min() > 0.8
     assert np.abs(seen.effects[10:]).mean() < 0.02
     assert set(range(10)) <= set(seen.offered)
 
 
 def test_many_columns_are_shrunk_but_all_count() -> None:
-    seen = found(WIDTH, 0.4, 5.0)
+    seen = effects_of(WIDTH, 0.4, 5.0)
     signs = np.resize([1.0, -1.0], WIDTH)
     assert 0.02 < np.mean(signs * seen.effects) < 0.3
     assert np.corrcoef(seen.effects, signs)[0, 1] > 0.3
@@ -99,7 +99,7 @@ def test_many_columns_are_shrunk_but_all_count() -> None:
 
 def test_the_centre_follows_the_cells() -> None:
     """A row without cells is below the mean row where all columns speak for label 1."""
-    seen = found(0, 0.0, rows=10**6)
+    seen = effects_of(0, 0.0, rows=10**6)
     same = ColumnEffects(np.full(WIDTH, 0.1), seen.rates, seen.offered, 0.5, seen.rows)
     assert same.centre == pytest.approx(-0.1 * EACH, rel=0.01)
 

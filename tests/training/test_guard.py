@@ -120,12 +120,6 @@ def test_nothing_changes_in_mid_training(
         again.update(dtrain, 1)
 
 
-@pytest.mark.parametrize("name", ["gblinear", "dart"])
-def test_other_boosters(name: str, booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
-    with pytest.raises(XGBoostError, match="gbtree"):
-        from_plan(plan_of(booster), dtrain, booster=name).update(dtrain, 0)
-
-
 def test_custom_gradients(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
     with pytest.raises(XGBoostError, match="custom gradients"):
         from_plan(plan_of(booster), dtrain).boost(dtrain, 0, grad=np.ones(400), hess=np.ones(400))
@@ -154,22 +148,6 @@ class Meddle(xgb.callback.TrainingCallback):
         if epoch == self.when:
             self.act(model)
         return False
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"objective": "survival:cox"},
-        {"objective": "rank:pairwise"},
-        {"objective": "reg:absoluteerror"},
-        {"objective": "reg:squarederror", "scale_pos_weight": 50},
-    ],
-    ids=str,
-)
-def test_objective_cannot_change_before_training(change: dict, dtrain: xgb.DMatrix) -> None:
-    meddle = Meddle(lambda model: model.set_param(change))
-    with pytest.raises(XGBoostError, match=r"cannot change|objective|scale_pos_weight"):
-        xgb.train(PARAMS, dtrain, 2, callbacks=[meddle])
 
 
 def test_plan_cannot_restart(dtrain: xgb.DMatrix) -> None:

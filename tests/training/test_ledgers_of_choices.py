@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -48,26 +50,24 @@ SMALLER: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("base_score", [None, 0.25])
-@pytest.mark.parametrize("what", SMALLER)
-def test_a_ledger_of_a_smaller_choice_is_refused(
-    what: str, base_score: float | None, short: None
-) -> None:
+def test_a_ledger_of_a_smaller_choice_is_refused(base_score: float | None, short: None) -> None:
     """Also by a ledger without a digest: what a family claims fits what is said of it."""
     model = xgb.train(asked(base_score=base_score), data(MANY))
-    ledger = xgb_dp.privacy_report(model).ledger
-    SMALLER[what](ledger["trainings"][0])
-    with pytest.raises(LedgerError):
-        xgb_dp.PrivacyReport(ledger)
+    accepted = []
+    for what, change in SMALLER.items():
+        ledger = deepcopy(xgb_dp.privacy_report(model).ledger)
+        change(ledger["trainings"][0])
+        with suppress(LedgerError):
+            xgb_dp.PrivacyReport(ledger)
+            accepted.append(what)
+    assert not accepted
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"count": 0}, {"first": []}, {"options": [[]]}],
-)
-def test_a_selection_of_smaller_choices_is_refused(change: dict[str, Any], short: None) -> None:
-    public = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
-    found = xgb_dp.select(public, data(MANY), [{}], epsilon=4.0, delta=1e-6)
-    ledger = found.report.ledger
-    ledger["trainings"][0]["events"][0]["runs"][0][0] |= change
-    with pytest.raises(LedgerError):
-        xgb_dp.PrivacyReport(ledger)
+def test_a_selection_of_smaller_choices_is_refused(short: None) -> None:
+    public = asked(dp_epsilon=None, dp_delta=None)
+    selected = xgb_dp.select(public, data(MANY), [{}], epsilon=4.0, delta=1e-6)
+    for change in ({"count": 0}, {"first": []}, {"options": [[]]}):
+        ledger = deepcopy(selected.report.ledger)
+        ledger["trainings"][0]["events"][0]["runs"][0][0] |= change
+        with pytest.raises(LedgerError):
+            xgb_dp.PrivacyReport(ledger)

@@ -61,10 +61,10 @@ def test_means_follow_the_truth(objective: str) -> None:
     high = 10 if objective == "count:poisson" else 100
     params = PARAMS | {"objective": objective, "dp_target_bounds": (0, high), "dp_epsilon": 10.0}
     model = xgb.train(params, xgb.DMatrix(X, y), 40)
-    found = model.predict(xgb.DMatrix(X))
-    assert np.corrcoef(np.log(found), np.log(mean))[0, 1] > 0.75
+    predicted = model.predict(xgb.DMatrix(X))
+    assert np.corrcoef(np.log(predicted), np.log(mean))[0, 1] > 0.75
     # The ratio is 1, or 0.97 for reg:tweedie, with a deviation of 0.01.
-    assert found.mean() / y.mean() == pytest.approx(1.0, abs=0.1)
+    assert predicted.mean() / y.mean() == pytest.approx(1.0, abs=0.1)
     # And of 0.017 without a correction, which mends what trees have left out.
     trees = xgb.train(params | {"dp_mean_correction": False}, xgb.DMatrix(X, y), 40)
     assert trees.predict(xgb.DMatrix(X)).mean() / y.mean() == pytest.approx(1.0, abs=0.15)
@@ -107,10 +107,10 @@ def test_exposures_start_in_the_first_tree() -> None:
     }
     d = xgb.DMatrix(X, y, base_margin=np.log(exposure))
     model = xgb.train(params, d, 30)
-    found = model.predict(d)
-    assert found.mean() / y.mean() == pytest.approx(1.0, abs=0.1)
+    predicted = model.predict(d)
+    assert predicted.mean() / y.mean() == pytest.approx(1.0, abs=0.1)
     whole = model.predict(xgb.DMatrix(X, base_margin=np.zeros(len(X))))
-    np.testing.assert_allclose(whole * exposure, found, rtol=1e-4)
+    np.testing.assert_allclose(whole * exposure, predicted, rtol=1e-4)
     assert "the range of exposures" in xgb_dp.privacy_report(model).statement()
     # Without margins XGBoost starts from the intercept, which is that of an exposure of one.
     np.testing.assert_allclose(model.predict(xgb.DMatrix(X)), whole, rtol=1e-5)
@@ -133,9 +133,9 @@ def test_times_follow_the_truth(law: str) -> None:
     X, lower, upper = intervals()
     d = times(X, lower, upper)
     model = xgb.train(AFT | {"aft_loss_distribution": law}, d, 40)
-    found = np.log(model.predict(times(X, lower, upper)))
-    assert np.corrcoef(found, X[:, 0])[0, 1] > 0.9
-    assert found.mean() == pytest.approx(2.0 if law != "extreme" else 2.3, abs=0.5)
+    predicted = np.log(model.predict(times(X, lower, upper)))
+    assert np.corrcoef(predicted, X[:, 0])[0, 1] > 0.9
+    assert predicted.mean() == pytest.approx(2.0 if law != "extreme" else 2.3, abs=0.5)
 
 
 def test_censoring_from_the_right_is_known() -> None:
@@ -219,9 +219,11 @@ def test_few_times_are_selected_among_as_many_are(n: int) -> None:
     """Also where no row is set aside, or none is left: how many there are decides on no error."""
     d = times(*(part[:n] for part in intervals(500)))
     params = {"tree_method": "dp_hist", "objective": "survival:aft", "dp_target_bounds": (0.01, 9)}
-    found = xgb_dp.select(params, d, [{"max_depth": 2}], epsilon=2.0, delta=1e-6, num_boost_round=2)
-    assert found.score_name == "time_log_loss"
-    assert -4.0 <= found.score <= 4.0
+    selected = xgb_dp.select(
+        params, d, [{"max_depth": 2}], epsilon=2.0, delta=1e-6, num_boost_round=2
+    )
+    assert selected.score_name == "time_log_loss"
+    assert -4.0 <= selected.score <= 4.0
 
 
 def test_the_cap_follows_the_mean() -> None:
@@ -265,9 +267,9 @@ def test_matrices_of_workers_keep_their_intervals() -> None:
         dict(zip(names, (v[a:b] for v in (X, lower, upper)), strict=True))
         for a, b in ((0, 20), (20, 60))
     ]
-    found = worker_matrix(None, parts=parts, model=None, Xy_cats=None)
+    joined = worker_matrix(None, parts=parts, model=None, Xy_cats=None)
     for name, values in zip(names[1:], (lower, upper), strict=True):
-        np.testing.assert_array_equal(found.get_float_info(name), values.astype(np.float32))
+        np.testing.assert_array_equal(joined.get_float_info(name), values.astype(np.float32))
     parts[1]["label_upper_bound"] = np.full(40, -np.inf)
     with pytest.raises(RowDomainError, match="bound of its label"):
         worker_matrix(None, parts=parts, model=None, Xy_cats=None)

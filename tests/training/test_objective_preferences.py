@@ -12,7 +12,7 @@ import xgboost as xgb
 from xgb_dp.errors import PrivacyParameterError
 
 from ..models import events, trees
-from .test_losses import own
+from .test_losses import tanh_loss
 
 NAMES = ["age", "dose", "site"]
 CASES: dict[str, dict[str, Any]] = {
@@ -20,7 +20,7 @@ CASES: dict[str, dict[str, Any]] = {
                                      "reg:squaredlogerror", "reg:logistic", "count:poisson",
                                      "reg:gamma", "reg:tweedie", "survival:aft")},
     "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.8]},
-    "own": {"dp_objective": own},
+    "own": {"dp_objective": tanh_loss},
 }  # fmt: skip
 KNOWN = {"monotone_constraints": {"age": 1, "dose": -1},
          "interaction_constraints": [["age", "dose"], ["site"]]}  # fmt: skip
@@ -52,8 +52,8 @@ def test_constraints_hold_and_are_free(case: str) -> None:
             grid = np.full((80, 3), at, dtype=np.float32)
             grid[:, column] = np.linspace(-3, 3, 80)
             d = xgb.DMatrix(grid, feature_names=NAMES)
-            made = model.predict(d, output_margin=True).reshape(80, -1)
-            assert (direction * np.diff(made, axis=0) >= -1e-6).all()
+            margins = model.predict(d, output_margin=True).reshape(80, -1)
+            assert (direction * np.diff(margins, axis=0) >= -1e-6).all()
     together = [set(np.array(t["split_indices"])[np.array(t["left_children"]) != -1].tolist())
                 for t in trees(model)]  # fmt: skip
     assert all(columns <= {0, 1} or columns <= {2} for columns in together)

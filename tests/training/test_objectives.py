@@ -47,16 +47,16 @@ def test_margins_are_those_of_the_sibling(
 ) -> None:
     kind = KIND[objective]
     d = xgb.DMatrix(*arrays(kind))
-    own, other = (
+    model, other = (
         trained(params(kind, objective=o, **changes)) for o in (objective, SIBLING[objective])
     )
     np.testing.assert_array_equal(
-        own.predict(d, output_margin=True), other.predict(d, output_margin=True)
+        model.predict(d, output_margin=True), other.predict(d, output_margin=True)
     )
-    np.testing.assert_allclose(probabilities(own, d), probabilities(other, d), rtol=1e-5)
-    found, expected = xgb_dp.privacy_report(own), xgb_dp.privacy_report(other)
-    assert found.epsilon == expected.epsilon
-    assert f'"objective": "{objective}"' in (own.attr("dp_ledger") or "").replace('":"', '": "')
+    np.testing.assert_allclose(probabilities(model, d), probabilities(other, d), rtol=1e-5)
+    report, expected = xgb_dp.privacy_report(model), xgb_dp.privacy_report(other)
+    assert report.epsilon == expected.epsilon
+    assert f'"objective": "{objective}"' in (model.attr("dp_ledger") or "").replace('":"', '": "')
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,10 @@ def test_margins_are_those_of_the_sibling(
 )
 def test_binary_margins_are_those_of_the_sibling(changes: dict[str, Any], params: Params) -> None:
     d = xgb.DMatrix(*arrays())
-    own, other = (
+    model, other = (
         trained(params(objective=o, **changes)) for o in ("binary:logitraw", "binary:logistic")
     )
-    np.testing.assert_array_equal(own.predict(d), other.predict(d, output_margin=True))
+    np.testing.assert_array_equal(model.predict(d), other.predict(d, output_margin=True))
 
 
 def test_predictions_have_the_shapes_of_xgboost(params: Params) -> None:
@@ -87,9 +87,9 @@ def test_predictions_have_the_shapes_of_xgboost(params: Params) -> None:
 
 def test_base_score_of_logitraw_is_a_margin(params: Params) -> None:
     d = xgb.DMatrix(*arrays())
-    own = trained(params(objective="binary:logitraw", base_score=0.0))
+    model = trained(params(objective="binary:logitraw", base_score=0.0))
     other = trained(params(objective="binary:logistic", base_score=0.5))
-    np.testing.assert_array_equal(own.predict(d), other.predict(d, output_margin=True))
+    np.testing.assert_array_equal(model.predict(d), other.predict(d, output_margin=True))
     shifted = trained(params(objective="binary:logitraw", base_score=-7.0))
     assert shifted.predict(d).max() < 0.0
     with pytest.raises(PrivacyParameterError, match="base_score"):
@@ -98,14 +98,14 @@ def test_base_score_of_logitraw_is_a_margin(params: Params) -> None:
 
 @pytest.mark.parametrize("objective", SIBLING)
 def test_continued_training(objective: str, params: Params) -> None:
-    own = params(KIND[objective], objective=objective)
+    parameters = params(KIND[objective], objective=objective)
     d = xgb.DMatrix(*arrays(KIND[objective]))
-    first = xgb.train(own, d, 4)
-    second = xgb.train(own, d, 4, xgb_model=first)
+    first = xgb.train(parameters, d, 4)
+    second = xgb.train(parameters, d, 4, xgb_model=first)
     assert second.num_boosted_rounds() == 8
     report = xgb_dp.privacy_report(second)
     assert report.epsilon > xgb_dp.privacy_report(first).epsilon
-    other = {**own, "objective": SIBLING[objective]}
+    other = {**parameters, "objective": SIBLING[objective]}
     with pytest.raises(PrivacyParameterError, match=f"`objective` is {SIBLING[objective]}"):
         xgb.train(other, d, 4, xgb_model=first)
 
@@ -115,16 +115,16 @@ def test_metrics_of_public_rows(objective: str, params: Params) -> None:
     kind = KIND[objective]
     metric = {"binary": "error@0", "multiclass": "merror"}[kind]
     d = xgb.DMatrix(*arrays(kind))
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     booster = trained(
         params(kind, objective=objective, dp_public_evals=True, eval_metric=metric),
         evals=[(d, "public")],
-        evals_result=found,
+        evals_result=scores,
         verbose_eval=False,
     )
     margin = booster.predict(d, output_margin=True)
     top = margin > 0 if kind == "binary" else margin.argmax(axis=1)
-    assert found["public"][metric][-1] == pytest.approx((top != arrays(kind)[1]).mean())
+    assert scores["public"][metric][-1] == pytest.approx((top != arrays(kind)[1]).mean())
 
 
 @pytest.mark.parametrize("objective", SIBLING)
@@ -132,9 +132,9 @@ def test_metrics_of_public_rows(objective: str, params: Params) -> None:
 def test_selection_judges_probabilities(objective: str, params: Params) -> None:
     """With this much budget the score shows whether it was computed from probabilities."""
     kind = KIND[objective]
-    own = params(kind, objective=objective, dp_epsilon=None, dp_delta=None)
+    parameters = params(kind, objective=objective, dp_epsilon=None, dp_delta=None)
     result = xgb_dp.select(
-        own, xgb.DMatrix(*arrays(kind)), {"max_depth": [2]}, epsilon=1e4, delta=1e-6,
+        parameters, xgb.DMatrix(*arrays(kind)), {"max_depth": [2]}, epsilon=1e4, delta=1e-6,
         num_boost_round=20, score="accuracy",
     )  # fmt: skip
     assert result.score > 0.6
@@ -164,10 +164,10 @@ def test_classifier(objective: str, classes: int) -> None:
 @pytest.mark.parametrize("entry", ["fit", "fit_select", "stock"])
 def test_classifiers_refuse_margins(entry: str) -> None:
     X, y = arrays()
-    own: dict[str, Any] = {"objective": "binary:logitraw", "n_estimators": 2}
-    private = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2, **own)
+    given: dict[str, Any] = {"objective": "binary:logitraw", "n_estimators": 2}
+    private = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2, **given)
     stock = xgb.XGBClassifier(
-        tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_classes=2, **own
+        tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_classes=2, **given
     )
     fits = {
         "fit": lambda: private.fit(X, y),

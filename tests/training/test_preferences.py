@@ -51,8 +51,8 @@ def test_what_is_released_stays(objective: str, name: str) -> None:
 @pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw"])
 def test_weights_within_the_bound_of_a_row_are_free(objective: str) -> None:
     """A public bound of weights moves no noise: a row is bounded with its weight."""
-    made = [events(objective, {"dp_max_weight": w}) for w in (1.0, 10.0, 100.0)]
-    assert made[0] == made[1] == made[2]
+    charged = [events(objective, {"dp_max_weight": w}) for w in (1.0, 10.0, 100.0)]
+    assert charged[0] == charged[1] == charged[2]
 
 
 def weighted(weights: Any, columns: int = 3) -> xgb.DMatrix:
@@ -92,10 +92,10 @@ def test_estimators_take_weights_of_columns() -> None:
     X, y = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300) % 2
     said: Any = {"classes": 2, "epsilon": 1.0, "delta": 1e-6, "n_estimators": 60, "max_depth": 1}
     model = xgb_dp.DPXGBClassifier(colsample_bytree=0.34, feature_weights=[0, 0, 1], **said)
-    found = used(model.fit(X, y).get_booster())
+    columns = used(model.fit(X, y).get_booster())
     # A weight of 0 counts as 1e-6: two of 60 trees have such a column with a chance of 7e-9.
-    assert len(found) == 60
-    assert found.count({"f2"}) >= 59
+    assert len(columns) == 60
+    assert columns.count({"f2"}) >= 59
 
 
 @pytest.mark.parametrize("changes", [{}, {"colsample_bytree": 0.5, "dp_feature_order": "cyclic"}])

@@ -72,15 +72,15 @@ def test_public_trees_keep_their_structure(params, matrix, kind):
     report = xgb_dp.privacy_report(model)
     assert 0.99 < report.epsilon <= 1.0
     assert releases(model) - {"correction"} == {"intercept", "leaves"}
-    own = {k: v for k, v in said.items() if not k.startswith("dp_") and k != "tree_method"}
+    plain = {k: v for k, v in said.items() if not k.startswith("dp_") and k != "tree_method"}
     stock = xgb.train(
-        own | {"eta": 0.5, "min_child_weight": 1.0, "tree_method": "hist", "seed": 0},
+        plain | {"eta": 0.5, "min_child_weight": 1.0, "tree_method": "hist", "seed": 0},
         public(kind), 4,
     )  # fmt: skip
-    made, expected = trees(model), trees(stock)
-    assert len(made) == len(expected) == (12 if kind == "multiclass" else 4)
-    assert max(len(tree["left_children"]) for tree in made) > 3
-    for one, other in zip(made, expected, strict=True):
+    grown, expected = trees(model), trees(stock)
+    assert len(grown) == len(expected) == (12 if kind == "multiclass" else 4)
+    assert max(len(tree["left_children"]) for tree in grown) > 3
+    for one, other in zip(grown, expected, strict=True):
         assert shape(one) == shape(other)
 
 
@@ -229,8 +229,8 @@ def _plan(structures: Any) -> str:
         "dp_delta": 1e-6, "dp_split": "public", "dp_public_data": True, "max_depth": 2,
         "dp_feature_cuts": {0: [0.0], 1: [0.0]},
     }  # fmt: skip
-    made = prepare(said, schema, 1)
-    return dump_plan(build_plan(made.settings, made.noise, structures=structures))
+    prepared = prepare(said, schema, 1)
+    return dump_plan(build_plan(prepared.settings, prepared.noise, structures=structures))
 
 
 def test_estimators_take_pairs():
@@ -239,6 +239,6 @@ def test_estimators_take_pairs():
         epsilon=1.0, delta=1e-6, classes=2, n_estimators=4, dp_public_data=(X[300:], y[300:]),
         dp_split="public",
     )  # fmt: skip
-    made = clone(model).fit(X[:300], y[:300])
-    assert releases(made.get_booster()) == {"intercept", "leaves"}
-    assert training(made)["public"]["public_data"] is True
+    fitted = clone(model).fit(X[:300], y[:300])
+    assert releases(fitted.get_booster()) == {"intercept", "leaves"}
+    assert training(fitted)["public"]["public_data"] is True

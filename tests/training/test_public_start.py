@@ -27,9 +27,9 @@ KINDS = ["binary", "regression", "multiclass"]
 
 def stock(kind: str = "binary", rounds: int = 3, **more: Any) -> xgb.Booster:
     """A stock model of other rows than the private ones."""
-    own = {k: v for k, v in OBJECTIVE[kind].items() if not k.startswith("dp_")}
+    plain = {k: v for k, v in OBJECTIVE[kind].items() if not k.startswith("dp_")}
     X, y = arrays(kind, 500)
-    return xgb.train({**own, "max_depth": 2, "nthread": 1} | more, xgb.DMatrix(X[300:], y[300:]),
+    return xgb.train({**plain, "max_depth": 2, "nthread": 1} | more, xgb.DMatrix(X[300:], y[300:]),
                      rounds)  # fmt: skip
 
 
@@ -94,10 +94,10 @@ def test_reports_name_the_start(params, matrix, tmp_path):
     assert start_record["digest"][:16] in text
     assert "the model that training started from" in text
     assert start_record["digest"] in xgb_dp.model_card(model)
-    found = xgb_dp.verify(path)
-    assert found.verdict == "passed"
-    assert found.claim is not None
-    assert found.claim["public_start"] == {
+    verified = xgb_dp.verify(path)
+    assert verified.verdict == "passed"
+    assert verified.claim is not None
+    assert verified.claim["public_start"] == {
         "digest": start_record["digest"], "rounds": 3, "trees": 3
     }  # fmt: skip
     again = xgb.train(params(dp_public_model=True), matrix(), 2, xgb_model=bytearray(
@@ -198,8 +198,8 @@ def test_what_is_no_start(params, matrix):
     other = stock("multiclass", num_class=4)
     refused(params("multiclass", dp_public_model=True), matrix("multiclass"), other, "4 classes")
     refused(said, matrix(), None, "there is no `xgb_model`")
-    own = xgb.train(params(), matrix(), 2)
-    refused(said, matrix(), own, "carries a privacy ledger", PrivacyRefusal)
+    private = xgb.train(params(), matrix(), 2)
+    refused(said, matrix(), private, "carries a privacy ledger", PrivacyRefusal)
     refused(params(), matrix(), stock(), "dp_public_model", PrivacyRefusal)
     refused(said | {"base_score": 0.5}, matrix(), stock(), "base_score")
 
@@ -231,10 +231,10 @@ def test_categories_of_a_model_that_is_continued(params):
     said = params(dp_public_model=True, dp_categories={"c": list("abc")})
     model = xgb.train(said, data("abc"), 2, xgb_model=start)
     assert model.feature_types == ["float", "c"]
-    own = xgb.train(params(dp_categories={"c": list("abc")}), data("abc"), 2)
+    private = xgb.train(params(dp_categories={"c": list("abc")}), data("abc"), 2)
     other = params(dp_categories={"c": list("cab")})
     refused(other | {"dp_public_model": True}, data("cab"), start, "categories of column 'c'")
-    refused(other, data("cab"), own, "categories of column 'c'")
+    refused(other, data("cab"), private, "categories of column 'c'")
     numbers = xgb.DMatrix(np.c_[y, y], y)
     other = xgb.train(plain, xgb.DMatrix(np.c_[y, y], y, feature_types=["q", "c"],
                                          enable_categorical=True), 1)  # fmt: skip
@@ -307,22 +307,22 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     features = xgb.DMatrix(frame[list("abcd")], y)
     xgb.train({"objective": "binary:logistic"}, features, 3).save_model("public.json")
     spent = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "3"]
-    told = ["train", "rows.csv", "--target", "y", "--classes", "0,1", *spent]
-    run(*told, "--public-start", "public.json")
+    words = ["train", "rows.csv", "--target", "y", "--classes", "0,1", *spent]
+    run(*words, "--public-start", "public.json")
     assert training("model.json")["start"]["rounds"] == 3
-    run(*told, "--continue", "model.json", "--model", "longer.json")
+    run(*words, "--continue", "model.json", "--model", "longer.json")
     assert len(xgb_dp.privacy_report("longer.json").ledger["trainings"]) == 2
     both = ["--continue", "model.json", "--public-start", "public.json", "--model", "c.json"]
-    assert "not both" in fails(*told, *both)
-    assert "dp_public_model" in fails(*told, "--continue", "public.json", "--model", "d.json")
+    assert "not both" in fails(*words, *both)
+    assert "dp_public_model" in fails(*words, "--continue", "public.json", "--model", "d.json")
 
 
 def test_quantiles(params, matrix):
     """Several outputs of a regression: the same levels, or no start."""
-    own = {"objective": "reg:quantileerror", "quantile_alpha": [0.25, 0.75], "max_depth": 2}
+    plain = {"objective": "reg:quantileerror", "quantile_alpha": [0.25, 0.75], "max_depth": 2}
     X, y = arrays("regression", 500)
-    start = xgb.train(own, xgb.DMatrix(X[300:], y[300:]), 3)
-    said = params("regression", dp_public_model=True) | own
+    start = xgb.train(plain, xgb.DMatrix(X[300:], y[300:]), 3)
+    said = params("regression", dp_public_model=True) | plain
     model = xgb.train(said, matrix("regression"), 2, xgb_model=start)
     assert model.num_boosted_rounds() == 5
     assert model.predict(matrix("regression")).shape == (300, 2)
@@ -335,12 +335,12 @@ def test_quantiles(params, matrix):
 def test_parameters_of_the_objective(params, matrix):
     """Amounts and times: the same power, distribution and scale, or no start."""
     X, y = arrays("regression", 500)
-    for own, other in (
+    for plain, other in (
         ({"objective": "reg:tweedie", "tweedie_variance_power": 1.3}, 1.5),
         ({"objective": "count:poisson"}, None),
     ):
-        said = params("regression", dp_public_model=True) | own | {"dp_target_bounds": (0, 3)}
-        start = xgb.train(own, xgb.DMatrix(X[300:], np.abs(y[300:])), 3)
+        said = params("regression", dp_public_model=True) | plain | {"dp_target_bounds": (0, 3)}
+        start = xgb.train(plain, xgb.DMatrix(X[300:], np.abs(y[300:])), 3)
         d = xgb.DMatrix(X[:300], np.abs(y[:300]))
         assert xgb.train(said, d, 2, xgb_model=start).num_boosted_rounds() == 5
         if other is not None:

@@ -14,7 +14,7 @@ from ..models import trees
 from .test_losses import USUAL, train
 
 
-def own(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
+def squared(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
     """The squared error."""
     return prediction - label, 1.0
 
@@ -39,7 +39,7 @@ WIDE: list[dict[str, Any]] = [
     *({"objective": "reg:logistic", "base_score": b} for b in (1e-37, 1 - 1e-7)),
     *({"objective": "reg:quantileerror", "dp_target_bounds": (0.0, 1e-15), "quantile_alpha": a}
       for a in (1e-12, [1e-9, 0.5, 1 - 1e-9])),
-    *({"dp_objective": own, "dp_target_bounds": (-b, b), "dp_gradient_bound": c}
+    *({"dp_objective": squared, "dp_target_bounds": (-b, b), "dp_gradient_bound": c}
       for b in (1e-15, 1e30) for c in (1e-6, 1e6)),
 ]  # fmt: skip
 """Settings at the ends of what is allowed."""

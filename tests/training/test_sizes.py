@@ -119,8 +119,8 @@ def test_steps_of_a_quantile_rise(given: dict[str, Any], start: float) -> None:
         ("reg:squarederror", given.get("dp_eta_start", 1.0)),
     ):
         params = asked("regression", objective=objective, **given)
-        found = [p.settings["dp_eta_start"] for p in prepare(params, schema, None).plans]
-        assert min(found) == first
+        first_steps = [p.settings["dp_eta_start"] for p in prepare(params, schema, None).plans]
+        assert min(first_steps) == first
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_given_rounds_leave_nothing_to_the_rows(short: None) -> None:
 def test_every_interface_follows_the_rows(short: None, tmp_path: Path) -> None:
     X, y = arrays(n=MANY)
     budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=4.0, delta=1e-4)
-    own = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
+    given = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
     public = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
     file, schema = tmp_path / "rows.csv", tmp_path / "schema.json"
     columns = {name: {} for name in "abcd"}
@@ -171,8 +171,8 @@ def test_every_interface_follows_the_rows(short: None, tmp_path: Path) -> None:
     models = {
         "budget": budget.train(asked(), xgb.DMatrix(X, y)),
         "xgboost's estimator": xgb.XGBClassifier(**asked(objective=None), dp_classes=2).fit(X, y),
-        "our classifier": xgb_dp.DPXGBClassifier(**own, classes=2).fit(X, y),
-        "our regressor": xgb_dp.DPXGBRegressor(**own, target_bounds=(0, 1)).fit(X, y),
+        "our classifier": xgb_dp.DPXGBClassifier(**given, classes=2).fit(X, y),
+        "our regressor": xgb_dp.DPXGBRegressor(**given, target_bounds=(0, 1)).fit(X, y),
         "command line": xgb.Booster(model_file=tmp_path / "model.json"),
     }
     assert {name: last(m).rounds for name, m in models.items()} == dict.fromkeys(models, 3)
@@ -346,19 +346,19 @@ def test_budgets_book_the_choice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", list(OBJECTIVE))
 def test_the_table(kind: str) -> None:
-    found = SIZES[kind]
-    assert [s.below for s in found] == sorted({s.below for s in found})
-    assert found[-1].below == math.inf
+    sizes_of_kind = SIZES[kind]
+    assert [s.below for s in sizes_of_kind] == sorted({s.below for s in sizes_of_kind})
+    assert sizes_of_kind[-1].below == math.inf
     prepared = prepare(asked(kind), read_schema(data(FEW, kind)), None)
-    assert [p.settings.rounds for p in prepared.plans] == [s.rounds for s in found]
+    assert [p.settings.rounds for p in prepared.plans] == [s.rounds for s in sizes_of_kind]
     assert prepared.family is not None
     assert prepared.family.taken(-1e9) == 0
-    assert prepared.family.taken(1e12) == len(found) - 1
+    assert prepared.family.taken(1e12) == len(sizes_of_kind) - 1
     firsts = {p.noise.events[0] for p in prepared.plans}
     assert len(firsts) == 1
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("epsilon", [0.1, 8.0])
 def test_the_family_wastes_little(epsilon: float) -> None:
     """mu^2 of every plan against that which it could have alone: well under 1% of epsilon."""
     prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
@@ -372,7 +372,7 @@ def test_the_family_wastes_little(epsilon: float) -> None:
         assert mine >= 0.994 * best  # mu goes with epsilon: 0.3%
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 1e-2, 30.0, 1e3, 1e5])
+@pytest.mark.parametrize("epsilon", [1e-4, 30.0, 1e5])
 def test_targets_far_out(epsilon: float) -> None:
     """As far as the grids reach, open rounds train; losses of hundreds of nats are no matter."""
     prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)

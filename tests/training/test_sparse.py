@@ -95,13 +95,13 @@ def test_wide_tables_of_few_cells_start_from_columns(short: None) -> None:
     [first] = choice.first
     assert (first.release, first.coordinates) == ("intercept", 3)
     starts = [[e for e in way if e.release == "columns"] for way in choice.ways]
-    assert [len(found) for found in starts] == [0] * (len(starts) - 1) + [1]
+    assert [len(of_way) for of_way in starts] == [0] * (len(starts) - 1) + [1]
     [columns] = starts[-1]
     assert columns.coordinates == 520
     assert training.drawn is not None
     assert {first, columns} <= set(training.drawn)
-    found = predicted(model, wide(2))
-    assert np.mean((found > 0) == wide(2).get_label()) > 0.8
+    of_way = predicted(model, wide(2))
+    assert np.mean((of_way > 0) == wide(2).get_label()) > 0.8
 
 
 def test_dense_wide_tables_pay_nothing_for_columns(short: None) -> None:
@@ -281,5 +281,5 @@ def test_cells_that_are_not_stored_are_zeros() -> None:
     one = np.eye(40, dtype=np.float32)
     for data, of_one in [(X, one), (sparse.csr_matrix(X), sparse.csr_matrix(one))]:
         model = xgb.train(said, xgb.DMatrix(data, y), 10)
-        found = predicted(model, xgb.DMatrix(of_one))
-        assert found[:20].mean() - found[20:].mean() > 0.3
+        margins = predicted(model, xgb.DMatrix(of_one))
+        assert margins[:20].mean() - margins[20:].mean() > 0.3

@@ -27,9 +27,9 @@ def cells(n: int = N, width: int = WIDTH, seed: int = 1) -> sparse.csr_matrix:
     """Cells, of which some are below 0, and some stored zeros."""
     rng = np.random.default_rng(seed)
     values = rng.choice([1.0, 2.0, -1.0, PRESENT], (n, width), p=[0.6, 0.2, 0.1, 0.1])
-    found = sparse.csr_matrix(np.where(rng.random((n, width)) < 0.1, values, 0.0), dtype=np.float32)
-    found.data[:5] = 0.0
-    return found
+    rows = sparse.csr_matrix(np.where(rng.random((n, width)) < 0.1, values, 0.0), dtype=np.float32)
+    rows.data[:5] = 0.0
+    return rows
 
 
 def table(n: int = N) -> xgb.DMatrix:
@@ -51,19 +51,19 @@ def effects(width: int = WIDTH, seed: int = 3) -> ColumnEffects:
     return ColumnEffects(rng.normal(size=width), rng.random(width), (0, 2), 0.3, 1000.0)
 
 
-def grown(found: ColumnEffects) -> xgb.Booster:
+def grown(columns: ColumnEffects) -> xgb.Booster:
     params = {"base_score": 0.5, "objective": LOGISTIC}
-    d = xgb.DMatrix(np.zeros((1, len(found.effects))))
+    d = xgb.DMatrix(np.zeros((1, len(columns.effects))))
     empty = xgb.Booster(params, [d])
-    return booster_with(trees_of(found), empty, params, [])
+    return booster_with(trees_of(columns), empty, params, [])
 
 
 @pytest.mark.parametrize("width", [1, 8, 60])
 def test_trees_add_up_the_effects_of_the_cells_above_0(width: int) -> None:
-    found, x = effects(width), cells(width=width)
-    model = grown(found)
+    columns, x = effects(width), cells(width=width)
+    model = grown(columns)
     assert model.num_boosted_rounds() == -(-width // 8)
-    expected = np.asarray((x > 0).astype(float) @ found.effects)
+    expected = np.asarray((x > 0).astype(float) @ columns.effects)
     for data in (x, np.nan_to_num(x.toarray())):
         margin = model.predict(xgb.DMatrix(data), output_margin=True)
         assert np.allclose(margin, expected, atol=1e-4)
@@ -118,9 +118,9 @@ def test_a_start_from_columns(objective: str) -> None:
 def test_saved_models_keep_their_start(tmp_path: Any) -> None:
     model = xgb.train(asked(), table(), 2)
     model.save_model(path := tmp_path / "model.json")
-    found = xgb_dp.verify(str(path))
-    assert found.verdict == "passed"
-    assert "follow from released sums" in str(found)
+    verified = xgb_dp.verify(str(path))
+    assert verified.verdict == "passed"
+    assert "follow from released sums" in str(verified)
 
 
 def test_a_start_is_continued_as_any_model() -> None:
@@ -161,9 +161,9 @@ def test_without_noise_the_start_is_that_of_the_rows() -> None:
 
     given: Any = (Settings(dp_n_public=None, dp_features_per_tree=WIDTH), noise)
     first = [round((2 * y.mean() - 1) * N * 2**20), N << 20]
-    found = ColumnEffects.of(*given, first, sums.astype(int).ravel().tolist())
+    columns = ColumnEffects.of(*given, first, sums.astype(int).ravel().tolist())
     margin = model.predict(d, output_margin=True, iteration_range=(0, start.rounds))
-    assert np.allclose(margin, found.centre + x @ found.effects, atol=0.02)
+    assert np.allclose(margin, columns.centre + x @ columns.effects, atol=0.02)
 
 
 def test_no_rows() -> None:

@@ -43,12 +43,12 @@ def test_parallel_trees_are_all_accounted(kind: str, params: Any, matrix: Any) -
 
 def test_parallel_trees_share_the_learning_rate(params: Any, matrix: Any) -> None:
     """As in XGBoost: leaves are those of one tree, divided by the number of trees."""
-    made = params(dp_epsilon=float("inf"), dp_tree_shape="per_node", dp_shrinkage=False)
-    made |= {"dp_split_levels": 1}
+    asked = params(dp_epsilon=float("inf"), dp_tree_shape="per_node", dp_shrinkage=False)
+    asked |= {"dp_split_levels": 1}
     with pytest.warns(UserWarning, match="NOT private"):
-        one = trees_of(xgb.train(made, matrix(), 1))
+        one = trees_of(xgb.train(asked, matrix(), 1))
     with pytest.warns(UserWarning, match="NOT private"):
-        three = trees_of(xgb.train(made | {"num_parallel_tree": 3}, matrix(), 1))
+        three = trees_of(xgb.train(asked | {"num_parallel_tree": 3}, matrix(), 1))
     assert len(three) == 3
     for tree in three:  # without noise all three are the same
         assert tree["split_index"] == one[0]["split_index"]
@@ -63,11 +63,11 @@ def test_stopped_and_continued_trainings_count_parallel_trees(params: Any, matri
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             return epoch == 1
 
-    made = params(num_parallel_tree=3)
-    stopped = xgb.train(made, matrix(), 5, callbacks=[Stop()])
+    asked = params(num_parallel_tree=3)
+    stopped = xgb.train(asked, matrix(), 5, callbacks=[Stop()])
     assert stopped.num_boosted_rounds() == 2
     assert counts(stopped)["leaves"] == 15  # the whole plan
-    more = xgb.train(made, matrix(), 2, xgb_model=stopped)
+    more = xgb.train(asked, matrix(), 2, xgb_model=stopped)
     report = xgb_dp.privacy_report(more)
     assert [
         release_counts(map(event_from_json, t["events"]))["leaves"]
@@ -100,11 +100,11 @@ def test_additive_rounds_find_many_rare_columns() -> None:
     effect = rng.normal(size=100) * 1.5
     y = (rng.random(20000) < 1 / (1 + np.exp(-X @ effect))).astype(np.float32)
     d = xgb.DMatrix(X, y)
-    made = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_delta": 1e-5,
+    asked = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_delta": 1e-5,
             "dp_epsilon": 0.3, "dp_feature_cuts": {i: [0.5] for i in range(100)}}  # fmt: skip
 
     def order(**more: Any) -> float:
-        model = xgb.train(made | more, d, 10)
+        model = xgb.train(asked | more, d, 10)
         return float(np.corrcoef(model.predict(d, output_margin=True), X @ effect)[0, 1])
 
     assert order(dp_split="additive") > 0.1 + order()
@@ -113,14 +113,14 @@ def test_additive_rounds_find_many_rare_columns() -> None:
 def test_random_splits_cost_nothing(params: Any) -> None:
     X, y = big()
     d = xgb.DMatrix(X, y)
-    made = params(
+    asked = params(
         dp_split="random", max_depth=4, dp_feature_bounds=dict.fromkeys(range(4), (-2, 2))
     )
-    booster = xgb.train(made, d, 30)
+    booster = xgb.train(asked, d, 30)
     assert "splits" not in counts(booster)
     noise = {}
     for split in ("random", "exponential"):
-        model = xgb.train(made | {"dp_split": split}, d, 30)
+        model = xgb.train(asked | {"dp_split": split}, d, 30)
         noise[split] = event(model, "leaves")["sigma2"]
     assert noise["random"] < 0.75 * noise["exponential"]
     assert roc_auc_score(y, booster.predict(d)) > 0.8
@@ -130,8 +130,8 @@ def test_a_random_forest(params: Any) -> None:
     """One round of many random trees on the first gradients."""
     X, y = big()
     d = xgb.DMatrix(X, y)
-    made = params(dp_split="random", num_parallel_tree=60, eta=1.0, max_depth=4, max_delta_step=0)
-    booster = xgb.train(made, d, 1)
+    asked = params(dp_split="random", num_parallel_tree=60, eta=1.0, max_depth=4, max_delta_step=0)
+    booster = xgb.train(asked, d, 1)
     assert counts(booster)["leaves"] == 60
     assert roc_auc_score(y, booster.predict(d)) > 0.75
 
@@ -140,11 +140,11 @@ def test_random_splits_do_not_look_at_the_labels(params: Any) -> None:
     """With one noise tape the structure is the same whatever the labels are."""
     X, y = arrays()
     bounds = dict.fromkeys(range(4), (-2, 2))
-    made = params(dp_split="random", dp_feature_bounds=bounds, base_score=0.5)
+    asked = params(dp_split="random", dp_feature_bounds=bounds, base_score=0.5)
     grown = []
     for labels in (y, 1 - y):
         with fixed_noise("ab" * 32):
-            grown.append(trees_of(xgb.train(made, xgb.DMatrix(X, labels), 5)))
+            grown.append(trees_of(xgb.train(asked, xgb.DMatrix(X, labels), 5)))
     for a, b in zip(*grown, strict=True):
         assert a["split_index"] == b["split_index"]
         assert a["split_condition"][0] == b["split_condition"][0]
@@ -152,14 +152,14 @@ def test_random_splits_do_not_look_at_the_labels(params: Any) -> None:
 
 
 def test_features_in_turn(params: Any, matrix: Any) -> None:
-    made = params(dp_features_per_tree=1, dp_feature_order="cyclic", max_depth=3)
-    for t, tree in enumerate(trees_of(xgb.train(made, matrix(), 9))):
+    asked = params(dp_features_per_tree=1, dp_feature_order="cyclic", max_depth=3)
+    for t, tree in enumerate(trees_of(xgb.train(asked, matrix(), 9))):
         assert features_of(tree) == {t % 4}
 
 
 def test_features_at_random(params: Any, matrix: Any) -> None:
-    made = params(colsample_bytree=0.5, dp_epsilon=0.1, max_depth=6)  # three selections a tree
-    seen = [features_of(tree) for tree in trees_of(xgb.train(made, matrix(), 60))]
+    asked = params(colsample_bytree=0.5, dp_epsilon=0.1, max_depth=6)  # three selections a tree
+    seen = [features_of(tree) for tree in trees_of(xgb.train(asked, matrix(), 60))]
     assert max(len(features) for features in seen) == 2
     # A tree splits by both of its columns with a chance of 3/4, and each of the six pairs is as
     # likely: no more than three of them occur with a chance of 1e-11.
@@ -168,8 +168,8 @@ def test_features_at_random(params: Any, matrix: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_noisy_histograms_are_all_that_is_released(kind: str, params: Any, matrix: Any) -> None:
-    made = params(kind, dp_split="histogram", max_depth=3, dp_features_per_tree=2)
-    booster = xgb.train(made, matrix(kind), 4)
+    asked = params(kind, dp_split="histogram", max_depth=3, dp_features_per_tree=2)
+    booster = xgb.train(asked, matrix(kind), 4)
     assert set(counts(booster)) == {"intercept", "candidates", "histograms"}
     assert counts(booster)["histograms"] == 12
     report = xgb_dp.privacy_report(booster)
@@ -182,13 +182,13 @@ def test_noisy_histograms_are_all_that_is_released(kind: str, params: Any, matri
 def test_noisy_histograms_learn(params: Any) -> None:
     X, y = big()
     d = xgb.DMatrix(X, y)
-    made = params(dp_split="histogram", dp_epsilon=8.0, max_depth=3, max_bin=8)
-    assert roc_auc_score(y, xgb.train(made, d, 10).predict(d)) > 0.8
+    asked = params(dp_split="histogram", dp_epsilon=8.0, max_depth=3, max_bin=8)
+    assert roc_auc_score(y, xgb.train(asked, d, 10).predict(d)) > 0.8
 
 
 def test_noisy_histograms_with_subsampling_and_parallel_trees(params: Any, matrix: Any) -> None:
-    made = params(dp_split="histogram", subsample=0.5, num_parallel_tree=2)
-    booster = xgb.train(made, matrix(), 3)
+    asked = params(dp_split="histogram", subsample=0.5, num_parallel_tree=2)
+    booster = xgb.train(asked, matrix(), 3)
     assert counts(booster)["histograms"] == 12
     assert 0.95 < xgb_dp.privacy_report(booster).epsilon <= 1.0
 
@@ -196,8 +196,8 @@ def test_noisy_histograms_with_subsampling_and_parallel_trees(params: Any, matri
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_every_level_of_noisy_histograms_is_drawn_anew(params: Any, matrix: Any) -> None:
     """A leaf's cover is the sum of cells of its own level, not of exact counts."""
-    made = params(dp_split="histogram", max_depth=1, dp_epsilon=50.0, base_score=0.5, eta=1e-6)
-    covers = {tree["sum_hess"][0] for tree in trees_of(xgb.train(made, matrix(), 12))}
+    asked = params(dp_split="histogram", max_depth=1, dp_epsilon=50.0, base_score=0.5, eta=1e-6)
+    covers = {tree["sum_hess"][0] for tree in trees_of(xgb.train(asked, matrix(), 12))}
     # Two of the 66 pairs are equal by chance, as 32-bit floats, in less than 1e-9 of all runs.
     assert len(covers) >= 11
 
