@@ -30,7 +30,10 @@ __all__ = [
     "LEVELS",
     "MOST_SIGMA2",
     "Block",
+    "Codes",
     "ColumnPlan",
+    "Floats",
+    "Ints",
     "Later",
     "Layout",
     "Released",
@@ -298,8 +301,8 @@ def release_texts(
 ) -> dict[str, Texts]:
     """Noisy counts of the texts that reach the threshold, and of missing cells, of each column.
 
-    A column has the code of the text of each row, -1 for a missing cell, and the texts. Only one row
-    of a person counts.
+    A column has the code of the text of each row, -1 for a missing cell, and the texts. Only one
+    row of a person counts.
     """
     plan.check(len(columns), 0, persons)
     unit = 1 << plan.text_shift

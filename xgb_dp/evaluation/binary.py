@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
-from ..noisy_sums import Block, Later, Released
+from ..noisy_sums import Block, Floats, Ints, Later, Released
 from .figures import TwoClasses, influence
 from .grid import CELLS, UNIT, Grid, counts_matrix
 from .kinds import Kind, scaled
@@ -27,8 +27,6 @@ from .rows import Groups, Judged
 
 __all__ = ["Binary"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _AUC, _LOSS = 0.25, 0.1  # of the squared norm of what a row adds in both steps
 _AIMED_SHARE = _AUC + _LOSS

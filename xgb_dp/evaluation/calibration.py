@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
@@ -21,6 +20,7 @@ from ..engine.curve import CURVE, Curve
 from ..engine.model_json import ModelJson
 from ..engine.predictions import probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from ..noisy_sums import Floats
 from ..record import ledger
 from ..record.report import as_booster
 from .grid import CELLS
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CalibratedModel", "calibrated", "isotonic", "platt"]
 
-Floats = npt.NDArray[np.float64]
 
 _SLOPES = (0.1, 10.0)
 _STEPS = 50

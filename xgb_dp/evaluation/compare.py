@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..noisy_sums import Block, Later, Released
+from ..noisy_sums import Block, Floats, Ints, Later, Released
 from .figure import Figure, as_json
 from .figures import TwoClasses, auc, influence
 from .grid import CELLS, UNIT, Grid, counts_matrix, value_cells, value_points
@@ -25,8 +24,6 @@ from .values import Values, value_matrix
 
 __all__ = ["ComparisonReport", "Pair"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _SCORES, _LOSS, _JOINT = 0.18, 0.1, 0.09  # of the squared norm of a row; scores twice
 _AIMED_AUC, _AIMED_LOSS = 0.25, 0.2  # the same, in the second step

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
+from ..noisy_sums import Floats
 from .figure import Figure
 from .means import Order
 from .moments import Moment, Moments
@@ -20,7 +20,6 @@ from .values import Values
 
 __all__ = ["ERRORS", "JOINT", "QUANTILE", "TARGET", "TREE", "Errors"]
 
-Floats = npt.NDArray[np.float64]
 
 # Numbers of a row are its error v, in units of the bound, and its target t in [-1, 1]. Squares are
 # released in two parts, below half of the bound and beyond: most errors lie below, where the sum

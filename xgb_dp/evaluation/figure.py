@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
+from ..noisy_sums import Floats
+
 __all__ = ["Drawn", "Figure", "as_json", "figure_of", "quotient_of", "rising"]
 
-Floats = npt.NDArray[np.float64]
 
 _TINY = 1e-9
 

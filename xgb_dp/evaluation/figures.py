@@ -14,13 +14,13 @@ import numpy.typing as npt
 from scipy.special import expit
 from scipy.stats import chi2
 
+from ..noisy_sums import Floats
 from .figure import Figure, rising
 from .grid import BINS, CELLS, Grid
 from .posterior import Posterior
 
 __all__ = ["TwoClasses"]
 
-Floats = npt.NDArray[np.float64]
 Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]
 

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from ..noisy_sums import Floats, Ints
+
 __all__ = [
     "BINS",
     "CELLS",
@@ -42,9 +44,6 @@ _FARTHEST = 8.0  # logits beyond lie in the first or last cell
 _NARROWEST = 0.05
 _ROOT, _TREE, _CALIBRATION = 0.1, 0.5, 0.4  # of the squared norm of what one row adds
 _FALL = math.sqrt(0.5)  # share of a level of the tree, over that of the level above
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..data.cells import Names, read_data
 from ..data.columns import cells_of, codes_in, collected
 from ..data.frames import columns_of
 from ..errors import PrivacyParameterError
+from ..noisy_sums import Ints
 from ..parameters.parse import listed, mapped
 from ..request.names import read_one
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Groups", "group_codes", "read_groups"]
 
-Ints = npt.NDArray[np.int64]
 
 _MOST_GROUPS = 64
 

@@ -10,20 +10,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..accounting import GaussianEvent, make_accountant
 from ..accounting.gaussian import gaussian_mu
 from ..accounting.search import doubled, narrow
 from ..errors import BudgetError
-from ..noisy_sums import MOST_SIGMA2, Block, Later, Layout, Released
+from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, Released
 from .report import EvaluationReport
 from .rows import Groups, Judged
 
 __all__ = ["Kind", "events_for", "scaled", "shift_for"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _LEAST_SHIFT, _MOST_SHIFT = 8, 16
 _LARGEST_MU = 2.0**32  # beyond, the variance is 1 whatever the sums are

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import block_diag
 
 from ..engine.model_json import ModelJson
+from ..noisy_sums import Floats, Ints
 from ..request.losses import POWERS
 from .figure import Figure, figure_of, quotient_of
 from .grid import log_cells, tree_matrix, value_cells, value_points
@@ -28,8 +28,6 @@ from .values import smoothed
 
 __all__ = ["Deviance", "Means", "Order"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _PLACES, _LABELS = 64, 128  # cells of the prediction, values of the label
 _COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # of the squared norm of a row

@@ -13,14 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..noisy_sums import Floats, Ints
 from .figure import Figure
 
 __all__ = ["FINE", "UNIT", "Moment", "Moments", "moment_matrix", "moment_weights"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 FINE = 1 << 14
 """Cells of a number between -1 and 1."""

@@ -21,11 +21,11 @@ from ..data.parts import TEST, TRAIN, Part, divided_by, mark
 from ..data.sparse import check_sparse
 from ..engine.draws import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..noisy_sums import Ints
 from ..parameters.parse import parse_number
 
 __all__ = ["Split", "halves", "split"]
 
-Ints = npt.NDArray[np.int64]
 
 _SHARE_BITS = 32
 

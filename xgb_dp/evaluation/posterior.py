@@ -11,18 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from ..noisy_sums import Floats
 from .grid import CELLS, Grid
 
 __all__ = ["DRAWS", "TOTALS", "Posterior", "Solver", "two_classes"]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 DRAWS = 400
 TOTALS = np.stack([np.repeat((0.0, 1.0), CELLS), np.ones(2 * CELLS)])
@@ -104,206 +104,170 @@ def two_classes(
     totals = TOTALS @ alone.solve(released[: len(alone.matrix)])
     seen = solver.solve(released)
     error = noise**2 * solver.covariance
-    state = _start(seen, error)
-    fits = []
+    fits: list[_Fit] = []
     for size in _CURVES:
-        fit = _fit(grid, seen, error, size, state)
-        state = fit.state
-        fits.append(fit)
+        fits.append(_fit(_prior_on(grid), seen, error, size, fits[-1] if fits else None))
     evidence = np.array([fit.evidence for fit in fits])
     weight = np.exp(evidence - evidence.max())
     weight /= weight.sum()
     mean = np.asarray(np.sum([w * fit.mean for w, fit in zip(weight, fits, strict=True)], axis=0))
     rng = np.random.default_rng(0)
-    parts = []
-    for n, fit in zip(rng.multinomial(draws, weight), fits, strict=True):
-        parts.append(fit.draws(rng, int(n), seen, noise * solver.root))
-    counts, latent = (np.vstack(found) for found in zip(*parts, strict=True))
+    parts = [
+        fit.draws(rng, int(n), seen, noise * solver.root)
+        for n, fit in zip(rng.multinomial(draws, weight), fits, strict=True)
+    ]
+    counts, density, curve = (np.vstack(drawn) for drawn in zip(*parts, strict=True))
     return Posterior(
         grid,
         mean,
         counts,
         fits[int(np.argmax(weight))].population,
-        np.maximum(latent[:, :CELLS], 0.0),
-        latent[:, CELLS:] + _expected(grid) - grid.centres,
+        np.maximum(density, 0.0),
+        curve + _prior_on(grid).expected - grid.centres,
         totals,
         noise**2 * (TOTALS @ alone.covariance @ TOTALS.T),
     )
 
 
-@dataclass(frozen=True)
-class _State:
-    """Where a fit begins: density, curve, and whether it comes from a fit of both."""
+class _Prior:
+    """What is expected of density and curve, by the distance of cells."""
 
-    density: Floats
-    shift: Floats
-    fresh: bool
+    def __init__(self, grid: Grid) -> None:
+        self.logits = grid.centres
+        # Distance below the logit from which on positives are rare: there private models, whose
+        # leaves are small, say too much of them more often than too little.
+        self.below = np.minimum(grid.centres - _TAIL, 0.0)
+        self.expected = grid.centres + _TAIL_MEAN * self.below
+        apart = np.abs(grid.centres[:, np.newaxis] - grid.centres)
+        # A narrow grid is looked at on its own scale.
+        scale = min(1.0, (grid.high - grid.low) / 8.0)
+        average = np.exp(-0.5 * (apart / (_SMOOTH * scale)) ** 2)
+        self.average = average / average.sum(axis=1, keepdims=True)
+        self.density = _DENSITY**2 * np.exp(-0.5 * (apart / (_DENSITY_LENGTH * scale)) ** 2)
+        self.curve = np.exp(-0.5 * (apart / _CURVE_LENGTH) ** 2)
+        self.density_root, self.curve_root = _root(self.density), _root(self.curve)
 
+    def covariances(self, smooth: Floats, curve: float) -> tuple[Floats, Floats]:
+        """Of density and curve, around a density and with a deviation of the curve."""
+        of_density = np.outer(smooth, smooth) * self.density + np.diag((_MASS * smooth) ** 2)
+        of_curve = curve**2 * self.curve + _OFFSET**2
+        of_curve = of_curve + _SLOPE**2 * np.outer(self.logits, self.logits)
+        of_curve = of_curve + _TAIL_SLOPE**2 * np.outer(self.below, self.below)
+        return np.asarray(of_density), np.asarray(of_curve)
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """A linear fit: the prior around which it is made, and what the counts say about it."""
-
-    grid: Grid
-    smooth: Floats  # density of the prior
-    curve: float  # deviation of the curve of the prior
-    to_density: Floats  # how counts follow density and curve
-    to_curve: Floats
-    own: Floats  # variance of the counts, given the population
-    expected: Floats
-    prior: Floats  # covariance of the counts
-    factor: Any
-    weights: Floats
-    evidence: float
-    state: _State
-
-    @property
-    def mean(self) -> Floats:
-        """Counts of the rows."""
-        return np.asarray(self.expected + self.prior @ self.weights)
-
-    @property
-    def population(self) -> Floats:
-        """Counts to be expected in other rows."""
-        q = expit(_expected(self.grid) + self.state.shift)
-        return np.concatenate([self.state.density * (1.0 - q), self.state.density * q])
-
-    def draws(
-        self, rng: np.random.Generator, size: int, seen: Floats, error_root: Floats
+    def drawn(
+        self, rng: np.random.Generator, size: int, smooth: Floats, curve: float
     ) -> tuple[Floats, Floats]:
-        """Counts, and density and curve of the population, given what was seen.
-
-        Drawn from the prior with noise of their own, and moved by what differs from what was seen.
-        """
-        kernel = _kernels(self.grid)
-        normal = rng.normal
-        density = self.smooth * (
-            1.0
-            + normal(size=(size, CELLS)) @ kernel.density_root.T
-            + _MASS * normal(size=(size, CELLS))
+        """Densities and curves."""
+        normal, cells = rng.normal, (size, CELLS)
+        density = smooth * (
+            1.0 + normal(size=cells) @ self.density_root.T + _MASS * normal(size=cells)
         )
-        curve = (
-            self.curve * normal(size=(size, CELLS)) @ kernel.curve_root.T
+        curves = (
+            curve * normal(size=cells) @ self.curve_root.T
             + _OFFSET * normal(size=(size, 1))
-            + _SLOPE * normal(size=(size, 1)) * self.grid.centres
-            + _TAIL_SLOPE * normal(size=(size, 1)) * _below(self.grid)
+            + _SLOPE * normal(size=(size, 1)) * self.logits
+            + _TAIL_SLOPE * normal(size=(size, 1)) * self.below
         )
-        around = np.tile(density - self.smooth, (1, 2)) * self.to_density
-        around += np.tile(curve, (1, 2)) * self.to_curve
-        counts = self.expected + around + normal(size=around.shape) * np.sqrt(self.own)
-        off = seen - counts - normal(size=counts.shape) @ error_root.T
-        pull = cho_solve(self.factor, off.T).T
-        of_density, of_curve = _spreads(self.grid, self.smooth, self.curve)
-        halves = [
-            (pull * to).reshape(size, 2, CELLS).sum(axis=1)
-            for to in (self.to_density, self.to_curve)
-        ]
-        latent = np.hstack([density + halves[0] @ of_density, curve + halves[1] @ of_curve])
-        return counts + pull @ self.prior, latent
+        return density, curves
 
 
-def _spreads(grid: Grid, smooth: Floats, curve: float) -> tuple[Floats, Floats]:
-    """Covariances of density and curve in the prior."""
-    kernel, logits = _kernels(grid), grid.centres
-    of_density = np.outer(smooth, smooth) * kernel.density + np.diag((_MASS * smooth) ** 2)
-    of_curve = curve**2 * kernel.curve + _OFFSET**2 + _SLOPE**2 * np.outer(logits, logits)
-    of_curve = of_curve + _TAIL_SLOPE**2 * np.outer(_below(grid), _below(grid))
-    return np.asarray(of_density), np.asarray(of_curve)
-
-
-def _below(grid: Grid) -> Floats:
-    """Distance of each cell below the logit from which on positives are rare; 0 above it."""
-    return np.minimum(grid.centres - _TAIL, 0.0)
-
-
-def _expected(grid: Grid) -> Floats:
-    """The logit that the prior expects: where positives are too rare to be counted, private
-    models, whose leaves are small, say too much of them more often than too little."""
-    return grid.centres + _TAIL_MEAN * _below(grid)
-
-
-def _start(seen: Floats, error: Floats) -> _State:
-    """An even density with the number of rows that was seen."""
-    total = max(float(seen.sum()), math.sqrt(float(error.sum())), 1.0)
-    return _State(np.full(CELLS, total / CELLS), np.zeros(CELLS), fresh=True)
-
-
-def _fit(grid: Grid, seen: Floats, error: Floats, curve: float, state: _State) -> _Fit:
-    """Density and curve by repeated linear fits, each around the one before."""
-    logits, kernel = _expected(grid), _kernels(grid)
-    density, shift = state.density, state.shift
-    first = _FIRST if state.fresh else 0
-    for step in range(first + (_ROUNDS if state.fresh else _AGAIN)):
-        alone = step < first  # the density alone, which is not known at all in the beginning
-        total = max(float(density.sum()), 1.0)
-        smooth = np.maximum(kernel.average @ density, _THIN * total / CELLS)
-        of_density, of_curve = _spreads(grid, smooth, curve)
-        if alone:
-            of_density, of_curve = _UNKNOWN * of_density, 0.0 * of_curve
-        q = expit(logits + shift)
-        h = smooth * q * (1.0 - q)
-        # Linear around the curve found last, while the prior of the curve is about 0.
-        to_density, to_curve = np.concatenate([1.0 - q, q]), np.concatenate([-h, h])
-        own = np.tile(smooth, 2) * to_density
-        expected = own - to_curve * np.tile(shift, 2)
-        prior = np.tile(of_density, (2, 2)) * np.outer(to_density, to_density)
-        prior += np.tile(of_curve, (2, 2)) * np.outer(to_curve, to_curve)
-        prior[np.diag_indices(2 * CELLS)] += own
-        factor = cho_factor(prior + error, lower=True)
-        surprise = seen - expected
-        weights = cho_solve(factor, surprise)
-        by_density, by_curve = (
-            (to * weights).reshape(2, CELLS).sum(axis=0) for to in (to_density, to_curve)
-        )
-        density = np.maximum(smooth + of_density @ by_density, 0.0)
-        if not alone:
-            shift = shift + np.clip(_DAMPING * (of_curve @ by_curve - shift), -1.0, 1.0)
-    log_det = 2.0 * float(np.log(np.diag(factor[0])).sum())
-    return _Fit(
-        grid=grid,
-        smooth=smooth,
-        curve=curve,
-        to_density=to_density,
-        to_curve=to_curve,
-        own=own,
-        expected=expected,
-        prior=prior,
-        factor=factor,
-        weights=weights,
-        evidence=-0.5 * (float(surprise @ weights) + log_det),
-        state=_State(density, shift, fresh=False),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Kernels:
-    """Covariances of the prior, by the distance of cells, their roots, and a moving average."""
-
-    density: Floats
-    density_root: Floats
-    curve: Floats
-    curve_root: Floats
-    average: Floats
-
-
-@lru_cache(maxsize=16)
-def _kernels(grid: Grid) -> _Kernels:
-    apart = np.abs(grid.centres[:, np.newaxis] - grid.centres)
-    # A narrow grid is looked at on its own scale.
-    scale = min(1.0, (grid.high - grid.low) / 8.0)
-    average = np.exp(-0.5 * (apart / (_SMOOTH * scale)) ** 2)
-    density = _DENSITY**2 * np.exp(-0.5 * (apart / (_DENSITY_LENGTH * scale)) ** 2)
-    curve = np.exp(-0.5 * (apart / _CURVE_LENGTH) ** 2)
-    return _Kernels(
-        density,
-        _root(density),
-        curve,
-        _root(curve),
-        average / average.sum(axis=1, keepdims=True),
-    )
+_prior_on = lru_cache(maxsize=16)(_Prior)
 
 
 def _root(covariance: Floats) -> Floats:
     """A matrix whose product with its transpose is a covariance, but for rounding."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A linear fit: the prior around which it is made, and what the counts say about it."""
+
+    prior: _Prior
+    smooth: Floats  # density of the prior
+    curve: float  # deviation of the curve of the prior
+    to_density: Floats  # how counts follow density and curve
+    to_curve: Floats
+    variance: Floats  # of the counts, given the population
+    expected: Floats
+    covariance: Floats  # of the counts in the prior
+    factor: Any
+    weights: Floats
+    evidence: float
+    density: Floats  # what was found
+    shift: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """Counts of the rows."""
+        return np.asarray(self.expected + self.covariance @ self.weights)
+
+    @property
+    def population(self) -> Floats:
+        """Counts to be expected in other rows."""
+        q = expit(self.prior.expected + self.shift)
+        return np.concatenate([self.density * (1.0 - q), self.density * q])
+
+    def draws(
+        self, rng: np.random.Generator, size: int, seen: Floats, error_root: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Counts, and density and curve of the population, given what was seen.
+
+        Drawn from the prior with noise of their own, and moved by what differs from what was seen.
+        """
+        density, curve = self.prior.drawn(rng, size, self.smooth, self.curve)
+        around = np.tile(density - self.smooth, (1, 2)) * self.to_density
+        around += np.tile(curve, (1, 2)) * self.to_curve
+        counts = self.expected + around + rng.normal(size=around.shape) * np.sqrt(self.variance)
+        off = seen - counts - rng.normal(size=counts.shape) @ error_root.T
+        pull = cho_solve(self.factor, off.T).T
+        of_density, of_curve = self.prior.covariances(self.smooth, self.curve)
+        density = density + _over_classes(pull * self.to_density) @ of_density
+        curve = curve + _over_classes(pull * self.to_curve) @ of_curve
+        return counts + pull @ self.covariance, density, curve
+
+
+def _over_classes(values: Floats) -> Floats:
+    """Sums over negatives and positives."""
+    return np.asarray(values.reshape(*values.shape[:-1], 2, CELLS).sum(axis=-2))
+
+
+def _fit(prior: _Prior, seen: Floats, error: Floats, curve: float, before: _Fit | None) -> _Fit:
+    """Density and curve by repeated linear fits, each around the one before."""
+    if before is not None:
+        density, shift, first, steps = before.density, before.shift, 0, _AGAIN
+    else:  # an even density with the number of rows that was seen
+        total = max(float(seen.sum()), math.sqrt(float(error.sum())), 1.0)
+        density, shift = np.full(CELLS, total / CELLS), np.zeros(CELLS)
+        first, steps = _FIRST, _FIRST + _ROUNDS
+    for step in range(steps):
+        alone = step < first  # the density alone, which is not known at all in the beginning
+        total = max(float(density.sum()), 1.0)
+        smooth = np.maximum(prior.average @ density, _THIN * total / CELLS)
+        of_density, of_curve = prior.covariances(smooth, curve)
+        if alone:
+            of_density, of_curve = _UNKNOWN * of_density, 0.0 * of_curve
+        q = expit(prior.expected + shift)
+        h = smooth * q * (1.0 - q)
+        # Linear around the curve found last, while the prior of the curve is about 0.
+        to_density, to_curve = np.concatenate([1.0 - q, q]), np.concatenate([-h, h])
+        variance = np.tile(smooth, 2) * to_density
+        expected = variance - to_curve * np.tile(shift, 2)
+        covariance = np.tile(of_density, (2, 2)) * np.outer(to_density, to_density)
+        covariance += np.tile(of_curve, (2, 2)) * np.outer(to_curve, to_curve)
+        covariance[np.diag_indices(2 * CELLS)] += variance
+        factor = cho_factor(covariance + error, lower=True)
+        surprise = seen - expected
+        weights = cho_solve(factor, surprise)
+        density = np.maximum(smooth + of_density @ _over_classes(to_density * weights), 0.0)
+        if not alone:
+            target = of_curve @ _over_classes(to_curve * weights)
+            shift = shift + np.clip(_DAMPING * (target - shift), -1.0, 1.0)
+    log_det = 2.0 * float(np.log(np.diag(factor[0])).sum())
+    evidence = -0.5 * (float(surprise @ weights) + log_det)
+    return _Fit(
+        prior, smooth, curve, to_density, to_curve, variance, expected, covariance, factor, weights,
+        evidence, density, shift,
+    )  # fmt: skip

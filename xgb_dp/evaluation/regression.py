@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
+from ..noisy_sums import Floats, Ints
 from ..parameters.parse import parse_number
 from ..request.objectives import OBJECTIVES
 from .errors import ERRORS, JOINT, QUANTILE, TARGET, TREE, Errors
@@ -25,8 +25,6 @@ from .values import Values
 
 __all__ = ["Errors", "Regression"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _OF_MEANS = {"errors": 0.3, "deviance": 0.3, "order": 0.4}  # of the squared norm of a row
 _POWER = 3  # cells of the tree are fine around 0, where most errors lie

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logit
 
 from ..data.columns import numbers
@@ -26,6 +25,7 @@ from ..engine.model_json import ModelJson
 from ..engine.models import names_of_categories, stored_categories
 from ..engine.predictions import levels_of_model, objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
+from ..noisy_sums import Floats, Ints
 from ..record.ledger import read_ledger, tree_names
 from ..record.report import as_booster
 from ..request.features import check_source, dictionaries_of
@@ -34,9 +34,6 @@ from ..request.objectives import OBJECTIVES
 from .groups import Groups, group_codes, read_groups
 
 __all__ = ["Groups", "Judged", "Rows", "judged", "read_groups", "read_rows"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import norm
 
+from ..noisy_sums import Floats, Ints
 from .figure import Figure
 from .figures import TwoClasses
 from .grid import CELLS, UNIT, Grid, counts_matrix, value_cells
@@ -23,8 +23,6 @@ from .values import Values, value_matrix
 
 __all__ = ["Several", "SeveralClasses"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MOST_CLASSES = 64
 _CONFUSION, _LOSS, _TOP, _EACH = 0.2, 0.2, 0.2, 0.4  # of the squared norm of a row

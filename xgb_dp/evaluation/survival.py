@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import PrivacyParameterError
+from ..noisy_sums import Floats, Ints
 from .figure import Figure, figure_of, quotient_of
 from .grid import log_cells, tree_matrix
 from .kinds import Kind, scaled
@@ -25,8 +25,6 @@ from .rows import Groups, Judged
 
 __all__ = ["Survival", "Times"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _UNIT = 1 << 12  # grid units of what one row adds: in a tree of two directions all are small
 _PLACES = 32  # cells of the prediction, and of the time

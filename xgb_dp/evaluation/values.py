@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import norm
 
+from ..noisy_sums import Floats, Ints
 from .figure import Figure, figure_of, rising
 from .grid import CELLS, UNIT, tree_matrix, value_ends, value_points
 from .moments import Moment, moment_matrix
@@ -20,8 +20,6 @@ from .posterior import Solver
 
 __all__ = ["Values", "smoothed", "value_matrix"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _TREE = 0.2  # of the squared norm of a row
 _MOMENTS = (

@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
 from ..errors import PrivacyParameterError
+from ..noisy_sums import Floats
 from ..request.losses import QUANTILES
 from ..request.settings import Settings
 
 __all__ = ["Predicted", "kind_of", "pinball", "time_log_loss"]
 
-Floats = npt.NDArray[np.float64]
 
 _LAWS = {"normal": stats.norm, "logistic": stats.logistic, "extreme": stats.gumbel_l}
 

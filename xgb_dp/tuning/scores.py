@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from ..accounting import PERSON, ROW, GaussianEvent
 from ..errors import BudgetError, PrivacyParameterError
 from ..evaluation.figures import TwoClasses
 from ..evaluation.grid import CELLS, UNIT, Grid, counts_matrix
 from ..evaluation.posterior import Solver, two_classes
-from ..noisy_sums import MOST_SIGMA2, Block, Layout, release
+from ..noisy_sums import MOST_SIGMA2, Block, Codes, Floats, Ints, Layout, release
 from ..parameters.parse import parse_number
 from .row_losses import Predicted, pinball, time_log_loss
 
@@ -56,10 +55,6 @@ _SAID = {
     "quantile": "a quantile",
     "quantiles": "several quantiles",
 }
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
