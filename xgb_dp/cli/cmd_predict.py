@@ -57,7 +57,7 @@ def predict(
         new_files([out], force=force, read=[data, model, schema_file])
     booster = load_booster(model)
     domain = read_domain(schema_file) if schema_file else domain_of_model(booster, model)
-    if rate and domain.outcome.exposure is None:
+    if rate and domain.exposure is None:
         raise PrivacyParameterError(
             "`--rate` is for models that were trained with exposures, and this one was not. "
             "Leave it out."
@@ -89,7 +89,7 @@ def _predictions(booster: xgboost.Booster, matrix: Any, domain: Domain) -> dict[
     if domain.classes is None or ModelJson.config_of(booster).targets > 1:
         bounds = domain.target_bounds
         # What an exposure multiplies has no declared range.
-        if bounds is not None and domain.outcome.exposure is None:
+        if bounds is not None and domain.exposure is None:
             values = within(bounds, values)
         if values.ndim == 1:
             return {"prediction": values}

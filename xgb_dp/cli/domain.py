@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,10 +25,8 @@ from ..request.names import check_names, flatten
 from ..request.objectives import OBJECTIVES
 from ..request.params import PARAMETERS
 from .column import Column, read_column, short
-from .outcome import KEYS as OUTCOME_KEYS
-from .outcome import Outcome, read_outcome
 from .schema_file import read_schema_file
-from .values import classes_of, column_of, mapping, texts, typed
+from .values import classes_of, column_of, kind_of, levels_of, mapping, texts, typed
 
 __all__ = [
     "ATTRIBUTE",
@@ -42,6 +41,10 @@ ATTRIBUTE = "dp_schema"
 _TOLD_BY_COLUMNS = {
     "dp_categories": "categories", "dp_feature_bounds": "bounds", "dp_feature_cuts": "cuts",
 }  # fmt: skip
+_STORED = (
+    "target", "classes", "target_bounds", "weight", "privacy_id", "missing", "columns",
+    "discovered", "objective", "quantiles", "event", "target_upper", "exposure",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ class Domain:
     target: str | None = None
     classes: tuple[str, ...] | None = None  # in the order 0, 1, ...; None for regression
     target_bounds: tuple[float, float] | None = None
+    objective: str | None = None  # None for that of the classes, or squared error
+    quantiles: tuple[float, ...] | None = None  # the objective is then reg:quantileerror
+    exposure: str | None = None  # a column, such as the years that a policy was held
+    exposure_bounds: tuple[float, float] | None = None
+    event: str | None = None  # a column: 1 where the end of a time was observed, else 0
+    target_upper: str | None = None  # a column of the latest times, empty where none is known
     weight: str | None = None
     privacy_id: str | None = None  # None where the unit of protection is a row
     missing: tuple[str, ...] = MISSING  # a declared category of the same name goes first
@@ -59,7 +68,17 @@ class Domain:
     declared: dict[str, Column] = field(default_factory=dict)  # by options, one by one
     params: dict[str, Any] = field(default_factory=dict)
     discovered: dict[str, Any] | None = None  # what it cost, see xgb_dp.Discovery.schema
-    outcome: Outcome = field(default_factory=Outcome)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Columns beside the target that say when a time has ended; predicting needs none."""
+        return tuple(c for c in (self.event, self.target_upper) if c is not None)
+
+    @property
+    def special(self) -> tuple[str, ...]:
+        """All columns that are not features."""
+        names = (self.target, self.weight, self.privacy_id, *self.ends, self.exposure)
+        return tuple(name for name in names if name is not None)
 
     @property
     def features(self) -> dict[str, Column]:
@@ -77,8 +96,7 @@ class Domain:
 
     def resolved(self, header: Sequence[str], *, training: bool) -> Domain:
         """The domain with its features spelt out for a file."""
-        special = [c for c in (self.target, self.weight, self.privacy_id) if c is not None]
-        special += self.outcome.special
+        special = self.special
         if len(set(special)) < len(special):
             raise PrivacyParameterError(
                 "One column is declared twice among target, weight, privacy_id, exposure, event "
@@ -112,7 +130,9 @@ class Domain:
                 "The target is not named. Give the column of labels by `--target COLUMN`, or by "
                 "`target` in a schema file."
             )
-        if self.classes is None and self.target_bounds is None and not self.outcome.ranged:
+        known = OBJECTIVES.get(self.objective or "")
+        ranged = known is not None and known.highest < math.inf  # by the objective itself
+        if self.classes is None and self.target_bounds is None and not ranged:
             raise PrivacyParameterError(
                 "The target is not declared. Which classes or values occur in the file is private, "
                 "so say what may occur: `--classes no,yes` for classification, or "
@@ -131,22 +151,46 @@ class Domain:
             params["dp_classes" if binary else "num_class"] = len(self.classes)
         elif self.target_bounds is not None:
             params |= {"objective": "reg:squarederror", "dp_target_bounds": self.target_bounds}
-        params |= self.outcome.parameters()
+        params |= self.parameters_of_objective()
         for name, attribute in _TOLD_BY_COLUMNS.items():
             values = {n: getattr(column, attribute) for n, column in self.features.items()}
             params[name] = {n: value for n, value in values.items() if value}
         return {name: value for name, value in params.items() if value != {}}
 
+    def parameters_of_objective(self) -> dict[str, Any]:
+        """Those of them that say what the labels are; refuses what does not go together."""
+        intervals = self.objective == "survival:aft"
+        if self.ends and not intervals:
+            raise PrivacyParameterError(
+                "`event` and `target_upper` are for objective survival:aft, whose labels are "
+                "times. Leave them out, or set this objective."
+            )
+        if intervals and len(self.ends) != 1:
+            raise PrivacyParameterError(
+                "survival:aft needs to know whose time has ended: name the column `event` (1 where "
+                "the end was seen, 0 where not), or `target_upper` with the latest times; not both."
+            )
+        if self.quantiles is not None and self.objective not in (None, "reg:quantileerror"):
+            raise PrivacyParameterError(
+                "`quantiles` are for objective reg:quantileerror. Leave them out, or set this "
+                "objective."
+            )
+        params: dict[str, Any] = {}
+        if self.objective is not None:
+            params["objective"] = self.objective
+        if self.quantiles is not None:
+            params |= {"objective": "reg:quantileerror", "quantile_alpha": list(self.quantiles)}
+        if self.exposure is not None:
+            params |= {"dp_base_margin": True, "dp_exposure_bounds": self.exposure_bounds}
+        return params
+
     def to_json(self) -> str:
         """As text for the model's attribute ``dp_schema``."""
         assert self.columns is not None
-        names = ("target", "classes", "target_bounds", "weight", "privacy_id", "missing")
-        content = {
-            **{name: getattr(self, name) for name in names},
-            "columns": {name: short(column) for name, column in self.columns.items()},
-            "discovered": self.discovered,
-            **self.outcome.to_json(),
-        }
+        content: dict[str, Any] = {key: getattr(self, key) for key in _STORED}
+        content["columns"] = {name: short(column) for name, column in self.columns.items()}
+        if self.exposure is not None:
+            content["exposure"] = {"column": self.exposure, "bounds": self.exposure_bounds}
         return json.dumps({k: v for k, v in content.items() if v is not None}, allow_nan=False)
 
 
@@ -183,6 +227,23 @@ def _params(name: str, value: Any) -> dict[str, Any]:
     return {n: typed(given) for n, given in params.items()}
 
 
+def _objective(name: str, value: Any) -> str:
+    """The name of an objective; whether it is supported is checked with the other parameters."""
+    if not isinstance(value, str):
+        raise PrivacyParameterError(
+            f"{name} must be a name such as count:poisson; got {kind_of(value)}."
+        )
+    return value
+
+
+def _exposure(name: str, value: Any) -> tuple[str, tuple[float, float]]:
+    exposure = mapping(f"{name} must be {{column: NAME, bounds: [low, high]}}", value)
+    if set(exposure) != {"column", "bounds"}:
+        raise PrivacyParameterError(f"{name} must have the keys column and bounds and no others.")
+    column = column_of("`exposure: column`", exposure["column"])
+    return column, parse_range("exposure: bounds", exposure["bounds"])
+
+
 def _discovered(name: str, value: Any) -> dict[str, Any]:
     """What a discovery has cost, as it was written; epsilon and delta are read as numbers."""
     cost = dict(mapping(f"{name} must be what `xgb-dp schema --discover` writes", value))
@@ -202,23 +263,29 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "columns": _columns,
     "params": _params,
     "discovered": _discovered,
+    "objective": _objective,
+    "quantiles": levels_of,
+    "exposure": _exposure,
+    "event": column_of,
+    "target_upper": column_of,
 }
-_KEYS = (*_READERS, *OUTCOME_KEYS)
 
 
 def from_mapping(given: Any) -> Domain:
     """A domain from the content of a schema file."""
-    mapping(f"A schema must be a mapping with some of the keys {', '.join(_KEYS)}", given)
+    mapping(f"A schema must be a mapping with some of the keys {', '.join(_READERS)}", given)
     for key in given:
-        if key not in _KEYS:
-            hint = _near(str(key), _KEYS)
+        if key not in _READERS:
+            hint = _near(str(key), list(_READERS))
             raise PrivacyParameterError(
-                f"The schema has the unknown key {key!r}.{hint} Keys are {', '.join(_KEYS)}."
+                f"The schema has the unknown key {key!r}.{hint} Keys are {', '.join(_READERS)}."
             )
     values = {k: read(f"`{k}`", given[k]) for k, read in _READERS.items() if k in given}
     if "classes" in values and "target_bounds" in values:
         raise PrivacyParameterError("Declare `classes` or `target_bounds`, not both.")
-    return Domain(**values, outcome=read_outcome(given))
+    if "exposure" in values:
+        values["exposure"], values["exposure_bounds"] = values["exposure"]
+    return Domain(**values)
 
 
 def read_domain(path: Path) -> Domain:

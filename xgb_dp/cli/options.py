@@ -14,7 +14,6 @@ from ..parameters.parse import parse_range
 from .column import Column
 from .domain import Domain, read_domain
 from .files import Csv
-from .outcome import Outcome
 from .paths import FILE
 from .values import bounds_of, classes_of, levels_of, texts, typed
 
@@ -146,8 +145,9 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 def domain_from(given: Mapping[str, Any]) -> Domain:
     """The domain of a schema file, changed by options."""
     domain = read_domain(given["schema"]) if given["schema"] else Domain()
-    changes = {name: given[name] for name in ("target", "weight", "privacy_id") if given[name]}
-    classes, target_bounds, drop = given["classes"], given["target_bounds"], given["drop"]
+    names = ("target", "weight", "privacy_id", "objective")
+    changes = {name: given[name] for name in names if given[name]}
+    classes, target_bounds = given["classes"], given["target_bounds"]
     if classes and target_bounds:
         raise PrivacyParameterError("Give --classes or --target-bounds, not both.")
     if classes:
@@ -156,31 +156,21 @@ def domain_from(given: Mapping[str, Any]) -> Domain:
     if target_bounds:
         changes["target_bounds"] = parse_range("--target-bounds", target_bounds)
         changes["classes"] = None
-    changes["outcome"] = outcome = _outcome_from(domain.outcome, given)
-    changes["drop"] = (*domain.drop, *drop)
-    columns = {**(domain.columns or {}), **_columns_from(given)}
-    if domain.columns is None:
-        changes["declared"] = columns
-    else:
-        # An option that names the ids takes them out of the features of a schema file.
-        apart = {*drop, given["privacy_id"], *outcome.special}
-        changes["columns"] = {n: c for n, c in columns.items() if n not in apart}
-    return replace(domain, **changes)
-
-
-def _outcome_from(outcome: Outcome, given: Mapping[str, Any]) -> Outcome:
-    """What a schema file says of the labels, changed by options."""
-    changes: dict[str, Any] = {}
     if given["event"] or given["target_upper"]:
-        changes = {name: given[name] or None for name in ("event", "target_upper")}
-    if given["objective"]:
-        changes["objective"] = given["objective"]
+        changes |= {name: given[name] or None for name in ("event", "target_upper")}
     if given["quantiles"]:
         changes["quantiles"] = levels_of("--quantiles", given["quantiles"].split(","))
     if given["exposure"]:
         changes["exposure"], text = _pair("--exposure", given["exposure"])
         changes["exposure_bounds"] = parse_range("--exposure", text.split(":"))
-    return replace(outcome, **changes)
+    columns = {**(domain.columns or {}), **_columns_from(given)}
+    drop = (*domain.drop, *given["drop"])
+    if domain.columns is None:
+        return replace(domain, **changes, drop=drop, declared=columns)
+    changed = replace(domain, **changes, drop=drop)
+    # An option that names the ids takes them out of the features of a schema file.
+    apart = {*given["drop"], given["privacy_id"], *changed.ends, changed.exposure}
+    return replace(changed, columns={n: c for n, c in columns.items() if n not in apart})
 
 
 def _columns_from(given: Mapping[str, Any]) -> dict[str, Column]:
@@ -218,7 +208,7 @@ def params_from(domain: Domain, given: Mapping[str, Any]) -> dict[str, Any]:
             "`dp_privacy_id` cannot be given by --param. Name the column of ids by --privacy-id, "
             "or by `privacy_id` in a schema file."
         )
-    for name, value in domain.outcome.parameters().items():
+    for name, value in domain.parameters_of_objective().items():
         if params.get(name, value) != value:
             raise PrivacyParameterError(
                 f"`{name}` is given twice with different values: as a parameter, and by an option "

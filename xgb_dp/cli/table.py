@@ -85,9 +85,9 @@ def read_table(
     domain = domain.resolved(header, training=training)
     assert domain.columns is not None
     target = domain.target if labels else None
-    exposed = domain.outcome.exposure if exposure else None
+    exposed = domain.exposure if exposure else None
     weight, ids = (domain.weight, domain.privacy_id) if training else (None, None)
-    ends = domain.outcome.columns if target is not None else ()
+    ends = domain.ends if target is not None else ()
     special = [name for name in (target, *ends, exposed, weight, ids) if name is not None]
     wanted = list(dict.fromkeys([*domain.columns, *keep, *special]))
     absent = [name for name in wanted if name not in header]
@@ -253,7 +253,7 @@ def _weights(cells: pd.Series, domain: Domain) -> Floats:
 
 def _upper(cells: pd.DataFrame, lower: Floats, domain: Domain) -> Floats | None:
     """The latest times, of an objective of times."""
-    upper, event = domain.outcome.target_upper, domain.outcome.event
+    upper, event = domain.target_upper, domain.event
     if upper is not None:
         latest = _or_none(_numbers, cells[upper], domain.missing)
         if latest is None:
@@ -277,7 +277,7 @@ def _exposures(cells: pd.Series, domain: Domain) -> Floats:
     exposures = _or_none(_numbers, cells, domain.missing)
     if exposures is None or not (exposures > 0).all() or np.isinf(exposures).any():
         raise RowDomainError(
-            f"The exposure {domain.outcome.exposure!r} of a row is not a number above 0. Drop "
+            f"The exposure {domain.exposure!r} of a row is not a number above 0. Drop "
             "such rows, or replace it, by a rule that looks at one row at a time."
         )
     return exposures
