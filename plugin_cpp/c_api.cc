@@ -15,13 +15,12 @@
 #include "c_api/c_api_error.h"                    // for API_BEGIN, API_END
 #include "data/sparse_page_dmatrix.h"             // for SparsePageDMatrix
 #include "plugin_cpp/accounting/bounded_range.h"  // for BoundedRangeCurve
-#include "plugin_cpp/candidates/discovery.h"      // for DiscoverNumbers, DescribeNumbers
+#include "plugin_cpp/candidates/discovery.h"      // for DiscoverNumbers
 #include "plugin_cpp/checks.h"                    // for CheckMatrix, CheckRows, CheckSums, Limits
-#include "plugin_cpp/intercept.h"                 // for ReleaseIntercept, DescribeIntercept
+#include "plugin_cpp/intercept.h"                 // for ReleaseIntercept
 #include "plugin_cpp/plan/class_bound.h"          // for ClassQuantiser
 #include "plugin_cpp/plan/plan.h"                 // for ParsePlan
 #include "plugin_cpp/plan/row_bound.h"            // for RowQuantiser
-#include "plugin_cpp/plan/sensitivity.h"          // for EventsOfPlan, CandidateEvent, ScoreRange
 #include "plugin_cpp/rows/persons.h"              // for Persons
 #include "plugin_cpp/rows/raw_pages.h"            // for ForEachPage
 #include "plugin_cpp/tree_text.h"                 // for TreeTexts
@@ -49,6 +48,14 @@ std::shared_ptr<DMatrix> const& MatrixOf(DMatrixHandle handle) {
 XGB_DLL int XGDPBuildInfo(char const** out) {
   API_BEGIN();
   Return(R"({"name": "xgb-dp", "plan_version": 1, "tree_methods": ["dp_hist"]})", out);
+  API_END();
+}
+
+/** @brief Refuse a plan that no proof covers. Reads no data. */
+XGB_DLL int XGDPCheckPlan(char const* plan_text) {
+  API_BEGIN();
+  CHECK(plan_text);
+  static_cast<void>(ParsePlan(plan_text));
   API_END();
 }
 
@@ -160,33 +167,6 @@ XGB_DLL int XGDPTreeTexts(BoosterHandle handle, char const** out) {
   API_END();
 }
 
-/** @brief Sensitivities and ranges that a plan leads to, so that xgb_dp can compare its own. */
-XGB_DLL int XGDPDescribePlan(char const* plan_text, char const** out) {
-  API_BEGIN();
-  CHECK(plan_text && out);
-  auto plan = ParsePlan(plan_text);
-  Json json{Object{}};
-  json["leaf_sensitivity2"] = Integer{plan.row_bound.RoundSensitivity2(plan.num_class)};
-  json["leaves"] = ToJson(SumsOfRound(plan), plan.IsOfPersons());
-  if (plan.NumPrivateFeatures() > 0) {
-    json["candidates"] = ToJson({CandidateEvent(plan), 1}, plan.IsOfPersons());
-  }
-  json["events"] = EventsOfPlan(plan).SaveEvents();
-  json["score_range"] = Integer{static_cast<std::int64_t>(ScoreRange(plan))};
-  std::string text;
-  Json::Dump(json, &text);
-  Return(std::move(text), out);
-  API_END();
-}
-
-/** @brief The ledger event that a request for the intercept leads to. Reads no data. */
-XGB_DLL int XGDPDescribeIntercept(char const* request, char const** out) {
-  API_BEGIN();
-  CHECK(request && out);
-  Return(DescribeIntercept(request), out);
-  API_END();
-}
-
 /**
  * @brief Release rough quantiles of columns of numbers, see plugin_cpp/candidates/discovery.h.
  *
@@ -201,14 +181,6 @@ XGB_DLL int XGDPDiscoverNumbers(float const* values, std::int64_t const* weights
   auto n = static_cast<std::size_t>(n_rows), m = static_cast<std::size_t>(n_columns);
   Context ctx;
   Return(DiscoverNumbers(&ctx, {values, n * m}, {weights, n}, m, request), out);
-  API_END();
-}
-
-/** @brief The ledger event that such a request leads to. Reads no data. */
-XGB_DLL int XGDPDescribeNumbers(std::uint64_t n_columns, char const* request, char const** out) {
-  API_BEGIN();
-  CHECK(request && out);
-  Return(DescribeNumbers(static_cast<std::size_t>(n_columns), request), out);
   API_END();
 }
 

@@ -44,11 +44,9 @@ struct Request {
   [[nodiscard]] bool IsByColumn() const { return kind == "columns"; }
   /** @brief How many sums of labels are released, those of several classes or cells excepted. */
   [[nodiscard]] std::size_t NumLabels() const { return kind == "rows" ? 0 : ranges.size(); }
-  /** @brief Sums of labels and the number of rows, each of which one row moves by one unit. */
-  [[nodiscard]] std::size_t NumMoved() const {
-    return num_class > 0 ? 1 : NumLabels() + (n_public ? 0 : 1) + (exposures ? 1 : 0);
+  [[nodiscard]] std::size_t NumSums() const {
+    return num_class > 0 ? num_class : NumLabels() + (n_public ? 0 : 1) + (exposures ? 1 : 0);
   }
-  [[nodiscard]] std::size_t NumSums() const { return num_class > 0 ? num_class : NumMoved(); }
 };
 
 Request ParseRequest(std::string const& text) {
@@ -259,28 +257,19 @@ std::vector<LocalInt> CellsOfColumns(Context const* ctx, DMatrix* p_fmat, Reques
   return sums;
 }
 
+/**
+ * @brief The draw of a request.
+ *
+ * A row adds one unit to one class count, or at most one unit to the sum of each target and one to
+ * the count, and at most one to the cells that are present or to the exposures. A person adds a
+ * mean of such rows, which may be of several classes. To the sums of its class by column a row adds
+ * a vector of at most one unit.
+ */
 GaussianEvent InterceptEvent(Request const& request) {
-  // A row adds one unit to one class count, or at most one unit to the sum of each target and one
-  // to the count, and at most one to the cells that are present or to the exposures. A person adds
-  // a mean of such rows, which may be of several classes. To the sums of its class by column a row
-  // adds a vector of at most one unit.
-  auto unit2 = std::uint64_t{1} << (2 * request.shift);
-  if (request.IsByColumn()) {
-    return {"columns", unit2, request.sigma2, static_cast<std::uint64_t>(request.columns)};
-  }
-  std::uint64_t units = request.NumMoved() + (request.columns > 0 ? 1 : 0);
-  bool of_classes = request.of_persons && request.num_class > 0;
-  return {request.kind == "rows" ? "rows" : "intercept", units * unit2, request.sigma2,
-          of_classes ? static_cast<std::uint64_t>(request.NumSums()) : units};
+  auto own = request.IsByColumn() || request.kind == "rows";
+  return {own ? request.kind : "intercept", request.sigma2};
 }
 }  // namespace
-
-std::string DescribeIntercept(std::string const& text) {
-  std::string out;
-  auto request = ParseRequest(text);
-  Json::Dump(ToJson({DrawEvent{InterceptEvent(request)}, 1}, request.of_persons), &out);
-  return out;
-}
 
 std::string ReleaseIntercept(Context const* ctx, std::shared_ptr<DMatrix> const& p_fmat,
                              std::shared_ptr<Persons const> const& persons,

@@ -29,13 +29,10 @@ namespace xgboost::dp {
  * which a row with k such cells adds 1 over the root of k to each of them. The second release of a
  * plan says `again`, and is refused for other persons than the first.
  *
- * @return JSON: the noisy sums, in units of 2^-shift, and the ledger event (absent without noise).
+ * @return JSON: the noisy sums, in units of 2^-shift, and the draw (absent without noise).
  */
 [[nodiscard]] std::string ReleaseIntercept(Context const* ctx,
                                            std::shared_ptr<DMatrix> const& p_fmat,
                                            std::shared_ptr<Persons const> const& persons,
                                            std::string const& request);
-
-/** @brief The ledger event of such a release, as JSON; what the request asks for, not the rows. */
-[[nodiscard]] std::string DescribeIntercept(std::string const& request);
 }  // namespace xgboost::dp

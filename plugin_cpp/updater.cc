@@ -24,7 +24,7 @@
 #include "plugin_cpp/leaf/spread.h"         // for SpreadPersons
 #include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
-#include "plugin_cpp/plan/sensitivity.h"    // for EventOfRound, CorrectionEvent, LeafEvent
+#include "plugin_cpp/plan/draws.h"    // for EventOfRound, CorrectionEvent, LeafEvent
 #include "plugin_cpp/release/release.h"     // for Release
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
 #include "plugin_cpp/rows/bins.h"           // for BinRows

@@ -46,10 +46,13 @@ def train_with_plan(
     """
     from xgboost import Booster
 
+    from .accounting.enforced import range_of_plan
     from .record import ledger
+    from .record.draws import drawn
     from .record.form import Ledger, TrainingRecord
     from .training.plan import dump_plan
 
+    plan = {**plan, "selection": {**plan["selection"], "range": range_of_plan(plan)}}
     if plan["private"]:
         raise PrivacyParameterError("`plan` of a test must have private=False.")
     params = {
@@ -66,15 +69,15 @@ def train_with_plan(
     rounds = plan["rounds"] if num_boost_round is None else num_boost_round
     for iteration in range(rounds):
         booster.update(dtrain, iteration)
-    drawn = ledger.drawn(booster)
+    private, noise, events = drawn(booster)
     shown = {"rounds": rounds, "group": 1, "num_parallel_tree": plan["parallel_trees"]}
     training = TrainingRecord(
         plan_digest="hand-made",
         complete=True,
-        events=drawn.events,
+        events=events,
         rounds=rounds,
         target=(float("inf"), 0.0),
         public={"hyperparameters": {**shown, "budget_shares": {}}},
     )
-    ledger.store(booster, Ledger(drawn.private, drawn.noise, (training,)))
+    ledger.store(booster, Ledger(private, noise, (training,)))
     return booster

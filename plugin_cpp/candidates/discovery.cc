@@ -46,15 +46,6 @@ Request ParseRequest(std::size_t n_columns, std::string const& text) {
   return out;
 }
 
-GaussianEvent EventOf(Request const& request) {
-  auto levels = static_cast<std::uint64_t>(request.plan.levels);
-  auto unit2 = std::uint64_t{1} << (2 * request.plan.shift);
-  // A row is in one node of a level; the rows of a person may be in all of them, and be missing.
-  auto touched = request.persons ? std::uint64_t{1} << levels : levels;
-  return {"ranges", request.n_columns * levels * unit2, request.plan.sigma2,
-          request.n_columns * touched};
-}
-
 /** @brief Exact sums of the weights of a column by the leading bits of its keys. Not private. */
 struct ColumnSums {
   std::vector<std::int64_t> below;  // sum of the cells before each
@@ -97,13 +88,6 @@ Json ToJson(QuantileTree const& tree, double missing) {
 }
 }  // namespace
 
-std::string DescribeNumbers(std::size_t n_columns, std::string const& text) {
-  auto request = ParseRequest(n_columns, text);
-  std::string out;
-  Json::Dump(dp::ToJson({DrawEvent{EventOf(request)}, 1}, request.persons), &out);
-  return out;
-}
-
 std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values,
                             common::Span<std::int64_t const> weights, std::size_t n_columns,
                             std::string const& text) {
@@ -125,7 +109,7 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
   // All levels of all trees are one release, of which each exchange is a part.
   std::size_t part = 0;
   auto noise = [&](std::vector<LocalInt> const& exact) {
-    return release.AddNoise(EventOf(request), exact, part++);
+    return release.AddNoise(GaussianEvent{"ranges", request.plan.sigma2}, exact, part++);
   };
   auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
     auto width = key_bits - level;

@@ -31,7 +31,4 @@ namespace xgboost::dp {
 [[nodiscard]] std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values,
                                           common::Span<std::int64_t const> weights,
                                           std::size_t n_columns, std::string const& request);
-
-/** @brief The ledger event of such a release. Reads no data. */
-[[nodiscard]] std::string DescribeNumbers(std::size_t n_columns, std::string const& request);
 }  // namespace xgboost::dp

@@ -5,12 +5,15 @@
 #include <cstddef>    // for size_t
 
 #include "common/threading_utils.h"       // for ParallelFor
-#include "plugin_cpp/plan/sensitivity.h"  // for kResidualUnit, kInsideUnit
 #include "tree/tree_view.h"               // for ScalarTreeView
 #include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
 namespace {
+// What a row adds at most to the two sums: to that of residuals, and to that of predictions inside
+// the range. The second needs less precision.
+constexpr std::int64_t kResidualUnit = std::int64_t{1} << 18;
+constexpr std::int64_t kInsideUnit = std::int64_t{1} << 16;
 // A residual lies in [-2, 2], in half widths of the range.
 constexpr double kLargest = 2.0;
 // By how many deviations of its noise the number of rows must be above 0.

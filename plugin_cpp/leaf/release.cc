@@ -4,10 +4,13 @@
 #include <cmath>      // for floor, pow
 
 #include "plugin_cpp/plan/row_bound.h"    // for RowQuantiser
-#include "plugin_cpp/plan/sensitivity.h"  // for LeafEvent, kOutputUnits
+#include "plugin_cpp/plan/draws.h"  // for LeafEvent
 
 namespace xgboost::dp {
 namespace {
+/** @brief A leaf value is released as an integer of which this many are its sensitivity. */
+constexpr std::int64_t kOutputUnits = std::int64_t{1} << 20;
+
 /** @brief Output perturbation: the value of a leaf and its sensitivity, where C = 1. */
 class LeafValue {
  public:

@@ -10,7 +10,6 @@
 
 #include "common/threading_utils.h"        // for ParallelFor, Sched
 #include "plugin_cpp/large_pages.h"        // for ResizeInLargePages
-#include "plugin_cpp/plan/sensitivity.h"   // for kRootUnit
 #include "plugin_cpp/random/samplers.h"    // for IntegerSqrt128, u128
 #include "plugin_cpp/rows/person_bound.h"  // for CutTo
 #include "plugin_cpp/wide.h"               // for XGB_DP_WIDE
@@ -367,7 +366,7 @@ void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& per
   auto change_of = n_leaves <= 256 ? ChangeOfLeaves<std::uint8_t> : ChangeOfLeaves<std::uint32_t>;
   auto change = change_of(ctx, bound, persons, given, leaves, position, n_class);
 
-  constexpr auto kThird = static_cast<std::int64_t>(kRootUnit);
+  constexpr auto kThird = std::int64_t{3};
   auto each = n_leaves + 1;  // the last: all rows
   std::vector<LocalSum> added;
   for (std::size_t k = 0; k < n_class; ++k) {

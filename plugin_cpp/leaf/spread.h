@@ -23,7 +23,7 @@
 namespace xgboost::dp {
 /**
  * @brief Let persons with several rows count what they may in the leaves of a released tree, and
- *        append the sums of all rows, in kRootUnit.
+ *        append the sums of all rows, a third of each.
  *
  * @param given     Rows of persons with several rows, before and after they were bounded.
  * @param gradients Of all rows and classes.

@@ -160,6 +160,7 @@ void ReadSplits(JsonReader const& in, Plan* plan) {
   plan->gamma = in.Real("gamma", -1e12, 1e12);
   JsonReader selection{in.At("selection"), "selection."};
   plan->eps_num = selection.Int("eps_num", plan->noise_free ? 0 : 1, (std::int64_t{1} << 47) - 1);
+  plan->score_range = selection.Int("range", 1, kMaxScoreRange - 1);
   plan->histogram_sigma2 = ReadSigma2(JsonReader{in.At("histogram"), "histogram."},
                                       plan->noise_free || !plan->HasNoisySums());
 }

@@ -16,11 +16,17 @@
 
 #include "plugin_cpp/loss/loss.h"        // for Loss
 #include "plugin_cpp/plan/row_bound.h"   // for RowBound
-#include "plugin_cpp/release/ledger.h"   // for kSampleBits
+#include "plugin_cpp/release/ledger.h"   // for kEpsBits, kSampleBits
 #include "plugin_cpp/release/masking.h"  // for Masking
 #include "xgboost/base.h"                // for bst_feature_t
 
 namespace xgboost::dp {
+/**
+ * @brief Largest range, exclusive: with the bits of eps0 it must fit the denominator of the
+ *        exponential mechanism. A denominator that wraps around would void the guarantee.
+ */
+inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - kEpsBits);
+
 /** @brief Which tree shape a round grows. */
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
 /** @brief How splits are chosen. */
@@ -125,6 +131,7 @@ struct Plan {
   double gamma{0};                    // public bonus of "no split", in utility units where C = 1
   std::uint64_t histogram_sigma2{0};  // variance of the noise on each sum of a noisy histogram
   std::uint64_t eps_num{0};           // eps0 of one selection is eps_num / 2^kEpsBits
+  std::uint64_t score_range{0};       // of the utility under add/remove, in its units
   std::int64_t sampling_num{0};       // a round reads each row with probability sampling_num / 2^32
   std::int32_t ensemble{0};      // rounds of one ensemble, which read disjoint parts of the rows
   bool ensemble_halving{false};  // each takes half of the rows that are left, not its share

@@ -3,9 +3,8 @@
 #include <algorithm>  // for clamp, max, min
 #include <cmath>      // for isfinite, sqrt, floor, ceil, abs
 
-#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt128, u128
-#include "plugin_cpp/wide.h"             // for XGB_DP_WIDE
-#include "xgboost/logging.h"             // for CHECK
+#include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
+#include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -109,51 +108,6 @@ std::int64_t RowBound::OutputHessian() const {
 }
 
 bool RowBound::HasOutputBounds() const { return output_gradient < 1.0 || output_hessian < 1.0; }
-
-std::int64_t RowBound::MostGradientOfOutput() const {
-  return MostGradient() * OutputGradient() / Unit();
-}
-
-std::int64_t RowBound::Sensitivity2() const {
-  auto most2 = MostGradient() * MostGradient();
-  return this->IsBall() ? most2 : most2 + MostHessian() * MostHessian();
-}
-
-std::int64_t RowBound::RoundSensitivity2(std::int32_t num_class) const {
-  // The bound of a prediction is that of all classes together.
-  if (num_class == 1 || mode == Mode::kPrediction) {
-    return Sensitivity2();
-  }
-  if (of_person) {
-    return num_class * Sensitivity2();
-  }
-  // Every class is bounded by C on its own. With weights of at most w, the pairs of the classes
-  // other than the row's own have norms of at most w p_k sqrt(1 + 4 r), the p_k sum to at most 1
-  // (up to 32-bit rounding), and min(C, x)^2 <= C x. The rest covers the rounding to the grid.
-  auto tree = Sensitivity2();
-  auto most = num_class * tree;
-  double unit = static_cast<double>(Unit());
-  double a = ((1.0 + 1e-5) * max_weight * std::sqrt(1.0 + 4.0 * hessian_weight) +
-              1e-15 * num_class * std::sqrt(hessian_weight)) /
-             gradient_bound;
-  // That needs Hessians which vanish with p_k. Unit Hessians fill every class up to C.
-  if (unit_hessian || max_weight == 0.0 || a >= num_class) {
-    return most;
-  }
-  return std::min(
-      most, tree + num_class +
-                static_cast<std::int64_t>(std::ceil(a * (static_cast<double>(tree) + 1.5 * unit))));
-}
-
-std::int64_t RowBound::RoundSensitivityL1(std::int32_t num_class) const {
-  if (this->IsBall()) {
-    // An integer, and by Cauchy and Schwarz at most the norm of its 2 K entries times sqrt(2 K).
-    auto entries = static_cast<u128>(2 * num_class);
-    return static_cast<std::int64_t>(
-        IntegerSqrt128(entries * static_cast<u128>(RoundSensitivity2(num_class))));
-  }
-  return num_class * (MostGradient() + MostHessian());
-}
 
 double RowBound::GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }
 

@@ -2,10 +2,10 @@
  * The row bound: how much one row can contribute, and the integer grid on which it does; and with
  * it, how much all rows of a person can.
  *
- * It is the only source of sensitivities and score ranges. Every row's gradient pair becomes a
- * pair of integers (q_g, q_h), in units of C / 2^grid_bits and C / (sqrt(r) 2^grid_bits); the bound
- * is enforced on these integers, after all floating-point arithmetic, so it holds exactly for
- * any objective, weight, label and platform.
+ * All sensitivities and score ranges follow from it, in xgb_dp/accounting. Every row's gradient
+ * pair becomes a pair of integers (q_g, q_h), in units of C / 2^grid_bits and
+ * C / (sqrt(r) 2^grid_bits); the bound is enforced on these integers, after all floating-point
+ * arithmetic, so it holds exactly for any objective, weight, label and platform.
  *
  * Proof: docs/proofs/integer-grid.md
  * Proof: docs/proofs/neighbours.md
@@ -80,14 +80,6 @@ struct RowBound {
   [[nodiscard]] std::int64_t OutputHessian() const;
   /** @brief Whether outputs have bounds besides that of all of them together. */
   [[nodiscard]] bool HasOutputBounds() const;
-  /** @brief What the unit of privacy adds at most to sum |q_g| of one output. */
-  [[nodiscard]] std::int64_t MostGradientOfOutput() const;
-  /** @brief Squared L2 sensitivity of (sum q_g, sum q_h) when a unit is added or removed. */
-  [[nodiscard]] std::int64_t Sensitivity2() const;
-  /** @brief Squared L2, for the leaf sums of all trees of one round (K classes) taken together. */
-  [[nodiscard]] std::int64_t RoundSensitivity2(std::int32_t num_class) const;
-  /** @brief L1, for the same sums. */
-  [[nodiscard]] std::int64_t RoundSensitivityL1(std::int32_t num_class) const;
   /** @brief Real value of one grid step of G and of H. */
   [[nodiscard]] double GradientStep() const;
   [[nodiscard]] double HessianStep() const;

@@ -7,11 +7,10 @@
 namespace xgboost::dp {
 // Not in the unnamed namespace: variants and vectors of events look for them here.
 static bool operator==(GaussianEvent const& a, GaussianEvent const& b) {
-  return std::tie(a.release, a.sensitivity2, a.sigma2, a.coordinates) ==
-         std::tie(b.release, b.sensitivity2, b.sigma2, b.coordinates);
+  return std::tie(a.release, a.sigma2) == std::tie(b.release, b.sigma2);
 }
 static bool operator==(LaplaceEvent const& a, LaplaceEvent const& b) {
-  return std::tie(a.release, a.sensitivity, a.scale) == std::tie(b.release, b.sensitivity, b.scale);
+  return std::tie(a.release, a.scale) == std::tie(b.release, b.scale);
 }
 static bool operator==(SelectionEvent const& a, SelectionEvent const& b) {
   return std::tie(a.release, a.eps_num, a.range) == std::tie(b.release, b.eps_num, b.range);
@@ -35,19 +34,17 @@ Integer Whole(std::uint64_t v) { return Integer{static_cast<Integer::Int>(v)}; }
 
 void Save(GaussianEvent const& event, Json* out) {
   (*out)["mechanism"] = String{"gaussian"};
-  (*out)["sensitivity2"] = Whole(event.sensitivity2);
   (*out)["sigma2"] = Whole(event.sigma2);
-  (*out)["coordinates"] = Whole(event.coordinates);
 }
 void Save(LaplaceEvent const& event, Json* out) {
   (*out)["mechanism"] = String{"laplace"};
-  (*out)["sensitivity"] = Whole(event.sensitivity);
   (*out)["scale"] = Whole(event.scale);
 }
 void Save(SelectionEvent const& event, Json* out) {
   (*out)["mechanism"] = String{"exponential"};
   (*out)["eps_num"] = Whole(event.eps_num);
   (*out)["eps_bits"] = Integer{kEpsBits};
+  (*out)["range"] = Whole(event.range);
 }
 
 /** @brief An event that names no unit holds for rows. */
@@ -106,8 +103,6 @@ void Ledger::Record(DrawEvent const& event, std::size_t part) {
   auto& entry = this->EntryOf(event);
   entry.count = std::max(entry.count, entry.Draw(part));
 }
-
-void Ledger::Announce(LedgerEntry const& entry) { this->EntryOf(entry.event).count += entry.count; }
 
 LedgerEntry& Ledger::EntryOf(DrawEvent const& event) {
   auto& entries = std::holds_alternative<SelectionEvent>(event) ? selections_ : noise_;

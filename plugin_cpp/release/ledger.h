@@ -1,6 +1,7 @@
 /**
- * What was released. Every event is recorded by the draw that it pays for, never from the
- * calibration; epsilon is recomputed from the ledger.
+ * What was drawn. Every event is recorded by the draw that it pays for, never from the calibration.
+ * What a unit of privacy can change of it follows from the plan, and epsilon from both, in
+ * xgb_dp/accounting.
  *
  * Proof: docs/proofs/accounting.md
  */
@@ -23,15 +24,12 @@ inline constexpr std::int32_t kSampleBits = 32;
 /** @brief Sums with discrete Gaussian noise. `release` names what they are. */
 struct GaussianEvent {
   std::string release;
-  std::uint64_t sensitivity2{0};
   std::uint64_t sigma2{0};
-  std::uint64_t coordinates{0};  // numbers of one release that one unit can touch
 };
 
 /** @brief Numbers with discrete Laplace noise. */
 struct LaplaceEvent {
   std::string release;
-  std::uint64_t sensitivity{0};  // in the L1 norm
   std::uint64_t scale{0};
 };
 
@@ -39,7 +37,7 @@ struct LaplaceEvent {
 struct SelectionEvent {
   std::string release;
   std::uint64_t eps_num{0};
-  std::uint64_t range{0};  // of the utilities; not part of the record
+  std::uint64_t range{0};  // of the utilities
 };
 
 using NoiseEvent = std::variant<GaussianEvent, LaplaceEvent>;
@@ -97,8 +95,6 @@ class Ledger {
    *             another event.
    */
   void Record(DrawEvent const& event, std::size_t part);
-  /** @brief Record some draws of an event that will be made, for what a plan releases at most. */
-  void Announce(LedgerEntry const& entry);
   /** @brief Noise first, then selections, then rounds. */
   [[nodiscard]] Json SaveEvents() const;
 

@@ -28,14 +28,9 @@ MaskedSums::Words TellAll(Context const* ctx, MaskedSums::Words const& mine) {
   return all;
 }
 
-/** @brief A release, in words that no other release has. */
+/** @brief A release, in words that no other release of the round has. */
 std::string NameOf(GaussianEvent const& event, std::size_t part) {
-  auto name = event.release;
-  for (auto number :
-       {event.sensitivity2, event.sigma2, event.coordinates, static_cast<std::uint64_t>(part)}) {
-    name += " " + std::to_string(number);
-  }
-  return name;
+  return event.release + " " + std::to_string(event.sigma2) + " " + std::to_string(part);
 }
 }  // namespace
 

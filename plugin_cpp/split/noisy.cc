@@ -4,7 +4,7 @@
 #include <cmath>      // for sqrt
 #include <limits>     // for numeric_limits
 
-#include "plugin_cpp/plan/sensitivity.h"  // for HistogramEvent
+#include "plugin_cpp/plan/draws.h"  // for HistogramEvent
 #include "plugin_cpp/random/samplers.h"   // for UniformBelow
 
 namespace xgboost::dp {

@@ -1,7 +1,5 @@
 #include "plugin_cpp/split/score.h"
 
-#include "plugin_cpp/plan/sensitivity.h"  // for ScoreRange
-
 namespace xgboost::dp {
 namespace {
 // One unit of utility is C / B, so that all scores of C = 1 have comparable scales.
@@ -25,7 +23,7 @@ double UtilityOfOneNat(Plan const& plan) {
   if (plan.eps_num == 0) {
     return 0.0;
   }
-  return static_cast<double>(ScoreRange(plan)) * 1099511627776.0 /  // 2^kEpsBits
+  return static_cast<double>(plan.score_range) * 1099511627776.0 /  // 2^kEpsBits
          static_cast<double>(plan.eps_num);
 }
 }  // namespace xgboost::dp

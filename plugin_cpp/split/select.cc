@@ -5,7 +5,7 @@
 #include <utility>    // for move
 
 #include "common/threading_utils.h"       // for ParallelFor
-#include "plugin_cpp/plan/sensitivity.h"  // for SplitEvent
+#include "plugin_cpp/plan/draws.h"  // for SplitEvent
 #include "plugin_cpp/split/score.h"       // for DispatchScore, ClassNorm, UtilityOfOneNat
 
 namespace xgboost::dp {

@@ -16,6 +16,8 @@ from xgb_dp.accounting import (
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.record.report import PrivacyReport
 
+from ..hand_made import enforced
+
 SPLITS = ExponentialEvent("splits", 2**35, 40, 40)
 LEAVES = GaussianEvent("leaves", 2**40, 2**46, 2, 10)
 
@@ -30,6 +32,7 @@ def report(*events: object) -> PrivacyReport:
                 {
                     "plan_digest": "none",
                     "complete": True,
+                    "enforced": enforced(),
                     "events": [e.to_json() for e in events],  # type: ignore[attr-defined]
                     "rounds": 0,
                     "target": {"epsilon": 1.0, "delta": 1e-6},

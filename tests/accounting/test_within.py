@@ -13,6 +13,7 @@ from xgb_dp.accounting import (
 from xgb_dp.accounting.describe import is_within
 from xgb_dp.errors import LedgerError
 from xgb_dp.record import ledger
+from xgb_dp.record.draws import completed
 from xgb_dp.record.form import TrainingRecord
 
 from .events import ALLOCATED, GAUSSIAN, LAPLACE, PARALLEL, ROUND, SAMPLED, SELECTION
@@ -69,20 +70,20 @@ def claim(*events: Event, rounds: int) -> tuple[TrainingRecord, Any]:
 def test_a_training_that_drew_it_is_not_completed(plan: Event, changes: dict[str, Any]) -> None:
     """The last check before a ledger is signed; the same training is completed as planned."""
     record, claimed = claim(plan, rounds=50 if plan in (PARALLEL, ALLOCATED) else 5)
-    beyond = ledger.Drawn(True, "os", (replace(plan, **changes),))  # type: ignore[type-var]
+    beyond = (replace(plan, **changes),)  # type: ignore[type-var]
     with pytest.raises(LedgerError, match="released more than was calibrated"):
-        ledger.complete(claimed, beyond, (), record.rounds)
+        completed(claimed, True, "os", beyond, record.rounds)
     if plan is not SELECTION:  # selections alone do not tell how many rounds were grown
-        made = ledger.complete(claimed, ledger.Drawn(True, "os", (plan,)), (), record.rounds)
-        assert made.trainings[-1].complete
-        assert made.trainings[-1].drawn is None
+        training = completed(claimed, True, "os", (plan,), record.rounds).trainings[-1]
+        assert training.complete
+        assert training.drawn is None
 
 
 @pytest.mark.parametrize("more", [{"eps_num": 2**35 - 1}, {"count": 10}])
 def test_two_entries_of_a_kind_are_beyond(more: dict[str, Any]) -> None:
     """Each would be within the plan by itself, and both together would be charged once."""
     record, claimed = claim(*ROUND, rounds=5)
-    drawn = ledger.Drawn(True, "os", (*ROUND, replace(SELECTION, **more)))
+    drawn = (*ROUND, replace(SELECTION, **more))
     with pytest.raises(LedgerError, match="released more than was calibrated"):
-        ledger.complete(claimed, drawn, (), record.rounds)
-    assert ledger.complete(claimed, ledger.Drawn(True, "os", ROUND), (), 5).trainings[-1].complete
+        completed(claimed, True, "os", drawn, record.rounds)
+    assert completed(claimed, True, "os", ROUND, 5).trainings[-1].complete

@@ -33,6 +33,8 @@ from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal, Pr
 from xgb_dp.record import ledger, sealed
 from xgb_dp.record.form import Ledger
 
+from ..hand_made import UNIT2, enforced
+
 Change = Callable[[dict[str, Any]], Any]
 FLIPS, FILES = 2500, 700
 
@@ -213,7 +215,7 @@ def test_damage_with_a_right_digest(model: xgb.Booster, tmp_path: Path) -> None:
 LEAVES = GaussianEvent("leaves", 2**40, 2**46, 2, 4)
 KINDS = [
     [LEAVES, ExponentialEvent("splits", 2**35, 40, 8)],
-    [SampledEvent(2**30, 32, (LaplaceEvent("leaves", 3, 500, 1),), 4)],
+    [SampledEvent(2**30, 32, (LaplaceEvent("leaves", math.isqrt(2 * UNIT2), 500, 1),), 4)],
     [AllocatedEvent(2, (GaussianEvent("histograms", 2**40, 2**46, 2, 1),), 2, False)],
     [ParallelEvent(2, (GaussianEvent("histograms", 2**40, 2**46, 2, 1),), 2)],
     [SelectionEvent(Repetitions.of("geometric", 3.0), ((LEAVES,), (LEAVES,)), (LEAVES,), 1)],
@@ -226,6 +228,7 @@ def test_damaged_events_of_every_kind(kind: int) -> None:
     training = {
         "plan_digest": "p",
         "complete": True,
+        "enforced": enforced(leaf_noise="laplace" if kind == 1 else "gaussian"),
         "events": [e.to_json() for e in KINDS[kind]],
         "rounds": 4,
         "target": {"epsilon": 1.0, "delta": 1e-6},

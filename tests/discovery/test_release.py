@@ -13,7 +13,7 @@ from tests.reference.candidates import private_cuts, walk
 from tests.reference.draws import Noise
 from tests.reference.noise import ChaCha20Source
 from xgb_dp import noisy_sums
-from xgb_dp.accounting import GaussianEvent, ThresholdEvent, Unit, event_from_json
+from xgb_dp.accounting import ThresholdEvent, Unit
 from xgb_dp.accounting.events import PERSON
 from xgb_dp.accounting.threshold import failure_of
 from xgb_dp.discovery.plan import epsilon_of, plan_discovery
@@ -69,13 +69,6 @@ def test_trees_are_those_of_the_oracle(noisy, persons):
         np.testing.assert_allclose(made["cuts"], private_cuts(tree)[:-1], rtol=1e-6, atol=1e-44)
         if not noisy:
             assert made["missing"] == pytest.approx(each[np.isnan(column)].sum() / unit)
-
-
-def test_the_event_is_that_of_the_plan():
-    for plan in (plan_of(3), plan_of(3, unit=PERSON)):
-        event = event_from_json(native.describe_numbers(3, numbers_request(plan)))
-        assert isinstance(event, GaussianEvent)
-        assert event == plan.events[0]
 
 
 def test_private_requests_are_for_private_noise():

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import xgboost as xgb
 
-from xgb_dp import BudgetError
+from xgb_dp import BudgetError, LedgerError
+from xgb_dp.accounting import event_from_json
+from xgb_dp.calibrate.mechanisms import NoisePlan
 from xgb_dp.engine import native
 from xgb_dp.releases import RELEASES, Noise
 from xgb_dp.training import first_release, plan, prepare
@@ -86,30 +88,28 @@ def with_number(tree: Any, path: tuple[Any, ...], change: int) -> Any:
 def test_every_figure_of_every_event_is_compared(
     train: Train, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: dict[str, Any] = {}
-    describe, intercept = native.describe_plan, native.describe_intercept
+    """What is claimed follows from the plan; a calibration that counts otherwise is refused."""
+    calibrate = prepare.calibrate
+    plans: list[NoisePlan] = []
     with monkeypatch.context() as patch:
-        patch.setattr(native, "describe_plan", lambda t: seen.setdefault("plan", describe(t)))
-        patch.setattr(
-            native, "describe_intercept", lambda r: seen.setdefault("intercept", intercept(r))
-        )
+        patch.setattr(prepare, "calibrate", lambda *a: plans.append(calibrate(*a)) or plans[-1])
         train()
-    places = [("plan", "score_range"), *(p for p in every_number(seen) if p[1] == "events")]
-    places += [p for p in every_number(seen) if p[0] == "intercept"]
-    assert len(places) > 8
-    for place in places:
-        for change in (-1, 1):
-            other = with_number(seen, place, change)
-            monkeypatch.setattr(native, "describe_plan", lambda _, o=other: o["plan"])
-            monkeypatch.setattr(native, "describe_intercept", lambda _, o=other: o["intercept"])
-            with pytest.raises(BudgetError, match="does not fit"):
-                train()
-    for other in ([], seen["plan"]["events"][1:], seen["plan"]["events"] * 2):
-        changed = {"plan": {**seen["plan"], "events": other}}
-        monkeypatch.setattr(native, "describe_plan", lambda _, c=changed: c["plan"])
-        monkeypatch.setattr(native, "describe_intercept", lambda _: seen["intercept"])
-        with pytest.raises(BudgetError, match="does not fit"):
+    events = [event.to_json() for event in plans[-1].events]
+    others = [
+        with_number(events, place, change) for place in every_number(events) for change in (-1, 1)
+    ]
+    assert len(others) > 8
+    tried = 0
+    for other in [*others, [], events[1:], events * 2]:
+        try:
+            changed = replace(plans[-1], events=tuple(map(event_from_json, other)))
+        except LedgerError:  # no event at all
+            continue
+        monkeypatch.setattr(prepare, "calibrate", lambda *_, plan=changed: plan)
+        with pytest.raises(BudgetError, match="not the one that the plan draws"):
             train()
+        tried += 1
+    assert tried > 8
 
 
 def test_a_level_of_noise_that_is_not_that_of_the_events(

@@ -43,6 +43,9 @@ OTHERS = {
     # A private plan.
     ("plotting/shapes.py", "leaf"),
     ("testing.py", "plan"),
+    ("accounting/enforced.py", "plan"),
+    ("accounting/enforced.py", "counts"),
+    ("accounting/enforced.py", "request"),
 }
 """Dictionaries that hold no parameters of a user, by file: they have some of the words."""
 

@@ -18,6 +18,7 @@ from tests.reference.candidates import FLT_MAX, key_of
 from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED, make_plan
 from tests.sensitivity.cpp import IN_THE_CLEAR, xgb_train
 from tests.sensitivity.strategies import CLASSES, EXAMPLES, NUMBERS, label, text_of
+from tests.stated import describe_intercept, describe_plan
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 from xgb_dp.testing import train_with_plan
@@ -94,10 +95,10 @@ def test_label_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
     assert moved.tolist() == expected
     bound = sensitivity.intercept_sens2(kind, shift, n_public=n_public)
     assert sum(int(v) ** 2 for v in moved) <= bound
-    assert native.describe_intercept(request)["sensitivity2"] == bound
+    assert describe_intercept(request)["sensitivity2"] == bound
     touched = sensitivity.intercept_coordinates(kind, n_public=n_public, person=True, k=CLASSES)
     assert np.count_nonzero(moved) <= touched
-    event = native.describe_intercept(request)
+    event = describe_intercept(request)
     assert (event["coordinates"], event["unit"]) == (touched, "person")
 
 
@@ -169,7 +170,7 @@ def test_coordinates_of_candidates(changes: dict[str, Any], sums: int, cells: in
     noise = {"rounds": 1, "shift": 10, "sigma2": 1 << 40, **changes}
     for unit, touched in (("row", sums), ("person", cells)):
         plan = make_plan(LOGISTIC, False, features, unit=unit, candidates=noise)
-        event = native.describe_plan(text_of(plan))["candidates"]
+        event = describe_plan(text_of(plan))["candidates"]
         assert event["sensitivity2"] == sums << (2 * noise["shift"])
         assert event["coordinates"] == touched
         assert event.get("unit", "row") == unit

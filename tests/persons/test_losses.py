@@ -24,6 +24,7 @@ from tests.reference.trainer import RowBound as Bound
 from tests.sensitivity.cpp import IN_THE_CLEAR
 from tests.sensitivity.strategies import EXAMPLES, FEWER, HEAVY, LABELS, squared_distance, text_of
 from tests.sensitivity.test_losses import FINITE, OF_OUTPUT, Rows, modes_of, plan_for, sums_of
+from tests.stated import describe_intercept, describe_plan
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 
@@ -102,7 +103,7 @@ def test_leaf_sums(name: str, data: st.DataObject) -> None:
     plan |= {"unit": "person"}
     crowd = data.draw(crowds(name))
     with_person, without = (sums_of(plan, extra, crowd, n) for n in (len(crowd.y), len(BEFORE)))
-    stated = native.describe_plan(text_of(plan))["leaf_sensitivity2"]
+    stated = describe_plan(text_of(plan))["leaf_sensitivity2"]
     bound = plan["row_bound"]
     figure = sensitivity.RowBound(
         bound["mode"],
@@ -118,7 +119,7 @@ def test_leaf_sums(name: str, data: st.DataObject) -> None:
     most = of_output.most * of_output.output_max[0] // of_output.B
     assert (moved <= most).all()
     if plan["class_trees"] == "per_class":
-        assert native.describe_plan(text_of(plan))["score_range"] == 2 * most
+        assert describe_plan(text_of(plan))["score_range"] == 2 * most
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -131,7 +132,7 @@ def test_the_bound_of_leaves_is_used(name: str, size: int) -> None:
     last = slice(len(BEFORE), None)
     crowd.y[last], crowd.margin[last], crowd.weight[last] = 4.0, -2.0, 2.0
     with_person, without = (sums_of(plan, extra, crowd, n) for n in (len(crowd.y), len(BEFORE)))
-    stated = native.describe_plan(text_of(plan))["leaf_sensitivity2"]
+    stated = describe_plan(text_of(plan))["leaf_sensitivity2"]
     assert 0.97 * stated < squared_distance(with_person, without) <= stated
 
 
@@ -176,7 +177,7 @@ def test_sums_with_exposures(n_public: bool, data: st.DataObject) -> None:
     assert squared_distance(moved, 0 * moved) <= sensitivity.intercept_sens2(
         "regression", shift, **asked
     )
-    event = native.describe_intercept(request)
+    event = describe_intercept(request)
     assert event["sensitivity2"] == sensitivity.intercept_sens2("regression", shift, **asked)
     assert event["unit"] == "person"
     touched = sensitivity.intercept_coordinates("regression", person=True, **asked)
@@ -201,7 +202,7 @@ def test_sums_of_several_targets(n_public: bool, data: st.DataObject) -> None:
     moved = moved_by(request, crowd.who, label=crowd.y)
     bound = sensitivity.intercept_sens2("targets", shift, n_public=n_public, k=3)
     assert squared_distance(moved, 0 * moved) <= bound
-    event = native.describe_intercept(request)
+    event = describe_intercept(request)
     touched = sensitivity.intercept_coordinates("targets", n_public=n_public, person=True, k=3)
     assert event["sensitivity2"] == bound
     assert event["coordinates"] == touched == len(moved)
@@ -223,7 +224,7 @@ def test_sums_of_times(data: st.DataObject) -> None:
     )
     bound = sensitivity.intercept_sens2("regression", shift, n_public=False)
     assert squared_distance(moved, 0 * moved) <= bound
-    assert native.describe_intercept(request)["sensitivity2"] == bound
+    assert describe_intercept(request)["sensitivity2"] == bound
     with np.errstate(divide="ignore"):
         logs = np.log(first[len(BEFORE) :].astype(np.float64))
     expected = mean_on_grid(logs, low, high, shift)

@@ -43,6 +43,7 @@ from tests.sensitivity.strategies import (
     text_of,
 )
 from tests.sensitivity.test_scores import FREE, SPECS
+from tests.stated import describe_plan
 from xgb_dp.engine import native
 
 from .people import people
@@ -103,7 +104,7 @@ def of_persons(data: st.DataObject, objective: str, *args: Any, **changes: Any) 
 
 def python_says_no(plan: dict[str, Any]) -> bool:
     try:
-        native.describe_plan(text_of(plan))
+        describe_plan(text_of(plan))
     except xgb.core.XGBoostError:
         return True
     return False
@@ -191,7 +192,7 @@ def test_spread_leaf_sums(objective: str, data: st.DataObject) -> None:
     less = bounded_rows[0][~last, :2].sum(axis=0) // 3
     assert squared_distance(sums, 0 * sums) <= round_sens2(plan)
     moved = squared_distance(sums, 0 * sums) + squared_distance(root, less)
-    stated_squares = native.describe_plan(text_of(plan))["leaves"]["sensitivity2"]
+    stated_squares = describe_plan(text_of(plan))["leaves"]["sensitivity2"]
     assert moved <= stated_squares == stated(plan).spread_sens2(plan["grid_bits"])
 
 

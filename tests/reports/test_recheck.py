@@ -163,14 +163,28 @@ def test_a_model_of_other_columns_or_another_objective(models: dict[str, Any]) -
 def test_a_file_that_contradicts_itself_fails(models: dict[str, Any], tmp_path: Path) -> None:
     content = json.loads(json.dumps(models["plain"]))
     record = ledger_of(content)
-    CHANGES["no sensitivity"](record["trainings"][0])
+    field("sigma2", lambda v: 2 * v)(record["trainings"][0])
     content["learner"]["attributes"]["dp_ledger"] = sealed.dumps(record)
     path = tmp_path / "model.json"
     path.write_text(json.dumps(content))
     found = xgb_dp.verify(path)
     assert found.verdict == "failed"
     [check] = [check for check in found.checks if not check.passed]
-    assert check.name == "settings" and "`sensitivity2` is 0 instead of" in check.detail
+    assert check.name == "settings" and "`sigma2` is " in check.detail
+
+
+def test_another_sensitivity_than_was_enforced_is_damage(
+    models: dict[str, Any], tmp_path: Path
+) -> None:
+    content = json.loads(json.dumps(models["plain"]))
+    record = ledger_of(content)
+    CHANGES["no sensitivity"](record["trainings"][0])
+    content["learner"]["attributes"]["dp_ledger"] = sealed.dumps(record)
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(content))
+    verification = xgb_dp.verify(path)
+    assert verification.verdict == "unknown"
+    assert "counts another sensitivity of" in verification.checks[-1].detail
 
 
 def test_another_machine_may_round_otherwise(models: dict[str, Any]) -> None:

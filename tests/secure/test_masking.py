@@ -15,6 +15,7 @@ from xgboost.core import XGBoostError
 
 from tests.reference.plans import base_plan
 from tests.secure.messages import Words, sum_up, workers
+from tests.stated import describe_plan
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 from xgb_dp.request import features, masking, settings
@@ -120,9 +121,9 @@ LOUD = {"noise_free": False, "selection": {"eps_num": 1}}
 
 
 def test_plans_that_are_masked() -> None:
-    native.describe_plan(plan(**masked(2, 0)))
-    native.describe_plan(plan(**masked(3, 2), **LOUD, leaf={"sigma2": 1 << 20}))
-    native.describe_plan(plan(**masked(1 << 10, 0), **LOUD, leaf={"sigma2": 1 << 20}))
+    describe_plan(plan(**masked(2, 0)))
+    describe_plan(plan(**masked(3, 2), **LOUD, leaf={"sigma2": 1 << 20}))
+    describe_plan(plan(**masked(1 << 10, 0), **LOUD, leaf={"sigma2": 1 << 20}))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_plans_that_are_masked() -> None:
 def test_plans_that_the_cpp_refuses(changes: dict[str, Any], message: str) -> None:
     made = base_plan([{"kind": "cuts", "cuts": [0.0]}], **({"split": "random"} | changes))
     with pytest.raises(XGBoostError, match=message):
-        native.describe_plan(json.dumps({"id": "x", **made}))
+        describe_plan(json.dumps({"id": "x", **made}))
 
 
 # --------------------------------------------------------------------- what Python refuses

@@ -16,8 +16,9 @@ from tests.reference import objective as objectives
 from tests.reference.candidates import FLT_MAX, key_of
 from tests.reference.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
+from tests.stated import describe_plan, ranged
 from xgb_dp.accounting import sensitivity
-from xgb_dp.engine import native
+from xgb_dp.accounting.enforced import bound_of_plan, range_of_plan
 from xgb_dp.training.plan import dump_plan
 
 # Derandomised: the same examples on every run, so that the result says something about the code.
@@ -135,7 +136,7 @@ def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) ->
     plan = make_plan(objective, True, features, **drawn)
     for name, value in changes.items():
         plan[name] = plan[name] | value if isinstance(value, dict) else value
-    while (score == "newton" and python_range(plan) >= 1 << 23) or too_fine(plan):
+    while (score == "newton" and range_of(plan) >= 1 << 23) or too_fine(plan):
         plan["grid_bits"] -= 1  # wider ranges and larger Hessians are refused
     return plan
 
@@ -143,24 +144,17 @@ def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) ->
 # ------------------------------------------------------------------------------- stated figures
 def text_of(plan: dict[str, Any]) -> str:
     """A hand-made plan as the C++ reads it."""
-    return dump_plan({"id": "hand-made", **plan})
+    return dump_plan({"id": "hand-made", **ranged(plan)})
 
 
 def stated(plan: dict[str, Any]) -> sensitivity.RowBound:
-    """The Python figures of a plan."""
-    b = plan["row_bound"]
-    numbers = ("gradient_bound", "hessian_weight", "hessian_bound", "max_weight", "rows_per_person")
-    *own, K = (float(b[k]) for k in numbers)
-    return sensitivity.RowBound(
-        b["mode"], *own, of_person=plan["unit"] == "person", rows_per_person=K
-    )
+    """The bound of a plan."""
+    return bound_of_plan(plan)
 
 
 def round_sens2(plan: dict[str, Any]) -> int:
-    """Squared sensitivity of the leaves of a round; Python and C++ must say the same."""
-    figure = stated(plan).round_sens2(plan["grid_bits"], plan["num_class"])
-    assert native.describe_plan(text_of(plan))["leaf_sensitivity2"] == figure
-    return figure
+    """Squared sensitivity of the leaves of a round, of a plan that the library takes."""
+    return int(describe_plan(text_of(plan))["leaf_sensitivity2"])
 
 
 def pairs_of(plan: dict[str, Any], data: Rows) -> list[npt.NDArray[np.int64]]:
@@ -192,26 +186,6 @@ def counts(values: dict[tuple[int, int], float], levels: int) -> Counter[tuple[i
     return out
 
 
-RANGES: dict[str, int] = {}
-
-
-def python_range(plan: dict[str, Any]) -> int:
-    """The range of a plan, by the Python side."""
-    return sensitivity.range_int(
-        plan["score"],
-        stated(plan),
-        plan["grid_bits"],
-        float(plan["score_clip"]),
-        joint=plan["class_trees"] == "joint",
-        depth=plan["depth"],
-    )
-
-
 def range_of(plan: dict[str, Any]) -> int:
-    """The range of a plan; Python and C++ must say the same."""
-    figure = python_range(plan)
-    text = text_of(plan)
-    if text not in RANGES:
-        RANGES[text] = native.describe_plan(text)["score_range"]
-    assert RANGES[text] == figure
-    return figure
+    """The range of the utility of a plan."""
+    return range_of_plan(plan)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from xgboost.core import XGBoostError
 
 from tests.reference.comparison import LOGISTIC, SOFTMAX, make_plan
+from tests.stated import describe_plan
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 
@@ -96,4 +97,4 @@ def test_very_many_classes_are_bounded(size: float) -> None:
 
 def test_more_classes_than_the_proof_has_are_refused() -> None:
     with pytest.raises(XGBoostError, match="num_class"):
-        native.describe_plan(text_of(plan_of((1 << 16) + 1)))
+        describe_plan(text_of(plan_of((1 << 16) + 1)))

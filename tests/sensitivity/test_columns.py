@@ -17,7 +17,7 @@ import xgboost as xgb
 from tests.reference.comparison import LOGISTIC, SQUARED, make_plan
 from tests.reference.splits import RowBound
 from tests.reference.trainer import train
-from xgb_dp.engine import native
+from tests.stated import describe_plan
 from xgb_dp.training.plan import dump_plan
 
 from .cpp import GRID, NO_CLIP, xgb_train
@@ -89,7 +89,7 @@ def test_a_row_moves_all_leaves_by_one_tree(objective: str, depth: int) -> None:
     plan = plan_of(objective, depth)
     if objective == SQUARED:
         plan["row_bound"]["mode"] = "clip"
-    described = native.describe_plan(dump_plan({"id": "hand", **plan}))
+    described = describe_plan(dump_plan({"id": "hand", **plan}))
     allowed = RowBound.of(plan).B ** 2
     if objective == SQUARED:
         allowed += RowBound.of(plan).hessian_max ** 2

@@ -18,8 +18,8 @@ from tests.reference.comparison import SQUARED, make_plan
 from tests.reference.correction import correct_mean, residual_sums
 from tests.reference.draws import Noise
 from tests.reference.trainer import RowBound as Bound
+from tests.stated import describe_plan
 from xgb_dp.accounting import sensitivity
-from xgb_dp.engine.native import describe_plan
 from xgb_dp.training.plan import dump_plan
 
 from .cpp import xgb_train

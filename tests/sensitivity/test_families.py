@@ -24,9 +24,9 @@ from tests.reference.draws import Noise
 from tests.reference.leaves import leaf_value
 from tests.reference.splits import RowBound, Score
 from tests.reference.test_families_against_cpp import COUNTS, ON_GRID, OUTPUT
+from tests.stated import describe_plan
 from tests.training.plans import plan_of
 from xgb_dp.accounting import sensitivity
-from xgb_dp.engine import native
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.plan import dump_plan
 
@@ -114,7 +114,7 @@ def test_gain_of_rows_that_count_one(objective: str, data: st.DataObject) -> Non
     # Every change lies in (-3, 1] gradient bounds, up to the slack, so the range of all is 4.
     assert min(moved) >= -3 * bound.B - 32
     assert max(moved) <= bound.B + 32
-    described = native.describe_plan(dump_plan({"id": "hand", **plan}))
+    described = describe_plan(dump_plan({"id": "hand", **plan}))
     assert described["score_range"] == 4 * bound.B + 64
 
 
@@ -203,7 +203,7 @@ def test_python_and_cpp_state_the_same(release: str, mode: str, classes: int, bi
         num_class=classes,
         row_bound={"mode": mode, "unit_hessian": mode == "filter"},
     )
-    described = native.describe_plan(dump_plan({"id": "hand", **plan}))["leaves"]
+    described = describe_plan(dump_plan({"id": "hand", **plan}))["leaves"]
     bound = sensitivity.RowBound(mode, 0.5, 1.0, 1.0)
     assert described["sensitivity"] == sensitivity.leaf_sens(release, bound, bits, classes)
     assert described["mechanism"] == "laplace"

@@ -14,6 +14,7 @@ from scipy import sparse
 from xgboost.core import XGBoostError
 
 from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
+from tests.stated import describe_intercept
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 
@@ -99,7 +100,7 @@ def test_the_sums_of_targets_are_attained_together() -> None:
     assert sums == [512, -512, 512, 512]
     bound = sensitivity.intercept_sens2("targets", 9, n_public=False, k=3)
     assert sum(v**2 for v in sums) == bound
-    event = native.describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
+    event = describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
     assert (event["sensitivity2"], event["coordinates"]) == (bound, 4)
 
 
@@ -157,7 +158,7 @@ def test_the_sums_are_attained_together() -> None:
     sums = native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), request)["sums"]
     bound = sensitivity.intercept_sens2("binary", 9, n_public=False, presence=True)
     assert sum(v**2 for v in sums) == bound
-    event = native.describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
+    event = describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
     assert (event["sensitivity2"], event["coordinates"]) == (bound, 3)
 
 
@@ -204,7 +205,7 @@ def test_the_bound_of_columns_is_attained(cells: int, label_: float) -> None:
     d = xgb.DMatrix(np.array([[1.0] * cells + [0.0] * (4 - cells)]), np.full(1, label_))
     bound = sensitivity.columns_sens2(9)
     assert sum(v**2 for v in native.release_intercept(d, request)["sums"]) == bound
-    event = native.describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
+    event = describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
     assert (event["release"], event["sensitivity2"], event["coordinates"]) == ("columns", bound, 4)
 
 

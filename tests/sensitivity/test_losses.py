@@ -17,8 +17,8 @@ from tests.reference.losses import bounded_pairs, loss_of, unit_of
 from tests.reference.splits import RowBound as Bound
 from tests.reference.splits import Score
 from tests.reference.test_losses_against_cpp import COLUMNS, LOSSES, outputs_of, plan_of
+from tests.stated import describe_plan
 from xgb_dp.accounting import sensitivity
-from xgb_dp.engine import native
 from xgb_dp.request.features import read_schema
 from xgb_dp.testing import train_with_plan
 from xgb_dp.training.prepare import prepare
@@ -121,7 +121,7 @@ def test_one_row(name: str, data: st.DataObject) -> None:
     drawn = data.draw(rows(plan["num_class"], lowest, highest, targets=name in COLUMNS))
     n = len(drawn.y)
     with_row, without = (sums_of(plan, extra, drawn, k) for k in (n, n - 1))
-    stated = native.describe_plan(text_of(plan))["leaf_sensitivity2"]
+    stated = describe_plan(text_of(plan))["leaf_sensitivity2"]
     b = plan["row_bound"]
     figure = sensitivity.RowBound(
         b["mode"], *(float(b[k]) for k in ("gradient_bound", "hessian_weight", "hessian_bound"))
@@ -169,7 +169,7 @@ def test_the_worst_row_of_one_target() -> None:
     bound = Bound.of(plan)
     far, margin = np.array([[9.0, 9.0, -9.0]]), np.array([[0.0, 0.25, -0.5]], np.float32)
     by_output, _ = bounded_pairs(loss_of(plan), bound, margin, far, np.array([2.0]), 0)
-    limit = native.describe_plan(text_of(plan))["score_range"]
+    limit = describe_plan(text_of(plan))["score_range"]
     assert (
         limit
         == 2 * math.ceil(share * bound.B)
@@ -186,7 +186,7 @@ def test_the_worst_row_of_one_target() -> None:
 def limit_of_all(plan: dict[str, Any]) -> float:
     """The range without bounds of outputs, over the root of how many there are."""
     own = {**plan["row_bound"], "output_gradient": "1.0", "output_hessian": "1.0"}
-    without = native.describe_plan(text_of({**plan, "row_bound": own}))["score_range"]
+    without = describe_plan(text_of({**plan, "row_bound": own}))["score_range"]
     return float(without) / math.sqrt(plan["num_class"])
 
 

@@ -12,7 +12,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.engine import native
+from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.releases.columns import Columns
 from xgb_dp.releases.intercept import Intercept
@@ -62,7 +62,7 @@ def test_the_events_are_those_of_one_row_in_all_trees() -> None:
     """K + 1 sums before the first tree; leaves of K trees with the bound of one row."""
     prepared = prepare({**USUAL, "dp_class_trees": "per_class"}, read_schema(matrix(10)), 5)
     plan = build_plan(prepared.settings, prepared.noise)
-    told = native.describe_plan(dump_plan(plan))
+    told = describe_plan(dump_plan(plan))
     b = 1 << plan["grid_bits"]
     assert told["leaf_sensitivity2"] == b * b
     assert told["score_range"] == 2 * math.ceil(b / math.sqrt(1.5))

@@ -13,7 +13,7 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.reference.test_losses_against_cpp import plan_of
-from xgb_dp.engine import native
+from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.request.features import read_schema
 from xgb_dp.request.params import DEFAULT_ROUNDS
@@ -290,9 +290,9 @@ def test_outputs_that_move_together_share_their_splits() -> None:
     """A plan without shared splits is refused: the other outputs would have trees of nothing."""
     plan, _ = plan_of("all_centred", True)
     plan["id"] = "hand-made"
-    native.describe_plan(dump_plan(plan))
+    describe_plan(dump_plan(plan))
     with pytest.raises(xgb.core.XGBoostError, match="same splits"):
-        native.describe_plan(dump_plan(plan | {"class_trees": "per_class"}))
+        describe_plan(dump_plan(plan | {"class_trees": "per_class"}))
 
 
 def test_one_row_changes_no_other_pair_of_an_own_objective() -> None:

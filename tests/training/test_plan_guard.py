@@ -11,6 +11,7 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 import xgb_dp
+from tests.stated import describe_plan
 from xgb_dp.engine import native
 
 from .plans import from_plan, plan_of
@@ -141,7 +142,7 @@ def test_range_never_wraps(clip: float, params: dict, dtrain: xgb.DMatrix) -> No
             xgb.train(params, dtrain, 1)
         return
     booster = xgb.train(params, dtrain, 1)
-    described = native.describe_plan(json.dumps(plan_of(booster)))
+    described = describe_plan(json.dumps(plan_of(booster)))
     assert 4 * clip * 2 ** plan_of(booster)["grid_bits"] <= described["score_range"] < 2**23
 
 

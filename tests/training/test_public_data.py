@@ -12,7 +12,7 @@ import xgboost as xgb
 from sklearn.base import clone
 
 import xgb_dp
-from xgb_dp.engine import native
+from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyError, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.request.sizes import PUBLIC_ROUNDS
 from xgb_dp.testing import fixed_noise
@@ -211,11 +211,11 @@ def test_what_is_no_public_sample(params, matrix):
 )  # fmt: skip
 def test_the_cpp_refuses_damaged_structures(structure):
     plan = json.loads(_plan([[-1]]))
-    assert native.describe_plan(json.dumps(plan))["events"]
+    assert describe_plan(json.dumps(plan))["events"]
     with pytest.raises(xgb.core.XGBoostError, match="dp_plan"):
-        native.describe_plan(_plan([structure]))
+        describe_plan(_plan([structure]))
     with pytest.raises(xgb.core.XGBoostError, match="one public tree for each"):
-        native.describe_plan(_plan([[-1], [-1]]))
+        describe_plan(_plan([[-1], [-1]]))
 
 
 def _plan(structures: Any) -> str:

@@ -12,7 +12,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.engine import native
+from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.releases.splits import Splits
 from xgb_dp.request.features import read_schema
@@ -102,7 +102,7 @@ def test_the_events_are_those_of_one_row_in_all_trees() -> None:
     params = {**USUAL, "dp_class_trees": "per_class"}
     prepared = prepare(params, read_schema(matrix(10)), 5)
     s, plan = prepared.settings, build_plan(prepared.settings, prepared.noise)
-    told = native.describe_plan(dump_plan(plan))
+    told = describe_plan(dump_plan(plan))
     assert told["leaf_sensitivity2"] == 1 << 2 * plan["grid_bits"]
     by_name = {e.release: e for e in prepared.events}
     assert by_name["intercept"].coordinates == 4

@@ -1,14 +1,15 @@
 """Computes every sensitivity and range, as exact integers on the grid.
 
-C++ (``plugin_cpp/plan/row_bound.cc``, ``plugin_cpp/plan/sensitivity.cc``) computes the same
-integers by the same formulas. All figures are for adding or removing one unit of privacy, a row or
-all rows of a person. Replacing one doubles ranges and sensitivities (:func:`replace_one`). Nothing
-here looks at data. Proofs: docs/proofs/sensitivity.md.
+C++ enforces the bounds from which they follow (``plugin_cpp/plan/row_bound.cc``), and computes none
+of them. All figures are for adding or removing one unit of privacy, a row or all rows of a person.
+Replacing one doubles ranges and sensitivities (:func:`replace_one`). Nothing here looks at data.
+Proofs: docs/proofs/sensitivity.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import BudgetError
@@ -17,9 +18,11 @@ __all__ = [
     "BALLS",
     "LABEL_CELLS",
     "RowBound",
+    "candidate_cells",
     "candidates_sens2",
     "columns_sens2",
     "correction_sens2",
+    "feature_cells",
     "intercept_coordinates",
     "intercept_sens2",
     "largest_grid_bits",
@@ -54,11 +57,11 @@ class RowBound:
         hessian_bound: h_max > 0, used by the modes "clip" and "filter".
         max_weight: Public bound of row weights, > 0; 0 if there is none. 1 without weights.
         unit_hessian: Whether a row's weight stands in for its Hessian (gradient boosting).
-        of_person: Whether it bounds all rows of a person together.
         rows_per_person: K >= 1: what a person counts at most, in rows. 1 for rows.
         output_gradient: Largest gradient of one of several outputs, in units of C; 1 if it may be
             all there is.
         output_hessian: Largest sqrt(r) h of one of them, in units of C.
+        of_person: Whether it bounds all rows of a person together.
     """
 
     mode: str
@@ -67,10 +70,10 @@ class RowBound:
     hessian_bound: float = 1.0
     max_weight: float = 1.0
     unit_hessian: bool = False
-    of_person: bool = False
     rows_per_person: float = 1.0
     output_gradient: float = 1.0
     output_hessian: float = 1.0
+    of_person: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in ("prediction", "row_weight", "clip", "filter"):
@@ -329,6 +332,36 @@ def candidates_sens2(features: int, levels: int, shift: int) -> int:
         shift: Counts are multiplied by 2**shift.
     """
     return features * levels << (2 * shift)
+
+
+def candidate_cells(edges: Sequence[int], levels: int, max_bin: int) -> int:
+    """All sums that one release of candidates may have, any of which a person may be in.
+
+    Args:
+        edges: Of the public grid of each feature with private candidates.
+        levels: Released levels of each quantile tree; 0 for histograms on the grids.
+        max_bin: Target number of bins.
+    """
+    if levels:
+        return len(edges) * ((1 << levels) - 1)
+    # Edges that move become no more than there were, or than the bins.
+    return sum(max(n - 1, max_bin) for n in edges)
+
+
+def feature_cells(features: Sequence[tuple[str, int]], max_bin: int, *, tree: bool) -> int:
+    """Sums that the noisy histogram of one feature of one node has at most.
+
+    Args:
+        features: Of each its kind and the number of its cuts, categories or grid edges.
+        max_bin: Target number of bins.
+        tree: Whether private candidates come from quantile trees.
+    """
+    cells = {
+        "cuts": lambda size: size + 1,
+        "categorical": lambda size: size,
+        "private": lambda size: 4 * max_bin + 128 if tree else max(size, max_bin) + 2,
+    }
+    return max(cells[kind](size) for kind, size in features) + 1  # one for missing values
 
 
 def intercept_sens2(

@@ -24,11 +24,9 @@ from .door import VARIABLE
 __all__ = [
     "build_info",
     "call",
+    "check_plan",
     "check_rows",
     "check_sums",
-    "describe_intercept",
-    "describe_numbers",
-    "describe_plan",
     "discover_numbers",
     "is_dp_build",
     "is_loaded",
@@ -152,21 +150,9 @@ def tree_texts(booster: Any) -> list[bytes]:
     return (out.value or b"").splitlines()
 
 
-def describe_plan(text: str) -> dict[str, Any]:
-    """Sensitivity and range that the C++ side derives from a plan by itself."""
-    out = ctypes.c_char_p()
-    call("XGDPDescribePlan", ctypes.c_char_p(text.encode()), ctypes.byref(out))
-    described: dict[str, Any] = json.loads(out.value or b"{}")
-    return described
-
-
-def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The event that the C++ side derives from a request for the intercept."""
-    out = ctypes.c_char_p()
-    text = json.dumps(dict(request)).encode()
-    call("XGDPDescribeIntercept", ctypes.c_char_p(text), ctypes.byref(out))
-    event: dict[str, Any] = json.loads(out.value or b"{}")
-    return event
+def check_plan(text: str) -> None:
+    """Refuse a plan that no proof covers, or whose numbers do not fit."""
+    call("XGDPCheckPlan", ctypes.c_char_p(text.encode()))
 
 
 def is_plain(matrix: Any) -> bool:
@@ -231,15 +217,6 @@ def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(request).encode()
     call("XGDPReleaseIntercept", dtrain.handle, ctypes.c_char_p(text), ctypes.byref(out))
     return json.loads(out.value or b"{}")
-
-
-def describe_numbers(columns: int, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The event that the C++ side derives from a request for rough quantiles."""
-    out = ctypes.c_char_p()
-    text = json.dumps(dict(request)).encode()
-    call("XGDPDescribeNumbers", ctypes.c_uint64(columns), text, ctypes.byref(out))
-    event: dict[str, Any] = json.loads(out.value or b"{}")
-    return event
 
 
 def discover_numbers(

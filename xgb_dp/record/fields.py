@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from ..accounting import ChoiceEvent, Event, SelectionEvent, Unit, event_from_json
+from ..accounting.enforced import Enforced
 from ..accounting.events import release_counts
 from ..errors import LedgerError
 from ..releases import RELEASES
@@ -24,6 +25,7 @@ __all__ = [
     "damaged",
     "is_count",
     "is_entry",
+    "read_enforced",
     "read_events",
     "read_public",
     "read_start",
@@ -72,6 +74,13 @@ def read_events(data: Any) -> tuple[Event, ...]:
     if not all(name.isprintable() for name in release_counts(found)):
         raise damaged("an event does not name its release")
     return found
+
+
+def read_enforced(data: Any) -> tuple[Enforced, ...]:
+    """What was enforced by each plan that a training might have followed."""
+    if not isinstance(data, list):
+        raise damaged("a training does not list what it enforced")
+    return tuple(map(Enforced.from_json, data))
 
 
 def read_start(data: Any) -> PublicStart:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..accounting import ChoiceEvent, Event, ParallelEvent, SelectionEvent, Unit, one_unit
+from ..accounting.enforced import Enforced
 from ..accounting.events import release_counts
 from ..accounting.units import all_same
 from ..errors import LedgerError
@@ -22,6 +23,7 @@ from .fields import (
     damaged,
     is_count,
     is_entry,
+    read_enforced,
     read_events,
     read_public,
     read_start,
@@ -61,6 +63,8 @@ class TrainingRecord:
         rounds: Boosting rounds that it added; of a training under way those of its plan.
         target: (epsilon, delta) that it was calibrated for.
         public: What it took as public.
+        enforced: From what the sensitivities of its events follow, by plan that it might have
+            followed; empty for one without a plan.
         drawn: What was drawn, where that is less than `events`.
         trees: Names of its trees; None while they are not known.
         start: The model that its trees stand on, public or made of what this training has
@@ -75,6 +79,7 @@ class TrainingRecord:
     rounds: int
     target: tuple[float, float]
     public: Mapping[str, Any]
+    enforced: tuple[Enforced, ...] = ()
     drawn: tuple[Event, ...] | None = None
     trees: tuple[str, ...] | None = None
     start: PublicStart | None = None
@@ -155,6 +160,8 @@ class TrainingRecord:
             "complete": self.complete,
             "events": [e.to_json() for e in self.events],
         }
+        if self.enforced:
+            out["enforced"] = [e.to_json() for e in self.enforced]
         if self.drawn is not None:
             out["drawn"] = [e.to_json() for e in self.drawn]
         out |= {
@@ -174,7 +181,7 @@ class TrainingRecord:
     def from_json(cls, data: Any) -> TrainingRecord:
         """Read one entry of a ledger's ``trainings``."""
         needed = {"plan_digest", "complete", "events", "rounds", "target", "public"}
-        check_fields(data, "a training", needed, {"drawn", "trees", "start", "entry"})
+        check_fields(data, "a training", needed, {"enforced", "drawn", "trees", "start", "entry"})
         if type(data["plan_digest"]) is not str or type(data["complete"]) is not bool:
             raise damaged("a training does not name its plan or its state")
         if not is_count(data["rounds"]):
@@ -193,6 +200,7 @@ class TrainingRecord:
             rounds=data["rounds"],
             target=read_target(data["target"]),
             public=public,
+            enforced=read_enforced(data["enforced"]) if "enforced" in data else (),
             drawn=read_events(data["drawn"]) if "drawn" in data else None,
             trees=None if trees is None else tuple(trees),
             start=read_start(data["start"]) if "start" in data else None,
@@ -205,8 +213,31 @@ class TrainingRecord:
             raise damaged("a training names another unit of privacy than its events")
         return found
 
+    def check_enforced(self) -> None:
+        """The sensitivities of its events are those that follow from what was enforced."""
+        for event in self.releases[0].events:
+            if isinstance(event, SelectionEvent):
+                continue  # the other runs had plans of their own
+            if not isinstance(event, ChoiceEvent):
+                self._check_each([event], self.taken or 0)
+                continue
+            if len(event.options) != len(self.enforced):
+                raise damaged("a training does not say what each of its plans enforced")
+            for position, way in enumerate(event.ways):
+                self._check_each(way, position)
+        evaluated = sum(shown["events"] for shown in self.evaluations)
+        drawn = self.drawn or ()
+        self._check_each(drawn[: len(drawn) - evaluated], self.taken or 0)
+
+    def _check_each(self, events: Iterable[Event], position: int) -> None:
+        for event in events:
+            if position >= len(self.enforced):
+                raise damaged("a training does not say what it enforced")
+            self.enforced[position].check(event)
+
     def check_private(self) -> None:
         """The events account for the rounds and for everything that the plan gave a share."""
+        self.check_enforced()
         if self.trees is None and self.complete:
             raise damaged("a training does not name its trees")
         if self.complete and self.trees is not None:

@@ -9,28 +9,22 @@ The stored text carries a digest of itself (``sealed.py``), against damage and n
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from ..accounting import Event, event_from_json
-from ..accounting.describe import is_within
-from ..accounting.events import release_counts
+from ..accounting import Event
 from ..engine.model_json import ModelJson
 from ..engine.models import load_booster
 from ..engine.native import tree_texts
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from . import sealed
-from .form import Ledger, TrainingRecord, charged
+from .form import Ledger, TrainingRecord
 
 __all__ = [
     "ATTRIBUTE",
-    "Drawn",
     "check_trees",
     "claim",
-    "complete",
-    "drawn",
     "earlier_ledger",
     "evaluated",
     "parse_ledger",
@@ -41,33 +35,6 @@ __all__ = [
 ]
 
 ATTRIBUTE = "dp_ledger"
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What the C++ trainer has drawn in the training under way.
-
-    Attributes:
-        private: Whether its plan is one of a private training.
-        noise: Where its noise came from; see :class:`~xgb_dp.record.form.Ledger`.
-        events: In release order.
-    """
-
-    private: bool
-    noise: str
-    events: tuple[Event, ...]
-
-
-def drawn(booster: Any) -> Drawn:
-    """What the C++ trainer keeps of the training under way."""
-    for updater in ModelJson.config_of(booster).updaters:
-        if updater.get(ATTRIBUTE):
-            found = json.loads(updater[ATTRIBUTE])
-            events = tuple(event_from_json(e) for e in found["trainings"][-1]["events"])
-            return Drawn(found["private"], found["noise"], events)
-    raise LedgerError(
-        "The booster holds no record of private training: nothing was trained privately."
-    )
 
 
 def read_ledger(booster: Any) -> Ledger:
@@ -251,62 +218,6 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
         return Ledger(private, noise, (plan,))
     own = Ledger(private and earlier.private, earlier.noise if noise == "os" else noise, ())
     return replace(own, trainings=earlier.trainings).followed_by(plan)
-
-
-def complete(claimed: Ledger, made: Drawn, before: Sequence[Event], rounds: int) -> Ledger:
-    """The whole ledger of a model from what C++ drew and what Python knows.
-
-    A training that released less than planned (a callback stopped it, or "no split" won somewhere)
-    counts as the whole plan: when it ended is itself an outcome of the mechanisms, and the
-    composition is proved for releases fixed in advance. ``drawn`` then holds what was drawn.
-    """
-    *earlier, plan = claimed.trainings
-    events = (*before, *made.events)
-    _check_drawn(events, plan, rounds)
-    # A choice among plans is charged as a whole, too.
-    short = plan.taken is not None or _counts(events) != _counts(plan.events)
-    last = replace(
-        plan,
-        complete=True,
-        events=plan.events if short else events,
-        drawn=events if short else None,
-        rounds=rounds,
-    )
-    return Ledger(
-        claimed.private and made.private,
-        claimed.noise if made.noise == "os" else made.noise,
-        (*earlier, last),
-    )
-
-
-def _key(event: Event) -> tuple[str, str]:
-    return event.mechanism, event.label
-
-
-def _counts(events: Sequence[Event]) -> dict[tuple[str, str], int]:
-    return {_key(e): e.count for e in events if e.count}
-
-
-def _check_drawn(drawn: Sequence[Event], plan: TrainingRecord, rounds: int) -> None:
-    """Everything drawn was planned, with at least as much noise, and every round was drawn."""
-    limits = {_key(e): e for e in plan.planned}
-    for event in drawn:
-        limit = limits.pop(_key(event), None)  # a second entry of a kind has no limit left
-        if limit is None or not is_within(event, limit):
-            raise LedgerError(
-                f"The trainer released more than was calibrated ({event.label}). The model must "
-                "not be published. Please report this."
-            )
-    limit_counts = release_counts(plan.planned)
-    name = "histograms" if "histograms" in limit_counts else "leaves"
-    releases = release_counts(drawn).get(name, 0)
-    each = limit_counts.get(name, 0) // max(charged(plan.rounds, plan.planned), 1)
-    if plan.events and releases != charged(rounds, plan.planned) * each:
-        raise LedgerError(
-            f"The booster has grown {rounds} rounds, but the trainer has recorded {releases} "
-            f"releases of {name}: "
-            "something has changed the booster during training. The model must not be published."
-        )
 
 
 def store(booster: Any, ledger: Ledger) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, LaplaceEvent
 from ..accounting.events import PlainEvent
-from ..accounting.sensitivity import RowBound, candidates_sens2
+from ..accounting.sensitivity import RowBound, candidate_cells, candidates_sens2
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Whole
@@ -123,11 +123,9 @@ _RULES = (
 
 def _all_cells(s: Settings) -> int:
     """All sums that one release may have, of all features together."""
-    if s["dp_candidates"] == "quantile_tree":
-        return s.private_features * ((1 << s["dp_candidate_levels"]) - 1)
-    grids = [len(f.grid) - 1 for f in s.features if f.kind == "private"]
-    # Edges that move become no more than there were, or than the bins.
-    return sum(max(cells, s["max_bin"]) for cells in grids)
+    grids = [len(f.grid) for f in s.features if f.kind == "private"]
+    levels = s["dp_candidate_levels"] if s["dp_candidates"] == "quantile_tree" else 0
+    return candidate_cells(grids[: s.private_features], levels, s["max_bin"])
 
 
 @dataclass(frozen=True)

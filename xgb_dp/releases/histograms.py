@@ -20,14 +20,9 @@ def _cells(s: Settings) -> int:
     """Sums that the noisy histogram of one feature of one node has at most."""
     if s["dp_split"] == "partial":
         return 2
-    bins = s["max_bin"]
+    sizes = [(f.kind, f.size or len(f.cuts) or len(f.grid)) for f in s.features]
     tree = s["dp_candidates"] == "quantile_tree"
-    sizes = {
-        "cuts": lambda f: len(f.cuts) + 1,
-        "categorical": lambda f: f.size,
-        "private": lambda f: 4 * bins + 128 if tree else max(len(f.grid), bins) + 2,
-    }
-    return max(sizes[f.kind](f) for f in s.features) + 1  # one for missing values
+    return sensitivity.feature_cells(sizes, s["max_bin"], tree=tree)
 
 
 @dataclass(frozen=True)

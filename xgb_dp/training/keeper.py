@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
-from ..accounting import Event
 from ..record import ledger
 from ..record.start import PublicStart
 
@@ -36,7 +35,6 @@ class LedgerCallback(TrainingCallback):
         training: Training,
         position: int,
         count: float | None,
-        released: Sequence[Event] = (),
         entries: Sequence[str | None] = (),
     ) -> None:
         super().__init__()
@@ -45,7 +43,6 @@ class LedgerCallback(TrainingCallback):
         self.claimed = training.claim(position, count)
         if entries:
             self.claimed = self.claimed.booked(entries)
-        self.released = released
         self.start = 0
 
     def before_training(self, model: Any) -> Any:
@@ -70,6 +67,6 @@ class LedgerCallback(TrainingCallback):
     def after_training(self, model: Any) -> Any:
         """Write what was drawn."""
         rounds = model.num_boosted_rounds() - self.start
-        record = ledger.complete(self.claimed, ledger.drawn(model), self.released, rounds)
+        record = self.training.draws.complete(self.claimed, model, rounds)
         ledger.store(model, ledger.sign(model, record))
         return model

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..accounting.enforced import range_of_plan
 from ..accounting.units import PERSON
 from ..calibrate.mechanisms import NoisePlan
 from ..request.candidates import Feature
@@ -143,6 +144,7 @@ def build_plan(
     # Two trainings of one model never have the same plan, however alike their settings are.
     plan["earlier"] = earlier
     plan = without_reals(plan)
+    plan["selection"]["range"] = range_of_plan(plan)
     plan["id"] = digest(dump_plan(plan))
     return plan
 

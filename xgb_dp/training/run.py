@@ -12,20 +12,19 @@ from typing import Any
 
 from xgboost.core import Booster, XGBoostError
 
-from ..accounting import Event, event_from_json
-from ..accounting.events import counted
 from ..budget.gate import Release, before_release, look_before
 from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import shown
 from ..record import ledger
+from ..record.draws import Draws, Told
 from ..record.form import Ledger, Released, TrainingRecord
 from ..record.start import PublicStart
 from ..releases.intercept import Intercept
 from ..request import masking
 from ..request.settings import Settings
-from . import agreement, first_release, plan, row_checks
+from . import first_release, plan, row_checks
 from .call_site import CallSite
 from .columns import ColumnEffects
 from .earlier import check_earlier
@@ -70,6 +69,7 @@ class Training:
         types: "c" for categorical columns and "float" for others, None where the data has none.
         earlier: Ledger of the continued model.
         options: The plan, or those of which one is taken by the noisy number of rows.
+        draws: What it claims, and what it will have drawn before its first tree.
         request: What the first release is asked for: the intercept, or the number of rows; None if
             there is none.
         part: The part of an :func:`xgb_dp.split` that it reads; None where that is not known.
@@ -84,6 +84,7 @@ class Training:
     earlier: Ledger | None
     options: tuple[Option, ...]
     request: dict[str, Any] | None
+    draws: Draws
     part: Part | None = None
     steps: tuple[str, ...] = ()
     public_start: PublicStart | None = None
@@ -130,10 +131,16 @@ class Training:
             Option(p, told, plan.dump_plan(told), _by_column(p, request))
             for p, told in zip(prepared.plans, plans, strict=True)
         )
-        for option in options:
-            made = option.prepared
-            agreement.check(option.text, request, made.noise, made.settings, option.by_column)
-        return cls(prepared, key, names, types, earlier, options, request, part, public_start=start)
+        times = 2 if s.measured else 1
+        draws = Draws([Told(o.text, request, times, o.by_column) for o in options])
+        if draws.claimed != prepared.events:
+            raise BudgetError(
+                "The calibrated noise is not the one that the plan draws. Nothing was released. "
+                "This is a defect of xgb_dp: please report it."
+            )
+        return cls(
+            prepared, key, names, types, earlier, options, request, draws, part, public_start=start
+        )
 
     @property
     def settings(self) -> Settings:
@@ -171,10 +178,11 @@ class Training:
         plan_record = TrainingRecord(
             plan_digest=self.plan_id,
             complete=False,
-            events=self.prepared.events,
+            events=self.draws.claimed,
             rounds=s.rounds,
             target=(s.epsilon, s.delta),
             public=public,
+            enforced=self.draws.enforced,
             start=self.public_start,
         )
         noise = "none" if s.noise_free else "os" if self.private else "fixed"
@@ -212,9 +220,7 @@ class Training:
         """
         s, noise, family = self.settings, self.prepared.noise, self.prepared.family
         low: dict[str, Any] = {}
-        event: Event | None = None
         position, count, sums, capped = 0, None, None, None
-        released: list[Event] = []
         columns: ColumnEffects | None = None
         if s.masking.workers:
             agreed = json.dumps([self.texts, self.request, s.schema.names])
@@ -224,20 +230,17 @@ class Training:
             if s.masking.workers:
                 workers.check_together(self._check_book)
             entries = before_release(
-                self.prepared.events,
+                self.draws.claimed,
                 private=self.private,
                 unit=s.privacy_unit,
                 part=self.part,
                 earlier=self._released,
             )
             if self.request is not None:
-                answer = native.release_intercept(dtrain, self.request)
-                sums = answer["sums"]
-                event = None if s.noise_free else event_from_json(answer["event"])
+                sums = self.draws.release(dtrain, self.request)
                 second = first_release.second_request(s, noise, self.request, sums)
                 if second is not None:
-                    capped = native.release_intercept(dtrain, second)["sums"]
-                    event = None if event is None else counted(event, 2)
+                    capped = self.draws.release(dtrain, second)
                 if family is not None:
                     kind = self.request["kind"]
                     count = first_release.rows_from_sums(kind, noise, sums)
@@ -245,17 +248,13 @@ class Training:
                     if family.presence:
                         present = first_release.present_from_sums(kind, noise, sums)
                     position = family.taken(count, present)
-                if event is not None:
-                    released.append(event)
                 if s.intercept == "released":
                     low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
                 by_column = self.options[position].by_column
                 if by_column is not None:
-                    answer = native.release_intercept(dtrain, by_column)
-                    if not s.noise_free:
-                        released.append(event_from_json(answer["event"]))
+                    cells = self.draws.release(dtrain, by_column, position)
                     made = self.options[position].prepared
-                    columns = ColumnEffects.of(made.settings, made.noise, sums, answer["sums"])
+                    columns = ColumnEffects.of(made.settings, made.noise, sums, cells)
                     low["base_score"] = first_release.base_score_of_columns(s, columns)
             if s.intercept == "public":
                 low["base_score"] = s["base_score"]
@@ -272,7 +271,7 @@ class Training:
         if columns is not None:
             text = first_release.offering(taken.settings, taken.plan, columns)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
-        keeper = LedgerCallback(self, position, count, released, entries)
+        keeper = LedgerCallback(self, position, count, entries)
         if columns is not None:
             keeper.first = partial(
                 booster_with, trees_of(columns), params=low, cache=[dtrain, *evals]
@@ -286,7 +285,7 @@ class Training:
 
     def _check_book(self) -> None:
         """Look whether this party's book has room, before that of any party counts the training."""
-        unit, events = self.settings.privacy_unit, self.prepared.events
+        unit, events = self.settings.privacy_unit, self.draws.claimed
         try:
             look_before(Release(events, self.private, unit, self.part, self._released))
         except BudgetError as error:

@@ -1,0 +1,138 @@
+"""What the library enforces is what a ledger counts, and nothing cheaper can be written down."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.accounting.enforced import Enforced, claimed_events
+from xgb_dp.accounting.events import GaussianEvent
+from xgb_dp.audit import PreparedTraining
+from xgb_dp.errors import BudgetError, LedgerError
+from xgb_dp.record import draws
+from xgb_dp.record.draws import Draws, Told
+from xgb_dp.record.form import Ledger
+from xgb_dp.training import plan as plans
+
+from ..conftest import arrays
+from ..hand_made import UNIT2, enforced
+from ..stated import describe_plan
+
+PARAMS = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 2.0, "dp_delta": 1e-6,
+    "max_depth": 2, "nthread": 1,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model() -> xgb.Booster:
+    return xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
+
+
+def ledger_of(model: xgb.Booster) -> dict[str, Any]:
+    record = json.loads(str(model.attr("dp_ledger")))
+    del record["digest"]
+    return dict(record)
+
+
+def test_figures_survive_a_ledger(model: xgb.Booster) -> None:
+    for training in Ledger.from_json(ledger_of(model)).trainings:
+        for figures in training.enforced:
+            assert Enforced.from_json(json.loads(json.dumps(figures.to_json()))) == figures
+
+
+def test_a_range_below_that_of_the_score_is_refused() -> None:
+    [figures] = enforced()
+    assert Enforced.from_json(figures)
+    for smaller in (0, 1, figures["score_range"] - 1, 1 << 23):
+        with pytest.raises(LedgerError, match="range"):
+            Enforced.from_json(figures | {"score_range": smaller})
+
+
+def test_draws_that_no_plan_has_are_refused() -> None:
+    figures = Enforced.from_json(*enforced())
+    gaussian = {"mechanism": "gaussian", "sigma2": 1 << 40, "count": 1}
+    leaves = figures.event(gaussian | {"release": "leaves"})
+    assert leaves == GaussianEvent("leaves", UNIT2, 1 << 40, 2, 1)
+    for name in ("intercept", "rows", "columns", "candidates", "unheard of"):
+        with pytest.raises(LedgerError):
+            figures.event(gaussian | {"release": name})
+    with pytest.raises(LedgerError, match="Laplace"):
+        figures.event({"mechanism": "laplace", "scale": 9, "count": 1, "release": "leaves"})
+    splits = {"mechanism": "exponential", "release": "splits", "eps_num": 1, "eps_bits": 40}
+    with pytest.raises(LedgerError, match="another range"):
+        figures.event(splits | {"count": 1, "range": figures.score_range - 1})
+
+
+@pytest.mark.parametrize("part", ["bound", "candidates", "labels", None])
+def test_a_ledger_of_other_figures_is_damaged(model: xgb.Booster, part: str | None) -> None:
+    """Each number by itself: what the events do not depend on is not refused, all else is."""
+    record = ledger_of(model)
+    figures = record["trainings"][0]["enforced"]
+    refused = []
+    for position, one in enumerate(figures):
+        inner = one if part is None else one[part]
+        for name, value in list((inner or {}).items()):
+            if type(value) in (int, float):
+                inner[name] = value * 2
+                try:
+                    Ledger.from_json(record)
+                except LedgerError:
+                    refused.append((position, name))
+                inner[name] = value
+    assert refused
+    assert Ledger.from_json(record)
+
+
+def test_a_private_ledger_says_what_was_enforced(model: xgb.Booster) -> None:
+    record = ledger_of(model)
+    for missing in ([], record["trainings"][0]["enforced"][:-1]):
+        record["trainings"][0]["enforced"] = missing
+        with pytest.raises(LedgerError, match="enforced"):
+            Ledger.from_json(record)
+
+
+def test_another_plan_than_was_claimed_is_not_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that is changed on its way to the library, after the claim was made."""
+    read = Enforced.of_plan
+
+    def coarser(plan: Any, *requests: Any) -> Enforced:
+        figures = read(plan, *requests)
+        return replace(figures, depth=figures.depth + 1) if not requests else figures
+
+    monkeypatch.setattr(draws.Enforced, "of_plan", coarser)
+    with pytest.raises(LedgerError, match="another plan"):
+        xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
+
+
+def test_requests_are_for_the_sums_that_are_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = Draws.release
+
+    def louder(self: Draws, dtrain: Any, request: Any, position: int = 0) -> Any:
+        return release(self, dtrain, {**request, "shift": request["shift"] + 1}, position)
+
+    monkeypatch.setattr(Draws, "release", louder)
+    monkeypatch.setattr(draws.native, "release_intercept", lambda *_: pytest.fail("it was drawn"))
+    with pytest.raises(BudgetError, match="other sums"):
+        xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
+
+
+def test_plans_that_begin_otherwise_are_no_choice() -> None:
+    event = GaussianEvent("rows", 1, 1 << 20, 1, 1)
+    other = replace(event, sigma2=1 << 21)
+    assert claimed_events([[event]]) == (event,)
+    with pytest.raises(LedgerError, match="same release"):
+        claimed_events([[event, event], [other, event]])
+
+
+def test_told_events_are_those_of_the_plan(model: xgb.Booster) -> None:
+    assert xgb_dp.privacy_report(model).private
+    prepared = PreparedTraining(PARAMS, xgb.DMatrix(*arrays()), rounds=2)
+    plan = prepared.plan(test_key="07" * 32)
+    text = plans.dump_plan(plan)
+    assert [e.to_json() for e in Told(text).events] == describe_plan(text)["events"]

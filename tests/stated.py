@@ -1,0 +1,53 @@
+"""What is stated of a plan before it is trained: its events, sensitivities and range.
+
+A plan that was changed by hand gets the range of its utility anew, as `train_with_plan` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from xgb_dp.accounting import sensitivity
+from xgb_dp.accounting.enforced import Enforced, Labels, planned_events, range_of_plan
+from xgb_dp.accounting.units import PERSON
+from xgb_dp.engine import native
+from xgb_dp.training.plan import dump_plan
+
+
+def ranged(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan with the range that its bound leads to."""
+    return {**plan, "selection": {**plan["selection"], "range": range_of_plan(plan)}}
+
+
+def describe_plan(text: str) -> dict[str, Any]:
+    """Events, sensitivities and range of a plan that the library takes."""
+    plan = ranged(json.loads(text))
+    native.check_plan(dump_plan(plan))
+    enforced = Enforced.of_plan(plan)
+    events = planned_events({**plan, "noise_free": False})
+    each = {e["release"]: e for event in events for e in _plain(event.to_json())}
+    return {
+        "leaf_sensitivity2": enforced.bound.round_sens2(enforced.grid_bits, enforced.trees),
+        "leaves": each.get("histograms", each.get("leaves")),
+        "candidates": each.get("candidates"),
+        "events": [event.to_json() for event in events],
+        "score_range": enforced.score_range,
+    }
+
+
+def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The measure of a request for the sums before the first tree."""
+    if request["kind"] == "columns":
+        measure = sensitivity.columns_sens2(request["shift"]), request["columns"]
+    else:
+        measure = Labels.of(request).measure(person=request["unit"] == PERSON)
+    name = request["kind"] if request["kind"] in ("columns", "rows") else "intercept"
+    sens2, coordinates = measure
+    event = {"release": name, "sensitivity2": sens2, "coordinates": coordinates}
+    return event | ({"unit": PERSON} if request["unit"] == PERSON else {})
+
+
+def _plain(event: dict[str, Any]) -> list[dict[str, Any]]:
+    return event.get("events", [event])

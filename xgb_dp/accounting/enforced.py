@@ -1,0 +1,498 @@
+"""What the library enforces in a training, and the events that its draws are therefore.
+
+The library is told a plan: how it bounds each row or person, and how much noise it draws. It
+records its draws, and no sensitivity. A ledger keeps the figures of the plan on which sensitivities
+rest. Events are made here, of these figures and of the draws: when a training is claimed, when it
+is complete, and when its ledger is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeVar
+
+from ..errors import LedgerError
+from . import sensitivity
+from .events import Event, ExponentialEvent, PlainEvent, event_from_json
+from .nested import ChoiceEvent, RoundsEvent
+from .sensitivity import RowBound
+from .units import PERSON, ROW
+
+__all__ = [
+    "Enforced",
+    "Labels",
+    "bound_of_plan",
+    "claimed_events",
+    "planned_events",
+    "range_of_plan",
+]
+
+_EPS_BITS, _SAMPLE_BITS = 40, 32
+_NOISY_SUMS = ("histogram", "partial")
+_CORRECTIONS = 2
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The sums of labels that are released before the first tree.
+
+    Attributes:
+        kind: As in :func:`sensitivity.intercept_sens2`.
+        shift: Sums are multiplied by 2**shift.
+        n_public: Whether the number of rows is public.
+        count: Classes, cells or targets.
+        presence: Whether the cells that are present are summed too.
+        exposures: Whether exposures are summed too.
+    """
+
+    kind: str
+    shift: int
+    n_public: bool
+    count: int
+    presence: bool
+    exposures: bool
+
+    @classmethod
+    def of(cls, request: Mapping[str, Any]) -> Labels:
+        """Those that a request asks for."""
+        kind = request["kind"]
+        return cls(
+            kind=kind,
+            shift=request["shift"],
+            n_public="n_public" in request,
+            count=len(request["lower"]) if kind == "targets" else request["num_class"],
+            presence="columns" in request,
+            exposures="exposure_lower" in request and kind in ("regression", "cells"),
+        )
+
+    def measure(self, *, person: bool) -> tuple[int, int]:
+        """Squared L2 sensitivity of the sums, and how many of them one unit can touch."""
+        sums: dict[str, Any] = {
+            "n_public": self.n_public,
+            "k": self.count,
+            "presence": self.presence,
+            "exposures": self.exposures,
+        }
+        return (
+            sensitivity.intercept_sens2(self.kind, self.shift, **sums),
+            sensitivity.intercept_coordinates(self.kind, person=person, **sums),
+        )
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The counts of which candidates are made.
+
+    Attributes:
+        features: Features with private candidates.
+        levels: Cells of one feature that a row is in.
+        shift: Counts are multiplied by 2**shift.
+        hessian: Whether a row weighs its bounded Hessian instead of one.
+        cells: All sums of one release.
+    """
+
+    features: int
+    levels: int
+    shift: int
+    hessian: bool
+    cells: int
+
+
+@dataclass(frozen=True)
+class Enforced:
+    """The public figures of a plan from which the sensitivities of its releases follow.
+
+    Proof: docs/proofs/sensitivity.md
+
+    Attributes:
+        unit: "row" or "person".
+        bound: Bound of one row, or of the rows of a person.
+        grid_bits: Grid of the gradients.
+        trees: Trees of a round on gradients of their own, K.
+        depth: Largest depth of a tree.
+        split: How splits are chosen.
+        columns: Columns of the table.
+        features_per_tree: Features that a tree is offered.
+        score: Utility of a split.
+        score_clip: Its clip of the leaf weight.
+        score_range: Range of the utility, with which selections are drawn.
+        joint: Whether one selection serves the trees of all classes.
+        leaf_noise: "gaussian" or "laplace" for noise on sums, "output" for noise on values.
+        spread: Whether persons count more where their rows are in several leaves.
+        cells: Sums of one feature of one node in a noisy histogram.
+        candidates: None where all candidates are public.
+        labels: None where the intercept and the number of rows are public.
+        by_column: Shift of the sums by class and column; None without.
+    """
+
+    unit: str
+    bound: RowBound
+    grid_bits: int
+    trees: int
+    depth: int
+    split: str
+    columns: int
+    features_per_tree: int
+    score: str
+    score_clip: float
+    score_range: int
+    joint: bool
+    leaf_noise: str
+    spread: bool
+    cells: int
+    candidates: Candidates | None
+    labels: Labels | None
+    by_column: int | None
+
+    def __post_init__(self) -> None:
+        needed = sensitivity.range_int(
+            self.score,
+            self.bound,
+            self.grid_bits,
+            self.score_clip,
+            joint=self.joint,
+            depth=self.depth,
+        )
+        if not needed <= self.score_range < sensitivity.MAX_RANGE:
+            raise LedgerError(
+                f"Splits were chosen as if a utility had the range {self.score_range}; it has "
+                f"{needed}."
+            )
+
+    @classmethod
+    def of_plan(
+        cls,
+        plan: Mapping[str, Any],
+        request: Mapping[str, Any] | None = None,
+        by_column: Mapping[str, Any] | None = None,
+    ) -> Enforced:
+        """What a plan and the requests before its first tree lead to.
+
+        Args:
+            plan: As the library is told it, see ``plugin_cpp/plan/plan.h``.
+            request: For the sums of labels, or the number of rows; None without.
+            by_column: For the sums by class and column; None without.
+        """
+        person = plan["unit"] == PERSON
+        grids = [len(f["grid"]) for f in plan["features"] if f["kind"] == "private"]
+        counts = plan["candidates"]
+        tree = counts["kind"] == "quantile_tree"
+        return cls(
+            unit=plan["unit"],
+            bound=bound_of_plan(plan),
+            grid_bits=plan["grid_bits"],
+            trees=plan["num_class"],
+            depth=plan["depth"],
+            split=plan["split"],
+            columns=plan["n_features"],
+            features_per_tree=plan["features_per_tree"],
+            score=plan["score"],
+            score_clip=float(plan["score_clip"]),
+            score_range=plan["selection"]["range"],
+            joint=plan["class_trees"] == "joint",
+            leaf_noise=plan["leaf"]["noise"],
+            spread=plan["leaf"]["spread"],
+            cells=_cells_of_feature(plan) if person and plan["split"] in _NOISY_SUMS else 1,
+            candidates=Candidates(
+                features=len(grids),
+                levels=counts["levels"] if tree else 1,
+                shift=counts["shift"],
+                hessian=counts["hessian"],
+                cells=sensitivity.candidate_cells(
+                    grids, counts["levels"] if tree else 0, counts["max_bin"]
+                ),
+            )
+            if grids
+            else None,
+            labels=None if request is None else Labels.of(request),
+            by_column=None if by_column is None else by_column["shift"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as a ledger writes them."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> Enforced:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            LedgerError: These are no such figures.
+        """
+        try:
+            inner = {"bound": RowBound, "candidates": Candidates, "labels": Labels}
+            read = {
+                name: _read(inner[name], value) if name in inner and value is not None else value
+                for name, value in data.items()
+            }
+            return _read(cls, read)
+        except LedgerError:
+            raise
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+            raise LedgerError(
+                "The privacy ledger does not say what was enforced in a training."
+            ) from error
+
+    def event(self, draw: Mapping[str, Any]) -> Event:
+        """The event of a draw that the library has recorded, or would record.
+
+        Raises:
+            LedgerError: It is a draw of something else, or selections of another range.
+        """
+        if "events" in draw:
+            inner = [self.event(one).to_json() for one in draw["events"]]
+            return event_from_json({**draw, "events": inner})
+        return event_from_json(self._completed(dict(draw)))
+
+    def check(self, event: Event) -> None:
+        """Refuse an event whose sensitivity is not the one that follows from these figures.
+
+        Raises:
+            LedgerError: It is not.
+        """
+        for one in event.events if isinstance(event, RoundsEvent) else (event,):
+            draw = one.to_json()
+            if isinstance(one, ExponentialEvent):
+                draw["range"] = self.score_range
+            if not isinstance(one, PlainEvent) or self.event(draw) != one:
+                raise LedgerError(
+                    f"The privacy ledger counts another sensitivity of {one.label!r} than what "
+                    "was enforced leads to."
+                )
+
+    def _completed(self, draw: dict[str, Any]) -> dict[str, Any]:
+        """A draw with what one unit can change of it."""
+        name, mechanism = draw["release"], draw["mechanism"]
+        if mechanism == "exponential":
+            if name != "splits" or draw.pop("range") != self.score_range:
+                raise LedgerError("Splits were chosen with another range than the plan says.")
+            return draw
+        measures = {
+            "intercept": self._labels,
+            "rows": self._labels,
+            "columns": self._by_column,
+            "candidates": self._candidates,
+            "correction": self._correction,
+            "histograms": self._histograms,
+            "leaves": self._leaves,
+        }
+        if name not in measures:
+            raise LedgerError(f"The library has recorded an unknown release, {name!r}.")
+        if mechanism == "laplace":
+            return draw | {"sensitivity": self._l1(name)}
+        sens2, coordinates = measures[name]()
+        return draw | {"sensitivity2": sens2, "coordinates": coordinates}
+
+    @property
+    def _of_persons(self) -> bool:
+        return self.unit == PERSON
+
+    def _labels(self) -> tuple[int, int]:
+        if self.labels is None:
+            raise LedgerError("Labels were released that no request asked for.")
+        return self.labels.measure(person=self._of_persons)
+
+    def _by_column(self) -> tuple[int, int]:
+        if self.by_column is None:
+            raise LedgerError("Columns were released that no request asked for.")
+        return sensitivity.columns_sens2(self.by_column), self.columns
+
+    def _counts(self) -> Candidates:
+        if self.candidates is None:
+            raise LedgerError("Candidates were released although all of them are public.")
+        return self.candidates
+
+    def _candidates(self) -> tuple[int, int]:
+        counts = self._counts()
+        touched = counts.features * counts.levels
+        if counts.hessian:
+            sens2 = touched * self.bound.most_hessian(self.grid_bits) ** 2
+        else:
+            sens2 = sensitivity.candidates_sens2(counts.features, counts.levels, counts.shift)
+        return sens2, counts.cells if self._of_persons else touched
+
+    def _correction(self) -> tuple[int, int]:
+        return sensitivity.correction_sens2(), 2
+
+    def _histograms(self) -> tuple[int, int]:
+        cells = self.features_per_tree
+        if self._of_persons:
+            cells *= self.cells << (self.depth - 1)
+        sens2 = self.bound.round_sens2(self.grid_bits, self.trees)
+        return self.features_per_tree * sens2, cells * sensitivity.leaf_coordinates(self.trees)
+
+    def _leaves(self) -> tuple[int, int]:
+        # A row is in one leaf of a tree, and in the sum of all rows where that is released beside
+        # them. The rows of a person may be in all leaves there are.
+        additive = self.split == "additive"
+        cells = 1 << self.depth if self._of_persons else 1
+        touched = (self.columns if additive else 1) * cells + (additive or self.spread)
+        measure = self.bound.spread_sens2 if self.spread else self.bound.round_sens2
+        return (
+            measure(self.grid_bits, self.trees),
+            touched * sensitivity.leaf_coordinates(self.trees),
+        )
+
+    def _l1(self, name: str) -> int:
+        """L1 sensitivity of what is released with Laplace noise."""
+        if name == "candidates":
+            counts = self._counts()
+            hessian = self.bound.most_hessian(self.grid_bits)
+            unit = hessian if counts.hessian else 1 << counts.shift
+            return counts.features * counts.levels * unit
+        if name == "leaves" and self.leaf_noise != "gaussian":
+            return sensitivity.leaf_sens(self.leaf_noise, self.bound, self.grid_bits, self.trees)
+        raise LedgerError(f"The library has recorded Laplace noise on {name!r}.")
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "RowBound": (RowBound,),
+    "Candidates | None": (Candidates, type(None)),
+    "Labels | None": (Labels, type(None)),
+    "int | None": (int, type(None)),
+}
+_MOST = {"grid_bits": 20, "depth": 10, "levels": 17, "shift": 26, "by_column": 26}
+_MOST_OF_ANY = 1 << 40
+Kind = TypeVar("Kind")
+
+
+def _read(kind: type[Kind], data: Mapping[str, Any]) -> Kind:
+    """An object with exactly these fields, each of its type, and no number that is out of range."""
+    for item in fields(kind):  # type: ignore[arg-type]
+        value = data[item.name]
+        if type(value) not in _TYPES[str(item.type)]:
+            raise TypeError(item.name)
+        if type(value) is int and not 0 <= value <= _MOST.get(item.name, _MOST_OF_ANY):
+            raise ValueError(item.name)
+    return kind(**data)
+
+
+def bound_of_plan(plan: Mapping[str, Any]) -> RowBound:
+    """The bound that a plan enforces on rows, or on persons."""
+    bound = {f.name: plan["row_bound"][f.name] for f in fields(RowBound)[:-1]}
+    for name, value in bound.items():  # real numbers travel as texts
+        bound[name] = float(value) if isinstance(value, str) and name != "mode" else value
+    return RowBound(**bound, of_person=plan["unit"] == PERSON)
+
+
+def range_of_plan(plan: Mapping[str, Any]) -> int:
+    """The range of the utility of splits that a plan needs."""
+    return sensitivity.range_int(
+        plan["score"],
+        bound_of_plan(plan),
+        plan["grid_bits"],
+        float(plan["score_clip"]),
+        joint=plan["class_trees"] == "joint",
+        depth=plan["depth"],
+    )
+
+
+def _cells_of_feature(plan: Mapping[str, Any]) -> int:
+    """Sums that the noisy histogram of one feature of one node has at most."""
+    if plan["split"] == "partial":
+        return 2
+    sizes = [
+        (f["kind"], f["size"] if f["kind"] == "categorical" else len(f.get("cuts", f.get("grid"))))
+        for f in plan["features"]
+    ]
+    counts = plan["candidates"]
+    tree = counts["kind"] == "quantile_tree"
+    return sensitivity.feature_cells(sizes, counts["max_bin"], tree=tree)
+
+
+def planned_events(
+    plan: Mapping[str, Any],
+    request: Mapping[str, Any] | None = None,
+    by_column: Mapping[str, Any] | None = None,
+    *,
+    times: int = 1,
+) -> tuple[Event, ...]:
+    """Everything that a training of a plan releases at most, in the order of the ledger.
+
+    Args:
+        plan: As the library is told it.
+        request: For the labels, see :meth:`Enforced.of_plan`.
+        by_column: See there.
+        times: How often the request is made.
+    """
+    if plan["noise_free"]:
+        return ()
+    enforced = Enforced.of_plan(plan, request, by_column)
+    once: list[dict[str, Any]] = []
+    if request is not None:
+        name = "rows" if request["kind"] == "rows" else "intercept"
+        once.append(_gaussian(name, request["sigma2"], times))
+    if by_column is not None:
+        once.append(_gaussian("columns", by_column["sigma2"], 1))
+    rounds, in_round = plan["rounds"], _draws_of_round(plan, enforced)
+    sampled, parts = plan["sampling_num"] < 1 << _SAMPLE_BITS, plan["ensemble"]
+    counts = plan["candidates"]
+    if enforced.candidates is not None:
+        draw = _noisy("candidates", counts, laplace=counts["laplace"])
+        if counts["hessian"] and counts["rounds"] == rounds:
+            in_round.insert(0, draw | {"count": 1})
+        else:
+            once.append(draw | {"count": counts["rounds"]})
+    if plan["correction"]["on"]:
+        once.append(_gaussian("correction", plan["correction"]["sigma2"], _CORRECTIONS))
+    unit = {} if plan["unit"] == ROW else {"unit": plan["unit"]}
+    in_round = [draw | unit for draw in in_round]
+    if sampled:
+        rate = {"rate_num": plan["sampling_num"], "rate_bits": _SAMPLE_BITS, "count": rounds}
+        rest = [{"mechanism": "poisson", **rate, "events": in_round}]
+    elif parts > 1:
+        many = {"parts": parts, "halving": plan["ensemble_halving"], "count": -(-rounds // parts)}
+        rest = [{"mechanism": "allocation", **many, "events": in_round}]
+    else:
+        rest = [draw | {"count": draw["count"] * rounds} for draw in in_round]
+    return tuple(enforced.event(draw | unit) for draw in (*once, *rest))
+
+
+def _draws_of_round(plan: Mapping[str, Any], enforced: Enforced) -> list[dict[str, Any]]:
+    trees = plan["parallel_trees"]
+    out: list[dict[str, Any]] = []
+    if plan["split"] == "exponential":
+        levels = -(-plan["depth"] // plan["split_levels"])
+        chosen = trees * (1 if enforced.joint else plan["num_class"])
+        splits = {"mechanism": "exponential", "release": "splits", "eps_bits": _EPS_BITS}
+        splits |= {"eps_num": plan["selection"]["eps_num"], "range": plan["selection"]["range"]}
+        out.append(splits | {"count": levels * chosen})
+    if plan["split"] in _NOISY_SUMS:
+        out.append(_gaussian("histograms", plan["histogram"]["sigma2"], trees * plan["depth"]))
+        return out
+    draw = _noisy("leaves", plan["leaf"], laplace=enforced.leaf_noise != "gaussian")
+    out.append(draw | {"count": 1 if plan["split"] == "additive" else trees})
+    return out
+
+
+def _gaussian(name: str, sigma2: int, count: int) -> dict[str, Any]:
+    return {"mechanism": "gaussian", "release": name, "sigma2": sigma2, "count": count}
+
+
+def _noisy(name: str, noise: Mapping[str, Any], *, laplace: bool) -> dict[str, Any]:
+    """A draw without its count."""
+    parameter = "scale" if laplace else "sigma2"
+    mechanism = "laplace" if laplace else "gaussian"
+    return {"mechanism": mechanism, "release": name, parameter: noise[parameter]}
+
+
+def claimed_events(ways: Sequence[Sequence[Event]]) -> tuple[Event, ...]:
+    """What a training is charged with that follows one of several plans.
+
+    Args:
+        ways: Events of each plan, the release by which one is taken first.
+
+    Raises:
+        LedgerError: The plans do not begin with the same release.
+    """
+    if len(ways) == 1:
+        return tuple(ways[0])
+    firsts = {tuple(way[:1]) for way in ways}
+    if len(firsts) != 1:
+        raise LedgerError("Plans of which one is taken must begin with the same release.")
+    return (ChoiceEvent(firsts.pop(), tuple(tuple(way[1:]) for way in ways)),)

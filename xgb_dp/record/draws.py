@@ -1,0 +1,225 @@
+"""What a training claims before it draws, and what it has drawn: the events of its ledger.
+
+Clients choose plans and noise. The events that a ledger is charged with are made here, of the very
+plans that the library is told and of the draws that it records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..accounting import Event
+from ..accounting.describe import is_within
+from ..accounting.enforced import Enforced, Labels, claimed_events, planned_events
+from ..accounting.events import counted, release_counts
+from ..engine import native
+from ..engine.model_json import ModelJson
+from ..errors import BudgetError, LedgerError
+from .form import Ledger, TrainingRecord, charged
+from .ledger import ATTRIBUTE
+
+__all__ = ["Draws", "Told", "completed", "drawn"]
+
+
+_SHARED = (
+    ("unit", "unit"),
+    ("private", "private"),
+    ("test_key", "test_key"),
+    ("noise_free", "noise_free"),
+    ("masking", "masking"),
+    ("plan_id", "id"),
+)
+"""Whose noise and pads are meant: fields of a request, and the same of the plan."""
+
+
+def _defect(what: str) -> BudgetError:
+    return BudgetError(
+        f"{what}. Nothing was released. This is a defect of xgb_dp: please report it."
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the library is told of one plan.
+
+    Attributes:
+        text: The plan as JSON.
+        labels: The request for the sums of labels, or for the number of rows; None without.
+        times: How often it is made.
+        by_column: The request for the sums by class and column; None without.
+    """
+
+    text: str
+    labels: Mapping[str, Any] | None = None
+    times: int = 1
+    by_column: Mapping[str, Any] | None = None
+
+    def check_request(self, request: Mapping[str, Any]) -> None:
+        """Refuse a request for noise, or for pads, that are not those of the plan.
+
+        Noise that is absent, or that somebody knows, would release labels under a private ledger.
+        """
+        plan = json.loads(self.text)
+        if any(request.get(its) != plan.get(name) for its, name in _SHARED):
+            raise _defect("A request is for other noise than its plan")
+
+    @property
+    def enforced(self) -> Enforced:
+        """What the library enforces."""
+        return Enforced.of_plan(json.loads(self.text), self.labels, self.by_column)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What it releases at most."""
+        plan = json.loads(self.text)
+        return planned_events(plan, self.labels, self.by_column, times=self.times)
+
+
+class Draws:
+    """The draws of one training.
+
+    Attributes:
+        enforced: What the library enforces, by plan that may be taken.
+        claimed: What the training is charged with before it starts, whichever plan it takes.
+    """
+
+    def __init__(self, ways: Sequence[Told]) -> None:
+        self._ways = tuple(ways)
+        for way in ways:
+            for request in (way.labels, way.by_column):
+                if request is not None:
+                    way.check_request(request)
+        self.enforced = tuple(way.enforced for way in ways)
+        self.claimed = claimed_events([way.events for way in ways])
+        self._before: list[Event] = []
+
+    def release(self, dtrain: Any, request: Mapping[str, Any], position: int = 0) -> list[int]:
+        """Draw what is released before the first tree, and record it.
+
+        Privacy: spends what the plan says of it. The request is for sums of the same sensitivity as
+        the plan claims, or nothing is drawn.
+
+        Args:
+            dtrain: The matrix.
+            request: See ``plugin_cpp/intercept.h``.
+            position: Of the plan.
+        """
+        enforced = self.enforced[position]
+        if request["kind"] == "columns":
+            same = request["shift"] == enforced.by_column
+        else:
+            same = Labels.of(request) == enforced.labels
+        if not same:
+            raise _defect("A request is for other sums than its plan")
+        self._ways[position].check_request(request)
+        answer = native.release_intercept(dtrain, dict(request))
+        if "event" in answer:
+            event = enforced.event(answer["event"])
+            last = self._before[-1] if self._before else None
+            if last is not None and counted(last, event.count) == event:
+                event = counted(event, last.count + event.count)
+                self._before.pop()
+            self._before.append(event)
+        sums: list[int] = answer["sums"]
+        return sums
+
+    def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
+        """The whole ledger of a model.
+
+        Args:
+            claim: What the training has claimed before its first tree.
+            booster: As the library has left it.
+            rounds: Boosting rounds that this training added.
+
+        Raises:
+            LedgerError: The trees of the booster are not those that the library recorded, or more
+                was drawn than planned.
+        """
+        private, noise, trees = drawn(booster, self.enforced[claim.trainings[-1].taken or 0])
+        return completed(claim, private, noise, (*self._before, *trees), rounds)
+
+
+def completed(
+    claim: Ledger, private: bool, noise: str, events: tuple[Event, ...], rounds: int
+) -> Ledger:
+    """The ledger of a training that has drawn what it claimed, or less.
+
+    A training that released less than planned (a callback stopped it, or "no split" won somewhere)
+    counts as the whole plan: when it ended is itself an outcome of the mechanisms, and the
+    composition is proved for releases fixed in advance. ``drawn`` then holds what was drawn.
+    """
+    *earlier, plan = claim.trainings
+    _check_drawn(events, plan, rounds)
+    # A choice among plans is charged as a whole, too.
+    short = plan.taken is not None or _counts(events) != _counts(plan.events)
+    last = replace(
+        plan,
+        complete=True,
+        events=plan.events if short else events,
+        drawn=events if short else None,
+        rounds=rounds,
+    )
+    return Ledger(
+        claim.private and private, claim.noise if noise == "os" else noise, (*earlier, last)
+    )
+
+
+def drawn(booster: Any, enforced: Enforced | None = None) -> tuple[bool, str, tuple[Event, ...]]:
+    """Whether a training under way is private, where its noise is from, and what it has drawn.
+
+    Args:
+        booster: As the library has left it.
+        enforced: What its plan was claimed with; None for that of the plan which it has followed.
+
+    Raises:
+        LedgerError: The booster was not trained by the private updater, or not by this plan.
+    """
+    for updater in ModelJson.config_of(booster).updaters:
+        if updater.get(ATTRIBUTE):
+            record = json.loads(updater[ATTRIBUTE])
+            told = Enforced.of_plan(json.loads(updater["dp_train_param"]["dp_plan"]))
+            if enforced is None:
+                enforced = told
+            if replace(told, labels=enforced.labels, by_column=enforced.by_column) != enforced:
+                raise LedgerError(
+                    "The library has followed another plan than the ledger claims. The model must "
+                    "not be published. Please report this."
+                )
+            draws = record["trainings"][-1]["events"]
+            return record["private"], record["noise"], tuple(map(enforced.event, draws))
+    raise LedgerError(
+        "The booster holds no record of private training: nothing was trained privately."
+    )
+
+
+def _key(event: Event) -> tuple[str, str]:
+    return event.mechanism, event.label
+
+
+def _counts(events: Sequence[Event]) -> dict[tuple[str, str], int]:
+    return {_key(e): e.count for e in events if e.count}
+
+
+def _check_drawn(events: Sequence[Event], plan: TrainingRecord, rounds: int) -> None:
+    """Everything drawn was planned, with at least as much noise, and every round was drawn."""
+    limits = {_key(e): e for e in plan.planned}
+    for event in events:
+        limit = limits.pop(_key(event), None)  # a second entry of a kind has no limit left
+        if limit is None or not is_within(event, limit):
+            raise LedgerError(
+                f"The trainer released more than was calibrated ({event.label}). The model must "
+                "not be published. Please report this."
+            )
+    limit_counts = release_counts(plan.planned)
+    name = "histograms" if "histograms" in limit_counts else "leaves"
+    releases = release_counts(events).get(name, 0)
+    each = limit_counts.get(name, 0) // max(charged(plan.rounds, plan.planned), 1)
+    if plan.events and releases != charged(rounds, plan.planned) * each:
+        raise LedgerError(
+            f"The booster has grown {rounds} rounds, but the trainer has recorded {releases} "
+            f"releases of {name}: "
+            "something has changed the booster during training. The model must not be published."
+        )
